@@ -1,0 +1,62 @@
+-- Guardrails and gateway configs with their versions. Bodies are stored as sent, byte for byte in meaning.
+CREATE TABLE IF NOT EXISTS guardrails (
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  workspace_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL,
+  slug VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  target VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  status VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  checks LONGTEXT NOT NULL,
+  actions LONGTEXT NULL,
+  version_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  owner_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  updated_by CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  version INT UNSIGNED NOT NULL DEFAULT 1,
+  created_at BIGINT NOT NULL,
+  last_updated_at BIGINT NOT NULL,
+  UNIQUE KEY guardrails_slug (organisation_id, slug),
+  KEY guardrails_list (organisation_id, workspace_id, created_at, id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS guardrail_versions (
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+  guardrail_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  checks LONGTEXT NOT NULL,
+  actions LONGTEXT NULL,
+  created_by CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  created_at BIGINT NOT NULL,
+  KEY guardrail_versions_guardrail (guardrail_id, created_at)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS configs (
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  workspace_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL,
+  slug VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  config LONGTEXT NOT NULL,
+  is_default TINYINT NOT NULL DEFAULT 0,
+  status VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  version_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  owner_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  updated_by CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  version INT UNSIGNED NOT NULL DEFAULT 1,
+  created_at BIGINT NOT NULL,
+  last_updated_at BIGINT NOT NULL,
+  UNIQUE KEY configs_slug (organisation_id, slug),
+  KEY configs_list (organisation_id, workspace_id, created_at, id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS config_versions (
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+  config_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  config LONGTEXT NOT NULL,
+  created_by CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  created_at BIGINT NOT NULL,
+  KEY config_versions_config (config_id, created_at)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,0 +1,29 @@
+/** Knows what every Admin API handler is given. */
+import type { Keyring } from '../auth/keyring.ts';
+import type { Principal } from '../auth/principal.ts';
+import type { CredentialKind, Mount, RouteRequest } from '../http/route.ts';
+import type { Database } from '../store/db.ts';
+
+export interface AdminDeps {
+  readonly database: Database;
+  /** Hashes API keys, seals values at rest, fingerprints secrets for drift detection. */
+  readonly keyring: Keyring;
+  /** Alphanumeric prefix of new API keys (API_KEY_PREFIX), '' when unset. */
+  readonly apiKeyPrefix: string;
+  /** AUDIT_LOGS_ENABLED: when false no audit rows are written. */
+  readonly auditLogs: boolean;
+}
+
+/** A request as Admin handlers see it. */
+export type AdminRequest<Params = Record<string, string>, Query = unknown, Body = unknown> =
+  RouteRequest<Principal, Params, Query, Body>;
+
+/**
+ * Credentials on each mount of a resource that hangs on all three planes (contract.md 1.1): keys are
+ * honoured on v1 only, because a gateway key is refused on the admin planes (interface.txt 5.1).
+ */
+export const everyMount = {
+  v1: ['access-token', 'api-key'],
+  v2: ['access-token'],
+  admin: ['access-token'],
+} as const satisfies Partial<Record<Mount, readonly CredentialKind[]>>;

@@ -1,0 +1,70 @@
+/** Knows the keys derived from the master key, one a purpose, and everything done with them. */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+} from 'node:crypto';
+import type { Secret } from '../secret.ts';
+
+const masterKeyBytesMin = 32;
+
+export interface Keyring {
+  /** HMAC-SHA256 of an API key or client secret under the pepper; what the database stores. */
+  hashCredential(credential: string): Buffer;
+  /** Hex HMAC that proves a write-only value unchanged without showing it; a key per organisation and owner. */
+  fingerprintKey(organisationId: string, owner: string): Buffer;
+  /** AES-256-GCM, text form `v1.<nonce>.<ciphertext+tag>`; `context` (table|row|field) is authenticated. */
+  seal(plaintext: string, context: string): string;
+  /** Reverses {@link seal}; throws when the value was altered, moved or sealed under another master key. */
+  unseal(sealed: string, context: string): string;
+  /** 32 bytes for the token signer. */
+  readonly tokenSigningSeed: Buffer;
+  /** Proves at boot that this master key is the one the database was made with; not secret. */
+  readonly check: string;
+}
+
+/** Derives every key by HKDF-SHA256 with a label a purpose (reliability.md, decision 9). */
+export function createKeyring(masterKey: Secret<Buffer>): Keyring {
+  const master = masterKey.reveal();
+  if (master.length < masterKeyBytesMin) {
+    throw new RangeError(`the master key has ${master.length} bytes; it needs ${masterKeyBytesMin}`);
+  }
+  const derive = (label: string): Buffer =>
+    Buffer.from(hkdfSync('sha256', master, '', `gatewright/${label}/v1`, 32));
+  const pepper = derive('pepper');
+  const sealing = derive('kek');
+  const fingerprint = derive('fingerprint');
+  return {
+    hashCredential: (credential) => createHmac('sha256', pepper).update(credential).digest(),
+    fingerprintKey: (organisationId, owner) =>
+      createHmac('sha256', fingerprint).update(`${organisationId}\n${owner}`).digest(),
+    seal: (plaintext, context) => seal(sealing, plaintext, context),
+    unseal: (sealed, context) => unseal(sealing, sealed, context),
+    tokenSigningSeed: derive('token-sign'),
+    check: derive('kek-check').toString('hex'),
+  };
+}
+
+const nonceBytes = 12;
+const tagBytes = 16;
+
+function seal(key: Buffer, plaintext: string, context: string): string {
+  const nonce = randomBytes(nonceBytes);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context));
+  const body = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  return `v1.${nonce.toString('base64url')}.${body.toString('base64url')}`;
+}
+
+function unseal(key: Buffer, sealed: string, context: string): string {
+  const [version, nonce, body] = sealed.split('.');
+  if (version !== 'v1' || nonce === undefined || body === undefined) {
+    throw new TypeError('a sealed value has an unknown form');
+  }
+  const bytes = Buffer.from(body, 'base64url');
+  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'))
+    .setAAD(Buffer.from(context))
+    .setAuthTag(bytes.subarray(-tagBytes));
+  return Buffer.concat([decipher.update(bytes.subarray(0, -tagBytes)), decipher.final()]).toString('utf8');
+}

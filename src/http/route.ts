@@ -1,0 +1,113 @@
+/** Knows what a route is: data that says method, path, who may call it, what it takes, and what answers. */
+import type { z } from 'zod';
+
+/** Where a route hangs: `/v1`, `/v2`, `/admin/v2`, or the root (token service, IAM, probes). */
+export type Mount = 'v1' | 'v2' | 'admin' | 'root';
+
+export const mountPrefixes: Record<Mount, string> = {
+  v1: '/v1',
+  v2: '/v2',
+  admin: '/admin/v2',
+  root: '',
+};
+
+/**
+ * `access-token`: Bearer token of the token service. `api-key`: `x-gateway-api-key` (or its older
+ * name) header. `client`: HTTP Basic client id and secret. `none`: public.
+ */
+export type CredentialKind = 'access-token' | 'api-key' | 'client' | 'none';
+
+export interface RouteRequest<Caller, Params = Record<string, string>, Query = unknown, Body = unknown> {
+  readonly caller: Caller;
+  readonly mount: Mount;
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  /** Version named by `If-Match: "3"`, or null when the caller sent none. */
+  readonly ifMatch: number | null;
+  /** Raw `If-None-Match` value, or null. */
+  readonly ifNoneMatch: string | null;
+  /** Value of the `gatewright-owner` header (design/sync.md: ownership), or null. */
+  readonly owner: string | null;
+  readonly requestId: string;
+  /** Milliseconds since the epoch, read once when the request was accepted. */
+  readonly now: number;
+}
+
+/** An answer other than 200 with a JSON body, made by {@link reply}. */
+export class Reply {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) {
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+/** Names of the switches in interface.txt 8 that can turn a route off. */
+export type Feature =
+  | 'guardrails'
+  | 'apiAccess'
+  | 'dataExports'
+  | 'usageLimits'
+  | 'auditLogs'
+  | 'scim'
+  | 'policy'
+  | 'mcp';
+
+export interface Route<Caller = unknown> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Fastify-style path below the mount: `/guardrails/:guardrailId`. */
+  readonly path: string;
+  /** Credential kinds accepted on each mount the route hangs on. The server refuses to start if empty. */
+  readonly mounts: Partial<Record<Mount, readonly CredentialKind[]>>;
+  /**
+   * Scope the caller must hold (contract.md 5), or a function when it depends on the path.
+   * Required unless every mount accepts `none` or `client` only; the server refuses to start otherwise.
+   */
+  readonly scope?: string | ((params: Record<string, string>, mount: Mount) => string);
+  readonly feature?: Feature;
+  /** One line for the OpenAPI document. */
+  readonly summary: string;
+  /** `flat` sends the four error fields without the wrapper (interface.txt 2.15). */
+  readonly errors?: 'wrapped' | 'flat';
+  readonly params?: z.ZodType<Record<string, string>>;
+  readonly query?: z.ZodType;
+  /** JSON body schema; unknown fields are dropped on v1 and refused on v2 and admin (C019). */
+  readonly body?: z.ZodType;
+  /** `form` for application/x-www-form-urlencoded bodies (the token request). */
+  readonly bodyType?: 'json' | 'form';
+  /** Body field names that repeat the path or the token and are ignored where unknown fields are refused. */
+  readonly ignoredFields?: readonly string[];
+  /** Shape of the 200 answer, for the OpenAPI document. */
+  readonly response: z.ZodType;
+  readonly successStatus?: 200 | 201;
+  readonly handle: (request: RouteRequest<Caller>) => Promise<unknown>;
+}
+
+/** A route whose handler sees the parsed types of its own schemas. */
+interface TypedRoute<Caller, P extends z.ZodType<Record<string, string>>, Q extends z.ZodType, B extends z.ZodType>
+  extends Omit<Route<Caller>, 'params' | 'query' | 'body' | 'handle'> {
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  readonly handle: (
+    request: RouteRequest<Caller, z.output<P>, z.output<Q>, z.output<B>>,
+  ) => Promise<unknown>;
+}
+
+/**
+ * Declares one route. The handler's `params`, `query` and `body` have the types of the schemas;
+ * the cast forgets them again, because the server only ever hands over what those schemas parsed.
+ */
+export function route<
+  Caller,
+  P extends z.ZodType<Record<string, string>> = z.ZodType<Record<string, string>>,
+  Q extends z.ZodType = z.ZodType<undefined>,
+  B extends z.ZodType = z.ZodType<undefined>,
+>(definition: TypedRoute<Caller, P, Q, B>): Route<Caller> {
+  return definition as unknown as Route<Caller>;
+}

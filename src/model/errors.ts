@@ -1,0 +1,102 @@
+/** Knows every error the APIs answer: one table from kind to status, code and type (contract.md 1.4). */
+
+/** `code` is the published identifier, `type` the published class; statuses are HTTP. */
+export const errorTable = {
+  invalid: { status: 400, code: 'AB01', type: 'Client Error', message: 'Request Validation Error' },
+  unauthorized: { status: 401, code: 'AB05', type: 'Client Error', message: 'Unauthorized access' },
+  forbidden: {
+    status: 403,
+    code: 'AB03',
+    type: 'Client Error',
+    message: 'User not allowed to access the resource',
+  },
+  featureDisabled: {
+    status: 403,
+    code: 'AB03',
+    type: 'Client Error',
+    message: 'This feature is switched off on this deployment',
+  },
+  notFound: { status: 404, code: 'AB08', type: 'Client Error', message: 'Resource not found' },
+  methodNotAllowed: {
+    status: 405,
+    code: 'AB01',
+    type: 'Client Error',
+    message: 'Method not allowed',
+  },
+  conflict: { status: 409, code: 'AB07', type: 'Client Error', message: 'Resource already exists' },
+  stale: {
+    status: 412,
+    code: 'AB07',
+    type: 'Client Error',
+    message: 'The resource has changed since it was read',
+  },
+  tooLarge: { status: 413, code: 'AB01', type: 'Client Error', message: 'Request body too large' },
+  unsupportedMedia: {
+    status: 415,
+    code: 'AB01',
+    type: 'Client Error',
+    message: 'Unsupported content type or encoding',
+  },
+  rateLimited: { status: 429, code: 'AB06', type: 'Client Error', message: 'Rate limit exceeded' },
+  internal: { status: 500, code: 'AB04', type: 'Server Error', message: 'Internal Server Error' },
+  unavailable: {
+    status: 503,
+    code: 'AB04',
+    type: 'Server Error',
+    message: 'The service is temporarily unavailable, try again',
+  },
+} as const;
+
+export type ErrorKind = keyof typeof errorTable;
+
+/**
+ * An error meant for the caller of an API. `message` is public and never echoes input of secret
+ * type; `param` is the JSON path or header to blame ('' when none); the cause stays private.
+ */
+export class ApiError extends Error {
+  override name = 'ApiError';
+  readonly kind: ErrorKind;
+  readonly param: string;
+
+  constructor(kind: ErrorKind, message?: string, param = '', options?: ErrorOptions) {
+    super(message ?? errorTable[kind].message, options);
+    this.kind = kind;
+    this.param = param;
+  }
+
+  get status(): number {
+    return errorTable[this.kind].status;
+  }
+}
+
+export interface FlatErrorBody {
+  code: string;
+  message: string;
+  param: string;
+  type: string;
+}
+
+export interface ErrorBody {
+  success: false;
+  status_code: number;
+  error: FlatErrorBody;
+  /** Twin of `error` for clients that read the older shape (contract.md 1.4). */
+  data: { message: string; errorCode: string };
+}
+
+/** The flat form (interface.txt 2.15, delete-response operation only). */
+export function flatErrorBody(error: ApiError): FlatErrorBody {
+  const { code, type } = errorTable[error.kind];
+  return { code, message: error.message, param: error.param, type };
+}
+
+/** The Admin API form: both published shapes in one object, so that every known client can read it. */
+export function errorBody(error: ApiError): ErrorBody {
+  const flat = flatErrorBody(error);
+  return {
+    success: false,
+    status_code: error.status,
+    error: flat,
+    data: { message: flat.message, errorCode: flat.code },
+  };
+}
