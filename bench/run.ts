@@ -1,0 +1,16 @@
+/** Knows the members of the benchmark and prints their ratios; aims are shown, never enforced. */
+import { member as cliStart } from './cli-start.ts';
+import { member as validateMany } from './validate-10k.ts';
+
+const wanted = process.argv.slice(2);
+const members = [cliStart, validateMany].filter(
+  ({ name }) => wanted.length === 0 || wanted.some((word) => name.includes(word)),
+);
+
+for (const { name, run } of members) {
+  process.stdout.write(`\n${name}\n`);
+  for (const { metric, ratio, aim } of await run()) {
+    const verdict = aim === null ? '' : `  aim ${aim}  ${ratio <= aim ? 'met' : 'missed'}`;
+    process.stdout.write(`  ${metric.padEnd(52)} ${ratio.toFixed(2)}${verdict}\n`);
+  }
+}
