@@ -36,4 +36,6 @@ const { output } = await bundle.write({
 await bundle.close();
 await chmod(resolve(root, 'dist/main.js'), 0o755);
 const bytes = output.reduce((sum, part) => sum + Buffer.byteLength(part.code ?? ''), 0);
-process.stdout.write(`built dist/main.js and ${output.length - 1} parts, ${Math.round(bytes / 1024)} KiB\n`);
+process.stdout.write(
+  `built dist/main.js and ${output.length - 1} parts, ${Math.round(bytes / 1024)} KiB\n`,
+);

@@ -1,13 +1,15 @@
-/** Knows every environment variable, its form and default: the only reader of the environment. */
-import type { Secret } from './secret.ts';
+/** Knows the settings of a deployment, read from the environment and `.env` and checked all at once. */
+import { exitCodes, Failure } from './failure.ts';
+import { Secret } from './secret.ts';
+import { readDatabases } from './settings/database.ts';
+import type { databaseTlsModes, logLevels } from './settings/forms.ts';
+import { collect, type Given, namesSet, openSources, type Sources } from './settings/sources.ts';
+import { sortUnknown } from './settings/unknown.ts';
+import { environment, factsAbout, type Name, names, type Values } from './settings/variables.ts';
 
-export type DatabaseTlsMode =
-  | 'DISABLED'
-  | 'PREFERRED'
-  | 'REQUIRED'
-  | 'VERIFY_CA'
-  | 'VERIFY_IDENTITY'
-  | 'Amazon RDS';
+export type DatabaseTlsMode = (typeof databaseTlsModes)[number];
+
+export type LogLevel = (typeof logLevels)[number];
 
 /** One database endpoint. Either `host` and `port`, or `socketPath`, is used. */
 export interface DatabaseSettings {
@@ -24,5 +26,238 @@ export interface DatabaseSettings {
     readonly ca: string | null;
     readonly cert: string | null;
     readonly key: Secret | null;
+  };
+  /**
+   * Reads the files behind password and certificates again, so that a new connection uses what a
+   * rotation has put there; throws {@link Failure} when they are not usable. Absent: nothing can change.
+   */
+  readonly refresh?: () => DatabaseSettings;
+}
+
+export interface Settings {
+  /** Null when none of DB_HOST, DB_SOCKET and DB_URL is set: the embedded server is meant. */
+  readonly database: DatabaseSettings | null;
+  readonly databaseReader: DatabaseSettings | null;
+  /** DB_POOL_SIZE, for the embedded server too. */
+  readonly databasePoolSize: number;
+  /** Reads go to the reader while the writer is down (MYSQL_WRITER_HADR_MODE). */
+  readonly writerHadr: boolean;
+  readonly features: {
+    readonly guardrails: boolean;
+    readonly apiAccess: boolean;
+    readonly dataExports: boolean;
+    readonly usageLimits: boolean;
+    readonly auditLogs: boolean;
+    readonly scim: boolean;
+    readonly policy: boolean;
+    readonly mcp: boolean;
+  };
+  readonly retention: {
+    readonly logDays: number;
+    readonly metricsDays: number;
+    /** False: the days are only shown, nothing is deleted. */
+    readonly enforceLogs: boolean;
+    readonly enforceMetrics: boolean;
+  };
+  readonly server: {
+    readonly host: string;
+    /** 0 takes a free port. */
+    readonly port: number;
+    readonly metricsPort: number;
+    readonly drainSeconds: number;
+  };
+  readonly logLevel: LogLevel;
+  /** At least 32 bytes, or null when unset. */
+  readonly masterKey: Secret<Buffer> | null;
+  /** '' or alphanumeric. */
+  readonly apiKeyPrefix: string;
+  readonly disableOrgCreation: boolean;
+  readonly blockInlineConfig: boolean;
+  /** Null means the built-in limit. */
+  readonly configTargets: {
+    readonly rootMax: number | null;
+    readonly nestedMax: number | null;
+    readonly conditionalRootMax: number | null;
+  };
+  /** Lower-case names of request headers copied into metadata. */
+  readonly headersToMetadata: readonly string[];
+  readonly metadataMapKeyPrefix: string;
+  readonly sync: {
+    /** Path of credentials.json, or null when unset. */
+    readonly credentialsFile: string | null;
+    readonly owner: string;
+    /** Folder of files that `secretOutput` may write, or null when unset. */
+    readonly secretsDirectory: string | null;
+  };
+  /** Folder of the embedded database and credentials, as given (`.gatewright`). */
+  readonly home: string;
+  /** Names that look like a mistyped setting are errors. */
+  readonly strict: boolean;
+  /** One line each, for the log at start. */
+  readonly warnings: readonly string[];
+}
+
+/** Switches of interface.txt 8 that turn a whole feature off. */
+export type Feature = keyof Settings['features'];
+
+export interface ReadOptions {
+  /** Where `.env` lies and relative files begin; the working directory when absent. */
+  readonly cwd?: string;
+  /** `--strict-settings`. */
+  readonly strict?: boolean;
+  /** Milliseconds since the epoch, for the dates of certificates. */
+  readonly now?: number;
+}
+
+/** The settings, with what is wrong with them and where each came from. */
+export interface Inspection {
+  readonly settings: Settings;
+  /** One sentence each; when there is any, `settings` must not be used. */
+  readonly faults: readonly string[];
+  /** The settings that are set, by name. */
+  readonly given: ReadonlyMap<Name, Given>;
+}
+
+/** Throws one {@link Failure} that lists every fault, each with its name, origin, form and fix. */
+export function readSettings(
+  env: NodeJS.ProcessEnv = process.env,
+  options: ReadOptions = {},
+): Settings {
+  const { settings, faults } = inspectSettings(env, options);
+  if (faults.length === 0) return settings;
+  throw new Failure(exitCodes.invalidInput, faultList(faults));
+}
+
+/** Several lines: a heading and one fault a line. */
+export function faultList(faults: readonly string[]): string {
+  const heading =
+    faults.length === 1 ? '1 setting is wrong:' : `${faults.length} settings are wrong:`;
+  return [heading, ...faults.map((fault) => `  ${fault}`)].join('\n');
+}
+
+/** Like {@link readSettings}, for those who want to show the faults beside the values. */
+export function inspectSettings(
+  env: NodeJS.ProcessEnv = process.env,
+  options: ReadOptions = {},
+): Inspection {
+  const now = options.now ?? Date.now();
+  const faults: string[] = [];
+  const warnings: string[] = [];
+  const sources = openSources({ ...env }, options.cwd ?? process.cwd(), faults);
+  const given = collect(sources, names, faults);
+  const values = parseAll(given, faults);
+  const { database, databaseReader } = readDatabases({ values, given, now, faults, warnings });
+  const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
+  const { slips, idle } = sortUnknown(namesSet(sources));
+  (strict ? faults : warnings).push(...slips);
+  if (idle.length > 0) warnings.push(`without effect in this version: ${idle.join(', ')}`);
+  const settings = {
+    ...assemble(values, given),
+    database: database && refreshable(database, 'database', sources, given),
+    databaseReader: databaseReader && refreshable(databaseReader, 'databaseReader', sources, given),
+    strict,
+    warnings,
+  };
+  return { settings, faults, given };
+}
+
+const databaseNames = names.filter((name) => name.startsWith('DB_'));
+
+function refreshable(
+  settings: DatabaseSettings,
+  which: 'database' | 'databaseReader',
+  sources: Sources,
+  given: ReadonlyMap<Name, Given>,
+): DatabaseSettings {
+  if (!databaseNames.some((name) => given.get(name)?.origin.startsWith('file:'))) return settings;
+  const refresh = (): DatabaseSettings => {
+    const faults: string[] = [];
+    const now = Date.now();
+    const again = collect(sources, databaseNames, faults);
+    const values = parseAll(again, faults);
+    const next = readDatabases({ values, given: again, now, faults, warnings: [] })[which];
+    if (faults.length > 0) throw new Failure(exitCodes.invalidInput, faultList(faults));
+    return { ...(next ?? settings), refresh };
+  };
+  return { ...settings, refresh };
+}
+
+/** Parses each setting by its own schema; one that is wrong counts as unset, so that all are looked at. */
+function parseAll(given: ReadonlyMap<Name, Given>, faults: string[]): Values {
+  const values: Record<string, unknown> = {};
+  for (const name of names) {
+    const found = given.get(name);
+    const parsed = environment.shape[name].safeParse(found?.text);
+    if (found !== undefined && !parsed.success) faults.push(faultOf(name, found));
+    values[name] = parsed.success ? parsed.data : environment.shape[name].parse(undefined);
+  }
+  return values as Values;
+}
+
+function faultOf(name: Name, given: Given): string {
+  const { secret, file, expected, example } = factsAbout(name);
+  const fix = `for example ${name}=${example}`;
+  const value = secret || file ? lengthOf(given.text) : shown(given.text);
+  return `${name} (${given.from}) is ${value}: expected ${expected}, ${fix}`;
+}
+
+/** Secrets get pasted into the wrong variable: only what looks harmless is repeated. */
+function shown(text: string): string {
+  return text.length <= 40 && /^[\w .,:+-]+$/.test(text) ? `"${text}"` : lengthOf(text);
+}
+
+function lengthOf(text: string): string {
+  return `a text of ${text.length} characters (not shown)`;
+}
+
+function assemble(
+  values: Values,
+  given: ReadonlyMap<Name, Given>,
+): Omit<Settings, 'database' | 'databaseReader' | 'strict' | 'warnings'> {
+  const masterKey = values.GATEWRIGHT_MASTER_KEY;
+  const keyOrigin = given.get('GATEWRIGHT_MASTER_KEY')?.origin ?? '';
+  return {
+    databasePoolSize: values.DB_POOL_SIZE,
+    writerHadr: values.MYSQL_WRITER_HADR_MODE,
+    features: {
+      guardrails: values.GUARDRAILS_ENABLED,
+      apiAccess: values.API_ACCESS_ENABLED,
+      dataExports: values.DATA_EXPORTS_ENABLED,
+      usageLimits: values.USAGE_LIMITS_ENABLED,
+      auditLogs: values.AUDIT_LOGS_ENABLED,
+      scim: values.SCIM_ENABLED,
+      policy: values.POLICY_ENABLED,
+      mcp: values.MCP_ENABLED,
+    },
+    retention: {
+      logDays: values.LOG_RETENTION_DISPLAY,
+      metricsDays: values.METRICS_RETENTION_DISPLAY,
+      enforceLogs: values.LOG_RETENTION_ENFORCE,
+      enforceMetrics: values.METRICS_RETENTION_ENFORCE,
+    },
+    server: {
+      host: values.GATEWRIGHT_HOST,
+      port: values.PORT,
+      metricsPort: values.GATEWRIGHT_METRICS_PORT,
+      drainSeconds: values.GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS,
+    },
+    logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? 'info',
+    masterKey: masterKey === undefined ? null : new Secret(masterKey, keyOrigin),
+    apiKeyPrefix: values.API_KEY_PREFIX ?? '',
+    disableOrgCreation: values.DISABLE_ORG_CREATION,
+    blockInlineConfig: values.BLOCK_INLINE_CONFIG,
+    configTargets: {
+      rootMax: values.MAX_ROOT_CONFIG_TARGETS ?? null,
+      nestedMax: values.MAX_NESTED_CONFIG_TARGETS ?? null,
+      conditionalRootMax: values.MAX_CONDITIONAL_ROOT_CONFIG_TARGETS ?? null,
+    },
+    headersToMetadata: values.HEADERS_TO_METADATA ?? [],
+    metadataMapKeyPrefix: values.METADATA_MAP_KEY_PREFIX ?? '',
+    sync: {
+      credentialsFile: values.GATEWRIGHT_CREDENTIALS ?? null,
+      owner: values.GATEWRIGHT_OWNER,
+      secretsDirectory: values.GATEWRIGHT_SECRETS_DIR ?? null,
+    },
+    home: values.GATEWRIGHT_HOME,
   };
 }

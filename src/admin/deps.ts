@@ -2,6 +2,8 @@
 import type { Keyring } from '../auth/keyring.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { CredentialKind, Mount, RouteRequest } from '../http/route.ts';
+import type { TargetLimits } from '../model/config-document.ts';
+import type { TrustedHosts } from '../model/outbound-url.ts';
 import type { Database } from '../store/db.ts';
 
 export interface AdminDeps {
@@ -12,11 +14,18 @@ export interface AdminDeps {
   readonly apiKeyPrefix: string;
   /** AUDIT_LOGS_ENABLED: when false no audit rows are written. */
   readonly auditLogs: boolean;
+  /** Private addresses that guardrails, configs and MCP integrations may name (TRUSTED_CUSTOM_HOSTS). */
+  readonly trustedHosts: TrustedHosts;
+  /** How many targets a config may have; null means the built-in limit. */
+  readonly configTargets: TargetLimits;
 }
 
 /** A request as Admin handlers see it. */
-export type AdminRequest<Params = Record<string, string>, Query = unknown, Body = unknown> =
-  RouteRequest<Principal, Params, Query, Body>;
+export type AdminRequest<
+  Params = Record<string, string>,
+  Query = unknown,
+  Body = unknown,
+> = RouteRequest<Principal, Params, Query, Body>;
 
 /**
  * Credentials on each mount of a resource that hangs on all three planes (contract.md 1.1): keys are

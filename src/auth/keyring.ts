@@ -1,11 +1,5 @@
 /** Knows the keys derived from the master key, one a purpose, and everything done with them. */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHmac,
-  hkdfSync,
-  randomBytes,
-} from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import type { Secret } from '../secret.ts';
 
 const masterKeyBytesMin = 32;
@@ -29,7 +23,9 @@ export interface Keyring {
 export function createKeyring(masterKey: Secret<Buffer>): Keyring {
   const master = masterKey.reveal();
   if (master.length < masterKeyBytesMin) {
-    throw new RangeError(`the master key has ${master.length} bytes; it needs ${masterKeyBytesMin}`);
+    throw new RangeError(
+      `the master key has ${master.length} bytes; it needs ${masterKeyBytesMin}`,
+    );
   }
   const derive = (label: string): Buffer =>
     Buffer.from(hkdfSync('sha256', master, '', `gatewright/${label}/v1`, 32));
@@ -53,7 +49,11 @@ const tagBytes = 16;
 function seal(key: Buffer, plaintext: string, context: string): string {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context));
-  const body = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  const body = Buffer.concat([
+    cipher.update(plaintext, 'utf8'),
+    cipher.final(),
+    cipher.getAuthTag(),
+  ]);
   return `v1.${nonce.toString('base64url')}.${body.toString('base64url')}`;
 }
 
@@ -63,8 +63,13 @@ function unseal(key: Buffer, sealed: string, context: string): string {
     throw new TypeError('a sealed value has an unknown form');
   }
   const bytes = Buffer.from(body, 'base64url');
-  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'))
+  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), {
+    // Without it a tag cut to four bytes would be taken, and four bytes can be guessed.
+    authTagLength: tagBytes,
+  })
     .setAAD(Buffer.from(context))
     .setAuthTag(bytes.subarray(-tagBytes));
-  return Buffer.concat([decipher.update(bytes.subarray(0, -tagBytes)), decipher.final()]).toString('utf8');
+  return Buffer.concat([decipher.update(bytes.subarray(0, -tagBytes)), decipher.final()]).toString(
+    'utf8',
+  );
 }

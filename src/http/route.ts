@@ -17,7 +17,12 @@ export const mountPrefixes: Record<Mount, string> = {
  */
 export type CredentialKind = 'access-token' | 'api-key' | 'client' | 'none';
 
-export interface RouteRequest<Caller, Params = Record<string, string>, Query = unknown, Body = unknown> {
+export interface RouteRequest<
+  Caller,
+  Params = Record<string, string>,
+  Query = unknown,
+  Body = unknown,
+> {
   readonly caller: Caller;
   readonly mount: Mount;
   readonly params: Params;
@@ -47,6 +52,9 @@ export class Reply {
   }
 }
 
+/** How a route writes its errors. */
+export type ErrorForm = 'wrapped' | 'flat' | 'oauth';
+
 /** Names of the switches in interface.txt 8 that can turn a route off. */
 export type Feature =
   | 'guardrails'
@@ -65,15 +73,22 @@ export interface Route<Caller = unknown> {
   /** Credential kinds accepted on each mount the route hangs on. The server refuses to start if empty. */
   readonly mounts: Partial<Record<Mount, readonly CredentialKind[]>>;
   /**
-   * Scope the caller must hold (contract.md 5), or a function when it depends on the path.
+   * Scope the caller must hold (contract.md 5), or a function when it depends on the path, or a
+   * list of which any one will do when it depends on the resource: the handler then asks for the one.
    * Required unless every mount accepts `none` or `client` only; the server refuses to start otherwise.
    */
-  readonly scope?: string | ((params: Record<string, string>, mount: Mount) => string);
+  readonly scope?:
+    | string
+    | readonly string[]
+    | ((params: Record<string, string>, mount: Mount) => string);
   readonly feature?: Feature;
   /** One line for the OpenAPI document. */
   readonly summary: string;
-  /** `flat` sends the four error fields without the wrapper (interface.txt 2.15). */
-  readonly errors?: 'wrapped' | 'flat';
+  /**
+   * `flat` sends the four error fields without the wrapper (interface.txt 2.15); `oauth` is the
+   * form of RFC 6749 5.2, for the token service only.
+   */
+  readonly errors?: ErrorForm;
   readonly params?: z.ZodType<Record<string, string>>;
   readonly query?: z.ZodType;
   /** JSON body schema; unknown fields are dropped on v1 and refused on v2 and admin (C019). */
@@ -89,8 +104,12 @@ export interface Route<Caller = unknown> {
 }
 
 /** A route whose handler sees the parsed types of its own schemas. */
-interface TypedRoute<Caller, P extends z.ZodType<Record<string, string>>, Q extends z.ZodType, B extends z.ZodType>
-  extends Omit<Route<Caller>, 'params' | 'query' | 'body' | 'handle'> {
+interface TypedRoute<
+  Caller,
+  P extends z.ZodType<Record<string, string>>,
+  Q extends z.ZodType,
+  B extends z.ZodType,
+> extends Omit<Route<Caller>, 'params' | 'query' | 'body' | 'handle'> {
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;

@@ -1,6 +1,15 @@
 /** Knows every manifest kind: its schema, the fields that refer to others, and how its API is addressed. */
-
-import type { z } from 'zod';
+import { z } from 'zod';
+import { ApiKeyCreate, ApiKeySubType, ApiKeyType } from './api-key.ts';
+import { ConfigCreate } from './config.ts';
+import { GuardrailCreate } from './guardrail.ts';
+import { GuardrailMappingPut } from './guardrail-mapping.ts';
+import { limitRules } from './limits.ts';
+import { McpIntegrationCreate } from './mcp-integration.ts';
+import { McpServerCreate } from './mcp-server.ts';
+import { allScopes, isKnownScope } from './scopes.ts';
+import { UsageLimitPolicyCreate } from './usage-limit-policy.ts';
+import { WorkspaceCreate } from './workspace.ts';
 
 export const kindNames = [
   'Workspace',
@@ -17,19 +26,29 @@ export type KindName = (typeof kindNames)[number];
 
 /** A field that names another resource: in a manifest by name, on the wire by id or slug. */
 export interface ReferenceField {
-  /** Path in the canonical spec; `*` matches every item of a list: `defaults.config_id`. */
+  /** Place in the canonical spec (see {@link Kind}): `defaults.config_id`. */
   readonly path: string;
-  /** Last key as written in a manifest, in place of the path's last key: `configRef`. */
+  /**
+   * Key as written in a manifest: in place of the path's last key (`configRef`), or, where the path
+   * ends in `*`, the one key of an object that is the list's item (`- guardrailRef: pii`). Empty
+   * where the reference comes from `metadata.workspace`.
+   */
   readonly manifestField: string;
   readonly kind: KindName;
   readonly by: 'id' | 'slug';
 }
 
-/** How one kind is written, compared and addressed. Paths are dotted, in wire spelling; `*` is any key or item. */
+/**
+ * How one kind is written, compared and addressed. Places are dotted, in wire spelling; `*` is any
+ * one key or item, `**` any number of them, also none.
+ */
 export interface Kind {
   readonly name: KindName;
   readonly workspaced: 'none' | 'required' | 'optional';
-  /** The create body of the Admin API, strict; what a manifest's spec must parse to once converted. */
+  /**
+   * The create body of the Admin API, strict; what a manifest's spec must parse to once converted.
+   * An issue of its own may carry `params.candidates`: the words that would have been right.
+   */
   readonly body: z.ZodObject;
   readonly references: readonly ReferenceField[];
   /** Write-only values: given by `valueFrom`, compared by fingerprint, never printed. */
@@ -48,3 +67,214 @@ export interface Kind {
   /** Body fields that live in the path only and are not sent. */
   readonly pathFields: readonly string[];
 }
+
+/** `metadata.workspace`, as the body of nearly every kind carries it. */
+const workspaceReference: ReferenceField = {
+  path: 'workspace_id',
+  manifestField: '',
+  kind: 'Workspace',
+  by: 'id',
+};
+
+/** Lists of a resource whose requests are POST to a collection and PUT or DELETE on `/{id}` below it. */
+function collection(path: string): Pick<Kind, 'create' | 'item' | 'pathFields'> {
+  return {
+    create: () => ({ method: 'POST', path }),
+    item: (id) => `${path}/${encodeURIComponent(id)}`,
+    pathFields: [],
+  };
+}
+
+const workspace: Kind = {
+  name: 'Workspace',
+  workspaced: 'none',
+  body: WorkspaceCreate.strict(),
+  references: [],
+  secrets: [],
+  opaque: ['defaults.metadata'],
+  immutable: ['scope_name'],
+  merged: ['defaults'],
+  sets: [],
+  ...collection('/admin/v2/workspaces'),
+};
+
+const guardrail: Kind = {
+  name: 'Guardrail',
+  workspaced: 'optional',
+  body: GuardrailCreate.strict(),
+  references: [workspaceReference],
+  secrets: [],
+  opaque: ['checks.*.parameters', 'actions'],
+  immutable: ['target', 'workspace_id'],
+  merged: [],
+  sets: [],
+  ...collection('/v2/guardrails'),
+};
+
+/** Guardrails of a config stand on the root document and on every target below it. */
+const configGuardrails: ReferenceField[] = ['input_guardrails', 'output_guardrails'].map(
+  (field) => ({
+    path: `config.**.${field}.*`,
+    manifestField: 'guardrailRef',
+    kind: 'Guardrail',
+    by: 'slug',
+  }),
+);
+
+const config: Kind = {
+  name: 'Config',
+  workspaced: 'optional',
+  body: ConfigCreate.strict(),
+  references: [workspaceReference, ...configGuardrails],
+  secrets: [],
+  opaque: ['config'],
+  immutable: ['workspace_id'],
+  merged: [],
+  sets: [],
+  ...collection('/v2/configs'),
+};
+
+interface ApiKeyTerms {
+  type: ApiKeyType;
+  sub_type: ApiKeySubType;
+  scopes: string[];
+  workspace_id?: string | undefined;
+  user_id?: string | undefined;
+}
+
+/** What the server would refuse in a key for reasons beyond single fields. */
+function apiKeyRules(key: ApiKeyTerms, ctx: z.RefinementCtx): void {
+  const refuse = (path: (string | number)[], message: string, candidates?: readonly string[]) =>
+    ctx.addIssue({ code: 'custom', path, message, params: { candidates } });
+  if (key.type === 'workspace' && key.workspace_id === undefined) {
+    refuse(['type'], 'is "workspace", so metadata.workspace must name one');
+  }
+  if (key.type === 'organisation' && key.workspace_id !== undefined) {
+    refuse(['type'], 'is "organisation", so metadata.workspace cannot be set');
+  }
+  if (key.sub_type === 'user' && key.user_id === undefined) {
+    refuse(['user_id'], 'is required for a user key');
+  }
+  key.scopes.forEach((scope, at) => {
+    if (!isKnownScope(scope)) refuse(['scopes', at], 'is not a known scope', allScopes);
+  });
+}
+
+const apiKey: Kind = {
+  name: 'ApiKey',
+  workspaced: 'optional',
+  body: ApiKeyCreate.omit({ organisation_id: true })
+    .extend({ type: ApiKeyType, sub_type: ApiKeySubType })
+    .strict()
+    .superRefine(apiKeyRules),
+  references: [
+    workspaceReference,
+    { path: 'defaults.config_id', manifestField: 'configRef', kind: 'Config', by: 'id' },
+  ],
+  secrets: [],
+  opaque: ['defaults.metadata'],
+  immutable: ['type', 'sub_type', 'user_id', 'workspace_id'],
+  merged: ['defaults'],
+  sets: ['scopes', 'alert_emails', 'rate_limits'],
+  create: ({ type, sub_type: subType }) => ({
+    method: 'POST',
+    path: `/v1/api-keys/${type}/${subType}`,
+  }),
+  item: (id) => `/v1/api-keys/${encodeURIComponent(id)}`,
+  pathFields: ['type', 'sub_type'],
+};
+
+const mcpIntegration: Kind = {
+  name: 'McpIntegration',
+  workspaced: 'optional',
+  body: McpIntegrationCreate.strict(),
+  references: [workspaceReference],
+  secrets: ['configurations.custom_headers.*', 'configurations.headers.*'],
+  opaque: [
+    'configurations.custom_headers',
+    'configurations.headers',
+    'configurations.passthrough_header',
+    'configurations.passthrough_headers',
+  ],
+  immutable: ['slug', 'workspace_id'],
+  merged: [],
+  sets: [],
+  ...collection('/admin/v2/mcp-integrations'),
+};
+
+const mcpServer: Kind = {
+  name: 'McpServer',
+  workspaced: 'required',
+  body: McpServerCreate.strict(),
+  references: [
+    workspaceReference,
+    {
+      path: 'mcp_integration_id',
+      manifestField: 'mcpIntegrationRef',
+      kind: 'McpIntegration',
+      by: 'id',
+    },
+  ],
+  secrets: [],
+  opaque: [],
+  immutable: ['mcp_integration_id', 'workspace_id', 'slug'],
+  merged: [],
+  sets: [],
+  ...collection('/v2/mcp-servers'),
+};
+
+function bindingPath(body: Record<string, unknown>): string {
+  const guardrailId = encodeURIComponent(String(body.guardrail_id));
+  const serverId = encodeURIComponent(String(body.mcp_server_id));
+  return `/admin/v2/guardrails/${guardrailId}/mcp-servers/${serverId}`;
+}
+
+const BindingEnd = z.string().min(1).max(255);
+
+const guardrailMcpBinding: Kind = {
+  name: 'GuardrailMcpBinding',
+  workspaced: 'optional',
+  body: GuardrailMappingPut.omit({ capability_ids: true })
+    .extend({ guardrail_id: BindingEnd, mcp_server_id: BindingEnd })
+    .strict(),
+  references: [
+    { path: 'guardrail_id', manifestField: 'guardrailRef', kind: 'Guardrail', by: 'id' },
+    { path: 'mcp_server_id', manifestField: 'mcpServerRef', kind: 'McpServer', by: 'id' },
+  ],
+  secrets: [],
+  opaque: [],
+  immutable: ['guardrail_id', 'mcp_server_id'],
+  merged: [],
+  sets: ['run_on', 'mcp_integration_capability_ids'],
+  create: (body) => ({ method: 'PUT', path: bindingPath(body) }),
+  item: (_, body) => bindingPath(body),
+  pathFields: ['guardrail_id', 'mcp_server_id'],
+};
+
+const usageLimitPolicy: Kind = {
+  name: 'UsageLimitPolicy',
+  workspaced: 'optional',
+  body: UsageLimitPolicyCreate.strict().superRefine(limitRules),
+  references: [
+    workspaceReference,
+    { path: 'conditions.*.value', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
+    { path: 'conditions.*.value', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
+  ],
+  secrets: [],
+  opaque: [],
+  immutable: ['workspace_id'],
+  merged: [],
+  sets: ['conditions'],
+  ...collection('/v2/policies/usage-limits'),
+};
+
+export const kinds: Readonly<Record<KindName, Kind>> = {
+  Workspace: workspace,
+  Guardrail: guardrail,
+  Config: config,
+  ApiKey: apiKey,
+  McpIntegration: mcpIntegration,
+  McpServer: mcpServer,
+  GuardrailMcpBinding: guardrailMcpBinding,
+  UsageLimitPolicy: usageLimitPolicy,
+};

@@ -82,6 +82,16 @@ export interface SourceInfo {
   readonly digest: string;
 }
 
+/** What a managed resource remembers of its manifest, so that it is known once the manifest is gone. */
+export interface ManagedSource {
+  readonly repo: string;
+  readonly revision: string | null;
+  readonly file?: string | undefined;
+  readonly line?: number | undefined;
+  readonly protected?: boolean | undefined;
+  readonly on_removal?: 'delete' | 'retain' | undefined;
+}
+
 /** One resource as the server holds it. */
 export interface LiveResource {
   /** As declared by its owner; for an unmanaged one the workspace slug and its own name. */
@@ -95,6 +105,12 @@ export interface LiveResource {
   readonly owner: string | null;
   /** What its owner last applied; null when unmanaged. */
   readonly base: Spec | null;
+  /** Identity key in its owner's record on the server; null when unmanaged. */
+  readonly declared: string | null;
+  /** Null when unmanaged. */
+  readonly source: ManagedSource | null;
+  /** Its own name as the API shows it; an unmanaged twin is recognised by it. */
+  readonly title: string;
 }
 
 export interface LiveSet {

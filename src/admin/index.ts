@@ -1,0 +1,24 @@
+/** Knows the whole Admin API: the routes of every resource, in one list. */
+import type { AccessTokens } from '../auth/access-token.ts';
+import type { Principal } from '../auth/principal.ts';
+import type { Route } from '../http/route.ts';
+import { accessPolicyRoutes } from './access-policies.ts';
+import { apiKeyRoutes } from './api-keys.ts';
+import { configRoutes } from './configs.ts';
+import type { AdminDeps } from './deps.ts';
+import { guardrailMappingRoutes } from './guardrail-mappings.ts';
+import { guardrailRoutes } from './guardrails.ts';
+import { tokenRoutes } from './tokens.ts';
+import { workspaceRoutes } from './workspaces.ts';
+
+export function adminRoutes(deps: AdminDeps, tokens: AccessTokens): Route<Principal>[] {
+  return [
+    ...tokenRoutes(deps, tokens),
+    ...accessPolicyRoutes(deps),
+    ...workspaceRoutes(deps),
+    ...apiKeyRoutes(deps),
+    ...guardrailRoutes(deps),
+    ...configRoutes(deps),
+    ...guardrailMappingRoutes(deps),
+  ];
+}

@@ -1,0 +1,204 @@
+/** Knows how the parts make a server: database, keys, authentication, Admin API, probes, metrics. */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { adminRoutes } from './admin/index.ts';
+import { createMetrics, type Metrics } from './app/metrics.ts';
+import { probeRoutes } from './app/probes.ts';
+import { createAccessTokens } from './auth/access-token.ts';
+import { authenticate, authorise } from './auth/authenticate.ts';
+import { createFailureThrottle } from './auth/failure-throttle.ts';
+import { createKeyring, type Keyring } from './auth/keyring.ts';
+import type { Principal } from './auth/principal.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { exitCodes, Failure } from './failure.ts';
+import { openApiRoute } from './http/openapi.ts';
+import type { Feature } from './http/route.ts';
+import { createHttpServer, type HttpServer } from './http/server.ts';
+import { allJobs } from './jobs/all-jobs.ts';
+import { createScheduler, type Scheduler } from './jobs/scheduler.ts';
+import { createLog, type Log } from './log.ts';
+import type { DatabaseSettings, Settings } from './settings.ts';
+import { type Database, openDatabase } from './store/db.ts';
+import { assertMasterKey } from './store/deployment.ts';
+import { migrationStatus } from './store/migrate.ts';
+import { isUnavailable } from './store/unavailable.ts';
+
+export interface AppOverrides {
+  readonly clock?: Clock;
+  readonly log?: Log;
+}
+
+export interface App extends AsyncDisposable {
+  /** Starts both listeners; ports 0 take free ones. */
+  listen(): Promise<{ adminUrl: string; metricsUrl: string }>;
+  /** From now on `/readyz` answers 503, so that no new traffic is sent here; everything still works. */
+  drain(): void;
+  readonly database: Database;
+  readonly keyring: Keyring;
+  /** Idle until its `start()`. */
+  readonly jobs: Scheduler;
+}
+
+/**
+ * Connects to the database named in the settings and proves the master key against it. Nothing
+ * listens before `listen()`. The schema must be this build's already (`store/migrate.ts`).
+ *
+ * @throws Failure when a setting is missing, the database refuses, or the master key is another one.
+ */
+export async function createApp(settings: Settings, overrides: AppOverrides = {}): Promise<App> {
+  const { clock = systemClock, log = createLog({ level: settings.logLevel }) } = overrides;
+  if (settings.masterKey === null) throw missingMasterKey();
+  if (settings.database === null) throw missingDatabase();
+  const keyring = createKeyring(settings.masterKey);
+  const database = openDatabase(settings.database);
+  try {
+    await assertMasterKey(database.db, keyring.check);
+    return assemble({
+      settings,
+      clock,
+      log,
+      keyring,
+      database,
+      databaseSettings: settings.database,
+    });
+  } catch (error) {
+    await database[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+interface Parts {
+  readonly settings: Settings;
+  readonly database: Database;
+  readonly databaseSettings: DatabaseSettings;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+function assemble(parts: Parts): App {
+  const { settings, database, keyring, log } = parts;
+  const metrics = createMetrics({ version: readVersion() });
+  const jobs = createJobs(parts, metrics);
+  let isDraining = false;
+  const admin = createAdminServer(parts, metrics, () => isDraining);
+  const metricsServer = createMetricsServer(parts, metrics);
+  return {
+    database,
+    keyring,
+    jobs,
+    listen: async () => {
+      const { host, port, metricsPort } = settings.server;
+      const adminUrl = await admin.listen(host, port);
+      const metricsUrl = await metricsServer.listen(host, metricsPort);
+      return { adminUrl, metricsUrl };
+    },
+    drain: () => {
+      isDraining = true;
+    },
+    [Symbol.asyncDispose]: async () => {
+      isDraining = true;
+      log.debug('stopping');
+      await admin.close(settings.server.drainSeconds * 1000);
+      await jobs.stop();
+      await metricsServer.close(0);
+      await database[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function createJobs({ settings, database, clock, log }: Parts, metrics: Metrics): Scheduler {
+  return createScheduler({
+    database,
+    clock,
+    log,
+    jobs: allJobs(settings.features),
+    owner: `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`,
+    onRun: metrics.observeJob,
+  });
+}
+
+function createAdminServer(
+  { settings, database, databaseSettings, keyring, clock, log }: Parts,
+  metrics: Metrics,
+  isDraining: () => boolean,
+): HttpServer {
+  const tokens = createAccessTokens(keyring);
+  const auth = { database, keyring, tokens, throttle: createFailureThrottle() };
+  const routes = adminRoutes(
+    {
+      database,
+      keyring,
+      apiKeyPrefix: settings.apiKeyPrefix,
+      auditLogs: settings.features.auditLogs,
+      trustedHosts: [],
+      configTargets: settings.configTargets,
+    },
+    tokens,
+  );
+  const probes = probeRoutes({
+    ping: () => database.ping(),
+    schemaState: async () => (await migrationStatus(databaseSettings)).state,
+    isDraining,
+  });
+  return createHttpServer<Principal>({
+    routes,
+    publicRoutes: [...probes, openApiRoute(routes, probes)],
+    authenticate: (offered, accepts, now) => authenticate(auth, offered, accepts, now),
+    authorise,
+    callerId: (caller) => caller.id,
+    disabledFeatures: disabledFeatures(settings),
+    classifyError,
+    observe: metrics.observeRequest,
+    now: () => clock.now(),
+    log,
+  });
+}
+
+/** On a port of its own, so that figures about the deployment are not shown where the API is. */
+function createMetricsServer({ clock, log }: Parts, metrics: Metrics): HttpServer {
+  return createHttpServer<never>({
+    routes: [],
+    publicRoutes: metrics.routes,
+    authenticate: () => Promise.reject(new Error('the metrics listener has no guarded routes')),
+    authorise: () => {},
+    callerId: () => '',
+    disabledFeatures: new Set(),
+    classifyError,
+    observe: () => {},
+    now: () => clock.now(),
+    log,
+  });
+}
+
+function classifyError(error: unknown): 'unavailable' | 'internal' {
+  return isUnavailable(error) ? 'unavailable' : 'internal';
+}
+
+function disabledFeatures({ features }: Settings): ReadonlySet<Feature> {
+  const names = Object.keys(features) as (keyof typeof features)[];
+  return new Set(names.filter((name) => !features[name]));
+}
+
+/** The package file lies one folder above both the source and the built program. */
+function readVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+function missingMasterKey(): Failure {
+  return new Failure(
+    exitCodes.invalidInput,
+    'MASTER_KEY is not set. It protects stored secrets and signs tokens, and must stay the same ' +
+      'for the life of the database. Make one with `openssl rand -base64 32` and keep it safe.',
+  );
+}
+
+function missingDatabase(): Failure {
+  return new Failure(
+    exitCodes.invalidInput,
+    'No database is set. Set DB_HOST, DB_USER, DB_PASS and DB_NAME to those of a MariaDB 10.11 ' +
+      'or MySQL 8 server, or run `gatewright up`, which brings its own.',
+  );
+}

@@ -1,0 +1,63 @@
+/** Knows the figures this process shows to Prometheus. */
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { z } from 'zod';
+import { Reply, type Route, route } from '../http/route.ts';
+import type { Exchange } from '../http/server.ts';
+import type { JobOutcome } from '../jobs/scheduler.ts';
+
+export interface Metrics {
+  observeRequest(exchange: Exchange): void;
+  /** Counts one run of a job in this process. */
+  observeJob(run: Pick<JobOutcome, 'name' | 'state' | 'durationMs'>): void;
+  /** `GET /metrics`, for the listener of its own. */
+  readonly routes: readonly Route<null>[];
+}
+
+/** Seconds: an admin call takes milliseconds, one that waits for the database up to its timeout. */
+const durationBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+export function createMetrics(build: { readonly version: string }): Metrics {
+  const register = new Registry();
+  collectDefaultMetrics({ register });
+  const requests = new Histogram({
+    name: 'gatewright_http_request_duration_seconds',
+    help: 'Time from the first header to the last byte, by route pattern',
+    labelNames: ['method', 'route', 'status'],
+    buckets: durationBuckets,
+    registers: [register],
+  });
+  const jobRuns = new Histogram({
+    name: 'gatewright_job_duration_seconds',
+    help: 'Time of job runs of this process, by outcome',
+    labelNames: ['job', 'state'],
+    buckets: [0.01, 0.1, 1, 10, 60, 600],
+    registers: [register],
+  });
+  new Gauge({
+    name: 'gatewright_build_info',
+    help: 'Always 1; the labels say what runs',
+    labelNames: ['version', 'node'],
+    registers: [register],
+  }).set({ version: build.version, node: process.version }, 1);
+  return {
+    observeRequest: ({ method, route: pattern, status, durationMs }) => {
+      requests.observe({ method, route: pattern, status }, durationMs / 1000);
+    },
+    observeJob: ({ name, state, durationMs }) => {
+      jobRuns.observe({ job: name, state }, durationMs / 1000);
+    },
+    routes: [metricsRoute(register)],
+  };
+}
+
+function metricsRoute(register: Registry): Route<null> {
+  return route<null>({
+    method: 'GET',
+    path: '/metrics',
+    mounts: { root: ['none'] },
+    summary: 'Figures in the Prometheus text format',
+    response: z.string(),
+    handle: async () =>
+      new Reply(200, await register.metrics(), { 'content-type': register.contentType }),
+  });
+}

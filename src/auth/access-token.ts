@@ -1,0 +1,95 @@
+/** Knows access tokens: short-lived, signed here, naming one tenant and the roles held in it. */
+import { createHash, createPrivateKey, createPublicKey, randomUUID } from 'node:crypto';
+import { errors, jwtVerify, SignJWT } from 'jose';
+import { ApiError } from '../model/errors.ts';
+import type { Keyring } from './keyring.ts';
+
+/** Lifetime of a token in seconds (interface.txt 8). */
+export const tokenLifetimeSeconds = 900;
+
+/** What a token says. */
+export interface TokenGrant {
+  readonly serviceAccountId: string;
+  /** Tenant the token is good for; not necessarily the one the service account lives in. */
+  readonly tsgId: string;
+  /** Workspace the roles are confined to, or null for the whole tenant. */
+  readonly workspaceId: string | null;
+  readonly roles: readonly string[];
+}
+
+export interface AccessTokens {
+  /** `now` in milliseconds since the epoch. */
+  issue(grant: TokenGrant, now: number): Promise<string>;
+  /** @throws ApiError `unauthorized`, alike for every reason. */
+  verify(token: string, now: number): Promise<TokenGrant>;
+}
+
+const algorithm = 'EdDSA';
+const issuer = 'gatewright';
+const audience = 'gatewright-admin';
+const tokenType = 'at+jwt';
+const tokenLengthMax = 8192;
+/** PKCS #8 wrapping of a raw Ed25519 seed (RFC 8410). */
+const ed25519Header = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** Every replica derives the same key from the master key, so any of them can verify. */
+export function createAccessTokens(keyring: Pick<Keyring, 'tokenSigningSeed'>): AccessTokens {
+  const privateKey = createPrivateKey({
+    key: Buffer.concat([ed25519Header, keyring.tokenSigningSeed]),
+    format: 'der',
+    type: 'pkcs8',
+  });
+  const publicKey = createPublicKey(privateKey);
+  const exported = publicKey.export({ format: 'der', type: 'spki' });
+  const kid = createHash('sha256').update(exported).digest('hex').slice(0, 16);
+  return {
+    issue: ({ serviceAccountId, tsgId, workspaceId, roles }, now) => {
+      const issuedAt = Math.floor(now / 1000);
+      const claims = { tsg_id: tsgId, access: roles };
+      return new SignJWT(workspaceId === null ? claims : { ...claims, workspace_id: workspaceId })
+        .setProtectedHeader({ alg: algorithm, typ: tokenType, kid })
+        .setIssuer(issuer)
+        .setAudience(audience)
+        .setSubject(serviceAccountId)
+        .setIssuedAt(issuedAt)
+        .setExpirationTime(issuedAt + tokenLifetimeSeconds)
+        .setJti(randomUUID())
+        .sign(privateKey);
+    },
+    verify: async (token, now) => {
+      if (token.length > tokenLengthMax) throw new ApiError('unauthorized');
+      const key = (header: { kid?: string }): typeof publicKey => {
+        if (header.kid !== kid) throw new errors.JWKSNoMatchingKey();
+        return publicKey;
+      };
+      try {
+        const { payload } = await jwtVerify(token, key, {
+          algorithms: [algorithm],
+          issuer,
+          audience,
+          typ: tokenType,
+          currentDate: new Date(now),
+          // The last second counts: a token is good at 900 s and refused at 901 s.
+          clockTolerance: 1,
+          requiredClaims: ['sub', 'tsg_id', 'access', 'exp', 'jti'],
+        });
+        return readClaims(payload);
+      } catch (error) {
+        if (error instanceof errors.JOSEError) {
+          throw new ApiError('unauthorized', undefined, '', { cause: error });
+        }
+        throw error;
+      }
+    },
+  };
+}
+
+/** A valid signature means that we wrote the claims, so their forms are ours. */
+function readClaims(payload: Record<string, unknown>): TokenGrant {
+  return {
+    serviceAccountId: payload.sub as string,
+    tsgId: payload.tsg_id as string,
+    workspaceId: (payload.workspace_id as string | undefined) ?? null,
+    roles: payload.access as string[],
+  };
+}

@@ -1,0 +1,160 @@
+/** Knows who a request comes from: which credential it carried, and whether it is good on this route. */
+import { timingSafeEqual } from 'node:crypto';
+import { isWellFormedApiKey } from '../model/credentials.ts';
+import { ApiError } from '../model/errors.ts';
+import { covers, scopesOfRoles } from '../model/scopes.ts';
+import * as apiKeys from '../store/api-keys.ts';
+import type { Database } from '../store/db.ts';
+import * as organisations from '../store/organisations.ts';
+import * as serviceAccounts from '../store/service-accounts.ts';
+import type { AccessTokens } from './access-token.ts';
+import type { FailureThrottle } from './failure-throttle.ts';
+import type { Keyring } from './keyring.ts';
+import type { Principal } from './principal.ts';
+
+/** What a request carried, as the HTTP layer hands it over. */
+export interface OfferedCredentials {
+  readonly authorization: string | null;
+  readonly gatewayKey: string | null;
+  readonly remoteAddress: string;
+}
+
+export type AcceptedCredential = 'access-token' | 'api-key' | 'client' | 'none';
+
+export interface AuthDeps {
+  readonly database: Pick<Database, 'db'>;
+  readonly keyring: Keyring;
+  readonly tokens: AccessTokens;
+  readonly throttle: FailureThrottle;
+}
+
+const secretHmacBytes = 32;
+
+/**
+ * Finds the caller. Every refusal of a single credential is the same 401, whatever was wrong with
+ * it; two credentials at once are 400, because nobody could say which of them counts.
+ */
+export async function authenticate(
+  deps: AuthDeps,
+  offered: OfferedCredentials,
+  accepts: readonly AcceptedCredential[],
+  now: number,
+): Promise<Principal> {
+  const { authorization, gatewayKey } = offered;
+  if (authorization !== null && gatewayKey !== null) {
+    const message = 'Request Validation Error: send either an API key or a token, not both';
+    throw new ApiError('invalid', message, 'authorization');
+  }
+  if (gatewayKey !== null && accepts.includes('api-key')) return byApiKey(deps, gatewayKey, now);
+  const [scheme, value] = splitAuthorization(authorization);
+  if (scheme === 'bearer' && accepts.includes('access-token')) return byToken(deps, value, now);
+  if (scheme === 'basic' && accepts.includes('client')) {
+    return byClientSecret(deps, value, offered.remoteAddress, now);
+  }
+  throw new ApiError('unauthorized');
+}
+
+/** Throws 403 unless the caller holds the scope. */
+export function authorise(caller: Principal, scope: string): void {
+  if (covers(caller.scopes, scope)) return;
+  throw new ApiError('forbidden', `User not allowed to access the resource: ${scope} is missing`);
+}
+
+/** Scheme in lower case and value; one space between them, nothing else. */
+function splitAuthorization(header: string | null): [scheme: string, value: string] {
+  const match = /^([A-Za-z]+) ([\w.~+/-]+=*)$/.exec(header ?? '');
+  return match === null ? ['', ''] : [match[1]!.toLowerCase(), match[2]!];
+}
+
+async function byToken(deps: AuthDeps, token: string, now: number): Promise<Principal> {
+  const grant = await deps.tokens.verify(token, now);
+  const { db } = deps.database;
+  // Looked up each time, so that a deleted service account is out at once.
+  const [account, organisation] = await Promise.all([
+    serviceAccounts.findById(db, grant.serviceAccountId),
+    organisations.findByTsgId(db, grant.tsgId),
+  ]);
+  if (account === undefined || organisation === undefined) throw new ApiError('unauthorized');
+  return {
+    kind: 'service-account',
+    id: account.id,
+    name: account.name,
+    organisationId: organisation.id,
+    tsgId: organisation.tsg_id,
+    workspaceId: grant.workspaceId,
+    scopes: scopesOfRoles(grant.roles),
+  };
+}
+
+async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Principal> {
+  if (!isWellFormedApiKey(key)) throw new ApiError('unauthorized');
+  const { db } = deps.database;
+  const row = await apiKeys.findByHash(db, deps.keyring.hashCredential(key));
+  const usable =
+    row !== undefined &&
+    row.status === 'active' &&
+    (row.expires_at === null || row.expires_at > now);
+  if (!usable) throw new ApiError('unauthorized');
+  const organisation = await organisations.findById(db, row.organisation_id);
+  if (organisation === undefined) throw new ApiError('unauthorized');
+  return {
+    kind: 'api-key',
+    id: row.id,
+    name: row.name,
+    organisationId: row.organisation_id,
+    tsgId: organisation.tsg_id,
+    workspaceId: row.workspace_id,
+    scopes: JSON.parse(row.scopes) as string[],
+  };
+}
+
+/**
+ * A service account by its own secret, in its home TSG and without scopes: good for asking for a
+ * token only. The same work is done for a client that does not exist, so that neither the answer
+ * nor its time tells which ones do (C017).
+ */
+async function byClientSecret(
+  deps: AuthDeps,
+  encoded: string,
+  remoteAddress: string,
+  now: number,
+): Promise<Principal> {
+  const { clientId, secret } = decodeBasic(encoded);
+  const { db } = deps.database;
+  const account = await serviceAccounts.findByClientId(db, clientId);
+  const expected = account?.secret_hmac ?? Buffer.alloc(secretHmacBytes);
+  const same = timingSafeEqual(deps.keyring.hashCredential(secret), expected);
+  if (account === undefined || !same) {
+    // Only wrong secrets count and only they are slowed, so nobody can lock out somebody else.
+    const allowed = deps.throttle.recordFailure(
+      [remoteAddress, `${remoteAddress} ${clientId}`],
+      now,
+    );
+    throw new ApiError(allowed ? 'unauthorized' : 'rateLimited');
+  }
+  const organisation = await organisations.findByTsgId(db, account.tsg_id);
+  if (organisation === undefined) throw new ApiError('unauthorized');
+  return {
+    kind: 'service-account',
+    id: account.id,
+    name: account.name,
+    organisationId: organisation.id,
+    tsgId: account.tsg_id,
+    workspaceId: null,
+    scopes: [],
+  };
+}
+
+const clientIdLengthMax = 255;
+
+/** Client id up to the first colon; what follows is the secret and may hold more colons (C025). */
+function decodeBasic(encoded: string): { clientId: string; secret: string } {
+  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  // Printable ASCII, because the column is; anything else cannot be a client of ours.
+  const clientId = text.slice(0, Math.max(colon, 0));
+  if (!/^[\x21-\x7e]+$/.test(clientId) || clientId.length > clientIdLengthMax) {
+    throw new ApiError('unauthorized');
+  }
+  return { clientId, secret: text.slice(colon + 1) };
+}

@@ -1,0 +1,35 @@
+/** Knows how often somebody failed to prove who they are, in a bounded memory. */
+
+export interface FailureThrottle {
+  /**
+   * Counts one failure under each name; false when one of them has had too many in this window.
+   * `now` in milliseconds since the epoch.
+   */
+  recordFailure(names: readonly string[], now: number): boolean;
+}
+
+const windowMs = 60_000;
+const failuresMax = 20;
+const namesMax = 10_000;
+
+/**
+ * Allows 20 failures a minute and name. Remembers the 10,000 names that failed last; forgetting an
+ * older one only gives it a fresh count.
+ */
+export function createFailureThrottle(): FailureThrottle {
+  const counts = new Map<string, { startedAt: number; failures: number }>();
+  const record = (name: string, now: number): boolean => {
+    const known = counts.get(name);
+    const current = known !== undefined && now - known.startedAt < windowMs;
+    const count = current ? known : { startedAt: now, failures: 0 };
+    count.failures += 1;
+    // Deleting first moves the name to the end, so the front of the map is the oldest.
+    counts.delete(name);
+    counts.set(name, count);
+    if (counts.size > namesMax) counts.delete(counts.keys().next().value!);
+    return count.failures <= failuresMax;
+  };
+  return {
+    recordFailure: (names, now) => names.map((name) => record(name, now)).every(Boolean),
+  };
+}

@@ -1,0 +1,43 @@
+/** Knows which roles a service account holds in a TSG, by the access policies of it and those above. */
+import { parseResource, serviceAccountPrincipal } from '../model/access-policy.ts';
+import * as accessPolicies from '../store/access-policies.ts';
+import type { Db } from '../store/db.ts';
+import * as organisations from '../store/organisations.ts';
+
+export interface RoleGrants {
+  /** Roles on the TSG or on one above it: they hold for the whole tenant. */
+  readonly roles: readonly string[];
+  /** Roles confined to one workspace each, named by id or slug. */
+  readonly workspaces: ReadonlyMap<string, readonly string[]>;
+  /** Whether the account lives in the TSG or above it. */
+  readonly isWithinReach: boolean;
+}
+
+/**
+ * A policy reaches the TSG it names and every TSG below, never one above or beside it; so a token
+ * goes down the tree, and any other way only where a policy there says so (interface.txt 5.1).
+ */
+export async function findGrants(
+  db: Db,
+  account: { readonly name: string; readonly tsgId: string },
+  tsgId: string,
+): Promise<RoleGrants> {
+  const [policies, ancestors] = await Promise.all([
+    accessPolicies.listByPrincipal(db, serviceAccountPrincipal(account.name, account.tsgId)),
+    organisations.listAncestors(db, tsgId),
+  ]);
+  const reaching = new Set([tsgId, ...ancestors]);
+  const roles = new Set<string>();
+  const workspaces = new Map<string, string[]>();
+  for (const policy of policies) {
+    const resource = parseResource(policy.resource);
+    if (resource === null) continue;
+    if (resource.workspace === null) {
+      if (reaching.has(resource.tsgId)) roles.add(policy.role);
+    } else if (resource.tsgId === tsgId) {
+      const held = workspaces.get(resource.workspace) ?? [];
+      workspaces.set(resource.workspace, [...held, policy.role]);
+    }
+  }
+  return { roles: [...roles], workspaces, isWithinReach: reaching.has(account.tsgId) };
+}

@@ -1,0 +1,28 @@
+/** Knows every command by name, and loads the code of one only when it is wanted. */
+import type { Argv } from 'yargs';
+import type { ExitCode } from '../failure.ts';
+import type { Command, CommandIo } from './command.ts';
+
+/** A command whose options have been bound to its `run`, so that commands of all kinds make one list. */
+export interface BoundCommand extends Pick<Command<unknown>, 'usage' | 'summary' | 'examples'> {
+  /** Declares the options on `parser`. */
+  readonly declare: (parser: Argv) => Argv<unknown>;
+  /** Runs with what the parser made of the command line. */
+  readonly run: (options: unknown, io: CommandIo) => Promise<ExitCode>;
+}
+
+function bind<Options>(command: Command<Options>): BoundCommand {
+  return {
+    usage: command.usage,
+    summary: command.summary,
+    examples: command.examples,
+    declare: (parser) => command.options(parser),
+    // The parser that `declare` set up is the one that made these options.
+    run: (options, io) => command.run(options as Options, io),
+  };
+}
+
+/** In the order that help shows. */
+export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = new Map([
+  ['up', async () => bind((await import('./up.ts')).up)],
+]);

@@ -1,0 +1,137 @@
+/** Knows how a command line becomes a command's options, and how its end is told to the user. */
+import { inspect } from 'node:util';
+import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type BoundCommand, commandLoaders } from './all-commands.ts';
+import type { CommandIo } from './command.ts';
+
+const columnsMax = 100;
+
+/**
+ * Runs the command that `words` (without node and script) name. Prints a `Failure` as its message
+ * alone. Resolves with the exit code, or with `interrupted` when a signal ended the command early.
+ */
+export async function runCommandLine(
+  words: readonly string[],
+  io: CommandIo,
+): Promise<ExitCode | 'interrupted'> {
+  try {
+    return await dispatch(words, io);
+  } catch (error) {
+    if (io.signal.aborted && isAbort(error, io.signal)) return 'interrupted';
+    if (error instanceof Failure) {
+      io.stderr.write(`gatewright: ${error.message}\n`);
+      return error.exitCode;
+    }
+    io.stderr.write(await describeUnexpected(error));
+    return exitCodes.unexpected;
+  }
+}
+
+async function dispatch(words: readonly string[], io: CommandIo): Promise<ExitCode> {
+  const [verb, ...rest] = words;
+  if (verb === undefined || verb === '--help' || verb === '-h') return await printOverview(io);
+  if (verb === 'help') {
+    return rest[0] === undefined
+      ? await printOverview(io)
+      : await dispatch([rest[0], '--help'], io);
+  }
+  const load = commandLoaders.get(verb);
+  if (load === undefined) throw await unknownCommand(verb);
+  return await runCommand(verb, await load(), rest, io);
+}
+
+async function printOverview(io: CommandIo): Promise<ExitCode> {
+  const commands = await Promise.all([...commandLoaders.values()].map((load) => load()));
+  const width = Math.max(...commands.map(({ usage }) => usage.length));
+  const lines = [
+    'gatewright: control plane and GitOps operator for an AI gateway',
+    '',
+    ...commands.map(({ usage, summary }) => `  gatewright ${usage.padEnd(width)}  ${summary}`),
+    '',
+    '  gatewright help <command>    options and worked examples',
+    '  gatewright --version',
+  ];
+  io.stdout.write(`${lines.join('\n')}\n`);
+  return exitCodes.success;
+}
+
+async function runCommand(
+  verb: string,
+  command: BoundCommand,
+  words: readonly string[],
+  io: CommandIo,
+): Promise<ExitCode> {
+  const { default: yargs } = await import('yargs');
+  const positionals = command.usage.split(' ').slice(1).join(' ');
+  const parser = yargs([...words], io.cwd)
+    .scriptName(`gatewright ${verb}`)
+    .locale('en')
+    .command(`$0 ${positionals}`, command.summary, (builder) => command.declare(builder))
+    .option('help', { alias: 'h', type: 'boolean', describe: 'Show this help' })
+    .help(false)
+    .version(false)
+    .strict()
+    .exitProcess(false)
+    .parserConfiguration({ 'duplicate-arguments-array': false, 'boolean-negation': true })
+    .wrap(columnsMax)
+    .fail((message, error) => {
+      throw error ?? new UsageError(message);
+    });
+  for (const [line, description] of command.examples) parser.example(line, description);
+  if (words.includes('--help') || words.includes('-h')) {
+    io.stdout.write(`${await parser.getHelp()}\n`);
+    return exitCodes.success;
+  }
+  const options = await parser.parseAsync().catch(async (error: unknown) => {
+    if (!(error instanceof UsageError)) throw error;
+    throw await usageFailure(verb, error.message, await parser.getHelp());
+  });
+  return await command.run(options, io);
+}
+
+/** What the parser refused, before it is put into our words. */
+class UsageError extends Error {}
+
+async function usageFailure(verb: string, message: string, help: string): Promise<Failure> {
+  const unknown = /^Unknown arguments?: (.+)$/.exec(message)?.[1]?.split(', ') ?? [];
+  const lines = unknown.length === 0 ? [message] : [];
+  const { didYouMean } = await import('../sync/suggest.ts');
+  const options = [...help.matchAll(/--([a-z][a-z-]*)/g)].map((match) => match[1]!);
+  // The parser names each option twice where it has a dash: as typed and in camel case.
+  for (const name of unknown.filter((word) => !/[A-Z]/.test(word))) {
+    const suggestion = didYouMean(name, options);
+    lines.push(`unknown argument ${name}${suggestion === undefined ? '' : `: ${suggestion}`}`);
+  }
+  lines.push(`gatewright help ${verb} shows what it takes`);
+  return new Failure(exitCodes.invalidInput, lines.join('\n'));
+}
+
+async function unknownCommand(verb: string): Promise<Failure> {
+  const { didYouMean } = await import('../sync/suggest.ts');
+  const names = [...commandLoaders.keys()];
+  const suggestion = didYouMean(verb, names);
+  return new Failure(
+    exitCodes.invalidInput,
+    [
+      `unknown command ${verb}${suggestion === undefined ? '' : `: ${suggestion}`}`,
+      `commands: ${names.join(', ')}`,
+    ].join('\n'),
+  );
+}
+
+function isAbort(error: unknown, signal: AbortSignal): boolean {
+  return error === signal.reason || (error instanceof Error && error.name === 'AbortError');
+}
+
+/** One line and a hint; the whole of it where the log level asks for detail. */
+async function describeUnexpected(error: unknown): Promise<string> {
+  const { inspectSettings } = await import('../settings.ts');
+  const { logLevel } = inspectSettings().settings;
+  if (logLevel === 'debug' || logLevel === 'trace') return `gatewright: ${inspect(error)}\n`;
+  const message = error instanceof Error ? error.message : String(error);
+  return [
+    `gatewright: unexpected error: ${message.split('\n')[0]}`,
+    'GATEWRIGHT_LOG_LEVEL=debug shows where it came from',
+    '',
+  ].join('\n');
+}

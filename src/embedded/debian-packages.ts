@@ -1,0 +1,169 @@
+/** Knows how to fetch a database server from Debian's packages into a folder, leaving the machine as it was. */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { exitCodes, Failure } from '../failure.ts';
+
+const run = promisify(execFile);
+const updateTimeoutMs = 120_000;
+const downloadTimeoutMs = 600_000;
+const dpkgStatusPath = '/var/lib/dpkg/status';
+
+/** Debian 12 and Ubuntu 24.04 on; then Ubuntu 22.04, whose names carry the version. */
+const packageSets: readonly (readonly string[])[] = [
+  ['mariadb-server-core', 'mariadb-client-core'],
+  ['mariadb-server-core-10.6', 'mariadb-client-core-10.6'],
+];
+
+export interface FetchOptions {
+  /** Called with one line a step. */
+  readonly progress: (line: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** Whether this machine gets its software from Debian's packages. */
+export function hasDebianPackages(): boolean {
+  return [findTool('apt-get'), findTool('dpkg-deb'), dpkgStatusPath].every(
+    (path) => path !== null && existsSync(path),
+  );
+}
+
+/**
+ * Unpacks MariaDB's server, its tools and the libraries this machine lacks into `root`, which
+ * appears whole or not at all. Nothing is installed: apt works on lists and a cache of its own
+ * beside `root`, checks every package against the signed index, and needs no root rights.
+ * Throws `Failure` when the packages cannot be had.
+ */
+export async function fetchDebianServer(root: string, options: FetchOptions): Promise<void> {
+  const work = `${root}.fetch-${process.pid}`;
+  removeUnfinished(root);
+  try {
+    const configurationPath = prepareApt(work);
+    options.progress('reading the package lists of Debian (apt, private to this folder)');
+    await apt(configurationPath, ['update', '-qq'], updateTimeoutMs, options.signal);
+    const archives = await download(configurationPath, work, options);
+    options.progress(`unpacking ${archives.length} packages into ${root}`);
+    const unpacked = join(work, 'root');
+    for (const archive of archives) {
+      await run('dpkg-deb', ['-x', archive, unpacked], { signal: options.signal });
+    }
+    rmSync(root, { recursive: true, force: true });
+    renameSync(unpacked, root);
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw fetchFailure(error);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function findTool(name: string): string | null {
+  const paths = ['/usr/bin', '/bin'].map((directory) => join(directory, name));
+  return paths.find((path) => existsSync(path)) ?? null;
+}
+
+/** What fetches that were killed left beside `root`. */
+function removeUnfinished(root: string): void {
+  const parent = dirname(root);
+  mkdirSync(parent, { recursive: true, mode: 0o700 });
+  const prefix = `${root}.fetch-`;
+  for (const name of readdirSync(parent)) {
+    const path = join(parent, name);
+    if (path.startsWith(prefix)) rmSync(path, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Writes apt's settings: its own state and cache, the machine's list of installed packages (read
+ * only), no lock on the machine's, and none of the hooks that would clean the machine's cache.
+ */
+function prepareApt(work: string): string {
+  for (const directory of ['state/lists/partial', 'cache/archives/partial', 'root']) {
+    mkdirSync(join(work, directory), { recursive: true, mode: 0o700 });
+  }
+  const path = join(work, 'apt.conf');
+  const lines = [
+    `Dir::State "${join(work, 'state')}/";`,
+    `Dir::Cache "${join(work, 'cache')}/";`,
+    `Dir::State::status "${dpkgStatusPath}";`,
+    'Debug::NoLocking "true";',
+    'APT::Sandbox::User "";',
+    'Acquire::Retries "3";',
+    'Acquire::Languages "none";',
+    '#clear APT::Update::Pre-Invoke;',
+    '#clear APT::Update::Post-Invoke;',
+    '#clear APT::Update::Post-Invoke-Success;',
+    '#clear DPkg::Pre-Install-Pkgs;',
+    '#clear DPkg::Post-Invoke;',
+  ];
+  writeFileSync(path, `${lines.join('\n')}\n`);
+  return path;
+}
+
+async function download(
+  configurationPath: string,
+  work: string,
+  options: FetchOptions,
+): Promise<string[]> {
+  const errors: unknown[] = [];
+  for (const packages of packageSets) {
+    options.progress(`downloading ${packages.join(', ')} and the libraries missing here`);
+    try {
+      await apt(
+        configurationPath,
+        [
+          'install',
+          '-qq',
+          '-y',
+          '--download-only',
+          '--reinstall',
+          '--no-install-recommends',
+        ].concat(packages),
+        downloadTimeoutMs,
+        options.signal,
+      );
+      const directory = join(work, 'cache/archives');
+      return readdirSync(directory)
+        .filter((name) => name.endsWith('.deb'))
+        .map((name) => join(directory, name));
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      errors.push(error);
+    }
+  }
+  throw errors[0];
+}
+
+async function apt(
+  configurationPath: string,
+  commandArguments: readonly string[],
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const settings = ['LC_ALL=C', 'DEBIAN_FRONTEND=noninteractive'];
+  await run(
+    '/usr/bin/env',
+    [...settings, 'apt-get', '-c', configurationPath, ...commandArguments],
+    {
+      timeout: timeoutMs,
+      maxBuffer: 64 * 1024 * 1024,
+      signal,
+    },
+  );
+}
+
+function fetchFailure(error: unknown): Failure {
+  const { stderr = '' } = error as { stderr?: string };
+  const reasons = stderr.split('\n').filter((line) => /^[EW]: /.test(line));
+  return new Failure(
+    exitCodes.unreachable,
+    [
+      "no database server is installed, and fetching one from Debian's packages failed:",
+      ...(reasons.length === 0 ? [`  ${String(error)}`] : reasons.map((line) => `  ${line}`)),
+      'install it yourself (apt-get install mariadb-server-core mariadb-client-core), or set',
+      'DB_HOST, DB_USER, DB_PASS and DB_NAME to use a server of yours',
+    ].join('\n'),
+    { cause: error },
+  );
+}

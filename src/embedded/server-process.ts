@@ -1,0 +1,185 @@
+/** Knows one running database server as a private child: start, readiness, orderly stop, never an orphan. */
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createConnection } from 'mysql2/promise';
+import { exitCodes, Failure } from '../failure.ts';
+import type { Secret } from '../secret.ts';
+import { serverUserFlags } from './data-directory.ts';
+import { spawnLeashed } from './leash.ts';
+import { commandLineOf, type DatabaseServerBinary } from './server-binary.ts';
+
+const readyTimeoutMs = 60_000;
+const stopTimeoutMs = 30_000;
+const pollMs = 10;
+
+export interface ServerProcessOptions {
+  readonly binary: DatabaseServerBinary;
+  /** Already initialised. */
+  readonly dataDirectory: string;
+  /** At most 107 bytes. */
+  readonly socketPath: string;
+  /** Where the server writes its log; replaced at each start. */
+  readonly logPath: string;
+  /** How durable, how large, how reachable. */
+  readonly flags: readonly string[];
+  /** Made, or given this password, before the server takes a connection; may do everything. */
+  readonly user: string;
+  readonly password: Secret;
+  /** Database made at start where missing. */
+  readonly databaseName: string;
+  /** Stops waiting for readiness. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ServerProcess {
+  readonly pid: number;
+  /** Settles when the server is gone, with what it exited by: `0`, `SIGKILL`. */
+  readonly exited: Promise<string>;
+  /** Asks the server to shut down, waits for it, and kills it after 30 seconds. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a server and resolves once it answers a query. The server leads its own session, so Ctrl-C
+ * in the terminal does not reach it, and it dies when this process dies, however that happens.
+ * Throws `Failure` with the end of the server's log when it does not come up.
+ */
+export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
+  const statementsPath = `${options.logPath}.init.sql`;
+  writeFileSync(statementsPath, accountStatements(options), { mode: 0o600 });
+  rmSync(options.socketPath, { force: true });
+  const child = spawnServer(options, statementsPath);
+  const exited = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('exit', (code, signal) => resolve(String(code ?? signal)));
+  });
+  try {
+    await waitUntilReady(options, child, exited);
+  } catch (error) {
+    child.kill('SIGKILL');
+    await exited;
+    throw error;
+  } finally {
+    rmSync(statementsPath, { force: true });
+  }
+  return {
+    pid: child.pid!,
+    exited,
+    stop: async () => {
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
+      await exited;
+      clearTimeout(timer);
+      rmSync(options.socketPath, { force: true });
+    },
+  };
+}
+
+/**
+ * One statement a line, as MySQL wants it. The accounts that initialising leaves without a password
+ * are closed; nobody but the holder of `password` comes in.
+ */
+function accountStatements({ user, password, databaseName }: ServerProcessOptions): string {
+  const literal = `'${password.reveal().replaceAll(/['\\]/g, '\\$&')}'`;
+  const accounts = [`'${user}'@'localhost'`, `'${user}'@'127.0.0.1'`];
+  return [
+    `CREATE DATABASE IF NOT EXISTS \`${databaseName}\` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;`,
+    ...accounts.flatMap((account) => [
+      `CREATE USER IF NOT EXISTS ${account} IDENTIFIED BY ${literal};`,
+      `ALTER USER ${account} IDENTIFIED BY ${literal};`,
+      `GRANT ALL PRIVILEGES ON *.* TO ${account} WITH GRANT OPTION;`,
+    ]),
+    `ALTER USER 'root'@'localhost' IDENTIFIED BY ${literal};`,
+    "DROP USER IF EXISTS 'root'@'127.0.0.1', 'root'@'::1', ''@'localhost';",
+    '',
+  ].join('\n');
+}
+
+function spawnServer(options: ServerProcessOptions, statementsPath: string): ChildProcess {
+  const { binary } = options;
+  const serverCommand = commandLineOf(binary, binary.serverPath, [
+    '--no-defaults',
+    ...(binary.baseDirectory === null ? [] : baseDirectoryFlags(binary.baseDirectory)),
+    `--datadir=${options.dataDirectory}`,
+    `--socket=${options.socketPath}`,
+    `--pid-file=${options.logPath}.pid`,
+    `--init-file=${statementsPath}`,
+    '--skip-name-resolve',
+    '--character-set-server=utf8mb4',
+    '--collation-server=utf8mb4_bin',
+    '--default-time-zone=+00:00',
+    ...(binary.flavour === 'mysql' ? ['--secure-file-priv=NULL', '--mysqlx=OFF'] : []),
+    ...serverUserFlags(),
+    ...options.flags,
+  ]);
+  const log = openSync(options.logPath, 'w', 0o600);
+  try {
+    return spawnLeashed(serverCommand, log);
+  } finally {
+    closeSync(log);
+  }
+}
+
+/** An unpacked server finds neither its messages nor its plugins in their built-in places. */
+function baseDirectoryFlags(baseDirectory: string): string[] {
+  return [
+    `--basedir=${baseDirectory}`,
+    `--lc-messages-dir=${baseDirectory}/share/mysql`,
+    `--character-sets-dir=${baseDirectory}/share/mysql/charsets`,
+    `--plugin-dir=${baseDirectory}/lib/mysql/plugin`,
+  ];
+}
+
+async function waitUntilReady(
+  options: ServerProcessOptions,
+  child: ChildProcess,
+  exited: Promise<string>,
+): Promise<void> {
+  const state: { gone: string | null; lastError: unknown } = { gone: null, lastError: undefined };
+  void exited.then((how) => {
+    state.gone = how;
+  });
+  for (let waitedMs = 0; waitedMs < readyTimeoutMs; waitedMs += pollMs) {
+    options.signal?.throwIfAborted();
+    if (state.gone !== null) {
+      throw notStarted(options, `it exited with ${state.gone}`, state.lastError);
+    }
+    if (existsSync(options.socketPath) && child.pid !== undefined) {
+      const error = await query(options).catch((reason: unknown) => reason);
+      if (error === undefined) return;
+      state.lastError = error;
+    }
+    await delay(pollMs);
+  }
+  throw notStarted(options, `it did not answer within ${readyTimeoutMs / 1000} s`, state.lastError);
+}
+
+async function query(options: ServerProcessOptions): Promise<void> {
+  const connection = await createConnection({
+    socketPath: options.socketPath,
+    user: options.user,
+    password: options.password.reveal(),
+    database: options.databaseName,
+    connectTimeout: 5_000,
+  });
+  try {
+    await connection.query('SELECT 1');
+  } finally {
+    connection.destroy();
+  }
+}
+
+function notStarted(options: ServerProcessOptions, what: string, cause: unknown): Failure {
+  const log = existsSync(options.logPath) ? readFileSync(options.logPath, 'utf8') : '';
+  const lines = log.split('\n').filter((line) => /ERROR|Fatal|abort/i.test(line));
+  return new Failure(
+    exitCodes.unexpected,
+    [
+      `the database server ${options.binary.serverPath} did not start: ${what}`,
+      ...lines.slice(-8).map((line) => `  ${line}`),
+      `its whole log: ${options.logPath}`,
+    ].join('\n'),
+    { cause },
+  );
+}

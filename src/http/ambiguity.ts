@@ -1,0 +1,61 @@
+/** Knows which requests can be read in two ways, so that no proxy in front sees another request than we do. */
+import { ApiError } from '../model/errors.ts';
+
+/** Headers of which a second copy would let two readers act on different values (C003, C004). */
+const singleHeaders = new Set([
+  'authorization',
+  'host',
+  'content-type',
+  'content-encoding',
+  'if-match',
+  'if-none-match',
+  'gatewright-owner',
+  'x-gateway-api-key',
+  'x-portkey-api-key',
+]);
+
+/** `%2f`, `%5c` and `%00` hide separators; raw backslashes, controls and `#` never belong in a target. */
+const hiddenSeparator = /%(?:2f|5c|00)/i;
+const forbiddenCharacter = /[\\#\u0000-\u0020\u007f-\uffff]/;
+const dotSegment = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
+
+/**
+ * Refuses duplicate headers and targets that a router and a handler, or a proxy and this server,
+ * could read differently. `rawHeaders` alternates names and values as received.
+ */
+export function refuseAmbiguity(rawHeaders: readonly string[], target: string): ApiError | null {
+  const seen = new Set<string>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase();
+    if (singleHeaders.has(name) && seen.has(name)) {
+      return new ApiError('invalid', `Request Validation Error: ${name} was sent twice`, name);
+    }
+    seen.add(name);
+  }
+  return refuseTarget(target);
+}
+
+function refuseTarget(target: string): ApiError | null {
+  const path = target.split('?', 1)[0]!;
+  const ambiguous =
+    !path.startsWith('/') ||
+    path.includes('//') ||
+    hiddenSeparator.test(path) ||
+    forbiddenCharacter.test(target) ||
+    dotSegment.test(path) ||
+    !isDecodable(path);
+  if (!ambiguous) return null;
+  return new ApiError(
+    'invalid',
+    'Request Validation Error: the request target is not a plain path',
+  );
+}
+
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,161 @@
+/** Knows the life of a request on one route: who asks, may they, what do they send, what is answered. */
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Log } from '../log.ts';
+import { ApiError, type ErrorKind } from '../model/errors.ts';
+import { createBodyReader, readLenient } from './input.ts';
+import type { MountedRoute } from './registry.ts';
+import { type Answer, answerOf, errorAnswer, toApiError, usualHeaders } from './respond.ts';
+import type { CredentialKind, ErrorForm, Feature } from './route.ts';
+
+/** What is known of a request while it runs; its access-log line is made from this. */
+export interface Running {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  /** Pattern of the route, or `unmatched`. */
+  route: string;
+  /** Null until someone was recognised. */
+  callerId: string | null;
+}
+
+/** What every route shares. */
+export interface RouteKit {
+  readonly app: FastifyInstance;
+  readonly running: WeakMap<IncomingMessage, Running>;
+  readonly disabledFeatures: ReadonlySet<Feature>;
+  readonly classifyError: (error: unknown) => ErrorKind;
+  readonly log: Log;
+}
+
+/**
+ * Finds the caller and checks the scope, before anything of the body is read. `params` is given as
+ * a function because a path that does not parse is only reported to someone who is known.
+ */
+export type Identify<Caller> = (
+  request: FastifyRequest,
+  params: () => Record<string, string>,
+  running: Running,
+) => Promise<Caller>;
+
+export function attach<Caller>(
+  kit: RouteKit,
+  { route, mount, pattern, accepts }: MountedRoute<Caller>,
+  identify: Identify<Caller>,
+): void {
+  const readBody = createBodyReader(route, mount);
+  const admitted = new WeakMap<FastifyRequest, Caller>();
+  const paramsOf = (request: FastifyRequest): Record<string, string> => {
+    const params = request.params as Record<string, string>;
+    return route.params === undefined ? params : readLenient(route.params, params);
+  };
+  kit.app.route({
+    method: route.method,
+    url: pattern,
+    errorHandler: (error, request, reply) =>
+      send(reply, failure(kit, error, request, route.errors ?? 'wrapped', accepts)),
+    onRequest: async (request) => {
+      const running = kit.running.get(request.raw)!;
+      running.route = pattern;
+      admitted.set(request, await identify(request, () => paramsOf(request), running));
+      if (route.feature !== undefined && kit.disabledFeatures.has(route.feature)) {
+        throw new ApiError('featureDisabled');
+      }
+    },
+    handler: async (request, reply) => {
+      const running = kit.running.get(request.raw)!;
+      const result = await route.handle({
+        caller: admitted.get(request)!,
+        mount,
+        params: paramsOf(request),
+        query: route.query === undefined ? undefined : readLenient(route.query, request.query),
+        body: readBody(bodyOf(request, route.body !== undefined, route.bodyType ?? 'json')),
+        ifMatch: versionOf(header(request, 'if-match')),
+        ifNoneMatch: header(request, 'if-none-match'),
+        owner: header(request, 'gatewright-owner'),
+        requestId: running.id,
+        now: running.startedAt,
+      });
+      return send(reply, answerOf(result, route.successStatus ?? 200));
+    },
+  });
+}
+
+/** Answers what no route takes: 405 where another method would do, else 404. */
+export function answerStrangers(kit: RouteKit, methodsOf: (path: string) => string[]): void {
+  kit.app.setNotFoundHandler((request, reply) => {
+    const allowed = methodsOf(request.url.split('?', 1)[0]!);
+    const error = new ApiError(allowed.length > 0 ? 'methodNotAllowed' : 'notFound');
+    if (allowed.length > 0) reply.header('allow', allowed.join(', '));
+    return send(reply, errorAnswer(error, 'wrapped', []));
+  });
+  kit.app.setErrorHandler((error, request, reply) =>
+    send(reply, failure(kit, error, request, 'wrapped', [])),
+  );
+}
+
+/** A single value of a header; duplicates that matter were refused earlier. */
+export function header(request: FastifyRequest, name: string): string | null {
+  const value = request.headers[name];
+  return typeof value === 'string' ? value : null;
+}
+
+function send(reply: FastifyReply, { status, text, headers }: Answer): FastifyReply {
+  reply.code(status).headers({ ...usualHeaders, ...headers });
+  // A buffer goes out untouched; the framework would add a charset to the type of a string.
+  return reply.send(text === null ? undefined : Buffer.from(text));
+}
+
+/** Only faults of ours are logged, without the fields where drivers keep the values of a statement. */
+function failure(
+  kit: RouteKit,
+  thrown: unknown,
+  request: FastifyRequest,
+  form: ErrorForm,
+  accepts: readonly CredentialKind[],
+): Answer {
+  const error = toApiError(thrown, kit.classifyError);
+  if (error.kind === 'internal' || error.kind === 'unavailable') {
+    const cause = (error.cause ?? error) as Partial<Record<string, unknown>>;
+    const { name, message, code, errno, stack } = cause;
+    const requestId = kit.running.get(request.raw)?.id;
+    const line = { requestId, error: { name, message, code, errno, stack } };
+    if (error.kind === 'internal') kit.log.error(line, 'request failed');
+    else kit.log.warn(line, 'request could not be served now');
+  }
+  return errorAnswer(error, form, accepts);
+}
+
+function bodyOf(
+  request: FastifyRequest,
+  wanted: boolean,
+  bodyType: 'json' | 'form',
+): Buffer | undefined {
+  const body = request.body as Buffer | undefined;
+  if (!wanted || body === undefined || body.length === 0) return undefined;
+  const encoding = header(request, 'content-encoding');
+  if (encoding !== null && encoding.toLowerCase() !== 'identity') {
+    throw new ApiError('unsupportedMedia', 'Send the body without Content-Encoding');
+  }
+  const [type = '', ...parameters] = (header(request, 'content-type') ?? '')
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
+  const json = type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type);
+  const fits = bodyType === 'json' ? json : type === 'application/x-www-form-urlencoded';
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  if (!fits || (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))) {
+    const expected = bodyType === 'json' ? 'application/json' : 'application/x-www-form-urlencoded';
+    throw new ApiError('unsupportedMedia', `Send Content-Type: ${expected} in UTF-8`);
+  }
+  return body;
+}
+
+/** `"3"` is version 3; `*` and an absent header ask for no version. */
+function versionOf(ifMatch: string | null): number | null {
+  if (ifMatch === null || ifMatch === '*') return null;
+  const version = /^(?:W\/)?"(\d{1,10})"$/.exec(ifMatch)?.[1];
+  if (version !== undefined) return Number(version);
+  const message = 'Request Validation Error: If-Match takes one version in quotes, like "3"';
+  throw new ApiError('invalid', message, 'If-Match');
+}

@@ -1,0 +1,121 @@
+/** Knows how a request's parts become the values of a route's schemas, and how faults in them read. */
+import { z } from 'zod';
+import { ApiError } from '../model/errors.ts';
+import { parseJson } from './json.ts';
+import type { Mount, Route } from './route.ts';
+
+/** Bytes of a request body; more is answered with 413 (C007). */
+export const bodyBytesMax = 1024 * 1024;
+const faultsShownMax = 20;
+const faultCharactersMax = 300;
+
+type Issue = z.core.$ZodIssue;
+
+/** Reads path parameters, query or body. Fields that the schema does not know are dropped. */
+export function readLenient<T>(schema: z.ZodType<T>, value: unknown): T {
+  const first = schema.safeParse(value);
+  if (first.success) return first.data;
+  const unknown = first.error.issues.filter((issue) => issue.code === 'unrecognized_keys');
+  if (unknown.length === 0) throw refusal(first.error.issues);
+  const second = schema.safeParse(without(value, unknown));
+  if (second.success) return second.data;
+  throw refusal(second.error.issues);
+}
+
+function readStrict<T>(schema: z.ZodType<T>, value: unknown): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw refusal(result.error.issues);
+}
+
+/**
+ * Makes the reader of a route's body on one mount: v1 drops unknown fields, because its clients
+ * repeat path values and send fields of other versions; the newer mounts refuse them (C019), save
+ * those the route says it ignores. An absent body reads as `{}`.
+ */
+export function createBodyReader(
+  route: Pick<Route, 'body' | 'ignoredFields' | 'bodyType'>,
+  mount: Mount,
+): (body: Buffer | undefined) => unknown {
+  const { body: schema, ignoredFields = [], bodyType = 'json' } = route;
+  if (schema === undefined) return () => undefined;
+  const decode = bodyType === 'form' ? parseForm : parseJson;
+  const parse = (body: Buffer | undefined): unknown =>
+    body === undefined || body.length === 0 ? {} : decode(body);
+  if (mount === 'v1' || bodyType === 'form') return (body) => readLenient(schema, parse(body));
+  const strict = refuseUnknown(schema);
+  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  const ignored = ignoredFields.filter((field) => !known.includes(field));
+  return (body) => readStrict(strict, omit(parse(body), ignored));
+}
+
+/** Closes an object schema that its author left open to unknown fields by default. */
+export function refuseUnknown(schema: z.ZodType): z.ZodType {
+  const closes = schema instanceof z.ZodObject && schema.def.catchall === undefined;
+  return closes ? schema.strict() : schema;
+}
+
+/** A repeated field reads as a list, so that a schema of strings refuses it (C025). */
+function parseForm(body: Buffer): Record<string, string | string[]> {
+  const form = new URLSearchParams(body.toString('utf8'));
+  return Object.fromEntries(
+    [...new Set(form.keys())].map((key) => {
+      const values = form.getAll(key);
+      return [key, values.length === 1 ? values[0]! : values];
+    }),
+  );
+}
+
+function omit(value: unknown, keys: readonly string[]): unknown {
+  if (keys.length === 0 || !isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
+}
+
+/** Copies `value` without the keys that the issues name. */
+function without(value: unknown, unknownKeys: readonly Issue[]): unknown {
+  const copy: unknown = structuredClone(value);
+  for (const issue of unknownKeys) {
+    if (issue.code !== 'unrecognized_keys') continue;
+    const parent = issue.path.reduce<unknown>(
+      (at, key) => (at as Record<PropertyKey, unknown>)[key],
+      copy,
+    );
+    for (const key of issue.keys) delete (parent as Record<string, unknown>)[key];
+  }
+  return copy;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** One error for all faults: `param` is the first one's path, the message lists every one. */
+export function refusal(issues: readonly Issue[]): ApiError {
+  const faults = issues.flatMap(faultsOf);
+  const shown = faults.slice(0, faultsShownMax).map(({ path, text }) => {
+    const fault = path === '' ? text : `${path}: ${text}`;
+    return fault.slice(0, faultCharactersMax);
+  });
+  const rest = faults.length - shown.length;
+  if (rest > 0) shown.push(`and ${rest} more`);
+  const param = (faults[0]?.path ?? '').slice(0, faultCharactersMax);
+  return new ApiError('invalid', `Request Validation Error: ${shown.join('; ')}`, param);
+}
+
+function faultsOf(issue: Issue): { path: string; text: string }[] {
+  if (issue.code !== 'unrecognized_keys') {
+    return [{ path: pathText(issue.path), text: issue.message }];
+  }
+  return issue.keys.map((key) => ({
+    path: pathText([...issue.path, key]),
+    text: 'is not a known field',
+  }));
+}
+
+/** `rate_limits[0].unit`. */
+function pathText(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`;
+    return text === '' ? String(key) : `${text}.${String(key)}`;
+  }, '');
+}

@@ -1,0 +1,85 @@
+/** Knows how answers and errors are written, in each of the three forms that clients read. */
+import { ApiError, type ErrorKind, errorBody, flatErrorBody } from '../model/errors.ts';
+import { type CredentialKind, type ErrorForm, Reply } from './route.ts';
+
+/** What goes out: the status, the JSON text (or null for none) and the headers beyond the usual. */
+export interface Answer {
+  readonly status: number;
+  readonly text: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Headers of every answer: nothing here may be cached by a proxy or guessed at by a browser. */
+export const usualHeaders = {
+  'content-type': 'application/json',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+} as const;
+
+/** Writes what a handler returned. A string body is sent as it is, under the type its headers name. */
+export function answerOf(result: unknown, successStatus: number): Answer {
+  if (!(result instanceof Reply)) {
+    return { status: successStatus, text: JSON.stringify(result), headers: {} };
+  }
+  const { status, body, headers } = result;
+  if (body === null || body === undefined) return { status, text: null, headers };
+  const raw = typeof body === 'string' && headers['content-type'] !== undefined;
+  return { status, text: raw ? (body as string) : JSON.stringify(body), headers };
+}
+
+/** Writes an error. A 401 names the scheme the route accepts, as RFC 9110 asks. */
+export function errorAnswer(
+  error: ApiError,
+  form: ErrorForm,
+  accepts: readonly CredentialKind[],
+): Answer {
+  const headers: Record<string, string> = {};
+  if (error.kind === 'unauthorized' && accepts.length > 0) {
+    headers['www-authenticate'] = accepts.includes('client')
+      ? 'Basic realm="gatewright"'
+      : 'Bearer';
+  }
+  if (error.kind === 'unavailable') headers['retry-after'] = '1';
+  return { status: error.status, text: JSON.stringify(bodyOf(error, form)), headers };
+}
+
+function bodyOf(error: ApiError, form: ErrorForm): unknown {
+  if (form === 'flat') return flatErrorBody(error);
+  if (form === 'oauth') {
+    return { error: oauthCodes[error.kind] ?? 'invalid_request', error_description: error.message };
+  }
+  return errorBody(error);
+}
+
+/** Codes of RFC 6749 5.2 and, for faults of the server, 4.1.2.1. */
+const oauthCodes: Partial<Record<ErrorKind, string>> = {
+  unauthorized: 'invalid_client',
+  forbidden: 'unauthorized_client',
+  rateLimited: 'temporarily_unavailable',
+  unavailable: 'temporarily_unavailable',
+  internal: 'server_error',
+};
+
+/**
+ * Turns what was thrown into an error for the caller: ours as it is, the web framework's by its
+ * status, the rest by `classify`, whose text never leaves.
+ */
+export function toApiError(thrown: unknown, classify: (error: unknown) => ErrorKind): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  const kind = frameworkKinds[statusOf(thrown) ?? 0] ?? classify(thrown);
+  return new ApiError(kind, undefined, '', { cause: thrown });
+}
+
+const frameworkKinds: Partial<Record<number, ErrorKind>> = {
+  400: 'invalid',
+  404: 'notFound',
+  413: 'tooLarge',
+  414: 'invalid',
+  415: 'unsupportedMedia',
+};
+
+function statusOf(thrown: unknown): number | undefined {
+  const { code, statusCode } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown };
+  const framework = typeof code === 'string' && code.startsWith('FST_');
+  return framework && typeof statusCode === 'number' ? statusCode : undefined;
+}

@@ -1,0 +1,265 @@
+/** Knows how routes are served: listening, limits, order of the checks, access log, and stopping. */
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import type { Log } from '../log.ts';
+import { ApiError, type ErrorKind, errorBody } from '../model/errors.ts';
+import { refuseAmbiguity } from './ambiguity.ts';
+import {
+  answerStrangers,
+  attach,
+  header,
+  type Identify,
+  type RouteKit,
+  type Running,
+} from './attach.ts';
+import { bodyBytesMax } from './input.ts';
+import { checkRoutes, createMethodFinder, type MountedRoute, mountRoutes } from './registry.ts';
+import { usualHeaders } from './respond.ts';
+import type { CredentialKind, Feature, Route } from './route.ts';
+
+/** What a request carried to prove who sent it; never logged. */
+export interface Credentials {
+  /** The `Authorization` header, or null. */
+  readonly authorization: string | null;
+  /** The `x-gateway-api-key` or `x-portkey-api-key` header, or null. */
+  readonly gatewayKey: string | null;
+  readonly remoteAddress: string;
+}
+
+/** One finished exchange, for metrics. `route` is a pattern or `unmatched`, never a raw path. */
+export interface Exchange {
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+}
+
+export interface HttpLimits {
+  readonly headersTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  readonly headerBytesMax: number;
+  readonly headersMax: number;
+  readonly requestsPerSocketMax: number;
+  readonly connectionsMax: number;
+}
+
+export const usualLimits: HttpLimits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  headerBytesMax: 16 * 1024,
+  headersMax: 100,
+  requestsPerSocketMax: 1000,
+  connectionsMax: 4096,
+};
+
+export interface HttpServerOptions<Caller> {
+  /** Routes that need credentials. */
+  readonly routes: readonly Route<Caller>[];
+  /** Routes open to all: probes, the interface description. */
+  readonly publicRoutes: readonly Route<null>[];
+  /** Finds the caller, or throws an ApiError: `unauthorized`, or `invalid` for two credentials. */
+  readonly authenticate: (
+    credentials: Credentials,
+    accepts: readonly CredentialKind[],
+    now: number,
+  ) => Promise<Caller>;
+  /** Throws an ApiError `forbidden` unless the caller holds the scope. */
+  readonly authorise: (caller: Caller, scope: string) => void;
+  /** What the access log calls the caller; never a credential. */
+  readonly callerId: (caller: Caller) => string;
+  readonly disabledFeatures: ReadonlySet<Feature>;
+  /** Kind of an error that is not an ApiError: `unavailable` when trying again may help. */
+  readonly classifyError: (error: unknown) => ErrorKind;
+  readonly observe: (exchange: Exchange) => void;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly log: Log;
+  readonly limits?: HttpLimits;
+}
+
+export interface HttpServer {
+  /** Starts to listen; port 0 takes a free one. Resolves to `http://host:port`. */
+  listen(host: string, port: number): Promise<string>;
+  /** Stops accepting, waits for what is in flight, cuts it after `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** @throws Failure when a route lacks a rule. */
+export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): HttpServer {
+  const guarded = mountRoutes(options.routes);
+  const open = mountRoutes(options.publicRoutes);
+  checkRoutes(guarded, open);
+  const running = new WeakMap<IncomingMessage, Running>();
+  const app = createFastify(options, running);
+  const { disabledFeatures, classifyError, log } = options;
+  const kit: RouteKit = { app, running, disabledFeatures, classifyError, log };
+  for (const mounted of guarded) attach(kit, mounted, createIdentify(options, mounted));
+  for (const mounted of open) attach(kit, mounted, () => Promise.resolve(null));
+  answerStrangers(kit, createMethodFinder([...guarded, ...open]));
+  return {
+    listen: (host, port) => listen(app, host, port),
+    close: (graceMs) => close(app, graceMs),
+  };
+}
+
+function createIdentify<Caller>(
+  { authenticate, authorise, callerId }: HttpServerOptions<Caller>,
+  { route: { scope }, mount, accepts }: MountedRoute<Caller>,
+): Identify<Caller> {
+  return async (request, params, running) => {
+    const caller = await authenticate(credentialsOf(request), accepts, running.startedAt);
+    running.callerId = callerId(caller);
+    const wanted = typeof scope === 'function' ? scope(params(), mount) : scope;
+    if (wanted !== undefined) authoriseAny(authorise, caller, [wanted].flat());
+    return caller;
+  };
+}
+
+/** Throws the last refusal when none of the scopes is held. */
+function authoriseAny<Caller>(
+  authorise: HttpServerOptions<Caller>['authorise'],
+  caller: Caller,
+  scopes: readonly string[],
+): void {
+  const refusals = scopes.flatMap((scope) => {
+    try {
+      authorise(caller, scope);
+      return [];
+    } catch (refusal) {
+      return [refusal];
+    }
+  });
+  if (refusals.length === scopes.length) throw refusals.at(-1);
+}
+
+function createFastify<Caller>(
+  options: HttpServerOptions<Caller>,
+  running: WeakMap<IncomingMessage, Running>,
+): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    bodyLimit: bodyBytesMax,
+    // While closing, requests on open connections are still served, and told to close.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 1024 },
+    clientErrorHandler: refuseMalformed,
+    serverFactory: (handler) => createNodeServer(options, running, handler),
+  });
+  app.removeAllContentTypeParsers();
+  // Bytes are kept as they came: each route knows how to read them.
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  return app;
+}
+
+async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
+  await app.listen({ host, port });
+  const { address, family, port: taken } = app.server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;
+}
+
+async function close(app: FastifyInstance, graceMs: number): Promise<void> {
+  const cut = setTimeout(() => app.server.closeAllConnections(), graceMs);
+  try {
+    await app.close();
+  } finally {
+    clearTimeout(cut);
+  }
+}
+
+function createNodeServer<Caller>(
+  options: HttpServerOptions<Caller>,
+  running: WeakMap<IncomingMessage, Running>,
+  handler: (request: IncomingMessage, response: ServerResponse) => void,
+): Server {
+  const limits = options.limits ?? usualLimits;
+  const server = createServer(
+    {
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
+      maxHeaderSize: limits.headerBytesMax,
+      keepAliveTimeout: 65_000,
+    },
+    (request, response) => {
+      const state = begin(request, options.now());
+      running.set(request, state);
+      response.setHeader('x-request-id', state.id);
+      const started = performance.now();
+      response.once('close', () => {
+        report(options, state, request, response, performance.now() - started);
+      });
+      const ambiguity = refuseAmbiguity(request.rawHeaders, request.url ?? '');
+      if (ambiguity === null) return handler(request, response);
+      // The rest of the request is not trusted either.
+      response.shouldKeepAlive = false;
+      const body = Buffer.from(JSON.stringify(errorBody(ambiguity)));
+      response.writeHead(400, { ...usualHeaders, 'content-length': body.length }).end(body);
+    },
+  );
+  server.maxHeadersCount = limits.headersMax;
+  server.maxRequestsPerSocket = limits.requestsPerSocketMax;
+  server.maxConnections = limits.connectionsMax;
+  return server;
+}
+
+const requestIdPattern = /^[\w.:-]{1,128}$/;
+
+function begin(request: IncomingMessage, startedAt: number): Running {
+  const given = request.headers['x-request-id'];
+  const sane = typeof given === 'string' && requestIdPattern.test(given);
+  return { id: sane ? given : randomUUID(), startedAt, route: 'unmatched', callerId: null };
+}
+
+/** One line and one observation a request, whatever became of it. */
+function report<Caller>(
+  { log, observe }: HttpServerOptions<Caller>,
+  state: Running,
+  request: IncomingMessage,
+  response: ServerResponse,
+  durationMs: number,
+): void {
+  const method = request.method ?? '';
+  const { route, id: requestId, callerId: principalId } = state;
+  const status = response.statusCode;
+  observe({ method, route, status, durationMs });
+  const aborted = response.writableFinished ? undefined : true;
+  const rounded = Math.round(durationMs * 1000) / 1000;
+  const line = { method, route, status, durationMs: rounded, requestId, principalId, aborted };
+  if (/^\/(livez|readyz|startupz)$/.test(route)) log.debug(line, 'request');
+  else log.info(line, 'request');
+}
+
+/** Answers bytes that are not HTTP; what follows on the socket means nothing. */
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, reason] =
+    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? [408, 'Request Timeout']
+      : error.code === 'HPE_HEADER_OVERFLOW'
+        ? [431, 'Request Header Fields Too Large']
+        : [400, 'Bad Request'];
+  const body = JSON.stringify(errorBody(new ApiError('invalid', reason)));
+  socket.end(
+    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+function credentialsOf(request: FastifyRequest): Credentials {
+  const key = header(request, 'x-gateway-api-key');
+  const olderKey = header(request, 'x-portkey-api-key');
+  if (key !== null && olderKey !== null && key !== olderKey) {
+    throw new ApiError('invalid', 'Request Validation Error: two different API keys were sent');
+  }
+  return {
+    authorization: header(request, 'authorization'),
+    gatewayKey: key ?? olderKey,
+    remoteAddress: request.socket.remoteAddress ?? '',
+  };
+}

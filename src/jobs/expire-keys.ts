@@ -1,0 +1,53 @@
+/** Knows how API keys expire: in batches, each key once, with its audit row in the same transaction. */
+import * as apiKeyExpiry from '../store/api-key-expiry.ts';
+import * as auditLog from '../store/audit-log.ts';
+import type { Db } from '../store/db.ts';
+import type { Job, JobContext } from './job.ts';
+
+/** Small enough to stall a concurrent writer for less than a tenth of a second. */
+const batchKeysMax = 1000;
+
+export function expireKeys({ auditLogs }: { auditLogs: boolean }): Job {
+  return {
+    name: 'expire-keys',
+    cron: '* * * * *',
+    summary: 'Marks API keys whose expires_at has passed as expired',
+    idleBecause: null,
+    run: async ({ database, now, signal }: JobContext) => {
+      let expired = 0;
+      while (!signal.aborted) {
+        const ids = await apiKeyExpiry.listDueIds(database.db, now, batchKeysMax);
+        if (ids.length === 0) break;
+        expired += await database.transaction((tx) => expireBatch(tx, ids, now, auditLogs));
+      }
+      return { expired };
+    },
+  };
+}
+
+async function expireBatch(
+  tx: Db,
+  ids: readonly string[],
+  now: number,
+  auditLogs: boolean,
+): Promise<number> {
+  const keys = await apiKeyExpiry.updateDueToExpired(tx, ids, now);
+  if (auditLogs) {
+    await auditLog.insertMany(
+      tx,
+      keys.map((key) => ({
+        organisationId: key.organisation_id,
+        workspaceId: key.workspace_id,
+        at: now,
+        actorKind: 'job',
+        actorId: 'expire-keys',
+        action: 'expire',
+        resourceKind: 'ApiKey',
+        resourceId: key.id,
+        requestId: '',
+        changes: { status: 'expired', expires_at: key.expires_at },
+      })),
+    );
+  }
+  return keys.length;
+}

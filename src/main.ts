@@ -1,0 +1,49 @@
+#!/usr/bin/env node
+/** Knows the process: its arguments, signals, streams and exit code; everything else is the commands'. */
+import { readFileSync } from 'node:fs';
+
+/** Work that will not end after its command has ended is cut off after this long. */
+const graceMs = 10_000;
+const nodeMajorMin = 24;
+const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
+
+const cliArguments = process.argv.slice(2);
+if (cliArguments[0] === '--version' || cliArguments[0] === '-v') {
+  process.stdout.write(`gatewright ${version()}\n`);
+} else if (Number.parseInt(process.versions.node, 10) < nodeMajorMin) {
+  process.stderr.write(`gatewright needs Node ${nodeMajorMin}; this is ${process.version}\n`);
+  process.exitCode = 5;
+} else {
+  await run();
+}
+
+function version(): string {
+  const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+async function run(): Promise<void> {
+  const controller = new AbortController();
+  let interruptedBy: keyof typeof signalNumbers | null = null;
+  for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      // A second signal means now: the children end with this process.
+      if (interruptedBy !== null) process.exit(128 + signalNumbers[name]);
+      interruptedBy = name;
+      controller.abort();
+    });
+  }
+  // Whoever read the output has gone (`| head`): there is nobody left to work for.
+  process.stdout.on('error', () => controller.abort());
+  process.stderr.on('error', () => {});
+  const { runCommandLine } = await import('./commands/command-line.ts');
+  const exitCode = await runCommandLine(cliArguments, {
+    stdout: process.stdout,
+    stderr: process.stderr,
+    signal: controller.signal,
+    cwd: process.cwd(),
+  });
+  process.exitCode =
+    exitCode === 'interrupted' ? 128 + signalNumbers[interruptedBy ?? 'SIGTERM'] : exitCode;
+  setTimeout(() => process.exit(), graceMs).unref();
+}

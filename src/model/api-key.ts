@@ -1,0 +1,126 @@
+/** Knows the bodies by which API keys are made and changed (interface.txt 2.1, contract.md 2.3). */
+import { z } from 'zod';
+import { JsonRecord } from './json-record.ts';
+import { RateLimits, UsageLimits } from './limits.ts';
+import { freeText, WorkspaceReference } from './resource-fields.ts';
+import { Timestamp } from './timestamp.ts';
+
+const scopesMax = 500;
+const alertEmailsMax = 100;
+const transitionMsMin = 1_800_000;
+const dayMs = 86_400_000;
+
+export const ApiKeyType = z.enum(['organisation', 'workspace']);
+export type ApiKeyType = z.infer<typeof ApiKeyType>;
+
+export const ApiKeySubType = z.enum(['service', 'user']);
+export type ApiKeySubType = z.infer<typeof ApiKeySubType>;
+
+/** Shown in alerts and mails, so that a line break could forge a header there. */
+const ApiKeyName = z
+  .string()
+  .min(1)
+  .refine((text) => [...text].length <= 100, 'must have at most 100 characters')
+  .refine((text) => !/\p{Cc}/u.test(text), 'must not hold control characters');
+
+/** Scope names; order is kept. The catalogue of names is checked apart (model/scopes.ts). */
+const Scopes = z
+  .array(z.string().min(1).max(128))
+  .min(1)
+  .max(scopesMax)
+  .refine((scopes) => new Set(scopes).size === scopes.length, 'must not repeat a scope');
+
+const AlertEmails = z.array(z.email().max(254)).max(alertEmailsMax);
+
+/** When the key's value is replaced: by a period, or once at `next_rotation_at`. */
+export const RotationPolicy = z
+  .strictObject({
+    rotation_period: z.enum(['weekly', 'monthly']).nullable().optional(),
+    rotation_period_days: z.int().min(1).max(365).nullable().optional(),
+    next_rotation_at: Timestamp.nullable().optional(),
+    /** How long the replaced value stays valid; shorter than the period. */
+    key_transition_period_ms: z
+      .int()
+      .min(transitionMsMin)
+      .max(365 * dayMs)
+      .nullable()
+      .optional(),
+  })
+  .superRefine(rotationRules);
+export type RotationPolicy = z.infer<typeof RotationPolicy>;
+
+interface RotationTerms {
+  rotation_period?: 'weekly' | 'monthly' | null | undefined;
+  rotation_period_days?: number | null | undefined;
+  next_rotation_at?: string | null | undefined;
+  key_transition_period_ms?: number | null | undefined;
+}
+
+function rotationRules(policy: RotationTerms, ctx: z.RefinementCtx): void {
+  const chosen = [policy.rotation_period, policy.rotation_period_days, policy.next_rotation_at];
+  if (chosen.filter((choice) => choice !== undefined && choice !== null).length > 1) {
+    const message =
+      'takes one of rotation_period, rotation_period_days and next_rotation_at, not several';
+    ctx.addIssue({ code: 'custom', path: [], message });
+  }
+  const periodMs = shortestPeriodMs(policy);
+  if (periodMs !== null && (policy.key_transition_period_ms ?? 0) >= periodMs) {
+    const message = 'must be shorter than the rotation period';
+    ctx.addIssue({ code: 'custom', path: ['key_transition_period_ms'], message });
+  }
+}
+
+/** February is the shortest month. */
+function shortestPeriodMs(policy: RotationTerms): number | null {
+  if (policy.rotation_period === 'weekly') return 7 * dayMs;
+  if (policy.rotation_period === 'monthly') return 28 * dayMs;
+  return typeof policy.rotation_period_days === 'number'
+    ? policy.rotation_period_days * dayMs
+    : null;
+}
+
+/** What requests made with the key start from. */
+const ApiKeyDefaults = z.strictObject({
+  metadata: JsonRecord.nullable().optional(),
+  /** Config by UUID or slug; answered as UUID. */
+  config_id: z.string().min(1).max(255).nullable().optional(),
+  /** When false a request cannot choose another config. */
+  allow_config_override: z.boolean().nullable().optional(),
+});
+export type ApiKeyDefaults = z.infer<typeof ApiKeyDefaults>;
+
+/** Fields that create and update share. */
+const changeable = {
+  description: freeText(4096).nullable().optional(),
+  rate_limits: RateLimits.nullable().optional(),
+  usage_limits: UsageLimits.nullable().optional(),
+  /** Merged key by key on update. */
+  defaults: ApiKeyDefaults.nullable().optional(),
+  /** Recipients of usage alerts. */
+  alert_emails: AlertEmails.nullable().optional(),
+  expires_at: Timestamp.nullable().optional(),
+  rotation_policy: RotationPolicy.nullable().optional(),
+};
+
+/** Body of POST /api-keys/{type}/{sub-type}; the two path values are not part of it. */
+export const ApiKeyCreate = z.object({
+  name: ApiKeyName,
+  scopes: Scopes,
+  /** The caller's own organisation, by UUID or TSG id; may be left out. */
+  organisation_id: z.string().min(1).max(64).optional(),
+  workspace_id: WorkspaceReference.optional(),
+  /** Required for user keys. */
+  user_id: z.uuid().optional(),
+  ...changeable,
+});
+export type ApiKeyCreate = z.infer<typeof ApiKeyCreate>;
+
+/** Body of PUT /api-keys/{id}: absent fields stay, null clears. */
+export const ApiKeyUpdate = z.object({
+  name: ApiKeyName.optional(),
+  scopes: Scopes.optional(),
+  ...changeable,
+  /** A trigger, not a field: sets current usage to nought. */
+  reset_usage: z.boolean().nullable().optional(),
+});
+export type ApiKeyUpdate = z.infer<typeof ApiKeyUpdate>;

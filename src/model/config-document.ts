@@ -1,0 +1,283 @@
+/** Knows the keys of a gateway config: their forms, their bounds, and the guardrails they name. */
+import { z } from 'zod';
+import type { ConfigDocument } from './config.ts';
+import { below, type Fault } from './fault.ts';
+import { headerListFaults } from './forward-headers.ts';
+import { checkFaults } from './guardrail-checks.ts';
+import { outboundUrlFault, type TrustedHosts } from './outbound-url.ts';
+import { regexFault } from './regex-rule.ts';
+
+/** Null means the built-in limit. */
+export interface TargetLimits {
+  readonly rootMax: number | null;
+  readonly conditionalRootMax: number | null;
+  /** Targets below one target of the root, at any depth. */
+  readonly nestedMax: number | null;
+}
+
+const builtInLimits = { rootMax: 100, conditionalRootMax: 1000, nestedMax: 50 };
+/** More faults than this help nobody; the walk stops. */
+const faultsMax = 50;
+const conditionsMax = 1000;
+const queryPartsMax = 1000;
+
+const statusCodes = z.array(z.int().min(100).max(599)).max(500);
+const record = z.record(z.string(), z.unknown());
+const guardrailList = z.array(z.union([z.string().min(1).max(255), record])).max(100);
+const hookList = z.array(record).max(100);
+
+const Strategy = z.looseObject({
+  mode: z.enum(['single', 'loadbalance', 'fallback', 'conditional']),
+  on_status_codes: statusCodes.optional(),
+  conditions: z
+    .array(z.looseObject({ query: record }))
+    .min(1)
+    .max(conditionsMax)
+    .optional(),
+  default: z.string().min(1).optional(),
+});
+
+/** One level: the root or a target. Keys beyond these pass through to the gateway. */
+const Level = z.looseObject({
+  strategy: Strategy.optional(),
+  targets: z.array(record).optional(),
+  name: z.string().max(255).optional(),
+  weight: z.number().min(0).optional(),
+  provider: z.string().min(1).max(255).optional(),
+  virtual_key: z.string().min(1).max(255).optional(),
+  custom_host: z.string().min(1).optional(),
+  passthrough: z.boolean().optional(),
+  override_params: record.optional(),
+  default_params: record.optional(),
+  drop_params: z.array(z.string().min(1)).max(100).optional(),
+  retry: z
+    .looseObject({
+      attempts: z.int().min(0).max(5).optional(),
+      on_status_codes: statusCodes.optional(),
+    })
+    .optional(),
+  cache: z
+    .looseObject({
+      mode: z.enum(['simple', 'semantic']),
+      max_age: z.int().min(0).max(7_776_000).optional(),
+    })
+    .optional(),
+  on_status_codes: statusCodes.optional(),
+  request_timeout: z.int().min(1).optional(),
+  forward_headers: z.array(z.string()).optional(),
+  strict_open_ai_compliance: z.boolean().optional(),
+  input_guardrails: guardrailList.optional(),
+  output_guardrails: guardrailList.optional(),
+  before_request_hooks: hookList.optional(),
+  after_request_hooks: hookList.optional(),
+});
+type Level = z.infer<typeof Level>;
+
+interface Visit {
+  readonly level: unknown;
+  readonly path: readonly (string | number)[];
+  /** Index of the root's target this level lies in or below; null for the root itself. */
+  readonly rootTarget: number | null;
+}
+
+/**
+ * Judges a config document. Paths start at the document. Walks with a list of its own instead of
+ * recursion, and stops at the limits, so that no nesting can exhaust the process.
+ */
+export function configFaults(
+  document: ConfigDocument,
+  limits: TargetLimits,
+  trusted: TrustedHosts,
+): Fault[] {
+  const faults: Fault[] = [];
+  const nestedCounts = new Map<number, number>();
+  const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
+  for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
+    const parsed = Level.safeParse(visit.level);
+    if (parsed.success) faults.push(...below(visit.path, levelFaults(parsed.data, trusted)));
+    else faults.push(...below(visit.path, schemaFaults(parsed.error.issues)));
+    const next = targetsOf(visit);
+    faults.push(...countFaults(visit, next, limits, nestedCounts));
+    if (faults.length >= faultsMax || faults.some(({ path }) => path.at(-1) === 'targets')) break;
+    pending.push(...next.reverse());
+  }
+  return faults;
+}
+
+/** A guardrail named in a document, by slug or id, and where. */
+export interface GuardrailReference {
+  readonly path: readonly (string | number)[];
+  readonly guardrail: string;
+}
+
+/** Every guardrail that a judged document names at any level. */
+export function guardrailReferences(document: ConfigDocument): GuardrailReference[] {
+  const found: GuardrailReference[] = [];
+  const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
+  for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
+    for (const field of guardrailFields) {
+      const list = (visit.level as Record<string, unknown>)[field];
+      if (!Array.isArray(list)) continue;
+      list.forEach((item: unknown, at) => {
+        if (typeof item !== 'string') return;
+        found.push({ path: [...visit.path, field, at], guardrail: item });
+      });
+    }
+    pending.push(...targetsOf(visit).reverse());
+  }
+  return found;
+}
+
+const guardrailFields = ['input_guardrails', 'output_guardrails'] as const;
+const hookFields = ['before_request_hooks', 'after_request_hooks'] as const;
+
+function targetsOf({ level, path, rootTarget }: Visit): Visit[] {
+  if (typeof level !== 'object' || level === null) return [];
+  const { targets } = level as Record<string, unknown>;
+  if (!Array.isArray(targets)) return [];
+  return targets.map((target: unknown, at) => ({
+    level: target,
+    path: [...path, 'targets', at],
+    rootTarget: rootTarget ?? at,
+  }));
+}
+
+function countFaults(
+  visit: Visit,
+  targets: readonly Visit[],
+  limits: TargetLimits,
+  nestedCounts: Map<number, number>,
+): Fault[] {
+  const path = [...visit.path, 'targets'];
+  if (visit.rootTarget === null) {
+    const strategy = (visit.level as { strategy?: { mode?: unknown } }).strategy;
+    const limit = strategy?.mode === 'conditional' ? 'conditionalRootMax' : 'rootMax';
+    const max = limits[limit] ?? builtInLimits[limit];
+    if (targets.length <= max) return [];
+    return [{ path, message: `has ${targets.length} targets; at most ${max} are allowed` }];
+  }
+  const count = (nestedCounts.get(visit.rootTarget) ?? 0) + targets.length;
+  nestedCounts.set(visit.rootTarget, count);
+  const max = limits.nestedMax ?? builtInLimits.nestedMax;
+  if (count <= max) return [];
+  const message = `has more than ${max} targets below targets[${visit.rootTarget}]`;
+  return [{ path, message }];
+}
+
+function schemaFaults(issues: readonly z.core.$ZodIssue[]): Fault[] {
+  return issues.map(({ path, message }) => ({
+    path: path.map((key) => (typeof key === 'number' ? key : String(key))),
+    message,
+  }));
+}
+
+/** What the schema of a level cannot say. */
+function levelFaults(level: Level, trusted: TrustedHosts): Fault[] {
+  const host = level.custom_host;
+  const hostFault = host === undefined ? null : outboundUrlFault(host, trusted);
+  const headers = headerListFaults(level.forward_headers ?? [], 'provider');
+  return [
+    ...(hostFault === null ? [] : [{ path: ['custom_host'], message: hostFault }]),
+    ...headers.map(({ at, message }) => ({
+      path: at === null ? ['forward_headers'] : ['forward_headers', at],
+      message,
+    })),
+    ...below(['strategy'], strategyFaults(level)),
+    ...inlineGuardrailFaults(level, trusted),
+  ];
+}
+
+function strategyFaults({ strategy, targets = [] }: Level): Fault[] {
+  if (strategy?.mode !== 'conditional') return [];
+  const faults: Fault[] = [];
+  const names = new Set(targets.map((target) => target.name));
+  const { conditions = [] } = strategy;
+  if (strategy.conditions === undefined) {
+    faults.push({ path: ['conditions'], message: 'is required when mode is conditional' });
+  }
+  if (strategy.default === undefined) {
+    faults.push({ path: ['default'], message: 'is required when mode is conditional' });
+  } else if (!names.has(strategy.default)) {
+    faults.push({ path: ['default'], message: 'names no target' });
+  }
+  conditions.forEach(({ query, then: name }, at) => {
+    const path = ['conditions', at];
+    if (typeof name !== 'string' || !names.has(name)) {
+      faults.push({ path: [...path, 'then'], message: 'names no target' });
+    }
+    faults.push(...below([...path, 'query'], queryFaults(query)));
+  });
+  return faults;
+}
+
+const operators = new Set(
+  ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'nin', 'regex', 'and', 'or'].map((op) => `$${op}`),
+);
+
+/** Operators must be known ones, and patterns must be such as the gateway can run. */
+function queryFaults(query: Record<string, unknown>): Fault[] {
+  const faults: Fault[] = [];
+  const pending: { value: unknown; path: (string | number)[] }[] = [{ value: query, path: [] }];
+  let parts = 0;
+  for (let part = pending.pop(); part !== undefined; part = pending.pop()) {
+    parts += 1;
+    if (parts > queryPartsMax) return [{ path: [], message: 'is too large' }];
+    const { value, path } = part;
+    if (Array.isArray(value)) {
+      value.forEach((item: unknown, at) => {
+        pending.push({ value: item, path: [...path, at] });
+      });
+    } else if (typeof value === 'object' && value !== null) {
+      for (const [key, item] of Object.entries(value)) {
+        const below = [...path, key];
+        if (key.startsWith('$') && !operators.has(key)) {
+          faults.push({ path: below, message: 'is not a known operator' });
+        } else if (key === '$regex') {
+          const fault = typeof item === 'string' ? regexFault(item) : 'must be a string';
+          if (fault !== null) faults.push({ path: below, message: fault });
+        } else pending.push({ value: item, path: below });
+      }
+    }
+  }
+  return faults;
+}
+
+/** Keys of an inline guardrail that are not checks (data-plane.md 2.1). */
+const actionKeys = new Set(['deny', 'async', 'sequential', 'on_success', 'on_fail', 'id', 'type']);
+
+/** Checks written into the config itself obey the rules of those in guardrails. */
+function inlineGuardrailFaults(level: Level, trusted: TrustedHosts): Fault[] {
+  const inline = guardrailFields.flatMap((field) =>
+    (level[field] ?? []).flatMap((item, at) =>
+      typeof item === 'string' ? [] : below([field, at], shorthandFaults(item, trusted)),
+    ),
+  );
+  const hooks = hookFields.flatMap((field) =>
+    (level[field] ?? []).flatMap((hook, at) =>
+      below([field, at, 'checks'], hookFaults(hook, trusted)),
+    ),
+  );
+  return [...inline, ...hooks];
+}
+
+/** `{"default.contains": {"words": […]}, "deny": true}`; an id without a dot is a `default.` one. */
+function shorthandFaults(item: Record<string, unknown>, trusted: TrustedHosts): Fault[] {
+  return Object.entries(item).flatMap(([key, parameters]) => {
+    if (actionKeys.has(key)) return [];
+    const check = record.safeParse(parameters);
+    if (!check.success) return [];
+    const id = key.includes('.') ? key : `default.${key}`;
+    const faults = checkFaults([{ id, parameters: check.data }], 'llm', trusted);
+    // Without the index and the word `parameters`, which the shorthand does not have.
+    return faults.map(({ path, message }) => ({ path: [key, ...path.slice(2)], message }));
+  });
+}
+
+const HookChecks = z.array(z.looseObject({ id: z.string(), parameters: record.optional() }));
+
+function hookFaults(hook: Record<string, unknown>, trusted: TrustedHosts): Fault[] {
+  const checks = HookChecks.safeParse(hook.checks ?? []);
+  return checks.success
+    ? checkFaults(checks.data, 'llm', trusted)
+    : schemaFaults(checks.error.issues);
+}

@@ -1,0 +1,30 @@
+/** Knows the bodies by which gateway configs are made and changed. */
+import { z } from 'zod';
+import { ResourceName, WorkspaceReference } from './resource-fields.ts';
+
+/** The routing document itself, in the gateway's own spelling; config-document.ts knows its keys. */
+export const ConfigDocument = z.record(z.string(), z.unknown());
+export type ConfigDocument = z.infer<typeof ConfigDocument>;
+
+export const ConfigStatus = z.enum(['active', 'archived']);
+
+/** Whether this is its workspace's default config: 0 or 1, as clients of this API send it. */
+const DefaultFlag = z.union([z.literal(0), z.literal(1)]);
+
+/** Body of POST /configs (contract.md 2.4). */
+export const ConfigCreate = z.object({
+  name: ResourceName,
+  config: ConfigDocument,
+  workspace_id: WorkspaceReference.optional(),
+  isDefault: DefaultFlag.optional(),
+});
+export type ConfigCreate = z.infer<typeof ConfigCreate>;
+
+/** Body of PUT /configs/{id} (interface.txt 2.6); absent fields stay. */
+export const ConfigUpdate = z.object({
+  name: ResourceName.optional(),
+  config: ConfigDocument.optional(),
+  status: ConfigStatus.optional(),
+  isDefault: DefaultFlag.optional(),
+});
+export type ConfigUpdate = z.infer<typeof ConfigUpdate>;

@@ -1,0 +1,58 @@
+/** Knows the form of a gateway API key: random letters and digits, closed by a checksum. */
+import { randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const randomLength = 32;
+const checksumLength = 6;
+/** Longest `API_KEY_PREFIX`. */
+export const apiKeyPrefixLengthMax = 16;
+const wellFormed = new RegExp(
+  `^[0-9A-Za-z]{${randomLength + checksumLength},${apiKeyPrefixLengthMax + randomLength + checksumLength}}$`,
+);
+
+/**
+ * Makes a key value: the deployment's prefix, 32 random base62 characters (190 bits) and six of
+ * checksum. `prefix` is alphanumeric, possibly ''.
+ */
+export function makeApiKey(prefix: string): string {
+  const body = prefix + randomText(randomLength);
+  return body + checksum(body);
+}
+
+/**
+ * Whether a text can be a key of ours. A mistyped or foreign one fails here and costs no look-up.
+ * The prefix is not compared: keys made under an earlier prefix stay valid.
+ */
+export function isWellFormedApiKey(text: string): boolean {
+  if (!wellFormed.test(text)) return false;
+  const body = text.slice(0, -checksumLength);
+  return checksum(body) === text.slice(-checksumLength);
+}
+
+/** What lists show of a key (contract.md 2.3): `ab*****xyz`. */
+export function maskApiKey(key: string): string {
+  return `${key.slice(0, 2)}*****${key.slice(-3)}`;
+}
+
+/** Base62 by rejection sampling: bytes beyond the last whole multiple of 62 are thrown away. */
+function randomText(length: number): string {
+  const limit = 256 - (256 % alphabet.length);
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
+      if (byte < limit && text.length < length) text += alphabet.charAt(byte % alphabet.length);
+    }
+  }
+  return text;
+}
+
+function checksum(body: string): string {
+  let rest = crc32(body);
+  let text = '';
+  while (text.length < checksumLength) {
+    text = alphabet.charAt(rest % alphabet.length) + text;
+    rest = Math.floor(rest / alphabet.length);
+  }
+  return text;
+}

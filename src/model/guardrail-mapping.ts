@@ -1,0 +1,59 @@
+/** Knows the bodies by which guardrails are put on MCP servers, and when two mappings mean the same. */
+import { z } from 'zod';
+
+const serversMax = 1000;
+const capabilitiesMax = 1000;
+
+/** `beforeToolCall` is another word for `input`, `afterToolCall` for `output`; both are kept as sent. */
+export const RunOn = z.enum(['input', 'output', 'beforeToolCall', 'afterToolCall']);
+export type RunOn = z.infer<typeof RunOn>;
+
+const CapabilityIds = z.array(z.uuid()).max(capabilitiesMax);
+
+/**
+ * Body of PUT /guardrails/{id}/mcp-servers/{mcpServerId}, and one entry of the bulk sync. Without
+ * `run_on` the guardrail runs on input and output; without capabilities on all of the server's.
+ * `capability_ids` is the response's name of the same field and is taken too (contract.md 1.7 #11).
+ */
+export const GuardrailMappingPut = z.object({
+  run_on: z.array(RunOn).min(1).max(4).optional(),
+  mcp_integration_capability_ids: CapabilityIds.optional(),
+  capability_ids: CapabilityIds.optional(),
+});
+export type GuardrailMappingPut = z.infer<typeof GuardrailMappingPut>;
+
+/** Body of PUT /guardrails/{id}/mcp-servers: every server the guardrail is to be on, by id; the rest go. */
+export const GuardrailMappingSync = z.object({
+  mcp_servers: z
+    .record(z.string().min(1).max(255), GuardrailMappingPut)
+    .refine((servers) => Object.keys(servers).length <= serversMax, {
+      message: `must name at most ${serversMax} servers`,
+    }),
+});
+export type GuardrailMappingSync = z.infer<typeof GuardrailMappingSync>;
+
+/** A mapping's content once defaults are filled in. */
+export interface MappingContent {
+  readonly runOn: readonly string[];
+  readonly capabilityIds: readonly string[];
+}
+
+export const defaultRunOn: readonly RunOn[] = ['input', 'output'];
+
+export function contentOf(put: GuardrailMappingPut): MappingContent {
+  const ids = put.mcp_integration_capability_ids ?? put.capability_ids ?? [];
+  return {
+    runOn: [...new Set(put.run_on ?? defaultRunOn)],
+    capabilityIds: [...new Set(ids.map((id) => id.toLowerCase()))],
+  };
+}
+
+/** Order means nothing in either list. */
+export function sameContent(one: MappingContent, other: MappingContent): boolean {
+  return sameSet(one.runOn, other.runOn) && sameSet(one.capabilityIds, other.capabilityIds);
+}
+
+function sameSet(one: readonly string[], other: readonly string[]): boolean {
+  const members = new Set(one);
+  return members.size === new Set(other).size && other.every((member) => members.has(member));
+}

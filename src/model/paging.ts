@@ -1,0 +1,43 @@
+/** Knows how lists are cut into pages (contract.md 1.5): query names, bounds, and the wrapper of an answer. */
+import { z } from 'zod';
+
+/** Rows to fetch: at most `limit` from `offset` on. */
+export interface Page {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+const pageSizeDefault = 100;
+const currentPageMax = 999_999_999;
+
+/** A query parameter that is a whole number in plain digits. */
+function wholeNumber(min: number, max: number) {
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.int().min(min).max(max));
+}
+
+/** Query fields of a paged list: `page_size` from 1, `current_page` from 0. Spread into a query schema. */
+export function pageQuery(bounds: { sizeDefault?: number; sizeMax?: number } = {}) {
+  const { sizeDefault = pageSizeDefault, sizeMax = pageSizeDefault } = bounds;
+  return {
+    page_size: wholeNumber(1, sizeMax).default(sizeDefault),
+    current_page: wholeNumber(0, currentPageMax).default(0),
+  };
+}
+
+export function toPage(query: { page_size: number; current_page: number }): Page {
+  return { limit: query.page_size, offset: query.page_size * query.current_page };
+}
+
+/** The wrapper of nearly every list; `total` counts the items of all pages. */
+export function listReply<T>(data: readonly T[], total: number) {
+  return { object: 'list' as const, total, data };
+}
+
+/** Response schema of {@link listReply} around an item's schema. */
+export function listOf<T extends z.ZodType>(item: T) {
+  return z.object({ object: z.literal('list'), total: z.int(), data: z.array(item) });
+}

@@ -1,0 +1,23 @@
+/** Knows the fields that bodies of several resources share: names, descriptions, workspace references. */
+import { z } from 'zod';
+
+/** Counts code points, as the database does, so that an emoji is one. */
+function atMost(codePointsMax: number): (text: string) => boolean {
+  return (text) => text.length <= codePointsMax || [...text].length <= codePointsMax;
+}
+
+/** 1 to 255 code points. */
+export const ResourceName = z
+  .string()
+  .min(1)
+  .refine(atMost(255), { message: 'must have at most 255 characters' });
+
+/** Free text of at most `codePointsMax` code points; the API keeps '' and null apart from absent. */
+export function freeText(codePointsMax: number): z.ZodString {
+  return z.string().refine(atMost(codePointsMax), {
+    message: `must have at most ${codePointsMax} characters`,
+  });
+}
+
+/** A workspace by UUID or slug (contract.md 1.2). */
+export const WorkspaceReference = z.string().min(1).max(255);

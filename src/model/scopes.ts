@@ -1,0 +1,87 @@
+/** Knows every permission scope, which roles hold which, and when one set of scopes covers another. */
+
+const crud = ['create', 'read', 'update', 'delete', 'list'] as const;
+const keyActions = [...crud, 'rotate'] as const;
+
+/** Actions by resource (contract.md 5, interface.txt 5.3); `access_policies` is of this project. */
+const catalogue: Readonly<Record<string, readonly string[]>> = {
+  completions: ['write'],
+  mcp: ['invoke'],
+  agents: ['invoke'],
+  logs: ['view', 'list', 'export'],
+  audit_logs: ['list'],
+  analytics: ['view'],
+  configs: crud,
+  prompts: [...crud, 'publish', 'render'],
+  providers: crud,
+  virtual_keys: [...crud, 'copy', 'duplicate'],
+  policies: crud,
+  guardrails: [...crud, 'invoke'],
+  organisation_guardrails: crud,
+  organisation_settings: ['read', 'update'],
+  organisation_exclusions: ['list', 'update'],
+  workspaces: crud,
+  workspace_users: crud,
+  organisation_users: crud,
+  organisation_service_api_keys: keyActions,
+  organisation_user_api_keys: keyActions,
+  workspace_service_api_keys: keyActions,
+  workspace_user_api_keys: keyActions,
+  organisation_integrations: crud,
+  workspace_integrations: crud,
+  organisation_mcp_integrations: crud,
+  workspace_mcp_integrations: crud,
+  mcp_servers: crud,
+  secret_references: crud,
+  deployments: crud,
+  access_policies: ['create', 'delete', 'list'],
+};
+
+/** Every scope in its dotted form, `<resource>.<action>`. */
+export const allScopes: readonly string[] = Object.entries(catalogue).flatMap(
+  ([resource, actions]) => actions.map((action) => `${resource}.${action}`),
+);
+
+const known = new Set(allScopes);
+
+/** The dotted form: published texts write `deployments.list` and `deployments:list` for one scope. */
+function canonical(scope: string): string {
+  return scope.replace(/^deployments:/, 'deployments.');
+}
+
+export function isKnownScope(scope: string): boolean {
+  return known.has(canonical(scope));
+}
+
+/** Whether `held` grants `wanted`. No scope implies another: list does not imply read. */
+export function covers(held: readonly string[], wanted: string): boolean {
+  const scope = canonical(wanted);
+  return held.some((own) => canonical(own) === scope);
+}
+
+/** Those of `wanted` that `held` does not grant: not empty means a key would exceed its creator. */
+export function scopesBeyond(held: readonly string[], wanted: readonly string[]): string[] {
+  return wanted.filter((scope) => !covers(held, scope));
+}
+
+const readingActions = new Set(['read', 'list', 'view']);
+
+/** Roles that exist without being defined by a tenant. */
+const builtInRoles: Readonly<Record<string, readonly string[]>> = {
+  superuser: allScopes,
+  view_only_admin: allScopes.filter((scope) => readingActions.has(scope.split('.')[1]!)),
+};
+
+/**
+ * Scopes of a role. A role that this deployment does not define (such as `<role_slug>:<tsg_id>`)
+ * can be assigned but grants nothing.
+ */
+export function scopesOfRole(role: string): readonly string[] {
+  return Object.hasOwn(builtInRoles, role) ? builtInRoles[role]! : [];
+}
+
+/** What several roles grant together, without repeats, in the order of the catalogue. */
+export function scopesOfRoles(roles: readonly string[]): string[] {
+  const held = new Set(roles.flatMap(scopesOfRole));
+  return allScopes.filter((scope) => held.has(scope));
+}

@@ -1,0 +1,77 @@
+/** Knows the bodies by which usage-limit policies are made and changed (contract.md 2.10). */
+import { z } from 'zod';
+import { policyLimitFields } from './limits.ts';
+import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
+
+const conditionsMax = 50;
+const valuesMax = 500;
+
+/** What requests a policy is about: `api_key`, `model`, `metadata.team`, `workspace_id` and so on. */
+const conditionKeys = [
+  'api_key',
+  'virtual_key',
+  'provider',
+  'config',
+  'prompt',
+  'model',
+  'mcp_server',
+  'mcp_tool',
+  'workspace_id',
+  'organisation_id',
+];
+
+const ConditionKey = z
+  .string()
+  .max(255)
+  .refine((key) => conditionKeys.includes(key) || /^metadata\.[^\s]+$/.test(key), {
+    error: `must be one of ${conditionKeys.join(', ')} or metadata.<name>`,
+  });
+
+const ConditionValue = z.string().min(1).max(1024);
+
+/** Values of a list are alternatives; conditions must all hold. `*` is any value. */
+const Condition = z.strictObject({
+  key: ConditionKey,
+  /** Echoed in the form sent: text or list. */
+  value: z.union([ConditionValue, z.array(ConditionValue).min(1).max(valuesMax)]),
+  /** True turns the condition round. */
+  excludes: z.boolean().optional(),
+});
+export type Condition = z.infer<typeof Condition>;
+
+export const Conditions = z.array(Condition).min(1).max(conditionsMax);
+
+/** Each distinct combination of these values is counted apart. */
+export const Grouping = z
+  .array(z.strictObject({ key: ConditionKey }))
+  .min(1)
+  .max(conditionsMax);
+export type GroupBy = z.infer<typeof Grouping>;
+
+const described = {
+  name: ResourceName.nullable().optional(),
+  description: freeText(500).nullable().optional(),
+};
+
+/** Body of POST /policies/usage-limits; its cross-field rules are `limitRules` of model/limits.ts. */
+export const UsageLimitPolicyCreate = z.object({
+  ...described,
+  conditions: Conditions,
+  group_by: Grouping,
+  ...policyLimitFields,
+  workspace_id: WorkspaceReference.optional(),
+});
+export type UsageLimitPolicyCreate = z.infer<typeof UsageLimitPolicyCreate>;
+
+/** Body of PUT /policies/usage-limits/{id}: absent fields stay, null clears. */
+export const UsageLimitPolicyUpdate = z.object({
+  ...described,
+  conditions: Conditions.optional(),
+  group_by: Grouping.optional(),
+  ...policyLimitFields,
+  type: policyLimitFields.type.optional(),
+  credit_limit: policyLimitFields.credit_limit.optional(),
+  /** A trigger, not a field: sets the usage of one value to nought. */
+  reset_usage_for_value: z.string().min(1).max(512).nullable().optional(),
+});
+export type UsageLimitPolicyUpdate = z.infer<typeof UsageLimitPolicyUpdate>;

@@ -1,0 +1,66 @@
+/** Knows the bodies by which workspaces are made and changed, and how a name is shown with its icon. */
+import { z } from 'zod';
+import { WorkspaceRateLimits, WorkspaceUsageLimits } from './limits.ts';
+import { freeText, ResourceName } from './resource-fields.ts';
+import type { SlugForm } from './slug.ts';
+
+const guardrailsMax = 100;
+
+export const workspaceSlugForm: SlugForm = { prefix: 'ws', nameLengthMax: 6 };
+
+const Metadata = z.record(z.string().min(1).max(255), z.string().max(4096));
+const GuardrailReferences = z.array(z.string().min(1).max(255)).max(guardrailsMax);
+
+const shared = {
+  description: freeText(4096).nullable().optional(),
+  /** Shown before the name; '' or null for none. */
+  icon: freeText(64).nullable().optional(),
+  usage_limits: WorkspaceUsageLimits.nullable().optional(),
+  rate_limits: WorkspaceRateLimits.nullable().optional(),
+};
+
+/** Body of POST /admin/workspaces (contract.md 2.1). */
+export const WorkspaceCreate = z.object({
+  name: ResourceName,
+  defaults: z.strictObject({ metadata: Metadata.nullable().optional() }).nullable().optional(),
+  /** Label of the scope in the access service; the slug when left out. */
+  scope_name: ResourceName.optional(),
+  ...shared,
+});
+export type WorkspaceCreate = z.infer<typeof WorkspaceCreate>;
+
+/** Body of PUT /admin/workspaces/{id}: absent fields stay, null clears; `defaults` merge by key. */
+export const WorkspaceUpdate = z.object({
+  name: ResourceName.optional(),
+  defaults: z
+    .strictObject({
+      metadata: Metadata.nullable().optional(),
+      /** Guardrails of this organisation by UUID or slug, put on every request. */
+      input_guardrails: GuardrailReferences.nullable().optional(),
+      output_guardrails: GuardrailReferences.nullable().optional(),
+    })
+    .nullable()
+    .optional(),
+  ...shared,
+});
+export type WorkspaceUpdate = z.infer<typeof WorkspaceUpdate>;
+
+/** What the defaults column holds: keys as sent, nulls left out. */
+export interface WorkspaceDefaults {
+  metadata?: Record<string, string>;
+  input_guardrails?: string[];
+  output_guardrails?: string[];
+}
+
+/** Body of DELETE /admin/workspaces/{id}; the name is the caller's confirmation. */
+export const WorkspaceDelete = z.object({
+  name: z.string().min(1).max(1024).optional(),
+  /** Deletes what the workspace holds too. */
+  force_delete: z.boolean().optional(),
+});
+export type WorkspaceDelete = z.infer<typeof WorkspaceDelete>;
+
+/** `🚀 Support`: how clients see the name of a workspace with an icon. */
+export function displayName(workspace: { name: string; icon: string | null }): string {
+  return workspace.icon === null ? workspace.name : `${workspace.icon} ${workspace.name}`;
+}

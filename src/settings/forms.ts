@@ -1,0 +1,160 @@
+/** Knows the forms the text of a setting may take, and what each form turns it into. */
+import { z } from 'zod';
+
+/** A form of text: its parser, its description for people, and a value to show as example. */
+export interface Form<T> {
+  readonly schema: z.ZodType<T, string>;
+  /** Completes "expected …". */
+  readonly expected: string;
+  readonly example: string;
+}
+
+const on = ['on', 'true', 'yes', '1'];
+const off = ['off', 'false', 'no', '0'];
+
+export const toggle: Form<boolean> = {
+  schema: z
+    .string()
+    .regex(/^(?:on|off|true|false|yes|no|1|0)$/i)
+    .transform((text) => on.includes(text.toLowerCase())),
+  expected: `${on.join(', ')} or ${off.join(', ')} (any case)`,
+  example: 'ON',
+};
+
+export function integer(minimum: number, maximum: number, example: string): Form<number> {
+  return {
+    schema: z
+      .string()
+      .regex(/^\d{1,9}$/)
+      .transform(Number)
+      .pipe(z.number().min(minimum).max(maximum)),
+    expected: `a whole number from ${minimum} to ${maximum}`,
+    example,
+  };
+}
+
+export const port = integer(1, 65_535, '3306');
+export const listenPort = integer(0, 65_535, '8080');
+
+/** Any text on one line. */
+export function line(expected: string, example: string, lengthMax = 4096): Form<string> {
+  return {
+    // biome's default for control characters is off in this project: they are what is refused here.
+    schema: z
+      .string()
+      .max(lengthMax)
+      .regex(/^[^\u0000-\u001f\u007f]*$/),
+    expected,
+    example,
+  };
+}
+
+export function pattern(regex: RegExp, expected: string, example: string): Form<string> {
+  return { schema: z.string().regex(regex), expected, example };
+}
+
+/** A host name or address without scheme, port or path; brackets round IPv6 are dropped. */
+export const host: Form<string> = {
+  schema: z
+    .string()
+    .max(253)
+    .regex(
+      /^(?:[A-Za-z0-9_](?:[\w.-]*[A-Za-z0-9_.])?|\[?[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%\w+)?\]?)$/,
+    )
+    .transform((text) => text.replace(/^\[|\]$/g, '')),
+  expected: 'a host name or an IP address, without scheme, port or path',
+  example: 'db.example.com',
+};
+
+export const path = line('a path', './credentials.json');
+
+export const headerNames: Form<string[]> = {
+  schema: z
+    .string()
+    .regex(/^[\w!#$%&'*+.^`|~-]+(?:\s*,\s*[\w!#$%&'*+.^`|~-]+)*$/)
+    .transform((text) => text.split(',').map((name) => name.trim().toLowerCase())),
+  expected: 'names of request headers separated by commas',
+  example: 'x-team,x-app',
+};
+
+/** PEM text in any dress; what is in it is checked where its use is known. */
+export const pem: Form<string> = {
+  schema: z.string().transform((text, context) => {
+    const found = unwrapPem(text);
+    if (found !== null) return found;
+    context.addIssue({ code: 'custom', message: 'no PEM block' });
+    return z.NEVER;
+  }),
+  expected: 'PEM text (real or \\n line ends), base64 of PEM text, or a path to a PEM file',
+  example: '/run/tls/ca.pem',
+};
+
+function unwrapPem(text: string): string | null {
+  const unescaped = text.trim().replaceAll('\\n', '\n').replaceAll('\\r', '').replaceAll('\r', '');
+  if (unescaped.startsWith('-----BEGIN ') || /\n-----BEGIN /.test(unescaped)) {
+    return `${unescaped}\n`;
+  }
+  if (!/^[A-Za-z0-9+/=\s]+$/.test(text)) return null;
+  const decoded = Buffer.from(text, 'base64').toString('utf8').replaceAll('\r', '').trim();
+  return decoded.includes('-----BEGIN ') ? `${decoded}\n` : null;
+}
+
+const masterKeyBytesMin = 32;
+
+/** 32 bytes or more; one byte repeated is a placeholder, not a key (C121). */
+export const keyBytes: Form<Buffer> = {
+  schema: z.string().transform((text, context) => {
+    const bytes = decodeKey(text);
+    if (bytes !== null && bytes.length >= masterKeyBytesMin && new Set(bytes).size > 1) {
+      return bytes;
+    }
+    context.addIssue({ code: 'custom', message: 'no usable key' });
+    return z.NEVER;
+  }),
+  expected:
+    `base64 or hex of at least ${masterKeyBytesMin} random bytes (openssl rand -base64 32), ` +
+    'or a path to a file that holds it',
+  example: '/run/secrets/master-key',
+};
+
+function decodeKey(text: string): Buffer | null {
+  if (/^(?:[0-9a-f]{2})+$/i.test(text)) return Buffer.from(text, 'hex');
+  return /^[A-Za-z0-9+/_-]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : null;
+}
+
+export const databaseTlsModes = [
+  'DISABLED',
+  'PREFERRED',
+  'REQUIRED',
+  'VERIFY_CA',
+  'VERIFY_IDENTITY',
+  'Amazon RDS',
+] as const;
+
+const bare = (text: string): string => text.replace(/[\s_-]/g, '').toUpperCase();
+const tlsModes = new Map<string, (typeof databaseTlsModes)[number]>([
+  ...databaseTlsModes.map((mode) => [bare(mode), mode] as const),
+  ['SKIPVERIFY', 'REQUIRED'],
+]);
+
+export const tlsMode: Form<(typeof databaseTlsModes)[number]> = {
+  schema: z.string().transform((text, context) => {
+    const mode = tlsModes.get(bare(text));
+    if (mode !== undefined) return mode;
+    context.addIssue({ code: 'custom', message: 'unknown mode' });
+    return z.NEVER;
+  }),
+  expected: `one of ${databaseTlsModes.join(', ')}`,
+  example: 'VERIFY_IDENTITY',
+};
+
+export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+export const logLevel: Form<(typeof logLevels)[number]> = {
+  schema: z
+    .string()
+    .transform((text) => text.toLowerCase())
+    .pipe(z.enum(logLevels)),
+  expected: `one of ${logLevels.join(', ')}`,
+  example: 'debug',
+};

@@ -1,0 +1,81 @@
+/** Knows which names in the environment are mistyped settings, and which are known but without effect. */
+import { factsAbout, names } from './variables.ts';
+
+/** Families of other deployments of this interface; the features behind them do not exist here. */
+const withoutEffect =
+  /^(?:MYSQL_ROOT_PASSWORD|MODEL_CATALOG_ENABLED|SCIM_MEMBERSHIP_USER_MODE|PRIVATE_DEPLOYMENT|AUTH_MODE|AUTH_SSO_TYPE|OIDC_(?:ISSUER|CLIENTID|CLIENT_SECRET|REDIRECT_URI|CUSTOM_SCOPES|TOKEN_ENDPOINT_AUTH_METHOD|CLIENT_JWKS)|SAML_METADATA_XML|ALBUS_\w+|DATASERVICE_BASEPATH|POLYJUICE_\w+|CACHE_STORE|REDIS_\w+|CLICKHOUSE_\w+|ANALYTICS_(?:STORE|LOG_TABLE|FEEDBACK_TABLE)\w*|LOG_STORE\w*|MONGO_\w+|FINETUNES_BUCKET|LOG_EXPORTS_BUCKET|(?:FINETUNE|BATCH)_STATUS_CHECK_INTERVAL|BULL_BOARD_ENABLED|MODEL_CONFIGS_\w+|CONFIG_READER_PATH|ENABLE_(?:PROMETHEUS|APM|GRAFANA|LOKI)|PROMETHEUS_\w+|EXPERIMENTAL_GEN_AI_OTEL_\w+)$/;
+
+/** Known and of use to parts that do not exist yet, so that they are not taken for slips. */
+const later =
+  /^(?:JWT_(?:PRIVATE_KEY|ENABLED|LOCAL_AUTH_DEFAULT_SCOPES)|SERVICE_NAME|SERVER_MODE|MCP_(?:PORT|GATEWAY_BASE_URL|GATEWAY_URL|REQUEST_TIMEOUT_MS)|CONTROL_(?:PLANE|PANEL)_URL|(?:INTERNAL_)?GATEWAY_(?:BASE_)?URL|PORTKEY_CLIENT_AUTH|ORGANISATIONS_TO_SYNC|TRUSTED_CUSTOM_HOSTS|TLS_(?:KEY|CERT|CA)(?:_PATH)?|CORS_(?:ALLOWED_(?:ORIGINS|METHODS|HEADERS)|EXPOSE_HEADERS)|SMTP_(?:MAIL|HOST|PORT|USER|PASSWORD|FROM)|EMAIL_(?:TEMPLATES_PATH|COMPANY_NAME|LOGO_URL|SUPPORT_EMAIL|DOCS_URL))$/;
+
+export interface Strangers {
+  /** One sentence for each name that is probably a slip. */
+  readonly slips: string[];
+  /** Known names that change nothing. */
+  readonly idle: string[];
+}
+
+/** Sorts the names that are no settings; the many that belong to other programs are in neither list. */
+export function sortUnknown(set: readonly string[]): Strangers {
+  const known = new Set<string>(names);
+  for (const name of names) if (factsAbout(name).file) known.add(`${name}_FILE`);
+  const strangers: Strangers = { slips: [], idle: [] };
+  for (const name of [...set].sort()) {
+    if (known.has(name)) continue;
+    if (withoutEffect.test(name) || later.test(name)) {
+      strangers.idle.push(name);
+      continue;
+    }
+    const nearest = nearestName(name, known);
+    if (nearest !== null) {
+      strangers.slips.push(`${name} is not a setting: did you mean ${nearest}?`);
+    } else if (/^(?:GATEWRIGHT|DB)_/.test(name)) {
+      strangers.slips.push(`${name} is not a setting (gatewright settings lists them all)`);
+    }
+  }
+  return strangers;
+}
+
+const bare = (name: string): string => name.replaceAll(/[_-]/g, '').toUpperCase();
+
+/** Short names are too close to those of other programs for more than case and underscores to count. */
+function slipsAllowed(name: string): number {
+  if (name.length < 8) return 0;
+  return name.length < 14 ? 1 : 2;
+}
+
+function nearestName(name: string, known: ReadonlySet<string>): string | null {
+  const wanted = bare(name);
+  let best: string | null = null;
+  let bestDistance = slipsAllowed(wanted) + 1;
+  for (const candidate of known) {
+    const distance = editDistance(wanted, bare(candidate), bestDistance);
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+/** Edits (insert, delete, replace, swap of neighbours) from `a` to `b`; anything from `limit` up is `limit`. */
+function editDistance(a: string, b: string, limit: number): number {
+  if (Math.abs(a.length - b.length) >= limit) return limit;
+  let before: number[] = [];
+  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const same = a[row - 1] === b[column - 1];
+      let edits = Math.min(
+        above[column]! + 1,
+        current[column - 1]! + 1,
+        above[column - 1]! + (same ? 0 : 1),
+      );
+      const swapped =
+        row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      if (swapped) edits = Math.min(edits, before[column - 2]! + 1);
+      current.push(edits);
+    }
+    [before, above] = [above, current];
+  }
+  return Math.min(above[b.length]!, limit);
+}

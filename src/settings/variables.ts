@@ -1,0 +1,274 @@
+/** Knows every environment variable: its name, form, default, group and meaning, in one schema. */
+import { z } from 'zod';
+import * as forms from './forms.ts';
+
+type Group = 'Database' | 'Features' | 'Retention' | 'Keys' | 'Configs' | 'Server' | 'Sync';
+
+export interface Facts {
+  readonly group: Group;
+  readonly meaning: string;
+  readonly expected: string;
+  readonly example: string;
+  /** Text that counts when the variable is unset, or null. */
+  readonly byDefault: string | null;
+  /** Never shown. */
+  readonly secret: boolean;
+  /** The value may be a path whose file holds it, and `NAME_FILE` may name that file. */
+  readonly file: boolean;
+}
+
+/** What is known of each variable besides its schema. */
+export const factsOf = z.registry<Facts>();
+
+type Traits = Partial<Pick<Facts, 'secret' | 'file'>>;
+
+function describe<T>(group: Group, form: forms.Form<T>, meaning: string, traits: Traits) {
+  return {
+    group,
+    meaning,
+    expected: form.expected,
+    example: form.example,
+    secret: traits.secret ?? false,
+    file: traits.file ?? traits.secret ?? false,
+  };
+}
+
+function optional<T>(group: Group, form: forms.Form<T>, meaning: string, traits: Traits = {}) {
+  const facts = { ...describe(group, form, meaning, traits), byDefault: null };
+  return form.schema.optional().register(factsOf, facts);
+}
+
+function defaulted<T>(group: Group, form: forms.Form<T>, byDefault: string, meaning: string) {
+  const facts = { ...describe(group, form, meaning, {}), byDefault };
+  return form.schema.prefault(byDefault).register(factsOf, facts);
+}
+
+function feature(byDefault: 'ON' | 'OFF', what: string) {
+  return defaulted(
+    'Features',
+    forms.toggle,
+    byDefault,
+    `${what}. OFF: its routes answer 403 and its jobs do not run.`,
+  );
+}
+
+const alphanumeric = forms.pattern(/^[A-Za-z0-9]{1,32}$/, '1 to 32 letters and digits', 'acme');
+const ownerName = forms.pattern(
+  /^[A-Za-z0-9][\w.:/-]{0,127}$/,
+  '1 to 128 letters, digits, dots, colons, slashes, underscores or dashes',
+  'team-a',
+);
+const listenAddress: forms.Form<string> = { ...forms.host, example: '0.0.0.0' };
+const metadataPrefix = forms.pattern(
+  /^[\w.:-]{0,64}$/,
+  'at most 64 letters, digits, _ . : -',
+  'h_',
+);
+const targets = forms.integer(1, 1000, '10');
+const days = forms.integer(1, 36_500, '90');
+const databaseUrl = forms.line(
+  'mysql://USER:PASSWORD@HOST:PORT/NAME without query options (percent-encode special characters)',
+  '/run/secrets/database-url',
+);
+const password = forms.line('a text on one line, or a path to a file', '/run/secrets/password');
+const userName = forms.line('a user name', 'gatewright', 128);
+const schemaName = forms.line('a database name', 'gatewright', 64);
+
+export const environment = z.object({
+  DB_HOST: optional(
+    'Database',
+    forms.host,
+    'Server to use; none of DB_HOST, DB_SOCKET and DB_URL means the embedded one.',
+  ),
+  DB_PORT: optional('Database', forms.port, 'Port of the server; 3306 when unset.'),
+  DB_SOCKET: optional(
+    'Database',
+    forms.line('a path', '/run/mysqld/mysqld.sock', 107),
+    'Unix socket of the server, instead of DB_HOST.',
+  ),
+  DB_URL: optional(
+    'Database',
+    databaseUrl,
+    'Host, port, user, password and name in one, instead of DB_HOST.',
+    { secret: true },
+  ),
+  DB_USER: optional('Database', userName, 'User of the database.'),
+  DB_PASS: optional(
+    'Database',
+    password,
+    'Password of DB_USER. A file is read again for each new connection.',
+    { secret: true },
+  ),
+  DB_NAME: optional('Database', schemaName, 'Name of the database (schema).'),
+  DB_POOL_SIZE: defaulted(
+    'Database',
+    forms.integer(1, 1000, '12'),
+    '12',
+    'Connections of each process at most.',
+  ),
+  DB_SSL: defaulted(
+    'Database',
+    forms.tlsMode,
+    'PREFERRED',
+    'How connections are encrypted and verified.',
+  ),
+  DB_SSL_CA: optional(
+    'Database',
+    forms.pem,
+    'Authorities to trust under VERIFY_CA and VERIFY_IDENTITY, instead of the public ones.',
+    { file: true },
+  ),
+  DB_SSL_CERT: optional('Database', forms.pem, 'Client certificate; needs DB_SSL_KEY.', {
+    file: true,
+  }),
+  DB_SSL_KEY: optional('Database', forms.pem, 'Private key of DB_SSL_CERT, without passphrase.', {
+    secret: true,
+  }),
+  DB_READER_HOST: optional('Database', forms.host, 'Replica that may serve reads.'),
+  DB_READER_PORT: optional(
+    'Database',
+    forms.port,
+    'Port of the replica; that of the writer when unset.',
+  ),
+  DB_READER_USER: optional(
+    'Database',
+    userName,
+    'User on the replica; that of the writer when unset.',
+  ),
+  DB_READER_PASS: optional(
+    'Database',
+    password,
+    'Password on the replica; that of the writer when unset.',
+    { secret: true },
+  ),
+  MYSQL_WRITER_HADR_MODE: defaulted(
+    'Database',
+    forms.toggle,
+    'OFF',
+    'ON: reads go to DB_READER_HOST while the writer is down.',
+  ),
+
+  GUARDRAILS_ENABLED: feature('ON', 'Guardrails'),
+  API_ACCESS_ENABLED: feature('ON', 'API keys'),
+  DATA_EXPORTS_ENABLED: feature('ON', 'Exports of logs'),
+  USAGE_LIMITS_ENABLED: feature('ON', 'Usage-limit policies'),
+  AUDIT_LOGS_ENABLED: feature('ON', 'Audit rows of every change'),
+  SCIM_ENABLED: feature('ON', 'SCIM provisioning'),
+  POLICY_ENABLED: feature('ON', 'Policies'),
+  MCP_ENABLED: feature('OFF', 'MCP integrations and servers'),
+  DISABLE_ORG_CREATION: defaulted('Features', forms.toggle, 'OFF', 'ON: no new organisations.'),
+
+  LOG_RETENTION_DISPLAY: defaulted('Retention', days, '90', 'Days that logs are kept.'),
+  METRICS_RETENTION_DISPLAY: defaulted('Retention', days, '365', 'Days that metrics are kept.'),
+  LOG_RETENTION_ENFORCE: defaulted(
+    'Retention',
+    forms.toggle,
+    'ON',
+    'OFF: LOG_RETENTION_DISPLAY is shown but nothing is deleted.',
+  ),
+  METRICS_RETENTION_ENFORCE: defaulted(
+    'Retention',
+    forms.toggle,
+    'ON',
+    'OFF: METRICS_RETENTION_DISPLAY is shown but nothing is deleted.',
+  ),
+
+  GATEWRIGHT_MASTER_KEY: optional(
+    'Keys',
+    forms.keyBytes,
+    'Key from which all others are derived. Losing it loses every stored secret.',
+    { secret: true },
+  ),
+  API_KEY_PREFIX: optional('Keys', alphanumeric, 'Start of every new API key.'),
+
+  BLOCK_INLINE_CONFIG: defaulted(
+    'Configs',
+    forms.toggle,
+    'OFF',
+    'ON: requests may name saved configs only.',
+  ),
+  MAX_ROOT_CONFIG_TARGETS: optional(
+    'Configs',
+    targets,
+    'Targets at the root of a config; the built-in limit when unset.',
+  ),
+  MAX_NESTED_CONFIG_TARGETS: optional(
+    'Configs',
+    targets,
+    'Targets of a nested config; the built-in limit when unset.',
+  ),
+  MAX_CONDITIONAL_ROOT_CONFIG_TARGETS: optional(
+    'Configs',
+    targets,
+    'Targets of a conditional config; the built-in limit when unset.',
+  ),
+  HEADERS_TO_METADATA: optional(
+    'Configs',
+    forms.headerNames,
+    'Request headers copied into the metadata of a request.',
+  ),
+  METADATA_MAP_KEY_PREFIX: optional(
+    'Configs',
+    metadataPrefix,
+    'Put before the metadata keys made from headers.',
+  ),
+
+  GATEWRIGHT_HOST: defaulted('Server', listenAddress, '127.0.0.1', 'Address to listen on.'),
+  PORT: defaulted('Server', forms.listenPort, '8080', 'Port to listen on; 0 takes a free one.'),
+  GATEWRIGHT_METRICS_PORT: defaulted(
+    'Server',
+    { ...forms.listenPort, example: '9464' },
+    '9464',
+    'Port of probes and metrics; 0 takes a free one.',
+  ),
+  GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS: defaulted(
+    'Server',
+    forms.integer(0, 3600, '20'),
+    '20',
+    'Seconds that running requests are given at shutdown.',
+  ),
+  GATEWRIGHT_LOG_LEVEL: optional(
+    'Server',
+    forms.logLevel,
+    'Least serious log lines to write; LOG_LEVEL, then info, when unset.',
+  ),
+  LOG_LEVEL: optional('Server', forms.logLevel, 'Same, for deployments that already set it.'),
+  GATEWRIGHT_HOME: defaulted(
+    'Server',
+    { ...forms.path, example: '/var/lib/gatewright' },
+    '.gatewright',
+    'Folder of the embedded database and its credentials.',
+  ),
+  GATEWRIGHT_STRICT_SETTINGS: defaulted(
+    'Server',
+    forms.toggle,
+    'OFF',
+    'ON: names that look like a mistyped setting are errors.',
+  ),
+
+  GATEWRIGHT_CREDENTIALS: optional(
+    'Sync',
+    forms.path,
+    'credentials.json that the commands use to reach a server.',
+  ),
+  GATEWRIGHT_OWNER: defaulted(
+    'Sync',
+    ownerName,
+    'gatewright',
+    'Name under which a sync owns what it creates.',
+  ),
+  GATEWRIGHT_SECRETS_DIR: optional(
+    'Sync',
+    { ...forms.path, example: '/run/gatewright' },
+    'Folder into which issued keys may be written.',
+  ),
+});
+
+export type Values = z.infer<typeof environment>;
+export type Name = keyof Values;
+
+export const names = Object.keys(environment.shape) as Name[];
+
+export function factsAbout(name: Name): Facts {
+  return factsOf.get(environment.shape[name]) as Facts;
+}

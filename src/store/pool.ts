@@ -1,0 +1,200 @@
+/** Knows the pool of connections: how many, how long one waits, and which may be used again. */
+import type { MysqlPool, MysqlPoolConnection, MysqlQueryResult } from 'kysely';
+import type { Connection, QueryError, QueryOptions } from 'mysql2';
+import { Pool } from 'tarn';
+import { type Connector, connectTimeoutMs, discard } from './connect.ts';
+import { DatabaseUnavailable, isConnectionSpent } from './unavailable.ts';
+
+const acquireTimeoutMs = 5_000;
+/** Two handshakes (PREFERRED) and the session's statements, each bounded by the connect timeout. */
+const createTimeoutMs = 7 * connectTimeoutMs;
+const idleTimeoutMs = 60_000;
+const createRetryMs = 50;
+
+export interface PoolFigures {
+  /** Connections open now. */
+  readonly size: number;
+  readonly used: number;
+  /** Callers waiting for a connection. */
+  readonly pending: number;
+}
+
+type Callback = (error: unknown, result: MysqlQueryResult) => void;
+
+/** One connection, in the shape the query builder takes it from its own driver's pool. */
+class PooledConnection implements MysqlPoolConnection {
+  readonly #raw: Connection;
+  readonly #timeoutMs: number;
+  readonly #release: (connection: PooledConnection) => void;
+  #usable = true;
+
+  constructor(raw: Connection, timeoutMs: number, release: (connection: PooledConnection) => void) {
+    this.#raw = raw;
+    this.#timeoutMs = timeoutMs;
+    this.#release = release;
+    const spent = (): void => this.destroy();
+    raw.on('error', spent);
+    raw.on('end', spent);
+  }
+
+  get usable(): boolean {
+    return this.#usable;
+  }
+
+  get config(): object {
+    return this.#raw.config;
+  }
+
+  get threadId(): number {
+    return this.#raw.threadId;
+  }
+
+  /** Already connected. */
+  connect(callback?: (error: unknown) => void): void {
+    callback?.(null);
+  }
+
+  query(
+    sql: string,
+    values: QueryOptions['values'],
+    callback?: Callback,
+    timeoutMs = this.#timeoutMs,
+  ) {
+    const query = { sql, values, ...(timeoutMs > 0 ? { timeout: timeoutMs } : {}) };
+    if (callback === undefined) return this.#raw.query(query);
+    return this.#raw.query(query, (error: QueryError | null, result: unknown) => {
+      if (error !== null && isConnectionSpent(error)) this.destroy();
+      // The server rolls back what a lost connection left open; the error that led here matters more.
+      if (error !== null && sql === 'rollback') {
+        this.destroy();
+        callback(null, []);
+      } else {
+        callback(error, result as MysqlQueryResult);
+      }
+    });
+  }
+
+  release(): void {
+    this.#release(this);
+  }
+
+  /** Never used again; the pool drops it when it comes back. */
+  destroy(): void {
+    if (!this.#usable) return;
+    this.#usable = false;
+    discard(this.#raw);
+  }
+
+  /** Takes leave of the server, without waiting for its answer. */
+  async close(): Promise<void> {
+    if (!this.#usable) return;
+    this.#usable = false;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#raw.end(() => resolve());
+    await promise;
+    discard(this.#raw);
+  }
+}
+
+export class ConnectionPool implements MysqlPool {
+  readonly #tarn: Pool<PooledConnection>;
+  readonly #size: number;
+  #closed: Promise<void> | undefined;
+
+  /** `queryTimeoutMs` 0 means no limit. */
+  constructor(connector: Connector, size: number, queryTimeoutMs: number) {
+    this.#size = size;
+    this.#tarn = new Pool<PooledConnection>({
+      create: async () =>
+        new PooledConnection(await connector.open(), queryTimeoutMs, (connection) =>
+          this.#tarn.release(connection),
+        ),
+      destroy: (connection) => connection.close(),
+      validate: (connection) => connection.usable,
+      min: 0,
+      max: size,
+      acquireTimeoutMillis: acquireTimeoutMs,
+      createTimeoutMillis: createTimeoutMs,
+      createRetryIntervalMillis: createRetryMs,
+      idleTimeoutMillis: idleTimeoutMs,
+      propagateCreateError: true,
+    });
+  }
+
+  async acquire(): Promise<PooledConnection> {
+    if (this.#closed !== undefined) throw closedError();
+    try {
+      return await this.#tarn.acquire().promise;
+    } catch (error) {
+      if (error instanceof DatabaseUnavailable) throw error;
+      if (this.#closed !== undefined) throw closedError(error);
+      throw new DatabaseUnavailable(
+        `No database connection became free within ${acquireTimeoutMs / 1000} seconds; all ` +
+          `${this.#size} (DB_POOL_SIZE) are busy or cannot be opened`,
+        { cause: error },
+      );
+    }
+  }
+
+  getConnection(callback: (error: unknown, connection: MysqlPoolConnection) => void): void {
+    this.acquire().then(
+      (connection) => callback(null, connection),
+      (error: unknown) => callback(error, undefined as never),
+    );
+  }
+
+  /** One round trip; rejects within the connect timeout, a frozen server's connection is dropped. */
+  async ping(): Promise<void> {
+    const deadlineMs = performance.now() + connectTimeoutMs;
+    const connection = await this.#acquireBefore(deadlineMs);
+    try {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const leftMs = Math.max(1, Math.ceil(deadlineMs - performance.now()));
+      connection.query(
+        'SELECT 1',
+        [],
+        (error) => (error === null ? resolve() : reject(error)),
+        leftMs,
+      );
+      await promise;
+    } finally {
+      connection.release();
+    }
+  }
+
+  async #acquireBefore(deadlineMs: number): Promise<PooledConnection> {
+    const acquiring = this.acquire();
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      reject(new DatabaseUnavailable('No database connection became free in time'));
+    }, deadlineMs - performance.now());
+    try {
+      return await Promise.race([acquiring, late]);
+    } catch (error) {
+      acquiring.then((connection) => connection.release()).catch(() => undefined);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  figures(): PoolFigures {
+    const used = this.#tarn.numUsed();
+    const pending = this.#tarn.numPendingAcquires();
+    return { size: used + this.#tarn.numFree(), used, pending };
+  }
+
+  /** Waits for running work, then closes every connection. */
+  end(callback: (error: unknown) => void): void {
+    this.close().then(() => callback(undefined), callback);
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#tarn.destroy().then(() => undefined);
+    return this.#closed;
+  }
+}
+
+function closedError(cause?: unknown): DatabaseUnavailable {
+  return new DatabaseUnavailable('The database is being closed', { cause });
+}

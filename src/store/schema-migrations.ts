@@ -1,0 +1,156 @@
+/** Knows the schema_migrations table: which migration ran, how far, and that only the lease holder writes it. */
+import type { Connection, ResultSetHeader, RowDataPacket } from 'mysql2/promise';
+import { heldCondition, heldValues, type Lease } from './leases.ts';
+
+const tableMissingErrno = 1146;
+
+export interface AppliedMigration {
+  readonly name: string;
+  readonly checksum: string;
+  readonly breaking: boolean;
+  readonly stepsTotal: number;
+  /** Statements known to have taken effect, from the first. */
+  readonly stepsDone: number;
+  /** Digest of those statements, so that a resumed run can tell they were not edited since. */
+  readonly doneChecksum: string;
+  /** `stepsDone + 1` while a statement's outcome is unknown, otherwise `stepsDone`. */
+  readonly stepStarted: number;
+  /** Milliseconds since the epoch on the database's clock. */
+  readonly startedAt: number;
+  readonly finishedAt: number | null;
+}
+
+const serverNow = `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000`;
+const leaseHeld = `EXISTS (SELECT 1 FROM leases AS held WHERE ${heldCondition.replaceAll(
+  /\b(name|owner|epoch|expires_at)\b/g,
+  'held.$1',
+)})`;
+
+export async function createTable(connection: Connection): Promise<void> {
+  await connection.query(`CREATE TABLE IF NOT EXISTS schema_migrations (
+    name VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+    checksum CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    breaking TINYINT NOT NULL,
+    steps_total INT UNSIGNED NOT NULL,
+    steps_done INT UNSIGNED NOT NULL,
+    done_checksum CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    step_started INT UNSIGNED NOT NULL,
+    started_at BIGINT NOT NULL,
+    finished_at BIGINT NULL
+  ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`);
+}
+
+/** Every recorded migration by name; empty too when the table does not exist yet. */
+export async function listAll(connection: Connection): Promise<AppliedMigration[]> {
+  const [rows] = await connection
+    .query<RowDataPacket[]>('SELECT * FROM schema_migrations ORDER BY name')
+    .catch((error: { errno?: number }) => {
+      if (error.errno === tableMissingErrno) return [[]] as [RowDataPacket[]];
+      throw error;
+    });
+  return rows.map((row) => ({
+    name: row.name,
+    checksum: row.checksum,
+    breaking: row.breaking === 1,
+    stepsTotal: row.steps_total,
+    stepsDone: row.steps_done,
+    doneChecksum: row.done_checksum,
+    stepStarted: row.step_started,
+    startedAt: Number(row.started_at),
+    finishedAt: row.finished_at === null ? null : Number(row.finished_at),
+  }));
+}
+
+export interface Step {
+  readonly migration: string;
+  readonly checksum: string;
+  readonly breaking: boolean;
+  readonly stepsTotal: number;
+  /** 1-based. */
+  readonly number: number;
+  /** Digest of the statements before this one. */
+  readonly checksumBefore: string;
+}
+
+/**
+ * Records that a statement is about to run; false when the lease is no longer ours, and then nothing
+ * was written. Also renews what the row says of the file, which may have been mended since it failed.
+ */
+export async function startStep(
+  connection: Connection,
+  lease: Lease,
+  step: Step,
+): Promise<boolean> {
+  if (step.number === 1) {
+    await connection.execute(
+      `INSERT IGNORE INTO schema_migrations
+         (name, checksum, breaking, steps_total, steps_done, done_checksum, step_started, started_at)
+       SELECT ?, ?, ?, ?, 0, ?, 0, ${serverNow} FROM DUAL WHERE ${leaseHeld}`,
+      [
+        step.migration,
+        step.checksum,
+        step.breaking ? 1 : 0,
+        step.stepsTotal,
+        step.checksumBefore,
+        ...heldValues(lease),
+      ],
+    );
+  }
+  return update(
+    connection,
+    lease,
+    'step_started = ?, checksum = ?, breaking = ?, steps_total = ?',
+    [step.number, step.checksum, step.breaking ? 1 : 0, step.stepsTotal],
+    step.migration,
+    step.number - 1,
+  );
+}
+
+/** Records that the statement took effect. Runs in the statement's own transaction where it has one. */
+export function finishStep(
+  connection: Connection,
+  lease: Lease,
+  step: Step,
+  doneChecksum: string,
+): Promise<boolean> {
+  return update(
+    connection,
+    lease,
+    'steps_done = ?, done_checksum = ?',
+    [step.number, doneChecksum],
+    step.migration,
+    step.number - 1,
+  );
+}
+
+/** Records that the server refused the statement, so that its next run is not taken for a repetition. */
+export function refuseStep(connection: Connection, lease: Lease, step: Step): Promise<boolean> {
+  const before = step.number - 1;
+  return update(connection, lease, 'step_started = ?', [before], step.migration, before);
+}
+
+export function finish(
+  connection: Connection,
+  lease: Lease,
+  migration: string,
+  stepsTotal: number,
+): Promise<boolean> {
+  return update(connection, lease, `finished_at = ${serverNow}`, [], migration, stepsTotal);
+}
+
+/** One conditional UPDATE: only by the holder of the lease, only from the expected step. */
+async function update(
+  connection: Connection,
+  lease: Lease,
+  assignments: string,
+  values: readonly (string | number)[],
+  migration: string,
+  stepsDone: number,
+): Promise<boolean> {
+  const [result] = await connection.execute<ResultSetHeader>(
+    `UPDATE schema_migrations SET ${assignments}
+     WHERE name = ? AND steps_done = ? AND ${leaseHeld}`,
+    [...values, migration, stepsDone, ...heldValues(lease)],
+  );
+  return result.affectedRows === 1;
+}

@@ -1,0 +1,82 @@
+/** Knows how many requests may be under way at once: more while all is well, half as many at any sign of strain. */
+
+/** Additive increase, multiplicative decrease; every wait is first come, first served. */
+export class Pace {
+  readonly #max: number;
+  readonly #waiting: (() => void)[] = [];
+  #limit: number;
+  #underWay = 0;
+  /** Good answers since the limit last moved. */
+  #good = 0;
+
+  constructor(options: { start: number; max: number }) {
+    this.#limit = options.start;
+    this.#max = options.max;
+  }
+
+  /** How many may be under way now. */
+  get limit(): number {
+    return this.#limit;
+  }
+
+  /**
+   * Runs `work` once there is room.
+   *
+   * @throws the signal's reason when it is aborted before the turn came
+   */
+  async take<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (this.#underWay >= this.#limit) await this.#turn(signal);
+    else {
+      signal?.throwIfAborted();
+      this.#underWay += 1;
+    }
+    try {
+      return await work();
+    } finally {
+      this.#underWay -= 1;
+      this.#admit();
+    }
+  }
+
+  /** Tells how an answer was: one more at a time after a full round of good ones, half after a bad one. */
+  report(strained: boolean): void {
+    if (strained) {
+      this.#limit = Math.max(1, Math.floor(this.#limit / 2));
+      this.#good = 0;
+      return;
+    }
+    this.#good += 1;
+    if (this.#good >= this.#limit && this.#limit < this.#max) {
+      this.#limit += 1;
+      this.#good = 0;
+      this.#admit();
+    }
+  }
+
+  #admit(): void {
+    while (this.#underWay < this.#limit) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#underWay += 1;
+      next();
+    }
+  }
+
+  /** Resolves with a place already taken. */
+  #turn(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        const at = this.#waiting.indexOf(enter);
+        if (at >= 0) this.#waiting.splice(at, 1);
+        reject(signal!.reason);
+      };
+      const enter = (): void => {
+        signal?.removeEventListener('abort', leave);
+        resolve();
+      };
+      if (signal?.aborted) return reject(signal.reason);
+      signal?.addEventListener('abort', leave, { once: true });
+      this.#waiting.push(enter);
+    });
+  }
+}

@@ -1,0 +1,83 @@
+/** Knows how places in a spec are named: dotted patterns of the kinds table and JSON pointers of a plan. */
+import type { Json, Spec } from './resource-set.ts';
+
+export type PlainObject = { [key: string]: Json };
+
+export function isPlainObject(value: Json | undefined): value is PlainObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** `{"$ref": "Config/support/routing"}`: stands for another resource. */
+export function isReference(value: Json | undefined): value is PlainObject & { $ref: string } {
+  return isPlainObject(value) && typeof value['$ref'] === 'string';
+}
+
+/** `{"$secret": "env:X", "fingerprint": "…"}`: stands for a write-only value. */
+export function isSecret(
+  value: Json | undefined,
+): value is PlainObject & { $secret: string; fingerprint: string } {
+  return isPlainObject(value) && typeof value['$secret'] === 'string';
+}
+
+/** JSON pointer (RFC 6901) of a path: `['a', 'b/c']` is `/a/b~1c`. */
+export function pointerOf(segments: readonly string[]): string {
+  return segments.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+/** Keys of a JSON pointer, unescaped. */
+export function segmentsOf(pointer: string): string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** Whether a dotted pattern names exactly this place; `*` is any one key, `**` any number of them. */
+export function matchesPattern(pattern: string, segments: readonly string[]): boolean {
+  return matchParts(pattern.split('.'), segments);
+}
+
+/** Whether a dotted pattern names this place or one that holds it. */
+export function coversPattern(pattern: string, segments: readonly string[]): boolean {
+  return segments.some((_, at) => matchesPattern(pattern, segments.slice(0, at + 1)));
+}
+
+function matchParts(parts: readonly string[], segments: readonly string[]): boolean {
+  const [part, ...rest] = parts;
+  if (part === undefined) return segments.length === 0;
+  if (part === '**') {
+    return [...segments, ''].some((_, skipped) => matchParts(rest, segments.slice(skipped)));
+  }
+  const [segment, ...deeper] = segments;
+  return segment !== undefined && (part === '*' || part === segment) && matchParts(rest, deeper);
+}
+
+/**
+ * A copy of the spec in which `replace` was asked about every value, outermost first. What it
+ * returns takes the value's place; `undefined` means: look inside.
+ */
+export function mapSpec(
+  spec: Spec,
+  replace: (value: Json, segments: readonly string[]) => Json | undefined,
+): Spec {
+  const visit = (value: Json, segments: readonly string[]): Json => {
+    const replaced = replace(value, segments);
+    if (replaced !== undefined) return replaced;
+    if (Array.isArray(value)) return value.map((item, at) => visit(item, [...segments, `${at}`]));
+    if (!isPlainObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [key, visit(item, [...segments, key])]),
+    );
+  };
+  return Object.fromEntries(Object.entries(spec).map(([key, value]) => [key, visit(value, [key])]));
+}
+
+/** Identity keys of everything a spec refers to, once each. */
+export function referencesIn(spec: Spec): string[] {
+  const found = new Set<string>();
+  mapSpec(spec, (value) => {
+    if (isReference(value)) found.add(value.$ref);
+    return undefined;
+  });
+  return [...found];
+}

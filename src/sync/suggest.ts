@@ -1,0 +1,58 @@
+/** Knows which of the known words a misspelled one was probably meant to be. */
+
+/** Words that differ more than this share of their length are different words. */
+const distanceShareMax = 0.4;
+const distanceMax = 3;
+
+/**
+ * The candidate nearest to `word` by edit distance, ignoring case, `-` and `_`; undefined when none
+ * is near. Of equally near ones the first in alphabetical order, so that the answer is stable.
+ */
+export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  const wanted = simplified(word);
+  const limit = Math.min(distanceMax, Math.max(1, Math.floor(wanted.length * distanceShareMax)));
+  let best: string | undefined;
+  let bestDistance = limit + 1;
+  for (const candidate of [...candidates].sort()) {
+    const distance = editDistance(wanted, simplified(candidate), bestDistance);
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** `did you mean "x"?`, or undefined when nothing is near. */
+export function didYouMean(word: string, candidates: Iterable<string>): string | undefined {
+  const found = nearest(word, candidates);
+  return found === undefined ? undefined : `did you mean "${found}"?`;
+}
+
+function simplified(word: string): string {
+  return word.replaceAll(/[-_]/g, '').toLowerCase();
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours; `limit` or more is answered as `limit`. */
+function editDistance(one: string, two: string, limit: number): number {
+  if (Math.abs(one.length - two.length) >= limit) return limit;
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: two.length + 1 }, (_, at) => at);
+  for (let row = 1; row <= one.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= two.length; column += 1) {
+      const same = one[row - 1] === two[column - 1];
+      let cost = Math.min(
+        current[column - 1]! + 1,
+        last[column]! + 1,
+        last[column - 1]! + (same ? 0 : 1),
+      );
+      const swapped = one[row - 1] === two[column - 2] && one[row - 2] === two[column - 1];
+      if (row > 1 && column > 1 && swapped) cost = Math.min(cost, beforeLast[column - 2]! + 1);
+      current.push(cost);
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return Math.min(last[two.length]!, limit);
+}

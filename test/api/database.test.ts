@@ -1,0 +1,324 @@
+/** Guarantees how connections, sessions, transactions and outages of the database behave. */
+import { kill } from 'node:process';
+import { sql } from 'kysely';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { exitCodes } from '../../src/failure.ts';
+import { createLog } from '../../src/log.ts';
+import { Secret } from '../../src/secret.ts';
+import type { DatabaseSettings } from '../../src/settings.ts';
+import { type Database, type Db, openDatabase } from '../../src/store/db.ts';
+import { DatabaseUnavailable, isUnavailable } from '../../src/store/unavailable.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { findFreePort, startTestDatabaseServer } from '../database-server.ts';
+
+let test: TestDatabase;
+let database: Database;
+
+beforeEach(async () => {
+  test = await createTestDatabase();
+  database = test.database;
+  await sql`CREATE TABLE counters (id INT PRIMARY KEY, value INT NOT NULL)`.execute(database.db);
+  await sql`INSERT INTO counters VALUES (1, 0), (2, 0)`.execute(database.db);
+});
+
+afterEach(() => test[Symbol.asyncDispose]());
+
+const add = (db: Db, id: number) =>
+  sql`UPDATE counters SET value = value + 1 WHERE id = ${id}`.execute(db);
+
+async function counterValue(db: Db, id: number): Promise<number> {
+  const found = await sql<{ value: number }>`SELECT value FROM counters WHERE id = ${id}`.execute(
+    db,
+  );
+  return found.rows[0]!.value;
+}
+
+async function variable(db: Db, name: string): Promise<unknown> {
+  const found = await sql<{ Value: unknown }>`SHOW SESSION VARIABLES LIKE ${name}`.execute(db);
+  return found.rows[0]?.Value;
+}
+
+describe('a session', () => {
+  it('is the same whatever the defaults of the server', async () => {
+    expect(await variable(database.db, 'character_set_connection')).toBe('utf8mb4');
+    expect(await variable(database.db, 'time_zone')).toBe('+00:00');
+    const isolation = await sql<{ Value: string }>`
+      SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')
+    `.execute(database.db);
+    expect(new Set(isolation.rows.map((row) => row.Value))).toEqual(new Set(['READ-COMMITTED']));
+    expect(await variable(database.db, 'innodb_lock_wait_timeout')).toBe('3');
+    expect(
+      String(await variable(database.db, 'sql_mode'))
+        .split(',')
+        .sort(),
+    ).toEqual([
+      'ERROR_FOR_DIVISION_BY_ZERO',
+      'NO_ENGINE_SUBSTITUTION',
+      'NO_ZERO_DATE',
+      'NO_ZERO_IN_DATE',
+      'STRICT_ALL_TABLES',
+    ]);
+  });
+
+  it('gives documents back as text', async () => {
+    const found = await sql`SELECT JSON_OBJECT('a', 1) AS document`.execute(database.db);
+    expect(found.rows).toEqual([{ document: '{"a": 1}' }]);
+  });
+
+  it('takes an object given as parameter as text, never as assignments', async () => {
+    const found = await sql`SELECT ${{ id: 1 }} AS given`.execute(database.db);
+    expect(found.rows).toEqual([{ given: '[object Object]' }]);
+  });
+});
+
+describe('a transaction', () => {
+  it('keeps nothing of work that throws, and throws the same error', async () => {
+    const mistake = new Error('mistake');
+    const failing = database.transaction(async (tx) => {
+      await add(tx, 1);
+      throw mistake;
+    });
+    await expect(failing).rejects.toBe(mistake);
+    expect(await counterValue(database.db, 1)).toBe(0);
+  });
+
+  it('rolls back when a statement fails, so that the connection comes back clean', async () => {
+    const failing = database.transaction(async (tx) => {
+      await add(tx, 1);
+      await sql`INSERT INTO counters VALUES (1, 9)`.execute(tx);
+    });
+    await expect(failing).rejects.toMatchObject({ errno: 1062 });
+    expect(await counterValue(database.db, 1)).toBe(0);
+    expect(database.pool()).toEqual({ size: 1, used: 0, pending: 0 });
+  });
+
+  it('runs again after a deadlock, with nothing counted twice', async () => {
+    const meeting = Promise.withResolvers<void>();
+    let arrived = 0;
+    let runs = 0;
+    const meet = async (): Promise<void> => {
+      arrived += 1;
+      if (arrived === 2) meeting.resolve();
+      await meeting.promise;
+    };
+    const both = [
+      [1, 2],
+      [2, 1],
+    ].map(([first, second]) =>
+      database.transaction(async (tx) => {
+        runs += 1;
+        await add(tx, first!);
+        await meet();
+        await add(tx, second!);
+      }),
+    );
+    await Promise.all(both);
+    expect(runs).toBe(3);
+    expect([await counterValue(database.db, 1), await counterValue(database.db, 2)]).toEqual([
+      2, 2,
+    ]);
+  });
+
+  it('runs again after waiting too long for a lock', async () => {
+    const held = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const holder = database.transaction(async (tx) => {
+      await add(tx, 1);
+      held.resolve();
+      await release.promise;
+    });
+    await held.promise;
+    let runs = 0;
+    const waiter = database.transaction(async (tx) => {
+      runs += 1;
+      if (runs === 2) release.resolve();
+      await add(tx, 1);
+    });
+    await Promise.all([holder, waiter]);
+    expect(runs).toBe(2);
+    expect(await counterValue(database.db, 1)).toBe(2);
+  });
+
+  it('whose connection is killed ends as unavailable and leaves nothing', async () => {
+    const killed = database.transaction(async (tx) => {
+      await add(tx, 1);
+      const own = await sql<{ id: number }>`SELECT CONNECTION_ID() AS id`.execute(tx);
+      await sql.raw(`KILL ${own.rows[0]!.id}`).execute(database.db);
+      await add(tx, 2);
+    });
+    expect(isUnavailable(await killed.catch((error: unknown) => error))).toBe(true);
+    expect(await counterValue(database.db, 1)).toBe(0);
+  });
+});
+
+describe('the pool', () => {
+  it('opens no more than poolSize connections and says who waits', async () => {
+    const release = Promise.withResolvers<void>();
+    const work = Array.from({ length: 7 }, () => database.transaction(() => release.promise));
+    await vi.waitFor(() => expect(database.pool()).toEqual({ size: 5, used: 5, pending: 2 }));
+    release.resolve();
+    await Promise.all(work);
+    expect(database.pool()).toMatchObject({ used: 0, pending: 0 });
+  });
+
+  it('gives up waiting for a connection, naming the setting', async () => {
+    await using single = openDatabase({ ...test.settings, poolSize: 1 });
+    const release = Promise.withResolvers<void>();
+    const holder = single.transaction(() => release.promise);
+    const error = await add(single.db, 1).catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(DatabaseUnavailable);
+    expect((error as Error).message).toContain('DB_POOL_SIZE');
+    await expect(single.ping()).rejects.toThrow(DatabaseUnavailable);
+    release.resolve();
+    await holder;
+    await single.ping();
+  });
+
+  it('waits for running work when disposed, then refuses more', async () => {
+    const other = openDatabase(test.settings);
+    const started = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const work = other.transaction(async (tx) => {
+      started.resolve();
+      await release.promise;
+      await add(tx, 1);
+    });
+    await started.promise;
+    const disposed = other[Symbol.asyncDispose]();
+    release.resolve();
+    await Promise.all([work, disposed]);
+    expect(await counterValue(database.db, 1)).toBe(1);
+    await expect(add(other.db, 1)).rejects.toThrow('being closed');
+  });
+});
+
+describe('an unreachable database', () => {
+  const elsewhere = async (change: Partial<DatabaseSettings>): Promise<unknown> => {
+    await using other = openDatabase({ ...test.settings, ...change });
+    return await other.ping().catch((error: unknown) => error);
+  };
+
+  it.each([
+    ['nothing listens there', async () => ({ port: await findFreePort() })],
+    ['cannot be resolved', async () => ({ host: 'no-such-host.invalid' })],
+    ['there is no such socket', async () => ({ socketPath: '/nowhere/sql.sock' })],
+    ['check DB_USER and DB_PASS', async () => ({ password: new Secret('canary-pass', 'test') })],
+    ['it has no database missing_db', async () => ({ name: 'missing_db' })],
+  ])('says that %s', async (text, change) => {
+    const error = await elsewhere(await change());
+    expect(error).toMatchObject({ exitCode: exitCodes.unreachable });
+    expect(isUnavailable(error)).toBe(true);
+    expect((error as Error).message).toContain(text);
+    expect((error as Error).message).not.toContain('canary-pass');
+  });
+
+  it('is told from a mistake in a statement', async () => {
+    const error = await sql`SELECT nonsense`
+      .execute(database.db)
+      .catch((caught: unknown) => caught);
+    expect(isUnavailable(error)).toBe(false);
+    expect(isUnavailable(new TypeError('mistake'))).toBe(false);
+  });
+});
+
+describe('a server that fails', () => {
+  let server: Awaited<ReturnType<typeof startTestDatabaseServer>>;
+  let other: Database;
+  let settings: DatabaseSettings;
+
+  beforeAll(async () => {
+    server = await startTestDatabaseServer();
+    const { host, port, user } = server.server;
+    settings = {
+      ...{ host, port, socketPath: null, user, name: 'gatewright_test', poolSize: 2 },
+      password: new Secret(server.server.password, 'test'),
+      tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
+    };
+    other = openDatabase(settings, { queryTimeoutMs: 300 });
+    await sql`CREATE TABLE counters (id INT PRIMARY KEY, value INT NOT NULL)`.execute(other.db);
+    await sql`INSERT INTO counters VALUES (1, 0)`.execute(other.db);
+  });
+
+  afterAll(async () => {
+    kill(server.pid, 'SIGCONT');
+    await other[Symbol.asyncDispose]();
+    await server.stop();
+  });
+
+  const connectionId = async (): Promise<number> => {
+    const found = await sql<{ id: number }>`SELECT CONNECTION_ID() AS id`.execute(other.db);
+    return found.rows[0]!.id;
+  };
+
+  it('by freezing makes queries fail in bounded time and is used again when it thaws', async () => {
+    const before = await connectionId();
+    kill(server.pid, 'SIGSTOP');
+    // On the open connection the query times out; a new connection gets no handshake.
+    expect(isUnavailable(await add(other.db, 1).catch((error: unknown) => error))).toBe(true);
+    await expect(add(other.db, 1)).rejects.toThrow('does not answer');
+    await expect(other.ping()).rejects.toSatisfy(isUnavailable);
+    kill(server.pid, 'SIGCONT');
+    await other.ping();
+    const after = await connectionId();
+    expect(after).not.toBe(before);
+    expect(await counterValue(other.db, 1)).toBeLessThanOrEqual(1);
+  });
+
+  it('by freezing in a transaction neither commits nor reuses the connection', async () => {
+    const start = await counterValue(other.db, 1);
+    const frozen = other.transaction(async (tx) => {
+      await add(tx, 1);
+      kill(server.pid, 'SIGSTOP');
+      await sql`SELECT 1`.execute(tx);
+    });
+    expect(isUnavailable(await frozen.catch((error: unknown) => error))).toBe(true);
+    kill(server.pid, 'SIGCONT');
+    await vi.waitFor(() => other.ping());
+    await vi.waitFor(async () => expect(await counterValue(other.db, 1)).toBe(start));
+  });
+
+  it('is stood in for by the reader only while it is down', async () => {
+    const reader = test.settings;
+    const name = test.settings.name;
+    await using writer = await startWithSchema(name);
+    await using both = openDatabase(
+      { ...settings, port: writer.port, password: writer.password, name },
+      { reader, queryTimeoutMs: 300 },
+    );
+    await sql`UPDATE counters SET value = 7`.execute(both.db);
+    expect(await counterValue(both.readable, 1)).toBe(7);
+    await writer.stop();
+    await vi.waitFor(async () => expect(await counterValue(both.readable, 1)).toBe(0));
+    await expect(counterValue(both.db, 1)).rejects.toSatisfy(isUnavailable);
+    await expect(both.ping()).rejects.toThrow('nothing listens there');
+  });
+
+  it('warns once at the first connection when a crash could lose changes', async () => {
+    const lines: string[] = [];
+    const write = (line: unknown): boolean => lines.push(String(line)) > 0;
+    const log = createLog({ level: 'info', destination: { write } });
+    await using logged = openDatabase(settings, { log });
+    await Promise.all([logged.ping(), logged.ping()]);
+    expect(lines.filter((line) => line.includes('may lose the latest changes'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('database connected'))).toHaveLength(1);
+  });
+});
+
+/** A second server that holds the counters of the tests. */
+async function startWithSchema(name: string) {
+  const own = await startTestDatabaseServer();
+  const password = new Secret(own.server.password, 'test');
+  const { host, port, user } = own.server;
+  const tls = { mode: 'DISABLED', ca: null, cert: null, key: null } as const;
+  const endpoint = { host, port, socketPath: null, user, password, poolSize: 1, tls };
+  await using setup = openDatabase({ ...endpoint, name: 'gatewright_test' });
+  await sql.raw(`CREATE DATABASE ${name}`).execute(setup.db);
+  await sql.raw(`CREATE TABLE ${name}.counters (id INT PRIMARY KEY, value INT)`).execute(setup.db);
+  await sql.raw(`INSERT INTO ${name}.counters VALUES (1, 0)`).execute(setup.db);
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopped ??= own.stop();
+    return stopped;
+  };
+  return { port, password, stop, [Symbol.asyncDispose]: stop };
+}

@@ -1,0 +1,171 @@
+/** Guarantees that each API key expires once, with one audit row, under any number of replicas. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { CompiledQuery, type RootOperationNode } from 'kysely';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { expireKeys } from '../../src/jobs/expire-keys.ts';
+import type { JobContext } from '../../src/jobs/job.ts';
+import { createLog } from '../../src/log.ts';
+import { listDueIds } from '../../src/store/api-key-expiry.ts';
+import { type Database, openDatabase } from '../../src/store/db.ts';
+import type { ApiKeyRow } from '../../src/store/rows.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+
+const now = Date.parse('2026-11-21T12:00:00Z');
+const organisationId = randomUUID();
+const job = expireKeys({ auditLogs: true });
+const signal = new AbortController().signal;
+let test: TestDatabase;
+
+beforeEach(async () => {
+  test = await createTestDatabase();
+});
+afterEach(() => test[Symbol.asyncDispose]());
+
+const run = (overrides: Partial<JobContext> = {}) =>
+  job.run({
+    database: test.database,
+    now,
+    signal,
+    log: createLog({ level: 'silent' }),
+    ...overrides,
+  });
+
+const auditRows = () => test.database.db.selectFrom('audit_log').selectAll().execute();
+
+describe('expire-keys', () => {
+  it('marks what is due to the millisecond, and nothing else', async () => {
+    const keys = {
+      due: key({ expires_at: now }),
+      overdue: key({ expires_at: now - 1, status: 'exhausted' }),
+      later: key({ expires_at: now + 1 }),
+      never: key({ expires_at: null }),
+      expired: key({ expires_at: now - 5, status: 'expired' }),
+    };
+    await insertKeys(test.database, Object.values(keys));
+    expect(await run()).toEqual({ expired: 2 });
+    const rows = await test.database.db.selectFrom('api_keys').selectAll().execute();
+    const statusOf = (id: string) => rows.find((row) => row.id === id)?.status;
+    expect(statusOf(keys.due.id)).toBe('expired');
+    expect(statusOf(keys.overdue.id)).toBe('expired');
+    expect(statusOf(keys.later.id)).toBe('active');
+    expect(statusOf(keys.never.id)).toBe('active');
+    const audited = (await auditRows()).map((row) => row.resource_id).sort();
+    expect(audited).toEqual([keys.due.id, keys.overdue.id].sort());
+  });
+
+  it('tells in the audit row who did it, to what, in which workspace', async () => {
+    const workspaceId = randomUUID();
+    const due = key({ expires_at: now, workspace_id: workspaceId });
+    await insertKeys(test.database, [due]);
+    await run();
+    expect(await auditRows()).toMatchObject([
+      {
+        organisation_id: organisationId,
+        workspace_id: workspaceId,
+        at: now,
+        actor_kind: 'job',
+        actor_id: 'expire-keys',
+        action: 'expire',
+        resource_kind: 'ApiKey',
+        resource_id: due.id,
+      },
+    ]);
+  });
+
+  it('writes no audit rows where audit logs are off', async () => {
+    await insertKeys(test.database, [key({ expires_at: now })]);
+    const quiet = expireKeys({ auditLogs: false });
+    const log = createLog({ level: 'silent' });
+    expect(await quiet.run({ database: test.database, now, signal, log })).toEqual({ expired: 1 });
+    expect(await auditRows()).toEqual([]);
+  });
+
+  it('does nothing a second time, nor when the clock has gone back', async () => {
+    await insertKeys(test.database, [key({ expires_at: now })]);
+    expect(await run()).toEqual({ expired: 1 });
+    expect(await run()).toEqual({ expired: 0 });
+    expect(await run({ now: now - 3_600_000 })).toEqual({ expired: 0 });
+    expect(await auditRows()).toHaveLength(1);
+  });
+
+  it('starts no further batch once it is told to stop', async () => {
+    await insertKeys(test.database, [key({ expires_at: now })]);
+    expect(await run({ signal: AbortSignal.abort() })).toEqual({ expired: 0 });
+  });
+
+  it('expires 10,000 keys exactly once when five replicas run it at once', async () => {
+    const keys = Array.from({ length: 10_000 }, () => key({ expires_at: now - 1000 }));
+    await insertKeys(test.database, keys);
+    const replicas = Array.from({ length: 5 }, () => openDatabase(test.settings));
+    const counts = await Promise.all(replicas.map((database) => run({ database })));
+    await Promise.all(replicas.map((database) => database[Symbol.asyncDispose]()));
+    expect(counts.reduce((sum, count) => sum + count.expired!, 0)).toBe(10_000);
+    const audited = await auditRows();
+    expect(audited).toHaveLength(10_000);
+    expect(new Set(audited.map((row) => row.resource_id)).size).toBe(10_000);
+  });
+
+  it('finds due keys by the index, without reading the table through', async () => {
+    const keys = Array.from({ length: 2000 }, () => key({ expires_at: now + 1000 }));
+    await insertKeys(test.database, keys);
+    const queries: RootOperationNode[] = [];
+    const watched = test.database.db.withPlugin({
+      transformQuery: ({ node }) => {
+        queries.push(node);
+        return node;
+      },
+      transformResult: async ({ result }) => result,
+    });
+    await listDueIds(watched, now, 1000);
+    expect(queries).toHaveLength(2);
+    const { db } = test.database;
+    for (const node of queries) {
+      const query = db.getExecutor().compileQuery(node, { queryId: 'explained' });
+      const explain = CompiledQuery.raw(`EXPLAIN ${query.sql}`, [...query.parameters]);
+      const { rows } = await db.executeQuery(explain);
+      expect(rows).toMatchObject([{ type: 'range', key: 'api_keys_expiry' }]);
+    }
+  });
+});
+
+function key(fields: Partial<ApiKeyRow>): Omit<ApiKeyRow, 'version'> {
+  return {
+    id: randomUUID(),
+    organisation_id: organisationId,
+    workspace_id: null,
+    user_id: null,
+    type: 'organisation-service',
+    name: 'a key',
+    description: null,
+    key_hmac: randomBytes(32),
+    key_mask: 'ab*****xyz',
+    status: 'active',
+    creation_mode: 'api',
+    scopes: '[]',
+    rate_limits: null,
+    usage_limits: null,
+    metadata: null,
+    config_id: null,
+    allow_config_override: null,
+    alert_emails: null,
+    expires_at: null,
+    rotation_policy: null,
+    last_reset_at: null,
+    created_by: 'test',
+    created_at: 0,
+    last_updated_at: 0,
+    ...fields,
+  } as Omit<ApiKeyRow, 'version'>;
+}
+
+async function insertKeys(
+  database: Database,
+  keys: readonly Omit<ApiKeyRow, 'version'>[],
+): Promise<void> {
+  for (let at = 0; at < keys.length; at += 1000) {
+    await database.db
+      .insertInto('api_keys')
+      .values(keys.slice(at, at + 1000))
+      .execute();
+  }
+}

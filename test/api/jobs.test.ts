@@ -1,0 +1,269 @@
+/** Guarantees that of any number of replicas one runs each job, and that a dead one's run is finished by another. */
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { allJobs } from '../../src/jobs/all-jobs.ts';
+import type { Job } from '../../src/jobs/job.ts';
+import { createScheduler, type JobOutcome, type Scheduler } from '../../src/jobs/scheduler.ts';
+import { createLog } from '../../src/log.ts';
+import * as jobRuns from '../../src/store/job-runs.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+
+const minute = Date.parse('2026-11-21T12:00:00Z');
+let test: TestDatabase;
+let clock: { now(): number; set(ms: number): void };
+let schedulers: Scheduler[];
+
+beforeEach(async () => {
+  test = await createTestDatabase();
+  let ms = minute + 5_000;
+  clock = { now: () => ms, set: (to) => (ms = to) };
+  schedulers = [];
+});
+afterEach(async () => {
+  await Promise.all(schedulers.map((scheduler) => scheduler.stop()));
+  await test[Symbol.asyncDispose]();
+});
+
+function replica(
+  jobs: readonly Job[],
+  overrides: { leaseMs?: number; onRun?: (run: JobOutcome) => void } = {},
+): Scheduler {
+  const scheduler = createScheduler({
+    database: test.database,
+    jobs,
+    clock,
+    log: createLog({ level: 'silent' }),
+    owner: randomUUID(),
+    ...overrides,
+  });
+  schedulers.push(scheduler);
+  return scheduler;
+}
+
+/** Fires each second of real time; the test clock says which minute that counts as. */
+function job(run: Job['run'], fields: Partial<Job> = {}): Job {
+  return {
+    name: 'a-job',
+    cron: '* * * * * *',
+    summary: 'A job',
+    idleBecause: null,
+    run,
+    ...fields,
+  };
+}
+
+const rows = () => test.database.db.selectFrom('job_runs').selectAll().orderBy('bucket').execute();
+
+describe('a scheduled job', () => {
+  it('runs once a scheduled moment under three replicas', async () => {
+    const runs: number[] = [];
+    const ticking = job(async ({ now }) => {
+      runs.push(now);
+      return { things: 1 };
+    });
+    const replicas = [replica([ticking]), replica([ticking]), replica([ticking])];
+    for (const scheduler of replicas) scheduler.start();
+    await vi.waitFor(() => expect(runs).toHaveLength(1), { timeout: 5_000 });
+    clock.set(minute + 60_000);
+    await vi.waitFor(() => expect(runs).toHaveLength(2), { timeout: 5_000 });
+    await Promise.all(replicas.map((scheduler) => scheduler.stop()));
+    expect(runs).toEqual([minute + 5_000, minute + 60_000]);
+    expect(await rows()).toMatchObject([
+      { bucket: minute + 5_000, state: 'done', attempt: 1, counts: '{"things":1}' },
+      { bucket: minute + 60_000, state: 'done', attempt: 1 },
+    ]);
+  });
+
+  it('is not run again for a moment that passed, when the clock goes back', async () => {
+    const outcomes: JobOutcome[] = [];
+    const runs = vi.fn(async () => ({}));
+    const scheduler = replica([job(runs)], { onRun: (run) => outcomes.push(run) });
+    await scheduler.runNow('a-job');
+    clock.set(minute);
+    await scheduler.runNow('a-job');
+    clock.set(minute + 5_000);
+    expect((await scheduler.runNow('a-job')).state).toBe('skipped');
+    expect(runs).toHaveBeenCalledTimes(2);
+    expect(outcomes).toHaveLength(2);
+  });
+
+  it('is left alone while another replica is in the middle of it', async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
+    const slow = job(async () => {
+      enter();
+      await gate;
+      return { things: 3 };
+    });
+    const first = replica([slow]).runNow('a-job');
+    await entered;
+    clock.set(minute + 60_000);
+    expect(await replica([slow]).runNow('a-job')).toMatchObject({ state: 'skipped' });
+    open();
+    expect(await first).toMatchObject({ state: 'done', counts: { things: 3 }, attempt: 1 });
+  });
+
+  it('runs one at a time in a process', async () => {
+    let running = 0;
+    let most = 0;
+    const counting = (name: string): Job =>
+      job(
+        async ({ database }) => {
+          running += 1;
+          most = Math.max(most, running);
+          await database.ping();
+          running -= 1;
+          return {};
+        },
+        { name },
+      );
+    const scheduler = replica([counting('one'), counting('two'), counting('three')]);
+    await Promise.all(['one', 'two', 'three'].map((name) => scheduler.runNow(name)));
+    expect(most).toBe(1);
+  });
+});
+
+describe('a run that goes wrong', () => {
+  it('is recorded with its error, and the next tick tries again', async () => {
+    let fail = true;
+    const flaky = job(async () => {
+      if (fail) throw new Error('the moon is in the wrong house');
+      return { things: 1 };
+    });
+    const scheduler = replica([flaky]);
+    expect(await scheduler.runNow('a-job')).toMatchObject({ state: 'failed' });
+    expect(await rows()).toMatchObject([
+      { state: 'failed', error: 'the moon is in the wrong house' },
+    ]);
+    fail = false;
+    clock.set(minute + 60_000);
+    expect(await scheduler.runNow('a-job')).toMatchObject({ state: 'done' });
+  });
+
+  it('keeps its lease for as long as it lives, however long that is', async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const long = job(async () => {
+      await gate;
+      return {};
+    });
+    const first = replica([long], { leaseMs: 300 }).runNow('a-job');
+    const leases = new Set<number>();
+    await vi.waitFor(
+      async () => {
+        for (const row of await rows()) leases.add(row.lease_until);
+        expect(leases.size).toBeGreaterThan(4);
+      },
+      { timeout: 10_000 },
+    );
+    expect(await jobRuns.findAbandoned(test.database.db, 'a-job')).toBeUndefined();
+    open();
+    expect(await first).toMatchObject({ state: 'done' });
+  });
+
+  it('is taken over once its owner is dead, by exactly one of the others', async () => {
+    await insertDeadRun();
+    const runs = vi.fn(async () => ({}));
+    const outcomes = await Promise.all(
+      Array.from({ length: 4 }, () => replica([job(runs)]).runNow('a-job')),
+    );
+    const attempts = outcomes.map((outcome) => outcome.attempt);
+    expect(attempts.filter((attempt) => attempt === 2)).toHaveLength(1);
+    expect(await rows()).toMatchObject([
+      { bucket: minute - 60_000, attempt: 2, state: 'done' },
+      ...(runs.mock.calls.length > 1 ? [{ bucket: minute + 5_000 }] : []),
+    ]);
+  });
+
+  it('is told to stop when it was taken over, and cannot close the run of its successor', async () => {
+    const { promise: aborted, resolve: abort } = Promise.withResolvers<void>();
+    const zombie = job(async ({ signal }) => {
+      signal.addEventListener('abort', () => abort());
+      await test.database.db
+        .updateTable('job_runs')
+        .set({ owner: 'successor', attempt: 2 })
+        .execute();
+      await aborted;
+      return {};
+    });
+    const outcome = await replica([zombie], { leaseMs: 300 }).runNow('a-job');
+    expect(outcome).toMatchObject({ state: 'failed', error: expect.stringContaining('took') });
+    expect(await rows()).toMatchObject([{ owner: 'successor', state: 'running' }]);
+  });
+});
+
+describe('stop', () => {
+  it('waits for the current run, which sees the signal, and starts nothing after', async () => {
+    const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
+    let ended = false;
+    const stoppable = job(async ({ signal }) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      signal.addEventListener('abort', () => resolve());
+      enter();
+      await promise;
+      await test.database.ping();
+      ended = true;
+      return { things: 1 };
+    });
+    const scheduler = replica([stoppable]);
+    const run = scheduler.runNow('a-job');
+    await entered;
+    await scheduler.stop();
+    expect(ended).toBe(true);
+    expect(await run).toMatchObject({ state: 'failed', error: expect.stringMatching(/^stopped/) });
+  });
+});
+
+describe('list', () => {
+  it('shows schedule, next run and what the last run did', async () => {
+    const scheduler = replica([job(async () => ({ things: 2 }), { cron: '*/5 * * * *' })]);
+    expect(await scheduler.list()).toMatchObject([
+      { name: 'a-job', lastRun: null, nextRunAt: minute + 300_000 },
+    ]);
+    await scheduler.runNow('a-job');
+    expect(await scheduler.list()).toMatchObject([
+      { lastRun: { state: 'done', counts: { things: 2 }, attempt: 1, durationMs: 0 } },
+    ]);
+  });
+
+  it('shows a run whose owner died as abandoned', async () => {
+    await insertDeadRun();
+    const [listed] = await replica([job(async () => ({}))]).list();
+    expect(listed?.lastRun?.state).toBe('abandoned');
+  });
+
+  it('shows a job as idle with its reason, and refuses to run it', async () => {
+    const features = { usageLimits: false, auditLogs: true } as Parameters<typeof allJobs>[0];
+    const scheduler = replica(allJobs(features));
+    const idle = (await scheduler.list()).find((listed) => listed.name === 'reset-usage');
+    expect(idle).toMatchObject({ nextRunAt: null, idleBecause: 'USAGE_LIMITS_ENABLED is OFF' });
+    await expect(scheduler.runNow('reset-usage')).rejects.toThrow(/idle/);
+    await expect(scheduler.runNow('reset-usages')).rejects.toThrow(/jobs: expire-keys/);
+  });
+});
+
+it('records of finished runs are removed after a week', async () => {
+  const scheduler = replica([job(async () => ({}))]);
+  await scheduler.runNow('a-job');
+  clock.set(minute + 8 * 86_400_000);
+  await scheduler.runNow('a-job');
+  expect(await rows()).toMatchObject([{ bucket: minute + 8 * 86_400_000 }]);
+});
+
+/** What a replica leaves behind that was killed a minute ago. */
+async function insertDeadRun(): Promise<void> {
+  await test.database.db
+    .insertInto('job_runs')
+    .values({
+      name: 'a-job',
+      bucket: minute - 60_000,
+      owner: 'dead',
+      state: 'running',
+      attempt: 1,
+      lease_until: 1,
+      started_at: minute - 60_000,
+      finished_at: null,
+      counts: null,
+      error: null,
+    })
+    .execute();
+}

@@ -1,0 +1,312 @@
+/** Guarantees that any database comes to this build's schema once, in order, and only when that is safe. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type ExitCode, exitCodes } from '../../src/failure.ts';
+import { createLog } from '../../src/log.ts';
+import { Secret } from '../../src/secret.ts';
+import type { DatabaseSettings } from '../../src/settings.ts';
+import { type MigrateOptions, migrate, migrationStatus } from '../../src/store/migrate.ts';
+import { createEmptyDatabase } from '../database.ts';
+
+const log = createLog({ level: 'silent' });
+let database: Awaited<ReturnType<typeof createEmptyDatabase>>;
+let directory: string;
+
+beforeEach(async () => {
+  database = await createEmptyDatabase();
+  directory = await mkdtemp(join(tmpdir(), 'gatewright-migrations-'));
+});
+
+afterEach(async () => {
+  await database[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true });
+});
+
+const write = (name: string, sql: string): Promise<void> =>
+  writeFile(join(directory, `${name}.sql`), sql);
+
+const remove = (name: string): Promise<void> => rm(join(directory, `${name}.sql`));
+
+const run = (options: Partial<MigrateOptions> = {}) =>
+  migrate(database.settings, { log, directory, ...options });
+
+const status = () => migrationStatus(database.settings, { directory });
+
+const failure = (exitCode: ExitCode, message: RegExp) =>
+  expect.objectContaining({
+    name: 'Failure',
+    exitCode,
+    message: expect.stringMatching(message),
+  });
+
+describe('the shipped migrations', () => {
+  it('bring an empty database to the newest schema, and find nothing to do a second time', async () => {
+    const first = await migrate(database.settings, { log });
+    expect(first.applied.length).toBeGreaterThan(0);
+    expect(first.applied.at(-1)).toBe(first.schemaVersion);
+    expect(first.databaseVersion).toMatch(/^(MariaDB|MySQL) \d+\.\d+\.\d+$/);
+    const second = await migrate(database.settings, { log });
+    expect(second).toEqual({ ...first, applied: [] });
+    expect((await migrationStatus(database.settings)).state).toBe('current');
+  });
+
+  it('run once when five runners start together, and all five return', async () => {
+    const reports = await Promise.all(
+      Array.from({ length: 5 }, () => migrate(database.settings, { log })),
+    );
+    const runners = reports.filter((report) => report.applied.length > 0);
+    expect(runners).toHaveLength(1);
+    expect((await migrationStatus(database.settings)).state).toBe('current');
+  });
+
+  it('make every text column binary-compared or document-sized, and every table InnoDB', async () => {
+    await migrate(database.settings, { log });
+    const loose = await select(`SELECT table_name, column_name FROM information_schema.columns
+      WHERE table_schema = DATABASE() AND data_type IN ('char', 'varchar')
+        AND collation_name NOT LIKE '%\\_bin'`);
+    expect(loose).toEqual([]);
+    const engines = await select(`SELECT DISTINCT engine FROM information_schema.tables
+      WHERE table_schema = DATABASE()`);
+    expect(engines).toEqual([{ engine: 'InnoDB' }]);
+  });
+
+  it('make the database itself when it is missing and the user may', async () => {
+    const settings = { ...database.settings, name: `${database.settings.name}_new` };
+    expect((await migrationStatus(settings)).state).toBe('empty');
+    await migrate(settings, { log });
+    expect((await migrationStatus(settings)).state).toBe('current');
+    await select(`DROP DATABASE ${settings.name}`);
+  });
+});
+
+describe('a statement that fails', () => {
+  it('is named with its file, line and number, and the statements before it stay', async () => {
+    await write(
+      '0001_shop',
+      `CREATE TABLE a (id INT);
+-- a comment; with a semicolon
+INSERT INTO a VALUES (1);
+
+INSERT INTO nowhere VALUES (';');
+CREATE TABLE b (id INT);`,
+    );
+    await expect(run()).rejects.toEqual(
+      failure(exitCodes.unexpected, /0001_shop\.sql:5 \(statement 3 of 4\).*nowhere.*1146/s),
+    );
+    expect(await select('SELECT * FROM a')).toEqual([{ id: 1 }]);
+    expect(await status()).toMatchObject({
+      state: 'behind',
+      migrations: [{ name: '0001_shop', state: 'partial', stepsDone: 2, stepsTotal: 4 }],
+    });
+  });
+
+  it('is where the next run resumes, once the file is mended behind what ran', async () => {
+    await write('0001_shop', 'CREATE TABLE a (id INT); INSERT INTO a VALUES (1); CREATE TABL b;');
+    await write('0002_more', 'INSERT INTO a VALUES (2)');
+    await expect(run()).rejects.toThrow(/statement 3 of 3/);
+    await write(
+      '0001_shop',
+      'CREATE TABLE a (id INT); INSERT INTO a VALUES (1); CREATE TABLE b (id INT);',
+    );
+    expect((await run()).applied).toEqual(['0001_shop', '0002_more']);
+    expect(await select('SELECT * FROM a ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
+    expect(await select('SELECT * FROM b')).toEqual([]);
+  });
+
+  it('leaves no half of a change of rows behind', async () => {
+    await write(
+      '0001_a',
+      'CREATE TABLE a (id INT PRIMARY KEY); INSERT INTO a VALUES (1), (2), (1)',
+    );
+    await expect(run()).rejects.toThrow(/statement 2 of 2/);
+    expect(await select('SELECT * FROM a')).toEqual([]);
+  });
+
+  it('fails again rather than passing for done, when what it makes was there before', async () => {
+    await select('CREATE TABLE a (id INT)');
+    await write('0001_a', 'CREATE TABLE a (id INT, name TEXT)');
+    await expect(run()).rejects.toThrow(/already exists/);
+    await expect(run()).rejects.toThrow(/already exists/);
+  });
+});
+
+describe('an applied migration', () => {
+  it('that was edited is refused, by name', async () => {
+    await write('0001_a', 'CREATE TABLE a (id INT)');
+    await run();
+    await write('0001_a', 'CREATE TABLE a (id BIGINT)');
+    await expect(run()).rejects.toEqual(
+      failure(exitCodes.refusedByGuard, /0001_a\.sql: .*edited.*new migration/s),
+    );
+    expect((await status()).state).toBe('edited');
+  });
+
+  it('is the same whatever the line endings of the checkout', async () => {
+    await write('0001_a', 'CREATE TABLE a (\n  id INT\n)');
+    await run();
+    await write('0001_a', 'CREATE TABLE a (\r\n  id INT\r\n)');
+    expect((await run()).applied).toEqual([]);
+  });
+
+  it('that failed halfway may not be edited in what has run', async () => {
+    await write('0001_a', 'CREATE TABLE a (id INT); CREATE TABL b');
+    await expect(run()).rejects.toThrow(/statement 2/);
+    await write('0001_a', 'CREATE TABLE a (id BIGINT); CREATE TABLE b (id INT)');
+    await expect(run()).rejects.toEqual(failure(exitCodes.refusedByGuard, /first 1 statement/));
+  });
+});
+
+describe('a database from another build', () => {
+  it('that is ahead by what this build can run on is left as it is', async () => {
+    await write('0001_a', 'CREATE TABLE a (id INT)');
+    await write('0002_b', 'CREATE TABLE b (id INT)');
+    await run();
+    await remove('0002_b');
+    expect((await run()).applied).toEqual([]);
+    expect(await status()).toMatchObject({
+      state: 'ahead',
+      migrations: [{ state: 'applied' }, { name: '0002_b', state: 'unknown' }],
+    });
+  });
+
+  it('that is ahead by a breaking migration is refused, by name', async () => {
+    await write('0001_a', 'CREATE TABLE a (id INT)');
+    await write('0002_b', '-- breaking\nALTER TABLE a DROP COLUMN id, ADD COLUMN name TEXT');
+    await run();
+    await remove('0002_b');
+    await expect(run()).rejects.toEqual(
+      failure(exitCodes.refusedByGuard, /newer than this build.*0002_b/),
+    );
+    expect((await status()).state).toBe('too-new');
+  });
+
+  it('is refused from the first statement of a breaking migration on', async () => {
+    await write('0001_a', 'CREATE TABLE a (id INT)');
+    await write('0002_b', '-- breaking\nALTER TABLE a ADD COLUMN name TEXT; ALTER TABL a');
+    await expect(run()).rejects.toThrow(/0002_b/);
+    await remove('0002_b');
+    await expect(run()).rejects.toThrow(/newer than this build/);
+  });
+
+  it('does not get a migration that sorts before one it has', async () => {
+    await write('0002_b', 'CREATE TABLE b (id INT)');
+    await run();
+    await write('0001_a', 'CREATE TABLE a (id INT)');
+    await expect(run()).rejects.toEqual(
+      failure(exitCodes.refusedByGuard, /0001_a\.sql.*next free/),
+    );
+  });
+});
+
+describe('a runner', () => {
+  const slow = {
+    migration: '0001_a',
+    sql: 'CREATE TABLE a (id INT); INSERT INTO a VALUES (1); INSERT INTO a VALUES (2)',
+  };
+
+  it('keeps its lease through a statement longer than the lease', async () => {
+    await write('0001_a', 'CREATE TABLE a AS SELECT SLEEP(1.5) AS slept');
+    const first = run({ leaseTtlMs: 400, heartbeatMs: 100 });
+    const second = run({ leaseTtlMs: 400, heartbeatMs: 100 });
+    const reports = await Promise.all([first, second]);
+    expect(reports.filter((report) => report.applied.length > 0)).toHaveLength(1);
+  });
+
+  it('that lost its lease stops before its next statement, and the successor finishes', async () => {
+    await write(slow.migration, slow.sql);
+    let successor: ReturnType<typeof run> | undefined;
+    const { promise: done, resolve: finish } = Promise.withResolvers<void>();
+    const steps: number[] = [];
+    const first = run({
+      leaseTtlMs: 1,
+      heartbeatMs: 60_000,
+      onStep: ({ number }) => {
+        steps.push(number);
+        successor ??= run().finally(finish);
+      },
+    });
+    await expect(first).rejects.toEqual(failure(exitCodes.retryable, /took over/));
+    await done;
+    expect((await successor)?.applied).toEqual(['0001_a']);
+    expect(await select('SELECT id FROM a ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
+  });
+
+  it('stops between two statements when asked to, and the next run continues', async () => {
+    await write(slow.migration, slow.sql);
+    const controller = new AbortController();
+    const stopped = run({
+      signal: controller.signal,
+      onStep: ({ number }) => {
+        if (number === 2) controller.abort();
+      },
+    });
+    await expect(stopped).rejects.toEqual(failure(exitCodes.retryable, /before statement 3/));
+    expect((await run()).applied).toEqual(['0001_a']);
+    expect(await select('SELECT id FROM a ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
+  });
+
+  it('tries again while somebody holds the table', async () => {
+    await write('0001_a', 'CREATE TABLE a (id INT)');
+    await run();
+    await write('0002_b', 'ALTER TABLE a ADD COLUMN name TEXT');
+    const holder = await connect(database.settings);
+    await holder.query('START TRANSACTION');
+    await holder.query('SELECT * FROM a');
+    const blocked = createLog({
+      level: 'warn',
+      destination: {
+        write: (line: string) => {
+          if (line.includes('blocked')) void holder.end();
+          return true;
+        },
+      },
+    });
+    expect((await run({ lockWaitSeconds: 1, log: blocked })).applied).toEqual(['0002_b']);
+  });
+
+  it('needs no right but to read when there is nothing to do, and says what it lacks otherwise', async () => {
+    await write('0001_a', 'CREATE TABLE a (id INT)');
+    await run();
+    const reader = `r_${database.settings.name.slice(2, 14)}`;
+    await select(`CREATE USER ${reader}@'%' IDENTIFIED BY 'reading'`);
+    await select(
+      `GRANT SELECT, INSERT, UPDATE, DELETE ON ${database.settings.name}.* TO ${reader}@'%'`,
+    );
+    const settings = {
+      ...database.settings,
+      user: reader,
+      password: new Secret('reading', 'test'),
+    };
+    expect((await migrate(settings, { log, directory })).applied).toEqual([]);
+    await write('0002_b', 'CREATE TABLE b (id INT)');
+    await expect(migrate(settings, { log, directory })).rejects.toEqual(
+      failure(exitCodes.invalidInput, new RegExp(`${reader} may not .*Grant`)),
+    );
+    const missing = { ...settings, name: 'gatewright_missing' };
+    await expect(migrate(missing, { log, directory })).rejects.toThrow(/may not|not let in|1044/);
+    await select(`DROP USER ${reader}@'%'`);
+  });
+});
+
+async function connect(settings: DatabaseSettings) {
+  return createConnection({
+    host: settings.host,
+    port: settings.port,
+    user: settings.user,
+    password: settings.password?.reveal(),
+    database: settings.name,
+  });
+}
+
+async function select(sql: string): Promise<RowDataPacket[]> {
+  const connection = await connect(database.settings);
+  try {
+    const [rows] = await connection.query<RowDataPacket[]>(sql);
+    return rows;
+  } finally {
+    await connection.end();
+  }
+}

@@ -1,0 +1,105 @@
+/** Knows the one database server all tests of a run share: in memory, fast, gone with the run. */
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { initialiseDataDirectory } from '../src/embedded/data-directory.ts';
+import { chooseServer } from '../src/embedded/server-choice.ts';
+import { type ServerProcess, startServerProcess } from '../src/embedded/server-process.ts';
+import { Secret } from '../src/secret.ts';
+
+/** How tests reach the server; plain data, because it travels to the test workers. */
+export interface TestDatabaseServer {
+  readonly host: '127.0.0.1';
+  readonly port: number;
+  readonly socketPath: string;
+  readonly user: string;
+  readonly password: string;
+}
+
+/** Where a server is unpacked when the machine has none; kept between runs. */
+export const softwareDirectory = resolve(import.meta.dirname, '../.cache/database-server');
+
+const initialFlags = ['--innodb-log-file-size=16M'];
+const fastFlags = [
+  ...initialFlags,
+  '--innodb-buffer-pool-size=64M',
+  '--innodb-flush-log-at-trx-commit=0',
+  '--innodb-doublewrite=OFF',
+  '--innodb-fast-shutdown=2',
+  '--skip-log-bin',
+  '--performance-schema=OFF',
+  '--key-buffer-size=1M',
+  '--max-connections=500',
+];
+const mariadbFlags = ['--innodb-flush-method=nosync', '--sync-frm=OFF'];
+
+/** `extraFlags` are for tests that need a server of their own. */
+export async function startTestDatabaseServer(extraFlags: readonly string[] = []): Promise<{
+  server: TestDatabaseServer;
+  pid: number;
+  stop: () => Promise<void>;
+}> {
+  const binary = await chooseServer(softwareDirectory, null, {
+    offline: false,
+    progress: (line) => console.error(line),
+  });
+  const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+  const directory = mkdtempSync(join(memory, 'gatewright-test-'));
+  const dataDirectory = join(directory, 'data');
+  const password = randomBytes(18).toString('base64url');
+  await initialiseDataDirectory(binary, dataDirectory, initialFlags);
+  const socketPath = join(directory, 'sql.sock');
+  const started = await startOnFreePort((port) =>
+    startServerProcess({
+      binary,
+      dataDirectory,
+      socketPath,
+      logPath: join(directory, 'server.log'),
+      flags: [
+        ...fastFlags,
+        ...(binary.flavour === 'mariadb' ? mariadbFlags : []),
+        '--bind-address=127.0.0.1',
+        `--port=${port}`,
+        ...extraFlags,
+      ],
+      user: 'tester',
+      password: new Secret(password, 'test'),
+      databaseName: 'gatewright_test',
+    }),
+  );
+  return {
+    server: { host: '127.0.0.1', port: started.port, socketPath, user: 'tester', password },
+    pid: started.process.pid,
+    stop: async () => {
+      await started.process.stop();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The server cannot choose a port itself; another process may take the one found, so try again. */
+async function startOnFreePort(
+  start: (port: number) => Promise<ServerProcess>,
+): Promise<{ port: number; process: ServerProcess }> {
+  const port = await findFreePort();
+  try {
+    return { port, process: await start(port) };
+  } catch {
+    const another = await findFreePort();
+    return { port: another, process: await start(another) };
+  }
+}
+
+export async function findFreePort(): Promise<number> {
+  const { promise, resolve: listening, reject } = Promise.withResolvers<void>();
+  const probe = createServer().once('error', reject).listen(0, '127.0.0.1', listening);
+  await promise;
+  const address = probe.address();
+  const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+  probe.close(() => close());
+  await closed;
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}

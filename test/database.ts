@@ -1,0 +1,63 @@
+/** Knows how a test gets a database of its own: real, migrated, dropped at the end. */
+import { randomBytes } from 'node:crypto';
+import { createConnection } from 'mysql2/promise';
+import { inject } from 'vitest';
+import { createLog } from '../src/log.ts';
+import { Secret } from '../src/secret.ts';
+import type { DatabaseSettings } from '../src/settings.ts';
+import { type Database, openDatabase } from '../src/store/db.ts';
+import { migrate } from '../src/store/migrate.ts';
+import type { TestDatabaseServer } from './database-server.ts';
+
+export interface TestDatabase extends AsyncDisposable {
+  /** Reaches it over loopback TCP, as `DB_*` variables can say it. */
+  readonly settings: DatabaseSettings;
+  readonly database: Database;
+}
+
+/** A fresh database with every migration applied. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const empty = await createEmptyDatabase();
+  await migrate(empty.settings, { log: createLog({ level: 'silent' }) });
+  const database = openDatabase(empty.settings);
+  return {
+    settings: empty.settings,
+    database,
+    [Symbol.asyncDispose]: async () => {
+      await database[Symbol.asyncDispose]();
+      await empty[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A fresh database without tables, for tests of the migrations themselves. */
+export async function createEmptyDatabase(): Promise<
+  { readonly settings: DatabaseSettings } & AsyncDisposable
+> {
+  const server = inject('databaseServer');
+  const name = `t_${randomBytes(8).toString('hex')}`;
+  await administer(server, `CREATE DATABASE ${name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
+  return {
+    settings: {
+      host: server.host,
+      port: server.port,
+      socketPath: null,
+      user: server.user,
+      password: new Secret(server.password, 'test'),
+      name,
+      poolSize: 5,
+      tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
+    },
+    [Symbol.asyncDispose]: () => administer(server, `DROP DATABASE IF EXISTS ${name}`),
+  };
+}
+
+async function administer(server: TestDatabaseServer, statement: string): Promise<void> {
+  const { socketPath, user, password } = server;
+  const connection = await createConnection({ socketPath, user, password });
+  try {
+    await connection.query(statement);
+  } finally {
+    await connection.end();
+  }
+}

@@ -1,0 +1,29 @@
+/** Knows how a test gets a home of its own, and whether processes are gone. */
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { softwareDirectoryOf } from '../src/embedded/server-choice.ts';
+import { softwareDirectory } from './database-server.ts';
+
+export interface TestHome extends Disposable {
+  readonly path: string;
+}
+
+/** A folder of its own, mode 0700; on a machine without a server it finds the one of this test run. */
+export function createTestHome(): TestHome {
+  const parent = mkdtempSync(join(tmpdir(), 'gatewright-home-'));
+  if (existsSync(softwareDirectory)) symlinkSync(softwareDirectory, softwareDirectoryOf(parent));
+  return {
+    path: parent,
+    [Symbol.dispose]: () => rmSync(parent, { recursive: true, force: true }),
+  };
+}
+
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,31 @@
+/** Guarantees that a machine without a database server gets one in its home, and is not changed by it. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { startEmbeddedDatabase } from '../../src/embedded/embedded-database.ts';
+import { createTestHome } from '../home.ts';
+
+const machineFiles = ['/var/lib/dpkg/status', '/var/lib/apt/lists', '/var/cache/apt/archives'];
+
+function stateOfMachine(): string[] {
+  return machineFiles.map((path) => {
+    const { mtimeMs, size } = statSync(path);
+    const entries = statSync(path).isDirectory() ? readdirSync(path) : [readFileSync(path, 'utf8')];
+    return `${path} ${mtimeMs} ${size} ${entries.join('\n').length}`;
+  });
+}
+
+it('fetches a server from Debian, runs it, and needs no network the second time', async () => {
+  using parent = createTestHome();
+  const home = join(parent.path, 'home');
+  const before = stateOfMachine();
+  const lines: string[] = [];
+  const options = { searchPaths: [], progress: (line: string) => void lines.push(line) };
+  const first = await startEmbeddedDatabase(home, { ...options, offline: false });
+  await first.stop();
+  expect(lines.join('\n')).toMatch(/downloading[\s\S]*unpacking[\s\S]*initialising[\s\S]*starting/);
+  expect(stateOfMachine()).toEqual(before);
+  expect(readdirSync(home).sort()).toEqual(['database', 'database-server', 'database.log']);
+  const second = await startEmbeddedDatabase(home, { ...options, offline: true });
+  await second.stop();
+});

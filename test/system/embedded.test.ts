@@ -1,0 +1,177 @@
+/** Guarantees of the embedded database: whole or absent, private, durable, never orphaned. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createConnection } from 'mysql2/promise';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  type EmbeddedConnection,
+  findRunningDatabase,
+  startEmbeddedDatabase,
+} from '../../src/embedded/embedded-database.ts';
+import { acquireHomeLock } from '../../src/embedded/home-lock.ts';
+import { exitCodes } from '../../src/failure.ts';
+import { createTestHome, isRunning, type TestHome } from '../home.ts';
+
+const silent = { offline: true, progress: () => {} };
+const deadline = { timeout: 30_000, interval: 20 };
+let home: TestHome;
+
+beforeEach(() => {
+  home = createTestHome();
+});
+afterEach(() => home[Symbol.dispose]());
+
+async function query(connection: EmbeddedConnection, sql: string): Promise<unknown> {
+  const { socketPath, user, password, name } = connection;
+  const session = await createConnection({
+    socketPath,
+    user,
+    password: password.reveal(),
+    database: name,
+  });
+  try {
+    const [rows] = await session.query(sql);
+    return rows;
+  } finally {
+    await session.end();
+  }
+}
+
+/** Another process that holds the database of `home`; resolves once it is up. */
+async function startHolder(): Promise<{ holder: ChildProcess; serverPid: number }> {
+  const holder = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'embedded-holder.ts'), home.path],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const [line] = (await once(holder.stdout!, 'data')) as [Buffer];
+  return { holder, serverPid: Number(line) };
+}
+
+describe('a start', () => {
+  it('answers on a private socket, on no network, to the password alone', async () => {
+    const database = await startEmbeddedDatabase(home.path, silent);
+    const { connection } = database;
+    expect(await query(connection, 'SELECT @@skip_networking AS off')).toEqual([{ off: 1 }]);
+    expect(statSync(join(connection.socketPath, '..')).mode & 0o077).toBe(0);
+    expect(statSync(join(home.path, 'database.json')).mode & 0o077).toBe(0);
+    for (const user of ['root', 'gatewright', '']) {
+      const { socketPath } = connection;
+      await expect(createConnection({ socketPath, user })).rejects.toMatchObject({ errno: 1045 });
+    }
+    await database.stop();
+  });
+
+  it('flushes what it acknowledges', async () => {
+    const database = await startEmbeddedDatabase(home.path, silent);
+    const sql = 'SELECT @@innodb_flush_log_at_trx_commit AS flush, @@innodb_doublewrite AS twice';
+    const [row] = (await query(database.connection, sql)) as [Record<string, unknown>];
+    expect(row.flush).toBe(1);
+    expect(String(row.twice)).toMatch(/^(1|ON)$/);
+    await database.stop();
+  });
+
+  it('finds the data of the one before', async () => {
+    const first = await startEmbeddedDatabase(home.path, silent);
+    await query(first.connection, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await first.stop();
+    expect(isRunning(first.pid)).toBe(false);
+    const second = await startEmbeddedDatabase(home.path, silent);
+    expect(await query(second.connection, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+    await second.stop();
+  });
+
+  it('clears away what a killed initialisation left', async () => {
+    const left = join(home.path, 'database.new-1');
+    mkdirSync(left);
+    writeFileSync(join(left, 'ibdata1'), 'half');
+    const database = await startEmbeddedDatabase(home.path, silent);
+    expect(readdirSync(home.path).filter((name) => name.includes('.new-'))).toEqual([]);
+    await database.stop();
+  });
+
+  it('works in a home whose path is too long for a socket', async () => {
+    const deep = join(home.path, 'a-rather-long-folder-name'.repeat(6));
+    const software = join(home.path, 'database-server');
+    if (existsSync(software)) mkdirSync(deep, { recursive: true });
+    const database = await startEmbeddedDatabase(deep, silent);
+    const socketDirectory = join(database.connection.socketPath, '..');
+    expect(await findRunningDatabase(deep)).toMatchObject({ name: 'gatewright' });
+    expect(statSync(socketDirectory).mode & 0o077).toBe(0);
+    await database.stop();
+    expect(existsSync(socketDirectory)).toBe(false);
+  });
+
+  it('shows the reason from the log of a server that fails', async () => {
+    await (await startEmbeddedDatabase(home.path, silent)).stop();
+    writeFileSync(join(home.path, 'database', 'ibdata1'), 'broken');
+    await expect(startEmbeddedDatabase(home.path, silent)).rejects.toThrow(
+      /did not start: it exited with 1[\s\S]*ERROR[\s\S]*database\.log/,
+    );
+  });
+
+  it('without any server names the packages to install, and does not reach for the network', async () => {
+    const start = startEmbeddedDatabase(join(home.path, 'bare'), { ...silent, searchPaths: [] });
+    await expect(start).rejects.toMatchObject({
+      exitCode: exitCodes.invalidInput,
+      message: expect.stringMatching(
+        /apt-get install mariadb-server-core[\s\S]*dnf install[\s\S]*apk add[\s\S]*brew install/,
+      ),
+    });
+  });
+});
+
+describe('SIGKILL of the process that holds the database', () => {
+  it('ends the server, and the next start has every acknowledged row', async () => {
+    const { holder, serverPid } = await startHolder();
+    const connection = (await findRunningDatabase(home.path))!;
+    await query(connection, 'CREATE TABLE kept (id INT PRIMARY KEY)');
+    for (let id = 0; id < 50; id += 1) await query(connection, `INSERT INTO kept VALUES (${id})`);
+    holder.kill('SIGKILL');
+    await vi.waitUntil(() => !isRunning(serverPid), deadline);
+    expect(await findRunningDatabase(home.path)).toBeNull();
+    const next = await startEmbeddedDatabase(home.path, silent);
+    expect(await query(next.connection, 'SELECT count(*) AS n FROM kept')).toEqual([{ n: 50 }]);
+    await next.stop();
+  });
+
+  it('leaves no lock behind', async () => {
+    const { holder } = await startHolder();
+    expect(() => acquireHomeLock(home.path)).toThrow(
+      expect.objectContaining({
+        exitCode: exitCodes.retryable,
+        message: expect.stringContaining(`process ${holder.pid}`),
+      }),
+    );
+    holder.kill('SIGKILL');
+    await once(holder, 'exit');
+    acquireHomeLock(home.path)[Symbol.dispose]();
+  });
+
+  it('ends a child that only a pipe holds, where the machine has no setpriv', async () => {
+    const holder = spawn(process.execPath, [join(import.meta.dirname, 'pipe-holder.ts')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(holder.stdout!, 'data')) as [Buffer];
+    expect(isRunning(Number(line))).toBe(true);
+    holder.kill('SIGKILL');
+    await vi.waitUntil(() => !isRunning(Number(line)), deadline);
+  });
+});
+
+describe('the lock of a home', () => {
+  it('tells the second one who holds it and where', () => {
+    using lock = acquireHomeLock(home.path);
+    lock.publishAddress('http://127.0.0.1:8080');
+    expect(() => acquireHomeLock(home.path)).toThrow(
+      new RegExp(`process ${process.pid} \\(http://127\\.0\\.0\\.1:8080\\)[\\s\\S]*--home`),
+    );
+  });
+
+  it('is free again once released', () => {
+    acquireHomeLock(home.path)[Symbol.dispose]();
+    acquireHomeLock(home.path)[Symbol.dispose]();
+  });
+});
