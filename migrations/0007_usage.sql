@@ -13,6 +13,7 @@ CREATE TABLE IF NOT EXISTS usage_limit_policies (
   alert_threshold_micros BIGINT NULL,
   periodic_reset VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NULL,
   periodic_reset_days SMALLINT UNSIGNED NULL,
+  first_reset_at BIGINT NULL,
   next_reset_at BIGINT NULL,
   last_reset_at BIGINT NULL,
   status VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,

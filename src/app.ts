@@ -1,8 +1,7 @@
 /** Knows how the parts make a server: database, keys, authentication, Admin API, probes, metrics. */
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { adminRoutes } from './admin/index.ts';
+import { createJobs, type Scheduler } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { probeRoutes } from './app/probes.ts';
 import { createAccessTokens } from './auth/access-token.ts';
@@ -15,8 +14,6 @@ import { exitCodes, Failure } from './failure.ts';
 import { openApiRoute } from './http/openapi.ts';
 import type { Feature } from './http/route.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
-import { allJobs } from './jobs/all-jobs.ts';
-import { createScheduler, type Scheduler } from './jobs/scheduler.ts';
 import { createLog, type Log } from './log.ts';
 import type { DatabaseSettings, Settings } from './settings.ts';
 import { type Database, openDatabase } from './store/db.ts';
@@ -27,16 +24,17 @@ import { isUnavailable } from './store/unavailable.ts';
 export interface AppOverrides {
   readonly clock?: Clock;
   readonly log?: Log;
+  /** False keeps `listen()` from starting the scheduled jobs. */
+  readonly startJobs?: boolean;
 }
 
 export interface App extends AsyncDisposable {
-  /** Starts both listeners; ports 0 take free ones. */
+  /** Starts both listeners and the scheduled jobs; ports 0 take free ones. */
   listen(): Promise<{ adminUrl: string; metricsUrl: string }>;
   /** From now on `/readyz` answers 503, so that no new traffic is sent here; everything still works. */
   drain(): void;
   readonly database: Database;
   readonly keyring: Keyring;
-  /** Idle until its `start()`. */
   readonly jobs: Scheduler;
 }
 
@@ -51,16 +49,14 @@ export async function createApp(settings: Settings, overrides: AppOverrides = {}
   if (settings.masterKey === null) throw missingMasterKey();
   if (settings.database === null) throw missingDatabase();
   const keyring = createKeyring(settings.masterKey);
-  const database = openDatabase(settings.database);
+  const reader = settings.writerHadr ? settings.databaseReader : null;
+  const database = openDatabase(settings.database, { log, reader });
   try {
     await assertMasterKey(database.db, keyring.check);
+    log.info({ tls: database.tls() }, 'connected to the database');
     return assemble({
-      settings,
-      clock,
-      log,
-      keyring,
-      database,
-      databaseSettings: settings.database,
+      ...{ settings, clock, log, keyring, database, databaseSettings: settings.database },
+      startJobs: overrides.startJobs ?? true,
     });
   } catch (error) {
     await database[Symbol.asyncDispose]();
@@ -75,12 +71,13 @@ interface Parts {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
+  readonly startJobs: boolean;
 }
 
 function assemble(parts: Parts): App {
   const { settings, database, keyring, log } = parts;
-  const metrics = createMetrics({ version: readVersion() });
-  const jobs = createJobs(parts, metrics);
+  const metrics = createMetrics({ version: readVersion(), database });
+  const jobs = createJobs({ ...parts, onRun: metrics.observeJob });
   let isDraining = false;
   const admin = createAdminServer(parts, metrics, () => isDraining);
   const metricsServer = createMetricsServer(parts, metrics);
@@ -92,6 +89,7 @@ function assemble(parts: Parts): App {
       const { host, port, metricsPort } = settings.server;
       const adminUrl = await admin.listen(host, port);
       const metricsUrl = await metricsServer.listen(host, metricsPort);
+      if (parts.startJobs) jobs.start();
       return { adminUrl, metricsUrl };
     },
     drain: () => {
@@ -106,17 +104,6 @@ function assemble(parts: Parts): App {
       await database[Symbol.asyncDispose]();
     },
   };
-}
-
-function createJobs({ settings, database, clock, log }: Parts, metrics: Metrics): Scheduler {
-  return createScheduler({
-    database,
-    clock,
-    log,
-    jobs: allJobs(settings.features),
-    owner: `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`,
-    onRun: metrics.observeJob,
-  });
 }
 
 function createAdminServer(
@@ -187,10 +174,10 @@ function readVersion(): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-function missingMasterKey(): Failure {
+export function missingMasterKey(): Failure {
   return new Failure(
     exitCodes.invalidInput,
-    'MASTER_KEY is not set. It protects stored secrets and signs tokens, and must stay the same ' +
+    'GATEWRIGHT_MASTER_KEY is not set. It protects stored secrets and signs tokens, and must stay the same ' +
       'for the life of the database. Make one with `openssl rand -base64 32` and keep it safe.',
   );
 }

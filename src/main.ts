@@ -38,6 +38,10 @@ async function run(): Promise<void> {
   process.stderr.on('error', () => {});
   const { runCommandLine } = await import('./commands/command-line.ts');
   const exitCode = await runCommandLine(cliArguments, {
+    // Opened by whoever reads it, because opening it takes time.
+    get stdin() {
+      return process.stdin;
+    },
     stdout: process.stdout,
     stderr: process.stderr,
     signal: controller.signal,

@@ -88,6 +88,15 @@ export interface Settings {
     readonly owner: string;
     /** Folder of files that `secretOutput` may write, or null when unset. */
     readonly secretsDirectory: string | null;
+    /** How a Git source is reached. */
+    readonly git: {
+      readonly token: Secret | undefined;
+      readonly username: string | undefined;
+      readonly caFile: string | undefined;
+      readonly sshKeyFile: string | undefined;
+      readonly knownHostsFile: string | undefined;
+      readonly sshAgentSocket: string | undefined;
+    };
   };
   /** Folder of the embedded database and credentials, as given (`.gatewright`). */
   readonly home: string;
@@ -257,7 +266,21 @@ function assemble(
       credentialsFile: values.GATEWRIGHT_CREDENTIALS ?? null,
       owner: values.GATEWRIGHT_OWNER,
       secretsDirectory: values.GATEWRIGHT_SECRETS_DIR ?? null,
+      git: gitAccess(values, given),
     },
     home: values.GATEWRIGHT_HOME,
+  };
+}
+
+function gitAccess(values: Values, given: ReadonlyMap<Name, Given>): Settings['sync']['git'] {
+  const token = values.GATEWRIGHT_GIT_TOKEN;
+  const origin = given.get('GATEWRIGHT_GIT_TOKEN')?.origin ?? '';
+  return {
+    token: token === undefined ? undefined : new Secret(token, origin),
+    username: values.GATEWRIGHT_GIT_USERNAME,
+    caFile: values.GATEWRIGHT_GIT_CA_FILE,
+    sshKeyFile: values.GATEWRIGHT_GIT_SSH_KEY_FILE,
+    knownHostsFile: values.GATEWRIGHT_GIT_KNOWN_HOSTS_FILE,
+    sshAgentSocket: values.SSH_AUTH_SOCK,
   };
 }

@@ -11,7 +11,7 @@ export interface Issued {
   readonly key: string;
 }
 
-export interface IssueOptions {
+interface IssueOptions {
   readonly name: string;
   /** `DNS:localhost,IP:127.0.0.1` */
   readonly altNames?: string;

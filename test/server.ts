@@ -62,7 +62,7 @@ export async function startTestServer(
   const write = (line: string): boolean => logLines.push(line) > 0;
   const log = overrides.log ?? createLog({ level: 'debug', destination: { write } });
   const settings = { ...testSettings(), database: testDatabase.settings, ...overrides.settings };
-  const app = await createApp(settings, { clock, log });
+  const app = await createApp(settings, { clock, log, startJobs: false });
   const tenant = await bootstrapTenant(app.database, {
     hashCredential: app.keyring.hashCredential,
     name: 'test',

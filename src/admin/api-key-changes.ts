@@ -1,5 +1,6 @@
 /** Knows how API keys are made, changed and deleted: each in one transaction with its traces. */
 import { randomUUID } from 'node:crypto';
+import type { z } from 'zod';
 import type {
   ApiKeyCreate,
   ApiKeyDefaults,
@@ -29,18 +30,20 @@ import {
   requireGrantable,
   resolveConfig,
 } from './api-key-rules.ts';
+import { requireUpdate, requireWorkspace, type WorkspaceQuery } from './body-fields.ts';
 import { changeBudget, openBudget, requireFutureReset } from './budgets.ts';
-import { recordChange, requireVersion } from './change.ts';
+import { recordChange, requireVersion, sentFields } from './change.ts';
 import type { AdminDeps, AdminRequest } from './deps.ts';
 import { findOr404, idOr404, requireOwnOrganisation, resolveWorkspaceForWrite } from './scoping.ts';
 
 /** Extension fields of the two bodies. */
-interface Managed {
+type Managed = {
   readonly managed_by?: ManagedBy | undefined;
-}
+};
 
 export type CreateBody = ApiKeyCreate & Managed & { readonly key?: string | undefined };
-export type UpdateBody = ApiKeyUpdate & Managed;
+export type UpdateBody = ApiKeyUpdate &
+  Managed & { readonly workspace_id?: string | null | undefined };
 
 type KeyRequest<Body> = AdminRequest<Record<string, string>, unknown, Body>;
 type KeyAction = 'create' | 'read' | 'update' | 'delete' | 'list';
@@ -114,7 +117,7 @@ async function insertKey(
   const expiresAt = typeof body.expires_at === 'string' ? parseTimestamp(body.expires_at) : null;
   await requireAllowedExpiry(tx, caller, maxDaysOf(workspace), expiresAt, now);
   const budget = body.usage_limits ?? null;
-  requireFutureReset({ before: null, after: budget }, now, resetParam);
+  if (budget !== null) requireFutureReset(budget, now, 'usage_limits.next_usage_reset_at');
   try {
     await apiKeys.insert(tx, {
       id: made.id,
@@ -149,8 +152,6 @@ async function insertKey(
   return workspaceId;
 }
 
-const resetParam = 'usage_limits.next_usage_reset_at';
-
 async function workspaceFor(
   tx: Db,
   { caller, body }: KeyRequest<CreateBody>,
@@ -175,13 +176,12 @@ export async function update(
 ): Promise<Record<string, never>> {
   const { body, caller, now } = request;
   const id = idOr404(request.params.id!);
+  requireUpdate(body);
   const fields = sentFields(body);
-  if (fields.length === 0 && body.managed_by === undefined) {
-    throw new ApiError('invalid', 'No update fields provided');
-  }
   await deps.database.transaction(async (tx) => {
     const found = await apiKeys.findForUpdate(tx, caller.organisationId, id);
     const row = findOr404(caller, found);
+    await requireWorkspace(tx, caller, row, body.workspace_id);
     authoriseType(caller, row, 'update');
     requireVersion(request, row.version);
     if (fields.length > 0) {
@@ -288,7 +288,6 @@ async function keepBudget(
       before: readDocument<UsageLimits>(row.usage_limits),
       after: body.usage_limits,
     };
-    requireFutureReset(change, now, resetParam);
     await changeBudget(tx, subject, change, now);
   }
   if (body.reset_usage === true) await usageEntities.reset(tx, subject, { valueKey: '' }, now);
@@ -297,13 +296,14 @@ async function keepBudget(
 /** Answers `{}`; the key works no longer from the moment this answers. */
 export async function remove(
   deps: AdminDeps,
-  request: KeyRequest<unknown>,
+  request: AdminRequest<Record<string, string>, z.infer<typeof WorkspaceQuery>, undefined>,
 ): Promise<Record<string, never>> {
   const { caller } = request;
   const id = idOr404(request.params.id!);
   await deps.database.transaction(async (tx) => {
     const found = await apiKeys.findForUpdate(tx, caller.organisationId, id);
     const row = findOr404(caller, found);
+    await requireWorkspace(tx, caller, row, request.query.workspace_id);
     authoriseType(caller, row, 'delete');
     requireVersion(request, row.version);
     await apiKeys.deleteById(tx, caller.organisationId, id);
@@ -321,11 +321,4 @@ export async function remove(
 
 function subjectOf({ caller }: KeyRequest<unknown>, id: string): UsageSubject {
   return { organisationId: caller.organisationId, kind: 'api_key', id };
-}
-
-/** Names only: values may be secret. */
-function sentFields(body: object): string[] {
-  return Object.entries(body)
-    .filter(([field, value]) => value !== undefined && field !== 'managed_by' && field !== 'key')
-    .map(([field]) => field);
 }

@@ -1,10 +1,9 @@
 /** Knows API keys over HTTP (interface.txt 4 #1, contract.md 2.3): routes, lists and look-ups. */
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
-import { type Route, route } from '../http/route.ts';
+import { Reply, type Route, route } from '../http/route.ts';
 import { ApiKeyCreate, ApiKeySubType, ApiKeyType, ApiKeyUpdate } from '../model/api-key.ts';
 import { ApiError } from '../model/errors.ts';
-import { ManagedBy } from '../model/managed-by.ts';
 import { listOf, listReply, pageQuery, toPage } from '../model/paging.ts';
 import { covers } from '../model/scopes.ts';
 import { isUuid } from '../model/slug.ts';
@@ -12,19 +11,18 @@ import * as apiKeys from '../store/api-keys.ts';
 import * as usageEntities from '../store/usage-entities.ts';
 import { authoriseType, create, remove, scopeOf, update } from './api-key-changes.ts';
 import { ApiKeyRecord, toRecord } from './api-key-record.ts';
+import { createFields, requireWorkspace, updateFields, WorkspaceQuery } from './body-fields.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from './deps.ts';
 import { findOr404, idOr404, resolveWorkspace } from './scoping.ts';
 
 const idsMax = 100;
 const item = '/api-keys/:id';
-const managed = { managed_by: ManagedBy.optional() };
 const ignoredFields = ['type', 'sub-type', 'sub_type'];
 
-const CreateBody = ApiKeyCreate.extend({ ...managed, key: z.string().max(256).optional() });
+const CreateBody = ApiKeyCreate.extend({ ...createFields, key: z.string().max(256).optional() });
 const CreateReply = z.object({ id: z.uuid(), key: z.string(), object: z.literal('api-key') });
-const ListQuery = z.object({
+const ListQuery = WorkspaceQuery.extend({
   ...pageQuery(),
-  workspace_id: z.string().min(1).max(255).optional(),
   /** Comma-separated. */
   ids: z.string().min(1).optional(),
 });
@@ -39,6 +37,7 @@ export function apiKeyRoutes(deps: AdminDeps): Route<Principal>[] {
       mounts: everyMount,
       scope: anyScope('read'),
       summary: 'Get an API key',
+      query: WorkspaceQuery,
       response: ApiKeyRecord,
       handle: (request) => get(deps, request),
     }),
@@ -48,7 +47,8 @@ export function apiKeyRoutes(deps: AdminDeps): Route<Principal>[] {
       mounts: everyMount,
       scope: anyScope('update'),
       summary: 'Update an API key',
-      body: ApiKeyUpdate.extend(managed),
+      body: ApiKeyUpdate.extend(updateFields),
+      ignoredFields,
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
@@ -58,6 +58,7 @@ export function apiKeyRoutes(deps: AdminDeps): Route<Principal>[] {
       mounts: everyMount,
       scope: anyScope('delete'),
       summary: 'Delete an API key',
+      query: WorkspaceQuery,
       response: z.object({}),
       handle: (request) => remove(deps, request),
     }),
@@ -87,17 +88,26 @@ function createRoutes(deps: AdminDeps): Route<Principal>[] {
         mounts: { v2: everyMount.v2 },
         scope: ApiKeyType.options.map((type) => scopeOf(type, subType, 'create')),
         summary,
-        body: CreateBody.extend({ type: ApiKeyType }),
+        body: CreateBody.extend({ type: ApiKeyType.optional() }),
         ignoredFields,
         response: CreateReply,
         handle: (request: AdminRequest<Record<string, string>, undefined, TypedCreateBody>) =>
-          create(deps, request, request.body.type, subType),
+          create(deps, request, typeOf(request), subType),
       }),
     ),
   ];
 }
 
-type TypedCreateBody = z.infer<typeof CreateBody> & { type: ApiKeyType };
+type TypedCreateBody = z.infer<typeof CreateBody> & { type?: ApiKeyType | undefined };
+
+/** Clients of v2 may leave the type to the workspace they name, or are bound to. */
+function typeOf({
+  body,
+  caller,
+}: Pick<AdminRequest<unknown, unknown, TypedCreateBody>, 'body' | 'caller'>): ApiKeyType {
+  const workspace = body.workspace_id ?? caller.workspaceId;
+  return body.type ?? (workspace === null ? 'organisation' : 'workspace');
+}
 
 /** On v2 also by sub-type. */
 function listRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -169,12 +179,17 @@ function parseIds(text: string | undefined): string[] | undefined {
   return ids;
 }
 
-async function get(deps: AdminDeps, request: AdminRequest): Promise<unknown> {
+async function get(
+  deps: AdminDeps,
+  request: AdminRequest<Record<string, string>, z.infer<typeof WorkspaceQuery>, undefined>,
+): Promise<unknown> {
   const { caller, now } = request;
   const { db } = deps.database;
   const id = idOr404(request.params.id!);
   const row = findOr404(caller, await apiKeys.findById(db, caller.organisationId, id));
+  await requireWorkspace(db, caller, row, request.query.workspace_id);
   authoriseType(caller, row, 'read');
   const subject = { organisationId: caller.organisationId, kind: 'api_key', id } as const;
-  return toRecord(row, await usageEntities.findBySubject(db, subject), now);
+  const record = toRecord(row, await usageEntities.findBySubject(db, subject), now);
+  return new Reply(200, record, { etag: `"${row.version}"` });
 }

@@ -84,18 +84,14 @@ export function scheduleOf(terms: LimitTerms, now: number): usageEntities.UsageS
 }
 
 /**
- * Refuses a first reset that has passed already, unless it only repeats what is stored.
+ * Refuses to begin with a first reset that has passed already. (An update may repeat one: the
+ * schedule then runs on from it.)
  *
  * @throws ApiError `invalid`.
  */
-export function requireFutureReset(
-  change: { before: LimitTerms | null; after: LimitTerms | null },
-  now: number,
-  param: string,
-): void {
-  const given = change.after?.next_usage_reset_at;
-  if (typeof given !== 'string' || given === change.before?.next_usage_reset_at) return;
-  if (parseTimestamp(given) > now) return;
+export function requireFutureReset(terms: LimitTerms, now: number, param: string): void {
+  const first = terms.next_usage_reset_at;
+  if (typeof first !== 'string' || parseTimestamp(first) > now) return;
   throw new ApiError('invalid', `${param}: must lie in the future`, param);
 }
 

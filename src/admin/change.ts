@@ -12,7 +12,8 @@ import type { AdminDeps, AdminRequest } from './deps.ts';
 export type Author = Pick<AdminRequest, 'caller' | 'requestId' | 'owner' | 'now'>;
 
 export interface Change {
-  readonly action: 'create' | 'update' | 'delete';
+  /** `reset` touches counters only, so ownership has no say in it. */
+  readonly action: 'create' | 'update' | 'delete' | 'reset';
   readonly kind: KindName;
   readonly resourceId: string;
   readonly workspaceId: string | null;
@@ -60,6 +61,16 @@ export function requireVersion(request: Pick<AdminRequest, 'ifMatch'>, version: 
   if (request.ifMatch !== null && request.ifMatch !== version) throw new ApiError('stale');
 }
 
+/** Fields of a body that say where a resource is or whose, and are no part of it. */
+const frame = ['managed_by', 'organisation_id', 'workspace_id', 'key'];
+
+/** Names of the resource's own fields that a body sets, for the audit row; never their values. */
+export function sentFields(body: object): string[] {
+  return Object.entries(body)
+    .filter(([field, value]) => value !== undefined && !frame.includes(field))
+    .map(([field]) => field);
+}
+
 /** Yields the facts about ownership that the audit row tells. */
 async function keepOwnership(
   tx: Db,
@@ -67,6 +78,7 @@ async function keepOwnership(
   change: Change,
 ): Promise<Record<string, unknown>> {
   const { managedBy } = change;
+  if (change.action === 'reset') return {};
   if (change.action === 'create') {
     return managedBy === undefined ? {} : claim(tx, author, change, managedBy);
   }

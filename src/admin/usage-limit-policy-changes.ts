@@ -3,26 +3,30 @@ import { randomUUID } from 'node:crypto';
 import { ApiError } from '../model/errors.ts';
 import { findLimitFault, fromMicros, type LimitTerms } from '../model/limits.ts';
 import type { ManagedBy } from '../model/managed-by.ts';
-import type { UsageLimitPolicyCreate, UsageLimitPolicyUpdate } from '../model/usage-limit-policy.ts';
+import { formatTimestampOrNull, parseTimestamp } from '../model/timestamp.ts';
+import type {
+  UsageLimitPolicyCreate,
+  UsageLimitPolicyUpdate,
+} from '../model/usage-limit-policy.ts';
 import type { Db } from '../store/db.ts';
 import type { UsageSubject } from '../store/usage-entities.ts';
 import * as usageEntities from '../store/usage-entities.ts';
 import * as policies from '../store/usage-limit-policies.ts';
 import { requireUpdate, requireWorkspace } from './body-fields.ts';
-import { requireFutureReset, scheduleOf, termsOf } from './budgets.ts';
-import { recordChange, requireVersion } from './change.ts';
+import { type Budget, requireFutureReset, scheduleOf, termsOf } from './budgets.ts';
+import { recordChange, requireVersion, sentFields } from './change.ts';
 import type { AdminDeps, AdminRequest } from './deps.ts';
 import { findOr404, idOr404, requireOwnOrganisation, resolveWorkspaceForWrite } from './scoping.ts';
 
-interface CreateFields {
+type CreateFields = {
   readonly managed_by?: ManagedBy | undefined;
   readonly organisation_id?: string | undefined;
-}
+};
 
-interface UpdateFields {
+type UpdateFields = {
   readonly managed_by?: ManagedBy | undefined;
   readonly workspace_id?: string | null | undefined;
-}
+};
 
 type PolicyRequest<Body, Query = unknown> = AdminRequest<Record<string, string>, Query, Body>;
 
@@ -32,7 +36,7 @@ export async function create(
 ): Promise<{ id: string; object: 'usage-limits-policy' }> {
   const { body, caller, now } = request;
   requireOwnOrganisation(caller, body.organisation_id);
-  requireFutureReset({ before: null, after: body }, now, 'next_usage_reset_at');
+  requireFutureReset(body, now, 'next_usage_reset_at');
   const id = randomUUID();
   const terms = termsOf(body);
   await deps.database.transaction(async (tx) => {
@@ -53,6 +57,7 @@ export async function create(
       credit_limit_micros: terms.creditLimitMicros,
       alert_threshold_micros: terms.alertThresholdMicros,
       ...scheduleOf(body, now),
+      first_reset_at: firstResetOf(body),
       last_reset_at: null,
       status: 'active',
       created_at: now,
@@ -137,12 +142,11 @@ export async function resetEntity(
       throw new ApiError('notFound');
     }
     await recordChange(tx, deps, request, {
-      action: 'update',
+      action: 'reset',
       kind: 'UsageLimitPolicy',
       resourceId: row.id,
       workspaceId: row.workspace_id,
-      changes: { reset_entity: entityId },
-      mark: 'counters',
+      changes: { entity: entityId },
     });
   });
   return {};
@@ -175,70 +179,72 @@ async function applyUpdate(
   if (body.conditions !== undefined) columns.conditions = JSON.stringify(body.conditions);
   if (body.group_by !== undefined) columns.group_by = JSON.stringify(body.group_by);
   if (body.type !== undefined) columns.type = body.type;
-  const merged = mergedTerms(body, row, now);
-  const terms = termsOf(merged);
+  const budget = mergedBudget(body, row);
+  const terms = termsOf(budget);
   columns.credit_limit_micros = terms.creditLimitMicros;
   columns.alert_threshold_micros = terms.alertThresholdMicros;
-  if (changesSchedule(merged, body, row)) Object.assign(columns, scheduleOf(merged, now));
+  if (changesSchedule(budget, row)) {
+    Object.assign(columns, scheduleOf(budget, now), { first_reset_at: firstResetOf(budget) });
+  }
   await policies.update(tx, caller.organisationId, row.id, columns);
   await usageEntities.updateTerms(tx, subjectOf(row), terms);
 }
 
 /**
- * The budget after the update. One kind of period, newly sent, takes the other's place.
+ * The budget after the update. One kind of period, newly sent, takes the other's place; without
+ * any period there is no first reset either.
  *
  * @throws ApiError `invalid` when the whole breaks a rule that the sent part alone does not.
  */
-function mergedTerms(
-  body: UsageLimitPolicyUpdate,
-  row: policies.StoredUsageLimitPolicy,
-  now: number,
-): LimitTerms & { credit_limit: number } {
-  const threshold = row.alert_threshold_micros;
-  const stored = {
-    credit_limit: fromMicros(row.credit_limit_micros),
-    alert_threshold: threshold === null ? null : fromMicros(threshold),
-    periodic_reset: typeof body.periodic_reset_days === 'number' ? null : row.periodic_reset,
-    periodic_reset_days: typeof body.periodic_reset === 'string' ? null : row.periodic_reset_days,
-  };
-  const { credit_limit, alert_threshold, periodic_reset, periodic_reset_days } = body;
-  const sent = { credit_limit, alert_threshold, periodic_reset, periodic_reset_days };
-  const merged = { ...stored, ...withoutAbsent(sent) };
-  const first = body.next_usage_reset_at;
-  const next = row.next_reset_at === null ? null : new Date(row.next_reset_at).toISOString();
-  requireFutureReset(
-    { before: { next_usage_reset_at: next }, after: { next_usage_reset_at: first } },
-    now,
-    'next_usage_reset_at',
-  );
-  const terms = { ...merged, next_usage_reset_at: first };
-  const fault = findLimitFault(terms);
-  if (fault === undefined) return terms;
+function mergedBudget(body: UsageLimitPolicyUpdate, row: policies.StoredUsageLimitPolicy): Budget {
+  const sent = definedFields({
+    credit_limit: body.credit_limit,
+    alert_threshold: body.alert_threshold,
+    periodic_reset: body.periodic_reset,
+    periodic_reset_days: body.periodic_reset_days,
+    next_usage_reset_at: body.next_usage_reset_at,
+  });
+  const stored = storedBudget(row);
+  if (typeof sent.periodic_reset === 'string') stored.periodic_reset_days = null;
+  if (typeof sent.periodic_reset_days === 'number') stored.periodic_reset = null;
+  const merged: Budget = { ...stored, ...sent };
+  const endless = (merged.periodic_reset ?? merged.periodic_reset_days ?? null) === null;
+  const budget =
+    endless && body.next_usage_reset_at === undefined
+      ? { ...merged, next_usage_reset_at: null }
+      : merged;
+  const fault = findLimitFault(budget);
+  if (fault === undefined) return budget;
   throw new ApiError('invalid', `${fault.field}: ${fault.message}`, fault.field);
 }
 
+function storedBudget(row: policies.StoredUsageLimitPolicy) {
+  const threshold = row.alert_threshold_micros;
+  return {
+    credit_limit: fromMicros(row.credit_limit_micros),
+    alert_threshold: threshold === null ? null : fromMicros(threshold),
+    periodic_reset: row.periodic_reset,
+    periodic_reset_days: row.periodic_reset_days,
+    next_usage_reset_at: formatTimestampOrNull(row.first_reset_at),
+  };
+}
+
 /** Repeating the present schedule must not postpone the next reset. */
-function changesSchedule(
-  merged: LimitTerms,
-  body: UsageLimitPolicyUpdate,
-  row: policies.StoredUsageLimitPolicy,
-): boolean {
+function changesSchedule(budget: Budget, row: policies.StoredUsageLimitPolicy): boolean {
+  const stored = storedBudget(row);
   return (
-    typeof body.next_usage_reset_at === 'string' ||
-    (merged.periodic_reset ?? null) !== row.periodic_reset ||
-    (merged.periodic_reset_days ?? null) !== row.periodic_reset_days
+    (budget.periodic_reset ?? null) !== stored.periodic_reset ||
+    (budget.periodic_reset_days ?? null) !== stored.periodic_reset_days ||
+    (budget.next_usage_reset_at ?? null) !== stored.next_usage_reset_at
   );
 }
 
-function withoutAbsent<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+function firstResetOf(terms: LimitTerms): number | null {
+  const first = terms.next_usage_reset_at;
+  return typeof first === 'string' ? parseTimestamp(first) : null;
+}
+
+function definedFields<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const present = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(present) as { [K in keyof T]: Exclude<T[K], undefined> };
+  return Object.fromEntries(present) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
-
-function sentFields(body: object): string[] {
-  return Object.entries(body)
-    .filter(([field, value]) => value !== undefined && !unstored.includes(field))
-    .map(([field]) => field);
-}
-
-const unstored = ['managed_by', 'organisation_id'];

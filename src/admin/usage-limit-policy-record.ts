@@ -100,7 +100,7 @@ export function toEntity(entity: StoredUsageEntity): z.infer<typeof UsageEntity>
 
 /**
  * The body that would create this policy, sparse: what the snapshot shows to sync. The first reset
- * is left out, because the stored boundary moves with every reset.
+ * is told as it was given, because the next one moves on.
  */
 export function toSpec(row: StoredUsageLimitPolicy): Record<string, unknown> {
   return sparse({
@@ -114,6 +114,7 @@ export function toSpec(row: StoredUsageLimitPolicy): Record<string, unknown> {
     alert_threshold: thresholdOf(row),
     periodic_reset: row.periodic_reset,
     periodic_reset_days: row.periodic_reset_days,
+    next_usage_reset_at: formatTimestampOrNull(row.first_reset_at),
   });
 }
 

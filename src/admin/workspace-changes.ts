@@ -18,17 +18,16 @@ import * as guardrails from '../store/guardrails.ts';
 import type { UsageSubject } from '../store/usage-entities.ts';
 import * as workspaceContents from '../store/workspace-contents.ts';
 import * as workspaces from '../store/workspaces.ts';
+import { requireUpdate } from './body-fields.ts';
 import { changeBudget, openBudget, requireFutureReset } from './budgets.ts';
-import { recordChange, requireVersion } from './change.ts';
+import { recordChange, requireVersion, sentFields } from './change.ts';
 import type { AdminDeps, AdminRequest } from './deps.ts';
 
-interface Managed {
+type Managed = {
   readonly managed_by?: ManagedBy | undefined;
-}
+};
 
 type WorkspaceRequest<Body> = AdminRequest<Record<string, string>, unknown, Body>;
-
-const resetParam = 'usage_limits[0].next_usage_reset_at';
 
 export async function create(
   deps: AdminDeps,
@@ -57,7 +56,7 @@ export async function create(
     last_updated_at: now,
   };
   const budget = body.usage_limits?.[0] ?? null;
-  requireFutureReset({ before: null, after: budget }, now, resetParam);
+  if (budget !== null) requireFutureReset(budget, now, 'usage_limits[0].next_usage_reset_at');
   await deps.database.transaction(async (tx) => {
     await workspaces.insert(tx, row);
     if (budget !== null) await openBudget(tx, subjectOf(row), budget, now);
@@ -79,10 +78,8 @@ export async function update(
   request: WorkspaceRequest<WorkspaceUpdate & Managed>,
 ): Promise<Record<string, never>> {
   const { body, caller, now } = request;
+  requireUpdate(body);
   const fields = sentFields(body);
-  if (fields.length === 0 && body.managed_by === undefined) {
-    throw new ApiError('invalid', 'No update fields provided');
-  }
   await deps.database.transaction(async (tx) => {
     const row = await findOwn(tx, request);
     requireVersion(request, row.version);
@@ -255,16 +252,9 @@ async function keepBudget(
     before: readDocument<WorkspaceUsageLimits>(row.usage_limits)?.[0] ?? null,
     after: body.usage_limits?.[0] ?? null,
   };
-  requireFutureReset(change, now, resetParam);
   await changeBudget(tx, subjectOf(row), change, now);
 }
 
 function subjectOf(row: workspaces.StoredWorkspace): UsageSubject {
   return { organisationId: row.organisation_id, kind: 'workspace', id: row.id };
-}
-
-function sentFields(body: object): string[] {
-  return Object.entries(body)
-    .filter(([field, value]) => value !== undefined && field !== 'managed_by')
-    .map(([field]) => field);
 }

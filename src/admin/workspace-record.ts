@@ -79,16 +79,15 @@ export function toRecord(row: StoredWorkspace, names: NameFormat): z.infer<typeo
 /** The body that would create this workspace, sparse: what the snapshot shows to sync. */
 export function toSpec(row: StoredWorkspace): Record<string, unknown> {
   const defaults = readDocument<WorkspaceDefaults>(row.defaults);
-  const usageLimits = readDocument<WorkspaceUsageLimits>(row.usage_limits) ?? [];
-  const rateLimits = readDocument<RateLimits>(row.rate_limits) ?? [];
+  const usageLimits = readDocument<WorkspaceUsageLimits>(row.usage_limits);
   return sparse({
     name: row.name,
     description: row.description,
     icon: row.icon,
     scope_name: row.scope_name,
     defaults: defaults?.metadata === undefined ? null : { metadata: defaults.metadata },
-    usage_limits: usageLimits.length === 0 ? null : usageLimits.map((limits) => sparse(limits)),
-    rate_limits: rateLimits.length === 0 ? null : rateLimits,
+    usage_limits: usageLimits === null ? null : usageLimits.map((limits) => sparse(limits)),
+    rate_limits: readDocument<RateLimits>(row.rate_limits),
   });
 }
 

@@ -1,7 +1,7 @@
 /** Knows workspaces over HTTP (contract.md 2.1): routes, lists and look-ups. */
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
-import { type Route, route } from '../http/route.ts';
+import { Reply, type Route, route } from '../http/route.ts';
 import { ApiError } from '../model/errors.ts';
 import { ManagedBy } from '../model/managed-by.ts';
 import { listOf, listReply, pageQuery, toPage } from '../model/paging.ts';
@@ -132,5 +132,5 @@ async function get(
   if (row === undefined || (caller.workspaceId ?? row.id) !== row.id) {
     throw new ApiError('notFound');
   }
-  return toRecord(row, query.name_format);
+  return new Reply(200, toRecord(row, query.name_format), { etag: `"${row.version}"` });
 }

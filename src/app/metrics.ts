@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { Reply, type Route, route } from '../http/route.ts';
 import type { Exchange } from '../http/server.ts';
 import type { JobOutcome } from '../jobs/scheduler.ts';
+import type { Database } from '../store/db.ts';
 
 export interface Metrics {
   observeRequest(exchange: Exchange): void;
@@ -16,7 +17,10 @@ export interface Metrics {
 /** Seconds: an admin call takes milliseconds, one that waits for the database up to its timeout. */
 const durationBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-export function createMetrics(build: { readonly version: string }): Metrics {
+export function createMetrics(sources: {
+  readonly version: string;
+  readonly database: Pick<Database, 'pool' | 'tls'>;
+}): Metrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
   const requests = new Histogram({
@@ -38,7 +42,8 @@ export function createMetrics(build: { readonly version: string }): Metrics {
     help: 'Always 1; the labels say what runs',
     labelNames: ['version', 'node'],
     registers: [register],
-  }).set({ version: build.version, node: process.version }, 1);
+  }).set({ version: sources.version, node: process.version }, 1);
+  showDatabase(register, sources.database);
   return {
     observeRequest: ({ method, route: pattern, status, durationMs }) => {
       requests.observe({ method, route: pattern, status }, durationMs / 1000);
@@ -48,6 +53,35 @@ export function createMetrics(build: { readonly version: string }): Metrics {
     },
     routes: [metricsRoute(register)],
   };
+}
+
+/** Read when Prometheus asks, so that nothing has to be kept up to date. */
+function showDatabase(register: Registry, database: Pick<Database, 'pool' | 'tls'>): void {
+  new Gauge({
+    name: 'gatewright_database_connections',
+    help: 'Connections of the pool: open, used by a request, and requests waiting for one',
+    labelNames: ['state'],
+    registers: [register],
+    collect() {
+      const { size, used, pending } = database.pool();
+      this.set({ state: 'open' }, size);
+      this.set({ state: 'used' }, used);
+      this.set({ state: 'waiting' }, pending);
+    },
+  });
+  new Gauge({
+    name: 'gatewright_database_tls_info',
+    help: 'Always 1; the labels say how the latest connection is encrypted',
+    labelNames: ['mode', 'version', 'cipher'],
+    registers: [register],
+    collect() {
+      const tls = database.tls();
+      this.reset();
+      if (tls === null) return;
+      const { mode, version, cipher } = tls;
+      this.set({ mode, version: version ?? 'none', cipher: cipher ?? 'none' }, 1);
+    },
+  });
 }
 
 function metricsRoute(register: Registry): Route<null> {

@@ -25,4 +25,10 @@ function bind<Options>(command: Command<Options>): BoundCommand {
 /** In the order that help shows. */
 export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = new Map([
   ['up', async () => bind((await import('./up.ts')).up)],
+  ['serve', async () => bind((await import('./serve.ts')).serve)],
+  ['validate', async () => bind((await import('./validate.ts')).validate)],
+  ['migrate', async () => bind((await import('./migrate.ts')).migrate)],
+  ['jobs', async () => bind((await import('./jobs.ts')).jobs)],
+  ['bootstrap', async () => bind((await import('./bootstrap.ts')).bootstrap)],
+  ['settings', async () => bind((await import('./settings.ts')).settings)],
 ]);

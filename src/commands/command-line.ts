@@ -62,11 +62,11 @@ async function runCommand(
   io: CommandIo,
 ): Promise<ExitCode> {
   const { default: yargs } = await import('yargs');
-  const positionals = command.usage.split(' ').slice(1).join(' ');
-  const parser = yargs([...words], io.cwd)
+  const usage = ['$0', ...command.usage.split(' ').slice(1)].join(' ');
+  const parser = yargs(words.map(withStdinNamed), io.cwd)
     .scriptName(`gatewright ${verb}`)
     .locale('en')
-    .command(`$0 ${positionals}`, command.summary, (builder) => command.declare(builder))
+    .command(usage, command.summary, (builder) => command.declare(builder))
     .option('help', { alias: 'h', type: 'boolean', describe: 'Show this help' })
     .help(false)
     .version(false)
@@ -75,18 +75,25 @@ async function runCommand(
     .parserConfiguration({ 'duplicate-arguments-array': false, 'boolean-negation': true })
     .wrap(columnsMax)
     .fail((message, error) => {
-      throw error ?? new UsageError(message);
+      if (error instanceof Failure) throw error;
+      throw new UsageError(message ?? error.message);
     });
   for (const [line, description] of command.examples) parser.example(line, description);
   if (words.includes('--help') || words.includes('-h')) {
     io.stdout.write(`${await parser.getHelp()}\n`);
     return exitCodes.success;
   }
-  const options = await parser.parseAsync().catch(async (error: unknown) => {
+  // The parser throws some refusals before it returns a promise.
+  const options = await Promise.try(() => parser.parseAsync()).catch(async (error: unknown) => {
     if (!(error instanceof UsageError)) throw error;
     throw await usageFailure(verb, error.message, await parser.getHelp());
   });
   return await command.run(options, io);
+}
+
+/** The parser drops a lone `-`; the other name of standard input passes. */
+function withStdinNamed(word: string): string {
+  return word === '-' ? '/dev/stdin' : word;
 }
 
 /** What the parser refused, before it is put into our words. */

@@ -1,10 +1,12 @@
 /** Knows what a command of the CLI is: data plus one function from options to an exit code. */
-import type { Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import type { Argv } from 'yargs';
 import type { ExitCode } from '../failure.ts';
 
 /** What a command may touch of the outside, so that main alone knows the process. */
 export interface CommandIo {
+  /** Manifests for the location `-`, and answers to questions when it is a terminal. */
+  readonly stdin: Readable & { readonly isTTY?: boolean };
   /** Data only. */
   readonly stdout: Writable;
   /** Logs, progress and messages. */

@@ -5,6 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { exitCodes, Failure } from '../failure.ts';
 
 const sqliteBusy = 5;
+/** Keeps locks from the garbage collector, which would release them. */
+const held = new Set<DatabaseSync>();
 
 interface Holder {
   readonly pid: number;
@@ -35,11 +37,13 @@ export function acquireHomeLock(home: string): HomeLock {
     });
   }
   const publish = (holder: Holder): void => writeFileSync(holderPath, JSON.stringify(holder));
+  held.add(lock);
   publish({ pid: process.pid, address: null });
   return {
     publishAddress: (address) => publish({ pid: process.pid, address }),
     [Symbol.dispose]: () => {
       rmSync(holderPath, { force: true });
+      held.delete(lock);
       lock.close();
     },
   };

@@ -39,9 +39,10 @@ export function openApiRoute(
 
 export function describeApi(mounted: readonly MountedRoute<never>[]): Json {
   const paths: Record<string, Json> = {};
+  const book = new SchemaBook();
   for (const one of mounted) {
     const path = one.pattern.replaceAll(/:([^/]+)/g, '{$1}');
-    paths[path] = { ...paths[path], [one.route.method.toLowerCase()]: operation(one, path) };
+    paths[path] = { ...paths[path], [one.route.method.toLowerCase()]: operation(one, path, book) };
   }
   return {
     openapi: '3.1.0',
@@ -58,12 +59,21 @@ export function describeApi(mounted: readonly MountedRoute<never>[]): Json {
         gatewayApiKey: { type: 'apiKey', in: 'header', name: 'x-gateway-api-key' },
         clientCredentials: { type: 'http', scheme: 'basic' },
       },
-      schemas: { Error: wrappedError, FlatError: flatError, OAuthError: oauthError },
+      schemas: {
+        Error: wrappedError,
+        FlatError: flatError,
+        OAuthError: oauthError,
+        ...book.shared,
+      },
     },
   };
 }
 
-function operation({ route, mount, accepts }: MountedRoute<never>, path: string): Json {
+function operation(
+  { route, mount, accepts }: MountedRoute<never>,
+  path: string,
+  book: SchemaBook,
+): Json {
   const security = accepts.flatMap((kind) => {
     const scheme = securityOf[kind];
     return scheme === undefined ? [] : [{ [scheme]: [] }];
@@ -72,8 +82,9 @@ function operation({ route, mount, accepts }: MountedRoute<never>, path: string)
   const type = route.bodyType === 'form' ? 'application/x-www-form-urlencoded' : 'application/json';
   const closed = body !== undefined && mount !== 'v1' ? refuseUnknown(body) : body;
   const optional = closed?.safeParse({}).success ?? true;
+  const name = operationId(route.method, path);
   return {
-    operationId: operationId(route.method, path),
+    operationId: name,
     summary: route.summary,
     security,
     ...(typeof route.scope === 'string' ? { 'x-required-scope': route.scope } : {}),
@@ -87,14 +98,14 @@ function operation({ route, mount, accepts }: MountedRoute<never>, path: string)
       : {
           requestBody: {
             required: !optional,
-            content: { [type]: { schema: schemaOf(closed, 'input') } },
+            content: { [type]: { schema: book.write(closed, 'input', name) } },
           },
         }),
-    responses: responses(route, accepts),
+    responses: responses(route, accepts, book.write(route.response, 'output', name)),
   };
 }
 
-function responses(route: Route<never>, accepts: readonly CredentialKind[]): Json {
+function responses(route: Route<never>, accepts: readonly CredentialKind[], success: Json): Json {
   const schema = { flat: 'FlatError', oauth: 'OAuthError', wrapped: 'Error' }[
     route.errors ?? 'wrapped'
   ];
@@ -111,7 +122,7 @@ function responses(route: Route<never>, accepts: readonly CredentialKind[]): Jso
       String(route.successStatus ?? 200),
       {
         description: 'Success',
-        content: { 'application/json': { schema: schemaOf(route.response, 'output') } },
+        content: { 'application/json': { schema: success } },
       },
     ],
     ...(guarded ? [error('invalid'), error('unauthorized')] : []),
@@ -160,6 +171,29 @@ function propertiesOf(schema: z.ZodType | undefined): {
     properties: (json.properties ?? {}) as Record<string, Json>,
     required: (json.required ?? []) as string[],
   };
+}
+
+/** Writes schemas in place, and those that refer to themselves under a name of their own. */
+class SchemaBook {
+  readonly shared: Record<string, Json> = {};
+
+  write(schema: z.ZodType, io: 'input' | 'output', operation: string): Json {
+    const { $defs = {}, ...json } = schemaOf(schema, io);
+    const name = `${operation}_${io}`;
+    const local = (definition: Json): Json => {
+      const text = JSON.stringify(definition)
+        .replaceAll('"$ref":"#"', `"$ref":"#/components/schemas/${name}"`)
+        .replaceAll('"#/$defs/', `"#/components/schemas/${name}_`);
+      return JSON.parse(text) as Json;
+    };
+    for (const [key, definition] of Object.entries($defs as Record<string, Json>)) {
+      this.shared[`${name}_${key}`] = local(definition);
+    }
+    const written = local(json);
+    if (!JSON.stringify(written).includes(`"#/components/schemas/${name}"`)) return written;
+    this.shared[name] = written;
+    return { $ref: `#/components/schemas/${name}` };
+  }
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {

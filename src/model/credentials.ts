@@ -5,10 +5,10 @@ import { crc32 } from 'node:zlib';
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const randomLength = 32;
 const checksumLength = 6;
-/** Longest `API_KEY_PREFIX`. */
-export const apiKeyPrefixLengthMax = 16;
+/** Longest `API_KEY_PREFIX` whose keys are recognised. */
+const prefixLengthMax = 16;
 const wellFormed = new RegExp(
-  `^[0-9A-Za-z]{${randomLength + checksumLength},${apiKeyPrefixLengthMax + randomLength + checksumLength}}$`,
+  `^[0-9A-Za-z]{${randomLength + checksumLength},${prefixLengthMax + randomLength + checksumLength}}$`,
 );
 
 /**

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { Timestamp } from './timestamp.ts';
 
 const microsPerUnit = 1_000_000;
-/** The largest amount whose micro-units a number still holds exactly. */
-const amountMax = 9_007_199_254;
+/** Up to here neighbouring numbers lie closer together than one micro-unit, so each has its own. */
+const amountMax = 2 ** 33;
 const rateLimitsMax = 20;
 
 /**
@@ -31,8 +31,8 @@ export function fromMicros(micros: number): number {
   return micros / microsPerUnit;
 }
 
-export const PeriodicReset = z.enum(['weekly', 'monthly']);
-export type PeriodicReset = z.infer<typeof PeriodicReset>;
+const PeriodicReset = z.enum(['weekly', 'monthly']);
+type PeriodicReset = z.infer<typeof PeriodicReset>;
 
 /** When a budget starts anew (interface.txt 2.1); the three forms are one choice. */
 const scheduleFields = {

@@ -3,11 +3,15 @@ import { BlockList, isIP } from 'node:net';
 
 const urlLengthMax = 2048;
 
-/** Networks that are not the public Internet (reliability.md 7.5); IPv6 is also limited to 2000::/3. */
-const privateNetworks = blockList([
+/** IPv4 networks that are not the public Internet (reliability.md 7.5). */
+const privateNetworks4 = blockList([
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16'],
   ...['172.16.0.0/12', '192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16'],
   ...['198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/3', '168.63.129.16/32'],
+]);
+
+/** All but 2000::/3, and of that what is documentation or carries IPv4 in it. */
+const privateNetworks6 = blockList([
   ...['::/3', '4000::/2', '8000::/1'],
   ...['2001::/32', '2001:db8::/32', '2002::/16'],
 ]);
@@ -82,7 +86,8 @@ function isMetadata(host: string): boolean {
 function isPrivate(host: string): boolean {
   const address = embeddedAddress(host);
   const mapped = address !== host && host.startsWith('::ffff:');
-  return within(privateNetworks, mapped ? address : host);
+  const judged = mapped ? address : host;
+  return within(isIP(judged) === 4 ? privateNetworks4 : privateNetworks6, judged);
 }
 
 interface TrustedEntry {

@@ -11,7 +11,7 @@ const pageSizeDefault = 100;
 const currentPageMax = 999_999_999;
 
 /** A query parameter that is a whole number in plain digits. */
-function wholeNumber(min: number, max: number) {
+export function wholeNumber(min: number, max: number) {
   return z
     .string()
     .regex(/^\d{1,9}$/, 'must be a whole number')

@@ -3,10 +3,13 @@ import { RE2JS, RE2JSSyntaxException } from 're2js';
 
 const patternLengthMax = 1024;
 
+/** `\k<name>` whose backslash is not itself escaped. */
+const namedReference = /(?<!\\)(?:\\\\)*\\k</;
+
 /** What people are used to from backtracking engines. */
 const refusedKinds = [
   { mark: /\(\?<?[=!]/, hint: 'look-around is not supported' },
-  { mark: /\\[1-9]|\\k</, hint: 'backreferences are not supported' },
+  { mark: /\\[1-9]/, hint: 'backreferences are not supported' },
 ];
 
 /** `/pattern/flags`, as replace rules may be written. */
@@ -20,13 +23,19 @@ export function regexFault(pattern: string): string | null {
   if (pattern.length > patternLengthMax) {
     return `must have at most ${patternLengthMax} characters`;
   }
+  // The engine would take it for a plain k.
+  if (namedReference.test(pattern)) return refusal('backreferences are not supported');
   try {
     RE2JS.compile(RE2JS.translateRegExp(pattern));
     return null;
   } catch (error) {
     const hint = refusedKinds.find(({ mark }) => mark.test(pattern))?.hint ?? reasonOf(error);
-    return `is not a usable regular expression (${hint})`;
+    return refusal(hint);
   }
+}
+
+function refusal(reason: string): string {
+  return `is not a usable regular expression (${reason})`;
 }
 
 /** Without the piece of the pattern that the engine quotes. */

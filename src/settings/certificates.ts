@@ -12,6 +12,12 @@ export interface Verdict {
   readonly summary: string;
 }
 
+/** Subject and end of the first certificate, for people; says so where there is none. */
+export function certificateSummary(pem: string): string {
+  const first = parseCertificates('', pem).certificates[0];
+  return first === undefined ? '(no certificate)' : describe(first);
+}
+
 /** Checks a bundle of authorities: one living certificate is enough. `now` in ms since the epoch. */
 export function checkAuthorities(name: string, pem: string, now: number): Verdict {
   const parsed = parseCertificates(name, pem);

@@ -90,13 +90,10 @@ export const pem: Form<string> = {
 };
 
 function unwrapPem(text: string): string | null {
-  const unescaped = text.trim().replaceAll('\\n', '\n').replaceAll('\\r', '').replaceAll('\r', '');
-  if (unescaped.startsWith('-----BEGIN ') || /\n-----BEGIN /.test(unescaped)) {
-    return `${unescaped}\n`;
-  }
-  if (!/^[A-Za-z0-9+/=\s]+$/.test(text)) return null;
-  const decoded = Buffer.from(text, 'base64').toString('utf8').replaceAll('\r', '').trim();
-  return decoded.includes('-----BEGIN ') ? `${decoded}\n` : null;
+  const isBase64 = /^[A-Za-z0-9+/=\s]+$/.test(text);
+  const plain = isBase64 ? Buffer.from(text, 'base64').toString('utf8') : text;
+  const lines = plain.replaceAll('\\r', '').replaceAll('\\n', '\n').replaceAll('\r', '').trim();
+  return /(?:^|\n)-----BEGIN /.test(lines) ? `${lines}\n` : null;
 }
 
 const masterKeyBytesMin = 32;

@@ -70,7 +70,7 @@ export function collect(
   return given;
 }
 
-export function lookUp(sources: Sources, name: string): Given | null {
+function lookUp(sources: Sources, name: string): Given | null {
   const real = sources.environment[name];
   const text = (real ?? sources.dotenv[name] ?? '').trim();
   // Charts write "" for unset; Kubernetes injects service addresses under names like DB_PORT.
@@ -81,7 +81,7 @@ export function lookUp(sources: Sources, name: string): Given | null {
 }
 
 /** What Kubernetes puts into every pod for a service of the same name (`DB_PORT=tcp://10.0.0.1:3306`). */
-export function isServiceLink(name: string, text: string): boolean {
+function isServiceLink(name: string, text: string): boolean {
   if (
     /_PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)?$/.test(name) &&
     /^(?:tcp|udp|sctp):\/\//.test(text)

@@ -9,6 +9,9 @@ const withoutEffect =
 const later =
   /^(?:JWT_(?:PRIVATE_KEY|ENABLED|LOCAL_AUTH_DEFAULT_SCOPES)|SERVICE_NAME|SERVER_MODE|MCP_(?:PORT|GATEWAY_BASE_URL|GATEWAY_URL|REQUEST_TIMEOUT_MS)|CONTROL_(?:PLANE|PANEL)_URL|(?:INTERNAL_)?GATEWAY_(?:BASE_)?URL|PORTKEY_CLIENT_AUTH|ORGANISATIONS_TO_SYNC|TRUSTED_CUSTOM_HOSTS|TLS_(?:KEY|CERT|CA)(?:_PATH)?|CORS_(?:ALLOWED_(?:ORIGINS|METHODS|HEADERS)|EXPOSE_HEADERS)|SMTP_(?:MAIL|HOST|PORT|USER|PASSWORD|FROM)|EMAIL_(?:TEMPLATES_PATH|COMPANY_NAME|LOGO_URL|SUPPORT_EMAIL|DOCS_URL))$/;
 
+/** Names under these prefixes are meant for this program alone. */
+const ours = /^(?:GATEWRIGHT|DB)_/;
+
 export interface Strangers {
   /** One sentence for each name that is probably a slip. */
   readonly slips: string[];
@@ -27,10 +30,10 @@ export function sortUnknown(set: readonly string[]): Strangers {
       strangers.idle.push(name);
       continue;
     }
-    const nearest = nearestName(name, known);
+    const nearest = nearestName(name, known) ?? (ours.test(name) ? prefixName(name, known) : null);
     if (nearest !== null) {
       strangers.slips.push(`${name} is not a setting: did you mean ${nearest}?`);
-    } else if (/^(?:GATEWRIGHT|DB)_/.test(name)) {
+    } else if (ours.test(name)) {
       strangers.slips.push(`${name} is not a setting (gatewright settings lists them all)`);
     }
   }
@@ -41,14 +44,21 @@ const bare = (name: string): string => name.replaceAll(/[_-]/g, '').toUpperCase(
 
 /** Short names are too close to those of other programs for more than case and underscores to count. */
 function slipsAllowed(name: string): number {
-  if (name.length < 8) return 0;
-  return name.length < 14 ? 1 : 2;
+  const length = bare(name).length;
+  if (length < 8) return ours.test(name) ? 1 : 0;
+  return length < 14 ? 1 : 2;
+}
+
+/** `DB_PASSWORD` for `DB_PASS`: the longest setting of which the name is the start, or the reverse. */
+function prefixName(name: string, known: ReadonlySet<string>): string | null {
+  const related = [...known].filter((one) => name.startsWith(one) || one.startsWith(name));
+  return related.sort((a, b) => b.length - a.length)[0] ?? null;
 }
 
 function nearestName(name: string, known: ReadonlySet<string>): string | null {
   const wanted = bare(name);
   let best: string | null = null;
-  let bestDistance = slipsAllowed(wanted) + 1;
+  let bestDistance = slipsAllowed(name) + 1;
   for (const candidate of known) {
     const distance = editDistance(wanted, bare(candidate), bestDistance);
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];

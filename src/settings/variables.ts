@@ -262,6 +262,37 @@ export const environment = z.object({
     { ...forms.path, example: '/run/gatewright' },
     'Folder into which issued keys may be written.',
   ),
+  GATEWRIGHT_GIT_TOKEN: optional(
+    'Sync',
+    forms.line('a token on one line, or a path to a file', '/run/secrets/git-token'),
+    'Token or password for a Git source over https.',
+    { secret: true },
+  ),
+  GATEWRIGHT_GIT_USERNAME: optional(
+    'Sync',
+    forms.line('a user name', 'x-access-token', 128),
+    'User that goes with GATEWRIGHT_GIT_TOKEN.',
+  ),
+  GATEWRIGHT_GIT_CA_FILE: optional(
+    'Sync',
+    { ...forms.path, example: '/etc/ssl/company.pem' },
+    'Certificates to trust for a Git source over https, instead of those of the system.',
+  ),
+  GATEWRIGHT_GIT_SSH_KEY_FILE: optional(
+    'Sync',
+    { ...forms.path, example: '/run/secrets/deploy-key' },
+    'Private key for a Git source over ssh; the agent and the keys of the user when unset.',
+  ),
+  GATEWRIGHT_GIT_KNOWN_HOSTS_FILE: optional(
+    'Sync',
+    { ...forms.path, example: '/etc/ssh/ssh_known_hosts' },
+    'Host keys for a Git source over ssh, instead of those of the user.',
+  ),
+  SSH_AUTH_SOCK: optional(
+    'Sync',
+    { ...forms.path, example: '/run/user/1000/ssh-agent' },
+    'Socket of an ssh-agent that holds the key for a Git source.',
+  ),
 });
 
 export type Values = z.infer<typeof environment>;

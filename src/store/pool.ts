@@ -32,9 +32,11 @@ class PooledConnection implements MysqlPoolConnection {
     this.#raw = raw;
     this.#timeoutMs = timeoutMs;
     this.#release = release;
-    const spent = (): void => this.destroy();
-    raw.on('error', spent);
-    raw.on('end', spent);
+    raw.on('error', () => this.destroy());
+    // Not discarded here: the driver fails a running query only when it closes the socket itself.
+    raw.on('end', () => {
+      this.#usable = false;
+    });
   }
 
   get usable(): boolean {

@@ -214,6 +214,8 @@ export interface UsageLimitPolicyRow extends Versioned {
   alert_threshold_micros: number | null;
   periodic_reset: 'weekly' | 'monthly' | null;
   periodic_reset_days: number | null;
+  /** First reset as its author gave it; `next_reset_at` moves on from there. */
+  first_reset_at: number | null;
   next_reset_at: number | null;
   last_reset_at: number | null;
   status: 'active' | 'archived';

@@ -12,9 +12,14 @@ import {
   updateRequest,
   type WireRequest,
 } from './requests.ts';
-import { type DesiredResource, identityKey, type LiveResource, type Position } from './resource-set.ts';
-import { pointerOf } from './spec-paths.ts';
+import {
+  type DesiredResource,
+  identityKey,
+  type LiveResource,
+  type Position,
+} from './resource-set.ts';
 import type { SecretOutput } from './secret-output.ts';
+import { pointerOf } from './spec-paths.ts';
 
 export type ItemStatus =
   | 'done'
@@ -116,10 +121,7 @@ class Run {
     return Promise.all(running.values());
   }
 
-  async #one(
-    change: PlannedChange,
-    needed: readonly Promise<AppliedItem>[],
-  ): Promise<AppliedItem> {
+  async #one(change: PlannedChange, needed: readonly Promise<AppliedItem>[]): Promise<AppliedItem> {
     const missing = (await Promise.all(needed)).find((item) => item.status !== 'done');
     const item =
       missing === undefined

@@ -1,5 +1,5 @@
 /** Knows which planned changes cannot be made because of what depends on them or what they depend on. */
-import type { DraftChange, Draft } from './planned.ts';
+import type { Draft, DraftChange } from './planned.ts';
 import { type ExternalResource, identityKey, type LiveResource } from './resource-set.ts';
 import { referencesIn } from './spec-paths.ts';
 

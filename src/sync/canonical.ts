@@ -64,6 +64,8 @@ class Conversion {
   readonly #references: PendingReference[] = [];
   /** What takes the place of the stand-ins once the schema has agreed. */
   readonly #placeholders: { path: Segments; value: { [key: string]: Json } }[] = [];
+  /** Pointers of values already reported, which the schema need not complain about again. */
+  readonly #reported: string[] = [];
   #faulty = false;
 
   constructor(
@@ -129,10 +131,12 @@ class Conversion {
     let result = schema.safeParse(body);
     if (!result.success && this.#retype(body, result.error.issues)) result = schema.safeParse(body);
     if (result.success) return result.data as Spec;
-    for (const fault of issueFaults(this.#kind, this.#manifest, body, result.error.issues)) {
-      this.#faulty = true;
-      this.#report(fault);
-    }
+    const issues = result.error.issues.filter(({ path }) => {
+      const pointer = `${pointerOf(path.map(String))}/`;
+      return !this.#reported.some((reported) => pointer.startsWith(`${reported}/`));
+    });
+    this.#faulty = true;
+    issueFaults(this.#kind, this.#manifest, body, issues).forEach(this.#report);
     return undefined;
   }
 
@@ -197,6 +201,7 @@ class Conversion {
     }
     if (isValueFrom(raw)) {
       this.#refuseValueFrom(written);
+      this.#reported.push(pointerOf(path));
       return undefined;
     }
     if (!Array.isArray(raw)) {
@@ -259,7 +264,7 @@ class Conversion {
       const reading = readValueFrom(raw, this.#sources);
       if ('message' in reading) {
         this.#fault(written, reading.code, `${spelled(written)}: ${reading.message}`, reading.fix);
-        return undefined;
+        return secretStandIn;
       }
       this.#keepSecret(reading.secret, path);
       return reading.available ? reading.secret.reveal() : secretStandIn;
@@ -269,7 +274,7 @@ class Conversion {
     if (isCredentialName(header) || looksLikeCredential(raw)) {
       const message = `${spelled(written)} must not stand in the source as text`;
       this.#fault(written, 'secret-literal', message, 'write {valueFrom: {env: NAME}}');
-      return undefined;
+      return secretStandIn;
     }
     this.#keepSecret(new Secret(raw, 'manifest'), path);
     return raw;

@@ -139,7 +139,11 @@ export class AdminClient implements AsyncDisposable {
         }
         if (outcome.status === 401) throw this.#refusedCredentials(outcome.body);
         if (!repeatable.has(outcome.status)) {
-          throw new ApiRefusal(outcome.status, errorFields(outcome.body, outcome.status), maybeDone);
+          throw new ApiRefusal(
+            outcome.status,
+            errorFields(outcome.body, outcome.status),
+            maybeDone,
+          );
         }
       }
       maybeDone ||= !('failed' in outcome) || !outcome.neverSent;
@@ -188,7 +192,7 @@ export class AdminClient implements AsyncDisposable {
       return {
         status: answer.statusCode,
         body: parsed(text),
-        etag: single(answer.headers['etag']),
+        etag: single(answer.headers.etag),
         retryAfter: single(answer.headers['retry-after']),
       };
     } catch (error) {
@@ -234,7 +238,10 @@ export class AdminClient implements AsyncDisposable {
   ): Promise<{ value: string; refreshAt: number }> {
     const { authUrl, clientId, clientSecret, tsgId } = this.#options;
     const basic = Buffer.from(`${clientId}:${clientSecret.reveal()}`).toString('base64');
-    const form = new URLSearchParams({ grant_type: 'client_credentials', scope: `tsg_id:${tsgId}` });
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      scope: `tsg_id:${tsgId}`,
+    });
     const headers = {
       authorization: `Basic ${basic}`,
       'content-type': 'application/x-www-form-urlencoded',
@@ -322,16 +329,16 @@ function errorFields(
   status: number,
 ): { message: string; code: string; param: string } {
   const outer = asRecord(body);
-  const inner = typeof outer['error'] === 'object' ? asRecord(outer['error']) : outer;
+  const inner = typeof outer.error === 'object' ? asRecord(outer.error) : outer;
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
   return {
     message:
-      text(inner['message']) ||
-      text(outer['error_description']) ||
-      text(outer['error']) ||
+      text(inner.message) ||
+      text(outer.error_description) ||
+      text(outer.error) ||
       `status ${status} without an explanation`,
-    code: text(inner['code']),
-    param: text(inner['param']),
+    code: text(inner.code),
+    param: text(inner.param),
   };
 }
 

@@ -35,8 +35,7 @@ export function readDesired(files: SourceFiles, sources: SecretSources): Desired
 /** What a reference may lead to. */
 interface Target {
   readonly identity: Identity;
-  readonly position: Position;
-  readonly absent: boolean;
+  readonly manifest: Manifest;
 }
 
 interface Draft {
@@ -117,14 +116,16 @@ class Reader {
   /** Whether the identity is free; a second one is reported at both places. */
   #claim(identity: Identity, manifest: Manifest): boolean {
     const key = identityKey(identity);
-    const position = manifest.place.at(['metadata', 'name']);
     const holder = this.#targets.get(key);
     if (holder === undefined) {
-      this.#targets.set(key, { identity, position, absent: manifest.absent });
+      this.#targets.set(key, { identity, manifest });
       return true;
     }
-    const message = `${key} is declared twice, first at ${placeText(holder.position)}`;
-    this.#faults.push({ position, code: 'duplicate', message, fix: 'remove one of the two' });
+    const message = `${key} is declared twice, first at ${placeText(nameOf(holder))}`;
+    const segments = ['metadata', 'name'];
+    this.#faults.push(
+      manifest.place.fault(segments, 'duplicate', message, 'remove one of the two'),
+    );
     return false;
   }
 
@@ -143,7 +144,7 @@ class Reader {
     const { spec, secrets, secretOutput } = canonical;
     return {
       identity,
-      position: manifest.place.at([]),
+      position: manifest.place.start,
       positionOf: (pointer) => manifest.place.at(writtenPath(manifest.spec, segmentsOf(pointer))),
       spec,
       secrets,
@@ -161,10 +162,10 @@ class Reader {
     const found = candidates
       .map((identity) => this.#targets.get(identityKey(identity)))
       .find((target) => target !== undefined);
-    if (found !== undefined && (!found.absent || manifest.absent)) return found;
+    if (found !== undefined && (!found.manifest.absent || manifest.absent)) return found;
     const { kind, text, written } = reference;
     if (found !== undefined) {
-      const message = `${kind} "${text}" is declared absent at ${placeText(found.position)}`;
+      const message = `${kind} "${text}" is declared absent at ${placeText(nameOf(found))}`;
       this.#faults.push(manifest.place.fault(written, 'dangling-reference', message));
     } else if (!this.#incomplete) {
       const message = `${kind} "${text}" is not declared in this source`;
@@ -176,7 +177,7 @@ class Reader {
 
   #nearName({ kind, text }: PendingReference, from: Identity): string | undefined {
     const names = [...this.#targets.values()]
-      .filter(({ identity, absent }) => identity.kind === kind && !absent)
+      .filter(({ identity, manifest }) => identity.kind === kind && !manifest.absent)
       .map(({ identity: { workspace, name } }) =>
         workspace === null || workspace === from.workspace ? name : `${workspace}/${name}`,
       );
@@ -188,16 +189,16 @@ class Reader {
 
   /** Values that only one resource may have: slugs, files of key values, former names. */
   #refuseSharedValues(): void {
-    const seen = new Map<string, Position>();
+    const seen = new Map<string, () => Position>();
     const claim = (key: string, what: string, { manifest }: Draft, segments: string[]): void => {
       const first = seen.get(key);
-      const position = manifest.place.at(segments);
       if (first === undefined) {
-        seen.set(key, position);
+        seen.set(key, () => manifest.place.at(segments));
         return;
       }
-      const message = `${what} is used twice, first at ${placeText(first)}`;
-      this.#faults.push({ position, code: 'duplicate', message, fix: 'change one of the two' });
+      const message = `${what} is used twice, first at ${placeText(first())}`;
+      const fix = 'change one of the two';
+      this.#faults.push(manifest.place.fault(segments, 'duplicate', message, fix));
     };
     for (const draft of this.#drafts) {
       const { identity, manifest, canonical } = draft;
@@ -233,6 +234,10 @@ function workspaceOf(identity: Identity): PendingReference {
   const kind: KindName = 'Workspace';
   const written = ['metadata', 'workspace'];
   return { kind, text: identity.workspace ?? '', written, resolve: () => undefined };
+}
+
+function nameOf({ manifest }: Target): Position {
+  return manifest.place.at(['metadata', 'name']);
 }
 
 function placeText({ file, line, column }: Position): string {

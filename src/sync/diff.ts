@@ -6,8 +6,8 @@ import {
   isPlainObject,
   isReference,
   isSecret,
-  matchesPattern,
   mapSpec,
+  matchesPattern,
   type PlainObject,
   pointerOf,
   segmentsOf,
@@ -65,9 +65,8 @@ export function topLevelField(change: FieldChange): string {
 /** A value fit for display: secrets as text, everything else as it is. */
 export function displayed(value: Json | undefined): Json {
   if (value === undefined) return null;
-  return mapSpec({ value }, (inner) =>
-    isSecret(inner) ? `(secret ${inner.$secret})` : undefined,
-  )['value']!;
+  return mapSpec({ value }, (inner) => (isSecret(inner) ? `(secret ${inner.$secret})` : undefined))
+    .value!;
 }
 
 interface Comparison extends DiffInput {
@@ -84,7 +83,10 @@ function compare(
   desired: Maybe,
   live: Maybe,
 ): void {
-  if (desired === undefined) return compareGone(at, segments, base, live);
+  if (desired === undefined) {
+    compareGone(at, segments, base, live);
+    return;
+  }
   const opaque = at.kind.opaque.some((pattern) => coversPattern(pattern, segments));
   if (isBranch(desired) && (isBranch(live) || isEmpty(live)) && !clears(at, segments, desired)) {
     const before = isPlainObject(base) ? base : {};

@@ -36,6 +36,5 @@ export function readExternal(
   if ((slug === undefined) === (id === undefined) || typeof lookup !== 'string' || lookup === '') {
     return refuse(['spec'], 'an External needs either spec.slug or spec.id, as text');
   }
-  const position = place.at([]);
-  return { identity: { kind, workspace, name }, position, lookup };
+  return { identity: { kind, workspace, name }, position: place.start, lookup };
 }

@@ -1,6 +1,6 @@
 /** Knows how manifests are read from a folder, a single file or standard input. */
 import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { basename, join, resolve, sep } from 'node:path';
+import { basename, dirname, join, normalize, resolve, sep } from 'node:path';
 import { exitCodes, Failure } from '../failure.ts';
 import {
   byCodeUnits,
@@ -26,10 +26,11 @@ const folderDepthMax = 50;
  * A folder (read with all its subfolders) or one file. Reading is synchronous on purpose: for
  * thousands of small files it costs a fifth of the asynchronous way.
  *
+ * @param location as the user wrote it, relative to `cwd`
  * @throws Failure 5 when there is no such file or folder, or it cannot be read.
  */
-export function openFolder(location: string): Source {
-  const read = (): SourceFiles => readFolder(location);
+export function openFolder(location: string, cwd: string): Source {
+  const read = (): SourceFiles => readFolder(location, cwd);
   return {
     describe: location,
     newest: async () => ({ digest: read().info.digest, revision: null }),
@@ -57,28 +58,39 @@ async function readStdin(stdin: AsyncIterable<Buffer | string>): Promise<SourceF
   for await (const chunk of stdin) {
     const buffer = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     bytes += buffer.length;
-    if (bytes > fileBytesMax) return sourceOf('-', [], [tooLarge(stdinName)]);
+    if (bytes > fileBytesMax) return stdinFiles([], [tooLarge(stdinName)]);
     chunks.push(buffer);
   }
-  return sourceOf('-', [{ path: stdinName, content: Buffer.concat(chunks) }], []);
+  return stdinFiles([{ path: stdinName, content: Buffer.concat(chunks) }], []);
 }
 
-function readFolder(location: string): SourceFiles {
+function stdinFiles(files: SourceFile[], faults: Fault[]): SourceFiles {
+  const info = { repo: '-', revision: null, digest: digestOf(files) };
+  return { files, faults, info, prefix: '' };
+}
+
+function readFolder(location: string, cwd: string): SourceFiles {
   const found: Found = { files: [], faults: [], bytes: 0 };
+  const place = resolve(cwd, location);
+  let isFolder = false;
   try {
-    if (statSync(location).isDirectory()) {
-      const root = realpathSync(location);
-      walk(found, { root, directory: root, prefix: '', depth: 0 });
-    } else {
-      readInto(found, location, basename(location));
-    }
+    isFolder = statSync(place).isDirectory();
+    const root = realpathSync(place);
+    if (isFolder) walk(found, { root, directory: root, prefix: '', depth: 0 });
+    else readInto(found, root, basename(place));
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw unreadable(location, error);
   }
   found.files.sort((one, two) => byCodeUnits(one.path, two.path));
   found.faults.push(...caseTwinFaults(found.files.map((file) => file.path)));
-  return sourceOf(location, found.files, found.faults);
+  const folder = normalize(isFolder ? location : dirname(location)).replace(/\/+$/, '');
+  return {
+    files: found.files,
+    faults: found.faults,
+    info: { repo: place, revision: null, digest: digestOf(found.files) },
+    prefix: folder === '.' ? '' : `${folder}/`,
+  };
 }
 
 interface Found {
@@ -167,15 +179,6 @@ export function refuseExcess(files: number, bytes: number): void {
 export function tooLarge(path: string): Fault {
   const message = `the file is larger than ${fileBytesMax / 1024 / 1024} MiB`;
   return fileFault(path, 'file-too-large', message, 'split it into several files');
-}
-
-function sourceOf(repo: string, files: SourceFile[], faults: Fault[]): SourceFiles {
-  const info = {
-    repo: repo === '-' ? '-' : resolve(repo),
-    revision: null,
-    digest: digestOf(files),
-  };
-  return { files, faults, info };
 }
 
 function unreadable(location: string, error: unknown): Failure {

@@ -175,10 +175,14 @@ function identify(
   for (const resource of resources) {
     if (identities.has(resource)) continue;
     const { kind, id, slug, name, workspace_id: workspaceId } = resource;
-    const workspace = workspaceId === null ? null : (workspaceNames.get(workspaceId) ?? workspaceId);
+    const workspace =
+      workspaceId === null ? null : (workspaceNames.get(workspaceId) ?? workspaceId);
     const own = kind === 'Workspace' ? (slug ?? id) : (name ?? slug ?? id);
     const identity = { kind, workspace, name: own };
-    give(resource, used.has(identityKey(identity)) ? { ...identity, name: `${own} (${id})` } : identity);
+    give(
+      resource,
+      used.has(identityKey(identity)) ? { ...identity, name: `${own} (${id})` } : identity,
+    );
   }
   return identities;
 }

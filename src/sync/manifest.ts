@@ -43,6 +43,11 @@ export class Place {
     this.base = base;
   }
 
+  /** Where the manifest begins. */
+  get start(): Position {
+    return this.base.length === 0 ? this.document.position : this.at([]);
+  }
+
   at(segments: Segments, part: 'key' | 'value' = 'value'): Position {
     const { source, index } = this.document;
     return locate(source, index, [...this.base, ...segments], part);
@@ -86,7 +91,7 @@ function readList(
 }
 
 function readOne(raw: unknown, place: Place, environment: Environment): ReadManifests {
-  if (!isMap(raw)) {
+  if (!isMap(raw) || (raw.apiVersion === undefined && raw.kind === undefined)) {
     const fix = 'a manifest begins with apiVersion, kind and metadata';
     const fault = place.fault([], 'not-a-manifest', 'this is no manifest', fix);
     return { manifests: [], faults: [fault], unidentified: true };

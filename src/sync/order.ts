@@ -76,7 +76,11 @@ function sortByLevel<T extends Orderable>(
     }
     ready = next;
   }
-  if (levels.size < changes.length) throw circle(changes.filter(({ id }) => !levels.has(id)), edges);
+  if (levels.size < changes.length)
+    throw circle(
+      changes.filter(({ id }) => !levels.has(id)),
+      edges,
+    );
   const early = neededFirst(changes, edges);
   const isLast = (change: T): boolean => change.action === 'delete' && !early.has(change.id);
   const rank = (change: T): number =>
@@ -120,7 +124,8 @@ function circle(
   const members = path.slice(path.indexOf(at!));
   const lines = members.map((id) => {
     const { position } = byId.get(id)!;
-    const where = position === null ? '' : ` (${position.file}:${position.line}:${position.column})`;
+    const where =
+      position === null ? '' : ` (${position.file}:${position.line}:${position.column})`;
     return `  ${id}${where}`;
   });
   return new Failure(

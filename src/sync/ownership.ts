@@ -143,11 +143,7 @@ function claim(
     : { standing: 'blocked', reason: 'other-owner', message: otherOwner(foreign) };
 }
 
-function claimUnmanaged(
-  desired: DesiredResource,
-  index: LiveIndex,
-  takeOwnership: boolean,
-): Claim {
+function claimUnmanaged(desired: DesiredResource, index: LiveIndex, takeOwnership: boolean): Claim {
   const neighbours = index.unmanaged.get(placeKey(desired.identity)) ?? [];
   const [twin, ...more] = neighbours.filter((live) => isTwin(desired, live));
   if (twin === undefined) return { standing: 'free' };

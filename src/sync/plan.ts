@@ -90,7 +90,8 @@ function consider(draft: Draft, desired: DesiredResource, claim: Claim, byKey: L
     const message = 'state is absent but metadata.protected is set; remove one of the two';
     draft.block({ id, identity, position, reason: 'protected', message });
   } else if (claim.standing === 'takeover') {
-    const message = 'it is not yours to delete; take it over by an apply without state: absent first';
+    const message =
+      'it is not yours to delete; take it over by an apply without state: absent first';
     draft.block({ id, identity, position, reason: 'other-owner', message });
   } else {
     draft.add(changeOf({ action: 'delete', desired, live: claim.live, fields: [] }));
@@ -120,7 +121,9 @@ function compare(
   );
   const renamed = standing === 'owned' && claim.renamed;
   if (fixed.length > 0 && standing === 'takeover') {
-    draft.block(unreplaceable(desired, fixed, 'what is taken over is never replaced', 'other-owner'));
+    draft.block(
+      unreplaceable(desired, fixed, 'what is taken over is never replaced', 'other-owner'),
+    );
   } else if (fixed.length > 0 && (desired.protected || live.source?.protected === true)) {
     const rule = 'metadata.protected forbids to replace it';
     draft.block(unreplaceable(desired, fixed, rule, 'protected'));

@@ -1,6 +1,6 @@
 /** Knows what a plan is made of: changes to carry out, and what must be left alone and why. */
 import type { FieldChange } from './diff.ts';
-import type { Ordered, Orderable } from './order.ts';
+import type { Orderable, Ordered } from './order.ts';
 import type { BlockReason } from './ownership.ts';
 import type {
   DesiredResource,

@@ -136,7 +136,9 @@ function mergedField(wanted: Json | undefined, base: Json | undefined): Json {
 }
 
 /** Null clears; where the schema has no null, the emptiest value that it takes. */
-function clearedValue(schema: { safeParse(value: unknown): { success: boolean } } | undefined): Json {
+function clearedValue(
+  schema: { safeParse(value: unknown): { success: boolean } } | undefined,
+): Json {
   const candidates: Json[] = [null, {}, [], false, 0, ''];
   return candidates.find((value) => schema?.safeParse(value).success) ?? null;
 }

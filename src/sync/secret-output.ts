@@ -106,23 +106,6 @@ metadata.name to a new name, apply, and hand out the new value.`;
   }
 }
 
-/** The two manifests that would write the same file, as a message, or undefined. */
-export function findSharedOutput(resources: readonly DesiredResource[]): string | undefined {
-  const writers = new Map<string, DesiredResource>();
-  for (const resource of resources) {
-    if (resource.secretOutput === null || resource.absent) continue;
-    const path = join('/', resource.secretOutput.path);
-    const other = writers.get(path);
-    if (other !== undefined) {
-      return `${placeOf(resource)}: ${identityKey(resource.identity)} writes its value to \
-"${resource.secretOutput.path}", and so does ${identityKey(other.identity)} (${placeOf(other)}); \
-give each its own file`;
-    }
-    writers.set(path, resource);
-  }
-  return undefined;
-}
-
 async function readPending(path: string, desired: DesiredResource): Promise<string | null> {
   if ((await fileKind(path, desired)) === 'none') return null;
   const value = (await readFile(path, 'utf8')).trim();

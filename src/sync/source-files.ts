@@ -29,6 +29,8 @@ export interface SourceFiles {
   /** Files that were refused unread (symlinks, size). Any fault means: apply nothing. */
   readonly faults: readonly Fault[];
   readonly info: SourceInfo;
+  /** What leads from the working directory to the paths of the files: '', or a folder and `/`. */
+  readonly prefix: string;
 }
 
 /** What stands now in a source, without reading it all: one of the two is set and changes with it. */

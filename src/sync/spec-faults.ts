@@ -192,11 +192,15 @@ function bound(origin: string, limit: string, count: number | bigint): string {
   return origin === 'array' ? `have ${limit} ${count} items` : `be ${limit} ${count}`;
 }
 
+/** Of a longer enumeration only the nearest word is shown, if one is near. */
+const choicesListedMax = 8;
+
 /** The allowed words of an enumeration. */
 function choices(issue: Issue, value: unknown): string | undefined {
   if (issue.code !== 'invalid_value') return undefined;
   const words = issue.values.map(String);
-  const near = typeof value === 'string' ? didYouMean(value, words) : undefined;
+  const isLong = words.length > choicesListedMax && typeof value === 'string';
+  const near = isLong ? didYouMean(value, words) : undefined;
   return near ?? `allowed are ${words.join(', ')}`;
 }
 

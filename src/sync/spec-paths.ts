@@ -9,14 +9,14 @@ export function isPlainObject(value: Json | undefined): value is PlainObject {
 
 /** `{"$ref": "Config/support/routing"}`: stands for another resource. */
 export function isReference(value: Json | undefined): value is PlainObject & { $ref: string } {
-  return isPlainObject(value) && typeof value['$ref'] === 'string';
+  return isPlainObject(value) && typeof value.$ref === 'string';
 }
 
 /** `{"$secret": "env:X", "fingerprint": "…"}`: stands for a write-only value. */
 export function isSecret(
   value: Json | undefined,
 ): value is PlainObject & { $secret: string; fingerprint: string } {
-  return isPlainObject(value) && typeof value['$secret'] === 'string';
+  return isPlainObject(value) && typeof value.$secret === 'string';
 }
 
 /** JSON pointer (RFC 6901) of a path: `['a', 'b/c']` is `/a/b~1c`. */

@@ -1,6 +1,7 @@
 /** Knows how a file becomes values: YAML 1.2 core or JSON, several documents, nothing that can run away. */
 import { isUtf8 } from 'node:buffer';
 import { constructFromEvents, EVENT_ID, type Event, parseEvents, YAMLException } from 'js-yaml';
+import type { Position } from './resource-set.ts';
 import { type Fault, fileFault, type SourceFile } from './source-files.ts';
 import { depthMax, positionAt, repeatedKeys, type YamlText } from './yaml-position.ts';
 
@@ -14,6 +15,8 @@ export interface YamlDocument {
   readonly source: YamlText;
   /** Which document of `source.text` it is, from 0, for looking up positions. */
   readonly index: number;
+  /** Of its first key. */
+  readonly position: Position;
   readonly value: unknown;
 }
 
@@ -50,18 +53,20 @@ interface DocumentsOfText extends DocumentsOfFile {
 function readText(source: YamlText): DocumentsOfText {
   try {
     const events = parseEvents(source.text, { maxDepth: depthMax });
-    const faults = new Scan(source).run(events);
+    const scan = new Scan(source);
+    const faults = scan.run(events);
     if (faults.length > 0) return { documents: [], faults, isBroken: false };
-    return { ...construct(source, events), isBroken: false };
+    return { ...construct(source, events, scan.starts), isBroken: false };
   } catch (error) {
     return { documents: [], faults: [syntaxFault(source, error)], isBroken: true };
   }
 }
 
-function construct(source: YamlText, events: Event[]): DocumentsOfFile {
+function construct(source: YamlText, events: Event[], starts: readonly number[]): DocumentsOfFile {
   const options = { source: source.text, maxAliases: 0 };
   try {
-    return { documents: toDocuments(source, constructFromEvents(events, options)), faults: [] };
+    const values = constructFromEvents(events, options);
+    return { documents: toDocuments(source, values, starts), faults: [] };
   } catch (error) {
     const faults = repeatedKeys(source).map(({ key, first, second }): Fault => {
       const message = `the key "${shortened(key)}" stands twice in one map, first in line ${first.line}`;
@@ -70,16 +75,32 @@ function construct(source: YamlText, events: Event[]): DocumentsOfFile {
     if (faults.length === 0) throw error;
     const values = constructFromEvents(events, { ...options, json: true });
     return {
-      documents: toDocuments(source, values),
+      documents: toDocuments(source, values, starts),
       faults: faults.slice(0, faultsPerTextMax),
     };
   }
 }
 
-function toDocuments(source: YamlText, values: unknown[]): YamlDocument[] {
-  return values
-    .map((value, index) => ({ source, index, value }))
-    .filter(({ value }) => value !== null);
+function toDocuments(
+  source: YamlText,
+  values: readonly unknown[],
+  starts: readonly number[],
+): YamlDocument[] {
+  const documents: YamlDocument[] = [];
+  let line = source.linesAbove + 1;
+  let lineStart = 0;
+  values.forEach((value, index) => {
+    const start = starts[index] ?? 0;
+    const { text, path } = source;
+    for (let end = text.indexOf('\n', lineStart); end >= 0 && end < start; ) {
+      line += 1;
+      lineStart = end + 1;
+      end = text.indexOf('\n', lineStart);
+    }
+    const position = { file: path, line, column: start - lineStart + 1 };
+    if (value !== null) documents.push({ source, index, position, value });
+  });
+  return documents;
 }
 
 /** `---` in the first column ends a document wherever it stands, so a broken file can be cut there. */
@@ -105,6 +126,8 @@ interface Level {
 
 /** Walks the events of a text for what YAML allows and manifests do not. */
 class Scan {
+  /** Offset at which the content of each document begins. */
+  readonly starts: number[] = [];
   readonly #source: YamlText;
   readonly #faults: Fault[] = [];
   readonly #levels: Level[] = [];
@@ -150,6 +173,7 @@ class Scan {
   #count(start: number): boolean {
     const level = this.#levels.at(-1);
     if (level === undefined) return false;
+    if (this.#levels.length === 1) this.starts.push(Math.max(start, 0));
     const isKey = level.isMap && level.children % 2 === 0;
     level.children += 1;
     if (level.isMap && level.children === keysPerMapMax * 2 + 1) {

@@ -16,12 +16,16 @@ import { createTestHome, isRunning, type TestHome } from '../home.ts';
 
 const silent = { offline: true, progress: () => {} };
 const deadline = { timeout: 30_000, interval: 20 };
+const children: ChildProcess[] = [];
 let home: TestHome;
 
 beforeEach(() => {
   home = createTestHome();
 });
-afterEach(() => home[Symbol.dispose]());
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  home[Symbol.dispose]();
+});
 
 async function query(connection: EmbeddedConnection, sql: string): Promise<unknown> {
   const { socketPath, user, password, name } = connection;
@@ -39,15 +43,17 @@ async function query(connection: EmbeddedConnection, sql: string): Promise<unkno
   }
 }
 
-/** Another process that holds the database of `home`; resolves once it is up. */
-async function startHolder(): Promise<{ holder: ChildProcess; serverPid: number }> {
-  const holder = spawn(
-    process.execPath,
-    [join(import.meta.dirname, 'embedded-holder.ts'), home.path],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
+/** Runs a script beside this one and reads the process id it prints once it is ready. */
+async function startHolder(
+  script: string,
+  ...words: string[]
+): Promise<{ holder: ChildProcess; heldPid: number }> {
+  const holder = spawn(process.execPath, [join(import.meta.dirname, script), ...words], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  children.push(holder);
   const [line] = (await once(holder.stdout!, 'data')) as [Buffer];
-  return { holder, serverPid: Number(line) };
+  return { holder, heldPid: Number(line) };
 }
 
 describe('a start', () => {
@@ -125,12 +131,12 @@ describe('a start', () => {
 
 describe('SIGKILL of the process that holds the database', () => {
   it('ends the server, and the next start has every acknowledged row', async () => {
-    const { holder, serverPid } = await startHolder();
+    const { holder, heldPid } = await startHolder('embedded-holder.ts', home.path);
     const connection = (await findRunningDatabase(home.path))!;
     await query(connection, 'CREATE TABLE kept (id INT PRIMARY KEY)');
     for (let id = 0; id < 50; id += 1) await query(connection, `INSERT INTO kept VALUES (${id})`);
     holder.kill('SIGKILL');
-    await vi.waitUntil(() => !isRunning(serverPid), deadline);
+    await vi.waitUntil(() => !isRunning(heldPid), deadline);
     expect(await findRunningDatabase(home.path)).toBeNull();
     const next = await startEmbeddedDatabase(home.path, silent);
     expect(await query(next.connection, 'SELECT count(*) AS n FROM kept')).toEqual([{ n: 50 }]);
@@ -138,7 +144,7 @@ describe('SIGKILL of the process that holds the database', () => {
   });
 
   it('leaves no lock behind', async () => {
-    const { holder } = await startHolder();
+    const { holder } = await startHolder('embedded-holder.ts', home.path);
     expect(() => acquireHomeLock(home.path)).toThrow(
       expect.objectContaining({
         exitCode: exitCodes.retryable,
@@ -151,13 +157,10 @@ describe('SIGKILL of the process that holds the database', () => {
   });
 
   it('ends a child that only a pipe holds, where the machine has no setpriv', async () => {
-    const holder = spawn(process.execPath, [join(import.meta.dirname, 'pipe-holder.ts')], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const [line] = (await once(holder.stdout!, 'data')) as [Buffer];
-    expect(isRunning(Number(line))).toBe(true);
+    const { holder, heldPid } = await startHolder('pipe-holder.ts');
+    expect(isRunning(heldPid)).toBe(true);
     holder.kill('SIGKILL');
-    await vi.waitUntil(() => !isRunning(Number(line)), deadline);
+    await vi.waitUntil(() => !isRunning(heldPid), deadline);
   });
 });
 

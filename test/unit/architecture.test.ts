@@ -10,10 +10,32 @@ const ground = ['secret', 'failure'];
 const mayImport: Record<string, readonly string[]> = {
   main: ['commands'],
   commands: ['app', 'embedded', 'sync', 'store', 'kube', 'model', 'settings', 'log', 'clock'],
-  app: ['admin', 'gateway', 'mcp', 'jobs', 'auth', 'http', 'store', 'settings', 'log', 'clock', 'model'],
+  app: [
+    'admin',
+    'gateway',
+    'mcp',
+    'jobs',
+    'auth',
+    'http',
+    'store',
+    'settings',
+    'log',
+    'clock',
+    'model',
+  ],
   embedded: ['log', 'clock'],
   admin: ['auth', 'http', 'store', 'model', 'settings', 'clock'],
-  gateway: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
+  gateway: [
+    'guardrails',
+    'ledger',
+    'upstream',
+    'auth',
+    'http',
+    'store',
+    'model',
+    'settings',
+    'clock',
+  ],
   mcp: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   jobs: ['ledger', 'store', 'model', 'settings', 'log', 'clock'],
   sync: ['model', 'log', 'clock'],
@@ -44,7 +66,9 @@ function roomOf(file: string): string {
 
 function importsOf(file: string): string[] {
   const source = sources.get(file) ?? '';
-  const specifiers = source.matchAll(/(?:^|\n)\s*(?:import|export)[^'"`;]*?from\s*'(\.[^']+)'|import\(\s*'(\.[^']+)'\s*\)/g);
+  const specifiers = source.matchAll(
+    /(?:^|\n)\s*(?:import|export)[^'"`;]*?from\s*'(\.[^']+)'|import\(\s*'(\.[^']+)'\s*\)/g,
+  );
   return [...specifiers].map((match) => resolve(dirname(file), (match[1] ?? match[2])!));
 }
 
@@ -53,19 +77,24 @@ describe('the import table', () => {
     expect([...new Set(files.map(roomOf))].filter((room) => !(room in mayImport))).toEqual([]);
   });
 
-  it.each([...files.map((file) => [relative(root, file), file] as const)])('holds for %s', (_, file) => {
-    const room = roomOf(file);
-    const allowed = new Set([room, ...ground, ...(mayImport[room] ?? [])]);
-    const forbidden = importsOf(file).filter((target) => !allowed.has(roomOf(target)));
-    expect(forbidden.map((target) => relative(root, target))).toEqual([]);
-  });
+  it.each([...files.map((file) => [relative(root, file), file] as const)])(
+    'holds for %s',
+    (_, file) => {
+      const room = roomOf(file);
+      const allowed = new Set([room, ...ground, ...(mayImport[room] ?? [])]);
+      const forbidden = importsOf(file).filter((target) => !allowed.has(roomOf(target)));
+      expect(forbidden.map((target) => relative(root, target))).toEqual([]);
+    },
+  );
 
   it('has no circle among files', () => {
     const done = new Set<string>();
     const circles: string[] = [];
     const visit = (file: string, path: string[]): void => {
       if (path.includes(file)) {
-        circles.push([...path.slice(path.indexOf(file)), file].map((at) => relative(root, at)).join(' -> '));
+        circles.push(
+          [...path.slice(path.indexOf(file)), file].map((at) => relative(root, at)).join(' -> '),
+        );
       } else if (!done.has(file)) {
         for (const next of importsOf(file)) visit(next, [...path, file]);
         done.add(file);
@@ -96,7 +125,9 @@ describe('the habits of the house', () => {
   });
 
   it('reads the environment in the settings only', () => {
-    const readers = files.filter((file) => roomOf(file) !== 'settings' && /process\.env\b/.test(sources.get(file)!));
+    const readers = files.filter(
+      (file) => roomOf(file) !== 'settings' && /process\.env\b/.test(sources.get(file)!),
+    );
     expect(readers.map((file) => relative(root, file))).toEqual([]);
   });
 });
@@ -106,7 +137,10 @@ function longFunctions(file: string): string[] {
   const lines = sources.get(file)!.split('\n');
   const long: string[] = [];
   lines.forEach((line, at) => {
-    const opening = /^( *)(?:export )?(?:default )?(?:async )?(?:function\*? |(?:static |private |#)?(?:async )?[\w$]+\(.*\).*\{$)/.exec(line);
+    const opening =
+      /^( *)(?:export )?(?:default )?(?:async )?(?:function\*? |(?:static |private |#)?(?:async )?[\w$]+\(.*\).*\{$)/.exec(
+        line,
+      );
     if (opening === null || /^\s*(if|for|while|switch|return|await)\b/.test(line)) return;
     const end = lines.indexOf(`${opening[1]}}`, at + 1);
     if (end - at + 1 > 70) long.push(`${relative(root, file)}:${at + 1} has ${end - at + 1} lines`);

@@ -1,0 +1,27 @@
+/** Knows how the scheduled jobs of a deployment are put together. */
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Clock } from '../clock.ts';
+import { allJobs } from '../jobs/all-jobs.ts';
+import { createScheduler, type JobOutcome, type Scheduler } from '../jobs/scheduler.ts';
+import type { Log } from '../log.ts';
+import type { Settings } from '../settings.ts';
+import type { Database } from '../store/db.ts';
+
+export type { JobListing, JobOutcome, Scheduler } from '../jobs/scheduler.ts';
+
+/** The scheduler of every job, idle until its `start()`; what it runs carries this process's name. */
+export function createJobs(parts: {
+  readonly settings: Pick<Settings, 'features'>;
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onRun?: (run: JobOutcome) => void;
+}): Scheduler {
+  const { settings, ...rest } = parts;
+  return createScheduler({
+    ...rest,
+    jobs: allJobs(settings.features),
+    owner: `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`,
+  });
+}

@@ -1,0 +1,127 @@
+/** Knows the command that makes the server match the manifests. */
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import type { Argv } from 'yargs';
+import { exitCodes, Failure } from '../failure.ts';
+import type { Plan } from '../sync/planned.ts';
+import { reconcile } from '../sync/reconcile.ts';
+import { resultDocument, textReport } from '../sync/report.ts';
+import type { Command, CommandIo } from './command.ts';
+import {
+  applyCommand,
+  declareManifestOptions,
+  type ManifestOptions,
+  openClient,
+  openManifests,
+  wantsColor,
+} from './options.ts';
+
+interface ApplyOptions extends ManifestOptions {
+  readonly yes: boolean;
+  readonly prune: boolean;
+  readonly 'allow-deletes': number | undefined;
+  readonly 'take-ownership': boolean;
+  readonly report: string | undefined;
+  readonly output: 'text' | 'json';
+}
+
+export const apply: Command<ApplyOptions> = {
+  usage: 'apply [paths..]',
+  summary: 'Make the server match the manifests',
+  examples: [
+    ['gatewright apply ./gateway', 'Show the plan, ask, and apply it'],
+    ['gatewright apply ./gateway --yes --report r.json', 'In CI, with a report of every change'],
+    ['gatewright apply ./gateway --yes --no-prune', 'Delete nothing that left the source'],
+    ['gatewright apply ./gateway --yes --allow-deletes 40', 'Release a large prune'],
+  ],
+  options: (yargs: Argv) =>
+    declareManifestOptions(yargs)
+      .option('yes', {
+        alias: 'y',
+        type: 'boolean',
+        default: false,
+        describe: 'Do not ask; needed where no terminal is',
+      })
+      .option('prune', {
+        type: 'boolean',
+        default: true,
+        describe: 'Delete what left the source; --no-prune leaves it',
+      })
+      .option('allow-deletes', {
+        type: 'number',
+        coerce: readCount,
+        describe: 'Release a prune of up to this many resources',
+      })
+      .option('take-ownership', {
+        type: 'boolean',
+        default: false,
+        describe: 'Take over what exists unmanaged or belongs to another owner',
+      })
+      .option('report', { type: 'string', describe: 'Write what was done to this JSON file' })
+      .option('output', {
+        alias: 'o',
+        choices: ['text', 'json'] as const,
+        default: 'text' as const,
+        describe: 'Form of what is printed',
+      }),
+  run: async (options, io) => {
+    if (!options.yes && io.stdin.isTTY !== true) {
+      const message =
+        'apply asks before it writes, and there is no terminal to ask at; add --yes, or use plan';
+      throw new Failure(exitCodes.invalidInput, message);
+    }
+    const manifests = openManifests(options, io);
+    await using client = openClient(options, io);
+    const result = await reconcile({
+      client,
+      readDesired: manifests.read,
+      act: true,
+      prune: options.prune,
+      allowDeletes: options['allow-deletes'] ?? null,
+      takeOwnership: options['take-ownership'],
+      secretsFolder: manifests.secretsFolder,
+      command: applyCommand(options),
+      signal: io.signal,
+      ...(options.yes ? {} : { confirm: (plan: Plan) => confirm(plan, io) }),
+    });
+    const document = `${JSON.stringify(resultDocument(result), null, 2)}\n`;
+    if (options.report !== undefined) await writeReport(resolve(io.cwd, options.report), document);
+    io.stdout.write(
+      options.output === 'json' ? document : textReport(result, { color: wantsColor(io) }),
+    );
+    return result.exitCode;
+  },
+};
+
+async function confirm(plan: Plan, io: CommandIo): Promise<boolean> {
+  const shown = { plan, report: null, declined: false, warnings: [], refusal: null };
+  io.stderr.write(textReport(shown, { color: wantsColor(io) }));
+  const terminal = createInterface({ input: io.stdin, output: io.stderr });
+  try {
+    const answer = await terminal.question('Apply this? Only "yes" is taken for an answer: ', {
+      signal: io.signal,
+    });
+    return answer.trim() === 'yes';
+  } finally {
+    terminal.close();
+  }
+}
+
+async function writeReport(path: string, document: string): Promise<void> {
+  try {
+    await writeFile(path, document);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const message = `the changes are made, but the report cannot be written to ${path} (${code})`;
+    throw new Failure(exitCodes.unexpected, message, { cause: error });
+  }
+}
+
+function readCount(count: number): number {
+  if (Number.isInteger(count) && count >= 0) return count;
+  throw new Failure(
+    exitCodes.invalidInput,
+    '--allow-deletes takes a whole number, such as --allow-deletes 12',
+  );
+}

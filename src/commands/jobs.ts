@@ -1,0 +1,138 @@
+/** Knows the command that shows the jobs of a deployment and runs one now. */
+import { resolve } from 'node:path';
+import { createJobs, type JobListing, type JobOutcome, type Scheduler } from '../app/jobs.ts';
+import { systemClock } from '../clock.ts';
+import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { createLog } from '../log.ts';
+import { readSettings } from '../settings.ts';
+import { openDatabase } from '../store/db.ts';
+import type { Command, CommandIo } from './command.ts';
+import { assertMigrated, resolveDatabase } from './database.ts';
+import { formatTable } from './table.ts';
+
+interface Options {
+  action: string;
+  name: string | undefined;
+  json: boolean;
+  home: string | undefined;
+}
+
+const actions = ['list', 'run'] as const;
+
+export const jobs: Command<Options> = {
+  usage: 'jobs <action> [name]',
+  summary: 'Show the scheduled jobs, or run one now',
+  examples: [
+    ['gatewright jobs list', 'Schedule, next run, and what the last run did'],
+    ['gatewright jobs run expire-keys', 'Run a job now and print its counts'],
+  ],
+  options: (yargs) =>
+    yargs
+      .positional('action', { choices: actions, demandOption: true, describe: 'list or run' })
+      .positional('name', { type: 'string', describe: 'The job to run' })
+      .option('json', { type: 'boolean', default: false, describe: 'Print one JSON document' })
+      .option('home', { type: 'string', describe: 'Folder of `gatewright up`' }),
+  run: async (options, io) => {
+    const settings = readSettings(undefined, { cwd: io.cwd });
+    const home = resolve(io.cwd, options.home ?? settings.home);
+    const databaseSettings = await resolveDatabase(settings, home);
+    await assertMigrated(databaseSettings);
+    const log = createLog({ level: settings.logLevel, destination: io.stderr });
+    await using database = openDatabase(databaseSettings, { log });
+    const scheduler = createJobs({ settings, database, clock: systemClock, log });
+    return options.action === 'list'
+      ? await listJobs(scheduler, options, io)
+      : await runJob(scheduler, options, io);
+  },
+};
+
+async function listJobs(
+  scheduler: Scheduler,
+  { json }: Options,
+  { stdout }: CommandIo,
+): Promise<ExitCode> {
+  const listings = await scheduler.list();
+  if (json) {
+    stdout.write(`${JSON.stringify({ jobs: listings.map(listingJson) })}\n`);
+    return exitCodes.success;
+  }
+  stdout.write(
+    formatTable([
+      ['JOB', 'SCHEDULE', 'NEXT RUN', 'LAST RUN', 'STATE', 'TOOK', 'COUNTS'],
+      ...listings.map((listing) => [
+        listing.name,
+        listing.cron,
+        listing.nextRunAt === null ? 'never' : isoTime(listing.nextRunAt),
+        listing.lastRun === null ? 'never' : isoTime(listing.lastRun.startedAt),
+        listing.idleBecause === null ? (listing.lastRun?.state ?? '') : 'idle',
+        describeDuration(listing.lastRun?.durationMs ?? null),
+        describeResult(listing),
+      ]),
+    ]),
+  );
+  return exitCodes.success;
+}
+
+async function runJob(
+  scheduler: Scheduler,
+  { name, json }: Options,
+  io: CommandIo,
+): Promise<ExitCode> {
+  if (name === undefined) {
+    const names = (await scheduler.list()).map((listing) => listing.name).join(', ');
+    throw new Failure(
+      exitCodes.invalidInput,
+      `Which job? gatewright jobs run NAME; jobs: ${names}`,
+    );
+  }
+  // Stopping makes the run end at its next safe point; the next run does what is left.
+  const stop = (): void => void scheduler.stop();
+  io.signal.addEventListener('abort', stop);
+  try {
+    const outcome = await scheduler.runNow(name);
+    io.stdout.write(json ? `${JSON.stringify(outcome)}\n` : describeOutcome(outcome));
+    return exitCodeOf[outcome.state];
+  } finally {
+    io.signal.removeEventListener('abort', stop);
+  }
+}
+
+const exitCodeOf: Record<JobOutcome['state'], ExitCode> = {
+  done: exitCodes.success,
+  failed: exitCodes.unexpected,
+  skipped: exitCodes.retryable,
+};
+
+function describeOutcome({ name, state, counts, error, durationMs }: JobOutcome): string {
+  if (state === 'skipped') return `${name} skipped: another process is running it\n`;
+  const took = describeDuration(durationMs);
+  const told = [describeCounts(counts), error ?? ''].filter((text) => text !== '').join('; ');
+  return `${name} ${state} in ${took}: ${told}\n`;
+}
+
+function describeResult({ idleBecause, lastRun }: JobListing): string {
+  return idleBecause ?? lastRun?.error ?? describeCounts(lastRun?.counts ?? null);
+}
+
+function describeCounts(counts: JobOutcome['counts']): string {
+  return Object.entries(counts ?? {})
+    .map(([what, count]) => `${what} ${count}`)
+    .join(', ');
+}
+
+function describeDuration(ms: number | null): string {
+  if (ms === null) return '';
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+function listingJson({ nextRunAt, lastRun, ...listing }: JobListing): object {
+  return {
+    ...listing,
+    nextRunAt: nextRunAt === null ? null : isoTime(nextRunAt),
+    lastRun: lastRun === null ? null : { ...lastRun, startedAt: isoTime(lastRun.startedAt) },
+  };
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

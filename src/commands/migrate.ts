@@ -1,0 +1,118 @@
+/** Knows the command that brings a database to this build's schema, or says how far it is. */
+import { resolve } from 'node:path';
+import { type ExitCode, exitCodes } from '../failure.ts';
+import { createLog } from '../log.ts';
+import { type DatabaseSettings, readSettings } from '../settings.ts';
+import {
+  type MigrationStatus,
+  migrate as migrateDatabase,
+  migrationStatus,
+} from '../store/migrate.ts';
+import { assertRunnable } from '../store/migration-state.ts';
+import type { Command, CommandIo } from './command.ts';
+import { describeDatabase, resolveDatabase } from './database.ts';
+import { formatTable } from './table.ts';
+
+interface Options {
+  check: boolean | undefined;
+  status: boolean | undefined;
+  json: boolean;
+  home: string | undefined;
+}
+
+export const migrate: Command<Options> = {
+  usage: 'migrate',
+  summary: 'Bring the database to the schema of this version',
+  examples: [
+    ['gatewright migrate', 'Run what is missing; safe to run anywhere, any number of times'],
+    ['gatewright migrate --check', 'Exit 0 when nothing is missing, 2 when something is'],
+    ['gatewright migrate --status', 'List every migration and what became of it'],
+  ],
+  options: (yargs) =>
+    yargs
+      .option('check', {
+        type: 'boolean',
+        describe: 'Only say whether migrations are missing (exit 2) or the database is too new (4)',
+      })
+      .option('status', { type: 'boolean', describe: 'Only list the migrations' })
+      .option('json', { type: 'boolean', default: false, describe: 'Print one JSON document' })
+      .option('home', { type: 'string', describe: 'Folder of `gatewright up`' })
+      .conflicts('check', 'status'),
+  run: async (options, io) => {
+    const settings = readSettings(undefined, { cwd: io.cwd });
+    const home = resolve(io.cwd, options.home ?? settings.home);
+    const database = await resolveDatabase(settings, home);
+    if (options.check === true) return check(database, options, io);
+    if (options.status === true) return showStatus(database, options, io);
+    const log = createLog({ level: settings.logLevel, destination: io.stderr });
+    const report = await migrateDatabase(database, { log, signal: io.signal });
+    if (options.json) {
+      io.stdout.write(`${JSON.stringify(report)}\n`);
+      return exitCodes.success;
+    }
+    for (const name of report.applied) io.stdout.write(`applied ${name}\n`);
+    if (report.applied.length === 0) io.stdout.write('nothing to do\n');
+    io.stdout.write(
+      `${describeDatabase(database)} (${report.databaseVersion}) is at ${report.schemaVersion}\n`,
+    );
+    return exitCodes.success;
+  },
+};
+
+async function check(
+  database: DatabaseSettings,
+  { json }: Options,
+  { stdout }: CommandIo,
+): Promise<ExitCode> {
+  const status = await migrationStatus(database);
+  const missing = status.migrations.filter(
+    ({ state }) => state === 'pending' || state === 'partial',
+  );
+  if (json) stdout.write(`${statusJson(status)}\n`);
+  assertRunnable(status);
+  if (!json) {
+    stdout.write(
+      missing.length === 0
+        ? `${status.state}: nothing is missing\n`
+        : `${status.state}: ${missing.map(({ name }) => name).join(', ')} not applied yet\n`,
+    );
+  }
+  return missing.length === 0 ? exitCodes.success : exitCodes.changesPresent;
+}
+
+async function showStatus(
+  database: DatabaseSettings,
+  { json }: Options,
+  { stdout }: CommandIo,
+): Promise<ExitCode> {
+  const status = await migrationStatus(database);
+  if (json) {
+    stdout.write(`${statusJson(status)}\n`);
+    return exitCodes.success;
+  }
+  const version = status.databaseVersion ?? 'no such database';
+  stdout.write(`${describeDatabase(database)} (${version}) is ${status.state}\n\n`);
+  stdout.write(
+    formatTable([
+      ['MIGRATION', 'STATE', 'STATEMENTS', 'FINISHED'],
+      ...status.migrations.map((migration) => [
+        migration.name,
+        migration.state,
+        `${migration.stepsDone}/${migration.stepsTotal}`,
+        migration.finishedAt === null ? '' : new Date(migration.finishedAt).toISOString(),
+      ]),
+    ]),
+  );
+  return exitCodes.success;
+}
+
+function statusJson({ state, databaseVersion, migrations }: MigrationStatus): string {
+  return JSON.stringify({
+    state,
+    databaseVersion,
+    migrations: migrations.map(({ path, finishedAt, ...migration }) => ({
+      ...migration,
+      finishedAt: finishedAt === null ? null : new Date(finishedAt).toISOString(),
+    })),
+  });
+}

@@ -1,0 +1,100 @@
+/** Knows the command that shows what an apply would change, and changes nothing. */
+import type { Argv } from 'yargs';
+import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type CycleResult, reconcile } from '../sync/reconcile.ts';
+import { markdownReport, resultDocument, textReport } from '../sync/report.ts';
+import type { Command } from './command.ts';
+import {
+  applyCommand,
+  declareManifestOptions,
+  type ManifestOptions,
+  openClient,
+  openManifests,
+  wantsColor,
+} from './options.ts';
+
+const occasions = ['create', 'update', 'delete', 'replace', 'adopt', 'drift'] as const;
+type Occasion = (typeof occasions)[number];
+
+interface PlanOptions extends ManifestOptions {
+  readonly output: 'text' | 'json' | 'markdown';
+  readonly 'fail-on': string | undefined;
+  readonly prune: boolean;
+  readonly 'take-ownership': boolean;
+}
+
+export const plan: Command<PlanOptions> = {
+  usage: 'plan [paths..]',
+  summary: 'Show what apply would change; exit code 2 when there is something',
+  examples: [
+    ['gatewright plan', 'Compare the manifests of this folder with the server'],
+    ['gatewright plan ./gateway -o markdown', 'The same as a comment for a pull request'],
+    ['gatewright plan ./gateway --fail-on delete,replace', 'Exit code 2 for these only'],
+    ['gatewright plan https://git.example.com/gw.git#main:prod -o json', 'A branch, for programs'],
+  ],
+  options: (yargs: Argv) =>
+    declareManifestOptions(yargs)
+      .option('output', {
+        alias: 'o',
+        choices: ['text', 'json', 'markdown'] as const,
+        default: 'text' as const,
+        describe: 'Form of the plan',
+      })
+      .option('fail-on', {
+        type: 'string',
+        coerce: readOccasions,
+        describe: `Exit with 2 for these only: ${occasions.join(',')}`,
+      })
+      .option('prune', {
+        type: 'boolean',
+        default: true,
+        describe: 'Delete what left the source; --no-prune leaves it',
+      })
+      .option('take-ownership', {
+        type: 'boolean',
+        default: false,
+        describe: 'Take over what exists unmanaged or belongs to another owner',
+      }),
+  run: async (options, io) => {
+    const manifests = openManifests(options, io);
+    await using client = openClient(options, io);
+    const result = await reconcile({
+      client,
+      readDesired: manifests.read,
+      act: false,
+      prune: options.prune,
+      allowDeletes: null,
+      takeOwnership: options['take-ownership'],
+      secretsFolder: manifests.secretsFolder,
+      command: applyCommand(options),
+      signal: io.signal,
+    });
+    io.stdout.write(render(result, options.output, wantsColor(io)));
+    return exitCodeFor(result, options['fail-on']);
+  },
+};
+
+function render(result: CycleResult, format: PlanOptions['output'], color: boolean): string {
+  if (format === 'json') return `${JSON.stringify(resultDocument(result), null, 2)}\n`;
+  return format === 'markdown' ? markdownReport(result) : textReport(result, { color });
+}
+
+/** With `--fail-on`, changes that are not named pass. */
+function exitCodeFor(result: CycleResult, failOn: string | undefined): ExitCode {
+  if (result.exitCode !== exitCodes.changesPresent || failOn === undefined) return result.exitCode;
+  const named = new Set(failOn.split(','));
+  const isNamed = result.plan.changes.some(
+    ({ action, fields }) =>
+      named.has(action) || (named.has('drift') && fields.some((field) => field.reason === 'drift')),
+  );
+  return isNamed ? exitCodes.changesPresent : exitCodes.success;
+}
+
+function readOccasions(text: string): string {
+  const unknown = text.split(',').filter((word) => !occasions.includes(word as Occasion));
+  if (unknown.length === 0) return text;
+  throw new Failure(
+    exitCodes.invalidInput,
+    `--fail-on knows ${occasions.join(', ')}, not ${unknown.join(', ')}`,
+  );
+}

@@ -1,0 +1,105 @@
+/** Knows the `validate` command: reads manifests offline and tells every mistake with its place. */
+import { resolve } from 'node:path';
+import { exitCodes } from '../failure.ts';
+import { kindNames } from '../model/kinds.ts';
+import { environmentIn } from '../settings/environment.ts';
+import { type Desired, readDesired } from '../sync/desired.ts';
+import { readSources } from '../sync/source.ts';
+import type { SourceFiles } from '../sync/source-files.ts';
+import type { Command, CommandIo } from './command.ts';
+import { formatFaults, formatGithubFaults } from './fault-text.ts';
+import { formatTable } from './table.ts';
+
+type Format = 'text' | 'json' | 'github';
+
+interface ValidateOptions {
+  readonly paths: string[] | undefined;
+  readonly output: Format;
+}
+
+export const validate: Command<ValidateOptions> = {
+  usage: 'validate [paths..]',
+  summary: 'Check manifests without a server',
+  examples: [
+    ['gatewright validate examples/1-quickstart', 'Check a folder and all folders below it'],
+    ['gatewright validate shared team-a/keys.yaml', 'Check several places as one source'],
+    ['kustomize build . | gatewright validate -', 'Check what another program writes'],
+    ['gatewright validate -o github gateway', 'Write annotations for a GitHub workflow'],
+  ],
+  options: (yargs) =>
+    yargs
+      .positional('paths', {
+        type: 'string',
+        array: true,
+        describe: 'Folders, files, Git URLs, or - for standard input; the current folder if none',
+      })
+      .option('output', {
+        alias: 'o',
+        choices: ['text', 'json', 'github'] as const,
+        default: 'text' as const,
+        describe: 'Form of the result',
+      }),
+  run: async ({ paths, output }, io) => {
+    const locations = paths === undefined || paths.length === 0 ? ['.'] : paths;
+    const files = await readFiles(locations, io);
+    const desired = check(files, io.cwd);
+    io.stdout.write(writers[output](desired, files));
+    return desired.faults === undefined ? exitCodes.success : exitCodes.invalidInput;
+  },
+};
+
+async function readFiles(locations: readonly string[], io: CommandIo): Promise<SourceFiles> {
+  const { isGitLocation } = await import('../sync/git-location.ts');
+  const common = { cwd: io.cwd, signal: io.signal, stdin: process.stdin };
+  if (!locations.some(isGitLocation)) {
+    return await readSources(locations, { ...common, cacheDirectory: io.cwd });
+  }
+  const { readSettings } = await import('../settings.ts');
+  const { home, sync } = readSettings(undefined, { cwd: io.cwd });
+  const cacheDirectory = resolve(io.cwd, home, 'git');
+  return await readSources(locations, { ...common, cacheDirectory, git: sync.git });
+}
+
+/** Continuous integration checks manifests without holding the secrets that they name. */
+function check(files: SourceFiles, cwd: string): Desired {
+  return readDesired(files, {
+    environment: environmentIn(cwd),
+    readSecretFile: () => undefined,
+    requireSecrets: false,
+  });
+}
+
+const writers: Readonly<Record<Format, (desired: Desired, files: SourceFiles) => string>> = {
+  text: ({ faults, set }, { files }) => {
+    if (faults !== undefined) return formatFaults(faults);
+    const counts = Object.entries(countByKind(set.resources.map(({ identity }) => identity.kind)));
+    const heading = `${counted(set.resources.length, 'resource')} in ${counted(files.length, 'file')}, all valid\n`;
+    return heading + formatTable(counts.map(([kind, count]) => [`  ${kind}`, `${count}`]));
+  },
+  json: ({ faults, set }, { files }) => {
+    const resources = countByKind(set?.resources.map(({ identity }) => identity.kind) ?? []);
+    const result = {
+      valid: faults === undefined,
+      files: files.length,
+      resources,
+      faults: (faults ?? []).map(({ position, code, message, fix }) => ({
+        ...position,
+        code,
+        message,
+        fix: fix ?? null,
+      })),
+    };
+    return `${JSON.stringify(result, null, 2)}\n`;
+  },
+  github: ({ faults }) => formatGithubFaults(faults ?? []),
+};
+
+/** Kinds that occur, in the order in which the kinds are documented. */
+function countByKind(kinds: readonly string[]): Record<string, number> {
+  const counts = kindNames.map((name) => [name, kinds.filter((kind) => kind === name).length]);
+  return Object.fromEntries(counts.filter(([, count]) => count !== 0));
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

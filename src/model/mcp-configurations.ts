@@ -1,0 +1,44 @@
+/** Knows what an MCP integration's configurations may say: header names, and where no secret may stand. */
+import { below, type Fault } from './fault.ts';
+import { headerMapFaults } from './forward-headers.ts';
+import { type McpConfigurations, secretHeaderMaps } from './mcp-integration.ts';
+
+const passthroughMaps = ['passthrough_header', 'passthrough_headers'] as const;
+
+/** Keys whose values would lie readable in the database. */
+const secretKey =
+  /(?:secret|password|passphrase|private_?key|api_?key|access_?token|refresh_?token)$/i;
+
+/** Keys by which other products start a local program. */
+const programKeys = new Set(['command', 'args', 'env', 'cwd']);
+
+/** Judges configurations beyond their schema; paths start at them. No fault shows a value. */
+export function configurationsFaults(configurations: McpConfigurations): Fault[] {
+  const headers = [
+    ...secretHeaderMaps.map((field) => ({ field, use: 'set' as const })),
+    ...passthroughMaps.map((field) => ({ field, use: 'forwarded' as const })),
+  ].flatMap(({ field, use }) =>
+    headerMapFaults(configurations[field] ?? {}, use).map(({ at, message }) => ({
+      path: at === null ? [field] : [field, at],
+      message,
+    })),
+  );
+  const known = new Set<string>([...secretHeaderMaps, ...passthroughMaps]);
+  const others = Object.entries(configurations).filter(([key]) => !known.has(key));
+  return [...headers, ...others.flatMap(([key, value]) => otherFaults(key, value))];
+}
+
+/** JSON bodies are at most 64 levels deep (http/json.ts), so this may recurse. */
+function otherFaults(key: string, value: unknown): Fault[] {
+  if (programKeys.has(key)) {
+    return [{ path: [key], message: 'is for local programs, which are never started; give a url' }];
+  }
+  if (secretKey.test(key) && typeof value === 'string') {
+    return [{ path: [key], message: 'is a secret; give it by secret_mappings or custom_headers' }];
+  }
+  if (typeof value !== 'object' || value === null) return [];
+  return below(
+    [key],
+    Object.entries(value).flatMap(([name, item]) => otherFaults(name, item)),
+  );
+}

@@ -1,0 +1,97 @@
+/** Knows how the settings are shown: a listing with origins, a Markdown table, a JSON Schema. */
+import { z } from 'zod';
+import { certificateSummary } from './certificates.ts';
+import { pem } from './forms.ts';
+import type { Given } from './sources.ts';
+import { environment, type Facts, factsAbout, factsOf, type Name, names } from './variables.ts';
+
+interface Row {
+  readonly name: Name;
+  readonly facts: Facts;
+}
+
+/** Every setting with its value, secrets as their origin, and where it came from; lines of text. */
+export function settingsListing(given: ReadonlyMap<Name, Given>): string {
+  const lines: string[] = [];
+  const cells = new Map(names.map((name) => [name, shownValue(name, given.get(name))]));
+  const nameWidth = Math.max(...names.map((name) => name.length));
+  const valueWidth = Math.min(40, Math.max(...[...cells.values()].map((cell) => cell.length)));
+  for (const [group, rows] of byGroup()) {
+    lines.push(...(lines.length === 0 ? [] : ['']), group);
+    for (const { name, facts } of rows) {
+      const from = given.get(name)?.from ?? (facts.byDefault === null ? 'unset' : 'default');
+      const value = cells.get(name)!.padEnd(valueWidth);
+      lines.push(`  ${name.padEnd(nameWidth)}  ${value}  ${from}`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function shownValue(name: Name, given: Given | undefined): string {
+  const { secret, file, byDefault } = factsAbout(name);
+  if (given === undefined) return byDefault ?? '-';
+  if (secret) return `(secret ${given.origin})`;
+  const parsed = environment.shape[name].safeParse(given.text);
+  // What has the wrong form may be a secret in the wrong place.
+  if (!parsed.success) return `(wrong: ${given.text.length} characters)`;
+  return file ? certificateSummary(pem.schema.parse(given.text)) : given.text;
+}
+
+/** One table a group: name, default, form, meaning. */
+export function settingsMarkdown(): string {
+  const lines = ['<!-- made by `gatewright settings --markdown` -->', '# Settings', '', ...rules];
+  for (const [group, rows] of byGroup()) {
+    lines.push('', `## ${group}`, '', '| Name | Default | Form | Meaning |', '|---|---|---|---|');
+    for (const { name, facts } of rows) {
+      const byDefault = facts.byDefault === null ? '' : `\`${facts.byDefault}\``;
+      const cells = [`\`${name}\``, byDefault, facts.expected, meaningOf(name, facts)];
+      lines.push(`| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+const rules = [
+  'Read from the environment and from `.env` in the working directory; the environment wins. An empty',
+  'value counts as unset. White space round a value is dropped. All faults are reported at once.',
+];
+
+/** Draft 2020-12 schema of the environment: every property is a string. */
+export function settingsJsonSchema(): unknown {
+  const schema = z.toJSONSchema(environment, {
+    io: 'input',
+    override: ({ zodSchema, jsonSchema }) => {
+      const facts = factsOf.get(zodSchema);
+      if (facts !== undefined) Object.assign(jsonSchema, annotations(facts));
+    },
+  });
+  const fileProperties = names
+    .filter((name) => factsAbout(name).file)
+    .map((name) => {
+      const description = `Path of a file that holds ${name}.`;
+      return [`${name}_FILE`, { type: 'string', description, 'x-group': factsAbout(name).group }];
+    });
+  return {
+    ...schema,
+    title: 'Settings of gatewright',
+    properties: { ...schema.properties, ...Object.fromEntries(fileProperties) },
+  };
+}
+
+function annotations(facts: Facts): Record<string, unknown> {
+  return {
+    description: `${facts.meaning} Form: ${facts.expected}.`,
+    examples: [facts.example],
+    ...(facts.secret ? { writeOnly: true } : {}),
+    'x-group': facts.group,
+  };
+}
+
+function meaningOf(name: Name, facts: Facts): string {
+  return facts.file ? `${facts.meaning} Or \`${name}_FILE\`.` : facts.meaning;
+}
+
+function byGroup(): Map<string, Row[]> {
+  const rows = names.map((name): Row => ({ name, facts: factsAbout(name) }));
+  return Map.groupBy(rows, ({ facts }) => facts.group);
+}

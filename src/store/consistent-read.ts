@@ -1,0 +1,14 @@
+/** Knows how several tables are read as of one moment. */
+import type { Db } from './db.ts';
+
+/**
+ * Runs `read` in one read-only REPEATABLE READ transaction: its first query fixes the moment, and
+ * the others see the database as it was then, whatever is written meanwhile.
+ */
+export function readConsistently<T>(db: Db, read: (tx: Db) => Promise<T>): Promise<T> {
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(read);
+}

@@ -1,0 +1,286 @@
+/** Knows how a plan and its outcome are told: as text for people, Markdown for reviews, JSON for programs. */
+import type { AppliedItem, ApplyReport } from './apply.ts';
+import type { FieldChange } from './diff.ts';
+import { describeSource } from './ownership.ts';
+import type { BlockedItem, Plan, PlannedChange } from './planned.ts';
+import type { CycleResult } from './reconcile.ts';
+import type { Json, Position } from './resource-set.ts';
+import { isReference } from './spec-paths.ts';
+
+export type ReportFormat = 'text' | 'json' | 'markdown';
+
+export interface ReportOptions {
+  readonly color: boolean;
+}
+
+const symbols: Record<PlannedChange['action'], string> = {
+  create: '+',
+  update: '~',
+  replace: '±',
+  delete: '-',
+  adopt: '>',
+  retain: '=',
+};
+const colors: Record<PlannedChange['action'], number> = {
+  create: 32,
+  update: 33,
+  replace: 35,
+  delete: 31,
+  adopt: 36,
+  retain: 36,
+};
+const red = 31;
+const dim = 2;
+const valueLengthMax = 160;
+
+/** The parts of a cycle that are told to people. */
+export type Reportable = Pick<CycleResult, 'plan' | 'report' | 'declined' | 'refusal' | 'warnings'>;
+
+/** The whole outcome of a cycle as text, ending in a newline; '' lines apart its sections. */
+export function textReport(result: Reportable, { color }: ReportOptions): string {
+  const paint = (code: number, text: string): string =>
+    color ? `\u001b[${code}m${text}\u001b[0m` : text;
+  const { plan, report } = result;
+  const sections: string[][] = [
+    plan.changes.flatMap((change) => changeLines(change, paint)),
+    plan.blocked.map((item) => paint(red, `! ${blockedLine(item)}`)),
+    result.warnings.map((warning) => paint(colors.update, `warning: ${printable(warning)}`)),
+    report === null ? [] : outcomeLines(report, paint),
+    result.refusal === null ? [] : [paint(red, printable(result.refusal.message))],
+    [summaryLine(result)],
+  ];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => `${lines.join('\n')}\n`)
+    .join('\n');
+}
+
+/** `Plan: 2 to create, 1 to delete; 5 unchanged, 3 unmanaged left alone.` */
+export function summaryLine({
+  plan,
+  report,
+  declined,
+}: Pick<CycleResult, 'plan' | 'report' | 'declined'>): string {
+  const rest = [
+    `${plan.unchanged} unchanged`,
+    ...(plan.blocked.length > 0 ? [`${plan.blocked.length} blocked`] : []),
+    ...(plan.unmanaged > 0 ? [`${plan.unmanaged} unmanaged left alone`] : []),
+  ].join(', ');
+  if (report === null) {
+    const parts = counted(plan.changes.map(({ action }) => action)).map(
+      ([action, count]) => `${count} to ${action}`,
+    );
+    const verdict = parts.length === 0 ? 'no changes' : parts.join(', ');
+    return `${declined ? 'Nothing was applied' : 'Plan'}: ${verdict}; ${rest}.`;
+  }
+  const done = report.items.filter((item) => item.status === 'done');
+  const parts = counted(done.map(({ action }) => action)).map(
+    ([action, count]) => `${count} ${participles[action]}`,
+  );
+  const undone = counted(
+    report.items.filter(({ status }) => status !== 'done').map((i) => i.status),
+  );
+  parts.push(...undone.map(([status, count]) => `${count} ${status}`));
+  const ending = report.interrupted ? ' Interrupted: run it again to finish.' : '';
+  return `Applied: ${parts.join(', ')}; ${rest}.${ending}`;
+}
+
+const participles: Record<PlannedChange['action'], string> = {
+  create: 'created',
+  update: 'updated',
+  replace: 'replaced',
+  delete: 'deleted',
+  adopt: 'adopted',
+  retain: 'retained',
+};
+
+function changeLines(
+  change: PlannedChange,
+  paint: (code: number, text: string) => string,
+): string[] {
+  const { action, id, reason, live } = change;
+  const notes = [
+    ...(reason === 'change'
+      ? []
+      : [reason === 'rename' ? `rename from ${live!.declared}` : reason]),
+    ...(action === 'adopt' ? ['takes ownership'] : []),
+    ...(action === 'retain' ? ['left the source, stays on the server'] : []),
+    ...(change.prune ? [`left the source${lastPlace(change)}`] : []),
+    ...(change.position === null ? [] : [placeText(change.position)]),
+  ];
+  const head = paint(colors[action], `${symbols[action]} ${action} ${printable(id)}`);
+  return [
+    `${head}  ${paint(dim, notes.map(printable).join(', '))}`.trimEnd(),
+    ...change.fields.map((field) => `    ${fieldText(action, field)}`),
+  ];
+}
+
+function fieldText(action: PlannedChange['action'], field: FieldChange): string {
+  const path = printable(field.path);
+  const from = valueText(field.from);
+  const to = valueText(field.to);
+  if (action === 'create') return `${path}: ${to}`;
+  const note = field.reason === 'change' ? '' : ` (${field.reason})`;
+  if (field.secret && from === to) return `${path}: ${to} has another value${note}`;
+  return from === to ? `${path}: ${to}, already so, recorded` : `${path}: ${from} → ${to}${note}`;
+}
+
+function valueText(value: Json): string {
+  if (value === null) return '(unset)';
+  if (isReference(value)) return `→ ${value.$ref}`;
+  const text =
+    typeof value === 'string' && value.startsWith('(secret') ? value : JSON.stringify(value);
+  const short = text.length > valueLengthMax ? `${text.slice(0, valueLengthMax)}…` : text;
+  return printable(short);
+}
+
+function lastPlace({ live }: PlannedChange): string {
+  return live?.source == null ? '' : `, last in ${describeSource(live.source)}`;
+}
+
+function blockedLine({ id, position, message }: BlockedItem): string {
+  const place = position === null ? '' : ` (${placeText(position)})`;
+  return printable(`blocked ${id}${place}: ${message}`);
+}
+
+function outcomeLines(
+  report: ApplyReport,
+  paint: (code: number, text: string) => string,
+): string[] {
+  const lines = report.items
+    .filter((item) => item.status !== 'done')
+    .map((item) => paint(red, printable(`${item.status}: ${itemText(item)}`)));
+  return report.unreachable === null ? lines : [...lines, paint(red, report.unreachable)];
+}
+
+function itemText({ position, action, id, message }: AppliedItem): string {
+  const place = position === null ? '' : `${placeText(position)}: `;
+  return `${place}${action} ${id}: ${message}`;
+}
+
+function placeText({ file, line, column }: Position): string {
+  return `${file}:${line}:${column}`;
+}
+
+/** Control characters of names and messages never reach a terminal. */
+function printable(text: string): string {
+  return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�');
+}
+
+function counted<T extends string>(words: readonly T[]): [T, number][] {
+  return [...Map.groupBy(words, (word) => word)].map(([word, all]) => [word, all.length]);
+}
+
+/** For a comment on a pull request: the summary first, the diff folded away. */
+export function markdownReport(result: Reportable): string {
+  const { plan } = result;
+  const diff = textReport({ ...result, warnings: [] }, { color: false }).trimEnd();
+  const longest = Math.max(2, ...(diff.match(/`+/g) ?? []).map((run) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  const notes = [
+    ...plan.blocked.map(
+      (item) => `- **blocked** ${inline(blockedLine(item).slice('blocked '.length))}`,
+    ),
+    ...result.warnings.map((warning) => `- **warning** ${inline(printable(warning))}`),
+  ];
+  return [
+    `### gatewright: ${summaryLine(result)}`,
+    '',
+    ...(notes.length === 0 ? [] : [...notes, '']),
+    ...(plan.changes.length === 0
+      ? []
+      : [
+          '<details><summary>Changes</summary>',
+          '',
+          `${fence}diff`,
+          diff,
+          fence,
+          '',
+          '</details>',
+          '',
+        ]),
+  ].join('\n');
+}
+
+function inline(text: string): string {
+  return text.replace(/[\\`*_<>|[\]]/g, (character) => `\\${character}`).replaceAll('\n', ' ');
+}
+
+/** The published plan document (design/sync.md 4.2); holds no secret value. */
+export function planDocument(plan: Plan, warnings: readonly string[]): Record<string, unknown> {
+  return {
+    formatVersion: 1,
+    engine: 'gatewright',
+    owner: plan.owner,
+    source: { repo: plan.source.repo, sha: plan.source.revision, digest: plan.source.digest },
+    base: { snapshotEtag: plan.etag },
+    summary: {
+      ...Object.fromEntries(Object.keys(symbols).map((action) => [action, 0])),
+      ...Object.fromEntries(counted(plan.changes.map(({ action }) => action))),
+      noop: plan.unchanged,
+      blocked: plan.blocked.length,
+    },
+    changes: plan.changes.map((change) => ({
+      id: change.id,
+      action: change.action,
+      kind: change.identity.kind,
+      workspace: change.identity.workspace,
+      name: change.identity.name,
+      resourceId: change.live?.id ?? null,
+      ifMatch: change.live?.version ?? null,
+      dependsOn: change.dependsOn,
+      reason: change.reason,
+      fields: change.fields,
+      position: change.position,
+    })),
+    blocked: plan.blocked.map(({ id, identity, reason, message, position }) => ({
+      ...{ id, ...identity, reason, message, position },
+    })),
+    unmanaged: plan.unmanaged,
+    warnings,
+  };
+}
+
+/** What an apply did, for `--report` and `-o json`. */
+export function resultDocument(result: CycleResult): Record<string, unknown> {
+  const { report, refusal } = result;
+  return {
+    ...planDocument(result.plan, result.warnings),
+    refusal: refusal?.message ?? null,
+    result:
+      report === null
+        ? null
+        : {
+            items: report.items,
+            interrupted: report.interrupted,
+            unreachable: report.unreachable,
+          },
+    exitCode: result.exitCode,
+  };
+}
+
+export interface KindCounts {
+  readonly kind: string;
+  readonly created: number;
+  /** Updated, replaced or adopted. */
+  readonly changed: number;
+  readonly deleted: number;
+  /** Failed, stale or blocked. */
+  readonly undone: number;
+}
+
+/** What a cycle did, a row for each kind it touched. */
+export function countsByKind({ plan, report }: CycleResult): KindCounts[] {
+  const rows = new Map<string, KindCounts>();
+  const add = (kind: string, field: Exclude<keyof KindCounts, 'kind'>): void => {
+    const row = rows.get(kind) ?? { kind, created: 0, changed: 0, deleted: 0, undone: 0 };
+    rows.set(kind, { ...row, [field]: row[field] + 1 });
+  };
+  for (const { kind, status, action } of report?.items ?? []) {
+    if (status !== 'done') add(kind, 'undone');
+    else if (action === 'create') add(kind, 'created');
+    else add(kind, action === 'delete' ? 'deleted' : 'changed');
+  }
+  for (const { identity } of plan.blocked) add(identity.kind, 'undone');
+  return [...rows.values()];
+}

@@ -1,0 +1,174 @@
+/** Knows the loop around the cycle: what makes one due, what is tried again, and when. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Clock, systemClock } from '../clock.ts';
+import { exitCodes, Failure } from '../failure.ts';
+import type { SnapshotRead } from './live.ts';
+import { type CycleOptions, type CycleResult, reconcile } from './reconcile.ts';
+import type { DesiredSet } from './resource-set.ts';
+import type { SourceVersion } from './source-files.ts';
+
+export interface WatchOptions extends Omit<CycleOptions, 'act' | 'previous' | 'confirm'> {
+  /** What stands in the source now, without reading it all; as `Source.newest`. */
+  readonly newest: () => Promise<SourceVersion>;
+  /** Time between two looks at the source, ms; spread by ±10 % from a minute on. */
+  readonly probeMs: number;
+  readonly signal: AbortSignal;
+  readonly onEvent: (event: WatchEvent) => void;
+  readonly clock?: Clock;
+  /** Uniform in [0, 1). */
+  readonly random?: () => number;
+  /** Ends early, by throwing, when the signal is aborted. */
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+export type WatchEvent =
+  | {
+      readonly kind: 'cycle';
+      readonly result: CycleResult;
+      /** When it is tried again, ms since the epoch; null when it is settled. */
+      readonly retryAt: number | null;
+    }
+  | {
+      /** Told once for as long as the same reason holds. */
+      readonly kind: 'failure';
+      readonly failure: Failure;
+      /** Null: only a change of the source mends it; what was applied last stays. */
+      readonly retryAt: number | null;
+    };
+
+/** Probing a folder is cheap, a Git host is not. */
+export const folderProbeMs = 1_000;
+export const gitProbeMs = 60_000;
+/** Time between two full comparisons of an unchanged source with the server. */
+export const driftPassMs = 600_000;
+const backoffMsMin = 5_000;
+const backoffMsMax = 300_000;
+
+/**
+ * Keeps the server as the source says, until the signal is aborted. Level-based: every cycle takes
+ * the newest version, so nothing is ever queued. What may pass (network, an overloaded server, a
+ * partial failure) is tried again ever more rarely; what only an edit can mend is told once, and
+ * drift from the last good version is still undone.
+ */
+export async function watch(options: WatchOptions): Promise<void> {
+  const loop = new Loop(options);
+  const pause = options.pause ?? pauseFor;
+  while (!options.signal.aborted) {
+    await loop.turn();
+    try {
+      await pause(loop.waitMs(), options.signal);
+    } catch (error) {
+      if (!options.signal.aborted) throw error;
+    }
+  }
+}
+
+class Loop {
+  readonly #options: WatchOptions;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  /** Version of the last cycle, whatever came of it. */
+  #version: string | null = null;
+  #cycleAt = Number.NEGATIVE_INFINITY;
+  #retryAt: number | null = null;
+  #failures = 0;
+  #lastGood: DesiredSet | null = null;
+  #read: SnapshotRead | null = null;
+  #told: string | null = null;
+  /** The source itself is out of reach, so that even looking at it backs off. */
+  #isSourceDown = false;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? Math.random;
+  }
+
+  /** Looks at the source, and runs a cycle if one is due. */
+  async turn(): Promise<void> {
+    if (this.#isSourceDown && this.#clock.now() < (this.#retryAt ?? 0)) return;
+    try {
+      this.#isSourceDown = true;
+      const { digest, revision } = await this.#options.newest();
+      this.#isSourceDown = false;
+      const version = `${revision}:${digest}`;
+      const now = this.#clock.now();
+      const isNew = version !== this.#version;
+      if (isNew) this.#failures = 0;
+      const isRetry = this.#retryAt !== null && now >= this.#retryAt;
+      if (!isNew && !isRetry && now - this.#cycleAt < driftPassMs) return;
+      this.#version = version;
+      this.#cycleAt = now;
+      await this.#cycle(isNew || isRetry);
+    } catch (error) {
+      if (this.#options.signal.aborted) return;
+      if (!(error instanceof Failure)) throw error;
+      this.#fail(error);
+    }
+  }
+
+  /** Time until the next look, ms. */
+  waitMs(): number {
+    const { probeMs } = this.#options;
+    const spread = probeMs >= 60_000 ? 0.2 * this.#random() - 0.1 : 0;
+    const probe = Math.round(probeMs * (1 + spread));
+    if (this.#retryAt === null) return probe;
+    return Math.max(0, Math.min(probe, this.#retryAt - this.#clock.now()));
+  }
+
+  async #cycle(isFresh: boolean): Promise<void> {
+    this.#retryAt = null;
+    const { readDesired } = this.#options;
+    let good: DesiredSet | null = null;
+    const read = async (): Promise<DesiredSet> => {
+      good = await this.#newestGood(readDesired, isFresh);
+      return good;
+    };
+    const result = await reconcile({
+      ...this.#options,
+      act: true,
+      previous: this.#read,
+      readDesired: read,
+    });
+    this.#read = result.read;
+    this.#lastGood = good;
+    const mayPass =
+      result.exitCode === exitCodes.partialFailure ||
+      result.exitCode === exitCodes.retryable ||
+      result.exitCode === exitCodes.unreachable;
+    if (mayPass) this.#retryAt = this.#nextTry();
+    else this.#failures = 0;
+    this.#told = null;
+    this.#options.onEvent({ kind: 'cycle', result, retryAt: this.#retryAt });
+  }
+
+  /** In a drift pass over a source that is wrong now, the last version that was right still counts. */
+  async #newestGood(readDesired: () => Promise<DesiredSet>, isFresh: boolean): Promise<DesiredSet> {
+    try {
+      return await readDesired();
+    } catch (error) {
+      const isWrong = error instanceof Failure && error.exitCode === exitCodes.invalidInput;
+      if (isFresh || !isWrong || this.#lastGood === null) throw error;
+      return this.#lastGood;
+    }
+  }
+
+  #fail(failure: Failure): void {
+    const isHard = failure.exitCode === exitCodes.invalidInput;
+    this.#retryAt = isHard ? null : this.#nextTry();
+    if (failure.message === this.#told) return;
+    this.#told = failure.message;
+    this.#options.onEvent({ kind: 'failure', failure, retryAt: this.#retryAt });
+  }
+
+  /** 5 s, doubled each time up to 5 min, spread by ±20 %. */
+  #nextTry(): number {
+    const waitMs = Math.min(backoffMsMax, backoffMsMin * 2 ** this.#failures);
+    this.#failures += 1;
+    return this.#clock.now() + waitMs * (0.8 + 0.4 * this.#random());
+  }
+}
+
+async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal });
+}

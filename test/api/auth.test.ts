@@ -1,0 +1,153 @@
+/** Guarantees of authentication: keys and tokens as they really come, and that none is ever written down. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeApiKey, maskApiKey } from '../../src/model/credentials.ts';
+import * as apiKeys from '../../src/store/api-keys.ts';
+import * as serviceAccounts from '../../src/store/service-accounts.ts';
+import { exchange, startTestServer, type TestServer } from '../server.ts';
+
+const path = '/v1/admin/workspaces';
+
+describe('authentication', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startTestServer();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const call = (headers: Record<string, string>, at = path) =>
+    exchange('GET', server.url + at, undefined, headers);
+  const addKey = async (
+    changes: Partial<Parameters<typeof apiKeys.insert>[1]>,
+  ): Promise<string> => {
+    const key = makeApiKey('');
+    const now = server.clock.now();
+    await apiKeys.insert(server.database.db, {
+      id: randomUUID(),
+      organisation_id: server.organisationId,
+      workspace_id: null,
+      user_id: null,
+      type: 'organisation-service',
+      name: 'k',
+      description: null,
+      key_hmac: server.app.keyring.hashCredential(key),
+      key_mask: maskApiKey(key),
+      status: 'active',
+      creation_mode: 'api',
+      scopes: '["workspaces.list"]',
+      rate_limits: null,
+      usage_limits: null,
+      metadata: null,
+      config_id: null,
+      allow_config_override: null,
+      alert_emails: null,
+      expires_at: null,
+      rotation_policy: null,
+      last_reset_at: null,
+      created_by: 'test',
+      created_at: now,
+      last_updated_at: now,
+      ...changes,
+    });
+    return key;
+  };
+
+  it('takes an API key under both header names', async () => {
+    const key = await addKey({});
+    expect((await call({ 'x-gateway-api-key': key })).status).toBe(200);
+    expect((await call({ 'x-portkey-api-key': key })).status).toBe(200);
+    expect((await call({ 'x-gateway-api-key': key, 'x-portkey-api-key': key })).status).toBe(200);
+  });
+
+  it('refuses two different API keys with 400', async () => {
+    const headers = {
+      'x-gateway-api-key': await addKey({}),
+      'x-portkey-api-key': await addKey({}),
+    };
+    expect((await call(headers)).status).toBe(400);
+  });
+
+  it('grants a key its own scopes and no more', async () => {
+    const headers = { 'x-gateway-api-key': await addKey({}) };
+    expect((await call(headers)).status).toBe(200);
+    const refused = await call(headers, `${path}/${randomUUID()}`);
+    expect(refused.status).toBe(403);
+    expect(refused.body.error.message).toContain('workspaces.read');
+  });
+
+  it('takes a key until its last millisecond and not after', async () => {
+    const key = await addKey({ expires_at: server.clock.now() + 1000 });
+    server.clock.advance(999);
+    expect((await call({ 'x-gateway-api-key': key })).status).toBe(200);
+    server.clock.advance(1);
+    expect((await call({ 'x-gateway-api-key': key })).status).toBe(401);
+  });
+
+  it.each(['exhausted', 'expired'] as const)('refuses a key that is %s', async (status) => {
+    expect((await call({ 'x-gateway-api-key': await addKey({ status }) })).status).toBe(401);
+  });
+
+  it.each(['', 'Bearer', 'Bearer ', 'Token x', 'x'])(
+    'refuses the authorization %j with 401',
+    async (authorization) => {
+      expect((await call({ authorization })).status).toBe(401);
+    },
+  );
+
+  it('takes the bearer scheme in any case and refuses two spaces behind it', async () => {
+    const token = await server.token();
+    expect((await call({ authorization: `bearer ${token}` })).status).toBe(200);
+    expect((await call({ authorization: `Bearer  ${token}` })).status).toBe(401);
+  });
+
+  it('ignores the tenant that a header names: the token says it', async () => {
+    const token = await server.token();
+    expect(
+      (await call({ authorization: `Bearer ${token}`, 'x-tsg-id': '9999999999' })).status,
+    ).toBe(200);
+  });
+
+  it('refuses the token of a service account that is gone at once', async () => {
+    const token = await server.token();
+    const headers = { authorization: `Bearer ${token}` };
+    const account = await serviceAccounts.findByClientId(server.database.db, server.clientId);
+    await server.database.db.deleteFrom('service_accounts').where('id', '=', account!.id).execute();
+    expect((await call(headers)).status).toBe(401);
+    await serviceAccounts.insert(server.database.db, account!);
+    expect((await call(headers)).status).toBe(200);
+  });
+
+  it('writes no credential into any log line or error body (P-SEC-1)', async () => {
+    const token = await server.token();
+    const key = await addKey({});
+    const secrets = [token, key, server.clientSecret, server.organisationApiKey];
+    const basic = Buffer.from(`${server.clientId}:${server.clientSecret}`).toString('base64');
+    const bodies = [
+      await call({ authorization: `Bearer ${token}`, 'x-gateway-api-key': key }),
+      await call({ authorization: `Bearer ${key}` }),
+      await call({ 'x-gateway-api-key': token }),
+      await call({ authorization: `Basic ${basic}` }),
+      await call({ authorization: `Bearer ${token}` }, `/v1/nothing?key=${key}`),
+      await call({ authorization: `Bearer ${token}` }, `/v1/api-keys/${key}`),
+      await exchange(
+        'POST',
+        `${server.url}/oauth2/access_token`,
+        `grant_type=${key}&scope=${key}`,
+        {
+          authorization: `Basic ${basic}`,
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+      ),
+      await exchange(
+        'POST',
+        `${server.url}/iam/v1/access_policies`,
+        { principal: key },
+        {
+          authorization: `Bearer ${token}`,
+        },
+      ),
+    ].map((answer) => JSON.stringify(answer.body));
+    const written = [...server.logLines, ...bodies].join('\n');
+    for (const secret of [...secrets, basic]) expect(written).not.toContain(secret);
+  });
+});

@@ -1,0 +1,45 @@
+/** Guarantees of the probes: alive is not ready, and what is not ready says why. */
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { exchange, startTestServer } from '../server.ts';
+
+describe('probes', () => {
+  it('answer 200 to anyone on a sound server', async () => {
+    await using server = await startTestServer();
+    for (const path of ['/startupz', '/readyz', '/livez']) {
+      const answer = await exchange('GET', server.url + path, undefined, {});
+      expect([path, answer.status, answer.body]).toEqual([
+        path,
+        200,
+        { status: 'ok', reasons: [] },
+      ]);
+    }
+  });
+
+  it('say not ready, but alive and serving, while the process drains', async () => {
+    await using server = await startTestServer();
+    server.app.drain();
+    const ready = await exchange('GET', `${server.url}/readyz`, undefined, {});
+    expect([ready.status, ready.body.reasons]).toEqual([503, ['the process is stopping']]);
+    expect((await exchange('GET', `${server.url}/livez`, undefined, {})).status).toBe(200);
+    expect((await server.request('GET', '/iam/v1/access_policies')).status).toBe(200);
+  });
+
+  it('say not ready while the schema is behind, and ready once it is not', async () => {
+    await using server = await startTestServer();
+    const { db } = server.database;
+    const { rows } = await sql<{
+      name: string;
+    }>`SELECT MAX(name) AS name FROM schema_migrations`.execute(db);
+    const latest = rows[0]!.name;
+    await sql`CREATE TABLE kept AS SELECT * FROM schema_migrations`.execute(db);
+    await sql`DELETE FROM schema_migrations WHERE name = ${latest}`.execute(db);
+    const probe = (path: string) => exchange('GET', server.url + path, undefined, {});
+    expect((await probe('/readyz')).body.reasons).toEqual(['the database schema is behind']);
+    expect((await probe('/startupz')).status).toBe(503);
+    expect((await probe('/livez')).status).toBe(200);
+    await sql`INSERT INTO schema_migrations SELECT * FROM kept WHERE name = ${latest}`.execute(db);
+    await expect.poll(async () => (await probe('/readyz')).status, { timeout: 10_000 }).toBe(200);
+    expect((await probe('/startupz')).status).toBe(200);
+  });
+});

@@ -1,0 +1,227 @@
+/** Guarantees about every route there is: which credential opens it, generated from the registry itself (C010). */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { adminRoutes } from '../../src/admin/index.ts';
+import { createAccessTokens } from '../../src/auth/access-token.ts';
+import { createKeyring } from '../../src/auth/keyring.ts';
+import type { Principal } from '../../src/auth/principal.ts';
+import { type MountedRoute, mountRoutes } from '../../src/http/registry.ts';
+import { serviceAccountPrincipal } from '../../src/model/access-policy.ts';
+import { isKnownScope } from '../../src/model/scopes.ts';
+import { Secret } from '../../src/secret.ts';
+import * as accessPolicies from '../../src/store/access-policies.ts';
+import { bootstrapTenant } from '../../src/store/bootstrap.ts';
+import { openDatabase } from '../../src/store/db.ts';
+import * as serviceAccounts from '../../src/store/service-accounts.ts';
+import { exchange, fetchToken, startTestServer, type TestServer, testSettings } from '../server.ts';
+
+/** The registry as the server has it; nothing of the dependencies is used before a request comes. */
+function everyRoute(): MountedRoute<Principal>[] {
+  const keyring = createKeyring(new Secret(Buffer.alloc(32), 'test'));
+  const nowhere = { ...unused, keyring, configTargets: testSettings().configTargets };
+  return mountRoutes(adminRoutes(nowhere, createAccessTokens(keyring)));
+}
+
+const unused = {
+  database: openDatabase({
+    host: '127.0.0.1',
+    port: 1,
+    socketPath: null,
+    user: 'nobody',
+    password: undefined,
+    name: 'nothing',
+    poolSize: 1,
+    tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
+  }),
+  apiKeyPrefix: '',
+  auditLogs: true,
+  trustedHosts: [],
+};
+
+/** A path with every parameter filled: one of the allowed words, else an id that nobody has. */
+function pathOf({ route, pattern }: MountedRoute<Principal>): string {
+  const json =
+    route.params === undefined
+      ? {}
+      : z.toJSONSchema(route.params, { io: 'input', unrepresentable: 'any' });
+  const properties = ('properties' in json ? json.properties : {}) as Record<
+    string,
+    { enum?: string[] }
+  >;
+  return pattern.replaceAll(
+    /:([^/]+)/g,
+    (_, name: string) => properties[name]?.enum?.[0] ?? randomUUID(),
+  );
+}
+
+const mounted = everyRoute();
+const cases = mounted.map((one) => [`${one.route.method} ${one.pattern}`, one] as const);
+
+describe('every route', () => {
+  let server: TestServer;
+  let headers: Record<string, Record<string, string>>;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+    const hashCredential = server.app.keyring.hashCredential;
+    const other = await bootstrapTenant(server.database, {
+      hashCredential,
+      name: 'other',
+      apiKeyPrefix: '',
+      now: 0,
+    });
+    const otherToken = await fetchToken(server.url, {
+      ...other,
+      clientSecret: other.clientSecret.reveal(),
+    });
+    const tokens = createAccessTokens(server.app.keyring);
+    const account = await serviceAccounts.findByClientId(server.database.db, server.clientId);
+    const grant = { serviceAccountId: account!.id, tsgId: server.tsgId, workspaceId: null };
+    const now = server.clock.now();
+    const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+    headers = {
+      none: {},
+      garbage: bearer('garbage'),
+      key: { 'x-gateway-api-key': server.organisationApiKey },
+      olderKey: { 'x-portkey-api-key': server.organisationApiKey },
+      keyAsBearer: bearer(server.organisationApiKey),
+      token: bearer(await server.token()),
+      otherTenant: bearer(otherToken),
+      expired: bearer(await tokens.issue({ ...grant, roles: ['superuser'] }, now - 901_000)),
+      unsigned: bearer(
+        await createAccessTokens({ tokenSigningSeed: Buffer.alloc(32) }).issue(
+          { ...grant, roles: ['superuser'] },
+          now,
+        ),
+      ),
+      roleless: bearer(await tokens.issue({ ...grant, roles: ['auditor:1234567890'] }, now)),
+      deletedAccount: bearer(
+        await tokens.issue({ ...grant, serviceAccountId: randomUUID(), roles: ['superuser'] }, now),
+      ),
+      unknownTenant: bearer(
+        await tokens.issue({ ...grant, tsgId: '0000000000', roles: ['superuser'] }, now),
+      ),
+      both: { ...bearer(await server.token()), 'x-gateway-api-key': server.organisationApiKey },
+      wrongClient: { authorization: `Basic ${Buffer.from('nobody:nothing').toString('base64')}` },
+    };
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const send = async (one: MountedRoute<Principal>, credential: string, path = pathOf(one)) => {
+    const body = one.route.body === undefined ? undefined : {};
+    return exchange(one.route.method, server.url + path, body, headers[credential]!);
+  };
+
+  it.each(cases)('%s is closed to whoever is not known', async (_, one) => {
+    for (const credential of [
+      'none',
+      'garbage',
+      'keyAsBearer',
+      'expired',
+      'unsigned',
+      'deletedAccount',
+      'unknownTenant',
+      'wrongClient',
+    ]) {
+      const answer = await send(one, credential);
+      expect([credential, answer.status]).toEqual([credential, 401]);
+      expect(JSON.stringify(answer.body)).not.toContain(server.organisationApiKey);
+    }
+  });
+
+  it.each(cases)('%s opens to the credentials it declares and to no other', async (_, one) => {
+    for (const [credential, kind] of [
+      ['key', 'api-key'],
+      ['olderKey', 'api-key'],
+      ['token', 'access-token'],
+    ] as const) {
+      const { status } = await send(one, credential);
+      if (one.accepts.includes(kind)) expect([401, 403]).not.toContain(status);
+      else expect([credential, status]).toEqual([credential, 401]);
+      expect(status).toBeLessThan(500);
+    }
+  });
+
+  it.each(cases)('%s refuses two credentials at once', async (_, one) => {
+    expect((await send(one, 'both')).status).toBe(400);
+  });
+
+  it.each(cases.filter(([, one]) => one.route.scope !== undefined))(
+    '%s is closed to a caller without its scope',
+    async (_, one) => {
+      const answer = await send(one, 'roleless');
+      expect(answer.status).toBe(403);
+      expect(answer.body.error?.code ?? answer.body.code).toBe('AB03');
+    },
+  );
+
+  it.each(cases.filter(([, one]) => one.accepts.includes('access-token')))(
+    '%s answers another tenant as it answers its own about nothing',
+    async (_, one) => {
+      const path = pathOf(one);
+      const own = await send(one, 'token', path);
+      const foreign = await send(one, 'otherTenant', path);
+      expect(foreign.status).toBe(own.status);
+    },
+  );
+});
+
+describe('the registry', () => {
+  it('asks for scopes that exist', () => {
+    const fixed = mounted.flatMap(({ route }) =>
+      typeof route.scope === 'string' ? [route.scope] : [],
+    );
+    expect(fixed.filter((scope) => !isKnownScope(scope))).toEqual([]);
+  });
+
+  it('takes API keys on v1 and nowhere else (interface.txt 5.1)', () => {
+    const leaky = mounted.filter(
+      ({ mount, accepts }) => mount !== 'v1' && accepts.includes('api-key'),
+    );
+    expect(leaky.map(({ pattern }) => pattern)).toEqual([]);
+  });
+
+  it('has the endpoints that the interface names', () => {
+    const names = new Set(cases.map(([name]) => name.replaceAll(/:\w+/g, ':')));
+    const wanted = [
+      'POST /v1/api-keys/:/:',
+      'PUT /v2/guardrails/:',
+      'GET /admin/v2/guardrails/:',
+      'PUT /admin/v2/guardrails/:/mcp-servers',
+      'GET /admin/v2/guardrails/:/mcp-servers',
+      'PUT /v2/configs/:',
+      'PUT /admin/v2/mcp-integrations/:',
+      'PUT /v2/mcp-servers/:',
+      'GET /v2/policies/usage-limits/:/entities',
+      'POST /oauth2/access_token',
+      'POST /iam/v1/access_policies',
+      'GET /iam/v1/access_policies',
+      'DELETE /iam/v1/access_policies/:',
+    ];
+    expect(wanted.filter((name) => !names.has(name))).toEqual([]);
+  });
+});
+
+describe('a caller with a role on one workspace', () => {
+  it('cannot use access policies to widen its own reach', async () => {
+    await using server = await startTestServer();
+    const account = await serviceAccounts.findByClientId(server.database.db, server.clientId);
+    const grant = {
+      serviceAccountId: account!.id,
+      tsgId: server.tsgId,
+      roles: ['superuser'],
+      workspaceId: randomUUID(),
+    };
+    const token = await createAccessTokens(server.app.keyring).issue(grant, server.clock.now());
+    const principal = serviceAccountPrincipal('test', server.tsgId);
+    const answer = await server.request('POST', '/iam/v1/access_policies', {
+      auth: 'none',
+      headers: { authorization: `Bearer ${token}` },
+      body: { principal, resource: `prn:${server.tsgId}::::`, role: 'view_only_admin' },
+    });
+    expect(answer.status).toBe(403);
+    const held = await accessPolicies.listByPrincipal(server.database.db, principal);
+    expect(held.map((policy) => policy.role)).toEqual(['superuser']);
+  });
+});

@@ -1,0 +1,18 @@
+/** Knows how to run one job in a process of its own (argument 1: JSON), for the tests. */
+import { allJobs } from '../../src/jobs/all-jobs.ts';
+import { createScheduler } from '../../src/jobs/scheduler.ts';
+import { createLog } from '../../src/log.ts';
+import { Secret } from '../../src/secret.ts';
+import { openDatabase } from '../../src/store/db.ts';
+
+const { settings, password, features, name, nowMs, leaseMs, owner } = JSON.parse(process.argv[2]!);
+await using database = openDatabase({ ...settings, password: new Secret(password, 'test') });
+const scheduler = createScheduler({
+  database,
+  jobs: allJobs(features),
+  clock: { now: () => nowMs },
+  log: createLog({ level: 'warn' }),
+  owner,
+  leaseMs,
+});
+process.stdout.write(`${JSON.stringify(await scheduler.runNow(name))}\n`);

@@ -1,0 +1,293 @@
+/** Guarantees that migrations survive the death of the runner and of the server, and what the command says. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { initialiseDataDirectory } from '../../src/embedded/data-directory.ts';
+import { chooseServer } from '../../src/embedded/server-choice.ts';
+import { type ServerProcess, startServerProcess } from '../../src/embedded/server-process.ts';
+import { createLog } from '../../src/log.ts';
+import { Secret } from '../../src/secret.ts';
+import type { DatabaseSettings } from '../../src/settings.ts';
+import { migrate, migrationStatus } from '../../src/store/migrate.ts';
+import { createEmptyDatabase } from '../database.ts';
+import { softwareDirectory } from '../database-server.ts';
+import { runCli } from './run-cli.ts';
+
+const log = createLog({ level: 'silent' });
+let directory: string;
+const children: ChildProcess[] = [];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'gatewright-migrations-'));
+});
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  rmSync(directory, { recursive: true });
+});
+
+/** 200,000 rows, so that copying the table takes the server a moment. */
+const manyRows = `CREATE TABLE many (id INT NOT NULL PRIMARY KEY, filler CHAR(200) NOT NULL);
+INSERT INTO many SELECT a.n + 10 * b.n + 100 * c.n + 1000 * d.n + 10000 * e.n, REPEAT('x', 200)
+  FROM (${digits(10)}) a, (${digits(10)}) b, (${digits(10)}) c, (${digits(10)}) d, (${digits(20)}) e`;
+
+function digits(count: number): string {
+  return Array.from({ length: count }, (_, n) => `SELECT ${n} AS n`).join(' UNION ALL ');
+}
+
+const write = (name: string, sql: string): void =>
+  writeFileSync(join(directory, `${name}.sql`), sql);
+
+interface Runner {
+  readonly child: ChildProcess;
+  /** Resolves when the runner is about to run that statement. */
+  reached(migration: string, number: number): Promise<void>;
+  /** Everything it has printed, parsed. */
+  readonly said: Record<string, unknown>[];
+}
+
+function startRunner(settings: DatabaseSettings): Runner {
+  const options = {
+    settings,
+    password: settings.password?.reveal(),
+    directory,
+    leaseTtlMs: 1500,
+    heartbeatMs: 200,
+  };
+  const program = join(import.meta.dirname, 'migrate-runner.ts');
+  const child = spawn(process.execPath, [program, JSON.stringify(options)], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  children.push(child);
+  const said: Record<string, unknown>[] = [];
+  const lines = createInterface(child.stdout);
+  lines.on('line', (line) => said.push(JSON.parse(line)));
+  return {
+    child,
+    said,
+    reached: async (migration, number) => {
+      const isThere = (): boolean =>
+        said.some((step) => step.migration === migration && step.number === number);
+      while (!isThere()) await once(lines, 'line');
+    },
+  };
+}
+
+async function kill(runner: Runner): Promise<void> {
+  const exited = once(runner.child, 'exit');
+  runner.child.kill('SIGKILL');
+  await exited;
+}
+
+describe('a runner killed by SIGKILL', () => {
+  it('between two statements is replaced, and each statement has run once', async () => {
+    await using database = await createEmptyDatabase();
+    const inserts = Array.from({ length: 40 }, (_, n) => `INSERT INTO a VALUES (${n})`);
+    write('0001_a', `CREATE TABLE a (id INT);\n${inserts.join(';\n')}`);
+    const first = startRunner(database.settings);
+    await first.reached('0001_a', 20);
+    await kill(first);
+    const report = await migrate(database.settings, { log, directory });
+    expect(report.applied).toEqual(['0001_a']);
+    const rows = await select(database.settings, 'SELECT id FROM a ORDER BY id');
+    expect(rows.map((row) => row.id)).toEqual(inserts.map((_, n) => n));
+  });
+
+  it('during a long ALTER, which the server finishes alone, is replaced without repeating it', async () => {
+    await using database = await createEmptyDatabase();
+    write('0001_many', manyRows);
+    write('0002_wide', 'ALTER TABLE many ADD COLUMN wide INT NOT NULL DEFAULT 7, ALGORITHM=COPY');
+    const first = startRunner(database.settings);
+    await first.reached('0002_wide', 1);
+    await waitForStatement(database.settings, 'ALTER TABLE many%');
+    await kill(first);
+    expect((await migrationStatus(database.settings, { directory })).state).toBe('behind');
+    const report = await migrate(database.settings, { log, directory });
+    expect(report.applied).toEqual(['0002_wide']);
+    const columns = await select(
+      database.settings,
+      'SELECT COUNT(*) AS n, MIN(wide) AS wide FROM many',
+    );
+    expect(columns).toEqual([{ n: 200_000, wide: 7 }]);
+  });
+
+  it('holding the lease lets the one waiting behind it in after the lease has run out', async () => {
+    await using database = await createEmptyDatabase();
+    write('0001_a', 'CREATE TABLE a (id INT); CREATE TABLE b AS SELECT SLEEP(600) AS slept');
+    const first = startRunner(database.settings);
+    await first.reached('0001_a', 2);
+    await waitForStatement(database.settings, 'CREATE TABLE b%');
+    await kill(first);
+    await killStatement(database.settings, 'CREATE TABLE b%');
+    write('0001_a', 'CREATE TABLE a (id INT); CREATE TABLE b (id INT)');
+    const waiting = startRunner(database.settings);
+    await once(waiting.child, 'exit');
+    expect(waiting.said.at(-1)).toMatchObject({ applied: ['0001_a'] });
+    expect(waiting.said[0]).toMatchObject({ migration: '0001_a', number: 2 });
+  });
+});
+
+describe('a server killed by SIGKILL', () => {
+  it('during an ALTER loses nothing: the next run resumes at that statement', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'gw-'));
+    const start = await prepareServer(home);
+    let server = await start();
+    try {
+      const settings = settingsOf(home);
+      write('0001_many', manyRows);
+      write('0002_wide', 'ALTER TABLE many ADD COLUMN wide INT NOT NULL DEFAULT 7, ALGORITHM=COPY');
+      const { promise: altering, resolve: alter } = Promise.withResolvers<void>();
+      const run = migrate(settings, {
+        log,
+        directory,
+        leaseTtlMs: 1000,
+        heartbeatMs: 100,
+        onStep: ({ migration }) => migration === '0002_wide' && alter(),
+      });
+      const outcome = expect(run).rejects.toMatchObject({
+        name: 'Failure',
+        exitCode: 6,
+        message: expect.stringContaining('Run it again'),
+      });
+      await altering;
+      await waitForStatement(settings, 'ALTER TABLE many%');
+      process.kill(server.pid, 'SIGKILL');
+      await server.exited;
+      await outcome;
+      server = await start();
+      const report = await migrate(settings, { log, directory, leaseTtlMs: 1000 });
+      expect(report.applied).toEqual(['0002_wide']);
+      const rows = await select(settings, 'SELECT COUNT(*) AS n, MIN(wide) AS wide FROM many');
+      expect(rows).toEqual([{ n: 200_000, wide: 7 }]);
+    } finally {
+      await server.stop();
+      rmSync(home, { recursive: true });
+    }
+  });
+});
+
+describe('gatewright migrate', () => {
+  it('applies what is missing, once, and says so', async () => {
+    await using database = await createEmptyDatabase();
+    const check = await runCli(['migrate', '--check'], database.settings);
+    expect(check).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('not applied') });
+    const first = await runCli(['migrate'], database.settings);
+    expect(first).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/applied 0001_tenancy\n.*MariaDB|MySQL/s),
+    });
+    const second = await runCli(['migrate'], database.settings);
+    expect(second).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^nothing to do\n/),
+    });
+    const after = await runCli(['migrate', '--check'], database.settings);
+    expect(after).toMatchObject({ exitCode: 0, stdout: 'current: nothing is missing\n' });
+  });
+
+  it('shows the state of each migration, as a table and as JSON', async () => {
+    await using database = await createEmptyDatabase();
+    await migrate(database.settings, { log });
+    const table = await runCli(['migrate', '--status'], database.settings);
+    expect(table.stdout).toMatch(/MIGRATION +STATE +STATEMENTS +FINISHED\n0001_tenancy +applied/);
+    const json = await runCli(['migrate', '--status', '--json'], database.settings);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      state: 'current',
+      migrations: expect.arrayContaining([
+        expect.objectContaining({ name: '0001_tenancy', state: 'applied' }),
+      ]),
+    });
+  });
+
+  it('refuses a database that is too new, in every form, with exit code 4', async () => {
+    await using database = await createEmptyDatabase();
+    await migrate(database.settings, { log });
+    await select(
+      database.settings,
+      `INSERT INTO schema_migrations VALUES ('9999_future', '', 1, 1, 1, '', 1, 1, 1)`,
+    );
+    for (const words of [['migrate'], ['migrate', '--check']]) {
+      const result = await runCli(words, database.settings);
+      expect(result).toMatchObject({
+        exitCode: 4,
+        stderr: expect.stringMatching(/newer than this build.*9999_future/),
+      });
+    }
+  });
+
+  it('says what to set when there is no database', async () => {
+    const result = await runCli(['migrate', '--home', directory], null);
+    expect(result).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('DB_HOST') });
+  });
+});
+
+async function prepareServer(home: string): Promise<() => Promise<ServerProcess>> {
+  const offline = { offline: true, progress: () => {} };
+  const binary = await chooseServer(softwareDirectory, null, offline);
+  const dataDirectory = join(home, 'data');
+  await initialiseDataDirectory(binary, dataDirectory);
+  return () =>
+    startServerProcess({
+      binary,
+      dataDirectory,
+      socketPath: join(home, 'sql.sock'),
+      logPath: join(home, 'server.log'),
+      flags: ['--skip-networking', '--skip-log-bin'],
+      user: 'tester',
+      password: new Secret('of the test', 'test'),
+      databaseName: 'gatewright',
+    });
+}
+
+function settingsOf(home: string): DatabaseSettings {
+  return {
+    host: 'localhost',
+    port: 0,
+    socketPath: join(home, 'sql.sock'),
+    user: 'tester',
+    password: new Secret('of the test', 'test'),
+    name: 'gatewright',
+    poolSize: 2,
+    tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
+  };
+}
+
+const statementPattern = 'SELECT id FROM information_schema.processlist WHERE info LIKE ?';
+
+async function waitForStatement(settings: DatabaseSettings, pattern: string): Promise<void> {
+  await expect
+    .poll(() => select(settings, statementPattern, [pattern]), { timeout: 30_000, interval: 5 })
+    .toHaveLength(1);
+}
+
+async function killStatement(settings: DatabaseSettings, pattern: string): Promise<void> {
+  for (const row of await select(settings, statementPattern, [pattern])) {
+    await select(settings, `KILL ${Number(row.id)}`);
+  }
+}
+
+async function select(
+  settings: DatabaseSettings,
+  sql: string,
+  values: string[] = [],
+): Promise<RowDataPacket[]> {
+  const connection = await createConnection({
+    host: settings.host,
+    port: settings.port,
+    user: settings.user,
+    password: settings.password?.reveal(),
+    database: settings.name,
+    ...(settings.socketPath === null ? {} : { socketPath: settings.socketPath }),
+  });
+  try {
+    const [rows] = await connection.query<RowDataPacket[]>(sql, values);
+    return rows;
+  } finally {
+    await connection.end();
+  }
+}

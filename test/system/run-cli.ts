@@ -1,0 +1,44 @@
+/** Knows how a test runs the command line as its user does: a process, an environment, three results. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { DatabaseSettings } from '../../src/settings.ts';
+
+const program = resolve(import.meta.dirname, '../../src/main.ts');
+
+export interface CliResult {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Nothing of the environment reaches it but the database (null: none is set) and `env`. */
+export async function runCli(
+  words: readonly string[],
+  database: DatabaseSettings | null,
+  options: { readonly env?: Record<string, string>; readonly cwd?: string } = {},
+): Promise<CliResult> {
+  const child = spawn(process.execPath, [program, ...words], {
+    cwd: options.cwd ?? tmpdir(),
+    env: { ...databaseVariables(database), GATEWRIGHT_LOG_LEVEL: 'error', ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'exit');
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const [exitCode] = (await exited) as [number | null];
+  return { exitCode, stdout, stderr };
+}
+
+function databaseVariables(database: DatabaseSettings | null): Record<string, string> {
+  if (database === null) return {};
+  return {
+    DB_HOST: database.host,
+    DB_PORT: String(database.port),
+    DB_USER: database.user,
+    DB_PASS: database.password?.reveal() ?? '',
+    DB_NAME: database.name,
+    DB_SSL: 'DISABLED',
+  };
+}

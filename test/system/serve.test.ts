@@ -1,0 +1,153 @@
+/** Guarantees of `gatewright serve`: it starts only on sound ground, says where it listens, and stops cleanly. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { DatabaseSettings } from '../../src/settings.ts';
+import { createEmptyDatabase, createTestDatabase } from '../database.ts';
+import { exchange } from '../server.ts';
+import { runCli } from './run-cli.ts';
+
+const masterKey = randomBytes(32).toString('base64');
+const children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+interface Served {
+  readonly child: ChildProcess;
+  readonly adminUrl: string;
+  readonly metricsUrl: string;
+  readonly lines: string[];
+  readonly exit: Promise<[number | null, NodeJS.Signals | null]>;
+}
+
+/** Resolves once the process says that it listens. */
+async function serve(database: DatabaseSettings, words: string[] = []): Promise<Served> {
+  const program = resolve(import.meta.dirname, '../../src/main.ts');
+  const child = spawn(
+    process.execPath,
+    [program, 'serve', '--port', '0', '--metrics-port', '0', ...words],
+    {
+      cwd: tmpdir(),
+      env: {
+        DB_HOST: database.host,
+        DB_PORT: String(database.port),
+        DB_USER: database.user,
+        DB_PASS: database.password?.reveal() ?? '',
+        DB_NAME: database.name,
+        DB_SSL: 'DISABLED',
+        GATEWRIGHT_MASTER_KEY: masterKey,
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
+  children.push(child);
+  const exit = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  const lines: string[] = [];
+  const listening = new Promise<Record<string, string>>((found, failed) => {
+    createInterface({ input: child.stderr! })
+      .on('line', (line) => {
+        lines.push(line);
+        if (line.includes('"adminUrl"')) found(JSON.parse(line));
+      })
+      .on('close', () => failed(new Error(`it ended: ${lines.join('\n')}`)));
+  });
+  const { adminUrl, metricsUrl } = await listening;
+  return { child, adminUrl: adminUrl!, metricsUrl: metricsUrl!, lines, exit };
+}
+
+const probe = (url: string) => exchange('GET', url, undefined, {});
+
+describe('gatewright serve', () => {
+  it('serves both ports, in JSON lines only, until SIGTERM, and then ends with 0', async () => {
+    await using test = await createTestDatabase();
+    const served = await serve(test.settings);
+    expect((await probe(`${served.adminUrl}/readyz`)).status).toBe(200);
+    expect((await probe(`${served.metricsUrl}/metrics`)).status).toBe(200);
+    served.child.kill('SIGTERM');
+    expect(await served.exit).toEqual([0, null]);
+    const messages = served.lines.map((line) => JSON.parse(line).msg);
+    expect(messages).toEqual(expect.arrayContaining(['listening', 'stopping', 'stopped']));
+    expect(served.lines.join('\n')).not.toContain(masterKey);
+  });
+
+  it('refuses a database that is behind, unless it is told to migrate', async () => {
+    await using empty = await createEmptyDatabase();
+    const refused = await runCli(['serve', '--port', '0'], empty.settings, {
+      env: { GATEWRIGHT_MASTER_KEY: masterKey },
+    });
+    expect(refused.exitCode).toBe(4);
+    expect(refused.stderr).toContain('gatewright migrate');
+    const served = await serve(empty.settings, ['--migrate', '--no-jobs']);
+    expect((await probe(`${served.adminUrl}/readyz`)).status).toBe(200);
+  });
+
+  it('refuses another master key than the one the database was made with', async () => {
+    await using test = await createTestDatabase();
+    const served = await serve(test.settings);
+    served.child.kill('SIGTERM');
+    await served.exit;
+    const other = randomBytes(32).toString('base64');
+    const refused = await runCli(['serve', '--port', '0'], test.settings, {
+      env: { GATEWRIGHT_MASTER_KEY: other },
+    });
+    expect([refused.exitCode, refused.stdout]).toEqual([4, '']);
+    expect(refused.stderr).toContain('The master key is not the one');
+    expect(refused.stderr).not.toContain(other);
+  });
+
+  it('without a master key says how to make one', async () => {
+    await using test = await createTestDatabase();
+    const refused = await runCli(['serve'], test.settings);
+    expect(refused.exitCode).toBe(5);
+    expect(refused.stderr).toContain('openssl rand -base64 32');
+  });
+
+  it('without a database says what to set', async () => {
+    const refused = await runCli(['serve'], null, { env: { GATEWRIGHT_MASTER_KEY: masterKey } });
+    expect(refused.exitCode).toBe(5);
+    expect(refused.stderr).toContain('DB_HOST');
+  });
+
+  it('on a database that does not answer ends with 6, in words', async () => {
+    await using test = await createTestDatabase();
+    const refused = await runCli(
+      ['serve'],
+      { ...test.settings, port: 1 },
+      { env: { GATEWRIGHT_MASTER_KEY: masterKey } },
+    );
+    expect(refused.exitCode).toBe(6);
+    expect(refused.stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('on a port that is taken names it and ends, with nothing left running', async () => {
+    await using test = await createTestDatabase();
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const { port } = holder.address() as { port: number };
+    const refused = await runCli(
+      ['serve', '--host', '127.0.0.1', '--port', String(port)],
+      test.settings,
+      {
+        env: { GATEWRIGHT_MASTER_KEY: masterKey },
+      },
+    );
+    holder.close();
+    expect(refused.exitCode).toBe(5);
+    expect(refused.stderr).toContain(`127.0.0.1:${port}`);
+  });
+
+  it.each(['70000', '1.5', 'http'])('refuses port %s', async (port) => {
+    const refused = await runCli(['serve', '--port', port], null, {
+      env: { GATEWRIGHT_MASTER_KEY: masterKey },
+    });
+    expect(refused.exitCode).toBe(5);
+    expect(refused.stderr).toContain('0 to 65535');
+  });
+});

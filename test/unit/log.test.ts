@@ -1,0 +1,126 @@
+/** Guarantees that whatever is logged is one bounded JSON line without credentials. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createLog, type Log, logLineBytesMax } from '../../src/log.ts';
+import { Secret } from '../../src/secret.ts';
+import type { LogLevel } from '../../src/settings.ts';
+
+function capture(level: LogLevel = 'info'): { log: Log; lines: () => string[] } {
+  let written = '';
+  const write = (text: unknown): boolean => {
+    written += String(text);
+    return true;
+  };
+  return {
+    log: createLog({ level, destination: { write } }),
+    lines: () => written.split('\n').slice(0, -1),
+  };
+}
+
+describe('a log line', () => {
+  it('is one JSON object with level, time and message', () => {
+    const { log, lines } = capture();
+    log.warn({ kind: 'guardrail', count: 2 }, 'done');
+    expect(lines()).toHaveLength(1);
+    expect(JSON.parse(lines()[0]!)).toEqual({
+      level: 'warn',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      kind: 'guardrail',
+      count: 2,
+      msg: 'done',
+    });
+  });
+
+  it('below the level is not written', () => {
+    const { log, lines } = capture('error');
+    log.warn('quiet');
+    log.error('loud');
+    expect(lines().map((line) => JSON.parse(line).msg)).toEqual(['loud']);
+  });
+
+  it('stays one line whatever control characters are in it', () => {
+    const { log, lines } = capture();
+    log.info({ name: 'a\n{"level":"fatal"}\r\u2028' }, 'x\n\u001b[31my\u0000');
+    expect(lines()).toHaveLength(1);
+    expect(lines()[0]).not.toMatch(/[\u0000-\u001f]/);
+  });
+
+  it.each([
+    ['a huge message', (log: Log) => log.info('é"\\\n'.repeat(100_000))],
+    ['a huge field', (log: Log) => log.info({ field: '\u0000'.repeat(100_000) }, 'hello')],
+    [
+      'many fields',
+      (log: Log) => log.info({ list: Array.from({ length: 50_000 }, String) }, 'hello'),
+    ],
+  ])('with %s is cut to its limit and says how much there was', (_, write) => {
+    const { log, lines } = capture();
+    write(log);
+    expect(lines()).toHaveLength(1);
+    expect(Buffer.byteLength(lines()[0]!)).toBeLessThan(logLineBytesMax);
+    expect(JSON.parse(lines()[0]!).cutBytes).toBeGreaterThan(logLineBytesMax);
+  });
+
+  it('survives circles, big integers and objects that cannot be written', () => {
+    const { log, lines } = capture();
+    const circle: Record<string, unknown> = { big: 1n };
+    circle.self = circle;
+    const broken = {
+      toJSON: () => {
+        throw new Error('no');
+      },
+    };
+    log.info({ circle, broken }, 'still here');
+    expect(JSON.parse(lines()[0]!).msg).toBe('still here');
+  });
+
+  it('is one bounded JSON object for any value', () => {
+    fc.assert(
+      fc.property(fc.anything({ withBigInt: true, withDate: true }), fc.string(), (value, text) => {
+        const { log, lines } = capture();
+        log.info({ value }, text);
+        expect(lines()).toHaveLength(1);
+        expect(() => JSON.parse(lines()[0]!)).not.toThrow();
+      }),
+    );
+  });
+});
+
+describe('credentials', () => {
+  it('of type Secret are shown by their origin', () => {
+    const { log, lines } = capture();
+    log.info(
+      { password: new Secret('canary', 'env:DB_PASS'), key: new Secret('canary', 'env:K') },
+      'x',
+    );
+    expect(lines()[0]).not.toContain('canary');
+    expect(JSON.parse(lines()[0]!).key).toBe('(secret env:K)');
+  });
+
+  it.each([
+    'authorization',
+    'Authorization',
+    'PROXY-AUTHORIZATION',
+    'cookie',
+    'Set-Cookie',
+    'x-gateway-api-key',
+    'X-Api-Key',
+    'client_secret',
+    'password',
+  ])('under the name %s are blacked out at any depth', (name) => {
+    const { log, lines } = capture();
+    log.info(
+      { [name]: 'canary"quoted\\', request: { headers: [{ [name]: ['canary', 'x'] }] } },
+      'x',
+    );
+    log.child({ [name]: 'canary' }).info('x');
+    expect(lines().join()).not.toContain('canary');
+    expect(lines().map((line) => JSON.parse(line)[name])).toEqual(['[redacted]', '[redacted]']);
+  });
+
+  it('in the words of a message or an error are blacked out', () => {
+    const { log, lines } = capture();
+    log.error(new Error('sent Authorization: Bearer canary.canary'), 'Basic Y2FuYXJ5LWNhbmFyeQ==');
+    expect(lines()[0]).not.toContain('canary');
+    expect(lines()[0]).not.toContain('Y2FuYXJ5');
+  });
+});

@@ -1,0 +1,375 @@
+/** Guarantees what each setting may be, what it is when unset, and how faults are told. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { exitCodes, Failure } from '../../src/failure.ts';
+import {
+  settingsJsonSchema,
+  settingsListing,
+  settingsMarkdown,
+} from '../../src/settings/describe.ts';
+import { names } from '../../src/settings/variables.ts';
+import { inspectSettings, type ReadOptions, readSettings } from '../../src/settings.ts';
+
+/** A folder without `.env`. */
+const nowhere = '/nonexistent';
+const database = { DB_HOST: 'db.example', DB_USER: 'u', DB_NAME: 'n' };
+const key = Buffer.from(Array.from({ length: 32 }, (_, at) => at));
+
+const read = (env: Record<string, string>, options: ReadOptions = {}) =>
+  readSettings(env, { cwd: nowhere, ...options });
+
+function faultsOf(env: Record<string, string>, options: ReadOptions = {}): string {
+  try {
+    read(env, options);
+  } catch (error) {
+    expect(error).toBeInstanceOf(Failure);
+    expect((error as Failure).exitCode).toBe(exitCodes.invalidInput);
+    return (error as Failure).message;
+  }
+  return '';
+}
+
+describe('settings that are unset', () => {
+  it('have the published defaults', () => {
+    expect(read({})).toMatchObject({
+      database: null,
+      databaseReader: null,
+      databasePoolSize: 12,
+      writerHadr: false,
+      retention: { logDays: 90, metricsDays: 365, enforceLogs: true, enforceMetrics: true },
+      server: { host: '127.0.0.1', port: 8080, metricsPort: 9464, drainSeconds: 20 },
+      logLevel: 'info',
+      masterKey: null,
+      apiKeyPrefix: '',
+      warnings: [],
+    });
+    expect(Object.entries(read({}).features).filter(([, on]) => !on)).toEqual([['mcp', false]]);
+  });
+
+  it('are those that are empty or white space too', () => {
+    const empty = Object.fromEntries(names.map((name) => [name, ' ']));
+    expect(read(empty)).toEqual(read({}));
+  });
+});
+
+describe('switches', () => {
+  it.each([
+    ...['ON', 'on', 'true', 'TRUE', '1', 'yes', ' On\n'].map((text) => [text, true] as const),
+    ...['OFF', 'off', 'false', '0', 'No'].map((text) => [text, false] as const),
+  ])('take %j as %s', (text, value) => {
+    expect(read({ SCIM_ENABLED: text }).features.scim).toBe(value);
+  });
+
+  it.each(['enabled', 'O', '2', 'ja'])('refuse %j', (text) => {
+    expect(faultsOf({ SCIM_ENABLED: text })).toContain(`SCIM_ENABLED (environment) is "${text}"`);
+  });
+
+  it('turn each feature off by its own name', () => {
+    const off = {
+      GUARDRAILS_ENABLED: 'OFF',
+      API_ACCESS_ENABLED: 'OFF',
+      DATA_EXPORTS_ENABLED: 'OFF',
+      USAGE_LIMITS_ENABLED: 'OFF',
+      AUDIT_LOGS_ENABLED: 'OFF',
+      SCIM_ENABLED: 'OFF',
+      POLICY_ENABLED: 'OFF',
+    };
+    expect(Object.values(read(off).features)).not.toContain(true);
+  });
+});
+
+describe('numbers', () => {
+  it.each(['0', '-1', '1.5', '1e3', '0x10', 'twelve', '1001', '99999999999'])(
+    'refuse %j as size of the pool',
+    (text) => {
+      const message = faultsOf({ ...database, DB_POOL_SIZE: text });
+      expect(message).toContain(
+        'expected a whole number from 1 to 1000, for example DB_POOL_SIZE=12',
+      );
+    },
+  );
+});
+
+describe('DB_SSL', () => {
+  const modeOf = (text: string) => read({ ...database, DB_SSL: text }).database!.tls.mode;
+
+  it('is PREFERRED when unset', () => {
+    expect(read(database).database!.tls.mode).toBe('PREFERRED');
+  });
+
+  it.each([
+    ['disabled', 'DISABLED'],
+    ['Verify-CA', 'VERIFY_CA'],
+    ['verify identity', 'VERIFY_IDENTITY'],
+    ['VERIFYIDENTITY', 'VERIFY_IDENTITY'],
+    ['SKIP_VERIFY', 'REQUIRED'],
+    ['amazon-rds', 'Amazon RDS'],
+    ['Amazon RDS', 'Amazon RDS'],
+  ])('takes %j as %s', (text, mode) => {
+    expect(modeOf(text)).toBe(mode);
+  });
+
+  it.each(['true', 'on', 'VERIFY', 'STRICT'])('refuses %j', (text) => {
+    expect(faultsOf({ ...database, DB_SSL: text })).toContain(
+      'expected one of DISABLED, PREFERRED',
+    );
+  });
+
+  it.each(['127.0.0.1', '::1', '[::1]', '10.1.2.3'])(
+    'refuses VERIFY_IDENTITY for the address %s, whose name the driver would not check',
+    (host) => {
+      const message = faultsOf({ ...database, DB_HOST: host, DB_SSL: 'VERIFY_IDENTITY' });
+      expect(message).toContain('use the DNS name that its certificate names, or DB_SSL=VERIFY_CA');
+    },
+  );
+
+  it('refuses VERIFY_IDENTITY for the address of a reader and for a socket', () => {
+    const mode = { DB_SSL: 'VERIFY_IDENTITY', DB_USER: 'u', DB_NAME: 'n' };
+    const reader = { ...mode, DB_HOST: 'db.example', DB_READER_HOST: '10.0.0.1' };
+    expect(faultsOf(reader)).toContain('cannot verify the IP address 10.0.0.1');
+    expect(faultsOf({ ...mode, DB_SOCKET: '/run/sql.sock' })).toContain('over DB_SOCKET');
+  });
+});
+
+describe('DB_URL', () => {
+  it('gives every part, percent-decoded', () => {
+    const settings = read({ DB_URL: 'mysql://u%40x:p%2Fw%23@db.example:3307/my%2Ddb' }).database!;
+    expect(settings).toMatchObject({ host: 'db.example', port: 3307, user: 'u@x', name: 'my-db' });
+    expect(settings.password!.reveal()).toBe('p/w#');
+  });
+
+  it('is completed by variables', () => {
+    const settings = read({ DB_URL: 'mysql://db.example', DB_USER: 'u', DB_NAME: 'n' }).database!;
+    expect(settings).toMatchObject({ host: 'db.example', port: 3306, user: 'u', name: 'n' });
+  });
+
+  it.each([
+    ['?ssl-mode=REQUIRED', 'option "ssl-mode" which has no meaning here: set DB_SSL instead'],
+    ['?ssl=true', 'set DB_SSL instead'],
+    ['?connectionLimit=5', 'set DB_POOL_SIZE instead'],
+    ['?charset=utf8', 'remove it'],
+    ['#x', 'write # as %23'],
+    ['%ZZ', 'write % as %25'],
+    ['/deeper', '"/" in the database name'],
+  ])('with %s is refused rather than half understood', (end, text) => {
+    const message = faultsOf({ DB_URL: `mysql://u:canary@db.example/n${end}` });
+    expect(message).toContain(text);
+    expect(message).not.toContain('canary');
+  });
+
+  it.each(['postgres://u:canary@h/n', 'u:canary@h', 'mysql:///canary', 'mysql://u:canary@h ost/n'])(
+    'of another form is refused without being shown',
+    (url) => {
+      expect(faultsOf({ DB_URL: url })).toContain('DB_URL');
+      expect(faultsOf({ DB_URL: url })).not.toContain('canary');
+    },
+  );
+
+  it('is refused beside what it already says', () => {
+    const url = 'mysql://u:p@db.example:1/n';
+    const message = faultsOf({ DB_URL: url, DB_HOST: 'other', DB_PORT: '2', DB_PASS: 'x' });
+    expect(message).toContain('DB_HOST and DB_URL are both set');
+    expect(message).toContain('DB_PORT is set and DB_URL holds it too');
+    expect(message).toContain('DB_PASS is set and DB_URL holds it too');
+  });
+});
+
+describe('the database', () => {
+  it('needs user and name once its place is known', () => {
+    const message = faultsOf({ DB_HOST: 'db.example' });
+    expect(message).toContain('DB_USER is required');
+    expect(message).toContain('DB_NAME is required');
+  });
+
+  it('is not silently the embedded one when only its place is missing', () => {
+    expect(faultsOf({ DB_USER: 'u', DB_PASS: 'p' })).toContain(
+      'DB_USER, DB_PASS would have no effect: none of DB_HOST, DB_SOCKET and DB_URL',
+    );
+  });
+
+  it('can be reached over a socket', () => {
+    const settings = read({ DB_SOCKET: '/run/sql.sock', DB_USER: 'u', DB_NAME: 'n' }).database;
+    expect(settings).toMatchObject({ socketPath: '/run/sql.sock', host: 'localhost' });
+  });
+
+  it('has a reader that differs only where told', () => {
+    const env = { ...database, DB_PORT: '3307', DB_PASS: 'p', DB_READER_HOST: 'replica.example' };
+    const settings = read({ ...env, DB_READER_USER: 'reader', MYSQL_WRITER_HADR_MODE: 'ON' });
+    expect(settings.writerHadr).toBe(true);
+    expect(settings.databaseReader).toMatchObject({
+      host: 'replica.example',
+      port: 3307,
+      user: 'reader',
+      name: 'n',
+    });
+    expect(settings.databaseReader!.password!.reveal()).toBe('p');
+  });
+
+  it('refuses settings of a reader, and standing in, without a reader', () => {
+    const message = faultsOf({ ...database, DB_READER_PORT: '1', MYSQL_WRITER_HADR_MODE: 'ON' });
+    expect(message).toContain('DB_READER_PORT would have no effect');
+    expect(message).toContain('there is no replica to read from');
+  });
+
+  it('ignores what Kubernetes injects for a service of the same name', () => {
+    const links = {
+      DB_PORT: 'tcp://10.0.0.1:3306',
+      DB_PORT_3306_TCP: 'tcp://10.0.0.1:3306',
+      DB_PORT_3306_TCP_ADDR: '10.0.0.1',
+      DB_SERVICE_HOST: '10.0.0.1',
+      DB_SERVICE_PORT: '3306',
+      GATEWRIGHT_PORT: 'tcp://10.0.0.2:8080',
+      GATEWRIGHT_SERVICE_PORT_HTTP: '8080',
+      GATEWRIGHT_METRICS_PORT: 'tcp://10.0.0.3:9464',
+    };
+    const settings = read({ ...database, ...links }, { strict: true });
+    expect(settings.database!.port).toBe(3306);
+    expect(settings.server.metricsPort).toBe(9464);
+  });
+});
+
+describe('the master key', () => {
+  it.each([key.toString('base64'), key.toString('hex'), key.toString('base64url')])(
+    'is taken as base64 or hex: %s',
+    (text) => {
+      expect(read({ GATEWRIGHT_MASTER_KEY: text }).masterKey!.reveal()).toEqual(key);
+    },
+  );
+
+  it('may begin with a slash, as base64 does', () => {
+    const slashed = Buffer.concat([Buffer.from([0xff]), key]);
+    expect(slashed.toString('base64')).toMatch(/^\//);
+    const settings = read({ GATEWRIGHT_MASTER_KEY: slashed.toString('base64') });
+    expect(settings.masterKey!.reveal()).toEqual(slashed);
+  });
+
+  it.each([
+    ['short', Buffer.alloc(31, 'canary').toString('base64')],
+    ['one byte repeated', Buffer.alloc(32, 7).toString('hex')],
+    ['zeros', Buffer.alloc(64).toString('base64')],
+    ['a password', 'canary-canary-canary-canary-canary!'],
+  ])('that is %s is refused and not shown', (_, text) => {
+    const message = faultsOf({ GATEWRIGHT_MASTER_KEY: text });
+    expect(message).toContain('base64 or hex of at least 32 random bytes');
+    expect(message).not.toContain(text);
+  });
+});
+
+describe('faults', () => {
+  it('are told all at once, each with name, origin, form and an example', () => {
+    const message = faultsOf({
+      ...database,
+      DB_PORT: '70000',
+      LOG_LEVEL: 'loud',
+      API_KEY_PREFIX: 'no-dash',
+      HEADERS_TO_METADATA: 'x y',
+    });
+    expect(message.split('\n')).toEqual([
+      '4 settings are wrong:',
+      '  DB_PORT (environment) is "70000": expected a whole number from 1 to 65535, for example DB_PORT=3306',
+      '  API_KEY_PREFIX (environment) is "no-dash": expected 1 to 32 letters and digits, for example API_KEY_PREFIX=acme',
+      '  HEADERS_TO_METADATA (environment) is "x y": expected names of request headers separated by commas, for example HEADERS_TO_METADATA=x-team,x-app',
+      '  LOG_LEVEL (environment) is "loud": expected one of fatal, error, warn, info, debug, trace, silent, for example LOG_LEVEL=debug',
+    ]);
+  });
+
+  it('do not repeat what may be a secret in the wrong place', () => {
+    const message = faultsOf({ DB_HOST: 'mysql://u:canary@h', DB_USER: 'u', DB_NAME: 'n' });
+    expect(message).toContain('DB_HOST (environment) is a text of 18 characters (not shown)');
+  });
+
+  it('refuse a path where a secret may be one and no such file is there, without showing it', () => {
+    const message = faultsOf({ ...database, DB_PASS: '/canary' });
+    expect(message).toContain('set DB_PASS_FILE');
+    expect(message).not.toContain('canary');
+  });
+
+  it('refuse a setting given twice', () => {
+    const message = faultsOf({ ...database, DB_PASS: 'a', DB_PASS_FILE: '/b' });
+    expect(message).toContain('DB_PASS (environment) and DB_PASS_FILE (environment) are both set');
+  });
+
+  it('never show any part of a random secret', () => {
+    const secrets = ['DB_PASS', 'DB_READER_PASS', 'DB_URL', 'DB_SSL_KEY', 'GATEWRIGHT_MASTER_KEY'];
+    const canary = fc.stringMatching(/^[ -~]{12,60}$/).filter((text) => text.trim().length >= 12);
+    fc.assert(
+      fc.property(canary, (text) => {
+        const env = Object.fromEntries(secrets.map((name) => [name, text]));
+        const { faults, given, settings } = inspectSettings(env, { cwd: nowhere });
+        const shown = [...faults, ...settings.warnings, settingsListing(given)].join('\n');
+        expect(shown).not.toContain(text.trim());
+        expect(JSON.stringify(settings)).not.toContain(JSON.stringify(text.trim()).slice(1, -1));
+      }),
+    );
+  });
+});
+
+describe('names', () => {
+  it.each([
+    ['DB_POOLSIZE', 'DB_POOL_SIZE'],
+    ['DB_PASSS', 'DB_PASS'],
+    ['DB_PASSWORD', 'DB_PASS'],
+    ['DB_USERNAME', 'DB_USER'],
+    ['DB_SSL_MODE', 'DB_SSL'],
+    ['GUARDRAIL_ENABLED', 'GUARDRAILS_ENABLED'],
+    ['AUDIT_LOGS_ENABELD', 'AUDIT_LOGS_ENABLED'],
+    ['GATEWRIGHT_LOGLEVEL', 'GATEWRIGHT_LOG_LEVEL'],
+    ['gatewright_home', 'GATEWRIGHT_HOME'],
+    ['MYSQL_WRITER_HADRMODE', 'MYSQL_WRITER_HADR_MODE'],
+    ['DB_SSL_KEYFILE', 'DB_SSL_KEY_FILE'],
+  ])('%s is taken for a slip of %s: a warning, and an error when strict', (slip, name) => {
+    const warning = `${slip} is not a setting: did you mean ${name}?`;
+    expect(read({ [slip]: 'x' }).warnings).toEqual([warning]);
+    expect(faultsOf({ [slip]: 'x' }, { strict: true })).toContain(warning);
+    expect(faultsOf({ [slip]: 'x', GATEWRIGHT_STRICT_SETTINGS: 'on' })).toContain(warning);
+  });
+
+  it('of our families that resemble nothing are told too', () => {
+    expect(read({ GATEWRIGHT_TURBO: '1' }).warnings[0]).toContain(
+      'GATEWRIGHT_TURBO is not a setting',
+    );
+  });
+
+  it('of other programs are left alone', () => {
+    const others = {
+      PATH: '/bin',
+      HOME: '/root',
+      TERM: 'x',
+      HTTP_PROXY: 'http://p',
+      AWS_REGION: 'x',
+    };
+    expect(
+      read({ ...others, OTEL_SERVICE_NAME: 'x', NODE_OPTIONS: 'x', PORTS: '1' }).warnings,
+    ).toEqual([]);
+  });
+
+  it('known to have no effect share one warning, also when strict', () => {
+    const env = { REDIS_URL: 'x', CACHE_STORE: 'redis', CLICKHOUSE_HOST: 'x', AUTH_MODE: 'SSO' };
+    expect(read(env, { strict: true }).warnings).toEqual([
+      'without effect in this version: AUTH_MODE, CACHE_STORE, CLICKHOUSE_HOST, REDIS_URL',
+    ]);
+  });
+});
+
+describe('the reference', () => {
+  it('names every setting in Markdown and in the JSON Schema', () => {
+    const schema = settingsJsonSchema() as { properties: Record<string, Record<string, unknown>> };
+    for (const name of names) {
+      expect(settingsMarkdown()).toContain(`| \`${name}\` |`);
+      expect(schema.properties[name]).toMatchObject({ type: 'string' });
+      expect(schema.properties[name]!.description).toBeTruthy();
+    }
+    expect(schema.properties.DB_POOL_SIZE).toMatchObject({ default: '12' });
+    expect(schema.properties.DB_PASS).toMatchObject({ writeOnly: true });
+    expect(schema.properties).toHaveProperty('DB_PASS_FILE');
+  });
+
+  it('shows of each setting an example that is valid', () => {
+    const schema = settingsJsonSchema() as { properties: Record<string, { examples?: string[] }> };
+    for (const name of names) {
+      const [example] = schema.properties[name]!.examples!;
+      if (example!.startsWith('/run/') || name.startsWith('DB_')) continue;
+      expect(() => read({ [name]: example! }, { strict: true })).not.toThrow();
+    }
+  });
+});
