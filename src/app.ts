@@ -79,6 +79,9 @@ function assemble(parts: Parts): App {
   const metrics = createMetrics({ version: readVersion(), database });
   const jobs = createJobs({ ...parts, onRun: metrics.observeJob });
   let isDraining = false;
+  const drain = (): void => {
+    isDraining = true;
+  };
   const admin = createAdminServer(parts, metrics, () => isDraining);
   const metricsServer = createMetricsServer(parts, metrics);
   return {
@@ -87,16 +90,14 @@ function assemble(parts: Parts): App {
     jobs,
     listen: async () => {
       const { host, port, metricsPort } = settings.server;
-      const adminUrl = await admin.listen(host, port);
-      const metricsUrl = await metricsServer.listen(host, metricsPort);
+      const adminUrl = await listen(admin, host, port, 'PORT');
+      const metricsUrl = await listen(metricsServer, host, metricsPort, 'GATEWRIGHT_METRICS_PORT');
       if (parts.startJobs) jobs.start();
       return { adminUrl, metricsUrl };
     },
-    drain: () => {
-      isDraining = true;
-    },
+    drain,
     [Symbol.asyncDispose]: async () => {
-      isDraining = true;
+      drain();
       log.debug('stopping');
       await admin.close(settings.server.drainSeconds * 1000);
       await jobs.stop();
@@ -104,6 +105,33 @@ function assemble(parts: Parts): App {
       await database[Symbol.asyncDispose]();
     },
   };
+}
+
+const listenFaults: Record<string, string> = {
+  EADDRINUSE: 'another program listens there already',
+  EACCES: 'this user may not take that port',
+  EADDRNOTAVAIL: 'this machine does not have that address',
+  ENOTFOUND: 'that host name is not known',
+};
+
+async function listen(
+  server: HttpServer,
+  host: string,
+  port: number,
+  setting: string,
+): Promise<string> {
+  try {
+    return await server.listen(host, port);
+  } catch (error) {
+    const fault = listenFaults[String((error as NodeJS.ErrnoException).code)];
+    if (fault === undefined) throw error;
+    throw new Failure(
+      exitCodes.invalidInput,
+      `Cannot listen on ${host}:${port}: ${fault}. Set GATEWRIGHT_HOST or ${setting} otherwise; ` +
+        'port 0 takes a free one.',
+      { cause: error },
+    );
+  }
 }
 
 function createAdminServer(
@@ -119,6 +147,7 @@ function createAdminServer(
       keyring,
       apiKeyPrefix: settings.apiKeyPrefix,
       auditLogs: settings.features.auditLogs,
+      // None until addresses inside the deployment's own network can be allowed by a setting.
       trustedHosts: [],
       configTargets: settings.configTargets,
     },

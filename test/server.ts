@@ -4,7 +4,7 @@ import { type App, createApp } from '../src/app.ts';
 import type { Clock } from '../src/clock.ts';
 import { createLog, type Log } from '../src/log.ts';
 import { Secret } from '../src/secret.ts';
-import { readSettings, type Settings } from '../src/settings.ts';
+import { type DatabaseSettings, readSettings, type Settings } from '../src/settings.ts';
 import { bootstrapTenant } from '../src/store/bootstrap.ts';
 import type { Database } from '../src/store/db.ts';
 import { createTestDatabase } from './database.ts';
@@ -53,15 +53,22 @@ export interface TestResponse {
 const startOfTests = Date.UTC(2027, 0, 4, 8);
 const masterKey = Buffer.alloc(32, 7);
 
-export async function startTestServer(
-  overrides: { readonly settings?: Partial<Settings>; readonly log?: Log } = {},
-): Promise<TestServer> {
+export interface ServerOverrides {
+  readonly settings?: Partial<Settings>;
+  readonly log?: Log;
+  /** Puts something between the server and its database: yields where the server shall connect. */
+  readonly between?: (real: DatabaseSettings) => Promise<DatabaseSettings>;
+}
+
+export async function startTestServer(overrides: ServerOverrides = {}): Promise<TestServer> {
   const testDatabase = await createTestDatabase();
   const clock = createClock(startOfTests);
   const logLines: string[] = [];
   const write = (line: string): boolean => logLines.push(line) > 0;
   const log = overrides.log ?? createLog({ level: 'debug', destination: { write } });
-  const settings = { ...testSettings(), database: testDatabase.settings, ...overrides.settings };
+  const { between = async (real) => real } = overrides;
+  const database = await between(testDatabase.settings);
+  const settings = { ...testSettings(), database, ...overrides.settings };
   const app = await createApp(settings, { clock, log, startJobs: false });
   const tenant = await bootstrapTenant(app.database, {
     hashCredential: app.keyring.hashCredential,

@@ -48,7 +48,6 @@ type PutRequest = AdminRequest<Params, undefined, z.infer<typeof PutBody>>;
 export function mcpCapabilityRoutes(deps: AdminDeps): Route<Principal>[] {
   const shared = {
     mounts: everyMount,
-    feature: 'mcp',
     path: '/mcp-integrations/:mcpIntegrationId/capabilities',
   } as const;
   return [

@@ -71,7 +71,7 @@ type UpdateRequest = AdminRequest<Params, undefined, z.infer<typeof UpdateBody>>
 type ItemRequest = AdminRequest<Params, z.infer<typeof WorkspaceQuery>, undefined>;
 
 export function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
-  const all = { mounts: everyMount, feature: 'mcp', path: '/mcp-integrations' } as const;
+  const all = { mounts: everyMount, path: '/mcp-integrations' } as const;
   const item = { ...all, path: '/mcp-integrations/:mcpIntegrationId' };
   return [
     route({

@@ -30,7 +30,7 @@ const Metadata = z.object({
 });
 
 export function mcpMetadataRoutes(deps: AdminDeps): Route<Principal>[] {
-  const shared = { mounts: everyMount, feature: 'mcp', method: 'GET', response: Metadata } as const;
+  const shared = { mounts: everyMount, method: 'GET', response: Metadata } as const;
   const { db } = deps.database;
   return [
     route({

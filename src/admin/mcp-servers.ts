@@ -54,7 +54,7 @@ type UpdateRequest = AdminRequest<Params, undefined, z.infer<typeof UpdateBody>>
 type ItemRequest = AdminRequest<Params, z.infer<typeof WorkspaceQuery>, undefined>;
 
 export function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
-  const all = { mounts: everyMount, feature: 'mcp', path: '/mcp-servers' } as const;
+  const all = { mounts: everyMount, path: '/mcp-servers' } as const;
   const item = { ...all, path: '/mcp-servers/:mcpServerId' };
   return [
     route({

@@ -25,10 +25,13 @@ function bind<Options>(command: Command<Options>): BoundCommand {
 /** In the order that help shows. */
 export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = new Map([
   ['up', async () => bind((await import('./up.ts')).up)],
-  ['serve', async () => bind((await import('./serve.ts')).serve)],
   ['validate', async () => bind((await import('./validate.ts')).validate)],
+  ['plan', async () => bind((await import('./plan.ts')).plan)],
+  ['apply', async () => bind((await import('./apply.ts')).apply)],
+  ['export', async () => bind((await import('./export.ts')).exportCommand)],
+  ['serve', async () => bind((await import('./serve.ts')).serve)],
   ['migrate', async () => bind((await import('./migrate.ts')).migrate)],
-  ['jobs', async () => bind((await import('./jobs.ts')).jobs)],
   ['bootstrap', async () => bind((await import('./bootstrap.ts')).bootstrap)],
+  ['jobs', async () => bind((await import('./jobs.ts')).jobs)],
   ['settings', async () => bind((await import('./settings.ts')).settings)],
 ]);

@@ -10,6 +10,7 @@ import { bootstrapTenant, type Tenant } from '../store/bootstrap.ts';
 import type { Command, CommandIo } from './command.ts';
 import { createCredentialsFile, credentialsDocument } from './credentials-file.ts';
 import { assertMigrated, resolveDatabase } from './database.ts';
+import { ensureMasterKey } from './up-home.ts';
 
 interface Options {
   'tsg-id': string | undefined;
@@ -18,6 +19,9 @@ interface Options {
   url: string | undefined;
   home: string | undefined;
 }
+
+/** A lone `-` reaches commands under its other name. */
+const printed = ['-', '/dev/stdin'];
 
 export const bootstrap: Command<Options> = {
   usage: 'bootstrap',
@@ -57,12 +61,13 @@ export const bootstrap: Command<Options> = {
     const database = await resolveDatabase(settings, home);
     const url = readUrl(options.url ?? `http://127.0.0.1:${settings.server.port}`);
     await assertMigrated(database);
-    if (options.output === '-') {
-      const tenant = await makeTenant({ ...settings, database }, options, io);
-      io.stdout.write(`${JSON.stringify(credentialsDocument(url, tenant), null, 2)}\n`);
-      return exitCodes.success;
-    }
-    return writeTenant({ ...settings, database }, options, url, io);
+    const masterKey =
+      settings.masterKey ?? (settings.database === null ? ensureMasterKey(home) : null);
+    const complete = { ...settings, database, masterKey };
+    if (!printed.includes(options.output)) return writeTenant(complete, options, url, io);
+    const tenant = await makeTenant(complete, options, io);
+    io.stdout.write(`${JSON.stringify(credentialsDocument(url, tenant), null, 2)}\n`);
+    return exitCodes.success;
   },
 };
 

@@ -18,7 +18,10 @@ export interface CredentialsDocument {
 }
 
 /** `url` is where the server is reached, without a path: `https://gateway.example.com`. */
-export function credentialsDocument(url: string, tenant: Tenant): CredentialsDocument {
+export function credentialsDocument(
+  url: string,
+  tenant: Omit<Tenant, 'organisationId'>,
+): CredentialsDocument {
   const origin = url.replace(/\/+$/, '');
   return {
     baseUrl: `${origin}/v1`,

@@ -6,9 +6,9 @@ import { z } from 'zod';
 import type { App } from '../app.ts';
 import { exitCodes, Failure } from '../failure.ts';
 import { Secret } from '../secret.ts';
-import { bootstrapTenant } from '../store/bootstrap.ts';
+import { bootstrapTenant, type Tenant } from '../store/bootstrap.ts';
 import * as serviceAccounts from '../store/service-accounts.ts';
-import { type CredentialsDocument, credentialsDocument } from './credentials-file.ts';
+import { credentialsDocument } from './credentials-file.ts';
 
 const masterKeyBytes = 32;
 
@@ -57,22 +57,16 @@ export function ensureMasterKey(home: string): Secret<Buffer> {
  * long as the database knows them; where the file was lost, a new service account is made for the
  * same tenant, because the old secret is nowhere in the clear.
  */
-export async function ensureCredentials(context: TenantContext): Promise<CredentialsDocument> {
+export async function ensureCredentials(context: TenantContext): Promise<void> {
   const path = credentialsPathOf(context.home);
   const kept = existsSync(path) ? readCredentials(path) : null;
   const tenant =
     kept !== null && (await isKnown(context.app, kept)) ? kept : await makeTenant(context);
   const document = credentialsDocument(context.url, tenant);
   replaceFile(path, `${JSON.stringify(document, null, 2)}\n`);
-  return document;
 }
 
-interface Credentials {
-  readonly tsgId: string;
-  readonly clientId: string;
-  readonly clientSecret: Secret;
-  readonly organisationApiKey: Secret;
-}
+type Credentials = Omit<Tenant, 'organisationId'>;
 
 function readCredentials(path: string): Credentials {
   const parsed = storedCredentials.safeParse(parseJson(readFileSync(path, 'utf8')));

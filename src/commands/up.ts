@@ -1,22 +1,23 @@
 /** Knows the command that takes a folder of manifests to a running, self-hosted control plane. */
-import { createWriteStream, existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import type { Writable } from 'node:stream';
-import { type App, createApp } from '../app.ts';
-import { systemClock } from '../clock.ts';
-import { type EmbeddedDatabase, startEmbeddedDatabase } from '../embedded/embedded-database.ts';
-import { acquireHomeLock } from '../embedded/home-lock.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { createLog, type Log } from '../log.ts';
-import { type DatabaseSettings, readSettings, type Settings } from '../settings.ts';
-import { type MigrationReport, migrate } from '../store/migrate.ts';
+import { readSettings, type Settings } from '../settings.ts';
+import { readDesired } from '../sync/desired.ts';
 import { isGitLocation } from '../sync/git-location.ts';
 import { type CycleOptions, reconcile } from '../sync/reconcile.ts';
+import { openSource, readSources } from '../sync/source.ts';
+import type { Source } from '../sync/source-files.ts';
 import { folderProbeMs, gitProbeMs, type WatchEvent, watch } from '../sync/watch.ts';
 import type { Command, CommandIo } from './command.ts';
-import { describeDatabase, embeddedSettings } from './database.ts';
-import { openClient, openManifests, shellWord, wantsColor } from './options.ts';
-import { credentialsPathOf, ensureCredentials, ensureMasterKey } from './up-home.ts';
+import {
+  applyCommand,
+  openClient,
+  requireDesired,
+  secretSourcesIn,
+  wantsColor,
+} from './options.ts';
+import { credentialsPathOf } from './up-home.ts';
 import {
   createProgress,
   eventText,
@@ -26,6 +27,7 @@ import {
   startDocument,
   startText,
 } from './up-report.ts';
+import { logPathOf, type Started, startDeployment } from './up-start.ts';
 
 interface Options {
   home: string | undefined;
@@ -38,7 +40,7 @@ interface Options {
 
 export const up: Command<Options> = {
   usage: 'up',
-  summary: 'Run everything on this machine: database, server, and a sync that watches a folder',
+  summary: 'Run it all on this machine: database, server, and a sync that watches a folder',
   examples: [
     ['gatewright up', 'Sync ./gateway, or in a clone examples/1-quickstart, and keep watching it'],
     ['gatewright up --source ../team/gateway --port 9000', 'Another folder, another port'],
@@ -66,7 +68,7 @@ export const up: Command<Options> = {
       .option('offline', {
         type: 'boolean',
         default: false,
-        describe: 'Fetch nothing; a database server must be installed',
+        describe: 'Fetch nothing: a database server must be installed',
       })
       .check(({ port }) => {
         const isPort = port === undefined || (Number.isInteger(port) && port >= 0 && port < 65_536);
@@ -76,193 +78,109 @@ export const up: Command<Options> = {
   run: async (options, io) => {
     const settings = readSettings(undefined, { cwd: io.cwd });
     const home = resolve(io.cwd, options.home ?? settings.home);
-    const source = options.source ?? defaultSource(io.cwd);
-    await openManifests({ ...manifestOptions(home), source }, io).source.newest();
-    await using start = await startAll(settings, { home, source }, options, io);
-    return options.once ? await syncOnce(start) : await syncOn(start);
+    const context = openContext({ settings, home, options, io });
+    await context.source.newest();
+    await using started = await startDeployment(
+      {
+        ...{ settings, home, port: options.port, offline: options.offline },
+        logPath: options.json ? null : logPathOf(home),
+        progress: context.progress,
+      },
+      io,
+    );
+    return options.once ? await syncOnce(context, started) : await syncOn(context, started);
   },
 };
 
-/** Everything a running `up` holds; disposing of it stops the parts in the reverse of their order. */
-interface Start extends AsyncDisposable {
+/** What one `up` works with, apart from the parts that run. */
+interface Context {
+  readonly home: string;
   readonly options: Options;
   readonly io: CommandIo;
-  readonly place: Place;
+  /** The source as named by the user. */
+  readonly location: string;
+  readonly source: Source;
+  readonly cycle: Omit<CycleOptions, 'client' | 'act'>;
   readonly progress: (line: string) => void;
-  readonly migration: MigrationReport;
-  readonly addresses: { readonly adminUrl: string; readonly metricsUrl: string };
-  readonly embedded: EmbeddedDatabase | null;
 }
 
-interface Place {
-  readonly home: string;
-  readonly source: string;
-}
-
-async function startAll(
-  settings: Settings,
-  place: Place,
-  options: Options,
-  io: CommandIo,
-): Promise<Start> {
-  const { home } = place;
-  const progress = createProgress(io.stderr);
-  await using parts = new AsyncDisposableStack();
-  const lock = parts.use(acquireHomeLock(home));
-  progress(`home ${home}`);
-  const log = createUpLog(settings, home, options, io, parts);
-  for (const warning of settings.warnings) progress(`warning: ${warning}`);
-  const embedded =
-    settings.database === null
-      ? await startEmbeddedDatabase(home, {
-          offline: options.offline,
-          progress,
-          signal: io.signal,
-        })
-      : null;
-  if (embedded !== null) parts.defer(() => embedded.stop());
-  const database = embedded
-    ? embeddedSettings(embedded.connection, settings.databasePoolSize)
-    : settings.database!;
-  const migration = await migrateDatabase(database, log, progress, io.signal);
-  const masterKey = settings.masterKey ?? ensureMasterKey(home);
-  const server = serverSettings(settings, options.port);
-  const app = parts.use(await createApp({ ...settings, database, masterKey, server }, { log }));
-  const addresses = await listen(app, server);
-  await ensureCredentials({
-    app,
-    home,
-    url: addresses.adminUrl,
-    apiKeyPrefix: settings.apiKeyPrefix,
-    auditLogs: settings.features.auditLogs,
-    now: systemClock.now(),
-  });
-  lock.publishAddress(addresses.adminUrl);
-  progress(`serving the Admin API on ${addresses.adminUrl}`);
-  const held = parts.move();
-  return {
-    ...{ options, io, place, progress, migration, addresses, embedded },
-    [Symbol.asyncDispose]: () => held.disposeAsync(),
-  };
-}
-
-/** People read the report on the terminal, so the log goes beside it into a file. */
-function createUpLog(
-  settings: Settings,
-  home: string,
-  options: Options,
-  io: CommandIo,
-  parts: AsyncDisposableStack,
-): Log {
-  if (options.json) return createLog({ level: settings.logLevel, destination: io.stderr });
-  const file: Writable = createWriteStream(logPathOf(home), { flags: 'w', mode: 0o600 });
-  parts.defer(() => new Promise<void>((done) => file.end(done)));
-  return createLog({ level: settings.logLevel, destination: file });
-}
-
-function logPathOf(home: string): string {
-  return join(home, 'gatewright.log');
-}
-
-async function migrateDatabase(
-  database: DatabaseSettings,
-  log: Log,
-  progress: (line: string) => void,
-  signal: AbortSignal,
-): Promise<MigrationReport> {
-  let current = '';
-  const report = await migrate(database, {
-    log,
-    signal,
-    onStep: ({ migration }) => {
-      if (migration !== current) progress(`migrating: ${migration}`);
-      current = migration;
-    },
-  });
-  progress(`database ${describeDatabase(database)} is at ${report.schemaVersion}`);
-  return report;
-}
-
-/** `--port 0` asks for no fixed port, so it frees the one of the metrics, too. */
-function serverSettings({ server }: Settings, port: number | undefined): Settings['server'] {
-  if (port === undefined) return server;
-  return { ...server, port, metricsPort: port === 0 ? 0 : server.metricsPort };
-}
-
-async function listen(app: App, server: Settings['server']): ReturnType<App['listen']> {
-  try {
-    return await app.listen();
-  } catch (error) {
-    const { code, port } = error as NodeJS.ErrnoException & { port?: number };
-    if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error;
-    const reason = code === 'EADDRINUSE' ? 'is taken by another program' : 'may not be used';
-    const fix =
-      port === server.metricsPort
-        ? 'set GATEWRIGHT_METRICS_PORT to another one, or pass --port 0 for free ones'
-        : 'pass another one with --port, or --port 0 for a free one';
-    throw new Failure(exitCodes.invalidInput, `port ${port} on ${server.host} ${reason}\n${fix}`, {
-      cause: error,
-    });
-  }
-}
-
-function manifestOptions(home: string) {
-  return { home, credentials: credentialsPathOf(home), owner: undefined, 'secrets-dir': undefined };
-}
-
-/** What both ways of syncing share. */
-function cycleOptions(start: Start): Omit<CycleOptions, 'client' | 'act'> {
-  const { place, io } = start;
-  const manifests = openManifests({ ...manifestOptions(place.home), source: place.source }, io);
-  return {
-    readDesired: manifests.read,
-    prune: true,
-    allowDeletes: null,
-    takeOwnership: false,
-    secretsFolder: manifests.secretsFolder,
-    command: `${programName()} apply ${shellWord(place.source)}`,
+function openContext(given: {
+  settings: Settings;
+  home: string;
+  options: Options;
+  io: CommandIo;
+}): Context {
+  const { settings, home, options, io } = given;
+  const location = options.source ?? defaultSource(io.cwd);
+  const secretsFolder = resolve(io.cwd, settings.sync.secretsDirectory ?? join(home, 'secrets'));
+  const secrets = secretSourcesIn(io.cwd, secretsFolder);
+  const sourceOptions = {
+    cwd: io.cwd,
+    cacheDirectory: join(home, 'git'),
+    git: settings.sync.git,
     signal: io.signal,
   };
+  return {
+    ...{ home, options, io, location },
+    source: openSource(location, sourceOptions),
+    cycle: {
+      readDesired: async () =>
+        requireDesired(readDesired(await readSources([location], sourceOptions), secrets)),
+      prune: true,
+      allowDeletes: null,
+      takeOwnership: false,
+      secretsFolder,
+      command: applyCommand({
+        ...serverOptions(home),
+        paths: [location],
+        'secrets-dir': undefined,
+      }),
+      signal: io.signal,
+    },
+    progress: createProgress(io.stderr),
+  };
 }
 
-async function syncOnce(start: Start): Promise<ExitCode> {
-  const { io, place, progress } = start;
-  await using client = openClient(manifestOptions(place.home), io);
-  progress(`syncing ${place.source}`);
-  const outcome = await reconcile({ ...cycleOptions(start), client, act: true }).then(
+function serverOptions(home: string) {
+  return { home, credentials: credentialsPathOf(home), owner: undefined };
+}
+
+async function syncOnce(context: Context, started: Started): Promise<ExitCode> {
+  const { home, io, location, progress } = context;
+  await using client = openClient(serverOptions(home), io);
+  progress(`syncing ${location}`);
+  const outcome = await reconcile({ ...context.cycle, client, act: true }).then(
     (result): SyncOutcome => ({ result, failure: null }),
     (error: unknown): SyncOutcome => {
       if (error instanceof Failure) return { result: null, failure: error };
       throw error;
     },
   );
-  printStart(start, outcome);
+  printStart(context, started, outcome);
   return exitCodeOf(outcome);
 }
 
 /** Runs until the signal; throws `Failure` when the embedded database ends before that. */
-async function syncOn(start: Start): Promise<ExitCode> {
-  const { io, place, progress, embedded } = start;
-  await using client = openClient(manifestOptions(place.home), io);
+async function syncOn(context: Context, started: Started): Promise<ExitCode> {
+  const { home, io, location, source, progress } = context;
+  await using client = openClient(serverOptions(home), io);
   const ended = new AbortController();
-  void embedded?.exited.then((how) => ended.abort(how));
-  const signal = AbortSignal.any([io.signal, ended.signal]);
-  const { source } = openManifests({ ...manifestOptions(place.home), source: place.source }, io);
-  progress(`syncing ${place.source}, and watching it`);
+  void started.embedded?.exited.then((how) => ended.abort(how));
+  progress(`syncing ${location}, and watching it`);
   let isFirst = true;
   await watch({
-    ...cycleOptions(start),
+    ...context.cycle,
     client,
-    signal,
+    signal: AbortSignal.any([io.signal, ended.signal]),
     newest: () => source.newest(),
-    probeMs: isGitLocation(place.source) ? gitProbeMs : folderProbeMs,
+    probeMs: isGitLocation(location) ? gitProbeMs : folderProbeMs,
     onEvent: (event) => {
-      if (isFirst) printStart(start, outcomeOf(event));
-      else printEvent(start, event);
+      if (isFirst) printStart(context, started, outcomeOf(event));
+      else printEvent(context, event);
       isFirst = false;
     },
   });
-  if (!io.signal.aborted) throw databaseEnded(place.home, String(ended.signal.reason));
+  if (!io.signal.aborted) throw databaseEnded(home, String(ended.signal.reason));
   progress('stopping');
   return exitCodes.success;
 }
@@ -281,45 +199,44 @@ function databaseEnded(home: string, how: string): Failure {
   );
 }
 
-function printStart(start: Start, outcome: SyncOutcome): void {
-  const { io, place, options, addresses, migration } = start;
+function printStart(context: Context, started: Started, outcome: SyncOutcome): void {
+  const { io, home, location, options } = context;
   const report: StartReport = {
-    ...{ ...place, addresses, migration, outcome, version: readVersion() },
-    embedded: start.embedded !== null,
-    credentialsPath: credentialsPathOf(place.home),
-    logPath: options.json ? null : logPathOf(place.home),
-    program: programName(),
+    ...{ home, source: location, outcome, version: readVersion() },
+    ...{ migration: started.migration, addresses: started.addresses },
+    embedded: started.embedded !== null,
+    credentialsPath: credentialsPathOf(home),
+    logPath: options.json ? null : logPathOf(home),
+    program: programName(io.cwd),
   };
   io.stdout.write(
     options.json
       ? `${JSON.stringify(startDocument(report), null, 2)}\n`
       : startText(report, wantsColor(io)),
   );
-  if (options.once) return;
-  io.stderr.write(`\nwatching ${place.source}; Ctrl-C stops everything\n`);
+  if (!options.once) io.stderr.write(`\nwatching ${location}; Ctrl-C stops everything\n`);
 }
 
 /** With `--json` standard output holds the one document; what follows is for people. */
-function printEvent({ io, options }: Start, event: WatchEvent): void {
+function printEvent({ io, options }: Context, event: WatchEvent): void {
   const output = options.json ? io.stderr : io.stdout;
   output.write(eventText(event, !options.json && wantsColor(io)));
 }
 
-/** The root of the clone this runs from, or null when it runs as an installed package. */
-function cloneRoot(): string | null {
-  const root = resolve(import.meta.dirname, '../..');
-  return existsSync(join(root, 'src/main.ts')) ? root : null;
+const packageRoot = resolve(import.meta.dirname, '../..');
+
+function isClone(): boolean {
+  return existsSync(join(packageRoot, 'src/main.ts'));
 }
 
-function programName(): string {
-  const root = cloneRoot();
-  return root === null ? 'gatewright' : relative(process.cwd(), join(root, 'bin/gatewright'));
+/** How to call this program from `cwd`. */
+function programName(cwd: string): string {
+  return isClone() ? relative(cwd, join(packageRoot, 'bin/gatewright')) : 'gatewright';
 }
 
 function defaultSource(cwd: string): string {
   if (existsSync(join(cwd, 'gateway'))) return 'gateway';
-  const root = cloneRoot();
-  if (root !== null) return relative(cwd, join(root, 'examples/1-quickstart'));
+  if (isClone()) return relative(cwd, join(packageRoot, 'examples/1-quickstart'));
   throw new Failure(
     exitCodes.invalidInput,
     'there is no folder ./gateway to sync. Pass the folder of your manifests, or a Git URL: ' +
@@ -328,6 +245,6 @@ function defaultSource(cwd: string): string {
 }
 
 function readVersion(): string {
-  const manifest = readFileSync(resolve(import.meta.dirname, '../../package.json'), 'utf8');
+  const manifest = readFileSync(join(packageRoot, 'package.json'), 'utf8');
   return (JSON.parse(manifest) as { version: string }).version;
 }

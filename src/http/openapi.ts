@@ -37,7 +37,7 @@ export function openApiRoute(
   return self;
 }
 
-export function describeApi(mounted: readonly MountedRoute<never>[]): Json {
+function describeApi(mounted: readonly MountedRoute<never>[]): Json {
   const paths: Record<string, Json> = {};
   const book = new SchemaBook();
   for (const one of mounted) {

@@ -4,7 +4,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
-import { exitCodes, Failure } from '../failure.ts';
 import type { Log } from '../log.ts';
 import { ApiError, type ErrorKind, errorBody } from '../model/errors.ts';
 import { refuseAmbiguity } from './ambiguity.ts';
@@ -158,28 +157,9 @@ function createFastify<Caller>(
 }
 
 async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
-  try {
-    await app.listen({ host, port });
-  } catch (error) {
-    throw listenFailure(error, host, port);
-  }
+  await app.listen({ host, port });
   const { address, family, port: taken } = app.server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;
-}
-
-const listenFaults: Record<string, string> = {
-  EADDRINUSE:
-    'another process listens there already. Stop it, or choose another port (0 takes a free one)',
-  EACCES: 'this user may not. Choose a port from 1024 up',
-  EADDRNOTAVAIL: 'this machine does not have that address. Choose another host',
-  ENOTFOUND: 'that host name is not known. Choose another host',
-};
-
-function listenFailure(error: unknown, host: string, port: number): unknown {
-  const fault = listenFaults[String((error as NodeJS.ErrnoException).code)];
-  if (fault === undefined) return error;
-  const message = `Cannot listen on ${host}:${port}: ${fault}.`;
-  return new Failure(exitCodes.invalidInput, message, { cause: error });
 }
 
 async function close(app: FastifyInstance, graceMs: number): Promise<void> {

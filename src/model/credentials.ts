@@ -6,7 +6,7 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const randomLength = 32;
 const checksumLength = 6;
 /** Longest `API_KEY_PREFIX` whose keys are recognised. */
-const prefixLengthMax = 16;
+const prefixLengthMax = 32;
 const wellFormed = new RegExp(
   `^[0-9A-Za-z]{${randomLength + checksumLength},${prefixLengthMax + randomLength + checksumLength}}$`,
 );

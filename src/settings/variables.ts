@@ -155,7 +155,7 @@ export const environment = z.object({
   AUDIT_LOGS_ENABLED: feature('ON', 'Audit rows of every change'),
   SCIM_ENABLED: feature('ON', 'SCIM provisioning'),
   POLICY_ENABLED: feature('ON', 'Policies'),
-  MCP_ENABLED: feature('OFF', 'MCP integrations and servers'),
+  MCP_ENABLED: feature('ON', 'MCP integrations and servers'),
   DISABLE_ORG_CREATION: defaulted('Features', forms.toggle, 'OFF', 'ON: no new organisations.'),
 
   LOG_RETENTION_DISPLAY: defaulted('Retention', days, '90', 'Days that logs are kept.'),

@@ -64,7 +64,7 @@ class Conversion {
   readonly #references: PendingReference[] = [];
   /** What takes the place of the stand-ins once the schema has agreed. */
   readonly #placeholders: { path: Segments; value: { [key: string]: Json } }[] = [];
-  /** Pointers of values already reported, which the schema need not complain about again. */
+  /** Places in the manifest already reported, which the schema need not complain about again. */
   readonly #reported: string[] = [];
   #faulty = false;
 
@@ -93,6 +93,7 @@ class Conversion {
 
   #fault(written: Segments, code: string, message: string, fix?: string): void {
     this.#faulty = true;
+    this.#reported.push(pointerOf(written));
     this.#report(this.#manifest.place.fault(written, code, message, fix));
   }
 
@@ -132,7 +133,7 @@ class Conversion {
     if (!result.success && this.#retype(body, result.error.issues)) result = schema.safeParse(body);
     if (result.success) return result.data as Spec;
     const issues = result.error.issues.filter(({ path }) => {
-      const pointer = `${pointerOf(path.map(String))}/`;
+      const pointer = `${pointerOf(writtenPath(this.#manifest.spec, path.map(String)))}/`;
       return !this.#reported.some((reported) => pointer.startsWith(`${reported}/`));
     });
     this.#faulty = true;
@@ -201,7 +202,6 @@ class Conversion {
     }
     if (isValueFrom(raw)) {
       this.#refuseValueFrom(written);
-      this.#reported.push(pointerOf(path));
       return undefined;
     }
     if (!Array.isArray(raw)) {
@@ -213,7 +213,12 @@ class Conversion {
       const reference = isMap(item) ? itemReference(item, inner) : undefined;
       return reference === undefined
         ? this.#value(item, inner, [...path, `${at}`], place)
-        : this.#reference(reference.field, reference.value, [...path, `${at}`], place);
+        : this.#reference(
+            reference.field,
+            reference.value,
+            [...path, `${at}`],
+            [...place, reference.key],
+          );
     });
   }
 
@@ -310,13 +315,13 @@ class Conversion {
 function itemReference(
   item: Record<string, unknown>,
   shape: Shape,
-): { field: ReferenceField; value: unknown } | undefined {
+): { key: string; field: ReferenceField; value: unknown } | undefined {
   if (shape.references.length === 0) return undefined;
   const [key, ...others] = Object.keys(item);
   if (key === undefined || others.length > 0) return undefined;
   const snake = toSnakeCase(key);
   const field = shape.references.find(({ manifestField }) => toSnakeCase(manifestField) === snake);
-  return field === undefined ? undefined : { field, value: item[key] };
+  return field === undefined ? undefined : { key, field, value: item[key] };
 }
 
 function lastKey(reference: ReferenceField): string {

@@ -182,7 +182,7 @@ class Reader {
         workspace === null || workspace === from.workspace ? name : `${workspace}/${name}`,
       );
     const bare = text.slice(text.indexOf('/') + 1);
-    const elsewhere = names.find((name) => name.endsWith(`/${bare}`));
+    const elsewhere = names.find((name) => name === bare || name.endsWith(`/${bare}`));
     const near = nearest(text, names) ?? elsewhere;
     return near === undefined ? undefined : `did you mean "${near}"?`;
   }

@@ -38,8 +38,10 @@ export interface GitRun {
 export interface GitCommand {
   readonly arguments: readonly string[];
   readonly repository?: string;
+  /** Folder of the objects to read instead of the repository's own. */
+  readonly objects?: string;
   readonly input?: string;
-  /** False: no command of git may reach any remote, not even to complete what is missing here. */
+  /** False: the command may reach no remote. */
   readonly network: boolean;
   readonly outputBytesMax: number;
 }
@@ -152,6 +154,7 @@ function environmentOf(
     GIT_ASKPASS: join(home, askpassName),
     SSH_ASKPASS_REQUIRE: 'never',
   };
+  if (command.objects !== undefined) environment.GIT_OBJECT_DIRECTORY = command.objects;
   if (access.sshAgentSocket !== undefined) environment.SSH_AUTH_SOCK = access.sshAgentSocket;
   if (command.network && access.token !== undefined) {
     environment.GATEWRIGHT_GIT_USERNAME = access.username ?? 'x-access-token';

@@ -4,13 +4,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { exitCodes, Failure } from '../failure.ts';
 import { refuseExcess, tooLarge } from './folder.ts';
-import {
-  type GitAccess,
-  type GitCommand,
-  type GitOptions,
-  type GitRun,
-  runGit,
-} from './git-command.ts';
+import { type GitAccess, type GitOptions, type GitRun, runGit } from './git-command.ts';
 import { describeGit, type GitLocation, parseGitLocation } from './git-location.ts';
 import {
   byCodeUnits,
@@ -40,6 +34,8 @@ export interface GitSourceOptions {
 
 const timeoutMsDefault = 60_000;
 const listingBytesMax = 32 * 1024 * 1024;
+const batchHeaderBytesMax = 100;
+const readBytesMax = totalBytesMax + filesMax * batchHeaderBytesMax;
 const mirroredRef = 'refs/gatewright/source';
 
 /**
@@ -75,7 +71,13 @@ class Repository {
   readonly describe: string;
   readonly #location: GitLocation;
   readonly #options: GitOptions;
+  /** Bare repository that is fetched into, without files beyond the size limit. */
   readonly #mirror: string;
+  /**
+   * Empty bare repository through which the mirror's objects are read. It knows no remote, so git
+   * reports what was left out as missing instead of fetching it after all.
+   */
+  readonly #reader: string;
 
   constructor(location: GitLocation, options: GitSourceOptions) {
     const { cacheDirectory, access, signal, timeoutMs = timeoutMsDefault } = options;
@@ -85,6 +87,7 @@ class Repository {
       .update(`${location.url}#${location.ref ?? ''}`)
       .digest('hex');
     this.#mirror = join(cacheDirectory, `${name.slice(0, 32)}.git`);
+    this.#reader = join(cacheDirectory, 'reader.git');
     this.describe = describeGit(location);
   }
 
@@ -147,14 +150,8 @@ class Repository {
   }
 
   async #fetch({ name, commit }: Resolved): Promise<void> {
-    if (!existsSync(this.#mirror)) {
-      mkdirSync(this.#options.cacheDirectory, { recursive: true, mode: 0o700 });
-      await this.#demand({
-        arguments: ['init', '--quiet', '--bare', '--', this.#mirror],
-        network: false,
-        outputBytesMax: listingBytesMax,
-      });
-    }
+    await this.#create(this.#mirror);
+    await this.#create(this.#reader);
     if (await this.#has(commit)) return;
     await this.#ask([
       ...['fetch', '--quiet', '--depth=1', '--no-tags', '--no-recurse-submodules', '--force'],
@@ -164,6 +161,15 @@ class Repository {
     if (await this.#has(commit)) return;
     const message = `${this.#location.url} changed while it was read; try again`;
     throw new Failure(exitCodes.retryable, message);
+  }
+
+  async #create(repository: string): Promise<void> {
+    if (existsSync(repository)) return;
+    mkdirSync(this.#options.cacheDirectory, { recursive: true, mode: 0o700 });
+    const words = ['init', '--quiet', '--bare', '--', repository];
+    const command = { arguments: words, network: false, outputBytesMax: listingBytesMax };
+    const run = await runGit(command, this.#options);
+    if (run.status !== 0) throw this.#broken(run);
   }
 
   async #has(commit: string): Promise<boolean> {
@@ -201,15 +207,8 @@ class Repository {
   }
 
   async #batch(words: readonly string[], input: string): Promise<Buffer> {
-    const headerBytesMax = 100;
-    const outputBytesMax = totalBytesMax + filesMax * headerBytesMax;
-    const run = await this.#demand({
-      arguments: words,
-      repository: this.#mirror,
-      input,
-      network: false,
-      outputBytesMax,
-    });
+    const run = await this.#local(words, input);
+    if (run.status !== 0) throw this.#broken(run);
     return run.stdout;
   }
 
@@ -227,17 +226,15 @@ class Repository {
     );
   }
 
-  #local(words: readonly string[]): Promise<GitRun> {
-    const repository = this.#mirror;
-    const command = { arguments: words, repository, network: false };
-    return runGit({ ...command, outputBytesMax: listingBytesMax }, this.#options);
+  #local(words: readonly string[], input = ''): Promise<GitRun> {
+    const command = { arguments: words, repository: this.#reader, input, network: false };
+    const objects = join(this.#mirror, 'objects');
+    return runGit({ ...command, objects, outputBytesMax: readBytesMax }, this.#options);
   }
 
-  async #demand(command: GitCommand): Promise<GitRun> {
-    const run = await runGit(command, this.#options);
-    if (run.status === 0) return run;
-    const message = `git failed on the mirror of ${this.#location.url}: ${run.message}`;
-    throw new Failure(exitCodes.unexpected, message);
+  #broken({ message }: GitRun): Failure {
+    const text = `git failed on the mirror of ${this.#location.url}: ${message}`;
+    return new Failure(exitCodes.unexpected, text);
   }
 }
 

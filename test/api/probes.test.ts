@@ -1,6 +1,8 @@
 /** Guarantees of the probes: alive is not ready, and what is not ready says why. */
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import type { DatabaseSettings } from '../../src/settings.ts';
 import { exchange, startTestServer } from '../server.ts';
 
 describe('probes', () => {
@@ -42,4 +44,64 @@ describe('probes', () => {
     await expect.poll(async () => (await probe('/readyz')).status, { timeout: 10_000 }).toBe(200);
     expect((await probe('/startupz')).status).toBe(200);
   });
+
+  it('say why while the database is away, when calls are answered 503 and never 401', async () => {
+    await using link = await startLink();
+    await using server = await startTestServer({ between: link.lead });
+    const calls = async () => [
+      await server.request('GET', '/v1/admin/workspaces', { auth: 'key' }),
+      await exchange('GET', `${server.url}/v1/admin/workspaces`, undefined, headers),
+    ];
+    const probe = (path: string) => exchange('GET', server.url + path, undefined, {});
+    const headers = { authorization: `Bearer ${await server.token()}` };
+    expect((await probe('/startupz')).status).toBe(200);
+    link.cut();
+    for (const answer of await calls()) {
+      expect([answer.status, answer.body.error.code]).toEqual([503, 'AB04']);
+      expect(answer.headers['retry-after']).toBe('1');
+    }
+    const reasons = async () => (await probe('/readyz')).body.reasons;
+    await expect.poll(reasons, { timeout: 10_000 }).toEqual(['the database does not answer']);
+    expect((await probe('/livez')).status).toBe(200);
+    expect((await probe('/startupz')).status).toBe(200);
+    link.mend();
+    await expect.poll(async () => (await probe('/readyz')).status, { timeout: 10_000 }).toBe(200);
+    expect((await calls()).map((answer) => answer.status)).toEqual([200, 200]);
+  });
 });
+
+/** A TCP link to the database that can be cut. */
+async function startLink() {
+  const sockets = new Set<Socket>();
+  let target: DatabaseSettings | undefined;
+  let whole = true;
+  const listener = createServer((socket) => {
+    if (!whole || target === undefined) return void socket.destroy();
+    const onward = connect(target.port, target.host);
+    for (const end of [socket, onward]) {
+      sockets.add(end);
+      end.on('error', () => {}).on('close', () => sockets.delete(end));
+    }
+    socket.pipe(onward).pipe(socket);
+  });
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  const { port } = listener.address() as AddressInfo;
+  const cut = (): void => {
+    whole = false;
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    lead: async (real: DatabaseSettings): Promise<DatabaseSettings> => {
+      target = real;
+      return { ...real, host: '127.0.0.1', port };
+    },
+    cut,
+    mend: (): void => {
+      whole = true;
+    },
+    [Symbol.asyncDispose]: async () => {
+      cut();
+      await new Promise((resolve) => listener.close(resolve));
+    },
+  };
+}

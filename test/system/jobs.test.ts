@@ -12,8 +12,8 @@ import type { DatabaseSettings } from '../../src/settings.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../database.ts';
 import { runCli } from './run-cli.ts';
 
-const now = Date.parse('2026-11-21T12:00:00Z');
-const masterKey = { GATEWRIGHT_MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
+const now = Date.parse('2026-01-01T12:00:00Z');
+const masterKey = { GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64') };
 const children: ChildProcess[] = [];
 let test: TestDatabase;
 let directory: string;
@@ -186,7 +186,7 @@ describe('gatewright bootstrap', () => {
 
   it('refuses another master key than the one the database was made with', async () => {
     await inDirectory('--output', 'first.json');
-    const env = { GATEWRIGHT_MASTER_KEY: Buffer.alloc(32, 8).toString('base64') };
+    const env = { GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64') };
     const result = await runCli(['bootstrap', '--output', '-'], test.settings, { env });
     expect(result).toMatchObject({
       exitCode: 4,

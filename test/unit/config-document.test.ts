@@ -1,8 +1,8 @@
 /** Guarantees of config documents: what is refused and where, and that no nesting harms. */
 import { describe, expect, it } from 'vitest';
-import { configFaults, guardrailReferences } from '../../src/model/config-document.ts';
+import { configFaults, guardrailReferences, type TargetLimits } from '../../src/model/config-document.ts';
 
-const builtIn = { rootMax: null, conditionalRootMax: null, nestedMax: null };
+const builtIn: TargetLimits = { rootMax: null, conditionalRootMax: null, nestedMax: null };
 
 function judge(document: Record<string, unknown>, limits = builtIn): string[] {
   return configFaults(document, limits, []).map(({ path }) => path.join('.'));

@@ -1,0 +1,82 @@
+/** Knows the command that writes the server's state down as manifests. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import type { Argv } from 'yargs';
+import { exitCodes, Failure } from '../failure.ts';
+import { type KindName, kindNames } from '../model/kinds.ts';
+import { type Export, exportManifests } from '../sync/export.ts';
+import { readSnapshot, toLiveSet } from '../sync/live.ts';
+import type { Command, CommandIo } from './command.ts';
+import { declareServerOptions, openClient, type ServerOptions } from './options.ts';
+
+interface ExportCommandOptions extends ServerOptions {
+  readonly path: string;
+  readonly kind: KindName[] | undefined;
+  readonly workspace: string | undefined;
+  readonly unmanaged: boolean;
+}
+
+export const exportCommand: Command<ExportCommandOptions> = {
+  usage: 'export <path>',
+  summary: 'Write what the server holds as manifests',
+  examples: [
+    ['gatewright export ./gateway', 'Everything this owner has declared, a file a kind'],
+    ['gatewright export - --kind Config', 'The configs, to standard output'],
+    ['gatewright export ./found --unmanaged', 'What was made by hand, ready to be adopted'],
+  ],
+  options: (yargs: Argv) =>
+    declareServerOptions(yargs)
+      .positional('path', {
+        type: 'string',
+        demandOption: true,
+        describe: 'Folder for the files, or - for standard output',
+      })
+      .option('kind', {
+        array: true,
+        choices: kindNames,
+        describe: 'Only these kinds; may be given several times',
+      })
+      .option('workspace', { type: 'string', describe: 'Only what is in this workspace' })
+      .option('unmanaged', {
+        type: 'boolean',
+        default: false,
+        describe: 'What no owner has declared, instead of what this one has',
+      }),
+  run: async (options, io) => {
+    await using client = openClient(options, io);
+    const read = await readSnapshot(client, null, io.signal);
+    const exported = exportManifests(toLiveSet(read, client.owner, []), {
+      owner: client.owner,
+      kinds: options.kind ?? [],
+      workspace: options.workspace ?? null,
+      unmanaged: options.unmanaged,
+    });
+    if (options.path === '-') {
+      io.stdout.write(exported.files.map(({ text }) => text).join('---\n'));
+    } else {
+      await writeFiles(resolve(io.cwd, options.path), exported, io);
+    }
+    for (const stub of exported.stubs) io.stderr.write(`fill in: ${stub}\n`);
+    return exitCodes.success;
+  },
+};
+
+/** Overwrites nothing. */
+async function writeFiles(folder: string, { files }: Export, io: CommandIo): Promise<void> {
+  for (const { path, text, resources } of files) {
+    const file = join(folder, path);
+    try {
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, text, { flag: 'wx' });
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      const reason =
+        code === 'EEXIST' ? 'it exists already; export into an empty folder' : `(${code})`;
+      throw new Failure(exitCodes.invalidInput, `cannot write ${file}: ${reason}`, {
+        cause: error,
+      });
+    }
+    io.stdout.write(`${file}  ${resources} ${resources === 1 ? 'document' : 'documents'}\n`);
+  }
+  if (files.length === 0) io.stdout.write('nothing to export\n');
+}

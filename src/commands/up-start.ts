@@ -1,0 +1,136 @@
+/** Knows how `up` starts its parts in order and stops them in the reverse: lock, log, database, server. */
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { type App, createApp } from '../app.ts';
+import { systemClock } from '../clock.ts';
+import { type EmbeddedDatabase, startEmbeddedDatabase } from '../embedded/embedded-database.ts';
+import { acquireHomeLock } from '../embedded/home-lock.ts';
+import { exitCodes, Failure } from '../failure.ts';
+import { createLog, type Log } from '../log.ts';
+import type { DatabaseSettings, Settings } from '../settings.ts';
+import { type MigrationReport, migrate } from '../store/migrate.ts';
+import type { CommandIo } from './command.ts';
+import { describeDatabase, embeddedSettings } from './database.ts';
+import { ensureCredentials, ensureMasterKey } from './up-home.ts';
+
+export interface StartOptions {
+  readonly settings: Settings;
+  /** Absolute path. */
+  readonly home: string;
+  /** Overrides the settings; 0 takes free ports. */
+  readonly port: number | undefined;
+  /** Fetch nothing. */
+  readonly offline: boolean;
+  /** Where the log goes; null for standard error. */
+  readonly logPath: string | null;
+  /** Called with one line a step. */
+  readonly progress: (line: string) => void;
+}
+
+/** A running deployment; disposing of it stops everything, the database last. */
+export interface Started extends AsyncDisposable {
+  readonly migration: MigrationReport;
+  readonly addresses: { readonly adminUrl: string; readonly metricsUrl: string };
+  /** Null when the settings name a database. */
+  readonly embedded: EmbeddedDatabase | null;
+}
+
+/** Throws `Failure` for everything the user can mend; what had been started by then is stopped. */
+export async function startDeployment(options: StartOptions, io: CommandIo): Promise<Started> {
+  const { settings, home, progress } = options;
+  await using parts = new AsyncDisposableStack();
+  const lock = parts.use(acquireHomeLock(home));
+  progress(`home ${home}`);
+  for (const warning of settings.warnings) progress(`warning: ${warning}`);
+  const log = openLog(options, io, parts);
+  const embedded = await startDatabase(options, io, parts);
+  const database = embedded
+    ? embeddedSettings(embedded.connection, settings.databasePoolSize)
+    : settings.database!;
+  const migration = await migrateDatabase(database, log, progress, io.signal);
+  const masterKey = settings.masterKey ?? ensureMasterKey(home);
+  const server = serverSettings(settings, options.port);
+  const app = parts.use(await createApp({ ...settings, database, masterKey, server }, { log }));
+  const addresses = await listen(app, server);
+  await ensureCredentials({
+    app,
+    home,
+    url: addresses.adminUrl,
+    apiKeyPrefix: settings.apiKeyPrefix,
+    auditLogs: settings.features.auditLogs,
+    now: systemClock.now(),
+  });
+  lock.publishAddress(addresses.adminUrl);
+  progress(`serving the Admin API on ${addresses.adminUrl}`);
+  const held = parts.move();
+  return { migration, addresses, embedded, [Symbol.asyncDispose]: () => held.disposeAsync() };
+}
+
+function openLog(
+  { settings, logPath }: StartOptions,
+  io: CommandIo,
+  parts: AsyncDisposableStack,
+): Log {
+  if (logPath === null) return createLog({ level: settings.logLevel, destination: io.stderr });
+  const file = createWriteStream(logPath, { flags: 'w', mode: 0o600 });
+  parts.defer(() => new Promise<void>((done) => file.end(done)));
+  return createLog({ level: settings.logLevel, destination: file });
+}
+
+async function startDatabase(
+  { settings, home, offline, progress }: StartOptions,
+  { signal }: CommandIo,
+  parts: AsyncDisposableStack,
+): Promise<EmbeddedDatabase | null> {
+  if (settings.database !== null) return null;
+  const embedded = await startEmbeddedDatabase(home, { offline, progress, signal });
+  parts.defer(() => embedded.stop());
+  return embedded;
+}
+
+async function migrateDatabase(
+  database: DatabaseSettings,
+  log: Log,
+  progress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<MigrationReport> {
+  let current = '';
+  const report = await migrate(database, {
+    log,
+    signal,
+    onStep: ({ migration }) => {
+      if (migration !== current) progress(`migrating: ${migration}`);
+      current = migration;
+    },
+  });
+  progress(`database ${describeDatabase(database)} is at ${report.schemaVersion}`);
+  return report;
+}
+
+/** `--port 0` asks for no fixed port, so it frees the one of the metrics, too. */
+function serverSettings({ server }: Settings, port: number | undefined): Settings['server'] {
+  if (port === undefined) return server;
+  return { ...server, port, metricsPort: port === 0 ? 0 : server.metricsPort };
+}
+
+async function listen(app: App, server: Settings['server']): ReturnType<App['listen']> {
+  try {
+    return await app.listen();
+  } catch (error) {
+    const { code, port } = error as NodeJS.ErrnoException & { port?: number };
+    if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error;
+    const reason = code === 'EADDRINUSE' ? 'is taken by another program' : 'may not be used';
+    const fix =
+      port === server.metricsPort
+        ? 'set GATEWRIGHT_METRICS_PORT to another one, or pass --port 0 for free ones'
+        : 'pass another one with --port, or --port 0 for a free one';
+    throw new Failure(exitCodes.invalidInput, `port ${port} on ${server.host} ${reason}\n${fix}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Where people find the log of `up`, which would tear their terminal's report apart. */
+export function logPathOf(home: string): string {
+  return join(home, 'gatewright.log');
+}

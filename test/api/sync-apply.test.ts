@@ -1,0 +1,480 @@
+/** Guarantees applying over HTTP to a real server: convergence, budgets, ownership, stale plans, secrets. */
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isWellFormedApiKey } from '../../src/model/credentials.ts';
+import { markdownReport, resultDocument, textReport } from '../../src/sync/report.ts';
+import type { TestServer } from '../server.ts';
+import {
+  canaries,
+  desiredFrom,
+  everyKind,
+  openSync,
+  type SyncSetup,
+  startSyncServer,
+} from '../sync-setup.ts';
+
+let server: TestServer;
+let sync: SyncSetup;
+
+beforeEach(async () => {
+  server = await startSyncServer();
+  sync = openSync(server);
+});
+afterEach(async () => {
+  await sync[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const support = `
+apiVersion: gatewright.dev/v1
+kind: Workspace
+metadata: {name: support}
+spec: {description: d}
+---
+`;
+
+async function idOf(key: string): Promise<string> {
+  const { plan } = await sync.cycle('', { act: false, prune: false });
+  return plan.live.get(key)!.id;
+}
+
+describe('every kind', () => {
+  it('is created, and planning again finds nothing', async () => {
+    const first = await sync.cycle(everyKind);
+    expect(first.report?.items.filter(({ status }) => status !== 'done')).toEqual([]);
+    expect(first.exitCode).toBe(0);
+    const again = await sync.cycle(everyKind, { act: false });
+    expect(again.plan.changes).toEqual([]);
+    expect(again.plan.unchanged).toBe(9);
+    expect(again.exitCode).toBe(0);
+  });
+
+  it('takes changed, removed and added fields, and then plans to nothing', async () => {
+    await sync.cycle(everyKind);
+    const changed = everyKind
+      .replace('description: Customer support', 'icon: 🚀')
+      .replace('maxWords: 200', 'maxWords: 300')
+      .replace(
+        "{deny: true, on_fail: {feedback: {value: -5, weight: 1, metadata: ''}}}",
+        '{deny: false}',
+      )
+      .replace('words: [drop]', 'words: [drop, truncate]')
+      .replace('attempts: 3', 'attempts: 4')
+      .replace('rateLimits: [{type: requests, unit: rpm, value: 60}]\n', '')
+      .replace('  alertEmails: [ops@example.com]\n', '  description: bot of support\n')
+      .replace('  expiresAt: 2028-03-31T00:00:00Z\n', '')
+      .replace(', allowConfigOverride: false, metadata: {app: bot}', '')
+      .replace('{env: CRM_TOKEN', '{env: OTHER_TOKEN')
+      .replace(', description: CRM tools', '')
+      .replace('runOn: [input]', 'runOn: [input, output]')
+      .replace('creditLimit: 12.5', 'creditLimit: 13.75')
+      .replace('  periodicReset: weekly\n', '');
+    const result = await sync.cycle(changed);
+    expect(result.report?.items.filter(({ status }) => status !== 'done')).toEqual([]);
+    expect(result.plan.changes.map(({ action }) => action)).toEqual(Array(9).fill('update'));
+    const again = await sync.cycle(changed, { act: false });
+    expect(again.plan.changes.flatMap(({ id, fields }) => [id, fields])).toEqual([]);
+  });
+
+  it('goes back to its defaults when fields leave the source', async () => {
+    await sync.cycle(everyKind);
+    const bare = everyKind
+      .replace('  actions: {deny: true', '  actions: {deny: false')
+      .replace(
+        '  usageLimits: [{creditLimit: 1000, alertThreshold: 800, periodicReset: monthly}]\n',
+        '',
+      )
+      .replace('  rateLimits: [{type: requests, unit: rpm, value: 600}]\n', '')
+      .replace('  defaults: {metadata: {team: cx}}\n', '')
+      .replace(
+        '  usageLimits: {creditLimit: 500, alertThreshold: 400, periodicReset: monthly}\n',
+        '',
+      )
+      .replace(
+        '  defaults: {configRef: routing, allowConfigOverride: false, metadata: {app: bot}}\n',
+        '',
+      );
+    const result = await sync.cycle(bare);
+    expect(result.report?.items.filter(({ status }) => status !== 'done')).toEqual([]);
+    expect(result.plan.changes.map(({ reason }) => reason)).toContain('default-reset');
+    expect((await sync.cycle(bare, { act: false })).plan.changes).toEqual([]);
+    const workspace = await server.request(
+      'GET',
+      `/admin/v2/workspaces/${await idOf('Workspace/support')}`,
+    );
+    expect(workspace.body).toMatchObject({ usage_limits: [], rate_limits: [] });
+  });
+
+  it('is deleted when it leaves the source, in an order the server accepts', async () => {
+    await sync.cycle(everyKind);
+    const result = await sync.cycle('');
+    expect(result.report?.items.filter(({ status }) => status !== 'done')).toEqual([]);
+    expect(result.report?.items).toHaveLength(9);
+    const { plan } = await sync.cycle('', { act: false });
+    expect(plan.owned).toBe(0);
+  });
+});
+
+describe('budget', () => {
+  it('a plan without changes takes at most 3 requests and writes nothing', async () => {
+    await sync.cycle(everyKind);
+    const client = sync.openClient();
+    await sync.cycle(everyKind, { client, act: false });
+    expect(client.requests).toBeLessThanOrEqual(3);
+    expect(client.writes).toBe(0);
+  });
+
+  it('a second apply sends no write', async () => {
+    await sync.cycle(everyKind);
+    const client = sync.openClient();
+    const second = await sync.cycle(everyKind, { client });
+    expect(second.exitCode).toBe(0);
+    expect(client.writes).toBe(0);
+  });
+
+  it('an unchanged server answers a repeated look without a body', async () => {
+    const { read } = await sync.cycle(everyKind);
+    const settled = await sync.cycle(everyKind, { previous: read });
+    expect(settled.read).not.toBe(read);
+    const repeated = await sync.cycle(everyKind, { previous: settled.read });
+    expect(repeated.read).toBe(settled.read);
+  });
+});
+
+describe('drift', () => {
+  it('is named as such and undone', async () => {
+    await sync.cycle(everyKind);
+    const id = await idOf('ApiKey/support/bot');
+    await server.request('PUT', `/v2/api-keys/${id}`, {
+      body: { alert_emails: ['evil@example.com'] },
+    });
+    const result = await sync.cycle(everyKind);
+    expect(result.plan.changes).toMatchObject([
+      { id: 'ApiKey/support/bot', action: 'update', reason: 'drift' },
+    ]);
+    const { body } = await server.request('GET', `/v2/api-keys/${id}`);
+    expect(body.alert_emails).toEqual(['ops@example.com']);
+  });
+
+  it('of a write-only value is seen by its fingerprint', async () => {
+    await sync.cycle(everyKind);
+    const id = await idOf('McpIntegration/support/crm');
+    await server.request('PUT', `/admin/v2/mcp-integrations/${id}`, {
+      body: { configurations: { custom_headers: { Authorization: 'Bearer changed-by-hand' } } },
+    });
+    const { plan } = await sync.cycle(everyKind);
+    expect(plan.changes).toMatchObject([
+      {
+        reason: 'drift',
+        fields: [{ path: '/configurations/custom_headers/Authorization', secret: true }],
+      },
+    ]);
+    expect((await sync.cycle(everyKind, { act: false })).plan.changes).toEqual([]);
+  });
+});
+
+describe('a change made between plan and apply', () => {
+  it('makes that item stale, exit code 7, and is not overwritten', async () => {
+    await sync.cycle(everyKind);
+    const id = await idOf('ApiKey/support/bot');
+    const result = await sync.cycle(everyKind.replace('ops@example.com', 'new@example.com'), {
+      confirm: async () => {
+        await server.request('PUT', `/v2/api-keys/${id}`, { body: { description: 'meanwhile' } });
+        return true;
+      },
+    });
+    expect(result.exitCode).toBe(7);
+    expect(result.report?.items).toMatchObject([{ id: 'ApiKey/support/bot', status: 'stale' }]);
+    const { body } = await server.request('GET', `/v2/api-keys/${id}`);
+    expect(body).toMatchObject({ description: 'meanwhile', alert_emails: ['ops@example.com'] });
+  });
+
+  it('makes a delete stale, too', async () => {
+    await sync.cycle(support);
+    const id = await idOf('Workspace/support');
+    const result = await sync.cycle('', {
+      confirm: async () => {
+        await server.request('PUT', `/admin/v2/workspaces/${id}`, { body: { description: 'x' } });
+        return true;
+      },
+    });
+    expect(result.exitCode).toBe(7);
+  });
+});
+
+describe('ownership', () => {
+  it('keeps two owners apart: neither prunes nor changes what is the other’s', async () => {
+    await sync.cycle(support);
+    const other = sync.openClient({ owner: 'team-b' });
+    const theirs = support.replaceAll('support', 'lab');
+    expect((await sync.cycle(theirs, { client: other })).exitCode).toBe(0);
+    expect((await sync.cycle('', { client: other, act: false })).plan.changes).toMatchObject([
+      { id: 'Workspace/lab', action: 'delete' },
+    ]);
+    expect((await sync.cycle(support, { act: false })).plan.changes).toEqual([]);
+  });
+
+  it('blocks what belongs to another owner, naming owner and source; taking it over works', async () => {
+    await sync.cycle(support);
+    const other = sync.openClient({ owner: 'team-b' });
+    const blocked = await sync.cycle(support, { client: other });
+    expect(blocked.exitCode).toBe(4);
+    expect(blocked.plan.blocked[0]?.message).toMatch(
+      /owner "platform", declared in \/source all\.yaml:2/,
+    );
+    const taken = await sync.cycle(support, { client: other, takeOwnership: true });
+    expect(taken).toMatchObject({ exitCode: 0, plan: { changes: [{ action: 'adopt' }] } });
+    expect((await sync.cycle('', { act: false })).plan.owned).toBe(0);
+  });
+
+  it('never touches an unmanaged twin, reports it, and adopts it when told to', async () => {
+    const made = await server.request('POST', '/admin/v2/workspaces', {
+      body: { name: 'support', description: 'made by hand' },
+    });
+    const before = (await server.request('GET', `/admin/v2/workspaces/${made.body.id}`)).body;
+    const blocked = await sync.cycle(everyKind);
+    expect(blocked.exitCode).toBe(4);
+    expect(blocked.report).toBeNull();
+    expect(blocked.plan.blocked).toHaveLength(9);
+    const after = (await server.request('GET', `/admin/v2/workspaces/${made.body.id}`)).body;
+    expect(after).toEqual(before);
+    const adopted = await sync.cycle(everyKind, { takeOwnership: true });
+    expect(adopted.exitCode).toBe(0);
+    expect(await idOf('Workspace/support')).toBe(made.body.id);
+    expect((await sync.cycle(everyKind, { act: false })).plan.changes).toEqual([]);
+  });
+
+  it('leaves what is unmanaged alone when it prunes', async () => {
+    await sync.cycle(support);
+    const workspace = await idOf('Workspace/support');
+    const made = await server.request('POST', '/v2/configs', {
+      body: { name: 'by hand', config: {}, workspace_id: workspace },
+    });
+    const result = await sync.cycle('');
+    expect(result.plan.blocked).toMatchObject([{ id: 'Workspace/support', reason: 'in-use' }]);
+    expect((await server.request('GET', `/v2/configs/${made.body.id}`)).status).toBe(200);
+  });
+
+  it('points at what exists by External', async () => {
+    const made = await server.request('POST', '/admin/v2/workspaces', { body: { name: 'Shared' } });
+    const files = `
+apiVersion: gatewright.dev/v1
+kind: External
+metadata: {name: shared}
+spec: {kind: Workspace, slug: ${made.body.slug}}
+---
+apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: routing, workspace: shared}
+spec: {config: {retry: {attempts: 2}}}
+`;
+    expect((await sync.cycle(files)).exitCode).toBe(0);
+    expect((await sync.cycle(files, { act: false })).plan.changes).toEqual([]);
+    const config = await server.request(
+      'GET',
+      `/v2/configs/${await idOf('Config/shared/routing')}`,
+    );
+    expect(config.body.workspace_id).toBe(made.body.id);
+  });
+});
+
+describe('renames', () => {
+  it('keep the id of a resource and of everything in a renamed workspace', async () => {
+    await sync.cycle(everyKind);
+    const before = await Promise.all(['Workspace/support', 'ApiKey/support/bot'].map(idOf));
+    const renamed = everyKind
+      .replace('metadata: {name: support}', 'metadata: {name: help, previousNames: [support]}')
+      .replaceAll('workspace: support', 'workspace: help')
+      .replace(
+        '{name: bot, workspace: help}',
+        '{name: agent, workspace: help, previousNames: [bot]}',
+      )
+      .replace('apiKeyRef: bot', 'apiKeyRef: agent');
+    const result = await sync.cycle(renamed);
+    expect(result.report?.items.filter(({ status }) => status !== 'done')).toEqual([]);
+    expect(await Promise.all(['Workspace/help', 'ApiKey/help/agent'].map(idOf))).toEqual(before);
+    expect((await sync.cycle(renamed, { act: false })).plan.changes).toEqual([]);
+  });
+});
+
+describe('guards', () => {
+  const many = (count: number): string =>
+    Array.from({ length: count }, (_, at) => support.replaceAll('support', `w${at}`)).join('');
+
+  it('refuse to prune everything because the source is empty, and print the way out', async () => {
+    await sync.cycle(many(2));
+    const result = await sync.cycle('', { allowDeletes: null });
+    expect(result).toMatchObject({ exitCode: 4, report: null });
+    expect(result.refusal?.message).toContain('gatewright apply . --allow-deletes 2');
+    expect((await sync.cycle(many(2), { act: false })).plan.changes).toEqual([]);
+    expect((await sync.cycle('', { allowDeletes: 2 })).exitCode).toBe(0);
+  });
+
+  it('refuse more than ten deletes at once, and let --no-prune apply the rest', async () => {
+    await sync.cycle(many(12));
+    const next = `${support}${many(1)}`;
+    const refused = await sync.cycle(next, { allowDeletes: null });
+    expect(refused).toMatchObject({ exitCode: 4, report: null, refusal: { deletes: 11 } });
+    const rest = await sync.cycle(next, { allowDeletes: null, prune: false });
+    expect(rest).toMatchObject({ exitCode: 0, plan: { changes: [{ id: 'Workspace/support' }] } });
+  });
+
+  it('let tombstones pass', async () => {
+    await sync.cycle(many(1));
+    const tombstone = many(1).replace('spec: {description: d}', 'state: absent');
+    expect((await sync.cycle(tombstone, { allowDeletes: null })).exitCode).toBe(0);
+  });
+});
+
+describe('partial failure', () => {
+  it('blocks what depends on the failed one, goes on with the rest, and names the place', async () => {
+    const files = `${support}
+apiVersion: gatewright.dev/v1
+kind: Guardrail
+metadata: {name: hook, workspace: support}
+spec:
+  checks: [{id: default.webhook, parameters: {webhookURL: 'http://169.254.169.254/'}}]
+  actions: {}
+---
+apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: guarded, workspace: support}
+spec: {config: {input_guardrails: [{guardrailRef: hook}]}}
+---
+apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: plain, workspace: support}
+spec: {config: {retry: {attempts: 1}}}
+`;
+    const result = await sync.cycle(files);
+    expect(result.exitCode).toBe(3);
+    expect(result.report?.items.map(({ id, status }) => [id, status])).toEqual([
+      ['Workspace/support', 'done'],
+      ['Config/support/plain', 'done'],
+      ['Guardrail/support/hook', 'failed'],
+      ['Config/support/guarded', 'blocked'],
+    ]);
+    expect(result.report?.items[2]?.position).toMatchObject({ file: 'all.yaml', line: 11 });
+    expect(textReport(result, { color: false })).toMatch(
+      /failed: all\.yaml:11:\d+: create Guardrail/,
+    );
+  });
+
+  it('stops starting anything once interrupted, and the next run finishes', async () => {
+    const controller = new AbortController();
+    const result = await sync.cycle(everyKind, {
+      signal: controller.signal,
+      onItem: () => controller.abort(),
+    });
+    expect(result.report).toMatchObject({ interrupted: true });
+    expect(result.exitCode).toBe(3);
+    expect(result.report?.items[0]).toMatchObject({ id: 'Workspace/support', status: 'done' });
+    expect(result.report?.items.slice(1).every(({ status }) => status === 'blocked')).toBe(true);
+    expect((await sync.cycle(everyKind)).exitCode).toBe(0);
+  });
+});
+
+describe('key delivery', () => {
+  const file = (): string => join(sync.secretsFolder, 'support/bot.key');
+  const pending = (): string => `${file()}.pending`;
+
+  it('writes a working value, mode 0600, and leaves no pending file', async () => {
+    await sync.cycle(everyKind);
+    const value = readFileSync(file(), 'utf8').trim();
+    expect(isWellFormedApiKey(value)).toBe(true);
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+    expect(readdirSync(join(sync.secretsFolder, 'support'))).toEqual(['bot.key']);
+    const masked = await server.request('GET', `/v2/api-keys/${await idOf('ApiKey/support/bot')}`);
+    expect(masked.body.key).toBe(`${value.slice(0, 2)}*****${value.slice(-3)}`);
+  });
+
+  it('goes on with the value that a crash before the create has left', async () => {
+    await sync.cycle(everyKind);
+    const value = readFileSync(file(), 'utf8');
+    await sync.cycle('');
+    rmSync(file());
+    writeFileSync(pending(), value);
+    await sync.cycle(everyKind);
+    expect(readFileSync(file(), 'utf8')).toBe(value);
+  });
+
+  it('throws a torn pending value away, because it was never sent', async () => {
+    mkdirSync(join(sync.secretsFolder, 'support'));
+    writeFileSync(pending(), 'torn');
+    await sync.cycle(everyKind);
+    expect(isWellFormedApiKey(readFileSync(file(), 'utf8').trim())).toBe(true);
+  });
+
+  it('puts the value in place after a crash between create and rename, with no second key', async () => {
+    await sync.cycle(everyKind);
+    const value = readFileSync(file(), 'utf8');
+    rmSync(file());
+    writeFileSync(pending(), value);
+    const planned = await sync.cycle(everyKind, { act: false });
+    expect(planned.warnings.join()).toContain('waits in its .pending file');
+    const client = sync.openClient();
+    const result = await sync.cycle(everyKind, { client });
+    expect(result.warnings).toEqual([]);
+    expect(client.writes).toBe(0);
+    expect(readFileSync(file(), 'utf8')).toBe(value);
+  });
+
+  it('warns of a value that is nowhere, naming file and way out, and changes nothing', async () => {
+    await sync.cycle(everyKind);
+    rmSync(file());
+    const result = await sync.cycle(everyKind);
+    expect(result.warnings).toHaveLength(1);
+    expect(result.warnings[0]).toContain(`SecretMissing: ApiKey/support/bot`);
+    expect(result.warnings[0]).toContain(file());
+    expect(result.exitCode).toBe(0);
+  });
+
+  it('warns of a key without secretOutput, whose value nobody would see', async () => {
+    const without = everyKind.replace('  secretOutput: {file: {path: support/bot.key}}\n', '');
+    const { warnings } = await sync.cycle(without, { act: false });
+    expect(warnings.join()).toContain('ApiKey/support/bot has no secretOutput');
+  });
+
+  it('does not follow a symbolic link out of the secrets folder, and makes no key', async () => {
+    symlinkSync(tmpdir(), join(sync.secretsFolder, 'support'));
+    const result = await sync.cycle(everyKind);
+    expect(result.exitCode).toBe(3);
+    const item = result.report?.items.find(({ id }) => id === 'ApiKey/support/bot');
+    expect(item).toMatchObject({
+      status: 'failed',
+      message: expect.stringContaining('symbolic link'),
+    });
+    const { plan } = await sync.cycle('', { act: false });
+    expect(plan.live.has('ApiKey/support/bot')).toBe(false);
+  });
+});
+
+describe('secrets', () => {
+  it('appear in no plan, report or server log', async () => {
+    const first = await sync.cycle(everyKind);
+    const changed = await sync.cycle(everyKind.replace('{env: CRM_TOKEN', '{env: OTHER_TOKEN'));
+    const key = readFileSync(join(sync.secretsFolder, 'support/bot.key'), 'utf8').trim();
+    const outputs = [first, changed].flatMap((result) => [
+      textReport(result, { color: true }),
+      markdownReport(result),
+      JSON.stringify(resultDocument(result)),
+      JSON.stringify([...result.plan.live]),
+    ]);
+    const desired = JSON.stringify(desiredFrom(everyKind));
+    const everything = [...outputs, ...server.logLines, desired].join('\n');
+    for (const value of [...Object.values(canaries), key, server.clientSecret]) {
+      expect(everything).not.toContain(value);
+    }
+    expect(outputs.join()).toContain('(secret env:OTHER_TOKEN)');
+  });
+});

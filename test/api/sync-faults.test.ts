@@ -1,0 +1,138 @@
+/** Guarantees convergence under faults: a cut at every request, lost answers, storms (P-SYNC-5, C092, C093). */
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { CycleResult } from '../../src/sync/reconcile.ts';
+import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
+import type { TestServer } from '../server.ts';
+import { everyKind, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
+
+let server: TestServer;
+let sync: SyncSetup;
+
+beforeAll(async () => {
+  server = await startSyncServer();
+  sync = openSync(server);
+});
+afterEach(async () => {
+  expect(await sync.cycle('')).toMatchObject({ exitCode: 0 });
+  rmSync(sync.secretsFolder, { recursive: true, force: true });
+});
+afterAll(async () => {
+  await sync[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+/** Kinds, names and specs on the server, without what differs from run to run. */
+async function stateOfServer(): Promise<string[]> {
+  const { plan } = await sync.cycle(everyKind, { act: false });
+  expect(plan.changes).toEqual([]);
+  expect(plan.blocked).toEqual([]);
+  return [...plan.live].filter(([, live]) => live.owner === 'platform').map(([key]) => key);
+}
+
+function keyFiles(): string[] {
+  return readdirSync(join(sync.secretsFolder, 'support'));
+}
+
+let requestsSeen = 0;
+
+async function cycleThrough(fateOf: (index: number) => Fate): Promise<CycleResult | Error> {
+  await using proxy = await startFaultyProxy(server.url, fateOf);
+  const client = sync.openClient({
+    adminBaseUrl: proxy.url,
+    baseUrl: `${proxy.url}/v1`,
+    authUrl: proxy.url,
+  });
+  const result = await sync.cycle(everyKind, { client }).catch((error: Error) => error);
+  requestsSeen = proxy.seen;
+  return result;
+}
+
+/** Token, snapshot and one write for each of nine resources. */
+const requestsOfFirstApply = 11;
+const everyRequest = Array.from({ length: requestsOfFirstApply }, (_, at) => at + 1);
+
+describe('a run', () => {
+  it('needs exactly as many requests as the loops below cut', async () => {
+    await using proxy = await startFaultyProxy(server.url, () => 'pass');
+    const { url } = proxy;
+    const client = sync.openClient({ adminBaseUrl: url, baseUrl: `${url}/v1`, authUrl: url });
+    await sync.cycle(everyKind, { client });
+    expect(proxy.seen).toBe(requestsOfFirstApply);
+  });
+
+  it.each(everyRequest)(
+    'that dies before request %i arrives is finished by the next',
+    async (k) => {
+      await cycleThrough((index) => (index === k ? 'dead' : 'pass'));
+      expect(requestsSeen).toBeGreaterThanOrEqual(k);
+      expect(await sync.cycle(everyKind)).toMatchObject({ exitCode: 0 });
+      expect(await stateOfServer()).toHaveLength(9);
+      expect(keyFiles()).toEqual(['bot.key']);
+    },
+  );
+
+  it.each(everyRequest)(
+    'that dies once request %i is carried out is finished by the next, with no duplicate',
+    async (k) => {
+      await cycleThrough((index) => (index === k ? 'cut-after' : index > k ? 'dead' : 'pass'));
+      expect(requestsSeen).toBeGreaterThanOrEqual(k);
+      const pending = join(sync.secretsFolder, 'support/bot.key.pending');
+      let value: string | null = null;
+      try {
+        value = readFileSync(pending, 'utf8');
+      } catch {
+        // Not made yet, or delivered already.
+      }
+      expect(await sync.cycle(everyKind)).toMatchObject({ exitCode: 0 });
+      expect(await stateOfServer()).toHaveLength(9);
+      expect(keyFiles()).toEqual(['bot.key']);
+      const delivered = readFileSync(join(sync.secretsFolder, 'support/bot.key'), 'utf8');
+      if (value !== null) expect(delivered).toBe(value);
+    },
+  );
+
+  it.each(everyRequest)('survives the loss of answer %i alone', async (k) => {
+    const result = await cycleThrough((index) => (index === k ? 'cut-after' : 'pass'));
+    if (result instanceof Error) throw result;
+    expect(result).toMatchObject({ exitCode: 0 });
+    expect(await stateOfServer()).toHaveLength(9);
+    expect(keyFiles()).toEqual(['bot.key']);
+  });
+
+  it.each([1, 2, 3])('converges through a storm of refusals and cuts, seed %i', async (seed) => {
+    let state = seed;
+    const fates: Fate[] = [429, 503, 502, 'cut-before', 'cut-after'];
+    const result = await cycleThrough(() => {
+      state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+      const roll = state / 2_147_483_648;
+      return roll < 0.2 ? fates[Math.floor(roll * 25)]! : 'pass';
+    });
+    if (!(result instanceof Error) && result.exitCode === 0) {
+      expect(await stateOfServer()).toHaveLength(9);
+    }
+    expect(await sync.cycle(everyKind)).toMatchObject({ exitCode: 0 });
+    expect(await stateOfServer()).toHaveLength(9);
+  });
+
+  it('ends with exit code 6 where nothing listens', async () => {
+    const client = sync.openClient({
+      adminBaseUrl: 'http://127.0.0.1:1',
+      authUrl: 'http://127.0.0.1:1',
+    });
+    await expect(sync.cycle(everyKind, { client })).rejects.toMatchObject({
+      exitCode: 6,
+      message: expect.stringContaining('nothing listens there'),
+    });
+  });
+
+  it('ends with exit code 6, naming the client, where the secret is wrong', async () => {
+    const { Secret } = await import('../../src/secret.ts');
+    const client = sync.openClient({ clientSecret: new Secret('wrong', 'test') });
+    await expect(sync.cycle(everyKind, { client })).rejects.toMatchObject({
+      exitCode: 6,
+      message: expect.stringContaining(server.clientId),
+    });
+  });
+});

@@ -1,0 +1,184 @@
+/** Knows how a test syncs YAML with a real server: text in, cycle result out. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Secret } from '../src/secret.ts';
+import { AdminClient, type ClientOptions } from '../src/sync/client.ts';
+import { readDesired } from '../src/sync/desired.ts';
+import { type CycleOptions, type CycleResult, reconcile } from '../src/sync/reconcile.ts';
+import type { DesiredSet } from '../src/sync/resource-set.ts';
+import { digestOf, type SourceFile } from '../src/sync/source-files.ts';
+import { startTestServer, type TestServer, testSettings } from './server.ts';
+
+/** Values of the variables that test manifests name; none may ever be printed. */
+export const canaries: Readonly<Record<string, string>> = {
+  CRM_TOKEN: 'canary-crm-4f1b9c',
+  OTHER_TOKEN: 'canary-other-77aa01',
+};
+
+/** Parses manifests; a string is one file. */
+export function desiredFrom(
+  files: string | Readonly<Record<string, string>>,
+  environment: Readonly<Record<string, string>> = canaries,
+): DesiredSet {
+  const named = typeof files === 'string' ? { 'all.yaml': files } : files;
+  const sourceFiles: SourceFile[] = Object.entries(named).map(([path, text]) => ({
+    path,
+    content: Buffer.from(text),
+  }));
+  const info = { repo: '/source', revision: null, digest: digestOf(sourceFiles) };
+  const { set, faults } = readDesired(
+    { files: sourceFiles, faults: [], info, prefix: '' },
+    {
+      environment: (name) => environment[name],
+      readSecretFile: () => undefined,
+      requireSecrets: true,
+    },
+  );
+  if (set === undefined) throw new Error(`faults in test manifests: ${JSON.stringify(faults)}`);
+  return set;
+}
+
+/** A server with every feature that manifests can use. */
+export function startSyncServer(): Promise<TestServer> {
+  const features = { ...testSettings().features, mcp: true };
+  return startTestServer({ settings: { features } });
+}
+
+export interface SyncSetup extends AsyncDisposable {
+  readonly secretsFolder: string;
+  readonly client: AdminClient;
+  /** A client of another owner or address; closed with the set-up. */
+  openClient(options?: Partial<ClientOptions>): AdminClient;
+  cycle(
+    files: string | Readonly<Record<string, string>> | DesiredSet,
+    options?: Partial<CycleOptions>,
+  ): Promise<CycleResult>;
+}
+
+export function openSync(server: TestServer): SyncSetup {
+  const secretsFolder = mkdtempSync(join(tmpdir(), 'gatewright-secrets-'));
+  const clients: AdminClient[] = [];
+  const openClient = (options: Partial<ClientOptions> = {}): AdminClient => {
+    const client = new AdminClient({
+      adminBaseUrl: server.url,
+      baseUrl: `${server.url}/v1`,
+      authUrl: server.url,
+      tsgId: server.tsgId,
+      clientId: server.clientId,
+      clientSecret: new Secret(server.clientSecret, 'test'),
+      owner: 'platform',
+      clock: server.clock,
+      pause: async () => undefined,
+      ...options,
+    });
+    clients.push(client);
+    return client;
+  };
+  const client = openClient();
+  return {
+    secretsFolder,
+    client,
+    openClient,
+    cycle: (files, options = {}) => {
+      const set =
+        typeof files === 'object' && 'resources' in files
+          ? (files as DesiredSet)
+          : desiredFrom(files as string | Record<string, string>);
+      return reconcile({
+        client,
+        readDesired: async () => set,
+        act: true,
+        prune: true,
+        allowDeletes: 1000,
+        takeOwnership: false,
+        secretsFolder,
+        command: 'gatewright apply .',
+        ...options,
+      });
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(clients.map((open) => open[Symbol.asyncDispose]()));
+      rmSync(secretsFolder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Every kind once, with references of every sort and secrets in and out. */
+export const everyKind = `
+apiVersion: gatewright.dev/v1
+kind: Workspace
+metadata: {name: support}
+spec:
+  description: Customer support
+  usageLimits: [{creditLimit: 1000, alertThreshold: 800, periodicReset: monthly}]
+  rateLimits: [{type: requests, unit: rpm, value: 600}]
+  defaults: {metadata: {team: cx}}
+---
+apiVersion: gatewright.dev/v1
+kind: Guardrail
+metadata: {name: short, workspace: support}
+spec:
+  checks: [{id: default.wordCount, parameters: {minWords: 1, maxWords: 200}}]
+  actions: {deny: true, on_fail: {feedback: {value: -5, weight: 1, metadata: ''}}}
+---
+apiVersion: gatewright.dev/v1
+kind: Guardrail
+metadata: {name: tools, workspace: support}
+spec:
+  target: mcp_tools
+  checks: [{id: default.contains, parameters: {words: [drop], operator: none}}]
+---
+apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: routing, workspace: support}
+spec:
+  config:
+    retry: {attempts: 3}
+    input_guardrails: [{guardrailRef: short}]
+    targets: [{provider: openai, weight: 1}]
+    strategy: {mode: loadbalance}
+---
+apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot, workspace: support}
+spec:
+  scopes: [completions.write, mcp.invoke]
+  rateLimits: [{type: requests, unit: rpm, value: 60}]
+  usageLimits: {creditLimit: 500, alertThreshold: 400, periodicReset: monthly}
+  defaults: {configRef: routing, allowConfigOverride: false, metadata: {app: bot}}
+  alertEmails: [ops@example.com]
+  expiresAt: 2028-03-31T00:00:00Z
+  secretOutput: {file: {path: support/bot.key}}
+---
+apiVersion: gatewright.dev/v1
+kind: McpIntegration
+metadata: {name: crm, workspace: support}
+spec:
+  url: https://crm.example.com/mcp
+  authType: headers
+  transport: http
+  configurations:
+    custom_headers:
+      Authorization: {valueFrom: {env: CRM_TOKEN, prefix: 'Bearer '}}
+---
+apiVersion: gatewright.dev/v1
+kind: McpServer
+metadata: {name: crm-server, workspace: support}
+spec: {mcpIntegrationRef: crm, description: CRM tools}
+---
+apiVersion: gatewright.dev/v1
+kind: GuardrailMcpBinding
+metadata: {name: tools-on-crm, workspace: support}
+spec: {guardrailRef: tools, mcpServerRef: crm-server, runOn: [input]}
+---
+apiVersion: gatewright.dev/v1
+kind: UsageLimitPolicy
+metadata: {name: bot-budget, workspace: support}
+spec:
+  type: cost
+  creditLimit: 12.5
+  periodicReset: weekly
+  conditions: [{key: api_key, apiKeyRef: bot}]
+  groupBy: [{key: api_key}]
+`;

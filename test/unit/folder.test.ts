@@ -1,0 +1,114 @@
+/** Guarantees which files of a folder are read, and that nothing outside it is. */
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Failure } from '../../src/failure.ts';
+import { openFolder, openStdin } from '../../src/sync/folder.ts';
+import { readSources } from '../../src/sync/source.ts';
+
+let root: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'gatewright-folder-'));
+});
+
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function write(path: string, text = 'a: 1\n'): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+}
+
+async function pathsOf(location = root): Promise<string[]> {
+  return (await openFolder(location, root).read()).files.map(({ path }) => path);
+}
+
+it('reads YAML and JSON of all subfolders in the order of their paths', async () => {
+  for (const path of ['b.yml', 'a/z.yaml', 'a/b/c.JSON', 'README.md', 'B.yaml']) write(path);
+  expect(await pathsOf()).toEqual(['B.yaml', 'a/b/c.JSON', 'a/z.yaml', 'b.yml']);
+});
+
+it('leaves out hidden files and folders and installed packages', async () => {
+  for (const path of ['.a.yaml', '.git/b.yaml', 'node_modules/c/d.yaml', 'e.yaml']) write(path);
+  expect(await pathsOf()).toEqual(['e.yaml']);
+});
+
+it('refuses links out of the folder, to folders and to nowhere, and reads nothing through them', async () => {
+  write('in/a.yaml');
+  write('out/secret.yaml');
+  symlinkSync(join(root, 'out/secret.yaml'), join(root, 'in/b.yaml'));
+  symlinkSync(join(root, 'out'), join(root, 'in/c'));
+  symlinkSync(join(root, 'nowhere'), join(root, 'in/d.yaml'));
+  const { files, faults } = await openFolder('in', root).read();
+  expect(files.map(({ path }) => path)).toEqual(['a.yaml']);
+  expect(faults.map(({ code, position }) => `${position.file} ${code}`).sort()).toEqual([
+    'b.yaml symbolic-link',
+    'c symbolic-link',
+    'd.yaml symbolic-link',
+  ]);
+});
+
+it('follows links to files inside, as a mounted ConfigMap is made of them', async () => {
+  write('..2027/a.yaml');
+  symlinkSync('..2027', join(root, '..data'));
+  symlinkSync('..data/a.yaml', join(root, 'a.yaml'));
+  const { files, faults } = await openFolder(root, root).read();
+  expect([files.map(({ path }) => path), faults]).toEqual([['a.yaml'], []]);
+});
+
+it('refuses a file beyond the limit without reading it', async () => {
+  write('a.yaml', `# ${'x'.repeat(1024 * 1024)}`);
+  const { files, faults } = await openFolder(root, root).read();
+  expect([files, faults.map(({ code }) => code)]).toEqual([[], ['file-too-large']]);
+});
+
+it('refuses names that differ in case only', async () => {
+  write('a.yaml');
+  write('A.yaml');
+  const { faults } = await openFolder(root, root).read();
+  expect(faults.map(({ code }) => code)).toEqual(['case-twin']);
+});
+
+it('says which place does not exist, with exit code 5', async () => {
+  const failure = await openFolder('nowhere', root)
+    .read()
+    .catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(Failure);
+  expect(failure).toMatchObject({ exitCode: 5, message: 'No such file or folder: nowhere' });
+});
+
+it('has a digest that changes with content and name and with nothing else', async () => {
+  write('a.yaml');
+  const source = openFolder(root, root);
+  const first = await source.newest();
+  expect((await source.read()).info.digest).toBe(first.digest);
+  write('.hidden.yaml');
+  expect(await source.newest()).toEqual(first);
+  write('a.yaml', 'a: 2\n');
+  const second = await source.newest();
+  expect(second).not.toEqual(first);
+  rmSync(join(root, 'a.yaml'));
+  write('b.yaml', 'a: 2\n');
+  expect(await source.newest()).not.toEqual(second);
+});
+
+it('reads one file, standard input, and several places as one source', async () => {
+  write('x/a.yaml');
+  write('y/b.yaml');
+  const stdin = async function* () {
+    yield Buffer.from('c: ');
+    yield Buffer.from('1\n');
+  };
+  const options = { cwd: root, cacheDirectory: root, stdin: stdin() };
+  const { files } = await readSources(['x', 'y/b.yaml', '-'], options);
+  expect(files.map(({ path }) => path)).toEqual(['<stdin>', 'x/a.yaml', 'y/b.yaml']);
+});
+
+it('refuses standard input beyond the limit', async () => {
+  const endless = async function* () {
+    for (;;) yield Buffer.alloc(64 * 1024, 'x');
+  };
+  const { faults } = await openStdin(endless()).read();
+  expect(faults.map(({ code }) => code)).toEqual(['file-too-large']);
+});

@@ -1,0 +1,66 @@
+/** Guarantees that the kinds table agrees with the schemas of the API and with itself. */
+import { describe, expect, it } from 'vitest';
+import { ApiKeyUpdate } from '../../src/model/api-key.ts';
+import { ConfigUpdate } from '../../src/model/config.ts';
+import { GuardrailUpdate } from '../../src/model/guardrail.ts';
+import { type KindName, kindNames, kinds } from '../../src/model/kinds.ts';
+import { McpIntegrationUpdate } from '../../src/model/mcp-integration.ts';
+import { McpServerUpdate } from '../../src/model/mcp-server.ts';
+import { UsageLimitPolicyUpdate } from '../../src/model/usage-limit-policy.ts';
+import { WorkspaceUpdate } from '../../src/model/workspace.ts';
+
+const updates = {
+  Workspace: WorkspaceUpdate,
+  Guardrail: GuardrailUpdate,
+  Config: ConfigUpdate,
+  ApiKey: ApiKeyUpdate,
+  McpIntegration: McpIntegrationUpdate,
+  McpServer: McpServerUpdate,
+  UsageLimitPolicy: UsageLimitPolicyUpdate,
+};
+
+describe.each(kindNames.map((name) => [name, kinds[name]] as const))('%s', (name, kind) => {
+  it('is filed under its own name', () => expect(kind.name).toBe(name));
+
+  it('names only fields that its body has', () => {
+    const places = [
+      ...kind.references.map(({ path }) => path),
+      ...[...kind.secrets, ...kind.opaque, ...kind.immutable, ...kind.merged, ...kind.sets],
+      ...kind.pathFields,
+    ];
+    const unknown = places.filter((place) => !(place.split('.')[0]! in kind.body.shape));
+    expect(unknown).toEqual([]);
+  });
+
+  it('refuses unknown fields', () => {
+    const issues = kind.body.safeParse({ surprise: 1 }).error?.issues ?? [];
+    expect(issues.some(({ code }) => code === 'unrecognized_keys')).toBe(true);
+  });
+});
+
+it.each(Object.entries(updates))('%s: what the update body lacks is immutable', (name, update) => {
+  const { body, immutable } = kinds[name as KindName];
+  const fixed = Object.keys(body.shape).filter((field) => !(field in update.shape));
+  expect([...immutable].sort()).toEqual(fixed.sort());
+});
+
+it('has no circle among the kinds, so that resources cannot refer to each other in one', () => {
+  const done = new Set<KindName>();
+  const visit = (name: KindName, path: KindName[]): void => {
+    expect(path, `${path.join(' -> ')} -> ${name}`).not.toContain(name);
+    if (done.has(name)) return;
+    for (const { kind } of kinds[name].references) visit(kind, [...path, name]);
+    done.add(name);
+  };
+  for (const name of kindNames) visit(name, []);
+});
+
+it('addresses an item by its id, escaped', () => {
+  expect(kinds.Config.item('a/b', {})).toBe('/v2/configs/a%2Fb');
+  const ends = { guardrail_id: 'g', mcp_server_id: 's' };
+  expect(kinds.GuardrailMcpBinding.item('x', ends)).toBe('/admin/v2/guardrails/g/mcp-servers/s');
+  expect(kinds.ApiKey.create({ type: 'workspace', sub_type: 'service' })).toEqual({
+    method: 'POST',
+    path: '/v1/api-keys/workspace/service',
+  });
+});

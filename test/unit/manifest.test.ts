@@ -1,0 +1,319 @@
+/** Guarantees what a manifest may say, and how each mistake in it is told. */
+import { describe, expect, it } from 'vitest';
+import { inSupport, manifest, placesOf, readTexts, resourcesOf, support } from '../manifests.ts';
+
+const workspace = 'apiVersion: gatewright.dev/v1\nkind: Workspace\n';
+
+function faultOf(text: string, options?: Parameters<typeof readTexts>[1]) {
+  const { faults = [] } = readTexts({ 'a.yaml': text, 's.yaml': support }, options);
+  return faults.map(
+    ({ position: { line, column }, code, fix }) =>
+      `${line}:${column} ${code}${fix === undefined ? '' : ` | ${fix}`}`,
+  );
+}
+
+function specOf(text: string, options?: Parameters<typeof readTexts>[1]) {
+  const resources = resourcesOf(readTexts({ 'a.yaml': text, 's.yaml': support }, options));
+  return resources.find(({ identity }) => identity.name !== 'support');
+}
+
+describe('envelope', () => {
+  it.each([
+    [
+      'kind: Workspace\nmetadata: {name: a}\n',
+      '1:1 missing-field | write apiVersion: gatewright.dev/v1',
+    ],
+    [
+      'apiVersion: v1\nkind: Workspace\nmetadata: {name: a}\n',
+      '1:13 api-version | write apiVersion: gatewright.dev/v1',
+    ],
+    [
+      'apiVersion: gatewright.dev/v1\nkind: Workspce\nmetadata: {name: a}\n',
+      '2:7 unknown-kind | did you mean "Workspace"?',
+    ],
+    [`${workspace}metadata: {name: a}\nspecs: {}\n`, '4:1 unknown-field | did you mean "spec"?'],
+    [`${workspace}metadata: {name: a, label: {}}\n`, '3:21 unknown-field | did you mean "labels"?'],
+    [`${workspace}metadata: {}\n`, '3:11 missing-field'],
+    [`${workspace}metadata: {name: 12}\n`, '3:18 name | put it in quotes'],
+    [`${workspace}metadata: {name: "a/b"}\n`, '3:18 name'],
+    [
+      `${workspace}metadata: {name: a, workspace: support}\n`,
+      '3:32 workspace | remove metadata.workspace',
+    ],
+    [`${workspace}metadata: {name: a, protected: yes}\n`, '3:32 wrong-type'],
+    [`${workspace}metadata: {name: a, labels: {x: 1}}\n`, '3:33 wrong-type | put it in quotes'],
+    [`${workspace}metadata: {name: a, previousNames: [a]}\n`, '3:37 name'],
+    [
+      `${workspace}metadata: {name: a, annotations: {gatewright.dev/deletion: archive}}\n`,
+      '3:60 annotation',
+    ],
+    [
+      `${workspace}metadata: {name: a, annotations: {gatewright.dev/delete: retain}}\n`,
+      '3:58 annotation | did you mean "gatewright.dev/deletion"?',
+    ],
+    [`${workspace}metadata: {name: a}\nstate: gone\n`, '4:8 wrong-value'],
+    [
+      `${workspace}metadata: {name: a, protected: true}\nstate: absent\n`,
+      '3:32 protected | remove one of the two',
+    ],
+    [`${workspace}metadata: {name: a}\nspec: text\n`, '4:7 wrong-type'],
+    ['just text\n', '1:1 not-a-manifest | a manifest begins with apiVersion, kind and metadata'],
+    [manifest('McpServer', 'm', 'mcpIntegrationRef: x'), '3:11 workspace | set metadata.workspace'],
+  ])('%j', (text, fault) => expect(faultOf(text)[0]).toBe(fault));
+
+  it('passes annotations of other tools', () => {
+    const metadata = `${inSupport}, annotations: {argocd.argoproj.io/sync-wave: "1"}`;
+    expect(specOf(manifest('Config', 'c', 'config: {}', metadata))?.onRemoval).toBe('delete');
+  });
+
+  it('reads protection, former names and what happens on removal', () => {
+    const metadata = `${inSupport}, protected: true, previousNames: [old], annotations: {gatewright.dev/deletion: retain}`;
+    expect(specOf(manifest('Config', 'c', 'config: {}', metadata))).toMatchObject({
+      protected: true,
+      previousNames: ['old'],
+      onRemoval: 'retain',
+    });
+  });
+
+  it('takes a List of manifests, with places of their own', () => {
+    const item = (name: string, spec: string): string =>
+      `  - {apiVersion: gatewright.dev/v1, kind: Workspace, metadata: {name: ${name}}, spec: ${spec}}\n`;
+    const list = (items: string): string => `apiVersion: v1\nkind: List\nitems:\n${items}`;
+    expect(specOf(list(item('a', '{}')))?.position).toEqual({ file: 'a.yaml', line: 4, column: 5 });
+    expect(faultOf(list(item('a', '{}') + item('b', '{icon: 1}')))).toEqual([
+      '5:88 wrong-type | put it in quotes',
+    ]);
+    expect(faultOf('apiVersion: v1\nkind: List\n')).toEqual(['1:1 list-items']);
+  });
+
+  it('wants no spec of what is to be absent', () => {
+    const text = `${workspace}metadata: {name: a}\nstate: absent\n`;
+    expect(specOf(text)).toMatchObject({ absent: true, spec: {}, references: [] });
+  });
+});
+
+describe('spelling', () => {
+  it('may be camelCase or snake_case, and verbatim parts stay as they are', () => {
+    const camel =
+      'scopes: [completions.write]\nusageLimits: {creditLimit: 5}\ndefaults: {metadata: {costCenter: x}}';
+    const snake =
+      'scopes: [completions.write]\nusage_limits: {credit_limit: 5}\ndefaults: {metadata: {costCenter: x}}';
+    const one = specOf(manifest('ApiKey', 'k', camel, inSupport));
+    expect(one?.spec).toEqual(specOf(manifest('ApiKey', 'k', snake, inSupport))?.spec);
+    expect(one?.spec).toMatchObject({
+      usage_limits: { credit_limit: 5 },
+      defaults: { metadata: { costCenter: 'x' } },
+    });
+  });
+
+  it('of one field in both ways is a fault', () => {
+    const text = manifest('Config', 'c', 'config: {}\nisDefault: 1\nname: x\nname_: y', inSupport);
+    expect(faultOf(text)).toEqual(['8:3 unknown-field | did you mean "name"?']);
+    const twice = 'scopes: [mcp.invoke]\nusageLimits: {creditLimit: 5, credit_limit: 6}';
+    expect(faultOf(manifest('ApiKey', 'k', twice, inSupport))).toEqual([
+      '6:47 duplicate-field | keep one of the two',
+    ]);
+  });
+
+  it('of the API itself is kept: isDefault', () => {
+    const text = manifest('Config', 'c', 'config: {}\nisDefault: 1', inSupport);
+    expect(specOf(text)?.spec).toMatchObject({ isDefault: 1 });
+  });
+});
+
+describe('fields', () => {
+  const key = (spec: string): string => manifest('ApiKey', 'k', spec, inSupport);
+
+  it.each([
+    ['description: x', '5:3 missing-field'],
+    ['scopes: mcp.invoke', '5:11 wrong-type'],
+    ['scopes: [mcp.invok]', '5:12 wrong-value | did you mean "mcp.invoke"?'],
+    ['scopes: []', '5:11 wrong-value'],
+    ['scopes: [mcp.invoke]\ndescription: 12', '6:16 wrong-type | put it in quotes'],
+    ['scopes: [mcp.invoke]\nexpiresAt: tomorrow', '6:14 wrong-value'],
+    ['scopes: [mcp.invoke]\nexpiresAt: 2027-02-30T00:00:00Z', '6:14 wrong-value'],
+    ['scopes: [mcp.invoke]\nalertEmails: [x]', '6:17 wrong-value'],
+    [
+      'scopes: [mcp.invoke]\nusageLimits: {creditLimit: "5"}',
+      '6:30 wrong-type | remove the quotes',
+    ],
+    ['scopes: [mcp.invoke]\nusageLimits: {creditLimit: 5, alertThreshold: 6}', '6:49 wrong-value'],
+    ['scopes: [mcp.invoke]\nrateLimits: [{type: requests, unit: rpm}]', '6:16 missing-field'],
+    ['scopes: [mcp.invoke]\ntype: organisation', '6:9 wrong-value'],
+    ['scopes: [mcp.invoke]\nsubType: user', '5:3 missing-field'],
+    ['scopes: [mcp.invoke]\nworkspaceId: x', '6:16 workspace | set metadata.workspace instead'],
+    [
+      'scopes: [mcp.invoke]\ndefaults: {metadata: {n: 9007199254740993}}',
+      '6:28 number | put it in quotes if it is text',
+    ],
+    [
+      'scopes: [mcp.invoke]\ndefaults: {metadata: {n: .inf}}',
+      '6:28 number | put it in quotes if it is text',
+    ],
+    ['scopes: [mcp.invoke]\ndefaults: {metadata: {__proto__: 1}}', '6:36 unknown-field'],
+  ])('%j', (spec, fault) => expect(faultOf(key(spec))).toEqual([fault]));
+
+  it('take one spelling of a moment', () => {
+    const spec = 'scopes: [mcp.invoke]\nexpiresAt: 2032-03-31T02:00:00+02:00';
+    expect(specOf(key(spec))?.spec.expires_at).toBe('2032-03-31T00:00:00.000Z');
+  });
+
+  it('imply name, type and sub-type', () => {
+    expect(specOf(key('scopes: [mcp.invoke]'))?.spec).toMatchObject({
+      name: 'k',
+      type: 'workspace',
+      sub_type: 'service',
+    });
+    const text = manifest('ApiKey', 'k', 'scopes: [mcp.invoke]\nname: Other name');
+    expect(specOf(text)?.spec).toMatchObject({ name: 'Other name', type: 'organisation' });
+  });
+
+  it('keep null apart from absent', () => {
+    const { spec } = specOf(key('scopes: [mcp.invoke]\nexpiresAt: null')) ?? {};
+    expect(spec).toHaveProperty('expires_at', null);
+    expect(spec).not.toHaveProperty('description');
+  });
+
+  it('are found again by their place in the API, for what the server says of them', () => {
+    const spec = 'scopes: [mcp.invoke]\nusageLimits:\n  creditLimit: 5';
+    const resource = specOf(key(spec));
+    expect(resource?.positionOf('/usage_limits/credit_limit')).toMatchObject({
+      line: 7,
+      column: 18,
+    });
+    expect(resource?.positionOf('/nowhere')).toMatchObject({ line: 5, column: 3 });
+  });
+});
+
+describe('secrets', () => {
+  const integration = (headers: string): string =>
+    manifest(
+      'McpIntegration',
+      'crm',
+      `url: https://crm.example.com\nauthType: headers\ntransport: http\nconfigurations: {customHeaders: ${headers}}`,
+      inSupport,
+    );
+  const environment = { CRM_TOKEN: 'canary-1\n' };
+
+  it('come from the environment or a file, and only their origin stands in the spec', () => {
+    const headers =
+      '{A: {valueFrom: {env: CRM_TOKEN, prefix: "Bearer "}}, B: {valueFrom: {file: crm}}}';
+    const resource = specOf(integration(headers), {
+      environment,
+      secretFiles: { crm: 'canary-2' },
+    });
+    expect(resource?.spec.configurations).toEqual({
+      custom_headers: {
+        A: { $secret: 'env:CRM_TOKEN', fingerprint: '' },
+        B: { $secret: 'file:crm', fingerprint: '' },
+      },
+    });
+    const values = [...(resource?.secrets ?? [])].map(([path, secret]) => [path, secret.reveal()]);
+    expect(values).toEqual([
+      ['/configurations/custom_headers/A', 'Bearer canary-1'],
+      ['/configurations/custom_headers/B', 'canary-2'],
+    ]);
+    expect(JSON.stringify(resource)).not.toContain('canary');
+  });
+
+  it('may stand as text only where no credential belongs, and are compared as secrets all the same', () => {
+    const resource = specOf(integration('{X-Client: quickstart}'));
+    expect(resource?.spec.configurations).toEqual({
+      custom_headers: { 'X-Client': { $secret: 'manifest', fingerprint: '' } },
+    });
+  });
+
+  it.each([
+    ['{Authorization: Bearer abc}', 'secret-literal'],
+    ['{X-Api-Key: abc}', 'secret-literal'],
+    ['{Cookie: abc}', 'secret-literal'],
+    ['{X-Any: "sk-abcdefghijklmnopqrstuvwx"}', 'secret-literal'],
+    ['{A: {valueFrom: {env: UNSET}}}', 'secret-missing'],
+    ['{A: {valueFrom: {file: unset}}}', 'secret-missing'],
+    ['{A: {valueFrom: {secretKeyRef: {name: x}}}}', 'value-from'],
+    ['{A: {valueFrom: {env: A, file: b}}}', 'value-from'],
+    ['{A: {valueFrom: {env: "A B"}}}', 'value-from'],
+    ['{A: {valueFrom: {envv: A}}}', 'value-from'],
+    ['{A: {valueFrom: {env: CRM_TOKEN}, extra: 1}}', 'value-from'],
+    ['{A: {valueFrom: x}}', 'value-from'],
+  ])('%s is a fault', (headers, code) => {
+    const { faults = [] } = readTexts(
+      { 'a.yaml': integration(headers), 's.yaml': support },
+      { environment },
+    );
+    expect(faults.map((fault) => fault.code)).toEqual([code]);
+    expect(JSON.stringify(faults)).not.toMatch(/Bearer abc|sk-abc|canary/);
+  });
+
+  it('need not be at hand for a check', () => {
+    const text = integration('{A: {valueFrom: {env: UNSET}}}');
+    expect(specOf(text, { requireSecrets: false })?.spec).toBeDefined();
+  });
+
+  it.each([
+    ['sk-proj-abcdefghijklmnopqrst'],
+    ['ghp_abcdefghijklmnopqrstuvwxyz0123456789'],
+    ['AKIAABCDEFGHIJKLMNOP'],
+    ['xoxb-123456789012-abcdef'],
+    ['-----BEGIN RSA PRIVATE KEY-----'],
+    ['Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghijkl'],
+  ])('are recognised in any text: %s', (text) => {
+    const config = manifest('Config', 'c', `config: {api_key: "${text}"}`, inSupport);
+    expect(faultOf(config)).toEqual(['5:21 secret-literal | keep credentials out of the source']);
+  });
+
+  it('have no place where the API would show them', () => {
+    const config = manifest('Config', 'c', 'config: {api_key: {valueFrom: {env: A}}}', inSupport);
+    expect(faultOf(config)).toEqual(['5:21 value-from | a Config has no secret fields']);
+  });
+});
+
+describe('secretOutput', () => {
+  const key = (output: string): string =>
+    manifest('ApiKey', 'k', `scopes: [mcp.invoke]\nsecretOutput: ${output}`, inSupport);
+
+  it('names a file in the secrets folder and its mode', () => {
+    expect(specOf(key('{file: {path: a/b.key, mode: "0640"}}'))?.secretOutput).toEqual({
+      path: 'a/b.key',
+      mode: 0o640,
+    });
+    const resource = specOf(key('{file: {path: b.key}}'));
+    expect(resource?.secretOutput).toEqual({ path: 'b.key', mode: 0o600 });
+    expect(resource?.spec).not.toHaveProperty('secret_output');
+  });
+
+  it.each([
+    '{kubernetes: {name: x}}',
+    '{vault: {}}',
+    '{files: {path: x}}',
+    '{file: {path: /etc/x}}',
+    '{file: {path: ../x}}',
+    '{file: {path: a//x}}',
+    '{file: {path: .hidden}}',
+    '{file: {path: "a\\\\b"}}',
+    '{file: {path: x, mode: 0600}}',
+    '{file: {path: x, mode: "0666"}}',
+    '{file: {path: x, mode: "0200"}}',
+    '{file: {path: x, owner: me}}',
+    '{file: x}',
+    'x',
+  ])('%s is refused', (output) => {
+    const { faults = [] } = readTexts({ 'a.yaml': key(output), 's.yaml': support });
+    expect(faults.map(({ code }) => code)).toEqual(['secret-output']);
+  });
+});
+
+it('finds all mistakes of all files in one pass, in the order of their places', () => {
+  const texts = {
+    'b.yaml': `${manifest('Config', 'x', 'config: 1\nsurprise: 2', inSupport)}---\na: b: c\n`,
+    'a.yaml': 'kind: Workspace\nmetadata: {name: 1}\n',
+    'c.yaml': support,
+  };
+  expect(placesOf(readTexts(texts))).toEqual([
+    'a.yaml:1:1 missing-field',
+    'a.yaml:2:18 name',
+    'b.yaml:5:11 wrong-type',
+    'b.yaml:6:3 unknown-field',
+    'b.yaml:8:5 yaml-syntax',
+  ]);
+});
