@@ -128,7 +128,7 @@ async function listen(
     throw new Failure(
       exitCodes.invalidInput,
       `Cannot listen on ${host}:${port}: ${fault}. Set GATEWRIGHT_HOST or ${setting} otherwise; ` +
-        'port 0 takes a free one.',
+        'port 0 (--port 0) takes a free one.',
       { cause: error },
     );
   }

@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 
 /** Work that will not end after its command has ended is cut off after this long. */
 const graceMs = 10_000;
+/** A terminal's Ctrl-C arrives more than once: from the terminal, and again from npm, which passes it on. */
+const sameSignalMs = 1_000;
 const nodeMajorMin = 24;
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 
@@ -25,10 +27,13 @@ function version(): string {
 async function run(): Promise<void> {
   const controller = new AbortController();
   let interruptedBy: keyof typeof signalNumbers | null = null;
+  let interruptedAt = 0;
   for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
+      const now = performance.now();
+      if (interruptedBy === null) interruptedAt = now;
       // A second signal means now: the children end with this process.
-      if (interruptedBy !== null) process.exit(128 + signalNumbers[name]);
+      else if (now - interruptedAt > sameSignalMs) process.exit(128 + signalNumbers[name]);
       interruptedBy = name;
       controller.abort();
     });

@@ -7,6 +7,7 @@ import { softwareDirectory } from './database-server.ts';
 
 export interface TestHome extends Disposable {
   readonly path: string;
+  readonly remove: (name: string) => void;
 }
 
 /** A folder of its own, mode 0700; on a machine without a server it finds the one of this test run. */
@@ -15,6 +16,7 @@ export function createTestHome(): TestHome {
   if (existsSync(softwareDirectory)) symlinkSync(softwareDirectory, softwareDirectoryOf(parent));
   return {
     path: parent,
+    remove: (name) => rmSync(join(parent, name)),
     [Symbol.dispose]: () => rmSync(parent, { recursive: true, force: true }),
   };
 }

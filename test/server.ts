@@ -9,7 +9,7 @@ import { bootstrapTenant } from '../src/store/bootstrap.ts';
 import type { Database } from '../src/store/db.ts';
 import { createTestDatabase } from './database.ts';
 
-export interface TestClock extends Clock {
+interface TestClock extends Clock {
   set(ms: number): void;
   advance(ms: number): void;
 }
@@ -34,7 +34,7 @@ export interface TestServer extends AsyncDisposable {
   request(method: string, path: string, options?: TestRequest): Promise<TestResponse>;
 }
 
-export interface TestRequest {
+interface TestRequest {
   /** Sent as JSON; a string or buffer is sent as it is. */
   readonly body?: unknown;
   readonly headers?: Record<string, string>;

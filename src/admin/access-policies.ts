@@ -89,7 +89,7 @@ async function create(
 async function remove(deps: AdminDeps, request: AdminRequest): Promise<unknown> {
   const { caller, params } = request;
   refuseWorkspaceCaller(caller);
-  const id = params['policyId']!;
+  const id = params.policyId!;
   await deps.database.transaction(async (tx) => {
     const existed = await accessPolicies.deleteById(tx, caller.tsgId, id);
     if (!existed) throw new ApiError('notFound');

@@ -333,8 +333,10 @@ function sameContent(
 /** A guardrail that a config or workspace names cannot go: requests would run unguarded. */
 async function refuseWhileNamed(tx: Db, row: guardrails.StoredGuardrail): Promise<void> {
   const names = [row.id, row.slug];
+  // Ids are the same in any case, slugs are not.
+  const isNamed = (name: string): boolean => name === row.slug || name.toLowerCase() === row.id;
   const naming = (await configs.listHolding(tx, row.organisation_id, names)).find(({ config }) =>
-    guardrailReferences(JSON.parse(config)).some(({ guardrail }) => names.includes(guardrail)),
+    guardrailReferences(JSON.parse(config)).some(({ guardrail }) => isNamed(guardrail)),
   );
   if (naming !== undefined) {
     throw new ApiError('conflict', `The config ${naming.slug} names this guardrail`);
@@ -342,8 +344,9 @@ async function refuseWhileNamed(tx: Db, row: guardrails.StoredGuardrail): Promis
   const workspace = (await workspaces.listAllForOrganisation(tx, row.organisation_id)).find(
     ({ defaults }) => {
       const lists = readDocument<WorkspaceDefaults>(defaults);
-      const named = [...(lists?.input_guardrails ?? []), ...(lists?.output_guardrails ?? [])];
-      return named.some((name) => names.includes(name));
+      return [...(lists?.input_guardrails ?? []), ...(lists?.output_guardrails ?? [])].some(
+        isNamed,
+      );
     },
   );
   if (workspace !== undefined) {

@@ -47,7 +47,7 @@ export function maskConfigurations(stored: SealedConfigurations): McpConfigurati
 }
 
 /** What stands in a spec for a write-only value: equal values have equal fingerprints. */
-export interface SecretMark {
+interface SecretMark {
   readonly $secret: 'live';
   /** Hex HMAC-SHA256 of the value. */
   readonly fingerprint: string;

@@ -78,9 +78,8 @@ async function runCommand(
       if (error instanceof Failure) throw error;
       throw new UsageError(message ?? error.message);
     });
-  for (const [line, description] of command.examples) parser.example(line, description);
   if (words.includes('--help') || words.includes('-h')) {
-    io.stdout.write(`${await parser.getHelp()}\n`);
+    io.stdout.write(`${await parser.getHelp()}\n\n${examplesText(command)}`);
     return exitCodes.success;
   }
   // The parser throws some refusals before it returns a promise.
@@ -94,6 +93,11 @@ async function runCommand(
 /** The parser drops a lone `-`; the other name of standard input passes. */
 function withStdinNamed(word: string): string {
   return word === '-' ? '/dev/stdin' : word;
+}
+
+function examplesText({ examples }: BoundCommand): string {
+  const lines = examples.flatMap(([line, description]) => [`  ${line}`, `      ${description}`]);
+  return `Examples:\n${lines.join('\n')}\n`;
 }
 
 /** What the parser refused, before it is put into our words. */

@@ -109,7 +109,7 @@ function syncText({ result, failure }: SyncOutcome, color: boolean): string {
   if (failure !== null) return `nothing was synced: ${failure.message}\n`;
   const counts = countsByKind(result);
   const isClean = exitCodeOf({ result, failure }) === 0 && result.warnings.length === 0;
-  const detail = isClean ? `${summaryLine(result)}\n` : textReport(result, { color });
+  const detail = isClean ? `${summaryLine(result)}\n` : textReport(troubleOf(result), { color });
   if (counts.length === 0) return detail;
   const columns = ['created', 'changed', 'deleted', 'undone'] as const;
   const used = columns.filter((column) => counts.some((row) => row[column] > 0));
@@ -118,6 +118,16 @@ function syncText({ result, failure }: SyncOutcome, color: boolean): string {
     ...counts.map((row) => [row.kind, ...used.map((column) => String(row[column]))]),
   ]);
   return `${table}\n${detail}`;
+}
+
+/** At a start the table says what was done; in full only what was not. */
+function troubleOf(result: CycleResult): CycleResult {
+  const { plan, report } = result;
+  if (report === null) return result;
+  const undone = new Set(
+    report.items.filter(({ status }) => status !== 'done').map(({ id }) => id),
+  );
+  return { ...result, plan: { ...plan, changes: plan.changes.filter(({ id }) => undone.has(id)) } };
 }
 
 function migrationsText({ applied, schemaVersion }: MigrationReport): string {

@@ -1,11 +1,10 @@
 /** Knows how `up` starts its parts in order and stops them in the reverse: lock, log, database, server. */
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { type App, createApp } from '../app.ts';
+import { createApp } from '../app.ts';
 import { systemClock } from '../clock.ts';
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../embedded/embedded-database.ts';
 import { acquireHomeLock } from '../embedded/home-lock.ts';
-import { exitCodes, Failure } from '../failure.ts';
 import { createLog, type Log } from '../log.ts';
 import type { DatabaseSettings, Settings } from '../settings.ts';
 import { type MigrationReport, migrate } from '../store/migrate.ts';
@@ -51,7 +50,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   const masterKey = settings.masterKey ?? ensureMasterKey(home);
   const server = serverSettings(settings, options.port);
   const app = parts.use(await createApp({ ...settings, database, masterKey, server }, { log }));
-  const addresses = await listen(app, server);
+  const addresses = await app.listen();
   await ensureCredentials({
     app,
     home,
@@ -72,7 +71,9 @@ function openLog(
   parts: AsyncDisposableStack,
 ): Log {
   if (logPath === null) return createLog({ level: settings.logLevel, destination: io.stderr });
-  const file = createWriteStream(logPath, { flags: 'w', mode: 0o600 });
+  // The log of the start before is kept, because it may say why that one ended.
+  if (existsSync(logPath)) renameSync(logPath, `${logPath}.1`);
+  const file = createWriteStream(logPath, { mode: 0o600 });
   parts.defer(() => new Promise<void>((done) => file.end(done)));
   return createLog({ level: settings.logLevel, destination: file });
 }
@@ -111,23 +112,6 @@ async function migrateDatabase(
 function serverSettings({ server }: Settings, port: number | undefined): Settings['server'] {
   if (port === undefined) return server;
   return { ...server, port, metricsPort: port === 0 ? 0 : server.metricsPort };
-}
-
-async function listen(app: App, server: Settings['server']): ReturnType<App['listen']> {
-  try {
-    return await app.listen();
-  } catch (error) {
-    const { code, port } = error as NodeJS.ErrnoException & { port?: number };
-    if (code !== 'EADDRINUSE' && code !== 'EACCES') throw error;
-    const reason = code === 'EADDRINUSE' ? 'is taken by another program' : 'may not be used';
-    const fix =
-      port === server.metricsPort
-        ? 'set GATEWRIGHT_METRICS_PORT to another one, or pass --port 0 for free ones'
-        : 'pass another one with --port, or --port 0 for a free one';
-    throw new Failure(exitCodes.invalidInput, `port ${port} on ${server.host} ${reason}\n${fix}`, {
-      cause: error,
-    });
-  }
 }
 
 /** Where people find the log of `up`, which would tear their terminal's report apart. */

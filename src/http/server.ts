@@ -21,7 +21,7 @@ import { usualHeaders } from './respond.ts';
 import type { CredentialKind, Feature, Route } from './route.ts';
 
 /** What a request carried to prove who sent it; never logged. */
-export interface Credentials {
+interface Credentials {
   /** The `Authorization` header, or null. */
   readonly authorization: string | null;
   /** The `x-gateway-api-key` or `x-portkey-api-key` header, or null. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 /** Domain of service accounts made by this deployment, in the `principal` of an access policy. */
-export const serviceAccountDomain = 'serviceaccount.gatewright.internal';
+const serviceAccountDomain = 'serviceaccount.gatewright.internal';
 
 /** How an access policy names a service account: `<name>@<tsg_id>.<domain>`. */
 export function serviceAccountPrincipal(name: string, tsgId: string): string {

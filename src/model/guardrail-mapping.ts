@@ -5,8 +5,7 @@ const serversMax = 1000;
 const capabilitiesMax = 1000;
 
 /** `beforeToolCall` is another word for `input`, `afterToolCall` for `output`; both are kept as sent. */
-export const RunOn = z.enum(['input', 'output', 'beforeToolCall', 'afterToolCall']);
-export type RunOn = z.infer<typeof RunOn>;
+const RunOn = z.enum(['input', 'output', 'beforeToolCall', 'afterToolCall']);
 
 const CapabilityIds = z.array(z.uuid()).max(capabilitiesMax);
 
@@ -38,7 +37,7 @@ export interface MappingContent {
   readonly capabilityIds: readonly string[];
 }
 
-export const defaultRunOn: readonly RunOn[] = ['input', 'output'];
+const defaultRunOn: readonly z.infer<typeof RunOn>[] = ['input', 'output'];
 
 export function contentOf(put: GuardrailMappingPut): MappingContent {
   const ids = put.mcp_integration_capability_ids ?? put.capability_ids ?? [];

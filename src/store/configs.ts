@@ -84,7 +84,10 @@ export function listAllForOrganisation(db: Db, organisationId: string): Promise<
     .execute();
 }
 
-/** Configs whose text holds any of the given strings as a JSON string; the caller reads them to be sure. */
+/**
+ * Configs whose text holds any of the given strings as a JSON string, in any case; the caller reads
+ * them to be sure.
+ */
 export function listHolding(
   db: Db,
   organisationId: string,
@@ -95,7 +98,12 @@ export function listHolding(
     .select(['id', 'slug', 'config'])
     .where('organisation_id', '=', organisationId)
     .where((eb) =>
-      eb.or(texts.map((text) => sql<boolean>`locate(${JSON.stringify(text)}, config) > 0`)),
+      eb.or(
+        texts.map(
+          (text) =>
+            sql<boolean>`locate(lower(cast(${JSON.stringify(text)} as char)), lower(config)) > 0`,
+        ),
+      ),
     )
     .execute();
 }

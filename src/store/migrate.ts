@@ -22,6 +22,8 @@ import * as schemaMigrations from './schema-migrations.ts';
 import { isUnavailable } from './unavailable.ts';
 
 const leaseName = 'schema-migrations';
+const leaseTtlMsDefault = 30_000;
+const pollMs = 250;
 const waitMsMax = 30 * 60_000;
 
 export interface MigrateOptions {
@@ -29,8 +31,9 @@ export interface MigrateOptions {
   readonly signal?: AbortSignal;
   /** Folder of the `.sql` files; the package's own when left out. */
   readonly directory?: string;
-  /** A runner that stops giving signs of life is replaced after this long. */
+  /** A runner that stops giving signs of life is replaced after this long, 30 s when left out. */
   readonly leaseTtlMs?: number;
+  /** How often it gives them; a sixth of that when left out. */
   readonly heartbeatMs?: number;
   /** How long a statement waits for a table that others use, before it is tried again; 5 to 30. */
   readonly lockWaitSeconds?: number;
@@ -96,7 +99,7 @@ async function takeTurn(
   migrations: readonly Migration[],
   options: MigrateOptions,
 ): Promise<string[]> {
-  const { log, leaseTtlMs = 30_000, heartbeatMs = 5_000 } = options;
+  const { log, leaseTtlMs = leaseTtlMsDefault } = options;
   const owner = randomUUID();
   const deadline = performance.now() + waitMsMax;
   for (let turn = 0; performance.now() < deadline; turn += 1) {
@@ -111,7 +114,7 @@ async function takeTurn(
     const lease = await leases.acquire(session.watch, leaseName, owner, leaseTtlMs);
     if (lease !== null) return runPending(session, migrations, lease, options);
     if (turn === 0) log.info('another process is migrating the database; waiting for it');
-    await delay(Math.min(heartbeatMs, 250), undefined, { signal: options.signal });
+    await delay(pollMs, undefined, { signal: options.signal });
   }
   throw new Failure(
     exitCodes.retryable,
@@ -126,7 +129,7 @@ async function runPending(
   lease: leases.Lease,
   options: MigrateOptions,
 ): Promise<string[]> {
-  const { leaseTtlMs = 30_000, heartbeatMs = 5_000, log } = options;
+  const { log, leaseTtlMs = leaseTtlMsDefault, heartbeatMs = leaseTtlMs / 6 } = options;
   const beat = setInterval(() => {
     leases.extend(session.watch, lease, leaseTtlMs).catch((error: Error) => {
       log.warn({ error: error.message }, 'the migration lease could not be extended');

@@ -160,8 +160,8 @@ async function explain(run: StepRun, statement: SqlStatement, error: unknown): P
 function leaseLost(migration: Migration): Failure {
   return new Failure(
     exitCodes.retryable,
-    `Another process took over the migration at ${migration.name}, because this one gave no sign of ` +
-      'life for too long. Run it again; it continues where that one is.',
+    `This process gave no sign of life for too long at migration ${migration.name}, so another may ` +
+      'have taken over. Run it again; it continues where that one is.',
   );
 }
 

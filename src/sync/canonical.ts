@@ -66,6 +66,9 @@ class Conversion {
   readonly #placeholders: { path: Segments; value: { [key: string]: Json } }[] = [];
   /** Places in the manifest already reported, which the schema need not complain about again. */
   readonly #reported: string[] = [];
+  /** Keys that lead to the value at hand: in the API's body, and in the manifest. */
+  readonly #path: string[] = [];
+  readonly #written: string[] = ['spec'];
   #faulty = false;
 
   constructor(
@@ -83,7 +86,7 @@ class Conversion {
   run(): Canonical | undefined {
     const raw = { ...this.#manifest.spec };
     const secretOutput = this.#takeSecretOutput(raw);
-    const body = this.#object(raw, shapeOf(this.#kind), [], ['spec']);
+    const body = this.#object(raw, shapeOf(this.#kind));
     this.#complete(body);
     const spec = this.#parse(body);
     if (spec === undefined || this.#faulty) return undefined;
@@ -157,147 +160,152 @@ class Conversion {
     return changed;
   }
 
-  #object(
-    raw: Record<string, unknown>,
-    shape: Shape,
-    path: Segments,
-    written: Segments,
-  ): Record<string, unknown> {
+  #object(raw: Record<string, unknown>, shape: Shape): Record<string, unknown> {
     const object: Record<string, unknown> = {};
     for (const key of Object.keys(raw)) {
-      const value = raw[key];
-      const place = [...written, key];
       const reference = shape.opaque ? undefined : shape.referenceKeys.get(key);
-      const name = reference === undefined ? this.#wireKey(key, shape, path) : lastKey(reference);
+      const name = reference === undefined ? this.#wireKey(key, shape) : lastKey(reference);
+      this.#written.push(key);
       if (key === '__proto__') {
-        this.#refuseProto(place);
+        this.#refuseProto();
       } else if (Object.hasOwn(object, name)) {
-        const message = `${spelled(place)} gives "${name}" a second time`;
-        this.#fault(place, 'duplicate-field', message, 'keep one of the two');
-      } else if (reference !== undefined) {
-        object[name] = this.#reference(reference, value, [...path, name], place);
+        const message = `${spelled(this.#written)} gives "${name}" a second time`;
+        this.#fault(this.#written, 'duplicate-field', message, 'keep one of the two');
       } else {
-        object[name] = this.#value(value, shape.child(name), [...path, name], place);
+        this.#path.push(name);
+        object[name] =
+          reference === undefined
+            ? this.#value(raw[key], shape.child(name))
+            : this.#reference(reference, raw[key]);
+        this.#path.pop();
       }
+      this.#written.pop();
     }
     return object;
   }
 
   /** The API writes a few fields of its own in camelCase; those are found in the schema as they are. */
-  #wireKey(key: string, shape: Shape, path: Segments): string {
+  #wireKey(key: string, shape: Shape): string {
     if (shape.opaque) return key;
-    if (path.length === 0 && Object.hasOwn(kinds[this.#kind].body.shape, key)) return key;
-    return toSnakeCase(key);
+    const isTop = this.#path.length === 0;
+    return isTop && Object.hasOwn(kinds[this.#kind].body.shape, key) ? key : toSnakeCase(key);
   }
 
-  #value(raw: unknown, shape: Shape, path: Segments, written: Segments): unknown {
-    if (shape.secret) return this.#secret(raw, path, written);
+  #value(raw: unknown, shape: Shape): unknown {
+    if (shape.secret) return this.#secret(raw);
     if (shape.verbatim) {
-      this.#checkVerbatim(raw, written);
+      this.#checkVerbatim(raw);
       return raw;
     }
     if (typeof raw !== 'object' || raw === null) {
-      this.#checkScalar(raw, written);
+      this.#checkScalar(raw);
       return raw;
     }
     if (isValueFrom(raw)) {
-      this.#refuseValueFrom(written);
+      this.#refuseValueFrom();
       return undefined;
     }
-    if (!Array.isArray(raw)) {
-      return this.#object(raw as Record<string, unknown>, shape, path, written);
-    }
-    return raw.map((item: unknown, at) => {
-      const inner = shape.child(`${at}`);
-      const place = [...written, `${at}`];
-      const reference = isMap(item) ? itemReference(item, inner) : undefined;
-      return reference === undefined
-        ? this.#value(item, inner, [...path, `${at}`], place)
-        : this.#reference(
-            reference.field,
-            reference.value,
-            [...path, `${at}`],
-            [...place, reference.key],
-          );
-    });
+    return Array.isArray(raw)
+      ? raw.map((item: unknown, at) => this.#item(item, `${at}`, shape.child(`${at}`)))
+      : this.#object(raw as Record<string, unknown>, shape);
   }
 
-  #checkVerbatim(raw: unknown, written: Segments): void {
-    if (typeof raw !== 'object' || raw === null) {
-      this.#checkScalar(raw, written);
-    } else if (isValueFrom(raw)) {
-      this.#refuseValueFrom(written);
+  #item(raw: unknown, index: string, shape: Shape): unknown {
+    this.#path.push(index);
+    this.#written.push(index);
+    const reference = isMap(raw) ? itemReference(raw, shape) : undefined;
+    let item: unknown;
+    if (reference === undefined) {
+      item = this.#value(raw, shape);
     } else {
-      for (const [key, value] of Object.entries(raw)) {
-        if (key === '__proto__') this.#refuseProto([...written, key]);
-        this.#checkVerbatim(value, [...written, key]);
+      this.#written.push(reference.key);
+      item = this.#reference(reference.field, reference.value);
+      this.#written.pop();
+    }
+    this.#path.pop();
+    this.#written.pop();
+    return item;
+  }
+
+  #checkVerbatim(raw: unknown): void {
+    if (typeof raw !== 'object' || raw === null) {
+      this.#checkScalar(raw);
+    } else if (isValueFrom(raw)) {
+      this.#refuseValueFrom();
+    } else {
+      for (const key of Object.keys(raw)) {
+        this.#written.push(key);
+        if (key === '__proto__') this.#refuseProto();
+        this.#checkVerbatim((raw as Record<string, unknown>)[key]);
+        this.#written.pop();
       }
     }
   }
 
-  #refuseProto(written: Segments): void {
-    this.#fault(written, 'unknown-field', 'the key __proto__ is not allowed');
+  #refuseProto(): void {
+    this.#fault(this.#written, 'unknown-field', 'the key __proto__ is not allowed');
   }
 
-  #refuseValueFrom(written: Segments): void {
+  #refuseValueFrom(): void {
     const places = kinds[this.#kind].secrets.map((path) => `spec.${path}`);
     const fix =
       places.length === 0
         ? `a ${this.#kind} has no secret fields`
         : `secret fields of a ${this.#kind} are ${places.join(', ')}`;
-    this.#fault(written, 'value-from', `${spelled(written)} is no secret field`, fix);
+    const message = `${spelled(this.#written)} is no secret field`;
+    this.#fault(this.#written, 'value-from', message, fix);
   }
 
-  #checkScalar(value: unknown, written: Segments): void {
+  #checkScalar(value: unknown): void {
     if (typeof value === 'string') {
       if (!looksLikeCredential(value)) return;
-      const message = `${spelled(written)} holds what looks like a credential`;
-      this.#fault(written, 'secret-literal', message, 'keep credentials out of the source');
+      const message = `${spelled(this.#written)} holds what looks like a credential`;
+      this.#fault(this.#written, 'secret-literal', message, 'keep credentials out of the source');
     } else if (typeof value === 'number') {
-      if (!Number.isFinite(value)) {
-        const message = `${spelled(written)} must be a finite number`;
-        this.#fault(written, 'number', message, 'put it in quotes if it is text');
-      } else if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-        const message = `${spelled(written)} is too large to be read exactly`;
-        this.#fault(written, 'number', message, 'put it in quotes if it is text');
-      }
+      const wrong = numberFault(value);
+      if (wrong === undefined) return;
+      const message = `${spelled(this.#written)} ${wrong}`;
+      this.#fault(this.#written, 'number', message, 'put it in quotes if it is text');
     }
   }
 
-  #secret(raw: unknown, path: Segments, written: Segments): unknown {
+  #secret(raw: unknown): unknown {
     if (isValueFrom(raw)) {
       const reading = readValueFrom(raw, this.#sources);
       if ('message' in reading) {
-        this.#fault(written, reading.code, `${spelled(written)}: ${reading.message}`, reading.fix);
+        const message = `${spelled(this.#written)}: ${reading.message}`;
+        this.#fault(this.#written, reading.code, message, reading.fix);
         return secretStandIn;
       }
-      this.#keepSecret(reading.secret, path);
+      this.#keepSecret(reading.secret);
       return reading.available ? reading.secret.reveal() : secretStandIn;
     }
     if (typeof raw !== 'string') return raw;
-    const header = path.at(-1) ?? '';
+    const header = this.#path.at(-1) ?? '';
     if (isCredentialName(header) || looksLikeCredential(raw)) {
-      const message = `${spelled(written)} must not stand in the source as text`;
-      this.#fault(written, 'secret-literal', message, 'write {valueFrom: {env: NAME}}');
+      const message = `${spelled(this.#written)} must not stand in the source as text`;
+      const fix = 'write {valueFrom: {env: NAME}}';
+      this.#fault(this.#written, 'secret-literal', message, fix);
       return secretStandIn;
     }
-    this.#keepSecret(new Secret(raw, 'manifest'), path);
+    this.#keepSecret(new Secret(raw, 'manifest'));
     return raw;
   }
 
-  #keepSecret(secret: Secret, path: Segments): void {
+  #keepSecret(secret: Secret): void {
+    const path = [...this.#path];
     this.#secrets.set(pointerOf(path), secret);
     this.#placeholders.push({ path, value: { $secret: secret.origin, fingerprint: '' } });
   }
 
-  #reference(field: ReferenceField, raw: unknown, path: Segments, written: Segments): unknown {
+  #reference(field: ReferenceField, raw: unknown): unknown {
     if (raw === null) return null;
     if (typeof raw !== 'string' || !/^[^/\s]+(\/[^/\s]+)?$/.test(raw)) {
-      const message = `${spelled(written)} must be the name of a ${field.kind}`;
-      this.#fault(written, 'reference', message, 'write name, or workspace/name');
-      return standIn;
+      const message = `${spelled(this.#written)} must be the name of a ${field.kind}`;
+      this.#fault(this.#written, 'reference', message, 'write name, or workspace/name');
+    } else {
+      this.#refer(field.kind, raw, [...this.#path], [...this.#written]);
     }
-    this.#refer(field.kind, raw, path, written);
     return standIn;
   }
 
@@ -309,6 +317,13 @@ class Conversion {
     this.#placeholders.push({ path, value });
     this.#references.push({ kind, text, written, resolve });
   }
+}
+
+/** What makes a number of YAML one that JSON or a program cannot hold as written. */
+function numberFault(value: number): string | undefined {
+  if (!Number.isFinite(value)) return 'must be a finite number';
+  const isExact = !Number.isInteger(value) || Number.isSafeInteger(value);
+  return isExact ? undefined : 'is too large to be read exactly';
 }
 
 /** `{guardrailRef: pii}` as an item of a list whose items are references. */

@@ -34,6 +34,7 @@ export function readDesired(files: SourceFiles, sources: SecretSources): Desired
 
 /** What a reference may lead to. */
 interface Target {
+  readonly key: string;
   readonly identity: Identity;
   readonly manifest: Manifest;
 }
@@ -83,8 +84,8 @@ class Reader {
     if (this.#faults.length > 0) return { faults: this.#faults.toSorted(byPlace) };
     return {
       set: {
-        resources: resources.toSorted(byIdentity),
-        externals: this.#externals.toSorted(byIdentity),
+        resources: inOrder(resources),
+        externals: inOrder(this.#externals),
         source: this.#files.info,
       },
     };
@@ -118,7 +119,7 @@ class Reader {
     const key = identityKey(identity);
     const holder = this.#targets.get(key);
     if (holder === undefined) {
-      this.#targets.set(key, { identity, manifest });
+      this.#targets.set(key, { key, identity, manifest });
       return true;
     }
     const message = `${key} is declared twice, first at ${placeText(nameOf(holder))}`;
@@ -137,9 +138,8 @@ class Reader {
     for (const reference of pending) {
       const target = this.#resolve(reference, identity, manifest);
       if (target === undefined) continue;
-      const key = identityKey(target.identity);
-      reference.resolve(key);
-      references.set(key, target.identity);
+      reference.resolve(target.key);
+      references.set(target.key, target.identity);
     }
     const { spec, secrets, secretOutput } = canonical;
     return {
@@ -158,8 +158,7 @@ class Reader {
   }
 
   #resolve(reference: PendingReference, from: Identity, manifest: Manifest): Target | undefined {
-    const candidates = meanings(reference, from);
-    const found = candidates
+    const found = meanings(reference, from)
       .map((identity) => this.#targets.get(identityKey(identity)))
       .find((target) => target !== undefined);
     if (found !== undefined && (!found.manifest.absent || manifest.absent)) return found;
@@ -244,6 +243,9 @@ function placeText({ file, line, column }: Position): string {
   return `${file}:${line}:${column}`;
 }
 
-function byIdentity(one: { identity: Identity }, two: { identity: Identity }): number {
-  return byCodeUnits(identityKey(one.identity), identityKey(two.identity));
+function inOrder<T extends { readonly identity: Identity }>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ key: identityKey(item.identity), item }))
+    .sort((one, two) => byCodeUnits(one.key, two.key))
+    .map(({ item }) => item);
 }

@@ -64,7 +64,12 @@ export function updateRequest(change: PlannedChange, context: RequestContext): W
   const live = change.live!;
   const kind = kinds[desired.identity.kind];
   const wire = toWire(desired.identity, desired.spec, context, desired);
-  const touched = new Set(change.fields.map(topLevelField));
+  // Where a PUT also creates, it replaces the whole: a field left out goes back to its default.
+  const isWhole = kind.create(wire).method === 'PUT';
+  const touched = new Set([
+    ...change.fields.map(topLevelField),
+    ...(isWhole ? Object.keys(desired.spec) : []),
+  ]);
   const body: Record<string, unknown> = {};
   for (const field of touched) {
     if (kind.pathFields.includes(field) || kind.immutable.includes(field)) continue;

@@ -79,13 +79,15 @@ class PatternShape implements Shape {
   readonly references: readonly ReferenceField[];
   readonly referenceKeys: ReadonlyMap<string, ReferenceField>;
   readonly #patterns: readonly Pattern[];
-  /** Shapes of the keys that a pattern names, and of all other keys. */
-  readonly #children = new Map<string, Shape>();
+  /** Shapes of the keys that a pattern names; undefined until asked for. */
+  readonly #named: Map<string, Shape | undefined>;
+  /** Shape of every other key. */
   #otherChild: Shape | undefined;
 
   constructor(patterns: readonly Pattern[], insideOpaque: boolean) {
     const here = patterns.filter(({ parts }) => parts.length === 0).map(({ means }) => means);
     this.#patterns = patterns;
+    this.#named = new Map(patterns.map(({ parts }) => [parts[0] ?? '', undefined]));
     this.opaque = insideOpaque || here.includes('opaque');
     this.verbatim = this.opaque && patterns.length === 0;
     this.secret = here.includes('secret');
@@ -94,13 +96,15 @@ class PatternShape implements Shape {
   }
 
   child(key: string): Shape {
-    const known = this.#children.get(key);
-    if (known !== undefined) return known;
-    const isNamed = this.#patterns.some(({ parts }) => parts[0] === key);
-    if (!isNamed && this.#otherChild !== undefined) return this.#otherChild;
-    const child = this.#makeChild(key);
-    if (isNamed) this.#children.set(key, child);
-    else this.#otherChild = child;
+    if (!this.#named.has(key)) {
+      this.#otherChild ??= this.#makeChild(key);
+      return this.#otherChild;
+    }
+    let child = this.#named.get(key);
+    if (child === undefined) {
+      child = this.#makeChild(key);
+      this.#named.set(key, child);
+    }
     return child;
   }
 

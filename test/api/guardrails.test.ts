@@ -284,10 +284,11 @@ describe('403 and 404', () => {
 
 describe('409 and 412', () => {
   it('keeps a guardrail that a config names by slug or id, and lets it go afterwards', async () => {
-    for (const by of ['slug', 'id'] as const) {
+    for (const by of ['slug', 'id', 'ID'] as const) {
       const guardrail = await make();
+      const name = by === 'ID' ? guardrail.id.toUpperCase() : guardrail[by];
       const made = await server.request('POST', '/v2/configs', {
-        body: { name: 'c', config: { targets: [{ input_guardrails: [guardrail[by]] }] } },
+        body: { name: 'c', config: { targets: [{ input_guardrails: [name] }] } },
       });
       expect(made.status).toBe(200);
       const kept = await server.request('DELETE', `${path}/${guardrail.id}`);

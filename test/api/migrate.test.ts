@@ -208,9 +208,9 @@ describe('a runner', () => {
   };
 
   it('keeps its lease through a statement longer than the lease', async () => {
-    await write('0001_a', 'CREATE TABLE a AS SELECT SLEEP(1.5) AS slept');
-    const first = run({ leaseTtlMs: 400, heartbeatMs: 100 });
-    const second = run({ leaseTtlMs: 400, heartbeatMs: 100 });
+    await write('0001_a', 'CREATE TABLE a AS SELECT SLEEP(2) AS slept');
+    const first = run({ leaseTtlMs: 700, heartbeatMs: 50 });
+    const second = run({ leaseTtlMs: 700, heartbeatMs: 50 });
     const reports = await Promise.all([first, second]);
     expect(reports.filter((report) => report.applied.length > 0)).toHaveLength(1);
   });
@@ -228,7 +228,7 @@ describe('a runner', () => {
         successor ??= run().finally(finish);
       },
     });
-    await expect(first).rejects.toEqual(failure(exitCodes.retryable, /took over/));
+    await expect(first).rejects.toEqual(failure(exitCodes.retryable, /taken over/));
     await done;
     expect((await successor)?.applied).toEqual(['0001_a']);
     expect(await select('SELECT id FROM a ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);

@@ -70,7 +70,7 @@ describe('every kind', () => {
       )
       .replace('words: [drop]', 'words: [drop, truncate]')
       .replace('attempts: 3', 'attempts: 4')
-      .replace('rateLimits: [{type: requests, unit: rpm, value: 60}]\n', '')
+      .replace('  rateLimits: [{type: requests, unit: rpm, value: 60}]\n', '')
       .replace('  alertEmails: [ops@example.com]\n', '  description: bot of support\n')
       .replace('  expiresAt: 2028-03-31T00:00:00Z\n', '')
       .replace(', allowConfigOverride: false, metadata: {app: bot}', '')
@@ -364,9 +364,9 @@ spec: {config: {retry: {attempts: 1}}}
       ['Guardrail/support/hook', 'failed'],
       ['Config/support/guarded', 'blocked'],
     ]);
-    expect(result.report?.items[2]?.position).toMatchObject({ file: 'all.yaml', line: 11 });
+    expect(result.report?.items[2]?.position).toMatchObject({ file: 'all.yaml', line: 12 });
     expect(textReport(result, { color: false })).toMatch(
-      /failed: all\.yaml:11:\d+: create Guardrail/,
+      /failed: all\.yaml:12:\d+: create Guardrail/,
     );
   });
 

@@ -56,7 +56,7 @@ function startRunner(settings: DatabaseSettings): Runner {
     settings,
     password: settings.password?.reveal(),
     directory,
-    leaseTtlMs: 1500,
+    leaseTtlMs: 3000,
     heartbeatMs: 200,
   };
   const program = join(import.meta.dirname, 'migrate-runner.ts');
@@ -145,8 +145,8 @@ describe('a server killed by SIGKILL', () => {
       const run = migrate(settings, {
         log,
         directory,
-        leaseTtlMs: 1000,
-        heartbeatMs: 100,
+        leaseTtlMs: 3000,
+        heartbeatMs: 200,
         onStep: ({ migration }) => migration === '0002_wide' && alter(),
       });
       const outcome = expect(run).rejects.toMatchObject({
@@ -160,7 +160,7 @@ describe('a server killed by SIGKILL', () => {
       await server.exited;
       await outcome;
       server = await start();
-      const report = await migrate(settings, { log, directory, leaseTtlMs: 1000 });
+      const report = await migrate(settings, { log, directory });
       expect(report.applied).toEqual(['0002_wide']);
       const rows = await select(settings, 'SELECT COUNT(*) AS n, MIN(wide) AS wide FROM many');
       expect(rows).toEqual([{ n: 200_000, wide: 7 }]);

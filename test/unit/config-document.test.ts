@@ -1,6 +1,10 @@
 /** Guarantees of config documents: what is refused and where, and that no nesting harms. */
 import { describe, expect, it } from 'vitest';
-import { configFaults, guardrailReferences, type TargetLimits } from '../../src/model/config-document.ts';
+import {
+  configFaults,
+  guardrailReferences,
+  type TargetLimits,
+} from '../../src/model/config-document.ts';
 
 const builtIn: TargetLimits = { rootMax: null, conditionalRootMax: null, nestedMax: null };
 

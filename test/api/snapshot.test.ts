@@ -1,0 +1,283 @@
+/** Guarantees of the snapshot: complete, sparse, as of one moment, free of secrets, and cheap when unchanged. */
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type KindName, kindNames, kinds } from '../../src/model/kinds.ts';
+import { startTestServer, type TestServer } from '../server.ts';
+import { addKeyCaller, addTenant } from '../tenant.ts';
+
+const path = '/admin/v2/gatewright/snapshot?owner=git';
+const canary = 'Bearer canary-4c7d19aa';
+const managedBy = {
+  owner: 'git',
+  workspace: 'support',
+  name: 'no-digits',
+  source: { repo: '/srv/gateway', revision: 'abc', file: 'g.yaml' },
+  last_applied: { name: 'No digits' },
+};
+
+interface Resource {
+  kind: KindName;
+  id: string;
+  slug: string | null;
+  name: string | null;
+  workspace_id: string | null;
+  version: number;
+  spec: Record<string, unknown>;
+  managed_by: unknown;
+}
+let server: TestServer;
+let made: Record<KindName, { id: string; slug?: string }>;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  made = await fill();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function create(to: string, body: Record<string, unknown>, method = 'POST') {
+  const answer = await server.request(method, to, { body });
+  expect(answer).toMatchObject({ status: 200 });
+  return answer.body;
+}
+
+/** One resource of each kind, with every kind of reference between them. */
+async function fill(): Promise<typeof made> {
+  const workspace = await create('/v2/workspaces', { name: 'Support', description: 'cx' });
+  const guardrail = await create('/v2/guardrails', {
+    name: 'No digits',
+    target: 'mcp_tools',
+    checks: [{ id: 'default.regexMatch', parameters: { rule: '\\d' } }],
+    workspace_id: workspace.slug,
+    managed_by: managedBy,
+  });
+  const config = await create('/v2/configs', {
+    name: 'Routing',
+    config: { input_guardrails: [guardrail.slug], targets: [{ virtual_key: 'v' }] },
+    workspace_id: workspace.id,
+  });
+  const key = await create('/v1/api-keys/workspace/service', {
+    name: 'bot',
+    scopes: ['completions.write'],
+    workspace_id: workspace.id,
+    defaults: { config_id: config.slug },
+  });
+  const integration = await create('/v2/mcp-integrations', {
+    name: 'CRM',
+    url: 'https://crm.example.com/mcp',
+    auth_type: 'headers',
+    transport: 'http',
+    configurations: { custom_headers: { Authorization: canary }, passthrough_header: { a: 'b' } },
+  });
+  const mcpServer = await create('/v2/mcp-servers', {
+    name: 'CRM tools',
+    mcp_integration_id: integration.slug,
+    workspace_id: workspace.slug,
+  });
+  const at = `/v2/guardrails/${guardrail.id}/mcp-servers/${mcpServer.id}`;
+  const binding = await create(at, { run_on: ['input'] }, 'PUT');
+  const policy = await create('/v2/policies/usage-limits', {
+    name: 'budget',
+    conditions: [{ key: 'workspace_id', value: workspace.id }],
+    group_by: [{ key: 'api_key' }],
+    type: 'cost',
+    credit_limit: 12.5,
+    workspace_id: workspace.id,
+  });
+  return {
+    Workspace: workspace,
+    Guardrail: guardrail,
+    Config: config,
+    ApiKey: key,
+    McpIntegration: integration,
+    McpServer: mcpServer,
+    GuardrailMcpBinding: { id: binding.map_id },
+    UsageLimitPolicy: policy,
+  };
+}
+
+async function read(owner = 'git') {
+  return server.request('GET', `/admin/v2/gatewright/snapshot?owner=${owner}`);
+}
+
+async function find(kind: KindName): Promise<Resource> {
+  const { resources } = (await read()).body as { resources: Resource[] };
+  return resources.find((resource) => resource.id === made[kind].id)!;
+}
+
+function holdsNull(value: unknown): boolean {
+  if (value === null) return true;
+  return typeof value === 'object' && Object.values(value).some(holdsNull);
+}
+
+describe('the snapshot', () => {
+  it('holds every kind, each spec as the body that would create it, without nulls', async () => {
+    const { status, body } = await read();
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ object: 'snapshot', organisation_id: server.organisationId });
+    const resources = body.resources as Resource[];
+    for (const kind of kindNames) {
+      const resource = resources.find(({ id }) => id === made[kind].id);
+      expect(resource).toMatchObject({ kind, version: 1, slug: made[kind].slug ?? null });
+      expect(holdsNull(resource!.spec)).toBe(false);
+      // Fingerprints stand where the body has header values.
+      if (kind === 'McpIntegration') continue;
+      expect(kinds[kind].body.safeParse(resource!.spec)).toMatchObject({ success: true });
+    }
+  });
+
+  it('tells references as the API takes them: ids, and slugs in config documents', async () => {
+    const workspace_id = made.Workspace.id;
+    expect(await find('Config')).toMatchObject({
+      name: 'Routing',
+      workspace_id,
+      spec: { workspace_id, isDefault: 0, config: { input_guardrails: [made.Guardrail.slug] } },
+    });
+    expect((await find('ApiKey')).spec).toMatchObject({
+      type: 'workspace',
+      sub_type: 'service',
+      workspace_id,
+      defaults: { config_id: made.Config.id },
+    });
+    expect((await find('McpServer')).spec).toMatchObject({
+      mcp_integration_id: made.McpIntegration.id,
+      workspace_id,
+    });
+    expect(await find('GuardrailMcpBinding')).toMatchObject({
+      name: null,
+      workspace_id,
+      spec: {
+        guardrail_id: made.Guardrail.id,
+        mcp_server_id: made.McpServer.id,
+        run_on: ['input'],
+        mcp_integration_capability_ids: [],
+      },
+    });
+    expect((await find('UsageLimitPolicy')).spec).toMatchObject({ credit_limit: 12.5 });
+  });
+
+  it('tells who manages a resource and what was last applied', async () => {
+    expect((await find('Guardrail')).managed_by).toEqual(managedBy);
+    expect((await find('Config')).managed_by).toBeNull();
+  });
+
+  it('gives fingerprints of header values under a key of the owner, never the values', async () => {
+    const { body } = await read();
+    expect(JSON.stringify(body)).not.toContain('canary-4c7d19aa');
+    const key = Buffer.from(body.fingerprint_key, 'base64');
+    expect(key).toEqual(server.app.keyring.fingerprintKey(server.organisationId, 'git'));
+    const fingerprint = createHmac('sha256', key).update(canary).digest('hex');
+    expect((await find('McpIntegration')).spec).toMatchObject({
+      configurations: {
+        custom_headers: { Authorization: { $secret: 'live', fingerprint } },
+        passthrough_header: { a: 'b' },
+      },
+    });
+    const other = (await read('someone-else')).body;
+    expect(other.fingerprint_key).not.toBe(body.fingerprint_key);
+    expect(JSON.stringify(other)).not.toContain(fingerprint);
+  });
+
+  it('answers 304 while nothing has changed, and anew after any change', async () => {
+    const first = await read();
+    const etag = String(first.headers.etag);
+    expect(etag).toMatch(/^"[\w-]+"$/);
+    for (const offered of [etag, `"other", ${etag}`, `W/${etag}`]) {
+      const headers = { 'if-none-match': offered };
+      const same = await server.request('GET', path, { headers });
+      expect(same).toMatchObject({ status: 304, body: '', headers: { etag } });
+    }
+    await server.request('PUT', `/v2/mcp-servers/${made.McpServer.id}`, { body: { name: 'New' } });
+    const changed = await server.request('GET', path, { headers: { 'if-none-match': etag } });
+    expect(changed.status).toBe(200);
+    expect(changed.headers.etag).not.toBe(etag);
+    expect(await find('McpServer')).toMatchObject({ name: 'New', version: 2 });
+  });
+
+  it('leaves out what is archived', async () => {
+    const workspace = await create('/v2/workspaces', { name: 'Doomed' });
+    await create(`/v2/workspaces/${workspace.id}`, { name: 'Doomed' }, 'DELETE');
+    const { resources } = (await read()).body as { resources: Resource[] };
+    expect(resources.map(({ id }) => id)).not.toContain(workspace.id);
+  });
+
+  it('is of one moment: no mapping is in it without its guardrail and server', async () => {
+    const guardrail = { name: 'g', target: 'mcp_tools', checks: [{ id: 'x.y' }] };
+    const churn = async (): Promise<void> => {
+      for (let round = 0; round < 10; round += 1) {
+        const { id } = await create('/v2/guardrails', guardrail);
+        await create(`/v2/guardrails/${id}/mcp-servers/${made.McpServer.id}`, {}, 'PUT');
+        await server.request('DELETE', `/v2/guardrails/${id}`);
+      }
+    };
+    const watch = async (): Promise<void> => {
+      for (let round = 0; round < 20; round += 1) {
+        const { resources } = (await read()).body as { resources: Resource[] };
+        const known = new Set(resources.map(({ id }) => id));
+        const bindings = resources.filter(({ kind }) => kind === 'GuardrailMcpBinding');
+        for (const { spec } of bindings) {
+          expect([
+            known.has(String(spec.guardrail_id)),
+            known.has(String(spec.mcp_server_id)),
+          ]).toEqual([true, true]);
+        }
+      }
+    };
+    await Promise.all([churn(), churn(), watch(), watch()]);
+  });
+});
+
+describe('400, 401, 403 and 404', () => {
+  it.each(['', '?owner=', '?owner=a%20b', '?owner=a&owner=b'])(
+    'refuses the query %j',
+    async (query) => {
+      const answer = await server.request('GET', `/admin/v2/gatewright/snapshot${query}`);
+      expect(answer).toMatchObject({
+        status: 400,
+        body: { error: { code: 'AB01', param: 'owner' } },
+      });
+    },
+  );
+
+  it('is for tokens on the admin plane only', async () => {
+    expect((await server.request('GET', path, { auth: 'key' })).status).toBe(401);
+    expect((await server.request('GET', path, { auth: 'none' })).status).toBe(401);
+    expect((await server.request('GET', path.replace('/admin/v2', '/v1'))).status).toBe(404);
+    const { send } = await addKeyCaller(server, ['organisation_settings.read']);
+    expect((await send('GET', path)).status).toBe(401);
+  });
+
+  it('refuses a token that is bound to one workspace', async () => {
+    const account = await server.database.db
+      .selectFrom('access_policies')
+      .selectAll()
+      .where('tsg_id', '=', server.tsgId)
+      .executeTakeFirstOrThrow();
+    const resource = `prn:${server.tsgId}::::${made.Workspace.slug}`;
+    await server.database.db
+      .updateTable('access_policies')
+      .set({ resource })
+      .where('id', '=', account.id)
+      .execute();
+    try {
+      const bound = await server.token();
+      const headers = { authorization: `Bearer ${bound}` };
+      const answer = await server.request('GET', path, { auth: 'none', headers });
+      expect(answer).toMatchObject({ status: 403, body: { error: { code: 'AB03' } } });
+    } finally {
+      await server.database.db
+        .updateTable('access_policies')
+        .set({ resource: account.resource })
+        .where('id', '=', account.id)
+        .execute();
+    }
+  });
+
+  it('holds nothing of another tenant', async () => {
+    const other = await addTenant(server, 'snapshot-other');
+    const { body } = await other.send('GET', path);
+    const ours = new Set(Object.values(made).map(({ id }) => id));
+    expect((body.resources as Resource[]).filter(({ id }) => ours.has(id))).toEqual([]);
+    expect(body.organisation_id).toBe(other.organisationId);
+    expect(body.fingerprint_key).not.toBe((await read()).body.fingerprint_key);
+  });
+});

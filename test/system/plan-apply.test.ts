@@ -1,0 +1,173 @@
+/** Guarantees plan, apply and export as their user meets them: output, files and exit codes. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestServer } from '../server.ts';
+import { canaries, everyKind, startSyncServer } from '../sync-setup.ts';
+import { type CliResult, runCli } from './run-cli.ts';
+
+let server: TestServer;
+let folder: string;
+
+beforeAll(async () => {
+  server = await startSyncServer();
+  folder = mkdtempSync(join(tmpdir(), 'gatewright-cli-'));
+  mkdirSync(join(folder, 'gateway'));
+  write('gateway/all.yaml', everyKind);
+  write(
+    '.gatewright/credentials.json',
+    JSON.stringify({
+      baseUrl: `${server.url}/v1`,
+      adminBaseUrl: server.url,
+      authUrl: server.url,
+      iamUrl: server.url,
+      tsgId: server.tsgId,
+      clientId: server.clientId,
+      clientSecret: server.clientSecret,
+      organisationApiKey: server.organisationApiKey,
+    }),
+  );
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await server[Symbol.asyncDispose]();
+});
+
+function write(path: string, text: string): void {
+  mkdirSync(join(folder, path, '..'), { recursive: true });
+  writeFileSync(join(folder, path), text);
+}
+
+function run(...words: string[]): Promise<CliResult> {
+  return runCli(words, null, { cwd: folder, env: { ...canaries } });
+}
+
+describe('plan', () => {
+  it('shows what would change, exit code 2, and changes nothing', async () => {
+    const { exitCode, stdout, stderr } = await run('plan', 'gateway');
+    expect(stderr).toBe('');
+    expect(exitCode).toBe(2);
+    expect(stdout).toContain('+ create Workspace/support  gateway/all.yaml:2:1');
+    expect(stdout).toContain('Plan: 9 to create; 0 unchanged');
+    expect(stdout).not.toContain('\u001b');
+    const again = await run('plan', 'gateway', '-o', 'json');
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      formatVersion: 1,
+      summary: { create: 9, noop: 0, blocked: 0 },
+    });
+  });
+
+  it('passes with --fail-on for other changes', async () => {
+    expect((await run('plan', 'gateway', '--fail-on', 'delete,replace')).exitCode).toBe(0);
+    expect((await run('plan', 'gateway', '--fail-on', 'create')).exitCode).toBe(2);
+    const wrong = await run('plan', 'gateway', '--fail-on', 'creates');
+    expect(wrong).toMatchObject({ exitCode: 5 });
+    expect(wrong.stderr).toContain('--fail-on knows create');
+  });
+
+  it('writes Markdown for a review', async () => {
+    const { stdout } = await run('plan', 'gateway', '-o', 'markdown');
+    expect(stdout).toMatch(/^### gatewright: Plan: 9 to create/);
+    expect(stdout).toContain('```diff');
+  });
+
+  it('lists every fault with its place, exit code 5, before it asks the server', async () => {
+    write('broken/a.yaml', 'apiVersion: gatewright.dev/v1\nkind: Configg\nmetadata: {name: a}\n');
+    const { exitCode, stderr, stdout } = await run('plan', 'broken');
+    expect(exitCode).toBe(5);
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(/broken\/a\.yaml:2:7 .*Configg/);
+    expect(stderr).not.toContain('at ');
+  });
+
+  it('names the missing credentials file and how to get one, exit code 5', async () => {
+    const { exitCode, stderr } = await run('plan', 'gateway', '--credentials', 'none.json');
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain(join(folder, 'none.json'));
+    expect(stderr).toContain('gatewright up');
+    expect(stderr).toContain('gatewright bootstrap');
+  });
+
+  it('says that nothing listens, exit code 6', async () => {
+    const url = 'http://127.0.0.1:1';
+    const known = JSON.parse(readFileSync(join(folder, '.gatewright/credentials.json'), 'utf8'));
+    write('dead.json', JSON.stringify({ ...known, baseUrl: url, adminBaseUrl: url, authUrl: url }));
+    const { exitCode, stderr } = await run('plan', 'gateway', '--credentials', 'dead.json');
+    expect(exitCode).toBe(6);
+    expect(stderr).toContain('nothing listens there');
+  });
+});
+
+describe('apply', () => {
+  it('needs --yes where there is no terminal, exit code 5', async () => {
+    const { exitCode, stderr } = await run('apply', 'gateway');
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain('add --yes');
+  });
+
+  it('applies, writes its report, and a plan after it is empty', async () => {
+    const { exitCode, stdout } = await run('apply', 'gateway', '--yes', '--report', 'report.json');
+    expect(stdout).toContain('Applied: 9 created; 0 unchanged');
+    expect(exitCode).toBe(0);
+    const report = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8'));
+    expect(report.result.items).toHaveLength(9);
+    expect(report.exitCode).toBe(0);
+    const key = join(folder, '.gatewright/secrets/support/bot.key');
+    expect(statSync(key).mode & 0o777).toBe(0o600);
+    expect(await run('plan', 'gateway')).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('Plan: no changes; 9 unchanged'),
+    });
+    const printed = stdout + JSON.stringify(report);
+    for (const value of [...Object.values(canaries), readFileSync(key, 'utf8').trim()]) {
+      expect(printed).not.toContain(value);
+    }
+  });
+
+  it('refuses to prune everything, exit code 4, with the command that allows it', async () => {
+    mkdirSync(join(folder, 'empty'));
+    const { exitCode, stdout } = await run('apply', 'empty', '--yes');
+    expect(exitCode).toBe(4);
+    expect(stdout).toContain('gatewright apply empty --allow-deletes 9');
+    expect((await run('apply', 'empty', '--yes', '--no-prune')).exitCode).toBe(0);
+  });
+});
+
+describe('export', () => {
+  it('writes files that plan to nothing once their stubs are filled in', async () => {
+    const { exitCode, stdout, stderr } = await run('export', 'exported');
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('exported/support/configs.yaml  1 document\n');
+    expect(stderr).toContain('fill in: McpIntegration/support/crm');
+    const planned = await runCli(['plan', 'exported'], null, {
+      cwd: folder,
+      env: { CRM_TOKEN: `Bearer ${canaries.CRM_TOKEN}` },
+    });
+    expect(planned).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('Plan: no changes; 9 unchanged'),
+    });
+  });
+
+  it('overwrites nothing, exit code 5', async () => {
+    const { exitCode, stderr } = await run('export', 'exported');
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain('exists already');
+  });
+
+  it('writes to standard output, one kind', async () => {
+    const { stdout } = await run('export', '-', '--kind', 'Config');
+    expect(stdout).toContain('kind: Config');
+    expect(stdout).not.toContain('kind: ApiKey');
+  });
+});
+
+describe('help', () => {
+  it.each(['plan', 'apply', 'export'])('of %s has worked examples', async (verb) => {
+    const { exitCode, stdout } = await run('help', verb);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('Examples:');
+    expect(stdout).toContain(`gatewright ${verb} `);
+  });
+});

@@ -1,0 +1,63 @@
+/** Knows how a test runs `gatewright up` as its user does, and waits for what it prints. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { vi } from 'vitest';
+
+const program = resolve(import.meta.dirname, '../../src/main.ts');
+const clone = resolve(import.meta.dirname, '../..');
+const deadline = { timeout: 60_000, interval: 20 };
+
+export interface RunningUp extends AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** Resolves once standard output or standard error matches. */
+  readonly saw: (pattern: RegExp) => Promise<void>;
+  /** Resolves with the exit code, or the name of the signal that ended it. */
+  readonly exited: Promise<number | NodeJS.Signals | null>;
+}
+
+/** Starts `gatewright up` with free ports on `home`; `words` come after. Disposing of it kills it. */
+export function startUp(
+  home: string,
+  words: readonly string[],
+  env: Record<string, string> = {},
+): RunningUp {
+  const child = spawn(
+    process.execPath,
+    [program, 'up', '--home', home, '--port', '0', '--offline', ...words],
+    {
+      cwd: clone,
+      env: { PATH: process.env.PATH ?? '', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const exited = once(child, 'close').then(
+    ([code, signal]) => (code ?? signal) as number | NodeJS.Signals | null,
+  );
+  return {
+    child,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    saw: async (pattern) => {
+      await vi.waitFor(() => {
+        if (!pattern.test(stdout + stderr))
+          throw new Error(`no ${pattern} in:\n${stdout}${stderr}`);
+      }, deadline);
+    },
+    exited,
+    [Symbol.asyncDispose]: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,300 @@
+/** Guarantees of `gatewright up`: from a folder to a running control plane, and back without a trace. */
+import { randomBytes } from 'node:crypto';
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { exitCodes } from '../../src/failure.ts';
+import { createEmptyDatabase } from '../database.ts';
+import { createTestHome, isRunning, type TestHome } from '../home.ts';
+import { startUp } from './up-runner.ts';
+
+const example = resolve(import.meta.dirname, '../../examples/1-quickstart');
+const deadline = { timeout: 30_000, interval: 20 };
+let home: TestHome;
+let source: string;
+
+beforeEach(() => {
+  home = createTestHome();
+  source = join(home.path, 'gateway');
+  cpSync(example, source, { recursive: true });
+});
+afterEach(() => home[Symbol.dispose]());
+
+interface Credentials {
+  baseUrl: string;
+  adminBaseUrl: string;
+  authUrl: string;
+  iamUrl: string;
+  tsgId: string;
+  clientId: string;
+  clientSecret: string;
+  organisationApiKey: string;
+}
+
+function readCredentials(): Credentials {
+  return JSON.parse(readFileSync(join(home.path, 'credentials.json'), 'utf8')) as Credentials;
+}
+
+/** Names of the workspaces that a running `up` serves, asked with the credentials it wrote. */
+async function workspaceNames(): Promise<string[]> {
+  const { authUrl, adminBaseUrl, clientId, clientSecret, tsgId } = readCredentials();
+  const answer = await fetch(`${authUrl}/oauth2/access_token`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${btoa(`${clientId}:${clientSecret}`)}` },
+    body: new URLSearchParams({ grant_type: 'client_credentials', scope: `tsg_id:${tsgId}` }),
+  });
+  const { access_token: token } = (await answer.json()) as { access_token: string };
+  const list = await fetch(`${adminBaseUrl}/v2/workspaces`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  const { data } = (await list.json()) as { data: { name: string }[] };
+  return data.map(({ name }) => name).sort();
+}
+
+function databasePid(): number {
+  const lines = readFileSync(join(home.path, 'database.log.pid'), 'utf8');
+  return Number(lines.trim());
+}
+
+function manyWorkspaces(count: number): string[] {
+  return Array.from(
+    { length: count },
+    (_, at) => `---
+apiVersion: gatewright.dev/v1
+kind: Workspace
+metadata: {name: w${at}}
+spec: {name: W${at}}
+`,
+  );
+}
+
+/** Runs one sync and reads its JSON document. */
+async function upOnce(...words: string[]) {
+  await using run = startUp(home.path, ['--once', '--json', '--source', source, ...words]);
+  const exitCode = await run.exited;
+  return { exitCode, stderr: run.stderr(), document: JSON.parse(run.stdout() || 'null') };
+}
+
+describe('the first start', () => {
+  it('makes everything in the folder, says so in one JSON document, and writes the credentials', async () => {
+    const { exitCode, document, stderr } = await upOnce();
+    expect(exitCode, stderr).toBe(exitCodes.success);
+    expect(document).toMatchObject({
+      exitCode: 0,
+      database: { embedded: true, migrationsRun: expect.arrayContaining(['0001_tenancy']) },
+      credentialsFile: join(home.path, 'credentials.json'),
+    });
+    expect(document.sync.counts).toContainEqual(
+      expect.objectContaining({ kind: 'Workspace', created: 2, undone: 0 }),
+    );
+    const { adminUrl } = document.addresses;
+    expect(readCredentials()).toEqual({
+      baseUrl: `${adminUrl}/v1`,
+      adminBaseUrl: adminUrl,
+      authUrl: adminUrl,
+      iamUrl: adminUrl,
+      tsgId: expect.stringMatching(/^\d{10}$/),
+      clientId: expect.any(String),
+      clientSecret: expect.any(String),
+      organisationApiKey: expect.any(String),
+    });
+    for (const name of ['credentials.json', 'master.key']) {
+      expect(statSync(join(home.path, name)).mode & 0o777, name).toBe(0o600);
+    }
+  });
+
+  it('prints no secret and leaves no process', async () => {
+    const { document, stderr } = await upOnce();
+    const { clientSecret, organisationApiKey } = readCredentials();
+    const masterKey = readFileSync(join(home.path, 'master.key'), 'utf8').trim();
+    const printed = stderr + JSON.stringify(document);
+    for (const secret of [clientSecret, organisationApiKey, masterKey]) {
+      expect(printed).not.toContain(secret);
+    }
+    expect(existsSync(join(home.path, 'database.json'))).toBe(false);
+    expect(existsSync(join(home.path, 'run'))).toBe(false);
+  });
+
+  it('tells people each step, what was made, where things are, and what to do next', async () => {
+    await using run = startUp(home.path, ['--once', '--source', source]);
+    expect(await run.exited, run.stderr()).toBe(exitCodes.success);
+    expect(run.stderr()).toMatch(/initialising[\s\S]*starting M[\s\S]*migrating[\s\S]*serving/);
+    expect(run.stdout()).toMatch(/Workspace +2/);
+    expect(run.stdout()).toMatch(/database +M\w+ \d+\.\d+\.\d+, embedded/);
+    expect(run.stdout()).toMatch(/migrations +8 run/);
+    expect(run.stdout()).toContain(join(home.path, 'credentials.json'));
+    expect(run.stdout().split('try next')[1]!.trim().split('\n')).toHaveLength(3);
+  });
+});
+
+describe('the next start', () => {
+  it('goes on with the same data and the same credentials', async () => {
+    await upOnce();
+    const before = readCredentials();
+    const { exitCode, document } = await upOnce();
+    expect(exitCode).toBe(exitCodes.success);
+    expect(document.database.migrationsRun).toEqual([]);
+    expect(document.sync).toMatchObject({ counts: [], summary: { create: 0, noop: 12 } });
+    const { tsgId, clientId, clientSecret, organisationApiKey } = before;
+    expect(readCredentials()).toMatchObject({ tsgId, clientId, clientSecret, organisationApiKey });
+  });
+
+  it('after kill -9 of everything has lost nothing and owes nothing', async () => {
+    await using run = startUp(home.path, ['--source', source]);
+    await run.saw(/Ctrl-C stops everything/);
+    const pid = databasePid();
+    run.child.kill('SIGKILL');
+    process.kill(pid, 'SIGKILL');
+    await run.exited;
+    await vi.waitUntil(() => !isRunning(pid), deadline);
+    const { exitCode, document, stderr } = await upOnce();
+    expect(exitCode, stderr).toBe(exitCodes.success);
+    expect(document.sync).toMatchObject({ counts: [], summary: { create: 0, noop: 12 } });
+  });
+
+  it('killed in the middle of an apply is finished by the one after', async () => {
+    writeFileSync(join(source, 'many.yaml'), manyWorkspaces(400).join(''));
+    await using run = startUp(home.path, ['--source', source]);
+    await run.saw(/ syncing /);
+    await vi.waitUntil(async () => (await workspaceNames()).length > 0, deadline);
+    run.child.kill('SIGKILL');
+    await run.exited;
+    const { exitCode, document, stderr } = await upOnce();
+    expect(exitCode, stderr).toBe(exitCodes.success);
+    expect(document.sync.summary.create + document.sync.summary.noop).toBe(412);
+    expect((await upOnce()).document.sync.summary).toMatchObject({ create: 0, noop: 412 });
+  });
+
+  it('makes new credentials of the same tenant where the file was lost', async () => {
+    await upOnce();
+    const before = readCredentials();
+    writeFileSync(join(home.path, 'credentials.json'), 'damaged');
+    expect((await upOnce()).exitCode).toBe(exitCodes.invalidInput);
+    await using run = startUp(home.path, ['--once', '--source', source]);
+    expect(await run.exited).toBe(exitCodes.invalidInput);
+    expect(run.stderr()).toMatch(/credentials\.json is damaged\. Remove it/);
+    home.remove('credentials.json');
+    const { exitCode, document } = await upOnce();
+    expect(exitCode).toBe(exitCodes.success);
+    expect(document.sync.summary).toMatchObject({ create: 0, noop: 12 });
+    expect(readCredentials().tsgId).toBe(before.tsgId);
+    expect(readCredentials().clientId).not.toBe(before.clientId);
+  });
+});
+
+describe('while it runs', () => {
+  it('applies an edit and prints the diff; a broken file changes nothing and is told by line', async () => {
+    await using run = startUp(home.path, ['--source', source]);
+    await run.saw(/Ctrl-C stops everything/);
+    expect(await workspaceNames()).toContain('Research');
+    const path = join(source, 'workspaces.yaml');
+    const good = readFileSync(path, 'utf8');
+    writeFileSync(path, good.replace('name: Research', 'name: Explorers'));
+    await run.saw(/~ update Workspace\/research.*\n +\/name: "Research" → "Explorers"/);
+    expect(await workspaceNames()).toContain('Explorers');
+    writeFileSync(path, `${good}\n  wrong: [`);
+    await run.saw(/workspaces\.yaml:\d+:\d+ [\s\S]*what was applied last stays/);
+    expect(await workspaceNames()).toContain('Explorers');
+    writeFileSync(path, good);
+    await run.saw(/"Explorers" → "Research"/);
+  });
+
+  it('refuses a large prune with the command that releases it', async () => {
+    const many = manyWorkspaces(30);
+    writeFileSync(join(source, 'many.yaml'), many.join(''));
+    await using run = startUp(home.path, ['--source', source]);
+    await run.saw(/Workspace +32/);
+    writeFileSync(join(source, 'many.yaml'), many[0]!);
+    await run.saw(/Refused: 29 of the[\s\S]*--allow-deletes 29/);
+    expect(await workspaceNames()).toContain('W29');
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)('ends on %s with nothing left behind', async (signal) => {
+    await using run = startUp(home.path, ['--source', source]);
+    await run.saw(/Ctrl-C stops everything/);
+    const pid = databasePid();
+    run.child.kill(signal);
+    expect(await run.exited).toBe(exitCodes.success);
+    expect(isRunning(pid)).toBe(false);
+    const left = readdirSync(home.path).filter((name) =>
+      /^run|sock|running|database\.json/.test(name),
+    );
+    expect(left).toEqual([]);
+  });
+
+  it('ends by itself, with the reason, when its database is killed', async () => {
+    await using run = startUp(home.path, ['--source', source]);
+    await run.saw(/Ctrl-C stops everything/);
+    process.kill(databasePid(), 'SIGKILL');
+    expect(await run.exited).toBe(exitCodes.unexpected);
+    expect(run.stderr()).toMatch(/embedded database ended unexpectedly \(SIGKILL\)/);
+  });
+
+  it('keeps a second one out of its home and says who is there', async () => {
+    await using run = startUp(home.path, ['--source', source]);
+    await run.saw(/Ctrl-C stops everything/);
+    await using second = startUp(home.path, ['--source', source]);
+    expect(await second.exited).toBe(exitCodes.retryable);
+    const { adminBaseUrl } = readCredentials();
+    expect(second.stderr()).toContain(`process ${run.child.pid} (${adminBaseUrl})`);
+    expect(await workspaceNames()).toContain('Research');
+  });
+});
+
+describe('what it refuses', () => {
+  it('is a source that does not exist, before anything is started', async () => {
+    const bare = join(home.path, 'bare');
+    await using run = startUp(bare, ['--source', join(home.path, 'nowhere')]);
+    expect(await run.exited).toBe(exitCodes.invalidInput);
+    expect(run.stderr()).toContain(join(home.path, 'nowhere'));
+    expect(existsSync(bare)).toBe(false);
+  });
+
+  it('is a port that is taken, by its number and with the way out', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await vi.waitUntil(() => taken.listening, deadline);
+    const { port } = taken.address() as { port: number };
+    await using run = startUp(home.path, ['--source', source, '--port', String(port)]);
+    expect(await run.exited).toBe(exitCodes.invalidInput);
+    expect(run.stderr()).toMatch(new RegExp(`127\\.0\\.0\\.1:${port}: another program.*--port 0`));
+    taken.close();
+  });
+
+  it('is a folder with faults, each with its place; with --once by exit code 5', async () => {
+    writeFileSync(join(source, 'bad.yaml'), 'apiVersion: gatewright.dev/v1\nkind: Workspce\n');
+    const { exitCode, document } = await upOnce();
+    expect(exitCode).toBe(exitCodes.invalidInput);
+    expect(document.sync.failure).toMatch(/bad\.yaml:2:7 .*Workspce/);
+  });
+
+  it('is another master key than the one the database was made with', async () => {
+    await upOnce();
+    const other = randomBytes(32).toString('base64');
+    await using run = startUp(home.path, ['--once', '--source', source], {
+      GATEWRIGHT_MASTER_KEY: other,
+    });
+    expect(await run.exited).toBe(exitCodes.refusedByGuard);
+    expect(run.stderr()).toMatch(/master key is not the one/);
+  });
+});
+
+describe('a database of the settings', () => {
+  it('is used instead of the embedded one', async () => {
+    await using database = await createEmptyDatabase();
+    const { host, port, user, password, name } = database.settings;
+    const env = {
+      DB_HOST: host,
+      DB_PORT: String(port),
+      DB_USER: user,
+      DB_PASS: password!.reveal(),
+      DB_NAME: name,
+      DB_SSL: 'DISABLED',
+    };
+    await using run = startUp(home.path, ['--once', '--json', '--source', source], env);
+    expect(await run.exited, run.stderr()).toBe(exitCodes.success);
+    expect(JSON.parse(run.stdout()).database).toMatchObject({ embedded: false });
+    expect(existsSync(join(home.path, 'database'))).toBe(false);
+    expect(run.stderr()).not.toContain(password!.reveal());
+  });
+});
