@@ -57,25 +57,34 @@ async function main(steps) {
 
 /** Runs npm once, and again when the lock file has changed since. */
 async function installDependencies() {
-  const wanted = existsSync(lockPath)
+  const hasLock = existsSync(lockPath);
+  const wanted = hasLock
     ? createHash('sha256').update(readFileSync(lockPath)).digest('hex')
     : 'no lock file';
   if (isInstalled(wanted)) return 0;
-  const verb = existsSync(lockPath) ? 'ci' : 'install';
-  say(`set-up: installing dependencies into node_modules (npm ${verb}, once)`);
   const startedAt = Date.now();
-  const npmArguments = [verb, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-  const npmScript = process.env.npm_execpath;
-  const code = npmScript?.endsWith('.js')
-    ? await run(process.execPath, [npmScript, ...npmArguments])
-    : await run('npm', npmArguments);
+  let code = hasLock ? await npm('ci') : await npm('install');
+  if (code !== 0 && hasLock && !interrupted) {
+    say('set-up: npm ci failed (see above); trying npm install, which leaves the lock file alone');
+    code = await npm('install', '--no-save');
+  }
   if (code !== 0) {
-    say(`set-up: npm ${verb} failed (exit ${code}); see above`);
+    say(`set-up: the dependencies could not be installed (npm exit ${code}); see above`);
     return code;
   }
   writeFileSync(markerPath, wanted);
   say(`set-up: dependencies ready, ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
   return 0;
+}
+
+/** Scripts of packages are never run; the warnings about an older Node are answered by findNode. */
+function npm(...words) {
+  say(`set-up: installing dependencies into node_modules (npm ${words.join(' ')}, once)`);
+  const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  const npmScript = process.env.npm_execpath;
+  return npmScript?.endsWith('.js')
+    ? run(process.execPath, [npmScript, ...words, ...flags])
+    : run('npm', [...words, ...flags]);
 }
 
 /** By the mark of an earlier run or, where someone ran npm by hand, by npm's own record. */

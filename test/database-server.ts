@@ -13,7 +13,6 @@ import { Secret } from '../src/secret.ts';
 export interface TestDatabaseServer {
   readonly host: '127.0.0.1';
   readonly port: number;
-  readonly socketPath: string;
   readonly user: string;
   readonly password: string;
 }
@@ -35,10 +34,32 @@ const fastFlags = [
 ];
 const mariadbFlags = ['--innodb-flush-method=nosync', '--sync-frm=OFF'];
 
+/**
+ * The server of TEST_DATABASE_URL (`mysql://user:password@127.0.0.1:port`, a user who may do
+ * everything), so that the suites can run against another make of server; null when it is unset.
+ */
+export function externalDatabaseServer(
+  url: string | undefined,
+): { server: TestDatabaseServer; stop: () => Promise<void> } | null {
+  if (url === undefined || url === '') return null;
+  const { hostname, port, username, password } = new URL(url);
+  if (hostname !== '127.0.0.1') throw new Error('TEST_DATABASE_URL must name 127.0.0.1');
+  return {
+    server: {
+      host: hostname,
+      port: Number(port),
+      user: decodeURIComponent(username),
+      password: decodeURIComponent(password),
+    },
+    stop: () => Promise.resolve(),
+  };
+}
+
 /** `extraFlags` are for tests that need a server of their own. */
 export async function startTestDatabaseServer(extraFlags: readonly string[] = []): Promise<{
   server: TestDatabaseServer;
   pid: number;
+  socketPath: string;
   stop: () => Promise<void>;
 }> {
   const binary = await chooseServer(softwareDirectory, null, {
@@ -70,8 +91,9 @@ export async function startTestDatabaseServer(extraFlags: readonly string[] = []
     }),
   );
   return {
-    server: { host: '127.0.0.1', port: started.port, socketPath, user: 'tester', password },
+    server: { host: '127.0.0.1', port: started.port, user: 'tester', password },
     pid: started.process.pid,
+    socketPath,
     stop: async () => {
       await started.process.stop();
       rmSync(directory, { recursive: true, force: true });

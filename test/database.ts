@@ -53,8 +53,8 @@ export async function createEmptyDatabase(): Promise<
 }
 
 async function administer(server: TestDatabaseServer, statement: string): Promise<void> {
-  const { socketPath, user, password } = server;
-  const connection = await createConnection({ socketPath, user, password });
+  const { host, port, user, password } = server;
+  const connection = await createConnection({ host, port, user, password });
   try {
     await connection.query(statement);
   } finally {

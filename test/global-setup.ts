@@ -1,6 +1,10 @@
 /** Knows how a test run begins and ends: one database server for all projects that ask for it. */
 import type { TestProject } from 'vitest/node';
-import { startTestDatabaseServer, type TestDatabaseServer } from './database-server.ts';
+import {
+  externalDatabaseServer,
+  startTestDatabaseServer,
+  type TestDatabaseServer,
+} from './database-server.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -9,7 +13,7 @@ declare module 'vitest' {
 }
 
 interface SharedServer {
-  readonly started: ReturnType<typeof startTestDatabaseServer>;
+  readonly started: Promise<{ server: TestDatabaseServer; stop: () => Promise<void> }>;
   users: number;
 }
 
@@ -17,7 +21,9 @@ interface SharedServer {
 const shared = globalThis as typeof globalThis & { gatewrightTestServer?: SharedServer };
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  shared.gatewrightTestServer ??= { started: startTestDatabaseServer(), users: 0 };
+  const external = externalDatabaseServer(process.env['TEST_DATABASE_URL']);
+  const start = external === null ? startTestDatabaseServer : () => Promise.resolve(external);
+  shared.gatewrightTestServer ??= { started: start(), users: 0 };
   const mine = shared.gatewrightTestServer;
   mine.users += 1;
   project.provide('databaseServer', (await mine.started).server);

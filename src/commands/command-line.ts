@@ -72,7 +72,11 @@ async function runCommand(
     .version(false)
     .strict()
     .exitProcess(false)
-    .parserConfiguration({ 'duplicate-arguments-array': false, 'boolean-negation': true })
+    .parserConfiguration({
+      // The parser treats several paths as one option given several times.
+      'duplicate-arguments-array': usage.includes('..'),
+      'boolean-negation': true,
+    })
     .wrap(columnsMax)
     .fail((message, error) => {
       if (error instanceof Failure) throw error;

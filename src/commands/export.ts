@@ -7,7 +7,12 @@ import { type KindName, kindNames } from '../model/kinds.ts';
 import { type Export, exportManifests } from '../sync/export.ts';
 import { readSnapshot, toLiveSet } from '../sync/live.ts';
 import type { Command, CommandIo } from './command.ts';
-import { declareServerOptions, openClient, type ServerOptions } from './options.ts';
+import {
+  declareServerOptions,
+  isStandardStream,
+  openClient,
+  type ServerOptions,
+} from './options.ts';
 
 interface ExportCommandOptions extends ServerOptions {
   readonly path: string;
@@ -21,7 +26,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
   summary: 'Write what the server holds as manifests',
   examples: [
     ['gatewright export ./gateway', 'Everything this owner has declared, a file a kind'],
-    ['gatewright export - --kind Config', 'The configs, to standard output'],
+    ['gatewright export - --kind Config Guardrail', 'Two kinds, to standard output'],
     ['gatewright export ./found --unmanaged', 'What was made by hand, ready to be adopted'],
   ],
   options: (yargs: Argv) =>
@@ -34,7 +39,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
       .option('kind', {
         array: true,
         choices: kindNames,
-        describe: 'Only these kinds; may be given several times',
+        describe: 'Only these kinds, one or more words',
       })
       .option('workspace', { type: 'string', describe: 'Only what is in this workspace' })
       .option('unmanaged', {
@@ -51,7 +56,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
       workspace: options.workspace ?? null,
       unmanaged: options.unmanaged,
     });
-    if (options.path === '-') {
+    if (isStandardStream(options.path)) {
       io.stdout.write(exported.files.map(({ text }) => text).join('---\n'));
     } else {
       await writeFiles(resolve(io.cwd, options.path), exported, io);

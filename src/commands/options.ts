@@ -162,7 +162,8 @@ export function applyCommand(options: ManifestOptions): string {
 }
 
 function locationsOf({ paths }: ManifestOptions): string[] {
-  return paths === undefined || paths.length === 0 ? ['.'] : paths;
+  if (paths === undefined || paths.length === 0) return ['.'];
+  return paths.map((path) => (isStandardStream(path) ? '-' : path));
 }
 
 const secretBytesMax = 64 * 1024;
@@ -178,6 +179,11 @@ function readInside(folder: string, path: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** `-`, or the name that the parser of command lines has for it. */
+export function isStandardStream(path: string): boolean {
+  return path === '-' || path === '/dev/stdin';
 }
 
 /** Colour is for people at a terminal who have not said no to it (no-color.org). */

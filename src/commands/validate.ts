@@ -37,6 +37,8 @@ export const validate: Command<ValidateOptions> = {
         alias: 'o',
         choices: ['text', 'json', 'github'] as const,
         default: 'text' as const,
+        // Where a command takes several paths, the parser also keeps several values of an option.
+        coerce: (value: Format | Format[]) => [value].flat().at(-1) ?? 'text',
         describe: 'Form of the result',
       }),
   run: async ({ paths, output }, io) => {

@@ -49,9 +49,9 @@ export async function readMigrations(directory = packagedDirectory()): Promise<M
   return Promise.all(names.map((name) => readMigration(join(directory, name), name)));
 }
 
-/** Source files lie two folders below the package, a bundle one. */
+/** A bundle lies one folder below the package, source files two. */
 function packagedDirectory(): string {
-  const candidates = ['../../migrations', '../migrations'].map((path) =>
+  const candidates = ['../migrations', '../../migrations'].map((path) =>
     resolve(import.meta.dirname, path),
   );
   const found = candidates.find((path) => existsSync(join(path, '0001_tenancy.sql')));

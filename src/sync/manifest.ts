@@ -140,6 +140,12 @@ function substitutionDisabled(document: Record<string, unknown>): boolean {
   return metadata.annotations[substituteAnnotation] === 'disabled';
 }
 
+/** What the annotations of this program may be set to. */
+const annotationValues: ReadonlyMap<string, readonly string[]> = new Map([
+  [deletionAnnotation, ['delete', 'retain']],
+  [substituteAnnotation, ['enabled', 'disabled']],
+]);
+
 const envelopeKeys = ['apiVersion', 'kind', 'metadata', 'spec', 'state'];
 const metadataKeys = ['name', 'workspace', 'labels', 'previousNames', 'protected', 'annotations'];
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
@@ -301,17 +307,14 @@ class Envelope {
 
   /** The value of the deletion annotation. Annotations of other tools pass. */
   #readAnnotations(metadata: Record<string, unknown>): 'delete' | 'retain' {
+    if (metadata.annotations === undefined) return 'delete';
     const annotations = this.#readMap(metadata, 'annotations', ['metadata']);
-    const known: Record<string, readonly string[]> = {
-      [deletionAnnotation]: ['delete', 'retain'],
-      [substituteAnnotation]: ['enabled', 'disabled'],
-    };
     for (const [key, value] of Object.entries(annotations)) {
       if (!key.startsWith('gatewright.dev/')) continue;
       const segments = ['metadata', 'annotations', key];
-      const values = Object.hasOwn(known, key) ? known[key] : undefined;
+      const values = annotationValues.get(key);
       if (values === undefined) {
-        const fix = didYouMean(key, Object.keys(known));
+        const fix = didYouMean(key, annotationValues.keys());
         this.#report(segments, 'annotation', `the annotation ${key} is not known`, fix);
       } else if (typeof value !== 'string' || !values.includes(value)) {
         this.#report(segments, 'annotation', `${key} must be ${values.join(' or ')}`);

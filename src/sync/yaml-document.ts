@@ -90,7 +90,8 @@ function toDocuments(
   let line = source.linesAbove + 1;
   let lineStart = 0;
   values.forEach((value, index) => {
-    const start = starts[index] ?? 0;
+    // An empty document has no place of its own and takes the line that was reached.
+    const start = Math.max(starts[index] ?? 0, lineStart);
     const { text, path } = source;
     for (let end = text.indexOf('\n', lineStart); end >= 0 && end < start; ) {
       line += 1;
@@ -192,7 +193,8 @@ class Scan {
 
   #refuseAnchor(start: number): void {
     const message = 'anchors and aliases (& and *) are not supported';
-    this.#fault(start, 'anchor', message, 'write the value out, or quote it if it is text');
+    // The event points behind the & or *.
+    this.#fault(start - 1, 'anchor', message, 'write the value out, or quote it if it is text');
   }
 
   #checkTag(start: number, end: number): void {

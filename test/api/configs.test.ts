@@ -253,6 +253,29 @@ describe('409 and 412', () => {
     expect((await server.request('DELETE', `${path}/${id}`)).status).toBe(200);
   });
 
+  it('never pins a key to a config, nor names a guardrail, that is deleted at the same time', async () => {
+    const { id } = await make();
+    const [pinned, configGone] = await Promise.all([
+      server.request('POST', '/v1/api-keys/organisation/service', {
+        body: { name: 'k', scopes: ['completions.write'], defaults: { config_id: id } },
+      }),
+      server.request('DELETE', `${path}/${id}`),
+    ]);
+    const outcomes = [
+      [200, 409],
+      [400, 200],
+    ];
+    expect(outcomes).toContainEqual([pinned.status, configGone.status]);
+    const guardrail = await makeGuardrail();
+    const [named, guardrailGone] = await Promise.all([
+      server.request('POST', path, {
+        body: { name: 'x', config: { input_guardrails: [guardrail.slug] } },
+      }),
+      server.request('DELETE', `/v2/guardrails/${guardrail.id}`),
+    ]);
+    expect(outcomes).toContainEqual([named.status, guardrailGone.status]);
+  });
+
   it('lets one of several writers who read the same version win', async () => {
     const { slug } = await make();
     const { etag } = (await server.request('GET', `${path}/${slug}`)).headers;

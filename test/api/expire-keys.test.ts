@@ -123,7 +123,10 @@ describe('expire-keys', () => {
       const query = db.getExecutor().compileQuery(node, { queryId: 'explained' });
       const explain = CompiledQuery.raw(`EXPLAIN ${query.sql}`, [...query.parameters]);
       const { rows } = await db.executeQuery(explain);
-      expect(rows).toMatchObject([{ type: 'range', key: 'api_keys_expiry' }]);
+      // MariaDB answers with columns, MySQL 9 with a tree; both name the way and the index.
+      expect(JSON.stringify(rows)).toMatch(
+        /"type":"range".*"api_keys_expiry"|index range scan on api_keys using api_keys_expiry/,
+      );
     }
   });
 });

@@ -68,7 +68,7 @@ describe('the shipped migrations', () => {
       WHERE table_schema = DATABASE() AND data_type IN ('char', 'varchar')
         AND collation_name NOT LIKE '%\\_bin'`);
     expect(loose).toEqual([]);
-    const engines = await select(`SELECT DISTINCT engine FROM information_schema.tables
+    const engines = await select(`SELECT DISTINCT engine AS engine FROM information_schema.tables
       WHERE table_schema = DATABASE()`);
     expect(engines).toEqual([{ engine: 'InnoDB' }]);
   });

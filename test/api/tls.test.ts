@@ -84,7 +84,7 @@ async function serve(certificate: Certificate): Promise<void> {
   present(certificate);
   await using database = openDatabase({
     ...settingsFor(secure.server, 'DISABLED'),
-    socketPath: secure.server.socketPath,
+    socketPath: secure.socketPath,
   });
   await sql`FLUSH SSL`.execute(database.db);
 }

@@ -125,6 +125,18 @@ describe('apply', () => {
     }
   });
 
+  it('reads manifests from standard input', async () => {
+    const piped = runCli(['plan', '-', '--no-prune'], null, {
+      cwd: folder,
+      env: { ...canaries },
+      input: everyKind,
+    });
+    expect(await piped).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('Plan: no changes; 9 unchanged'),
+    });
+  });
+
   it('refuses to prune everything, exit code 4, with the command that allows it', async () => {
     mkdirSync(join(folder, 'empty'));
     const { exitCode, stdout } = await run('apply', 'empty', '--yes');
@@ -157,8 +169,9 @@ describe('export', () => {
   });
 
   it('writes to standard output, one kind', async () => {
-    const { stdout } = await run('export', '-', '--kind', 'Config');
+    const { stdout } = await run('export', '-', '--kind', 'Config', 'Guardrail');
     expect(stdout).toContain('kind: Config');
+    expect(stdout).toContain('kind: Guardrail');
     expect(stdout).not.toContain('kind: ApiKey');
   });
 });

@@ -18,13 +18,21 @@ export interface CliResult {
 export async function runCli(
   words: readonly string[],
   database: DatabaseSettings | null,
-  options: { readonly env?: Record<string, string>; readonly cwd?: string } = {},
+  options: {
+    readonly env?: Record<string, string>;
+    readonly cwd?: string;
+    /** Standard input; empty when left out. */
+    readonly input?: string;
+  } = {},
 ): Promise<CliResult> {
   const child = spawn(process.execPath, [program, ...words], {
     cwd: options.cwd ?? tmpdir(),
     env: { ...databaseVariables(database), GATEWRIGHT_LOG_LEVEL: 'error', ...options.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
+  // A program that never reads its input has closed it.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(options.input ?? '');
   const exited = once(child, 'exit');
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
   const [exitCode] = (await exited) as [number | null];

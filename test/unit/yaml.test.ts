@@ -93,8 +93,8 @@ describe('documents', () => {
 
 describe('mistakes', () => {
   it.each([
-    ['a: &x 1\nb: *x\n', ['1:5 anchor', '2:5 anchor']],
-    ['base: &b {x: 1}\nc:\n  <<: *b\n', ['1:8 anchor', '3:3 merge-key', '3:8 anchor']],
+    ['a: &x 1\nb: *x\n', ['1:4 anchor', '2:4 anchor']],
+    ['base: &b {x: 1}\nc:\n  <<: *b\n', ['1:7 anchor', '3:3 merge-key', '3:7 anchor']],
     ['a: !secret x\n', ['1:4 tag']],
     ['a: !!js/function "x"\n', ['1:4 tag']],
     ['%TAG ! tag:example.com,2000:\n---\na: 1\n', ['1:1 directive']],

@@ -1,0 +1,123 @@
+/** Guarantees what `gatewright validate` prints and returns, run as its user runs it. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { startGitServer } from '../git-server.ts';
+import { inSupport, manifest, support } from '../manifests.ts';
+import { runCli } from './run-cli.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gatewright-validate-'));
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const validate = (...words: string[]) => runCli(['validate', ...words], null, { cwd: folder });
+
+it('counts the resources of a good source by kind, with exit code 0', async () => {
+  const result = await validate(join(root, 'examples/1-quickstart'));
+  expect(result).toEqual({
+    exitCode: 0,
+    stderr: '',
+    stdout: `12 resources in 7 files, all valid
+  Workspace            2
+  Guardrail            2
+  Config               2
+  ApiKey               2
+  McpIntegration       1
+  McpServer            1
+  GuardrailMcpBinding  1
+  UsageLimitPolicy     1
+`,
+  });
+});
+
+it('tells every fault with its place as typed and its fix, with exit code 5', async () => {
+  mkdirSync(join(folder, 'team'));
+  writeFileSync(join(folder, 'team/a.yaml'), manifest('Config', 'c', 'confg: {}', inSupport));
+  writeFileSync(join(folder, 's.yaml'), support);
+  const { exitCode, stdout, stderr } = await validate('team', 's.yaml');
+  expect([exitCode, stderr]).toEqual([5, '']);
+  expect(stdout).toBe(`team/a.yaml:5:3 spec has no field "confg"
+    did you mean "config"?
+team/a.yaml:5:3 spec.config is required
+
+2 faults in 1 file
+`);
+});
+
+it('writes JSON and annotations for GitHub', async () => {
+  writeFileSync(join(folder, 'a.yaml'), 'a: b: c\n');
+  const json = await validate('-o', 'json');
+  expect(json.exitCode).toBe(5);
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    valid: false,
+    files: 1,
+    faults: [{ file: 'a.yaml', line: 1, column: 5, code: 'yaml-syntax' }],
+  });
+  const github = await validate('-o', 'github', '.');
+  expect(github.stdout).toMatch(/^::error file=a\.yaml,line=1,col=5,title=yaml-syntax::.+%0A.+\n$/);
+});
+
+it('reads standard input', async () => {
+  const program = join(root, 'src/main.ts');
+  const child = spawn(process.execPath, [program, 'validate', '-'], {
+    cwd: folder,
+    env: {},
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  child.stdin.end(support);
+  const [stdout, [exitCode]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  expect([exitCode, stdout]).toEqual([0, '1 resource in 1 file, all valid\n  Workspace  1\n']);
+});
+
+it('takes variables from the environment and from .env, and needs no secrets', async () => {
+  const spec = `url: \${CRM_URL}
+authType: headers
+transport: http
+configurations: {custom_headers: {Authorization: {valueFrom: {env: NOT_HERE}}}}`;
+  writeFileSync(join(folder, 'a.yaml'), manifest('McpIntegration', 'crm', spec));
+  expect((await validate()).stdout).toContain('the environment variable CRM_URL is not set');
+  writeFileSync(join(folder, '.env'), 'CRM_URL=https://crm.example.com\n');
+  expect((await validate()).exitCode).toBe(0);
+});
+
+it('says what does not exist, with exit code 5, and nothing on standard output', async () => {
+  const result = await validate('nowhere');
+  expect(result).toEqual({
+    exitCode: 5,
+    stdout: '',
+    stderr: 'gatewright: No such file or folder: nowhere\n',
+  });
+});
+
+it('reads a Git repository', async () => {
+  await using server = await startGitServer();
+  const repository = server.repository('gateway');
+  repository.commit('main', { 'prod/s.yaml': support, 'test/broken.yaml': 'a: b: c\n' });
+  const words = ['validate', `${repository.url}#main:prod`];
+  const env = { GATEWRIGHT_GIT_CA_FILE: server.caFile, GATEWRIGHT_HOME: join(folder, 'home') };
+  const { exitCode, stdout } = await runCli(words, null, { cwd: folder, env });
+  expect([exitCode, stdout]).toEqual([0, '1 resource in 1 file, all valid\n  Workspace  1\n']);
+});
+
+it('refuses 20,000 keys and alias bombs without unfolding them', async () => {
+  const keys = Array.from({ length: 20_000 }, (_, at) => `k${at}: 1\n`).join('');
+  const bomb = Array.from(
+    { length: 60 },
+    (_, at) => `a${at}: &a${at} [*a${at - 1}, *a${at - 1}]\n`,
+  );
+  writeFileSync(join(folder, 'keys.yaml'), keys);
+  writeFileSync(join(folder, 'bomb.yaml'), bomb.join(''));
+  const { exitCode, stdout } = await validate();
+  expect(exitCode).toBe(5);
+  expect(stdout).toContain('keys.yaml:2001:1 a map has more than 2000 keys');
+  expect(stdout).toContain('bomb.yaml:1:5 anchors and aliases');
+});
