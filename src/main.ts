@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** Knows the process: its arguments, signals, streams and exit code; everything else is the commands'. */
 import { readFileSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
 
 /** Work that will not end after its command has ended is cut off after this long. */
 const graceMs = 10_000;
@@ -25,6 +26,8 @@ function version(): string {
 }
 
 async function run(): Promise<void> {
+  // Compiled code is kept among the temporary files; where that cannot be, nothing is lost but time.
+  enableCompileCache();
   const controller = new AbortController();
   let interruptedBy: keyof typeof signalNumbers | null = null;
   let interruptedAt = 0;

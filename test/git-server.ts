@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createPki } from './pki.ts';
 
-export interface GitRepository {
+interface GitRepository {
   readonly url: string;
   /** Commits the files (path to content, or to mode and content) and nothing else; the commit's id. */
   commit(branch: string, files: Record<string, string | TreeFile>): string;
@@ -17,7 +17,7 @@ export interface GitRepository {
   git(words: readonly string[], input?: string | Buffer): string;
 }
 
-export interface TreeFile {
+interface TreeFile {
   readonly mode: string;
   readonly content: string;
 }

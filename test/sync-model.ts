@@ -21,17 +21,10 @@ import {
   type LiveSet,
   type Spec,
 } from '../src/sync/resource-set.ts';
-import {
-  isPlainObject,
-  isSecret,
-  mapSpec,
-  matchesPattern,
-  pointerOf,
-  referencesIn,
-} from '../src/sync/spec-paths.ts';
+import { isPlainObject, mapSpec, matchesPattern, referencesIn } from '../src/sync/spec-paths.ts';
 
 export const owner = 'platform';
-export const fingerprintKey = Buffer.alloc(32, 1);
+const fingerprintKey = Buffer.alloc(32, 1);
 
 export interface Wanted extends Partial<Omit<DesiredResource, 'identity' | 'spec' | 'secrets'>> {
   readonly secrets?: Record<string, string>;
@@ -79,7 +72,7 @@ export function want(
   };
 }
 
-export function identityOf(key: string): Identity {
+function identityOf(key: string): Identity {
   const [kind, first, second] = key.split('/');
   return second === undefined
     ? { kind: kind as KindName, workspace: null, name: first! }
@@ -200,7 +193,7 @@ export class ModelServer {
     const { kind, spec } = { kind: change.identity.kind, spec: change.desired!.spec };
     for (const field of kinds[kind].pathFields) {
       const value = spec[field]!;
-      body[field] = isPlainObject(value) ? context.resolve(String(value['$ref']))!.id : value;
+      body[field] = isPlainObject(value) ? context.resolve(String(value.$ref))!.id : value;
     }
     const taken = this.resources.some(
       (stored) =>
@@ -209,7 +202,7 @@ export class ModelServer {
     );
     if (taken) throw new Error(`${change.id} is declared twice on the server`);
     const { workspace_id: workspaceId = null, ...rest } = body;
-    const name = typeof body['name'] === 'string' ? body['name'] : null;
+    const name = typeof body.name === 'string' ? body.name : null;
     return this.#store(
       kind,
       name,
@@ -228,7 +221,7 @@ export class ModelServer {
   ): Stored {
     this.#ids += 1;
     const id = `id-${this.#ids}`;
-    const slug = typeof spec['slug'] === 'string' ? spec['slug'] : `slug-${this.#ids}`;
+    const slug = typeof spec.slug === 'string' ? spec.slug : `slug-${this.#ids}`;
     const stored: Stored = {
       ...{ kind, id, slug, name, version: 1, spec },
       workspace_id: workspaceId,
@@ -252,25 +245,15 @@ export class ModelServer {
       if (spec[field] === null) delete spec[field];
     }
     stored.spec = spec;
-    stored.name = typeof spec['name'] === 'string' ? spec['name'] : stored.name;
+    stored.name = typeof spec.name === 'string' ? spec.name : stored.name;
     stored.version += 1;
     stored.managed_by = managed as unknown as Stored['managed_by'];
   }
 }
 
-export function hidden(value: string): Spec {
+function hidden(value: string): Spec {
   const fingerprint = createHmac('sha256', fingerprintKey).update(value).digest('hex');
   return { $secret: 'server', fingerprint };
-}
-
-/** Every secret placeholder in a spec, for setting up `secrets` by pointer. */
-export function secretPointers(spec: Spec): string[] {
-  const pointers: string[] = [];
-  mapSpec(spec, (value, segments) => {
-    if (isSecret(value)) pointers.push(pointerOf(segments));
-    return undefined;
-  });
-  return pointers;
 }
 
 function dropNulls(object: { [key: string]: Json }): { [key: string]: Json } {

@@ -5,6 +5,7 @@ import { type BoundCommand, commandLoaders } from './all-commands.ts';
 import type { CommandIo } from './command.ts';
 
 const columnsMax = 100;
+const missingPositional = /^Not enough non-option arguments.*/;
 
 /**
  * Runs the command that `words` (without node and script) name. Prints a `Failure` as its message
@@ -109,7 +110,7 @@ class UsageError extends Error {}
 
 async function usageFailure(verb: string, message: string, help: string): Promise<Failure> {
   const unknown = /^Unknown arguments?: (.+)$/.exec(message)?.[1]?.split(', ') ?? [];
-  const lines = unknown.length === 0 ? [message] : [];
+  const lines = unknown.length === 0 ? [message.replace(missingPositional, 'too few words')] : [];
   const { didYouMean } = await import('../sync/suggest.ts');
   const options = [...help.matchAll(/--([a-z][a-z-]*)/g)].map((match) => match[1]!);
   // The parser names each option twice where it has a dash: as typed and in camel case.

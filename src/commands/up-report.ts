@@ -139,7 +139,7 @@ function nextCommands({ program, source, home, addresses }: StartReport): string
   const at = home.endsWith('/.gatewright') ? '' : ` --home ${home}`;
   return [
     `${program} plan ${source}${at}`,
-    `${program} export${at}`,
+    `${program} export ./exported${at}`,
     `curl ${addresses.adminUrl}/openapi.json`,
   ];
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { exitCodes } from '../failure.ts';
 import { kindNames } from '../model/kinds.ts';
 import { environmentIn } from '../settings/environment.ts';
-import { type Desired, readDesired } from '../sync/desired.ts';
+import { type Desired, readChecked } from '../sync/desired.ts';
 import { readSources } from '../sync/source.ts';
 import type { SourceFiles } from '../sync/source-files.ts';
 import type { Command, CommandIo } from './command.ts';
@@ -44,7 +44,7 @@ export const validate: Command<ValidateOptions> = {
   run: async ({ paths, output }, io) => {
     const locations = paths === undefined || paths.length === 0 ? ['.'] : paths;
     const files = await readFiles(locations, io);
-    const desired = check(files, io.cwd);
+    const desired = await check(files, io.cwd);
     io.stdout.write(writers[output](desired, files));
     return desired.faults === undefined ? exitCodes.success : exitCodes.invalidInput;
   },
@@ -52,7 +52,7 @@ export const validate: Command<ValidateOptions> = {
 
 async function readFiles(locations: readonly string[], io: CommandIo): Promise<SourceFiles> {
   const { isGitLocation } = await import('../sync/git-location.ts');
-  const common = { cwd: io.cwd, signal: io.signal, stdin: process.stdin };
+  const common = { cwd: io.cwd, signal: io.signal, stdin: io.stdin };
   if (!locations.some(isGitLocation)) {
     return await readSources(locations, { ...common, cacheDirectory: io.cwd });
   }
@@ -63,8 +63,8 @@ async function readFiles(locations: readonly string[], io: CommandIo): Promise<S
 }
 
 /** Continuous integration checks manifests without holding the secrets that they name. */
-function check(files: SourceFiles, cwd: string): Desired {
-  return readDesired(files, {
+async function check(files: SourceFiles, cwd: string): Promise<Desired> {
+  return await readChecked(files, {
     environment: environmentIn(cwd),
     readSecretFile: () => undefined,
     requireSecrets: false,

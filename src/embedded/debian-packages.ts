@@ -130,6 +130,8 @@ async function download(
     } catch (error) {
       options.signal?.throwIfAborted();
       errors.push(error);
+      // Only where these names are unknown do the next ones stand a chance.
+      if (!/Unable to locate|no installation candidate/.test(stderrOf(error))) break;
     }
   }
   throw errors[0];
@@ -154,8 +156,9 @@ async function apt(
 }
 
 function fetchFailure(error: unknown): Failure {
-  const { stderr = '' } = error as { stderr?: string };
-  const reasons = stderr.split('\n').filter((line) => /^[EW]: /.test(line));
+  const reasons = stderrOf(error)
+    .split('\n')
+    .filter((line) => /^[EW]: /.test(line));
   return new Failure(
     exitCodes.unreachable,
     [
@@ -166,4 +169,8 @@ function fetchFailure(error: unknown): Failure {
     ].join('\n'),
     { cause: error },
   );
+}
+
+function stderrOf(error: unknown): string {
+  return (error as { stderr?: string }).stderr ?? '';
 }

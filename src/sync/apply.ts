@@ -21,7 +21,7 @@ import {
 import type { SecretOutput } from './secret-output.ts';
 import { pointerOf } from './spec-paths.ts';
 
-export type ItemStatus =
+type ItemStatus =
   | 'done'
   | 'failed'
   /** Somebody changed it since the plan was made; nothing was written. */
@@ -110,14 +110,16 @@ class Run {
 
   async all(changes: readonly PlannedChange[]): Promise<AppliedItem[]> {
     const running = new Map<string, Promise<AppliedItem>>();
-    const first: Promise<AppliedItem>[] = [];
-    for (const change of changes) {
+    const start = (change: PlannedChange, before: Promise<unknown>): void => {
       const needed = change.dependsOn.flatMap((id) => running.get(id) ?? []);
-      const before = change.last ? Promise.all(first) : Promise.resolve([]);
-      const item = before.then(() => this.#one(change, needed));
-      running.set(change.id, item);
-      if (!change.last) first.push(item);
-    }
+      running.set(
+        change.id,
+        before.then(() => this.#one(change, needed)),
+      );
+    };
+    for (const change of changes) if (!change.last) start(change, Promise.resolve());
+    const others = Promise.all(running.values());
+    for (const change of changes) if (change.last) start(change, others);
     return Promise.all(running.values());
   }
 

@@ -46,7 +46,10 @@ function usersAfter(
     for (const key of held) {
       const keeps =
         change === undefined || change.action === 'retain' || change.needs.includes(key);
-      if (keeps) users.set(key, [...(users.get(key) ?? []), identityKey(resource.identity)]);
+      if (!keeps) continue;
+      const known = users.get(key);
+      if (known === undefined) users.set(key, [identityKey(resource.identity)]);
+      else known.push(identityKey(resource.identity));
     }
   }
   return users;

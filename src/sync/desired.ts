@@ -28,8 +28,35 @@ export type Desired =
  * identities, so that neither files nor documents nor keys matter by their order.
  */
 export function readDesired(files: SourceFiles, sources: SecretSources): Desired {
-  const reader = new Reader(files, sources);
-  return reader.run();
+  return toDesired(new Reader(files, sources).run(), files);
+}
+
+/**
+ * As {@link readDesired}, and also judges the free-form parts of specs as the server would. What it
+ * takes to do so is loaded only for a source that has such parts.
+ */
+export async function readChecked(files: SourceFiles, sources: SecretSources): Promise<Desired> {
+  const read = new Reader(files, sources).run();
+  const judged = read.resources.filter(({ identity }) => freeForm.has(identity.kind));
+  if (judged.length === 0) return toDesired(read, files);
+  const { contentFaults } = await import('./content-faults.ts');
+  return toDesired({ ...read, faults: [...read.faults, ...judged.flatMap(contentFaults)] }, files);
+}
+
+const freeForm: ReadonlySet<KindName> = new Set(['Config', 'Guardrail', 'McpIntegration']);
+
+/** What stands in a source; resources with faults of their own are left out. */
+interface ReadSource {
+  readonly resources: readonly DesiredResource[];
+  readonly externals: readonly ExternalResource[];
+  readonly faults: readonly Fault[];
+}
+
+function toDesired({ resources, externals, faults }: ReadSource, { info }: SourceFiles): Desired {
+  if (faults.length > 0) return { faults: faults.toSorted(byPlace) };
+  return {
+    set: { resources: inOrder(resources), externals: inOrder(externals), source: info },
+  };
 }
 
 /** What a reference may lead to. */
@@ -69,7 +96,7 @@ class Reader {
     this.#incomplete = files.faults.length > 0;
   }
 
-  run(): Desired {
+  run(): ReadSource {
     for (const file of this.#files.files) {
       const { documents, faults } = readDocuments(file);
       this.#take(faults, faults.length > 0);
@@ -81,14 +108,7 @@ class Reader {
     }
     const resources = this.#drafts.map((draft) => this.#finish(draft));
     this.#refuseSharedValues();
-    if (this.#faults.length > 0) return { faults: this.#faults.toSorted(byPlace) };
-    return {
-      set: {
-        resources: inOrder(resources),
-        externals: inOrder(this.#externals),
-        source: this.#files.info,
-      },
-    };
+    return { resources, externals: this.#externals, faults: this.#faults };
   }
 
   #take(faults: readonly Fault[], unidentified: boolean): void {

@@ -13,7 +13,7 @@ import {
   segmentsOf,
 } from './spec-paths.ts';
 
-export type FieldReason = 'change' | 'drift' | 'default-reset';
+type FieldReason = 'change' | 'drift' | 'default-reset';
 
 /** One field to write. Secrets are shown by origin only, references as `{"$ref": …}`. */
 export interface FieldChange {
@@ -63,7 +63,7 @@ export function topLevelField(change: FieldChange): string {
 }
 
 /** A value fit for display: secrets as text, everything else as it is. */
-export function displayed(value: Json | undefined): Json {
+function displayed(value: Json | undefined): Json {
   if (value === undefined) return null;
   return mapSpec({ value }, (inner) => (isSecret(inner) ? `(secret ${inner.$secret})` : undefined))
     .value!;

@@ -30,7 +30,7 @@ export interface ExportOptions {
   readonly unmanaged: boolean;
 }
 
-export interface ExportedFile {
+interface ExportedFile {
   /** Below the export folder: `support/api-keys.yaml`. */
   readonly path: string;
   readonly text: string;

@@ -19,7 +19,7 @@ import {
 } from './source-files.ts';
 
 /** Name under which faults in standard input are reported. */
-export const stdinName = '<stdin>';
+const stdinName = '<stdin>';
 const folderDepthMax = 50;
 
 /**

@@ -9,8 +9,8 @@ export interface GuardOptions {
 }
 
 /** Deletes up to this number pass unasked, or up to the share of all owned resources if that is more. */
-export const deletesMax = 10;
-export const deletesShareMax = 0.2;
+const deletesMax = 10;
+const deletesShareMax = 0.2;
 
 export interface Refusal {
   /** Reason and way out, with the command to run. */

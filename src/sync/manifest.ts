@@ -33,7 +33,7 @@ export interface ReadManifests {
 }
 
 /** Where a manifest stands: finds positions below it and makes faults of them. */
-export class Place {
+class Place {
   readonly document: YamlDocument;
   /** From the document to the manifest: empty, or `items`, index. */
   readonly base: Segments;

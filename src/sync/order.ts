@@ -61,7 +61,11 @@ function sortByLevel<T extends Orderable>(
   const open = new Map<string, number>();
   for (const [id, needed] of edges) {
     open.set(id, needed.size);
-    for (const other of needed) dependants.set(other, [...(dependants.get(other) ?? []), id]);
+    for (const other of needed) {
+      const known = dependants.get(other);
+      if (known === undefined) dependants.set(other, [id]);
+      else known.push(id);
+    }
   }
   let ready = changes.filter((change) => open.get(change.id) === 0).map((change) => change.id);
   for (let level = 0; ready.length > 0; level += 1) {

@@ -29,8 +29,9 @@ export interface PlanOptions extends OwnershipOptions {
  */
 export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOptions): Plan {
   const wanted = desired.resources
-    .map((resource) => withFingerprints(resource, live.fingerprintKey))
-    .toSorted((one, two) => (identityKey(one.identity) < identityKey(two.identity) ? -1 : 1));
+    .map((resource) => ({ key: identityKey(resource.identity), resource }))
+    .toSorted((one, two) => (one.key < two.key ? -1 : 1))
+    .map(({ resource }) => withFingerprints(resource, live.fingerprintKey));
   const { resources, claims } = align(wanted, live, options);
   const owned = resources.filter((resource) => resource.owner === options.owner);
   const byKey = new Map(resources.map((resource) => [identityKey(resource.identity), resource]));

@@ -89,7 +89,7 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
 }
 
 /** How many changes a plan would write. */
-export function writes(plan: Plan): number {
+function writes(plan: Plan): number {
   return plan.changes.filter((change) => change.action !== 'retain').length;
 }
 

@@ -7,8 +7,6 @@ import type { CycleResult } from './reconcile.ts';
 import type { Json, Position } from './resource-set.ts';
 import { isReference } from './spec-paths.ts';
 
-export type ReportFormat = 'text' | 'json' | 'markdown';
-
 export interface ReportOptions {
   readonly color: boolean;
 }
@@ -167,8 +165,12 @@ function printable(text: string): string {
   return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�');
 }
 
+/** How often each word occurs; actions in the order of the table above. */
 function counted<T extends string>(words: readonly T[]): [T, number][] {
-  return [...Map.groupBy(words, (word) => word)].map(([word, all]) => [word, all.length]);
+  const rank = (word: T): number => Object.keys(symbols).indexOf(word);
+  return [...Map.groupBy(words, (word) => word)]
+    .map(([word, all]): [T, number] => [word, all.length])
+    .toSorted(([one], [two]) => rank(one) - rank(two));
 }
 
 /** For a comment on a pull request: the summary first, the diff folded away. */
@@ -270,7 +272,7 @@ export interface KindCounts {
 }
 
 /** What a cycle did, a row for each kind it touched. */
-export function countsByKind({ plan, report }: CycleResult): KindCounts[] {
+export function countsByKind({ plan, report }: Pick<CycleResult, 'plan' | 'report'>): KindCounts[] {
   const rows = new Map<string, KindCounts>();
   const add = (kind: string, field: Exclude<keyof KindCounts, 'kind'>): void => {
     const row = rows.get(kind) ?? { kind, created: 0, changed: 0, deleted: 0, undone: 0 };

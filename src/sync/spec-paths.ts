@@ -34,7 +34,19 @@ export function segmentsOf(pointer: string): string[] {
 
 /** Whether a dotted pattern names exactly this place; `*` is any one key, `**` any number of them. */
 export function matchesPattern(pattern: string, segments: readonly string[]): boolean {
-  return matchParts(pattern.split('.'), segments);
+  return matchParts(partsOf(pattern), segments);
+}
+
+/** Patterns come from the kinds table only, so there are few. */
+const splitPatterns = new Map<string, readonly string[]>();
+
+function partsOf(pattern: string): readonly string[] {
+  let parts = splitPatterns.get(pattern);
+  if (parts === undefined) {
+    parts = pattern.split('.');
+    splitPatterns.set(pattern, parts);
+  }
+  return parts;
 }
 
 /** Whether a dotted pattern names this place or one that holds it. */
@@ -42,14 +54,24 @@ export function coversPattern(pattern: string, segments: readonly string[]): boo
   return segments.some((_, at) => matchesPattern(pattern, segments.slice(0, at + 1)));
 }
 
-function matchParts(parts: readonly string[], segments: readonly string[]): boolean {
-  const [part, ...rest] = parts;
-  if (part === undefined) return segments.length === 0;
-  if (part === '**') {
-    return [...segments, ''].some((_, skipped) => matchParts(rest, segments.slice(skipped)));
+function matchParts(
+  parts: readonly string[],
+  segments: readonly string[],
+  from = 0,
+  at = 0,
+): boolean {
+  for (let part = from, segment = at; ; part += 1, segment += 1) {
+    const wanted = parts[part];
+    if (wanted === undefined) return segment === segments.length;
+    if (wanted === '**') {
+      for (let skipTo = segment; skipTo <= segments.length; skipTo += 1) {
+        if (matchParts(parts, segments, part + 1, skipTo)) return true;
+      }
+      return false;
+    }
+    if (segment >= segments.length || (wanted !== '*' && wanted !== segments[segment]))
+      return false;
   }
-  const [segment, ...deeper] = segments;
-  return segment !== undefined && (part === '*' || part === segment) && matchParts(rest, deeper);
 }
 
 /**

@@ -3,7 +3,7 @@
 /** Looks up one environment variable; undefined when it is not set. */
 export type Environment = (name: string) => string | undefined;
 
-export interface SubstitutionFault {
+interface SubstitutionFault {
   /** Keys that lead to the value. */
   readonly segments: readonly string[];
   readonly code: 'variable-unset' | 'variable-syntax';

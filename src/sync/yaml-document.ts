@@ -5,7 +5,7 @@ import type { Position } from './resource-set.ts';
 import { type Fault, fileFault, type SourceFile } from './source-files.ts';
 import { depthMax, positionAt, repeatedKeys, type YamlText } from './yaml-position.ts';
 
-export const keysPerMapMax = 2_000;
+const keysPerMapMax = 2_000;
 const faultsPerTextMax = 20;
 /** A broken file with more documents than this is reported by its first mistake only. */
 const documentsMax = 1_000;

@@ -22,8 +22,8 @@ beforeAll(async () => {
   const lab = await server.request('POST', '/admin/v2/workspaces', { body: { name: 'Lab & Co' } });
   const config = await server.request('POST', '/v2/configs', {
     body: {
-      name: 'by hand ${X}',
-      config: { retry: { attempts: 2 }, note: '${HOME}' },
+      name: `by hand $\{X}`,
+      config: { retry: { attempts: 2 }, note: `$\{HOME}` },
       workspace_id: lab.body.id,
     },
   });

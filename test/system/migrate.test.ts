@@ -16,6 +16,7 @@ import type { DatabaseSettings } from '../../src/settings.ts';
 import { migrate, migrationStatus } from '../../src/store/migrate.ts';
 import { createEmptyDatabase } from '../database.ts';
 import { softwareDirectory } from '../database-server.ts';
+import { createTestHome } from '../home.ts';
 import { runCli } from './run-cli.ts';
 
 const log = createLog({ level: 'silent' });
@@ -218,6 +219,25 @@ describe('gatewright migrate', () => {
         stderr: expect.stringMatching(/newer than this build.*9999_future/),
       });
     }
+  });
+
+  it('reaches the database of a home while it runs, as jobs and bootstrap do', async () => {
+    using home = createTestHome();
+    const words = ['--home', home.path];
+    const holder = spawn(
+      process.execPath,
+      [join(import.meta.dirname, 'embedded-holder.ts'), home.path],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    children.push(holder);
+    await once(holder.stdout, 'data');
+    expect(await runCli(['migrate', ...words], null)).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('applied 0001_tenancy'),
+    });
+    expect(await runCli(['jobs', 'list', ...words], null)).toMatchObject({ exitCode: 0 });
+    const made = await runCli(['bootstrap', '--output', '-', ...words], null);
+    expect(JSON.parse(made.stdout)).toMatchObject({ clientSecret: expect.any(String) });
   });
 
   it('says what to set when there is no database', async () => {

@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { DatabaseSettings } from '../../src/settings.ts';
 
-const program = resolve(import.meta.dirname, '../../src/main.ts');
+const sourceProgram = resolve(import.meta.dirname, '../../src/main.ts');
 
 export interface CliResult {
   readonly exitCode: number | null;
@@ -21,11 +21,13 @@ export async function runCli(
   options: {
     readonly env?: Record<string, string>;
     readonly cwd?: string;
+    /** The source's `main.ts` when left out. */
+    readonly program?: string;
     /** Standard input; empty when left out. */
     readonly input?: string;
   } = {},
 ): Promise<CliResult> {
-  const child = spawn(process.execPath, [program, ...words], {
+  const child = spawn(process.execPath, [options.program ?? sourceProgram, ...words], {
     cwd: options.cwd ?? tmpdir(),
     env: { ...databaseVariables(database), GATEWRIGHT_LOG_LEVEL: 'error', ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -45,9 +45,9 @@ it('tells every fault with its place as typed and its fix, with exit code 5', as
   writeFileSync(join(folder, 's.yaml'), support);
   const { exitCode, stdout, stderr } = await validate('team', 's.yaml');
   expect([exitCode, stderr]).toEqual([5, '']);
-  expect(stdout).toBe(`team/a.yaml:5:3 spec has no field "confg"
+  expect(stdout).toBe(`team/a.yaml:5:3 spec.config is required
+team/a.yaml:5:3 spec has no field "confg"
     did you mean "config"?
-team/a.yaml:5:3 spec.config is required
 
 2 faults in 1 file
 `);

@@ -5,8 +5,16 @@ import fc from 'fast-check';
 import { dump, loadAll } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { kindNames } from '../../src/model/kinds.ts';
-import type { Desired } from '../../src/sync/desired.ts';
-import { inSupport, manifest, placesOf, readTexts, resourcesOf, support } from '../manifests.ts';
+import { type Desired, readChecked } from '../../src/sync/desired.ts';
+import {
+  inSupport,
+  manifest,
+  placesOf,
+  readTexts,
+  resourcesOf,
+  sourceOf,
+  support,
+} from '../manifests.ts';
 
 const guardrail = (name: string, metadata = inSupport): string =>
   manifest('Guardrail', name, 'checks: [{id: default.wordCount}]\nactions: {deny: true}', metadata);
@@ -190,6 +198,35 @@ describe('references', () => {
     const texts = { 'b.yaml': manifest('External', 'pii', spec, inSupport), 's.yaml': support };
     expect(messagesOf(readTexts(texts)).join()).toContain(message);
   });
+});
+
+it('what the server would refuse in free-form parts is told too, beside all else', async () => {
+  const texts = {
+    'c.yaml': manifest('Config', 'c', 'config: {strategy: {mode: fallbck}}', inSupport),
+    'g.yaml': manifest('Guardrail', 'g', 'checks: [{id: default.wordCount}]', inSupport),
+    'm.yaml': manifest(
+      'McpIntegration',
+      'm',
+      `url: http://169.254.169.254/
+authType: none
+transport: http
+configurations: {customHeaders: {Host: {valueFrom: {env: UNSET}}}}`,
+      inSupport,
+    ),
+    's.yaml': `${support}surprise: 1\n`,
+  };
+  const sources = {
+    environment: () => undefined,
+    readSecretFile: () => undefined,
+    requireSecrets: false,
+  };
+  expect(placesOf(await readChecked(sourceOf(texts), sources))).toEqual([
+    'c.yaml:5:29 wrong-value',
+    'g.yaml:5:3 wrong-value',
+    'm.yaml:5:8 wrong-value',
+    'm.yaml:8:42 wrong-value',
+    's.yaml:4:1 unknown-field',
+  ]);
 });
 
 const exampleDirectory = join(import.meta.dirname, '../../examples/1-quickstart');

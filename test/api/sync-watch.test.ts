@@ -1,0 +1,201 @@
+/** Guarantees the loop: what makes a cycle due, what is tried again and when, what is told once. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { exitCodes, Failure } from '../../src/failure.ts';
+import { driftPassMs, folderProbeMs, type WatchEvent, watch } from '../../src/sync/watch.ts';
+import type { TestServer } from '../server.ts';
+import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
+
+let server: TestServer;
+let sync: SyncSetup;
+
+beforeEach(async () => {
+  server = await startSyncServer();
+  sync = openSync(server);
+});
+afterEach(async () => {
+  await sync[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const manifest = (description: string): string => `
+apiVersion: gatewright.dev/v1
+kind: Workspace
+metadata: {name: support}
+spec: {description: ${description}}
+`;
+
+/** Steps of a script; each is done while the loop pauses, and the pauses move the clock. */
+async function runLoop(
+  start: { text: string; broken?: string; isDown?: boolean },
+  steps: ((source: { text: string; broken?: string; isDown?: boolean }) => unknown)[],
+  options: { client?: SyncSetup['client'] } = {},
+): Promise<{ events: WatchEvent[]; pauses: number[]; reads: number }> {
+  const source = { ...start };
+  const controller = new AbortController();
+  const events: WatchEvent[] = [];
+  const pauses: number[] = [];
+  let reads = 0;
+  await watch({
+    client: options.client ?? sync.client,
+    readDesired: async () => {
+      reads += 1;
+      if (source.broken) throw new Failure(exitCodes.invalidInput, source.broken);
+      return desiredFrom(source.text);
+    },
+    newest: async () => {
+      if (source.isDown) throw new Failure(exitCodes.unreachable, 'the Git host is away');
+      return { digest: `${source.text}${source.broken}`, revision: null };
+    },
+    probeMs: folderProbeMs,
+    ...{ prune: true, allowDeletes: 10, takeOwnership: false, command: 'gatewright apply .' },
+    secretsFolder: sync.secretsFolder,
+    signal: controller.signal,
+    clock: server.clock,
+    random: () => 0.5,
+    pause: async (ms) => {
+      pauses.push(ms);
+      server.clock.advance(ms);
+      const step = steps.shift();
+      if (step === undefined) controller.abort();
+      else await step(source);
+    },
+    onEvent: (event) => events.push(event),
+  });
+  return { events, pauses, reads };
+}
+
+const nothing = (): void => undefined;
+
+/** What each cycle wrote; the message where there was none. */
+function told(events: readonly WatchEvent[]): unknown[] {
+  return events.map((event) =>
+    event.kind === 'failure'
+      ? event.failure.message
+      : event.result.plan.changes.map(({ action, reason }) => `${action} ${reason}`),
+  );
+}
+
+describe('watch', () => {
+  it('syncs at once, then only looks until the source changes, then syncs again', async () => {
+    const { events, pauses, reads } = await runLoop({ text: manifest('a') }, [
+      nothing,
+      nothing,
+      (source) => {
+        source.text = manifest('b');
+      },
+      nothing,
+    ]);
+    expect(told(events)).toEqual([['create change'], ['update change']]);
+    expect(reads).toBe(2);
+    expect(pauses).toEqual(Array(5).fill(folderProbeMs));
+  });
+
+  it('undoes drift in its periodic pass, for one request where nothing drifted', async () => {
+    const client = sync.openClient();
+    const counts: number[] = [];
+    const { events } = await runLoop(
+      { text: manifest('a') },
+      [
+        () => server.clock.advance(driftPassMs),
+        () => {
+          counts.push(client.requests);
+          server.clock.advance(driftPassMs);
+        },
+        async () => {
+          counts.push(client.requests);
+          const { plan } = await sync.cycle('', { act: false, prune: false });
+          const { id } = plan.live.get('Workspace/support')!;
+          const body = { description: 'by hand' };
+          await server.request('PUT', `/admin/v2/workspaces/${id}`, { body });
+          server.clock.advance(driftPassMs);
+        },
+        nothing,
+      ],
+      { client },
+    );
+    expect(told(events)).toEqual([['create change'], [], [], ['update drift']]);
+    expect(counts[1]! - counts[0]!).toBeLessThanOrEqual(2);
+  });
+
+  it('tells a broken source once, keeps the last good one, and goes on once it is mended', async () => {
+    const { events } = await runLoop({ text: manifest('a') }, [
+      (source) => {
+        source.broken = 'a.yaml:1:1 broken';
+      },
+      nothing,
+      async () => {
+        const { plan } = await sync.cycle('', { act: false, prune: false });
+        const { id } = plan.live.get('Workspace/support')!;
+        await server.request('PUT', `/admin/v2/workspaces/${id}`, { body: { description: 'x' } });
+        server.clock.advance(driftPassMs);
+      },
+      (source) => {
+        source.text = manifest('b');
+        delete source.broken;
+      },
+    ]);
+    expect(told(events)).toEqual([
+      ['create change'],
+      'a.yaml:1:1 broken',
+      ['update drift'],
+      ['update change'],
+    ]);
+  });
+
+  it('backs off from a source out of reach, tells it once, and recovers', async () => {
+    const { events, pauses } = await runLoop({ text: manifest('a'), isDown: true }, [
+      nothing,
+      nothing,
+      nothing,
+      nothing,
+      nothing,
+      nothing,
+      nothing,
+      nothing,
+      nothing,
+      (source) => {
+        source.isDown = false;
+        server.clock.advance(60_000);
+      },
+      nothing,
+    ]);
+    expect(told(events)).toEqual(['the Git host is away', ['create change']]);
+    const [first] = events;
+    expect(first).toMatchObject({ retryAt: expect.any(Number) });
+    expect(pauses.every((ms) => ms <= folderProbeMs)).toBe(true);
+  });
+
+  it('tries a server out of reach again after 5, 10, 20 s and so on', async () => {
+    const url = 'http://127.0.0.1:1';
+    const client = sync.openClient({ adminBaseUrl: url, authUrl: url });
+    const tries: number[] = [];
+    const start = server.clock.now();
+    let before = 0;
+    const look = (): void => {
+      if (client.requests > before) tries.push(server.clock.now() - start);
+      before = client.requests;
+    };
+    const { events } = await runLoop(
+      { text: manifest('a') },
+      Array.from({ length: 40 }, () => look),
+      { client },
+    );
+    expect(events).toHaveLength(1);
+    expect(tries.map((ms) => Math.round(ms / 1_000))).toEqual([1, 6, 16, 36]);
+  });
+
+  it('stops at once when the signal is aborted', async () => {
+    const controller = new AbortController();
+    controller.abort();
+    await watch({
+      client: sync.client,
+      readDesired: async () => desiredFrom(''),
+      newest: async () => ({ digest: 'd', revision: null }),
+      probeMs: folderProbeMs,
+      ...{ prune: true, allowDeletes: null, takeOwnership: false, command: '' },
+      secretsFolder: sync.secretsFolder,
+      signal: controller.signal,
+      onEvent: () => expect.unreachable(),
+    });
+  });
+});

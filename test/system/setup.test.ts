@@ -1,0 +1,111 @@
+/** Guarantees of a clone: the launcher and the set-up script find what is there and say what is not. */
+import { execFile } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+
+const run = promisify(execFile);
+const root = resolve(import.meta.dirname, '../..');
+let clone: string;
+
+beforeEach(() => {
+  clone = mkdtempSync(join(tmpdir(), 'gatewright-clone-'));
+  for (const name of ['bin', 'scripts', 'package.json', 'package-lock.json']) {
+    cpSync(join(root, name), join(clone, name), { recursive: true });
+  }
+  mkdirSync(join(clone, 'src'));
+});
+afterEach(() => rmSync(clone, { recursive: true, force: true }));
+
+/** A program in the place of npm that only notes what it was asked. */
+function fakeNpm(exitCode: number): { env: NodeJS.ProcessEnv; calls: () => string[] } {
+  const script = join(clone, 'npm.js');
+  const calls = join(clone, 'calls');
+  writeFileSync(
+    script,
+    `import fs from 'node:fs';
+     fs.appendFileSync(${JSON.stringify(calls)}, process.argv.slice(2).join(' ') + '\\n');
+     fs.mkdirSync('node_modules', { recursive: true });
+     process.exit(process.argv[2] === 'ci' ? ${exitCode} : 0);`,
+  );
+  return {
+    env: { ...process.env, npm_execpath: script },
+    calls: () => readFileSync(calls, 'utf8').trim().split('\n'),
+  };
+}
+
+/** Stands in for the program that the target starts. */
+function writeMain(text: string): void {
+  writeFileSync(join(clone, 'src/main.ts'), text);
+}
+
+async function start(env: NodeJS.ProcessEnv, ...words: string[]) {
+  const script = join(clone, 'scripts/run.mjs');
+  return await run(process.execPath, [script, 'start', ...words], { env }).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  );
+}
+
+it('installs the dependencies once, and again when the lock file changes', async () => {
+  writeMain(`console.log(process.argv.slice(2).join(' '));`);
+  const { env, calls } = fakeNpm(0);
+  expect(await start(env, '--port', '0')).toMatchObject({ code: 0, stdout: 'up --port 0\n' });
+  await start(env);
+  expect(calls()).toHaveLength(1);
+  expect(calls()[0]).toMatch(/^ci --ignore-scripts/);
+  writeFileSync(join(clone, 'package-lock.json'), '{}');
+  await start(env);
+  expect(calls()).toHaveLength(2);
+});
+
+it('falls back to npm install, which leaves the lock file alone', async () => {
+  writeMain('');
+  const { env, calls } = fakeNpm(1);
+  expect((await start(env)).stderr).toMatch(/npm ci failed/);
+  expect(calls()[1]).toMatch(/^install --no-save --ignore-scripts/);
+});
+
+it('hands on the exit code of what it runs', async () => {
+  writeMain('process.exitCode = 4;');
+  const { env } = fakeNpm(0);
+  expect(await start(env)).toMatchObject({ code: 4 });
+});
+
+it('hands on signals, and waits for what it runs to end', async () => {
+  writeMain(`
+    process.on('SIGTERM', () => { console.log('stopping'); process.exitCode = 0; clearInterval(t); });
+    const t = setInterval(() => {}, 1000);
+    process.kill(process.ppid, 'SIGTERM');`);
+  const { env } = fakeNpm(0);
+  expect(await start(env)).toMatchObject({ code: 0, stdout: 'stopping\n' });
+});
+
+it('refuses an unknown target by naming those there are', async () => {
+  const script = join(clone, 'scripts/run.mjs');
+  await expect(run(process.execPath, [script, 'strat'])).rejects.toMatchObject({
+    code: 5,
+    stderr: expect.stringMatching(/unknown target strat; there are: start, test, build/),
+  });
+});
+
+it('has a launcher that works from anywhere, through a link, and says when nothing is set up', async () => {
+  const link = join(clone, 'gw');
+  symlinkSync(join(clone, 'bin/gatewright'), link);
+  await expect(run(link, ['--version'], { cwd: tmpdir() })).rejects.toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('run npm start'),
+  });
+  const { stdout } = await run(join(root, 'bin/gatewright'), ['--version'], { cwd: tmpdir() });
+  expect(stdout).toMatch(/^gatewright \d/);
+});

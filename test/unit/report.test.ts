@@ -1,0 +1,145 @@
+/** Guarantees how plans and outcomes read: text, colour, Markdown, JSON, and the table by kind. */
+import { describe, expect, it } from 'vitest';
+import type { AppliedItem, ApplyReport } from '../../src/sync/apply.ts';
+import type { Plan } from '../../src/sync/planned.ts';
+import {
+  countsByKind,
+  markdownReport,
+  planDocument,
+  type Reportable,
+  textReport,
+} from '../../src/sync/report.ts';
+import { ModelServer, setOf, want } from '../sync-model.ts';
+
+const key = (fields = {}) =>
+  want('ApiKey', 'support/bot', {
+    ...{ type: 'workspace', sub_type: 'service', scopes: ['logs.view'], ...fields },
+  });
+
+function resultOf(plan: Plan, parts: Partial<Reportable> = {}): Reportable {
+  return { plan, report: null, declined: false, refusal: null, warnings: [], ...parts };
+}
+
+function mixedPlan(): Plan {
+  const server = new ModelServer();
+  const before = [
+    want('Workspace', 'support'),
+    want('Config', 'support/old', { config: {} }),
+    key({ description: 'a', alert_emails: ['x@example.com'] }),
+  ];
+  server.apply(server.plan(setOf(before)));
+  server.find('ApiKey/support/bot').spec.description = 'by hand';
+  return server.plan(
+    setOf([
+      want('Workspace', 'support'),
+      key({ description: 'a' }),
+      want('Guardrail', 'support/new', { checks: [] }),
+    ]),
+  );
+}
+
+describe('textReport', () => {
+  it('shows symbol, identity, place, field by field from and to, and a summary', () => {
+    expect(textReport(resultOf(mixedPlan()), { color: false })).toBe(`\
+~ update ApiKey/support/bot  drift, ApiKey.yaml:1:1
+    /alert_emails: ["x@example.com"] → (unset) (default-reset)
+    /description: "by hand" → "a" (drift)
++ create Guardrail/support/new  Guardrail.yaml:1:1
+    /name: "new"
+    /workspace_id: → Workspace/support
+- delete Config/support/old  left the source, last in /src Config.yaml:1
+
+Plan: 1 to create, 1 to update, 1 to delete; 1 unchanged.
+`);
+  });
+
+  it('colours only when asked to', () => {
+    expect(textReport(resultOf(mixedPlan()), { color: true })).toContain('\u001b[32m+ create');
+    expect(textReport(resultOf(mixedPlan()), { color: false })).not.toContain('\u001b');
+  });
+
+  it('lets no control character of a name or value through to the terminal', () => {
+    const server = new ModelServer();
+    const plan = server.plan(
+      setOf([want('Workspace', 'w', { description: 'a\u001b[2Jb\u009bc\u202ed' })]),
+    );
+    const text = textReport(resultOf(plan, { warnings: ['w\u001b[31m'] }), { color: false });
+    expect(text).not.toMatch(/[\u001b\u009b\u202e]/);
+  });
+
+  it('cuts long values', () => {
+    const server = new ModelServer();
+    const plan = server.plan(setOf([want('Workspace', 'w', { description: 'x'.repeat(9999) })]));
+    expect(textReport(resultOf(plan), { color: false }).length).toBeLessThan(500);
+  });
+
+  it('tells what failed with its place, and what was not tried', () => {
+    const plan = mixedPlan();
+    const item = (at: number, status: AppliedItem['status'], message: string | null) => {
+      const { id, action, identity, position } = plan.changes[at]!;
+      return { id, action, kind: identity.kind, status, message, position, resourceId: null };
+    };
+    const report: ApplyReport = {
+      items: [item(0, 'failed', 'refused'), item(1, 'done', null), item(2, 'blocked', 'waits')],
+      interrupted: true,
+      unreachable: null,
+    };
+    const text = textReport(resultOf(plan, { report }), { color: false });
+    expect(text).toContain('failed: ApiKey.yaml:1:1: update ApiKey/support/bot: refused');
+    expect(text).toContain('blocked: delete Config/support/old: waits');
+    expect(text).toContain('Applied: 1 created, 1 failed, 1 blocked; 1 unchanged. Interrupted');
+    expect(countsByKind({ plan, report })).toEqual([
+      { kind: 'ApiKey', created: 0, changed: 0, deleted: 0, undone: 1 },
+      { kind: 'Guardrail', created: 1, changed: 0, deleted: 0, undone: 0 },
+      { kind: 'Config', created: 0, changed: 0, deleted: 0, undone: 1 },
+    ]);
+  });
+});
+
+describe('markdownReport', () => {
+  it('keeps the fence closed whatever the values hold, and escapes what it says', () => {
+    const server = new ModelServer();
+    const desired = setOf([want('Workspace', 'w', { description: '```\n# x' })]);
+    const text = markdownReport(resultOf(server.plan(desired), { warnings: ['<b> | `x`'] }));
+    expect(text).toContain('````diff');
+    expect(text).toContain('- **warning** \\<b\\> \\| \\`x\\`');
+  });
+});
+
+describe('planDocument', () => {
+  it('has the published form', () => {
+    const document = JSON.parse(JSON.stringify(planDocument(mixedPlan(), ['w'])));
+    expect(document).toMatchObject({
+      formatVersion: 1,
+      engine: 'gatewright',
+      owner: 'platform',
+      source: { repo: '/src', sha: null },
+      summary: { create: 1, update: 1, delete: 1, replace: 0, noop: 1, blocked: 0 },
+      blocked: [],
+      unmanaged: 0,
+      warnings: ['w'],
+    });
+    expect(document.changes[0]).toEqual({
+      id: 'ApiKey/support/bot',
+      action: 'update',
+      kind: 'ApiKey',
+      workspace: 'support',
+      name: 'bot',
+      resourceId: 'id-2',
+      ifMatch: 1,
+      dependsOn: [],
+      reason: 'drift',
+      fields: [
+        {
+          path: '/alert_emails',
+          from: ['x@example.com'],
+          to: null,
+          secret: false,
+          reason: 'default-reset',
+        },
+        { path: '/description', from: 'by hand', to: 'a', secret: false, reason: 'drift' },
+      ],
+      position: { file: 'ApiKey.yaml', line: 1, column: 1 },
+    });
+  });
+});
