@@ -1,5 +1,6 @@
 /** Knows how the parts make a server: database, keys, authentication, Admin API, probes, metrics. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { adminRoutes } from './admin/index.ts';
 import { createJobs, type Scheduler } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
@@ -29,6 +30,8 @@ export interface AppOverrides {
 }
 
 export interface App extends AsyncDisposable {
+  /** Of this program: `0.1.0`. */
+  readonly version: string;
   /** Starts both listeners and the scheduled jobs; ports 0 take free ones. */
   listen(): Promise<{ adminUrl: string; metricsUrl: string }>;
   /** From now on `/readyz` answers 503, so that no new traffic is sent here; everything still works. */
@@ -76,7 +79,8 @@ interface Parts {
 
 function assemble(parts: Parts): App {
   const { settings, database, keyring, log } = parts;
-  const metrics = createMetrics({ version: readVersion(), database });
+  const version = readVersion();
+  const metrics = createMetrics({ version, database });
   const jobs = createJobs({ ...parts, onRun: metrics.observeJob });
   let isDraining = false;
   const drain = (): void => {
@@ -85,6 +89,7 @@ function assemble(parts: Parts): App {
   const admin = createAdminServer(parts, metrics, () => isDraining);
   const metricsServer = createMetricsServer(parts, metrics);
   return {
+    version,
     database,
     keyring,
     jobs,
@@ -197,10 +202,14 @@ function disabledFeatures({ features }: Settings): ReadonlySet<Feature> {
   return new Set(names.filter((name) => !features[name]));
 }
 
-/** The package file lies one folder above both the source and the built program. */
+/** The package file lies one folder above the source, and two above the parts of a bundle. */
 function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
+  const candidates = ['../package.json', '../../package.json'];
+  const path = candidates
+    .map((relative) => resolve(import.meta.dirname, relative))
+    .find((candidate) => existsSync(candidate));
+  if (path === undefined) throw new Error('this installation has no package.json');
+  return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version;
 }
 
 export function missingMasterKey(): Failure {

@@ -1,5 +1,5 @@
 /** Knows how a test gets a home of its own, and whether processes are gone. */
-import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { softwareDirectoryOf } from '../src/embedded/server-choice.ts';
@@ -13,12 +13,18 @@ export interface TestHome extends Disposable {
 /** A folder of its own, mode 0700; on a machine without a server it finds the one of this test run. */
 export function createTestHome(): TestHome {
   const parent = mkdtempSync(join(tmpdir(), 'gatewright-home-'));
-  if (existsSync(softwareDirectory)) symlinkSync(softwareDirectory, softwareDirectoryOf(parent));
+  lendSoftware(parent);
   return {
     path: parent,
     remove: (name) => rmSync(join(parent, name)),
     [Symbol.dispose]: () => rmSync(parent, { recursive: true, force: true }),
   };
+}
+
+/** Lets `home` use the server of this test run, on a machine without an installed one. */
+export function lendSoftware(home: string): void {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  if (existsSync(softwareDirectory)) symlinkSync(softwareDirectory, softwareDirectoryOf(home));
 }
 
 export function isRunning(pid: number): boolean {

@@ -28,6 +28,7 @@ export interface StartOptions {
 
 /** A running deployment; disposing of it stops everything, the database last. */
 export interface Started extends AsyncDisposable {
+  readonly version: string;
   readonly migration: MigrationReport;
   readonly addresses: { readonly adminUrl: string; readonly metricsUrl: string };
   /** Null when the settings name a database. */
@@ -62,7 +63,14 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   lock.publishAddress(addresses.adminUrl);
   progress(`serving the Admin API on ${addresses.adminUrl}`);
   const held = parts.move();
-  return { migration, addresses, embedded, [Symbol.asyncDispose]: () => held.disposeAsync() };
+  const { version } = app;
+  return {
+    version,
+    migration,
+    addresses,
+    embedded,
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
 }
 
 function openLog(

@@ -1,5 +1,5 @@
 /** Knows the command that takes a folder of manifests to a running, self-hosted control plane. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { readSettings, type Settings } from '../settings.ts';
@@ -202,7 +202,7 @@ function databaseEnded(home: string, how: string): Failure {
 function printStart(context: Context, started: Started, outcome: SyncOutcome): void {
   const { io, home, location, options } = context;
   const report: StartReport = {
-    ...{ home, source: location, outcome, version: readVersion() },
+    ...{ home, source: location, outcome, version: started.version },
     ...{ migration: started.migration, addresses: started.addresses },
     embedded: started.embedded !== null,
     credentialsPath: credentialsPathOf(home),
@@ -223,28 +223,22 @@ function printEvent({ io, options }: Context, event: WatchEvent): void {
   output.write(eventText(event, !options.json && wantsColor(io)));
 }
 
-const packageRoot = resolve(import.meta.dirname, '../..');
-
-function isClone(): boolean {
-  return existsSync(join(packageRoot, 'src/main.ts'));
-}
+/** Root of the clone whose sources run here; null in a built package. */
+const cloneRoot = import.meta.filename.endsWith('.ts')
+  ? resolve(import.meta.dirname, '../..')
+  : null;
 
 /** How to call this program from `cwd`. */
 function programName(cwd: string): string {
-  return isClone() ? relative(cwd, join(packageRoot, 'bin/gatewright')) : 'gatewright';
+  return cloneRoot === null ? 'gatewright' : relative(cwd, join(cloneRoot, 'bin/gatewright'));
 }
 
 function defaultSource(cwd: string): string {
   if (existsSync(join(cwd, 'gateway'))) return 'gateway';
-  if (isClone()) return relative(cwd, join(packageRoot, 'examples/1-quickstart'));
+  if (cloneRoot !== null) return relative(cwd, join(cloneRoot, 'examples/1-quickstart'));
   throw new Failure(
     exitCodes.invalidInput,
     'there is no folder ./gateway to sync. Pass the folder of your manifests, or a Git URL: ' +
       'gatewright up --source DIR',
   );
-}
-
-function readVersion(): string {
-  const manifest = readFileSync(join(packageRoot, 'package.json'), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
 }

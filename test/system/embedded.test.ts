@@ -12,7 +12,7 @@ import {
 } from '../../src/embedded/embedded-database.ts';
 import { acquireHomeLock } from '../../src/embedded/home-lock.ts';
 import { exitCodes } from '../../src/failure.ts';
-import { createTestHome, isRunning, type TestHome } from '../home.ts';
+import { createTestHome, isRunning, lendSoftware, type TestHome } from '../home.ts';
 
 const silent = { offline: true, progress: () => {} };
 const deadline = { timeout: 30_000, interval: 20 };
@@ -100,8 +100,7 @@ describe('a start', () => {
 
   it('works in a home whose path is too long for a socket', async () => {
     const deep = join(home.path, 'a-rather-long-folder-name'.repeat(6));
-    const software = join(home.path, 'database-server');
-    if (existsSync(software)) mkdirSync(deep, { recursive: true });
+    lendSoftware(deep);
     const database = await startEmbeddedDatabase(deep, silent);
     const socketDirectory = join(database.connection.socketPath, '..');
     expect(await findRunningDatabase(deep)).toMatchObject({ name: 'gatewright' });
