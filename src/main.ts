@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /** Knows the process: its arguments, signals, streams and exit code; everything else is the commands'. */
 import { readFileSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
+// As a whole, because an old Node, which is told so below, lacks the name used of it.
+import * as nodeModule from 'node:module';
 
 /** Work that will not end after its command has ended is cut off after this long. */
 const graceMs = 10_000;
@@ -27,7 +28,7 @@ function version(): string {
 
 async function run(): Promise<void> {
   // Compiled code is kept among the temporary files; where that cannot be, nothing is lost but time.
-  enableCompileCache();
+  nodeModule.enableCompileCache();
   const controller = new AbortController();
   let interruptedBy: keyof typeof signalNumbers | null = null;
   let interruptedAt = 0;

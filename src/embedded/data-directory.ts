@@ -100,6 +100,8 @@ function initialiseCommand(
     '--auth-root-authentication-method=normal',
     '--skip-test-db',
     '--skip-name-resolve',
+    // Else it refuses to work where the machine's own name cannot be looked up.
+    '--force',
     ...serverUserFlags(),
     ...flags,
   ]);

@@ -22,7 +22,7 @@ export interface DatabaseServerBinary {
 }
 
 /** Directories where packages put servers, beside those on the PATH. */
-export const usualServerDirectories: readonly string[] = [
+const usualServerDirectories: readonly string[] = [
   '/usr/sbin',
   '/usr/libexec',
   '/usr/bin',
