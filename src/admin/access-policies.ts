@@ -48,7 +48,7 @@ export function accessPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
       response: listOf(AccessPolicy),
       handle: async ({ caller }) => {
         refuseWorkspaceCaller(caller);
-        const rows = await accessPolicies.listByTsg(deps.database.db, caller.tsgId);
+        const rows = await accessPolicies.listByTsg(deps.database.readable, caller.tsgId);
         return listReply(rows.map(present), rows.length);
       },
     }),

@@ -152,7 +152,7 @@ async function list(
   { caller, query, now }: ListRequest,
   subTypes: readonly ApiKeySubType[],
 ): Promise<unknown> {
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const types = ApiKeyType.options.flatMap((type) =>
     subTypes
@@ -184,7 +184,7 @@ async function get(
   request: AdminRequest<Record<string, string>, z.infer<typeof WorkspaceQuery>, undefined>,
 ): Promise<unknown> {
   const { caller, now } = request;
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const id = idOr404(request.params.id!);
   const row = findOr404(caller, await apiKeys.findById(db, caller.organisationId, id));
   await requireWorkspace(db, caller, row, request.query.workspace_id);

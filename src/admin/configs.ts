@@ -167,7 +167,7 @@ async function list(
   request: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
 ): Promise<unknown> {
   const { caller, query } = request;
-  const { db } = deps.database;
+  const db = deps.database.readable;
   requireOwnOrganisation(caller, query.organisation_id);
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id };
@@ -176,7 +176,7 @@ async function list(
 }
 
 async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
-  const row = await find(deps.database.db, request);
+  const row = await find(deps.database.readable, request);
   return new Reply(200, toRecord(row), { etag: `"${row.version}"` });
 }
 
@@ -184,7 +184,7 @@ async function listVersions(
   deps: AdminDeps,
   request: AdminRequest<Params, z.infer<typeof VersionsQuery>, undefined>,
 ): Promise<unknown> {
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const row = await find(db, request);
   const page = toPage(request.query);
   const found = await configs.listVersions(db, row.organisation_id, row.id, page);

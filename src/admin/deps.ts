@@ -7,7 +7,8 @@ import type { TrustedHosts } from '../model/outbound-url.ts';
 import type { Database } from '../store/db.ts';
 
 export interface AdminDeps {
-  readonly database: Database;
+  /** No `db`: what is read outside of a transaction may come from the reader while the writer is down. */
+  readonly database: Pick<Database, 'readable' | 'transaction'>;
   /** Hashes API keys, seals values at rest, fingerprints secrets for drift detection. */
   readonly keyring: Keyring;
   /** Alphanumeric prefix of new API keys (API_KEY_PREFIX), '' when unset. */

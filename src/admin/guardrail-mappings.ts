@@ -111,7 +111,7 @@ export async function removeMappings(
 }
 
 async function list(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug);
   await requireWorkspace(db, request.caller, guardrail, request.query.workspace_id);
   const { organisationId } = request.caller;
@@ -120,7 +120,7 @@ async function list(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
 }
 
 async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const { caller, params, query } = request;
   const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug);
   await requireWorkspace(db, caller, guardrail, query.workspace_id);

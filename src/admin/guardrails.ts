@@ -174,7 +174,7 @@ async function list(
   request: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
 ): Promise<unknown> {
   const { caller, query } = request;
-  const { db } = deps.database;
+  const db = deps.database.readable;
   requireOwnOrganisation(caller, query.organisation_id);
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id };
@@ -184,7 +184,7 @@ async function list(
 
 async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
   const { caller, params, query, mount } = request;
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const found = await guardrails.findByIdOrSlug(db, caller.organisationId, params.guardrailId!);
   const row = findOr404(caller, found);
   await requireWorkspace(db, caller, row, query.workspace_id);

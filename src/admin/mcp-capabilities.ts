@@ -74,7 +74,7 @@ export function mcpCapabilityRoutes(deps: AdminDeps): Route<Principal>[] {
 
 async function list(deps: AdminDeps, request: ListRequest): Promise<unknown> {
   const { caller, query } = request;
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
   await requireWorkspace(db, caller, row, query.workspace_id);
   requireScope(caller, row, 'read');

@@ -197,7 +197,7 @@ async function list(
   request: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
 ): Promise<unknown> {
   const { caller, query, mount } = request;
-  const { db } = deps.database;
+  const db = deps.database.readable;
   requireOwnOrganisation(caller, query.organisation_id);
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = {
@@ -233,8 +233,8 @@ function visibleType(
 }
 
 async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
-  const row = await findIntegration(deps.database.db, request, mcpIntegrations.findByIdOrSlug);
-  await requireWorkspace(deps.database.db, request.caller, row, request.query.workspace_id);
+  const row = await findIntegration(deps.database.readable, request, mcpIntegrations.findByIdOrSlug);
+  await requireWorkspace(deps.database.readable, request.caller, row, request.query.workspace_id);
   requireScope(request.caller, row, 'read');
   return new Reply(200, toRecord(row), { etag: `"${row.version}"` });
 }

@@ -31,7 +31,7 @@ const Metadata = z.object({
 
 export function mcpMetadataRoutes(deps: AdminDeps): Route<Principal>[] {
   const shared = { mounts: everyMount, method: 'GET', response: Metadata } as const;
-  const { db } = deps.database;
+  const db = deps.database.readable;
   return [
     route({
       ...shared,

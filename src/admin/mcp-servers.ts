@@ -176,7 +176,7 @@ async function list(
 ): Promise<unknown> {
   const { caller, query } = request;
   const { organisationId } = caller;
-  const { db } = deps.database;
+  const db = deps.database.readable;
   requireOwnOrganisation(caller, query.organisation_id);
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const ids = query.id?.filter(isUuid);
@@ -212,7 +212,7 @@ async function list(
 
 async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
   const { caller, query } = request;
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const row = await findServer(db, request, mcpServers.findByIdOrSlug);
   await requireWorkspace(db, caller, row, query.workspace_id);
   const integration = await mcpIntegrations.findByIdOrSlug(

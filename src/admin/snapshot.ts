@@ -89,7 +89,7 @@ type Rows = Awaited<ReturnType<typeof readRows>>;
 
 /** One query a table. */
 function readRows(deps: AdminDeps, organisationId: string) {
-  return readConsistently(deps.database.db, async (tx) => ({
+  return readConsistently(deps.database.readable, async (tx) => ({
     workspaces: await workspaces.listAllForOrganisation(tx, organisationId),
     guardrails: await guardrails.listAllForOrganisation(tx, organisationId),
     configs: await configs.listAllForOrganisation(tx, organisationId),

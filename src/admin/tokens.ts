@@ -46,7 +46,7 @@ export function tokenRoutes(
         if (tsgId === undefined) {
           return oauthError('invalid_scope', 'scope must be tsg_id:<10 digits>');
         }
-        const access = await findAccess(deps.database.db, caller, tsgId);
+        const access = await findAccess(deps.database.readable, caller, tsgId);
         if (access instanceof Reply) return access;
         const grant = { serviceAccountId: caller.id, tsgId, ...access };
         const response: z.infer<typeof TokenResponse> = {

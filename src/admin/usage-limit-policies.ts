@@ -135,7 +135,7 @@ async function list(
   deps: AdminDeps,
   { caller, query }: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
 ): Promise<unknown> {
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id, status: query.status, type: query.type };
   const { rows, total } = await policies.list(db, caller.organisationId, filter, toPage(query));
@@ -147,7 +147,7 @@ async function get(
   request: AdminRequest<Params, z.infer<typeof GetQuery>, undefined>,
 ): Promise<unknown> {
   const { query } = request;
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const row = await findPolicy(deps, request);
   if (row.status !== query.status) throw new ApiError('notFound');
   const etag = { etag: `"${row.version}"` };
@@ -165,7 +165,7 @@ async function listEntities(
   const row = await findPolicy(deps, request);
   if (row.status !== 'active') throw new ApiError('notFound');
   const filter = { status: query.status, search: query.search };
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const { rows, total } = await usageEntities.list(db, subjectOf(row), filter, toPage(query));
   return listReply(rows.map(toEntity), total);
 }
@@ -174,7 +174,7 @@ async function findPolicy(
   deps: AdminDeps,
   { caller, params, query }: AdminRequest<Params, z.infer<typeof WorkspaceQuery>, undefined>,
 ): Promise<policies.StoredUsageLimitPolicy> {
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const id = idOr404(params.id!);
   const row = findOr404(caller, await policies.findById(db, caller.organisationId, id));
   await requireWorkspace(db, caller, row, query.workspace_id);

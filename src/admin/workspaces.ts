@@ -114,7 +114,7 @@ async function list(
     name: query.name,
     exactName: query.exact_name,
   };
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const { rows, total } = await workspaces.list(db, caller.organisationId, filter, toPage(query));
   return listReply(
     rows.map((row) => toItem(row, query.name_format)),
@@ -127,7 +127,7 @@ async function get(
   request: AdminRequest<Record<string, string>, z.infer<typeof GetQuery>, undefined>,
 ): Promise<unknown> {
   const { caller, params, query } = request;
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const row = await workspaces.findByIdOrSlug(db, caller.organisationId, params.id!);
   if (row === undefined || (caller.workspaceId ?? row.id) !== row.id) {
     throw new ApiError('notFound');

@@ -22,7 +22,7 @@ export interface OfferedCredentials {
 export type AcceptedCredential = 'access-token' | 'api-key' | 'client' | 'none';
 
 export interface AuthDeps {
-  readonly database: Pick<Database, 'db'>;
+  readonly database: Pick<Database, 'readable'>;
   readonly keyring: Keyring;
   readonly tokens: AccessTokens;
   readonly throttle: FailureThrottle;
@@ -68,7 +68,7 @@ function splitAuthorization(header: string | null): [scheme: string, value: stri
 
 async function byToken(deps: AuthDeps, token: string, now: number): Promise<Principal> {
   const grant = await deps.tokens.verify(token, now);
-  const { db } = deps.database;
+  const db = deps.database.readable;
   // Looked up each time, so that a deleted service account is out at once.
   const [account, organisation] = await Promise.all([
     serviceAccounts.findById(db, grant.serviceAccountId),
@@ -88,7 +88,7 @@ async function byToken(deps: AuthDeps, token: string, now: number): Promise<Prin
 
 async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Principal> {
   if (!isWellFormedApiKey(key)) throw new ApiError('unauthorized');
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const row = await apiKeys.findByHash(db, deps.keyring.hashCredential(key));
   const usable =
     row !== undefined &&
@@ -120,7 +120,7 @@ async function byClientSecret(
   now: number,
 ): Promise<Principal> {
   const { clientId, secret } = decodeBasic(encoded);
-  const { db } = deps.database;
+  const db = deps.database.readable;
   const account = await serviceAccounts.findByClientId(db, clientId);
   const expected = account?.secret_hmac ?? Buffer.alloc(secretHmacBytes);
   const same = timingSafeEqual(deps.keyring.hashCredential(secret), expected);

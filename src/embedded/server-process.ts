@@ -103,7 +103,7 @@ function spawnServer(options: ServerProcessOptions, statementsPath: string): Chi
     ...(binary.baseDirectory === null ? [] : baseDirectoryFlags(binary.baseDirectory)),
     `--datadir=${options.dataDirectory}`,
     `--socket=${options.socketPath}`,
-    `--pid-file=${options.logPath}.pid`,
+    `--pid-file=${options.socketPath}.pid`,
     `--init-file=${statementsPath}`,
     '--skip-name-resolve',
     '--character-set-server=utf8mb4',

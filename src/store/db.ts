@@ -8,6 +8,7 @@ import { ConnectionPool, type PoolFigures } from './pool.ts';
 import type { Tables } from './rows.ts';
 import type { ConnectionTls } from './tls.ts';
 import { DatabaseUnavailable, isRetryable } from './unavailable.ts';
+import { type WriterWatch, watchWriter } from './writer-watch.ts';
 
 /** A pool or a transaction: store functions take either as their first argument. */
 export type Db = Kysely<Tables>;
@@ -25,8 +26,10 @@ export interface Database extends AsyncDisposable {
    * timeout runs `work` again from its start, a few times.
    */
   transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>;
-  /** Resolves when the database answers; rejects within the connect timeout when it does not. */
+  /** Resolves when the writer answers; rejects within the connect timeout when it does not. */
   ping(): Promise<void>;
+  /** Whether the writer is down and the reader answers {@link readable} in its place. */
+  isStoodIn(): Promise<boolean>;
   /** Connections of the writer now, for metrics. */
   pool(): PoolFigures;
   /** What the latest connection got, or null before the first. */
@@ -48,26 +51,11 @@ const retryDelayMs = 20;
 /** Connects when first used. Dispose it to close the connections; running work is waited for. */
 export function openDatabase(settings: DatabaseSettings, options: DatabaseOptions = {}): Database {
   const queryTimeoutMs = options.queryTimeoutMs ?? queryTimeoutMsDefault;
-  const open = (endpoint: DatabaseSettings) => {
-    const connector = createConnector(endpoint, { log: options.log });
-    return { connector, pool: new ConnectionPool(connector, endpoint.poolSize, queryTimeoutMs) };
-  };
-  const writer = open(settings);
-  const reader = options.reader ? open(options.reader) : null;
-  const db = build(writer.pool);
-  return {
-    db,
-    readable: reader === null ? db : build(standIn(writer.pool, reader.pool)),
-    transaction: (work) => runTransaction(db, work),
-    ping: () => writer.pool.ping(),
-    pool: () => writer.pool.figures(),
-    tls: () => writer.connector.tls(),
-    [Symbol.asyncDispose]: async () => {
-      await Promise.all([writer.pool.close(), reader?.pool.close()]);
-    },
-  };
-}
-
+  const open = (endpoint: DatabaseSettings) => createConnector(endpoint, { log: options.log });
+  const connector = open(settings);
+  const writer = new ConnectionPool(connector, settings.poolSize, queryTimeoutMs);
+  const parts = { db: build(writer), readable: build(writer), isStoodIn: async () => false };
+  const { db, readable, isStoodIn, close } = reader === null ? ... 
 function build(pool: MysqlPool): Db {
   return new Kysely<Tables>({ dialect: new MysqlDialect({ pool }) });
 }

@@ -53,7 +53,7 @@ async function workspaceNames(): Promise<string[]> {
 }
 
 function databasePid(): number {
-  const lines = readFileSync(join(home.path, 'database.log.pid'), 'utf8');
+  const lines = readFileSync(join(home.path, 'run/sql.sock.pid'), 'utf8');
   return Number(lines.trim());
 }
 

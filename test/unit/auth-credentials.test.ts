@@ -23,7 +23,7 @@ const tripwire = new Proxy({} as Db, {
 });
 const keyring = createKeyring(new Secret(Buffer.alloc(32), 'test'));
 const deps = {
-  database: { db: tripwire },
+  database: { readable: tripwire },
   keyring,
   tokens: createAccessTokens(keyring),
   throttle: createFailureThrottle(),
