@@ -16,6 +16,7 @@ import { openApiRoute } from './http/openapi.ts';
 import type { Feature } from './http/route.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import { createLog, type Log } from './log.ts';
+import { neverTrusted, type TrustedHosts } from './model/outbound-url.ts';
 import type { DatabaseSettings, Settings } from './settings.ts';
 import { type Database, openDatabase } from './store/db.ts';
 import { assertMasterKey } from './store/deployment.ts';
@@ -48,9 +49,11 @@ export interface App extends AsyncDisposable {
  * @throws Failure when a setting is missing, the database refuses, or the master key is another one.
  */
 export async function createApp(settings: Settings, overrides: AppOverrides = {}): Promise<App> {
-  const { clock = systemClock, log = createLog({ level: settings.logLevel }) } = overrides;
+  const { clock = systemClock, log = createLog({ level: settings.logLevel ?? 'info' }) } =
+    overrides;
   if (settings.masterKey === null) throw missingMasterKey();
   if (settings.database === null) throw missingDatabase();
+  refuseMetadataHosts(settings.trustedHosts);
   const keyring = createKeyring(settings.masterKey);
   const reader = settings.writerHadr ? settings.databaseReader : null;
   const database = openDatabase(settings.database, { log, reader });
@@ -152,14 +155,14 @@ function createAdminServer(
       keyring,
       apiKeyPrefix: settings.apiKeyPrefix,
       auditLogs: settings.features.auditLogs,
-      // None until addresses inside the deployment's own network can be allowed by a setting.
-      trustedHosts: [],
+      trustedHosts: settings.trustedHosts,
       configTargets: settings.configTargets,
     },
     tokens,
   );
   const probes = probeRoutes({
     ping: () => database.ping(),
+    isStoodIn: () => database.isStoodIn(),
     schemaState: async () => (await migrationStatus(databaseSettings)).state,
     isDraining,
   });
@@ -217,6 +220,16 @@ export function missingMasterKey(): Failure {
     exitCodes.invalidInput,
     'GATEWRIGHT_MASTER_KEY is not set. It protects stored secrets and signs tokens, and must stay the same ' +
       'for the life of the database. Make one with `openssl rand -base64 32` and keep it safe.',
+  );
+}
+
+function refuseMetadataHosts(trustedHosts: TrustedHosts): void {
+  const refused = neverTrusted(trustedHosts);
+  if (refused.length === 0) return;
+  throw new Failure(
+    exitCodes.invalidInput,
+    `TRUSTED_CUSTOM_HOSTS lists ${refused.join(', ')}: cloud metadata services hand out ` +
+      'credentials and can never be trusted. Remove what is listed.',
   );
 }
 

@@ -1,15 +1,16 @@
 /** Knows how a log line looks: one JSON object a line, bounded in size, with credentials blacked out. */
-import type { Writable } from 'node:stream';
-import { type Logger, destination as openDestination, pino, stdTimeFunctions } from 'pino';
+import { Writable } from 'node:stream';
+import { type Logger, pino, stdTimeFunctions } from 'pino';
 import type { LogLevel } from './settings.ts';
 
 export type Log = Logger;
 
 /** A longer line is cut, because collectors split or drop what exceeds their buffer (C123). */
 export const logLineBytesMax = 32 * 1024;
-const stderrFd = 2;
-/** Beyond this many waiting bytes lines are dropped rather than the process stalled or its memory filled. */
+/** Beyond this many waiting bytes lines are dropped rather than the memory filled (C124). */
 const backlogBytesMax = 4 * 1024 * 1024;
+/** From here on lines are taken again, so that a slow reader is not told of each one dropped. */
+const backlogBytesLow = backlogBytesMax / 2;
 
 /** Field names, in any case and at any depth, whose value is a credential. */
 const secretFields = [
@@ -31,25 +32,77 @@ const secretField = new RegExp(
 );
 const bearerToken = /\b(Bearer|Basic) [\w.~+/=-]{8,}/gi;
 
+/** Where lines go: a stream of Node, or whatever else takes text. */
+type Destination = Pick<Writable, 'write'> & Partial<Pick<Writable, 'writableLength'>>;
+
 /**
- * Writes to `destination`, or to standard error (without ever blocking on it) when none is given.
+ * Writes to `destination`, standard error when none is given. Lines that its reader leaves waiting
+ * beyond a limit, and lines it fails to take, are dropped; how many is logged once it works again.
  * Redaction works on the finished line, so that no serializer or nesting can go round it.
  */
-export function createLog(options: {
-  level: LogLevel;
-  destination?: Pick<Writable, 'write'>;
-}): Log {
+export function createLog(options: { level: LogLevel; destination?: Destination }): Log {
+  const { level, destination = process.stderr } = options;
+  // An error that nobody listens to would end the process; the sink hears of each by its line.
+  if (destination instanceof Writable && destination.listenerCount('error') === 0) {
+    destination.on('error', () => {});
+  }
   return pino(
     {
-      level: options.level,
+      level,
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       hooks: { streamWrite: (line) => bound(redact(line)) },
     },
-    options.destination ??
-      openDestination({ dest: stderrFd, sync: false, maxLength: backlogBytesMax }),
+    new LineSink(destination),
   );
+}
+
+/** Passes lines on to a stream that may stall or fail, and counts those that are lost. */
+class LineSink {
+  readonly #stream: Destination;
+  #isFull = false;
+  #lost = 0;
+
+  constructor(stream: Destination) {
+    this.#stream = stream;
+  }
+
+  write(line: string): void {
+    this.#isFull ||= this.#backlogBytes > backlogBytesMax;
+    if (this.#isFull) this.#lost += 1;
+    else this.#stream.write(line, this.#settle);
+  }
+
+  get #backlogBytes(): number {
+    return this.#stream.writableLength ?? 0;
+  }
+
+  readonly #settle = (error: Error | null | undefined): void => {
+    if (error) {
+      this.#lost += 1;
+      this.#isFull = false;
+    } else if (this.#backlogBytes <= backlogBytesLow) {
+      this.#isFull = false;
+      this.#tellLost();
+    }
+  };
+
+  #tellLost(): void {
+    const lost = this.#lost;
+    if (lost === 0) return;
+    this.#lost = 0;
+    this.#stream.write(lostLine(lost), (error) => {
+      if (error) this.#lost += lost;
+    });
+  }
+}
+
+/** Not through the logger, whose level may be above it. */
+function lostLine(lostLines: number): string {
+  const msg = 'log lines were lost because they could not be written';
+  const time = new Date().toISOString();
+  return `${JSON.stringify({ level: 'warn', time, lostLines, msg })}\n`;
 }
 
 function redact(line: string): string {

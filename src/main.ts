@@ -26,6 +26,12 @@ function version(): string {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
+/** Standard error, whose reader may have gone as well. */
+function openStderr(): NodeJS.WriteStream {
+  if (process.stderr.listenerCount('error') === 0) process.stderr.on('error', () => {});
+  return process.stderr;
+}
+
 async function run(): Promise<void> {
   // Compiled code is kept among the temporary files; where that cannot be, nothing is lost but time.
   nodeModule.enableCompileCache();
@@ -44,15 +50,16 @@ async function run(): Promise<void> {
   }
   // Whoever read the output has gone (`| head`): there is nobody left to work for.
   process.stdout.on('error', () => controller.abort());
-  process.stderr.on('error', () => {});
   const { runCommandLine } = await import('./commands/command-line.ts');
   const exitCode = await runCommandLine(cliArguments, {
-    // Opened by whoever reads it, because opening it takes time.
+    // Opened by whoever uses them, because opening takes time.
     get stdin() {
       return process.stdin;
     },
     stdout: process.stdout,
-    stderr: process.stderr,
+    get stderr() {
+      return openStderr();
+    },
     signal: controller.signal,
     cwd: process.cwd(),
   });

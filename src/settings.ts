@@ -66,7 +66,8 @@ export interface Settings {
     readonly metricsPort: number;
     readonly drainSeconds: number;
   };
-  readonly logLevel: LogLevel;
+  /** Null when unset: info for servers, warn for commands that end by themselves. */
+  readonly logLevel: LogLevel | null;
   /** At least 32 bytes, or null when unset. */
   readonly masterKey: Secret<Buffer> | null;
   /** '' or alphanumeric. */
@@ -82,6 +83,8 @@ export interface Settings {
   /** Lower-case names of request headers copied into metadata. */
   readonly headersToMetadata: readonly string[];
   readonly metadataMapKeyPrefix: string;
+  /** Lower-case hosts, `*.suffix`, addresses and networks, each perhaps with `:port`. */
+  readonly trustedHosts: readonly string[];
   readonly sync: {
     /** Path of credentials.json, or null when unset. */
     readonly credentialsFile: string | null;
@@ -250,7 +253,7 @@ function assemble(
       metricsPort: values.GATEWRIGHT_METRICS_PORT,
       drainSeconds: values.GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS,
     },
-    logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? 'info',
+    logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? null,
     masterKey: masterKey === undefined ? null : new Secret(masterKey, keyOrigin),
     apiKeyPrefix: values.API_KEY_PREFIX ?? '',
     disableOrgCreation: values.DISABLE_ORG_CREATION,
@@ -262,6 +265,7 @@ function assemble(
     },
     headersToMetadata: values.HEADERS_TO_METADATA ?? [],
     metadataMapKeyPrefix: values.METADATA_MAP_KEY_PREFIX ?? '',
+    trustedHosts: values.TRUSTED_CUSTOM_HOSTS ?? [],
     sync: {
       credentialsFile: values.GATEWRIGHT_CREDENTIALS ?? null,
       owner: values.GATEWRIGHT_OWNER,

@@ -1,6 +1,6 @@
 /** Knows the one database server all tests of a run share: in memory, fast, gone with the run. */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -8,6 +8,7 @@ import { initialiseDataDirectory } from '../src/embedded/data-directory.ts';
 import { chooseServer } from '../src/embedded/server-choice.ts';
 import { type ServerProcess, startServerProcess } from '../src/embedded/server-process.ts';
 import { Secret } from '../src/secret.ts';
+import { isRunning } from './process.ts';
 
 /** How tests reach the server; plain data, because it travels to the test workers. */
 export interface TestDatabaseServer {
@@ -20,6 +21,7 @@ export interface TestDatabaseServer {
 /** Where a server is unpacked when the machine has none; kept between runs. */
 export const softwareDirectory = resolve(import.meta.dirname, '../.cache/database-server');
 
+const directoryPrefix = 'gatewright-test-';
 const initialFlags = ['--innodb-log-file-size=16M'];
 const fastFlags = [
   ...initialFlags,
@@ -67,7 +69,8 @@ export async function startTestDatabaseServer(extraFlags: readonly string[] = []
     progress: (line) => console.error(line),
   });
   const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
-  const directory = mkdtempSync(join(memory, 'gatewright-test-'));
+  removeAbandoned(memory);
+  const directory = mkdtempSync(join(memory, `${directoryPrefix}${process.pid}-`));
   const dataDirectory = join(directory, 'data');
   const password = randomBytes(18).toString('base64url');
   await initialiseDataDirectory(binary, dataDirectory, initialFlags);
@@ -99,6 +102,15 @@ export async function startTestDatabaseServer(extraFlags: readonly string[] = []
       rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** What runs that were killed left in memory; a folder bears the process id of its run. */
+function removeAbandoned(memory: string): void {
+  for (const name of readdirSync(memory)) {
+    const pid = name.startsWith(directoryPrefix) ? name.slice(directoryPrefix.length) : '';
+    const isAbandoned = /^\d+-/.test(pid) && !isRunning(Number.parseInt(pid, 10));
+    if (isAbandoned) rmSync(join(memory, name), { recursive: true, force: true });
+  }
 }
 
 /** The server cannot choose a port itself; another process may take the one found, so try again. */

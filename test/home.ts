@@ -1,4 +1,4 @@
-/** Knows how a test gets a home of its own, and whether processes are gone. */
+/** Knows how a test gets a home of its own. */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,13 +25,4 @@ export function createTestHome(): TestHome {
 export function lendSoftware(home: string): void {
   mkdirSync(home, { recursive: true, mode: 0o700 });
   if (existsSync(softwareDirectory)) symlinkSync(softwareDirectory, softwareDirectoryOf(home));
-}
-
-export function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -11,16 +11,16 @@ export function sourceOf(texts: Record<string, string | Buffer>): SourceFiles {
   return { files, faults: [], info, prefix: '' };
 }
 
-export function readTexts(
+export async function readTexts(
   texts: Record<string, string | Buffer>,
   options: {
     environment?: Record<string, string>;
     secretFiles?: Record<string, string>;
     requireSecrets?: boolean;
   } = {},
-): Desired {
+): Promise<Desired> {
   const { environment = {}, secretFiles = {}, requireSecrets = true } = options;
-  return readDesired(sourceOf(texts), {
+  return await readDesired(sourceOf(texts), {
     environment: (name) => environment[name],
     readSecretFile: (path) => secretFiles[path],
     requireSecrets,

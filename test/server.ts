@@ -58,6 +58,8 @@ export interface ServerOverrides {
   readonly log?: Log;
   /** Puts something between the server and its database: yields where the server shall connect. */
   readonly between?: (real: DatabaseSettings) => Promise<DatabaseSettings>;
+  /** Gives the server a reader for while its writer is down (HADR); yields where it is. */
+  readonly reader?: (real: DatabaseSettings) => DatabaseSettings;
 }
 
 export async function startTestServer(overrides: ServerOverrides = {}): Promise<TestServer> {
@@ -66,9 +68,13 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
   const logLines: string[] = [];
   const write = (line: string): boolean => logLines.push(line) > 0;
   const log = overrides.log ?? createLog({ level: 'debug', destination: { write } });
-  const { between = async (real) => real } = overrides;
-  const database = await between(testDatabase.settings);
-  const settings = { ...testSettings(), database, ...overrides.settings };
+  const { between = async (real) => real, reader } = overrides;
+  const settings = {
+    ...testSettings(),
+    database: await between(testDatabase.settings),
+    ...(reader && { databaseReader: reader(testDatabase.settings), writerHadr: true }),
+    ...overrides.settings,
+  };
   const app = await createApp(settings, { clock, log, startJobs: false });
   const tenant = await bootstrapTenant(app.database, {
     hashCredential: app.keyring.hashCredential,

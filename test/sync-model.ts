@@ -1,6 +1,7 @@
 /** Knows how tests of the pure core get wanted resources, and a server in memory that obeys the requests. */
 import { createHmac } from 'node:crypto';
-import { type KindName, kinds } from '../src/model/kinds.ts';
+import { loadBody } from '../src/model/bodies.ts';
+import { type KindName, kindNames, kinds } from '../src/model/kinds.ts';
 import { Secret } from '../src/secret.ts';
 import { type Snapshot, type SnapshotRead, toLiveSet } from '../src/sync/live.ts';
 import { makePlan } from '../src/sync/plan.ts';
@@ -24,6 +25,9 @@ import {
 import { isPlainObject, mapSpec, matchesPattern, referencesIn } from '../src/sync/spec-paths.ts';
 
 export const owner = 'platform';
+const bodies = new Map(
+  await Promise.all(kindNames.map(async (name) => [name, await loadBody(name)] as const)),
+);
 const fingerprintKey = Buffer.alloc(32, 1);
 
 export interface Wanted extends Partial<Omit<DesiredResource, 'identity' | 'spec' | 'secrets'>> {
@@ -43,7 +47,7 @@ export function want(
     workspace: second === undefined ? null : first,
     name: second ?? first,
   };
-  const { shape } = kinds[kind].body;
+  const { shape } = bodies.get(kind)!;
   const spec: Spec = {
     ...('name' in shape ? { name: identity.name } : {}),
     ...('workspace_id' in shape && second !== undefined
@@ -143,7 +147,11 @@ export class ModelServer {
         targets.set(change.id, this.#insert(change, body!, context));
       }
       if (change.action === 'update' || change.action === 'adopt') {
-        const { body, ifMatch } = updateRequest(change, context);
+        const { body, ifMatch } = updateRequest(
+          change,
+          context,
+          bodies.get(change.desired!.identity.kind)!,
+        );
         this.#update(change.live!.id, body!, ifMatch!);
       }
       this.writes += 1;

@@ -17,17 +17,17 @@ export const canaries: Readonly<Record<string, string>> = {
 };
 
 /** Parses manifests; a string is one file. */
-export function desiredFrom(
+export async function desiredFrom(
   files: string | Readonly<Record<string, string>>,
   environment: Readonly<Record<string, string>> = canaries,
-): DesiredSet {
+): Promise<DesiredSet> {
   const named = typeof files === 'string' ? { 'all.yaml': files } : files;
   const sourceFiles: SourceFile[] = Object.entries(named).map(([path, text]) => ({
     path,
     content: Buffer.from(text),
   }));
   const info = { repo: '/source', revision: null, digest: digestOf(sourceFiles) };
-  const { set, faults } = readDesired(
+  const { set, faults } = await readDesired(
     { files: sourceFiles, faults: [], info, prefix: '' },
     {
       environment: (name) => environment[name],
@@ -80,12 +80,12 @@ export function openSync(server: TestServer): SyncSetup {
     secretsFolder,
     client,
     openClient,
-    cycle: (files, options = {}) => {
+    cycle: async (files, options = {}) => {
       const set =
         typeof files === 'object' && 'resources' in files
           ? (files as DesiredSet)
-          : desiredFrom(files as string | Record<string, string>);
-      return reconcile({
+          : await desiredFrom(files as string | Record<string, string>);
+      return await reconcile({
         client,
         readDesired: async () => set,
         act: true,

@@ -1,6 +1,5 @@
 /** Knows how API keys are made, changed and deleted: each in one transaction with its traces. */
 import { randomUUID } from 'node:crypto';
-import type { z } from 'zod';
 import type {
   ApiKeyCreate,
   ApiKeyDefaults,
@@ -13,7 +12,6 @@ import { isWellFormedApiKey, makeApiKey, maskApiKey } from '../model/credentials
 import { ApiError } from '../model/errors.ts';
 import { readDocument, writeDocument } from '../model/json-record.ts';
 import type { UsageLimits } from '../model/limits.ts';
-import type { ManagedBy } from '../model/managed-by.ts';
 import { covers } from '../model/scopes.ts';
 import { parseTimestamp } from '../model/timestamp.ts';
 import * as apiKeys from '../store/api-keys.ts';
@@ -30,20 +28,20 @@ import {
   requireGrantable,
   resolveConfig,
 } from './api-key-rules.ts';
-import { requireUpdate, requireWorkspace, type WorkspaceQuery } from './body-fields.ts';
+import {
+  type CreateFields,
+  type ItemRequest,
+  requireUpdate,
+  requireWorkspace,
+  type UpdateFields,
+} from './body-fields.ts';
 import { changeBudget, openBudget, requireFutureReset } from './budgets.ts';
 import { recordChange, requireVersion, sentFields } from './change.ts';
 import type { AdminDeps, AdminRequest } from './deps.ts';
 import { findOr404, idOr404, requireOwnOrganisation, resolveWorkspaceForWrite } from './scoping.ts';
 
-/** Extension fields of the two bodies. */
-type Managed = {
-  readonly managed_by?: ManagedBy | undefined;
-};
-
-export type CreateBody = ApiKeyCreate & Managed & { readonly key?: string | undefined };
-export type UpdateBody = ApiKeyUpdate &
-  Managed & { readonly workspace_id?: string | null | undefined };
+type CreateBody = ApiKeyCreate & CreateFields & { readonly key?: string | undefined };
+type UpdateBody = ApiKeyUpdate & UpdateFields;
 
 type KeyRequest<Body> = AdminRequest<Record<string, string>, unknown, Body>;
 type KeyAction = 'create' | 'read' | 'update' | 'delete' | 'list';
@@ -296,7 +294,7 @@ async function keepBudget(
 /** Answers `{}`; the key works no longer from the moment this answers. */
 export async function remove(
   deps: AdminDeps,
-  request: AdminRequest<Record<string, string>, z.infer<typeof WorkspaceQuery>, undefined>,
+  request: ItemRequest,
 ): Promise<Record<string, never>> {
   const { caller } = request;
   const id = idOr404(request.params.id!);

@@ -1,7 +1,7 @@
 /** Knows what the API tells about an API key: the record, and the body that would make it again. */
 import { z } from 'zod';
 import type { ApiKeySubType, ApiKeyType, RotationPolicy } from '../model/api-key.ts';
-import { type JsonRecord, readDocument } from '../model/json-record.ts';
+import { type JsonRecord, readDocument, sparse } from '../model/json-record.ts';
 import type { RateLimits, UsageLimits } from '../model/limits.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../model/timestamp.ts';
 import type { StoredApiKey } from '../store/api-keys.ts';
@@ -124,11 +124,6 @@ export function kindOfKey(row: Pick<StoredApiKey, 'type'>): [ApiKeyType, ApiKeyS
   return row.type.split('-') as [ApiKeyType, ApiKeySubType];
 }
 
-/** A copy without nulls. */
-export function sparse(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
-}
-
 function sparseOrNull(fields: object | null): Record<string, unknown> | null {
   return fields === null ? null : sparse(fields as Record<string, unknown>);
 }
@@ -141,6 +136,7 @@ function sentRotationPolicy(row: StoredApiKey): RotationPolicy | null {
   return sent;
 }
 
+/** Whether the key is rotated again and again, and not once at a moment. */
 export function hasPeriod(policy: RotationPolicy): boolean {
   const { rotation_period: period, rotation_period_days: days } = policy;
   return typeof period === 'string' || typeof days === 'number';

@@ -1,7 +1,7 @@
 /** Knows API keys over HTTP (interface.txt 4 #1, contract.md 2.3): routes, lists and look-ups. */
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
-import { Reply, type Route, route } from '../http/route.ts';
+import { type Route, route } from '../http/route.ts';
 import { ApiKeyCreate, ApiKeySubType, ApiKeyType, ApiKeyUpdate } from '../model/api-key.ts';
 import { ApiError } from '../model/errors.ts';
 import { listOf, listReply, pageQuery, toPage } from '../model/paging.ts';
@@ -11,7 +11,14 @@ import * as apiKeys from '../store/api-keys.ts';
 import * as usageEntities from '../store/usage-entities.ts';
 import { authoriseType, create, remove, scopeOf, update } from './api-key-changes.ts';
 import { ApiKeyRecord, toRecord } from './api-key-record.ts';
-import { createFields, requireWorkspace, updateFields, WorkspaceQuery } from './body-fields.ts';
+import {
+  createFields,
+  type ItemRequest,
+  requireWorkspace,
+  updateFields,
+  WorkspaceQuery,
+} from './body-fields.ts';
+import { versioned } from './change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from './deps.ts';
 import { findOr404, idOr404, resolveWorkspace } from './scoping.ts';
 
@@ -179,10 +186,7 @@ function parseIds(text: string | undefined): string[] | undefined {
   return ids;
 }
 
-async function get(
-  deps: AdminDeps,
-  request: AdminRequest<Record<string, string>, z.infer<typeof WorkspaceQuery>, undefined>,
-): Promise<unknown> {
+async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
   const { caller, now } = request;
   const db = deps.database.readable;
   const id = idOr404(request.params.id!);
@@ -191,5 +195,5 @@ async function get(
   authoriseType(caller, row, 'read');
   const subject = { organisationId: caller.organisationId, kind: 'api_key', id } as const;
   const record = toRecord(row, await usageEntities.findBySubject(db, subject), now);
-  return new Reply(200, record, { etag: `"${row.version}"` });
+  return versioned(record, row);
 }

@@ -6,6 +6,7 @@ import type { Fault } from '../model/fault.ts';
 import { ManagedBy } from '../model/managed-by.ts';
 import { WorkspaceReference } from '../model/resource-fields.ts';
 import type { Db } from '../store/db.ts';
+import { isDuplicateEntry } from '../store/duplicate.ts';
 import type { AdminRequest } from './deps.ts';
 import { resolveWorkspace } from './scoping.ts';
 
@@ -26,6 +27,16 @@ export const updateFields = {
 /** Query of operations on one resource: the workspace it must be in. */
 export const WorkspaceQuery = z.object({ workspace_id: WorkspaceReference.optional() });
 
+export type CreateFields = z.infer<z.ZodObject<typeof createFields>>;
+export type UpdateFields = z.infer<z.ZodObject<typeof updateFields>>;
+
+/** A get or delete of the resource a path names. */
+export type ItemRequest = AdminRequest<
+  Record<string, string>,
+  z.infer<typeof WorkspaceQuery>,
+  undefined
+>;
+
 /** One error that tells all faults. */
 export function faultsError(faults: readonly Fault[]): ApiError {
   return refusal(
@@ -41,6 +52,25 @@ export function faultsError(faults: readonly Fault[]): ApiError {
 /** @throws ApiError `invalid` when there are any. */
 export function refuseFaults(faults: readonly Fault[]): void {
   if (faults.length > 0) throw faultsError(faults);
+}
+
+/** Text in which nothing sent, null and '' are all no text. */
+export function emptyToNull(text: string | null | undefined): string | null {
+  return text === undefined || text === '' ? null : text;
+}
+
+/**
+ * Waits for an insert under a slug of the caller's choice.
+ *
+ * @throws ApiError `conflict` when the slug is taken.
+ */
+export async function refuseTakenSlug(inserting: Promise<void>): Promise<void> {
+  try {
+    await inserting;
+  } catch (error) {
+    if (isDuplicateEntry(error)) throw new ApiError('conflict', undefined, 'slug');
+    throw error;
+  }
 }
 
 /**

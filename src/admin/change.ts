@@ -1,4 +1,5 @@
 /** Knows what every change of a resource carries with it: its audit row and the mark of its owner. */
+import { Reply } from '../http/route.ts';
 import { ApiError } from '../model/errors.ts';
 import type { KindName } from '../model/kinds.ts';
 import type { ManagedBy } from '../model/managed-by.ts';
@@ -50,6 +51,31 @@ export async function recordChange(
     requestId: author.requestId,
     changes: { ...change.changes, ...ownership },
   });
+}
+
+/** Records an update that changed these fields; one that neither changed any nor says whose is nothing. */
+export async function recordUpdate(
+  tx: Db,
+  deps: Pick<AdminDeps, 'auditLogs'>,
+  request: Author & { readonly body: { readonly managed_by?: ManagedBy | undefined } },
+  updated: { kind: KindName; row: { id: string; workspace_id: string | null }; fields: string[] },
+): Promise<void> {
+  const { kind, row, fields } = updated;
+  const managedBy = request.body.managed_by;
+  if (fields.length === 0 && managedBy === undefined) return;
+  await recordChange(tx, deps, request, {
+    action: 'update',
+    kind,
+    resourceId: row.id,
+    workspaceId: row.workspace_id,
+    changes: { fields },
+    managedBy,
+  });
+}
+
+/** Answers a record with its version as ETag, for the `If-Match` of a later update. */
+export function versioned(record: unknown, row: { readonly version: number }): Reply {
+  return new Reply(200, record, { etag: `"${row.version}"` });
 }
 
 /**

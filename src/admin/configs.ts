@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
-import { Reply, type Route, route } from '../http/route.ts';
+import { type Route, route } from '../http/route.ts';
 import { ConfigCreate, type ConfigDocument, ConfigUpdate } from '../model/config.ts';
 import { configFaults, guardrailReferences } from '../model/config-document.ts';
 import { ApiError } from '../model/errors.ts';
@@ -13,16 +13,16 @@ import { makeSlug } from '../model/slug.ts';
 import * as apiKeys from '../store/api-keys.ts';
 import * as configs from '../store/configs.ts';
 import type { Db } from '../store/db.ts';
-import * as guardrails from '../store/guardrails.ts';
 import {
   createFields,
+  type ItemRequest,
   refuseFaults,
   requireUpdate,
   requireWorkspace,
   updateFields,
   WorkspaceQuery,
 } from './body-fields.ts';
-import { recordChange, requireVersion } from './change.ts';
+import { recordChange, recordUpdate, requireVersion, versioned } from './change.ts';
 import {
   ConfigListItem,
   ConfigRecord,
@@ -32,6 +32,7 @@ import {
   toVersionRecord,
 } from './config-record.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from './deps.ts';
+import { statusOfReachable } from './guardrail-access.ts';
 import {
   findOr404,
   requireOwnOrganisation,
@@ -60,7 +61,6 @@ const Receipt = Ids.extend({
 type Params = Record<string, string>;
 type CreateRequest = AdminRequest<Params, undefined, z.infer<typeof CreateBody>>;
 type UpdateRequest = AdminRequest<Params, undefined, z.infer<typeof UpdateBody>>;
-type ItemRequest = AdminRequest<Params, z.infer<typeof WorkspaceQuery>, undefined>;
 
 export function configRoutes(deps: AdminDeps): Route<Principal>[] {
   const all = { mounts: everyMount, path: '/configs' };
@@ -177,7 +177,7 @@ async function list(
 
 async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
   const row = await find(deps.database.readable, request);
-  return new Reply(200, toRecord(row), { etag: `"${row.version}"` });
+  return versioned(toRecord(row), row);
 }
 
 async function listVersions(
@@ -204,24 +204,15 @@ async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown>
     requireVersion(request, row.version);
     if (body.config !== undefined) await requireGuardrails(tx, row, body.config);
     const fields = changedFields(row, body);
-    const changed = Object.keys(fields).length > 0;
+    const changed = Object.keys(fields);
     const next = { ...row, ...fields };
     if (fields.config !== undefined) await insertVersion(tx, request, next);
-    if (changed) {
+    if (changed.length > 0) {
       const written = { ...fields, updated_by: caller.id, last_updated_at: now };
       await configs.update(tx, caller.organisationId, row.id, written);
     }
     if (fields.is_default === 1) await configs.updateOtherDefaults(tx, row);
-    if (changed || body.managed_by !== undefined) {
-      await recordChange(tx, deps, request, {
-        action: 'update',
-        kind: 'Config',
-        resourceId: row.id,
-        workspaceId: row.workspace_id,
-        changes: { fields: Object.keys(fields) },
-        managedBy: body.managed_by,
-      });
-    }
+    await recordUpdate(tx, deps, request, { kind: 'Config', row, fields: changed });
     return receipt(next);
   });
 }
@@ -308,15 +299,10 @@ async function requireGuardrails(
 ): Promise<void> {
   const references = guardrailReferences(document);
   const names = [...new Set(references.map(({ guardrail }) => guardrail))];
-  const rows = await guardrails.listByReferencesForShare(tx, config.organisation_id, names);
-  const known = new Map(
-    rows
-      .filter((row) => row.workspace_id === null || row.workspace_id === config.workspace_id)
-      .flatMap((row) => [[row.id, row.status] as const, [row.slug, row.status] as const]),
-  );
+  const statusOf = await statusOfReachable(tx, config, names);
   refuseFaults(
     references.flatMap(({ path, guardrail }) => {
-      const status = known.get(guardrail) ?? known.get(guardrail.toLowerCase());
+      const status = statusOf(guardrail);
       if (status === 'active') return [];
       const fault = status === undefined ? 'an unknown guardrail' : 'an archived guardrail';
       return [{ path: ['config', ...path], message: `names ${fault}, ${guardrail}` }];

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
-import { type Mount, Reply, type Route, route } from '../http/route.ts';
+import { type Route, route } from '../http/route.ts';
 import { ApiError } from '../model/errors.ts';
 import type { Fault } from '../model/fault.ts';
 import {
@@ -19,9 +19,16 @@ import * as guardrails from '../store/guardrails.ts';
 import * as managedResources from '../store/managed-resources.ts';
 import * as mcpCapabilities from '../store/mcp-capabilities.ts';
 import * as mcpServers from '../store/mcp-servers.ts';
-import { refuseFaults, requireWorkspace, updateFields, WorkspaceQuery } from './body-fields.ts';
-import { recordChange, requireVersion } from './change.ts';
+import {
+  type ItemRequest,
+  refuseFaults,
+  requireWorkspace,
+  updateFields,
+  WorkspaceQuery,
+} from './body-fields.ts';
+import { recordChange, requireVersion, versioned } from './change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from './deps.ts';
+import { findGuardrail, guardrailScope } from './guardrail-access.ts';
 import { GuardrailMapping, toRecord } from './guardrail-mapping-record.ts';
 import { findOr404 } from './scoping.ts';
 
@@ -38,7 +45,6 @@ const SyncReceipt = z.object({
 type Params = Record<string, string>;
 type PutRequest = AdminRequest<Params, undefined, z.infer<typeof PutBody>>;
 type SyncRequest = AdminRequest<Params, undefined, z.infer<typeof SyncBody>>;
-type ItemRequest = AdminRequest<Params, z.infer<typeof WorkspaceQuery>, undefined>;
 type StoredMapping = guardrailMappings.StoredGuardrailMapping;
 
 export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -49,7 +55,7 @@ export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...all,
       method: 'GET',
-      scope: scopeOf('read'),
+      scope: guardrailScope('read'),
       summary: 'List the MCP servers a guardrail is on',
       query: WorkspaceQuery,
       response: z.array(GuardrailMapping),
@@ -58,7 +64,7 @@ export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...all,
       method: 'PUT',
-      scope: scopeOf('update'),
+      scope: guardrailScope('update'),
       summary: 'Put a guardrail on exactly the MCP servers sent',
       body: SyncBody,
       response: SyncReceipt,
@@ -67,7 +73,7 @@ export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...one,
       method: 'GET',
-      scope: scopeOf('read'),
+      scope: guardrailScope('read'),
       summary: 'Get how a guardrail is on one MCP server',
       query: WorkspaceQuery,
       response: GuardrailMapping,
@@ -76,7 +82,7 @@ export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...one,
       method: 'PUT',
-      scope: scopeOf('update'),
+      scope: guardrailScope('update'),
       summary: 'Put a guardrail on one MCP server',
       body: PutBody,
       ignoredFields: ['guardrail_id', 'mcp_server_id'],
@@ -86,17 +92,13 @@ export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...one,
       method: 'DELETE',
-      scope: scopeOf('update'),
+      scope: guardrailScope('update'),
       summary: 'Take a guardrail off one MCP server',
       query: WorkspaceQuery,
       response: z.object({}),
       handle: (request) => remove(deps, request),
     }),
   ];
-}
-
-function scopeOf(action: string): (params: Params, mount: Mount) => string {
-  return (_, mount) => `${mount === 'admin' ? 'organisation_guardrails' : 'guardrails'}.${action}`;
 }
 
 /** Deletes mappings because what they belong to goes; their declared identities become free. */
@@ -131,7 +133,7 @@ async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
   );
   const row = await mappingOf(db, guardrail, server);
   if (row === undefined) throw new ApiError('notFound');
-  return new Reply(200, toRecord(row), { etag: `"${row.version}"` });
+  return versioned(toRecord(row), row);
 }
 
 async function put(deps: AdminDeps, request: PutRequest): Promise<unknown> {
@@ -208,14 +210,6 @@ async function sync(deps: AdminDeps, request: SyncRequest): Promise<unknown> {
     }
     return { changed: counts.added + counts.updated + counts.removed > 0, ...counts };
   });
-}
-
-async function findGuardrail(
-  db: Db,
-  { caller, params }: Pick<AdminRequest, 'caller' | 'params'>,
-  find: typeof guardrails.findByIdOrSlug,
-): Promise<guardrails.StoredGuardrail> {
-  return findOr404(caller, await find(db, caller.organisationId, params.guardrailId!));
 }
 
 /** Locks the guardrail and refuses one that judges LLM requests. */

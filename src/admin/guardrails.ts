@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
-import { type Mount, Reply, type Route, route } from '../http/route.ts';
+import { type Route, route } from '../http/route.ts';
 import { guardrailReferences } from '../model/config-document.ts';
 import { ApiError } from '../model/errors.ts';
 import { below, type Fault } from '../model/fault.ts';
@@ -15,7 +15,7 @@ import {
 } from '../model/guardrail.ts';
 import { checkFaults } from '../model/guardrail-checks.ts';
 import { readDocument, writeDocument } from '../model/json-record.ts';
-import { listReply, pageQuery, toPage } from '../model/paging.ts';
+import { listOf, listReply, pageQuery, toPage } from '../model/paging.ts';
 import { makeSlug } from '../model/slug.ts';
 import { formatTimestamp } from '../model/timestamp.ts';
 import type { WorkspaceDefaults } from '../model/workspace.ts';
@@ -27,6 +27,7 @@ import * as workspaces from '../store/workspaces.ts';
 import {
   createFields,
   faultsError,
+  type ItemRequest,
   refuseFaults,
   requireUnchanged,
   requireUpdate,
@@ -34,16 +35,12 @@ import {
   updateFields,
   WorkspaceQuery,
 } from './body-fields.ts';
-import { recordChange, requireVersion } from './change.ts';
+import { recordChange, recordUpdate, requireVersion, versioned } from './change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from './deps.ts';
+import { findGuardrail, guardrailScope } from './guardrail-access.ts';
 import { removeMappings } from './guardrail-mappings.ts';
 import { GuardrailListItem, GuardrailRecord, toListItem, toRecord } from './guardrail-record.ts';
-import {
-  findOr404,
-  requireOwnOrganisation,
-  resolveWorkspace,
-  resolveWorkspaceForWrite,
-} from './scoping.ts';
+import { requireOwnOrganisation, resolveWorkspace, resolveWorkspaceForWrite } from './scoping.ts';
 
 const slugForm = { prefix: 'pg', nameLengthMax: 6 };
 
@@ -64,7 +61,6 @@ const CreateReceipt = Receipt.extend({
 type Params = Record<string, string>;
 type CreateRequest = AdminRequest<Params, undefined, z.infer<typeof CreateBody>>;
 type UpdateRequest = AdminRequest<Params, undefined, z.infer<typeof UpdateBody>>;
-type ItemRequest = AdminRequest<Params, z.infer<typeof WorkspaceQuery>, undefined>;
 
 export function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
   const shared = { mounts: everyMount, feature: 'guardrails' } as const;
@@ -74,7 +70,7 @@ export function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
       ...shared,
       method: 'POST',
       path: '/guardrails',
-      scope: scopeOf('create'),
+      scope: guardrailScope('create'),
       summary: 'Create a guardrail',
       body: CreateBody,
       response: CreateReceipt,
@@ -84,20 +80,16 @@ export function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
       ...shared,
       method: 'GET',
       path: '/guardrails',
-      scope: scopeOf('list'),
+      scope: guardrailScope('list'),
       summary: 'List guardrails of every target',
       query: ListQuery,
-      response: z.object({
-        object: z.literal('list'),
-        total: z.int(),
-        data: z.array(GuardrailListItem),
-      }),
+      response: listOf(GuardrailListItem),
       handle: (request) => list(deps, request),
     }),
     route({
       ...item,
       method: 'GET',
-      scope: scopeOf('read'),
+      scope: guardrailScope('read'),
       summary: 'Get a guardrail with its checks and MCP servers',
       query: WorkspaceQuery,
       response: GuardrailRecord,
@@ -106,7 +98,7 @@ export function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...item,
       method: 'PUT',
-      scope: scopeOf('update'),
+      scope: guardrailScope('update'),
       summary: 'Replace the fields sent of a guardrail',
       body: UpdateBody,
       ignoredFields: ['id', 'slug'],
@@ -116,18 +108,13 @@ export function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...item,
       method: 'DELETE',
-      scope: scopeOf('delete'),
+      scope: guardrailScope('delete'),
       summary: 'Delete a guardrail that no config names',
       query: WorkspaceQuery,
       response: z.object({}),
       handle: (request) => remove(deps, request),
     }),
   ];
-}
-
-/** The admin plane speaks of organisation guardrails, the others of workspace guardrails (contract.md 5). */
-function scopeOf(action: string): (params: Params, mount: Mount) => string {
-  return (_, mount) => `${mount === 'admin' ? 'organisation_guardrails' : 'guardrails'}.${action}`;
 }
 
 async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown> {
@@ -183,22 +170,21 @@ async function list(
 }
 
 async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
-  const { caller, params, query, mount } = request;
+  const { caller, query, mount } = request;
   const db = deps.database.readable;
-  const found = await guardrails.findByIdOrSlug(db, caller.organisationId, params.guardrailId!);
-  const row = findOr404(caller, found);
+  const row = await findGuardrail(db, request, guardrails.findByIdOrSlug);
   await requireWorkspace(db, caller, row, query.workspace_id);
   const mappings = await guardrailMappings.listByGuardrail(db, caller.organisationId, row.id);
   // v1 clients compare with what they sent; the newer ones need every field (contract.md 1.7 #1).
   const record = toRecord(row, mappings, mount === 'v1' ? 'as sent' : 'complete');
-  return new Reply(200, record, { etag: `"${row.version}"` });
+  return versioned(record, row);
 }
 
 async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown> {
-  const { caller, params, body, now } = request;
+  const { caller, body, now } = request;
   requireUpdate(body);
   return deps.database.transaction(async (tx) => {
-    const row = await findForUpdate(tx, caller, params.guardrailId!);
+    const row = await findGuardrail(tx, request, guardrails.findByIdOrSlugForUpdate);
     await requireWorkspace(tx, caller, row, body.workspace_id);
     requireVersion(request, row.version);
     requireUnchanged('target', body.target, row.target);
@@ -220,24 +206,16 @@ async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown>
       const written = { ...fields, updated_by: caller.id, last_updated_at: now };
       await guardrails.update(tx, caller.organisationId, row.id, written);
     }
-    if (changed || body.managed_by !== undefined) {
-      await recordChange(tx, deps, request, {
-        action: 'update',
-        kind: 'Guardrail',
-        resourceId: row.id,
-        workspaceId: row.workspace_id,
-        changes: { fields: changed ? Object.keys(fields) : [] },
-        managedBy: body.managed_by,
-      });
-    }
+    const changedFields = changed ? Object.keys(fields) : [];
+    await recordUpdate(tx, deps, request, { kind: 'Guardrail', row, fields: changedFields });
     return { id: row.id, slug: row.slug, version_id };
   });
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
-  const { caller, params, query } = request;
+  const { caller, query } = request;
   await deps.database.transaction(async (tx) => {
-    const row = await findForUpdate(tx, caller, params.guardrailId!);
+    const row = await findGuardrail(tx, request, guardrails.findByIdOrSlugForUpdate);
     await requireWorkspace(tx, caller, row, query.workspace_id);
     requireVersion(request, row.version);
     await refuseWhileNamed(tx, row);
@@ -253,15 +231,6 @@ async function remove(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
     });
   });
   return {};
-}
-
-async function findForUpdate(
-  tx: Db,
-  caller: Principal,
-  reference: string,
-): Promise<guardrails.StoredGuardrail> {
-  const { organisationId } = caller;
-  return findOr404(caller, await guardrails.findByIdOrSlugForUpdate(tx, organisationId, reference));
 }
 
 async function insertVersion(

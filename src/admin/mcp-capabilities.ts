@@ -132,6 +132,7 @@ function repeated(capabilities: McpCapabilitiesPut['capabilities']): Fault[] {
 
 type Counts = z.infer<typeof CapabilityList>['counts'];
 
+/** What an integration offers, by type; resource templates are not told apart yet. */
 export async function countCapabilities(
   db: Db,
   integration: Pick<mcpIntegrations.StoredMcpIntegration, 'id' | 'organisation_id'>,

@@ -58,6 +58,7 @@ export function toRecord(row: StoredMcpIntegration) {
   };
 }
 
+/** As {@link toRecord}; some clients read `configurations` as JSON text. */
 export function toListItem(row: StoredMcpIntegration, form: 'object' | 'text') {
   const record = toRecord(row);
   if (form === 'object') return record;
@@ -87,6 +88,7 @@ export function toSpec(
   };
 }
 
+/** The stored configurations, header values still sealed. */
 export function readConfigurations(row: StoredMcpIntegration): SealedConfigurations | null {
   return readDocument<SealedConfigurations>(row.configurations);
 }

@@ -4,32 +4,34 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { authorise } from '../auth/authenticate.ts';
 import type { Principal } from '../auth/principal.ts';
-import { Reply, type Route, route } from '../http/route.ts';
+import { type Route, route } from '../http/route.ts';
 import { ApiError } from '../model/errors.ts';
-import { below, type Fault } from '../model/fault.ts';
+import { below, type Fault, faultAt } from '../model/fault.ts';
 import { readDocument, writeDocument } from '../model/json-record.ts';
 import { configurationsFaults } from '../model/mcp-configurations.ts';
 import { McpIntegrationCreate, McpIntegrationUpdate } from '../model/mcp-integration.ts';
 import { outboundUrlFault } from '../model/outbound-url.ts';
-import { pageQuery, toPage } from '../model/paging.ts';
+import { pageOf, pageQuery, pageReply, toPage } from '../model/paging.ts';
 import { covers } from '../model/scopes.ts';
 import { makeSlug } from '../model/slug.ts';
 import type { Db } from '../store/db.ts';
-import { isDuplicateEntry } from '../store/duplicate.ts';
 import * as mcpCapabilities from '../store/mcp-capabilities.ts';
 import * as mcpIntegrations from '../store/mcp-integrations.ts';
 import * as mcpServers from '../store/mcp-servers.ts';
 import {
   createFields,
+  emptyToNull,
   faultsError,
+  type ItemRequest,
   refuseFaults,
+  refuseTakenSlug,
   requireUnchanged,
   requireUpdate,
   requireWorkspace,
   updateFields,
   WorkspaceQuery,
 } from './body-fields.ts';
-import { recordChange, requireVersion } from './change.ts';
+import { recordChange, recordUpdate, requireVersion, versioned } from './change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from './deps.ts';
 import {
   McpIntegrationRecord,
@@ -68,7 +70,6 @@ const ListQuery = WorkspaceQuery.extend({
 type Params = Record<string, string>;
 type CreateRequest = AdminRequest<Params, undefined, z.infer<typeof CreateBody>>;
 type UpdateRequest = AdminRequest<Params, undefined, z.infer<typeof UpdateBody>>;
-type ItemRequest = AdminRequest<Params, z.infer<typeof WorkspaceQuery>, undefined>;
 
 export function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
   const all = { mounts: everyMount, path: '/mcp-integrations' } as const;
@@ -89,12 +90,7 @@ export function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: eitherScope('list'),
       summary: 'List MCP integrations',
       query: ListQuery,
-      response: z.object({
-        object: z.literal('list'),
-        total: z.int(),
-        has_more: z.boolean(),
-        data: z.array(McpIntegrationRecord),
-      }),
+      response: pageOf(McpIntegrationRecord),
       handle: (request) => list(deps, request),
     }),
     route({
@@ -154,23 +150,25 @@ async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown>
     const workspace = await resolveWorkspaceForWrite(tx, caller, body.workspace_id);
     const workspaceId = workspace?.id ?? null;
     requireScope(caller, { workspace_id: workspaceId }, 'create');
-    await insert(tx, {
-      id,
-      organisation_id: caller.organisationId,
-      workspace_id: workspaceId,
-      slug,
-      name: body.name,
-      description: emptyToNull(body.description),
-      url: body.url,
-      auth_type: body.auth_type,
-      transport: body.transport,
-      configurations: writeDocument(configurations),
-      secret_mappings: writeDocument(body.secret_mappings),
-      status: 'active',
-      owner_id: caller.id,
-      created_at: now,
-      last_updated_at: now,
-    });
+    await refuseTakenSlug(
+      mcpIntegrations.insert(tx, {
+        id,
+        organisation_id: caller.organisationId,
+        workspace_id: workspaceId,
+        slug,
+        name: body.name,
+        description: emptyToNull(body.description),
+        url: body.url,
+        auth_type: body.auth_type,
+        transport: body.transport,
+        configurations: writeDocument(configurations),
+        secret_mappings: writeDocument(body.secret_mappings),
+        status: 'active',
+        owner_id: caller.id,
+        created_at: now,
+        last_updated_at: now,
+      }),
+    );
     await recordChange(tx, deps, request, {
       action: 'create',
       kind: 'McpIntegration',
@@ -181,15 +179,6 @@ async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown>
     });
   });
   return { id, slug };
-}
-
-async function insert(tx: Db, row: Parameters<typeof mcpIntegrations.insert>[1]): Promise<void> {
-  try {
-    await mcpIntegrations.insert(tx, row);
-  } catch (error) {
-    if (isDuplicateEntry(error)) throw new ApiError('conflict', undefined, 'slug');
-    throw error;
-  }
 }
 
 async function list(
@@ -208,12 +197,8 @@ async function list(
   const page = toPage(query);
   const found = await mcpIntegrations.list(db, caller.organisationId, filter, page);
   const form = mount === 'v1' ? 'object' : 'text';
-  return {
-    object: 'list',
-    total: found.total,
-    has_more: page.offset + found.rows.length < found.total,
-    data: found.rows.map((row) => toListItem(row, form)),
-  };
+  const items = found.rows.map((row) => toListItem(row, form));
+  return pageReply(items, page, found);
 }
 
 /** A caller who may list one kind only is shown that kind. */
@@ -233,10 +218,11 @@ function visibleType(
 }
 
 async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
-  const row = await findIntegration(deps.database.readable, request, mcpIntegrations.findByIdOrSlug);
-  await requireWorkspace(deps.database.readable, request.caller, row, request.query.workspace_id);
+  const db = deps.database.readable;
+  const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
+  await requireWorkspace(db, request.caller, row, request.query.workspace_id);
   requireScope(request.caller, row, 'read');
-  return new Reply(200, toRecord(row), { etag: `"${row.version}"` });
+  return versioned(toRecord(row), row);
 }
 
 async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown> {
@@ -255,16 +241,7 @@ async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown>
       const written = { ...fields, last_updated_at: now };
       await mcpIntegrations.update(tx, caller.organisationId, row.id, written);
     }
-    if (changed.length > 0 || body.managed_by !== undefined) {
-      await recordChange(tx, deps, request, {
-        action: 'update',
-        kind: 'McpIntegration',
-        resourceId: row.id,
-        workspaceId: row.workspace_id,
-        changes: { fields: changed },
-        managedBy: body.managed_by,
-      });
-    }
+    await recordUpdate(tx, deps, request, { kind: 'McpIntegration', row, fields: changed });
   });
   return {};
 }
@@ -306,7 +283,7 @@ export async function findIntegration(
 function contentFaults(deps: AdminDeps, body: McpIntegrationUpdate): Fault[] {
   const urlFault = body.url === undefined ? null : outboundUrlFault(body.url, deps.trustedHosts);
   return [
-    ...(urlFault === null ? [] : [{ path: ['url'], message: urlFault }]),
+    ...faultAt('url', urlFault),
     ...below(['configurations'], configurationsFaults(body.configurations ?? {})),
   ];
 }
@@ -351,8 +328,4 @@ function sealed(
   const sealing = sealConfigurations(deps.keyring, integrationId, sent, stored);
   if (sealing.faults.length > 0) throw faultsError(below(['configurations'], sealing.faults));
   return sealing.configurations;
-}
-
-function emptyToNull(text: string | null | undefined): string | null {
-  return text === undefined || text === '' ? null : text;
 }

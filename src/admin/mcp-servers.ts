@@ -2,25 +2,27 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
-import { Reply, type Route, route } from '../http/route.ts';
+import { type Route, route } from '../http/route.ts';
 import { ApiError } from '../model/errors.ts';
 import { McpServerCreate, McpServerUpdate } from '../model/mcp-server.ts';
-import { pageQuery, toPage } from '../model/paging.ts';
+import { pageOf, pageQuery, pageReply, toPage } from '../model/paging.ts';
 import { isUuid, makeSlug } from '../model/slug.ts';
 import type { Db } from '../store/db.ts';
-import { isDuplicateEntry } from '../store/duplicate.ts';
 import * as guardrailMappings from '../store/guardrail-mappings.ts';
 import * as mcpIntegrations from '../store/mcp-integrations.ts';
 import * as mcpServers from '../store/mcp-servers.ts';
 import * as workspaces from '../store/workspaces.ts';
 import {
   createFields,
+  emptyToNull,
+  type ItemRequest,
+  refuseTakenSlug,
   requireUpdate,
   requireWorkspace,
   updateFields,
   WorkspaceQuery,
 } from './body-fields.ts';
-import { recordChange, requireVersion } from './change.ts';
+import { recordChange, recordUpdate, requireVersion, versioned } from './change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from './deps.ts';
 import { removeMappings } from './guardrail-mappings.ts';
 import { McpServerListItem, McpServerRecord, toListItem, toRecord } from './mcp-server-record.ts';
@@ -51,7 +53,6 @@ const ListQuery = WorkspaceQuery.extend({
 type Params = Record<string, string>;
 type CreateRequest = AdminRequest<Params, undefined, z.infer<typeof CreateBody>>;
 type UpdateRequest = AdminRequest<Params, undefined, z.infer<typeof UpdateBody>>;
-type ItemRequest = AdminRequest<Params, z.infer<typeof WorkspaceQuery>, undefined>;
 
 export function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
   const all = { mounts: everyMount, path: '/mcp-servers' } as const;
@@ -72,12 +73,7 @@ export function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: 'mcp_servers.list',
       summary: 'List MCP servers',
       query: ListQuery,
-      response: z.object({
-        object: z.literal('list'),
-        total: z.int(),
-        has_more: z.boolean(),
-        data: z.array(McpServerListItem),
-      }),
+      response: pageOf(McpServerListItem),
       handle: (request) => list(deps, request),
     }),
     route({
@@ -123,18 +119,20 @@ async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown>
       throw new ApiError('invalid', message, 'workspace_id');
     }
     const integration = await findUsable(tx, caller, workspace.id, body.mcp_integration_id);
-    await insert(tx, {
-      id,
-      organisation_id: caller.organisationId,
-      workspace_id: workspace.id,
-      mcp_integration_id: integration.id,
-      slug,
-      name: body.name,
-      description: emptyToNull(body.description),
-      status: 'active',
-      created_at: now,
-      last_updated_at: now,
-    });
+    await refuseTakenSlug(
+      mcpServers.insert(tx, {
+        id,
+        organisation_id: caller.organisationId,
+        workspace_id: workspace.id,
+        mcp_integration_id: integration.id,
+        slug,
+        name: body.name,
+        description: emptyToNull(body.description),
+        status: 'active',
+        created_at: now,
+        last_updated_at: now,
+      }),
+    );
     await recordChange(tx, deps, request, {
       action: 'create',
       kind: 'McpServer',
@@ -145,15 +143,6 @@ async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown>
     });
   });
   return { id, slug };
-}
-
-async function insert(tx: Db, row: Parameters<typeof mcpServers.insert>[1]): Promise<void> {
-  try {
-    await mcpServers.insert(tx, row);
-  } catch (error) {
-    if (isDuplicateEntry(error)) throw new ApiError('conflict', undefined, 'slug');
-    throw error;
-  }
 }
 
 /** An integration of the organisation or of the workspace; it stays until the transaction ends. */
@@ -206,8 +195,7 @@ async function list(
       ? []
       : [toListItem(row, integration, placeById.get(row.workspace_id))];
   });
-  const hasMore = page.offset + found.rows.length < found.total;
-  return { object: 'list', total: found.total, has_more: hasMore, data };
+  return pageReply(data, page, found);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
@@ -221,7 +209,7 @@ async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
     row.mcp_integration_id,
   );
   if (integration === undefined) throw new ApiError('notFound');
-  return new Reply(200, toRecord(row, integration), { etag: `"${row.version}"` });
+  return versioned(toRecord(row, integration), row);
 }
 
 async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown> {
@@ -243,16 +231,7 @@ async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown>
       const written = { ...fields, last_updated_at: now };
       await mcpServers.update(tx, caller.organisationId, row.id, written);
     }
-    if (changed.length > 0 || body.managed_by !== undefined) {
-      await recordChange(tx, deps, request, {
-        action: 'update',
-        kind: 'McpServer',
-        resourceId: row.id,
-        workspaceId: row.workspace_id,
-        changes: { fields: changed },
-        managedBy: body.managed_by,
-      });
-    }
+    await recordUpdate(tx, deps, request, { kind: 'McpServer', row, fields: changed });
   });
   return {};
 }
@@ -285,8 +264,4 @@ export async function findServer(
   find: typeof mcpServers.findByIdOrSlug,
 ): Promise<mcpServers.StoredMcpServer> {
   return findOr404(caller, await find(db, caller.organisationId, params.mcpServerId!));
-}
-
-function emptyToNull(text: string | null | undefined): string | null {
-  return text === undefined || text === '' ? null : text;
 }

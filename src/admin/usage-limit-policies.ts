@@ -1,7 +1,7 @@
 /** Knows usage-limit policies over HTTP (interface.txt 4 #9, contract.md 2.10): routes, lists, look-ups. */
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
-import { Reply, type Route, route } from '../http/route.ts';
+import { type Route, route } from '../http/route.ts';
 import { ApiError } from '../model/errors.ts';
 import { limitRules } from '../model/limits.ts';
 import { listOf, listReply, pageQuery, toPage } from '../model/paging.ts';
@@ -9,6 +9,7 @@ import { UsageLimitPolicyCreate, UsageLimitPolicyUpdate } from '../model/usage-l
 import * as usageEntities from '../store/usage-entities.ts';
 import * as policies from '../store/usage-limit-policies.ts';
 import { createFields, requireWorkspace, updateFields, WorkspaceQuery } from './body-fields.ts';
+import { versioned } from './change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from './deps.ts';
 import { findOr404, idOr404, resolveWorkspace } from './scoping.ts';
 import { create, remove, resetEntity, subjectOf, update } from './usage-limit-policy-changes.ts';
@@ -150,11 +151,10 @@ async function get(
   const db = deps.database.readable;
   const row = await findPolicy(deps, request);
   if (row.status !== query.status) throw new ApiError('notFound');
-  const etag = { etag: `"${row.version}"` };
-  if (query.include_usage !== 'true') return new Reply(200, toRecord(row), etag);
+  if (query.include_usage !== 'true') return versioned(toRecord(row), row);
   const all = { limit: usageMapMax, offset: 0 };
   const { rows: entities } = await usageEntities.list(db, subjectOf(row), {}, all);
-  return new Reply(200, { ...toRecord(row), value_key_usage_map: toUsageMap(entities) }, etag);
+  return versioned({ ...toRecord(row), value_key_usage_map: toUsageMap(entities) }, row);
 }
 
 async function listEntities(

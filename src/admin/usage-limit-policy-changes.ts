@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError } from '../model/errors.ts';
 import { findLimitFault, fromMicros, type LimitTerms } from '../model/limits.ts';
-import type { ManagedBy } from '../model/managed-by.ts';
 import { formatTimestampOrNull, parseTimestamp } from '../model/timestamp.ts';
 import type {
   UsageLimitPolicyCreate,
@@ -12,24 +11,20 @@ import type { Db } from '../store/db.ts';
 import type { UsageSubject } from '../store/usage-entities.ts';
 import * as usageEntities from '../store/usage-entities.ts';
 import * as policies from '../store/usage-limit-policies.ts';
-import { requireUpdate, requireWorkspace } from './body-fields.ts';
+import {
+  type CreateFields,
+  requireUpdate,
+  requireWorkspace,
+  type UpdateFields,
+} from './body-fields.ts';
 import { type Budget, requireFutureReset, scheduleOf, termsOf } from './budgets.ts';
 import { recordChange, requireVersion, sentFields } from './change.ts';
 import type { AdminDeps, AdminRequest } from './deps.ts';
 import { findOr404, idOr404, requireOwnOrganisation, resolveWorkspaceForWrite } from './scoping.ts';
 
-type CreateFields = {
-  readonly managed_by?: ManagedBy | undefined;
-  readonly organisation_id?: string | undefined;
-};
-
-type UpdateFields = {
-  readonly managed_by?: ManagedBy | undefined;
-  readonly workspace_id?: string | null | undefined;
-};
-
 type PolicyRequest<Body, Query = unknown> = AdminRequest<Record<string, string>, Query, Body>;
 
+/** Answers the new policy's id. */
 export async function create(
   deps: AdminDeps,
   request: PolicyRequest<UsageLimitPolicyCreate & CreateFields>,
@@ -152,6 +147,7 @@ export async function resetEntity(
   return {};
 }
 
+/** Whose counters those of a policy are. */
 export function subjectOf(row: policies.StoredUsageLimitPolicy): UsageSubject {
   return { organisationId: row.organisation_id, kind: 'policy', id: row.id };
 }

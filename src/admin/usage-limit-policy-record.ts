@@ -1,11 +1,11 @@
 /** Knows what the API tells about a usage-limit policy: record, counters, and the body that would make it. */
 import { z } from 'zod';
+import { sparse } from '../model/json-record.ts';
 import { fromMicros } from '../model/limits.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../model/timestamp.ts';
 import { type Condition, Conditions, type GroupBy, Grouping } from '../model/usage-limit-policy.ts';
 import type { StoredUsageEntity } from '../store/usage-entities.ts';
 import type { StoredUsageLimitPolicy } from '../store/usage-limit-policies.ts';
-import { sparse } from './api-key-record.ts';
 
 const EntityStatus = z.enum(['active', 'exhausted']);
 
@@ -90,6 +90,7 @@ export function toUsageMap(
   );
 }
 
+/** One counter of a policy: what one of its groups has used. */
 export function toEntity(entity: StoredUsageEntity): z.infer<typeof UsageEntity> {
   return {
     id: entity.id,

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { ApiError } from '../model/errors.ts';
 import { readDocument, writeDocument } from '../model/json-record.ts';
 import type { WorkspaceUsageLimits } from '../model/limits.ts';
-import type { ManagedBy } from '../model/managed-by.ts';
 import { makeSlug } from '../model/slug.ts';
 import {
   displayName,
@@ -14,21 +13,20 @@ import {
   workspaceSlugForm,
 } from '../model/workspace.ts';
 import type { Db } from '../store/db.ts';
-import * as guardrails from '../store/guardrails.ts';
 import type { UsageSubject } from '../store/usage-entities.ts';
 import * as workspaceContents from '../store/workspace-contents.ts';
 import * as workspaces from '../store/workspaces.ts';
-import { requireUpdate } from './body-fields.ts';
+import { type CreateFields, requireUpdate } from './body-fields.ts';
 import { changeBudget, openBudget, requireFutureReset } from './budgets.ts';
 import { recordChange, requireVersion, sentFields } from './change.ts';
 import type { AdminDeps, AdminRequest } from './deps.ts';
+import { statusOfReachable } from './guardrail-access.ts';
 
-type Managed = {
-  readonly managed_by?: ManagedBy | undefined;
-};
+type Managed = Pick<CreateFields, 'managed_by'>;
 
 type WorkspaceRequest<Body> = AdminRequest<Record<string, string>, unknown, Body>;
 
+/** Answers the row as stored. */
 export async function create(
   deps: AdminDeps,
   request: WorkspaceRequest<WorkspaceCreate & Managed>,
@@ -81,7 +79,7 @@ export async function update(
   requireUpdate(body);
   const fields = sentFields(body);
   await deps.database.transaction(async (tx) => {
-    const row = await findOwn(tx, request);
+    const row = await findOwn(tx, request, workspaces.findByIdOrSlugForUpdate);
     requireVersion(request, row.version);
     if (fields.length > 0) {
       const columns = await changedColumns(tx, body, row);
@@ -114,7 +112,7 @@ export async function remove(
 ): Promise<Record<string, never>> {
   const { body, caller, now } = request;
   await deps.database.transaction(async (tx) => {
-    const row = await findOwn(tx, request);
+    const row = await findOwn(tx, request, workspaces.findByIdOrSlugForUpdate);
     requireConfirmation(request, row);
     requireVersion(request, row.version);
     const items = await workspaceContents.list(tx, caller.organisationId, row.id);
@@ -144,13 +142,13 @@ export async function remove(
   return {};
 }
 
-/** A bound credential finds no workspace but its own. */
-async function findOwn(
-  tx: Db,
-  { caller, params }: WorkspaceRequest<unknown>,
+/** The workspace the path names. A bound credential finds no other than its own. */
+export async function findOwn(
+  db: Db,
+  { caller, params }: Pick<AdminRequest, 'caller' | 'params'>,
+  find: typeof workspaces.findByIdOrSlug,
 ): Promise<workspaces.StoredWorkspace> {
-  const { organisationId } = caller;
-  const row = await workspaces.findByIdOrSlugForUpdate(tx, organisationId, params.id!);
+  const row = await find(db, caller.organisationId, params.id!);
   if (row === undefined || (caller.workspaceId ?? row.id) !== row.id) {
     throw new ApiError('notFound');
   }
@@ -230,13 +228,9 @@ async function requireGuardrails(
   param: string,
 ): Promise<void> {
   if (references === undefined || references === null) return;
-  const found = await guardrails.listByReferencesForShare(tx, row.organisation_id, references);
-  const usable = found.filter(
-    ({ workspace_id, status }) =>
-      status === 'active' && (workspace_id === null || workspace_id === row.id),
-  );
-  const known = new Set(usable.flatMap(({ id, slug }) => [id, slug]));
-  const unknown = references.filter((text) => !known.has(text) && !known.has(text.toLowerCase()));
+  const at = { organisation_id: row.organisation_id, workspace_id: row.id };
+  const statusOf = await statusOfReachable(tx, at, references);
+  const unknown = references.filter((name) => statusOf(name) !== 'active');
   if (unknown.length === 0) return;
   throw new ApiError('invalid', `${param}: names unknown guardrails ${unknown.join(', ')}`, param);
 }

@@ -1,11 +1,10 @@
 /** Knows what the API tells about a workspace: the record, and the body that would make it again. */
 import { z } from 'zod';
-import { readDocument } from '../model/json-record.ts';
+import { readDocument, sparse } from '../model/json-record.ts';
 import type { RateLimits, WorkspaceUsageLimits } from '../model/limits.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../model/timestamp.ts';
 import { displayName, type WorkspaceDefaults } from '../model/workspace.ts';
 import type { StoredWorkspace } from '../store/workspaces.ts';
-import { sparse } from './api-key-record.ts';
 
 const Limits = z.array(z.record(z.string(), z.json()));
 
@@ -48,10 +47,12 @@ export const WorkspaceRecord = WorkspaceItem.extend({
 
 export type NameFormat = 'display' | 'plain';
 
+/** Answer of create. */
 export function toCreated(row: StoredWorkspace): z.infer<typeof WorkspaceCreated> {
   return { ...commonFields(row, 'display'), users: [], object: 'workspace' };
 }
 
+/** One item of the list. */
 export function toItem(row: StoredWorkspace, names: NameFormat): z.infer<typeof WorkspaceItem> {
   return {
     ...commonFields(row, names),
@@ -64,6 +65,7 @@ export function toItem(row: StoredWorkspace, names: NameFormat): z.infer<typeof 
   };
 }
 
+/** Answer of get. */
 export function toRecord(row: StoredWorkspace, names: NameFormat): z.infer<typeof WorkspaceRecord> {
   return {
     ...toItem(row, names),

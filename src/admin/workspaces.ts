@@ -1,14 +1,14 @@
 /** Knows workspaces over HTTP (contract.md 2.1): routes, lists and look-ups. */
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
-import { Reply, type Route, route } from '../http/route.ts';
-import { ApiError } from '../model/errors.ts';
-import { ManagedBy } from '../model/managed-by.ts';
+import { type Route, route } from '../http/route.ts';
 import { listOf, listReply, pageQuery, toPage } from '../model/paging.ts';
 import { WorkspaceCreate, WorkspaceDelete, WorkspaceUpdate } from '../model/workspace.ts';
 import * as workspaces from '../store/workspaces.ts';
+import { createFields } from './body-fields.ts';
+import { versioned } from './change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from './deps.ts';
-import { create, remove, update } from './workspace-changes.ts';
+import { create, findOwn, remove, update } from './workspace-changes.ts';
 import {
   toCreated,
   toItem,
@@ -18,7 +18,7 @@ import {
   WorkspaceRecord,
 } from './workspace-record.ts';
 
-const managed = { managed_by: ManagedBy.optional() };
+const managed = { managed_by: createFields.managed_by };
 /** Members come with their own operations; the organisation is the token's. */
 const ignoredFields = ['users', 'organisation_id'];
 
@@ -126,11 +126,6 @@ async function get(
   deps: AdminDeps,
   request: AdminRequest<Record<string, string>, z.infer<typeof GetQuery>, undefined>,
 ): Promise<unknown> {
-  const { caller, params, query } = request;
-  const db = deps.database.readable;
-  const row = await workspaces.findByIdOrSlug(db, caller.organisationId, params.id!);
-  if (row === undefined || (caller.workspaceId ?? row.id) !== row.id) {
-    throw new ApiError('notFound');
-  }
-  return new Reply(200, toRecord(row, query.name_format), { etag: `"${row.version}"` });
+  const row = await findOwn(deps.database.readable, request, workspaces.findByIdOrSlug);
+  return versioned(toRecord(row, request.query.name_format), row);
 }

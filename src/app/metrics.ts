@@ -14,12 +14,14 @@ export interface Metrics {
   readonly routes: readonly Route<null>[];
 }
 
+type DatabaseFigures = Pick<Database, 'pool' | 'tls' | 'isStoodIn'>;
+
 /** Seconds: an admin call takes milliseconds, one that waits for the database up to its timeout. */
 const durationBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export function createMetrics(sources: {
   readonly version: string;
-  readonly database: Pick<Database, 'pool' | 'tls'>;
+  readonly database: DatabaseFigures;
 }): Metrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
@@ -56,7 +58,7 @@ export function createMetrics(sources: {
 }
 
 /** Read when Prometheus asks, so that nothing has to be kept up to date. */
-function showDatabase(register: Registry, database: Pick<Database, 'pool' | 'tls'>): void {
+function showDatabase(register: Registry, database: DatabaseFigures): void {
   new Gauge({
     name: 'gatewright_database_connections',
     help: 'Connections of the pool: open, used by a request, and requests waiting for one',
@@ -80,6 +82,14 @@ function showDatabase(register: Registry, database: Pick<Database, 'pool' | 'tls
       if (tls === null) return;
       const { mode, version, cipher } = tls;
       this.set({ mode, version: version ?? 'none', cipher: cipher ?? 'none' }, 1);
+    },
+  });
+  new Gauge({
+    name: 'gatewright_database_degraded',
+    help: '1 while the writer is down and its reader serves the reads, else 0',
+    registers: [register],
+    async collect() {
+      this.set(Number(await database.isStoodIn()));
     },
   });
 }

@@ -7,6 +7,8 @@ import type { SchemaState } from '../store/migration-state.ts';
 export interface ProbeSources {
   /** Rejects when the database does not answer. */
   readonly ping: () => Promise<void>;
+  /** Whether reads are served although the database does not answer. */
+  readonly isStoodIn: () => Promise<boolean>;
   readonly schemaState: () => Promise<SchemaState>;
   readonly isDraining: () => boolean;
 }
@@ -16,29 +18,46 @@ const cacheMs = 1000;
 const schemaCacheMs = 30_000;
 const usableStates: readonly SchemaState[] = ['current', 'ahead'];
 
-const ProbeReport = z.object({ status: z.string(), reasons: z.array(z.string()) });
+const ProbeReport = z.object({
+  status: z.enum(['ok', 'degraded', 'unavailable']),
+  reasons: z.array(z.string()),
+});
+type ProbeReport = z.infer<typeof ProbeReport>;
+
+const sound: ProbeReport = { status: 'ok', reasons: [] };
 
 export function probeRoutes(sources: ProbeSources): Route<null>[] {
   const readiness = createReadiness(sources);
   let hasBeenReady = false;
-  const ready = async (): Promise<string[]> => {
-    const reasons = await readiness();
-    hasBeenReady ||= reasons.length === 0;
-    return reasons;
+  const ready = async (): Promise<ProbeReport> => {
+    const report = await readiness();
+    hasBeenReady ||= report.status !== 'unavailable';
+    return report;
   };
   return [
-    probe('/livez', 'Whether the process answers at all', async () => []),
-    probe('/readyz', 'Whether the process should get traffic', async () => [
-      ...(sources.isDraining() ? ['the process is stopping'] : []),
-      ...(await ready()),
-    ]),
+    probe('/livez', 'Whether the process answers at all', async () => sound),
+    probe('/readyz', 'Whether the process should get traffic', async () => {
+      const report = await ready();
+      return sources.isDraining()
+        ? unavailable('the process is stopping', ...report.reasons)
+        : report;
+    }),
     probe('/startupz', 'Whether the process has been ready once', async () =>
-      hasBeenReady ? [] : await ready(),
+      hasBeenReady ? sound : await ready(),
     ),
   ];
 }
 
-function probe(path: string, summary: string, reasons: () => Promise<string[]>): Route<null> {
+function degraded(reason: string): ProbeReport {
+  return { status: 'degraded', reasons: [reason] };
+}
+
+function unavailable(...reasons: string[]): ProbeReport {
+  return { status: 'unavailable', reasons };
+}
+
+/** Degraded is still ready: taking the traffic away would take away the reads that work. */
+function probe(path: string, summary: string, report: () => Promise<ProbeReport>): Route<null> {
   return route<null>({
     method: 'GET',
     path,
@@ -46,35 +65,43 @@ function probe(path: string, summary: string, reasons: () => Promise<string[]>):
     summary,
     response: ProbeReport,
     handle: async () => {
-      const found = await reasons();
-      if (found.length === 0) return { status: 'ok', reasons: found };
-      return new Reply(503, { status: 'unavailable', reasons: found });
+      const found = await report();
+      return new Reply(found.status === 'unavailable' ? 503 : 200, found);
     },
   });
 }
 
-/** Reasons against traffic, looked up at most once a second however many ask. */
-function createReadiness({ ping, schemaState }: ProbeSources): () => Promise<string[]> {
+/** Asked at most once a second however many want to know. */
+function createReadiness({
+  ping,
+  isStoodIn,
+  schemaState,
+}: ProbeSources): () => Promise<ProbeReport> {
   const database = cached(cacheMs, async () => {
+    const fault = 'the database does not answer';
+    // Asked first: it knows at once of a writer that hangs, for which a ping would wait.
+    if (await isStoodIn()) {
+      return degraded(`${fault}; reads are served by its reader, writes are refused`);
+    }
     try {
       await ping();
-      return [];
+      return sound;
     } catch {
-      return ['the database does not answer'];
+      return unavailable(fault);
     }
   });
   const schema = cached(cacheMs, async () => {
     try {
       const state = await schemaState();
-      return usableStates.includes(state) ? [] : [`the database schema is ${state}`];
+      return usableStates.includes(state) ? sound : unavailable(`the database schema is ${state}`);
     } catch {
-      return ['the state of the database schema is unknown'];
+      return unavailable('the state of the database schema is unknown');
     }
   });
-  const settledSchema = cached(schemaCacheMs, schema, (reasons) => reasons.length === 0);
+  const settledSchema = cached(schemaCacheMs, schema, ({ status }) => status === 'ok');
   return async () => {
-    const reasons = await database();
-    return reasons.length > 0 ? reasons : await settledSchema();
+    const report = await database();
+    return report.status === 'ok' ? await settledSchema() : report;
   };
 }
 

@@ -95,7 +95,7 @@ async function makeTenant(
   options: Options,
   { stderr }: CommandIo,
 ): Promise<Tenant> {
-  const log = createLog({ level: settings.logLevel, destination: stderr });
+  const log = createLog({ level: settings.logLevel ?? 'warn', destination: stderr });
   await using app = await createApp(settings, { log });
   return await bootstrapTenant(app.database, {
     hashCredential: app.keyring.hashCredential,

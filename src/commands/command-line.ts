@@ -1,6 +1,8 @@
 /** Knows how a command line becomes a command's options, and how its end is told to the user. */
 import { inspect } from 'node:util';
+import yargs from 'yargs';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { didYouMean } from '../sync/suggest.ts';
 import { type BoundCommand, commandLoaders } from './all-commands.ts';
 import type { CommandIo } from './command.ts';
 
@@ -37,7 +39,7 @@ async function dispatch(words: readonly string[], io: CommandIo): Promise<ExitCo
       : await dispatch([rest[0], '--help'], io);
   }
   const load = commandLoaders.get(verb);
-  if (load === undefined) throw await unknownCommand(verb);
+  if (load === undefined) throw unknownCommand(verb);
   return await runCommand(verb, await load(), rest, io);
 }
 
@@ -62,7 +64,6 @@ async function runCommand(
   words: readonly string[],
   io: CommandIo,
 ): Promise<ExitCode> {
-  const { default: yargs } = await import('yargs');
   const usage = ['$0', ...command.usage.split(' ').slice(1)].join(' ');
   const parser = yargs(words.map(withStdinNamed), io.cwd)
     .scriptName(`gatewright ${verb}`)
@@ -90,7 +91,7 @@ async function runCommand(
   // The parser throws some refusals before it returns a promise.
   const options = await Promise.try(() => parser.parseAsync()).catch(async (error: unknown) => {
     if (!(error instanceof UsageError)) throw error;
-    throw await usageFailure(verb, error.message, await parser.getHelp());
+    throw usageFailure(verb, error.message, await parser.getHelp());
   });
   return await command.run(options, io);
 }
@@ -108,10 +109,9 @@ function examplesText({ examples }: BoundCommand): string {
 /** What the parser refused, before it is put into our words. */
 class UsageError extends Error {}
 
-async function usageFailure(verb: string, message: string, help: string): Promise<Failure> {
+function usageFailure(verb: string, message: string, help: string): Failure {
   const unknown = /^Unknown arguments?: (.+)$/.exec(message)?.[1]?.split(', ') ?? [];
   const lines = unknown.length === 0 ? [message.replace(missingPositional, 'too few words')] : [];
-  const { didYouMean } = await import('../sync/suggest.ts');
   const options = [...help.matchAll(/--([a-z][a-z-]*)/g)].map((match) => match[1]!);
   // The parser names each option twice where it has a dash: as typed and in camel case.
   for (const name of unknown.filter((word) => !/[A-Z]/.test(word))) {
@@ -122,8 +122,7 @@ async function usageFailure(verb: string, message: string, help: string): Promis
   return new Failure(exitCodes.invalidInput, lines.join('\n'));
 }
 
-async function unknownCommand(verb: string): Promise<Failure> {
-  const { didYouMean } = await import('../sync/suggest.ts');
+function unknownCommand(verb: string): Failure {
   const names = [...commandLoaders.keys()];
   const suggestion = didYouMean(verb, names);
   return new Failure(

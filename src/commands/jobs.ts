@@ -37,7 +37,7 @@ export const jobs: Command<Options> = {
     const home = resolve(io.cwd, options.home ?? settings.home);
     const databaseSettings = await resolveDatabase(settings, home);
     await assertMigrated(databaseSettings);
-    const log = createLog({ level: settings.logLevel, destination: io.stderr });
+    const log = createLog({ level: settings.logLevel ?? 'warn', destination: io.stderr });
     await using database = openDatabase(databaseSettings, { log });
     const scheduler = createJobs({ settings, database, clock: systemClock, log });
     return options.action === 'list'

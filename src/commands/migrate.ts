@@ -44,7 +44,7 @@ export const migrate: Command<Options> = {
     const database = await resolveDatabase(settings, home);
     if (options.check === true) return check(database, options, io);
     if (options.status === true) return showStatus(database, options, io);
-    const log = createLog({ level: settings.logLevel, destination: io.stderr });
+    const log = createLog({ level: settings.logLevel ?? 'warn', destination: io.stderr });
     const report = await migrateDatabase(database, { log, signal: io.signal });
     if (options.json) {
       io.stdout.write(`${JSON.stringify(report)}\n`);

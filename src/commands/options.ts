@@ -8,7 +8,7 @@ import { Secret } from '../secret.ts';
 import { environmentIn } from '../settings/environment.ts';
 import { readSettings } from '../settings.ts';
 import { AdminClient } from '../sync/client.ts';
-import { type Desired, readChecked } from '../sync/desired.ts';
+import { type Desired, readDesired } from '../sync/desired.ts';
 import type { DesiredSet } from '../sync/resource-set.ts';
 import type { SecretSources } from '../sync/secrets.ts';
 import { readSources } from '../sync/source.ts';
@@ -136,7 +136,7 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
       signal: io.signal,
       ...(locations.includes('-') ? { stdin: io.stdin } : {}),
     });
-    return requireDesired(await readChecked(files, sources));
+    return requireDesired(await readDesired(files, sources));
   };
   return { secretsFolder, read };
 }

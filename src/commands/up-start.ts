@@ -78,12 +78,13 @@ function openLog(
   io: CommandIo,
   parts: AsyncDisposableStack,
 ): Log {
-  if (logPath === null) return createLog({ level: settings.logLevel, destination: io.stderr });
+  if (logPath === null)
+    return createLog({ level: settings.logLevel ?? 'info', destination: io.stderr });
   // The log of the start before is kept, because it may say why that one ended.
   if (existsSync(logPath)) renameSync(logPath, `${logPath}.1`);
   const file = createWriteStream(logPath, { mode: 0o600 });
   parts.defer(() => new Promise<void>((done) => file.end(done)));
-  return createLog({ level: settings.logLevel, destination: file });
+  return createLog({ level: settings.logLevel ?? 'info', destination: file });
 }
 
 async function startDatabase(

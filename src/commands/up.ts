@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { readSettings, type Settings } from '../settings.ts';
-import { readChecked } from '../sync/desired.ts';
+import { readDesired } from '../sync/desired.ts';
 import { isGitLocation } from '../sync/git-location.ts';
 import { type CycleOptions, reconcile } from '../sync/reconcile.ts';
 import { openSource, readSources } from '../sync/source.ts';
@@ -125,7 +125,7 @@ function openContext(given: {
     source: openSource(location, sourceOptions),
     cycle: {
       readDesired: async () =>
-        requireDesired(await readChecked(await readSources([location], sourceOptions), secrets)),
+        requireDesired(await readDesired(await readSources([location], sourceOptions), secrets)),
       prune: true,
       allowDeletes: null,
       takeOwnership: false,

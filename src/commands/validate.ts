@@ -3,8 +3,9 @@ import { resolve } from 'node:path';
 import { exitCodes } from '../failure.ts';
 import { kindNames } from '../model/kinds.ts';
 import { environmentIn } from '../settings/environment.ts';
-import { type Desired, readChecked } from '../sync/desired.ts';
-import { readSources } from '../sync/source.ts';
+import { type Checked, checkSource } from '../sync/desired.ts';
+import { isGitLocation } from '../sync/git-location.ts';
+import { isStdin, readSources } from '../sync/source.ts';
 import type { SourceFiles } from '../sync/source-files.ts';
 import type { Command, CommandIo } from './command.ts';
 import { formatFaults, formatGithubFaults } from './fault-text.ts';
@@ -44,15 +45,15 @@ export const validate: Command<ValidateOptions> = {
   run: async ({ paths, output }, io) => {
     const locations = paths === undefined || paths.length === 0 ? ['.'] : paths;
     const files = await readFiles(locations, io);
-    const desired = await check(files, io.cwd);
-    io.stdout.write(writers[output](desired, files));
-    return desired.faults === undefined ? exitCodes.success : exitCodes.invalidInput;
+    const checked = await check(files, io.cwd);
+    io.stdout.write(writers[output](checked, files));
+    return checked.faults.length === 0 ? exitCodes.success : exitCodes.invalidInput;
   },
 };
 
 async function readFiles(locations: readonly string[], io: CommandIo): Promise<SourceFiles> {
-  const { isGitLocation } = await import('../sync/git-location.ts');
-  const common = { cwd: io.cwd, signal: io.signal, stdin: io.stdin };
+  const stdin = locations.some(isStdin) ? io.stdin : undefined;
+  const common = { cwd: io.cwd, signal: io.signal, stdin };
   if (!locations.some(isGitLocation)) {
     return await readSources(locations, { ...common, cacheDirectory: io.cwd });
   }
@@ -63,28 +64,28 @@ async function readFiles(locations: readonly string[], io: CommandIo): Promise<S
 }
 
 /** Continuous integration checks manifests without holding the secrets that they name. */
-async function check(files: SourceFiles, cwd: string): Promise<Desired> {
-  return await readChecked(files, {
+async function check(files: SourceFiles, cwd: string): Promise<Checked> {
+  return await checkSource(files, {
     environment: environmentIn(cwd),
     readSecretFile: () => undefined,
     requireSecrets: false,
   });
 }
 
-const writers: Readonly<Record<Format, (desired: Desired, files: SourceFiles) => string>> = {
-  text: ({ faults, set }, { files }) => {
-    if (faults !== undefined) return formatFaults(faults);
-    const counts = Object.entries(countByKind(set.resources.map(({ identity }) => identity.kind)));
-    const heading = `${counted(set.resources.length, 'resource')} in ${counted(files.length, 'file')}, all valid\n`;
+const writers: Readonly<Record<Format, (checked: Checked, files: SourceFiles) => string>> = {
+  text: ({ faults, kinds }, { files }) => {
+    if (faults.length > 0) return formatFaults(faults);
+    const counts = Object.entries(countByKind(kinds));
+    const heading = `${counted(kinds.length, 'resource')} in ${counted(files.length, 'file')}, all valid\n`;
     return heading + formatTable(counts.map(([kind, count]) => [`  ${kind}`, `${count}`]));
   },
-  json: ({ faults, set }, { files }) => {
-    const resources = countByKind(set?.resources.map(({ identity }) => identity.kind) ?? []);
+  json: ({ faults, kinds }, { files }) => {
+    const isValid = faults.length === 0;
     const result = {
-      valid: faults === undefined,
+      valid: isValid,
       files: files.length,
-      resources,
-      faults: (faults ?? []).map(({ position, code, message, fix }) => ({
+      resources: countByKind(isValid ? kinds : []),
+      faults: faults.map(({ position, code, message, fix }) => ({
         ...position,
         code,
         message,
@@ -93,7 +94,7 @@ const writers: Readonly<Record<Format, (desired: Desired, files: SourceFiles) =>
     };
     return `${JSON.stringify(result, null, 2)}\n`;
   },
-  github: ({ faults }) => formatGithubFaults(faults ?? []),
+  github: ({ faults }) => formatGithubFaults(faults),
 };
 
 /** Kinds that occur, in the order in which the kinds are documented. */

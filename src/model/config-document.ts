@@ -1,7 +1,7 @@
 /** Knows the keys of a gateway config: their forms, their bounds, and the guardrails they name. */
 import { z } from 'zod';
 import type { ConfigDocument } from './config.ts';
-import { below, type Fault } from './fault.ts';
+import { below, type Fault, faultAt, faultsOfIssues } from './fault.ts';
 import { headerListFaults } from './forward-headers.ts';
 import { checkFaults } from './guardrail-checks.ts';
 import { outboundUrlFault, type TrustedHosts } from './outbound-url.ts';
@@ -95,7 +95,7 @@ export function configFaults(
   for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
     const parsed = Level.safeParse(visit.level);
     if (parsed.success) faults.push(...below(visit.path, levelFaults(parsed.data, trusted)));
-    else faults.push(...below(visit.path, schemaFaults(parsed.error.issues)));
+    else faults.push(...below(visit.path, faultsOfIssues(parsed.error.issues)));
     const next = targetsOf(visit);
     faults.push(...countFaults(visit, next, limits, nestedCounts));
     if (faults.length >= faultsMax || faults.some(({ path }) => path.at(-1) === 'targets')) break;
@@ -164,24 +164,13 @@ function countFaults(
   return [{ path, message }];
 }
 
-function schemaFaults(issues: readonly z.core.$ZodIssue[]): Fault[] {
-  return issues.map(({ path, message }) => ({
-    path: path.map((key) => (typeof key === 'number' ? key : String(key))),
-    message,
-  }));
-}
-
 /** What the schema of a level cannot say. */
 function levelFaults(level: Level, trusted: TrustedHosts): Fault[] {
   const host = level.custom_host;
   const hostFault = host === undefined ? null : outboundUrlFault(host, trusted);
-  const headers = headerListFaults(level.forward_headers ?? [], 'provider');
   return [
-    ...(hostFault === null ? [] : [{ path: ['custom_host'], message: hostFault }]),
-    ...headers.map(({ at, message }) => ({
-      path: at === null ? ['forward_headers'] : ['forward_headers', at],
-      message,
-    })),
+    ...faultAt('custom_host', hostFault),
+    ...below(['forward_headers'], headerListFaults(level.forward_headers ?? [], 'provider')),
     ...below(['strategy'], strategyFaults(level)),
     ...inlineGuardrailFaults(level, trusted),
   ];
@@ -279,5 +268,5 @@ function hookFaults(hook: Record<string, unknown>, trusted: TrustedHosts): Fault
   const checks = HookChecks.safeParse(hook.checks ?? []);
   return checks.success
     ? checkFaults(checks.data, 'llm', trusted)
-    : schemaFaults(checks.error.issues);
+    : faultsOfIssues(checks.error.issues);
 }

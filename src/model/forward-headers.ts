@@ -1,4 +1,5 @@
 /** Knows which request headers may be passed on, set or forwarded, and what is wrong with the others. */
+import type { Fault } from './fault.ts';
 
 const namesMax = 32;
 const nameLengthMax = 64;
@@ -104,37 +105,34 @@ export function headerNameFault(name: string, use: HeaderUse): string | null {
   return rule === undefined ? null : `is a restricted header (${rule.restriction})`;
 }
 
-export interface HeaderFault {
-  /** Index in the list, or name in the map, that is at fault; null for the whole. */
-  readonly at: number | string | null;
-  readonly message: string;
-}
-
-/** Judges a list of header names (`forwardHeaders`): each name, no name twice, at most 32. */
-export function headerListFaults(names: readonly string[], use: HeaderUse): HeaderFault[] {
+/**
+ * Judges a list of header names (`forwardHeaders`): each name, no name twice, at most 32. Paths are
+ * the index in the list, or empty for the whole.
+ */
+export function headerListFaults(names: readonly string[], use: HeaderUse): Fault[] {
   if (names.length > namesMax)
-    return [{ at: null, message: `names more than ${namesMax} headers` }];
+    return [{ path: [], message: `names more than ${namesMax} headers` }];
   const seen = new Set<string>();
   return names.flatMap((name, at) => {
     const fault = headerNameFault(name, use) ?? (seen.has(name.toLowerCase()) ? 'repeats' : null);
     seen.add(name.toLowerCase());
-    return fault === null ? [] : [{ at, message: fault }];
+    return fault === null ? [] : [{ path: [at], message: fault }];
   });
 }
 
-/** Judges a map of header names to values; a fault never shows the value. */
+/** Judges a map of header names to values; paths are the name. A fault never shows the value. */
 export function headerMapFaults(
   headers: Readonly<Record<string, string>>,
   use: HeaderUse,
-): HeaderFault[] {
+): Fault[] {
   const names = Object.keys(headers);
-  const faults = headerListFaults(names, use).map(({ at, message }) => ({
-    at: typeof at === 'number' ? names[at]! : at,
+  const faults = headerListFaults(names, use).map(({ path, message }) => ({
+    path: path.map((at) => names[at as number]!),
     message,
   }));
   const values = names.flatMap((name) => {
     const fault = headerValueFault(headers[name]!);
-    return fault === null ? [] : [{ at: name, message: fault }];
+    return fault === null ? [] : [{ path: [name], message: fault }];
   });
   return [...faults, ...values];
 }

@@ -1,6 +1,6 @@
 /** Knows the built-in guardrail checks: their parameters, and which of them judge MCP tool calls. */
 import { z } from 'zod';
-import { below, type Fault } from './fault.ts';
+import { below, type Fault, faultAt, faultsOfIssues } from './fault.ts';
 import { headerListFaults, headerMapFaults } from './forward-headers.ts';
 import type { GuardrailTarget } from './guardrail.ts';
 import { outboundUrlFault, type TrustedHosts } from './outbound-url.ts';
@@ -30,6 +30,7 @@ const algorithms = z.array(z.enum([...asymmetric, 'EdDSA', 'Ed25519'])).min(1);
 
 const jwtParameters = z.looseObject({
   jwksUri: z.string().min(1).optional(),
+  introspectEndpoint: z.string().min(1).optional(),
   headerKey: z.string().min(1),
   cacheMaxAge: z.int().min(60).max(86_400).optional(),
   clockTolerance: z.int().min(0).max(300).optional(),
@@ -186,10 +187,7 @@ function parameterFaults(
 ): Fault[] {
   const parsed = kind.parameters.safeParse(parameters);
   if (!parsed.success) {
-    return parsed.error.issues.map(({ path, message }) => ({
-      path: path.map((key) => (typeof key === 'number' ? key : String(key))),
-      message,
-    }));
+    return faultsOfIssues(parsed.error.issues);
   }
   const rules = contentRules[id];
   return rules === undefined ? [] : rules(parameters, trusted);
@@ -201,14 +199,14 @@ type Parameters = Readonly<Record<string, unknown>>;
 const contentRules: Readonly<
   Record<string, (given: Parameters, trusted: TrustedHosts) => Fault[]>
 > = {
-  'default.regexmatch': ({ rule }) => textFault('rule', regexFault(rule as string)),
-  'default.regexreplace': ({ rule }) => textFault('rule', replaceRuleFault(rule as string)),
+  'default.regexmatch': ({ rule }) => faultAt('rule', regexFault(rule as string)),
+  'default.regexreplace': ({ rule }) => faultAt('rule', replaceRuleFault(rule as string)),
   'default.webhook': (given, trusted) => [
-    ...textFault('webhookURL', outboundUrlFault(given.webhookURL as string, trusted)),
+    ...faultAt('webhookURL', outboundUrlFault(given.webhookURL as string, trusted)),
     ...headerFaults(given),
   ],
   'default.log': (given, trusted) => [
-    ...textFault('logURL', outboundUrlFault(given.logURL as string, trusted)),
+    ...faultAt('logURL', outboundUrlFault(given.logURL as string, trusted)),
     ...headerFaults(given),
   ],
   'default.jwt': jwtFaults,
@@ -220,20 +218,20 @@ function jwtFaults(given: Parameters, trusted: TrustedHosts): Fault[] {
     given.jwks === undefined &&
     given.introspectEndpoint === undefined
   ) {
-    return textFault('jwksUri', 'is required');
+    return faultAt('jwksUri', 'is required');
   }
-  const uris = typeof given.jwksUri === 'string' ? given.jwksUri.split(',') : [];
-  return uris.flatMap((uri) => textFault('jwksUri', outboundUrlFault(uri.trim(), trusted)));
+  const { jwksUri = '', introspectEndpoint } = given as Partial<Record<string, string>>;
+  const uris = jwksUri === '' ? [] : jwksUri.split(',');
+  return [
+    ...uris.flatMap((uri) => faultAt('jwksUri', outboundUrlFault(uri.trim(), trusted))),
+    ...(introspectEndpoint === undefined
+      ? []
+      : faultAt('introspectEndpoint', outboundUrlFault(introspectEndpoint, trusted))),
+  ];
 }
 
 function headerFaults({ headers: set, forwardHeaders }: Parameters): Fault[] {
   const fixed = headerMapFaults((set ?? {}) as Record<string, string>, 'set');
   const forwarded = headerListFaults((forwardHeaders ?? []) as string[], 'forwarded');
-  const faultsAt = (field: string, faults: typeof fixed): Fault[] =>
-    faults.map(({ at, message }) => ({ path: at === null ? [field] : [field, at], message }));
-  return [...faultsAt('headers', fixed), ...faultsAt('forwardHeaders', forwarded)];
-}
-
-function textFault(field: string, message: string | null): Fault[] {
-  return message === null ? [] : [{ path: [field], message }];
+  return [...below(['headers'], fixed), ...below(['forwardHeaders'], forwarded)];
 }

@@ -39,6 +39,7 @@ export interface MappingContent {
 
 const defaultRunOn: readonly z.infer<typeof RunOn>[] = ['input', 'output'];
 
+/** Repeats are dropped, ids lower-cased. */
 export function contentOf(put: GuardrailMappingPut): MappingContent {
   const ids = put.mcp_integration_capability_ids ?? put.capability_ids ?? [];
   return {

@@ -14,3 +14,8 @@ export function readDocument<T>(text: string | null): T | null {
 export function writeDocument(value: unknown): string | null {
   return value === undefined || value === null ? null : JSON.stringify(value);
 }
+
+/** A copy without nulls. */
+export function sparse(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}

@@ -1,16 +1,4 @@
-/** Knows every manifest kind: its schema, the fields that refer to others, and how its API is addressed. */
-import { z } from 'zod';
-import { ApiKeyCreate, ApiKeySubType, ApiKeyType } from './api-key.ts';
-import { ConfigCreate } from './config.ts';
-import { GuardrailCreate } from './guardrail.ts';
-import { GuardrailMappingPut } from './guardrail-mapping.ts';
-import { limitRules } from './limits.ts';
-import { McpIntegrationCreate } from './mcp-integration.ts';
-import { McpServerCreate } from './mcp-server.ts';
-import { allScopes, isKnownScope } from './scopes.ts';
-import { UsageLimitPolicyCreate } from './usage-limit-policy.ts';
-import { WorkspaceCreate } from './workspace.ts';
-
+/** Knows every manifest kind: the fields that refer to others, and how its API is addressed. */
 export const kindNames = [
   'Workspace',
   'Guardrail',
@@ -45,11 +33,6 @@ export interface ReferenceField {
 export interface Kind {
   readonly name: KindName;
   readonly workspaced: 'none' | 'required' | 'optional';
-  /**
-   * The create body of the Admin API, strict; what a manifest's spec must parse to once converted.
-   * An issue of its own may carry `params.candidates`: the words that would have been right.
-   */
-  readonly body: z.ZodObject;
   readonly references: readonly ReferenceField[];
   /** Write-only values: given by `valueFrom`, compared by fingerprint, never printed. */
   readonly secrets: readonly string[];
@@ -88,7 +71,6 @@ function collection(path: string): Pick<Kind, 'create' | 'item' | 'pathFields'> 
 const workspace: Kind = {
   name: 'Workspace',
   workspaced: 'none',
-  body: WorkspaceCreate.strict(),
   references: [],
   secrets: [],
   opaque: ['defaults.metadata'],
@@ -101,7 +83,6 @@ const workspace: Kind = {
 const guardrail: Kind = {
   name: 'Guardrail',
   workspaced: 'optional',
-  body: GuardrailCreate.strict(),
   references: [workspaceReference],
   secrets: [],
   opaque: ['checks.*.parameters', 'actions'],
@@ -124,7 +105,6 @@ const configGuardrails: ReferenceField[] = ['input_guardrails', 'output_guardrai
 const config: Kind = {
   name: 'Config',
   workspaced: 'optional',
-  body: ConfigCreate.strict(),
   references: [workspaceReference, ...configGuardrails],
   secrets: [],
   opaque: ['config'],
@@ -134,39 +114,9 @@ const config: Kind = {
   ...collection('/v2/configs'),
 };
 
-interface ApiKeyTerms {
-  type: ApiKeyType;
-  sub_type: ApiKeySubType;
-  scopes: string[];
-  workspace_id?: string | undefined;
-  user_id?: string | undefined;
-}
-
-/** What the server would refuse in a key for reasons beyond single fields. */
-function apiKeyRules(key: ApiKeyTerms, ctx: z.RefinementCtx): void {
-  const refuse = (path: (string | number)[], message: string, candidates?: readonly string[]) =>
-    ctx.addIssue({ code: 'custom', path, message, params: { candidates } });
-  if (key.type === 'workspace' && key.workspace_id === undefined) {
-    refuse(['type'], 'is "workspace", so metadata.workspace must name one');
-  }
-  if (key.type === 'organisation' && key.workspace_id !== undefined) {
-    refuse(['type'], 'is "organisation", so metadata.workspace cannot be set');
-  }
-  if (key.sub_type === 'user' && key.user_id === undefined) {
-    refuse(['user_id'], 'is required for a user key');
-  }
-  key.scopes.forEach((scope, at) => {
-    if (!isKnownScope(scope)) refuse(['scopes', at], 'is not a known scope', allScopes);
-  });
-}
-
 const apiKey: Kind = {
   name: 'ApiKey',
   workspaced: 'optional',
-  body: ApiKeyCreate.omit({ organisation_id: true })
-    .extend({ type: ApiKeyType, sub_type: ApiKeySubType })
-    .strict()
-    .superRefine(apiKeyRules),
   references: [
     workspaceReference,
     { path: 'defaults.config_id', manifestField: 'configRef', kind: 'Config', by: 'id' },
@@ -187,7 +137,6 @@ const apiKey: Kind = {
 const mcpIntegration: Kind = {
   name: 'McpIntegration',
   workspaced: 'optional',
-  body: McpIntegrationCreate.strict(),
   references: [workspaceReference],
   secrets: ['configurations.custom_headers.*', 'configurations.headers.*'],
   opaque: [
@@ -205,7 +154,6 @@ const mcpIntegration: Kind = {
 const mcpServer: Kind = {
   name: 'McpServer',
   workspaced: 'required',
-  body: McpServerCreate.strict(),
   references: [
     workspaceReference,
     {
@@ -229,14 +177,9 @@ function bindingPath(body: Record<string, unknown>): string {
   return `/admin/v2/guardrails/${guardrailId}/mcp-servers/${serverId}`;
 }
 
-const BindingEnd = z.string().min(1).max(255);
-
 const guardrailMcpBinding: Kind = {
   name: 'GuardrailMcpBinding',
   workspaced: 'optional',
-  body: GuardrailMappingPut.omit({ capability_ids: true })
-    .extend({ guardrail_id: BindingEnd, mcp_server_id: BindingEnd })
-    .strict(),
   references: [
     { path: 'guardrail_id', manifestField: 'guardrailRef', kind: 'Guardrail', by: 'id' },
     { path: 'mcp_server_id', manifestField: 'mcpServerRef', kind: 'McpServer', by: 'id' },
@@ -254,7 +197,6 @@ const guardrailMcpBinding: Kind = {
 const usageLimitPolicy: Kind = {
   name: 'UsageLimitPolicy',
   workspaced: 'optional',
-  body: UsageLimitPolicyCreate.strict().superRefine(limitRules),
   references: [
     workspaceReference,
     { path: 'conditions.*.value', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },

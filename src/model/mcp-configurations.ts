@@ -17,12 +17,7 @@ export function configurationsFaults(configurations: McpConfigurations): Fault[]
   const headers = [
     ...secretHeaderMaps.map((field) => ({ field, use: 'set' as const })),
     ...passthroughMaps.map((field) => ({ field, use: 'forwarded' as const })),
-  ].flatMap(({ field, use }) =>
-    headerMapFaults(configurations[field] ?? {}, use).map(({ at, message }) => ({
-      path: at === null ? [field] : [field, at],
-      message,
-    })),
-  );
+  ].flatMap(({ field, use }) => below([field], headerMapFaults(configurations[field] ?? {}, use)));
   const known = new Set<string>([...secretHeaderMaps, ...passthroughMaps]);
   const others = Object.entries(configurations).filter(([key]) => !known.has(key));
   return [...headers, ...others.flatMap(([key, value]) => otherFaults(key, value))];

@@ -41,6 +41,14 @@ const servicePorts = new Set([
 export type TrustedHosts = readonly string[];
 
 /**
+ * The entries that name a host at which a cloud hands out credentials. A suffix or network may
+ * cover such hosts; they stay refused.
+ */
+export function neverTrusted(entries: TrustedHosts): string[] {
+  return entries.filter((entry) => isMetadataHost(splitPort(entry).host));
+}
+
+/**
  * What is wrong with an address an administrator gives, or null. Public host names are accepted as
  * they are; what they resolve to is judged when they are called.
  */
@@ -66,7 +74,7 @@ function hostFault(url: URL, trusted: TrustedHosts): string | null {
     .replace(/\.$/, '')
     .toLowerCase();
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
-  if (metadataNames.has(host) || isMetadata(host)) {
+  if (isMetadataHost(host)) {
     return 'must not name a cloud metadata service';
   }
   const entry = trusted.map(readTrusted).find((known) => known.matches(host, port));
@@ -78,7 +86,8 @@ function hostFault(url: URL, trusted: TrustedHosts): string | null {
   return null;
 }
 
-function isMetadata(host: string): boolean {
+function isMetadataHost(host: string): boolean {
+  if (metadataNames.has(host)) return true;
   return within(metadataAddresses, host) || within(metadataAddresses, embeddedAddress(host));
 }
 
@@ -113,9 +122,9 @@ function splitPort(entry: string): { host: string; port: number | null } {
 
 function hostMatcher(host: string): (candidate: string) => boolean {
   if (host.startsWith('*.')) return (candidate) => candidate.endsWith(host.slice(1));
-  const [address, bits] = host.split('/');
-  if (bits !== undefined && isIP(address!) !== 0 && /^\d{1,3}$/.test(bits)) {
-    const network = blockList([host]);
+  const [address = '', bits = isIP(address) === 4 ? '32' : '128'] = host.split('/');
+  if (isIP(address) !== 0 && /^\d{1,3}$/.test(bits)) {
+    const network = blockList([`${address}/${bits}`]);
     return (candidate) => within(network, candidate);
   }
   return (candidate) => candidate === host;

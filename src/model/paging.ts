@@ -28,6 +28,7 @@ export function pageQuery(bounds: { sizeDefault?: number; sizeMax?: number } = {
   };
 }
 
+/** The rows that a query of {@link pageQuery} asks for. */
 export function toPage(query: { page_size: number; current_page: number }): Page {
   return { limit: query.page_size, offset: query.page_size * query.current_page };
 }
@@ -37,7 +38,26 @@ export function listReply<T>(data: readonly T[], total: number) {
   return { object: 'list' as const, total, data };
 }
 
+/** As {@link listReply}, for lists that also say whether a further page has items. */
+export function pageReply<T>(data: readonly T[], page: Page, found: FoundPage) {
+  return {
+    ...listReply(data, found.total),
+    has_more: page.offset + found.rows.length < found.total,
+  };
+}
+
+/** The rows of one page, and how many there are on all. */
+interface FoundPage {
+  readonly rows: readonly unknown[];
+  readonly total: number;
+}
+
 /** Response schema of {@link listReply} around an item's schema. */
 export function listOf<T extends z.ZodType>(item: T) {
   return z.object({ object: z.literal('list'), total: z.int(), data: z.array(item) });
+}
+
+/** Response schema of {@link pageReply} around an item's schema. */
+export function pageOf<T extends z.ZodType>(item: T) {
+  return listOf(item).extend({ has_more: z.boolean() });
 }

@@ -49,6 +49,7 @@ function canonical(scope: string): string {
   return scope.replace(/^deployments:/, 'deployments.');
 }
 
+/** Whether the scope exists, in either spelling. */
 export function isKnownScope(scope: string): boolean {
   return known.has(canonical(scope));
 }

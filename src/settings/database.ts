@@ -67,6 +67,9 @@ export function readDatabases(input: DatabaseInput) {
     return { database, databaseReader: null };
   }
   checkIdentity(input, readerHost);
+  if (!values.MYSQL_WRITER_HADR_MODE) {
+    input.warnings.push('DB_READER_HOST is not used: set MYSQL_WRITER_HADR_MODE=ON, or remove it');
+  }
   const databaseReader = {
     ...database,
     host: readerHost,

@@ -2,7 +2,15 @@
 import { z } from 'zod';
 import * as forms from './forms.ts';
 
-type Group = 'Database' | 'Features' | 'Retention' | 'Keys' | 'Configs' | 'Server' | 'Sync';
+type Group =
+  | 'Database'
+  | 'Features'
+  | 'Retention'
+  | 'Keys'
+  | 'Configs'
+  | 'Network'
+  | 'Server'
+  | 'Sync';
 
 export interface Facts {
   readonly group: Group;
@@ -213,6 +221,12 @@ export const environment = z.object({
     'Put before the metadata keys made from headers.',
   ),
 
+  TRUSTED_CUSTOM_HOSTS: optional(
+    'Network',
+    forms.trustedHosts,
+    'Private hosts that MCP integrations, guardrails and configs may name; never cloud metadata.',
+  ),
+
   GATEWRIGHT_HOST: defaulted('Server', listenAddress, '127.0.0.1', 'Address to listen on.'),
   PORT: defaulted('Server', forms.listenPort, '8080', 'Port to listen on; 0 takes a free one.'),
   GATEWRIGHT_METRICS_PORT: defaulted(
@@ -230,7 +244,7 @@ export const environment = z.object({
   GATEWRIGHT_LOG_LEVEL: optional(
     'Server',
     forms.logLevel,
-    'Least serious log lines to write; LOG_LEVEL, then info, when unset.',
+    'Least serious log lines to write; when unset LOG_LEVEL, then info (warn for short commands).',
   ),
   LOG_LEVEL: optional('Server', forms.logLevel, 'Same, for deployments that already set it.'),
   GATEWRIGHT_HOME: defaulted(

@@ -3,12 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Kysely, MysqlDialect, type MysqlPool } from 'kysely';
 import type { Log } from '../log.ts';
 import type { DatabaseSettings } from '../settings.ts';
-import { createConnector } from './connect.ts';
-import { ConnectionPool, type PoolFigures } from './pool.ts';
+import { type Connector, createConnector } from './connect.ts';
+import { ConnectionPool, type PoolFigures, poolOf } from './pool.ts';
 import type { Tables } from './rows.ts';
 import type { ConnectionTls } from './tls.ts';
-import { DatabaseUnavailable, isRetryable } from './unavailable.ts';
-import { type WriterWatch, watchWriter } from './writer-watch.ts';
+import { isRetryable } from './unavailable.ts';
+import { watchWriter } from './writer-watch.ts';
 
 /** A pool or a transaction: store functions take either as their first argument. */
 export type Db = Kysely<Tables>;
@@ -50,12 +50,86 @@ const retryDelayMs = 20;
 
 /** Connects when first used. Dispose it to close the connections; running work is waited for. */
 export function openDatabase(settings: DatabaseSettings, options: DatabaseOptions = {}): Database {
-  const queryTimeoutMs = options.queryTimeoutMs ?? queryTimeoutMsDefault;
-  const open = (endpoint: DatabaseSettings) => createConnector(endpoint, { log: options.log });
-  const connector = open(settings);
-  const writer = new ConnectionPool(connector, settings.poolSize, queryTimeoutMs);
-  const parts = { db: build(writer), readable: build(writer), isStoodIn: async () => false };
-  const { db, readable, isStoodIn, close } = reader === null ? ... 
+  const { log, reader, queryTimeoutMs = queryTimeoutMsDefault } = options;
+  const open = (connector: Connector, size: number) =>
+    new ConnectionPool(connector, size, queryTimeoutMs);
+  const connector = createConnector(settings, { log });
+  const writer = open(connector, settings.poolSize);
+  if (!reader) return databaseOn(connector, writer, alone(writer));
+  // Asks on a connection of its own: a pool in full use is not a writer that is down.
+  const probe = open(connector, 1);
+  const standIn = open(createConnector(reader, { log }), reader.poolSize);
+  return databaseOn(connector, writer, withReader(writer, probe, standIn, log));
+}
+
+/** Where connections come from, for work that needs the writer and for reads that may be stale. */
+interface Roles extends Pick<Database, 'isStoodIn'> {
+  readonly writable: MysqlPool;
+  readonly readable: MysqlPool;
+  close(): Promise<unknown>;
+}
+
+function databaseOn(connector: Connector, writer: ConnectionPool, roles: Roles): Database {
+  const db = build(roles.writable);
+  return {
+    db,
+    readable: build(roles.readable),
+    transaction: (work) => runTransaction(db, work),
+    ping: () => writer.ping(),
+    isStoodIn: roles.isStoodIn,
+    pool: () => writer.figures(),
+    tls: () => connector.tls(),
+    [Symbol.asyncDispose]: async () => {
+      await roles.close();
+    },
+  };
+}
+
+function alone(writer: ConnectionPool): Roles {
+  return {
+    writable: writer,
+    readable: writer,
+    isStoodIn: async () => false,
+    close: () => writer.close(),
+  };
+}
+
+/** While the writer is down its own work fails at once, and the reader takes the reads. */
+function withReader(
+  writer: ConnectionPool,
+  probe: ConnectionPool,
+  reader: ConnectionPool,
+  log: Log | undefined,
+): Roles {
+  const watch = watchWriter(() => probe.ping(), log);
+  return {
+    writable: poolOf(async () => {
+      if (await watch.isUp()) return writer.acquire();
+      throw watch.unavailable();
+    }),
+    readable: poolOf(async () => {
+      if (!(await watch.isUp())) return reader.acquire();
+      try {
+        return await writer.acquire();
+      } catch (error) {
+        if (await watch.isStillUp()) throw error;
+        return reader.acquire();
+      }
+    }),
+    isStoodIn: async () => {
+      if (await watch.isUp()) return false;
+      return reader.ping().then(
+        () => true,
+        () => false,
+      );
+    },
+    close: () => {
+      watch.stop();
+      return Promise.all([writer.close(), probe.close(), reader.close()]);
+    },
+  };
+}
+
 function build(pool: MysqlPool): Db {
   return new Kysely<Tables>({ dialect: new MysqlDialect({ pool }) });
 }
@@ -70,30 +144,4 @@ async function runTransaction<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<
       await delay(Math.random() * retryDelayMs * 2 ** attempt);
     }
   }
-}
-
-const writerRetryMs = 1_000;
-
-/** Hands out the reader's connections while the writer's cannot be had, asking it again each second. */
-function standIn(writer: ConnectionPool, reader: ConnectionPool): MysqlPool {
-  let writerDownUntilMs = 0;
-  const acquire = async () => {
-    if (performance.now() < writerDownUntilMs) return reader.acquire();
-    try {
-      return await writer.acquire();
-    } catch (error) {
-      if (!(error instanceof DatabaseUnavailable)) throw error;
-      writerDownUntilMs = performance.now() + writerRetryMs;
-      return reader.acquire();
-    }
-  };
-  return {
-    getConnection: (callback) => {
-      acquire().then(
-        (connection) => callback(null, connection),
-        (error: unknown) => callback(error, undefined as never),
-      );
-    },
-    end: (callback) => callback(undefined),
-  };
 }

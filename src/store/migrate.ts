@@ -113,7 +113,7 @@ async function takeTurn(
     }
     const lease = await leases.acquire(session.watch, leaseName, owner, leaseTtlMs);
     if (lease !== null) return runPending(session, migrations, lease, options);
-    if (turn === 0) log.info('another process is migrating the database; waiting for it');
+    if (turn === 0) log.warn('another process is migrating the database; waiting for it');
     await delay(pollMs, undefined, { signal: options.signal });
   }
   throw new Failure(

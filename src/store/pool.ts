@@ -139,10 +139,7 @@ export class ConnectionPool implements MysqlPool {
   }
 
   getConnection(callback: (error: unknown, connection: MysqlPoolConnection) => void): void {
-    this.acquire().then(
-      (connection) => callback(null, connection),
-      (error: unknown) => callback(error, undefined as never),
-    );
+    handOver(this.acquire(), callback);
   }
 
   /** One round trip; rejects within the connect timeout, a frozen server's connection is dropped. */
@@ -195,6 +192,24 @@ export class ConnectionPool implements MysqlPool {
     this.#closed ??= this.#tarn.destroy().then(() => undefined);
     return this.#closed;
   }
+}
+
+/** The query builder's view of any source of connections; who made the pools behind it ends them. */
+export function poolOf(acquire: () => Promise<MysqlPoolConnection>): MysqlPool {
+  return {
+    getConnection: (callback) => handOver(acquire(), callback),
+    end: (callback) => callback(undefined),
+  };
+}
+
+function handOver(
+  acquiring: Promise<MysqlPoolConnection>,
+  callback: (error: unknown, connection: MysqlPoolConnection) => void,
+): void {
+  acquiring.then(
+    (connection) => callback(null, connection),
+    (error: unknown) => callback(error, undefined as never),
+  );
 }
 
 function closedError(cause?: unknown): DatabaseUnavailable {

@@ -35,7 +35,7 @@ export interface AccessPolicyRow {
   created_at: number;
 }
 
-export interface AuditRow {
+interface AuditRow {
   id: Generated<number>;
   organisation_id: string;
   workspace_id: string | null;

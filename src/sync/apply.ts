@@ -1,6 +1,7 @@
 /** Knows how a plan is carried out over HTTP: in parallel, in order, and on past what fails. */
 import { isDeepStrictEqual } from 'node:util';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { loadBody } from '../model/bodies.ts';
 import { type AdminClient, ApiRefusal, type ApiResponse, Unreachable } from './client.ts';
 import { Pace } from './pace.ts';
 import type { Plan, PlannedChange } from './planned.ts';
@@ -211,7 +212,8 @@ class Run {
   async #update(change: PlannedChange): Promise<string> {
     const live = change.live!;
     try {
-      await this.#send(updateRequest(change, this.#wire));
+      const schema = await loadBody(change.desired!.identity.kind);
+      await this.#send(updateRequest(change, this.#wire, schema));
     } catch (error) {
       if (!(error instanceof ApiRefusal)) throw error;
       if (error.status === 404) throw new Stale('it is gone from the server; run it again');

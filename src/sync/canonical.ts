@@ -1,4 +1,5 @@
 /** Knows how a spec as written becomes the API's own body: spelling, types, references and secrets. */
+import type { z } from 'zod';
 import { type KindName, kinds, type ReferenceField } from '../model/kinds.ts';
 import { Secret } from '../secret.ts';
 import { isMap, type Manifest } from './manifest.ts';
@@ -40,15 +41,17 @@ export interface Canonical {
 /**
  * Converts and checks one spec.
  *
+ * @param schema what the converted spec must parse to
  * @returns undefined when `report` was told of a fault that leaves no usable spec
  */
 export function canonicalise(
   kind: KindName,
+  schema: z.ZodObject,
   manifest: Manifest,
   sources: SecretSources,
   report: (fault: Fault) => void,
 ): Canonical | undefined {
-  return new Conversion(kind, manifest, sources, report).run();
+  return new Conversion(kind, schema, manifest, sources, report).run();
 }
 
 /** Stands for an id that is not known yet while the schema is asked. */
@@ -57,6 +60,7 @@ const secretStandIn = 'secret';
 
 class Conversion {
   readonly #kind: KindName;
+  readonly #schema: z.ZodObject;
   readonly #manifest: Manifest;
   readonly #sources: SecretSources;
   readonly #report: (fault: Fault) => void;
@@ -73,11 +77,13 @@ class Conversion {
 
   constructor(
     kind: KindName,
+    schema: z.ZodObject,
     manifest: Manifest,
     sources: SecretSources,
     report: (fault: Fault) => void,
   ) {
     this.#kind = kind;
+    this.#schema = schema;
     this.#manifest = manifest;
     this.#sources = sources;
     this.#report = report;
@@ -113,7 +119,7 @@ class Conversion {
   /** Adds what the envelope says: the name, the workspace, and the type of a key that it implies. */
   #complete(body: Record<string, unknown>): void {
     const { name, workspace } = this.#manifest;
-    const { shape } = kinds[this.#kind].body;
+    const { shape } = this.#schema;
     if ('name' in shape) body.name ??= name;
     if (this.#kind === 'ApiKey') {
       body.type ??= workspace === null ? 'organisation' : 'workspace';
@@ -131,16 +137,18 @@ class Conversion {
   }
 
   #parse(body: Record<string, unknown>): Spec | undefined {
-    const { body: schema } = kinds[this.#kind];
-    let result = schema.safeParse(body);
-    if (!result.success && this.#retype(body, result.error.issues)) result = schema.safeParse(body);
+    let result = this.#schema.safeParse(body);
+    if (!result.success && this.#retype(body, result.error.issues)) {
+      result = this.#schema.safeParse(body);
+    }
     if (result.success) return result.data as Spec;
     const issues = result.error.issues.filter(({ path }) => {
       const pointer = `${pointerOf(writtenPath(this.#manifest.spec, path.map(String)))}/`;
       return !this.#reported.some((reported) => pointer.startsWith(`${reported}/`));
     });
     this.#faulty = true;
-    issueFaults(this.#kind, this.#manifest, body, issues).forEach(this.#report);
+    const asked = { schema: this.#schema, body };
+    issueFaults(this.#kind, this.#manifest, asked, issues).forEach(this.#report);
     return undefined;
   }
 
@@ -188,7 +196,7 @@ class Conversion {
   #wireKey(key: string, shape: Shape): string {
     if (shape.opaque) return key;
     const isTop = this.#path.length === 0;
-    return isTop && Object.hasOwn(kinds[this.#kind].body.shape, key) ? key : toSnakeCase(key);
+    return isTop && Object.hasOwn(this.#schema.shape, key) ? key : toSnakeCase(key);
   }
 
   #value(raw: unknown, shape: Shape): unknown {

@@ -17,9 +17,10 @@ const trusted = ['0.0.0.0/0', '::/0', 'localhost', '*.localhost'];
 /** So are the limits on targets; these are the built-in ones. */
 const targetLimits = { rootMax: null, conditionalRootMax: null, nestedMax: null };
 
+type Content = Pick<DesiredResource, 'identity' | 'spec' | 'secrets' | 'positionOf'>;
+
 /** Faults of one resource that its schema alone cannot see. None shows a value of a secret. */
-export function contentFaults(resource: DesiredResource): Fault[] {
-  if (resource.absent) return [];
+export function contentFaults(resource: Content): Fault[] {
   return faultsOf(resource).map(({ path, message }) => {
     const segments = path.map(String);
     return {
@@ -31,7 +32,7 @@ export function contentFaults(resource: DesiredResource): Fault[] {
 }
 
 /** The spec has been through the schema of its kind, whose types are asserted here. */
-function faultsOf({ identity, spec, secrets }: DesiredResource): BodyFault[] {
+function faultsOf({ identity, spec, secrets }: Content): BodyFault[] {
   switch (identity.kind) {
     case 'Config': {
       const document = withoutReferences(spec.config ?? {}) as ConfigDocument;

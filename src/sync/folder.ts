@@ -5,11 +5,11 @@ import { exitCodes, Failure } from '../failure.ts';
 import {
   byCodeUnits,
   caseTwinFaults,
-  digestOf,
   type Fault,
   fileBytesMax,
   fileFault,
   filesMax,
+  infoOf,
   isIgnoredName,
   isManifestName,
   type Source,
@@ -65,8 +65,7 @@ async function readStdin(stdin: AsyncIterable<Buffer | string>): Promise<SourceF
 }
 
 function stdinFiles(files: SourceFile[], faults: Fault[]): SourceFiles {
-  const info = { repo: '-', revision: null, digest: digestOf(files) };
-  return { files, faults, info, prefix: '' };
+  return { files, faults, info: infoOf('-', null, files), prefix: '' };
 }
 
 function readFolder(location: string, cwd: string): SourceFiles {
@@ -88,7 +87,7 @@ function readFolder(location: string, cwd: string): SourceFiles {
   return {
     files: found.files,
     faults: found.faults,
-    info: { repo: place, revision: null, digest: digestOf(found.files) },
+    info: infoOf(place, null, found.files),
     prefix: folder === '.' ? '' : `${folder}/`,
   };
 }

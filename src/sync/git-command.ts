@@ -1,5 +1,4 @@
 /** Knows how git is run: nothing of the surroundings reaches it, and it never outlives its deadline. */
-import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { exitCodes, Failure } from '../failure.ts';
@@ -76,7 +75,9 @@ const safeguards = [
  * @throws Failure 6 when git is not installed or its deadline passes, 5 when it writes more than
  *   `outputBytesMax`; the signal's reason when aborted.
  */
-export function runGit(command: GitCommand, options: GitOptions): Promise<GitRun> {
+export async function runGit(command: GitCommand, options: GitOptions): Promise<GitRun> {
+  // Loaded here because most runs of this program need no git.
+  const { spawn } = await import('node:child_process');
   options.signal?.throwIfAborted();
   const home = prepareHome(options.cacheDirectory);
   const child = spawn('git', argumentsOf(command, options.access), {
@@ -85,7 +86,7 @@ export function runGit(command: GitCommand, options: GitOptions): Promise<GitRun
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,
   });
-  return new Promise((resolve, reject) => {
+  return await new Promise((resolve, reject) => {
     const stdout: Buffer[] = [];
     let bytes = 0;
     let stderr = '';

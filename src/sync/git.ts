@@ -9,11 +9,11 @@ import { describeGit, type GitLocation, parseGitLocation } from './git-location.
 import {
   byCodeUnits,
   caseTwinFaults,
-  digestOf,
   type Fault,
   fileBytesMax,
   fileFault,
   filesMax,
+  infoOf,
   isIgnoredName,
   isManifestName,
   type Source,
@@ -115,7 +115,7 @@ class Repository {
     refuseExcess(wanted.length, 0);
     const files = await this.#readBlobs(wanted, faults);
     faults.push(...caseTwinFaults(files.map(({ path }) => path)));
-    const info = { repo: this.describe, revision: resolved.commit, digest: digestOf(files) };
+    const info = infoOf(this.describe, resolved.commit, files);
     return { files, faults, info, prefix: '' };
   }
 

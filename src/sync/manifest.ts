@@ -5,7 +5,7 @@ import type { Fault } from './source-files.ts';
 import { type Environment, mentionsVariables, substitute } from './substitute.ts';
 import { didYouMean } from './suggest.ts';
 import type { YamlDocument } from './yaml-document.ts';
-import { locate, type Segments } from './yaml-position.ts';
+import { locate, type Segments, type YamlText } from './yaml-position.ts';
 
 export const apiVersion = 'gatewright.dev/v1';
 
@@ -34,23 +34,27 @@ export interface ReadManifests {
 
 /** Where a manifest stands: finds positions below it and makes faults of them. */
 class Place {
-  readonly document: YamlDocument;
+  readonly source: YamlText;
+  readonly #index: number;
+  readonly #position: Position;
   /** From the document to the manifest: empty, or `items`, index. */
-  readonly base: Segments;
+  readonly #base: Segments;
 
-  constructor(document: YamlDocument, base: Segments) {
-    this.document = document;
-    this.base = base;
+  /** Keeps what leads to the document, not its values. */
+  constructor({ source, index, position }: YamlDocument, base: Segments) {
+    this.source = source;
+    this.#index = index;
+    this.#position = position;
+    this.#base = base;
   }
 
   /** Where the manifest begins. */
   get start(): Position {
-    return this.base.length === 0 ? this.document.position : this.at([]);
+    return this.#base.length === 0 ? this.#position : this.at([]);
   }
 
   at(segments: Segments, part: 'key' | 'value' = 'value'): Position {
-    const { source, index } = this.document;
-    return locate(source, index, [...this.base, ...segments], part);
+    return locate(this.source, this.#index, [...this.#base, ...segments], part);
   }
 
   /** @param fix what to do about it, if that can be said */
@@ -61,24 +65,24 @@ class Place {
 
 /** Reads a document: one manifest, or a List of them. */
 export function readManifests(document: YamlDocument, environment: Environment): ReadManifests {
-  const place = new Place(document, []);
   const { value } = document;
-  if (isMap(value) && value.kind === 'List') return readList(value, place, environment);
-  return readOne(value, place, environment);
+  if (isMap(value) && value.kind === 'List') return readList(value, document, environment);
+  return readOne(value, new Place(document, []), environment);
 }
 
 function readList(
   list: Record<string, unknown>,
-  place: Place,
+  document: YamlDocument,
   environment: Environment,
 ): ReadManifests {
+  const place = new Place(document, []);
   const faults = unknownKeys(list, [], ['apiVersion', 'kind', 'metadata', 'items'], place);
   if (!Array.isArray(list.items)) {
     faults.push(place.fault([], 'list-items', 'a List needs items: a list of manifests'));
     return { manifests: [], faults, unidentified: true };
   }
   const read = list.items.map((item: unknown, at) => {
-    const inner = new Place(place.document, ['items', `${at}`]);
+    const inner = new Place(document, ['items', `${at}`]);
     if (!isMap(item) || item.kind !== 'List') return readOne(item, inner, environment);
     const fault = inner.fault(['kind'], 'nested-list', 'a List cannot hold another List');
     return { manifests: [], faults: [fault], unidentified: true };
@@ -118,7 +122,7 @@ function replaceVariables(
   place: Place,
   environment: Environment,
 ): Replaced {
-  const { path, text } = place.document.source;
+  const { path, text } = place.source;
   const isRaw = /\.raw\.(ya?ml|json)$/i.test(path) || substitutionDisabled(document);
   if (isRaw || !mentionsVariables(text)) return { document, wholeVariables: none, faults: [] };
   const { value, whole, faults } = substitute(document, environment);

@@ -1,4 +1,5 @@
 /** Knows the requests that carry out one planned change: method, path and body on the wire. */
+import type { z } from 'zod';
 import { kinds } from '../model/kinds.ts';
 import { topLevelField } from './diff.ts';
 import type { PlannedChange } from './planned.ts';
@@ -58,8 +59,16 @@ export function createRequest(
   return { ...kind.create(set), body };
 }
 
-/** Sends each field in which something differs as a whole, because the API replaces whole fields. */
-export function updateRequest(change: PlannedChange, context: RequestContext): WireRequest {
+/**
+ * Sends each field in which something differs as a whole, because the API replaces whole fields.
+ *
+ * @param schema of the kind's create body
+ */
+export function updateRequest(
+  change: PlannedChange,
+  context: RequestContext,
+  schema: z.ZodObject,
+): WireRequest {
   const desired = change.desired!;
   const live = change.live!;
   const kind = kinds[desired.identity.kind];
@@ -75,7 +84,7 @@ export function updateRequest(change: PlannedChange, context: RequestContext): W
     if (kind.pathFields.includes(field) || kind.immutable.includes(field)) continue;
     body[field] = kind.merged.includes(field)
       ? mergedField(wire[field], live.base?.[field])
-      : (wire[field] ?? clearedValue(kind.body.shape[field]));
+      : (wire[field] ?? clearedValue(schema.shape[field]));
   }
   return {
     method: 'PUT',

@@ -66,6 +66,23 @@ export function byCodeUnits(one: string, two: string): number {
   return one < two ? -1 : one > two ? 1 : 0;
 }
 
+/** Describes a source whose digest is made when it is first asked for: not every command asks. */
+export function infoOf(
+  repo: string,
+  revision: string | null,
+  files: readonly SourceFile[],
+): SourceInfo {
+  let digest: string | undefined;
+  return {
+    repo,
+    revision,
+    get digest() {
+      digest ??= digestOf(files);
+      return digest;
+    },
+  };
+}
+
 /** Hash over names and contents of files in path order, hex. */
 export function digestOf(files: readonly SourceFile[]): string {
   const hash = createHash('sha256');

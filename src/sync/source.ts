@@ -3,7 +3,7 @@ import { openFolder, openStdin } from './folder.ts';
 import { openGit } from './git.ts';
 import type { GitAccess } from './git-command.ts';
 import { isGitLocation } from './git-location.ts';
-import { byCodeUnits, digestOf, type Source, type SourceFiles } from './source-files.ts';
+import { byCodeUnits, infoOf, type Source, type SourceFiles } from './source-files.ts';
 
 export interface SourceOptions {
   /** Where relative locations begin. */
@@ -16,6 +16,11 @@ export interface SourceOptions {
   readonly stdin?: AsyncIterable<Buffer | string> | undefined;
 }
 
+/** Whether a location means standard input. */
+export function isStdin(location: string): boolean {
+  return location === '-' || location === '/dev/stdin';
+}
+
 /**
  * Opens `-` (standard input), a Git URL (`https://host/repo.git#ref:folder`, `ssh://…`,
  * `git@host:repo.git#ref`), or a folder or file. Nothing is read yet.
@@ -23,8 +28,7 @@ export interface SourceOptions {
  * @throws Failure 5 for a Git location that may not be used
  */
 export function openSource(location: string, options: SourceOptions): Source {
-  const isStdin = location === '-' || location === '/dev/stdin';
-  if (isStdin && options.stdin !== undefined) return openStdin(options.stdin);
+  if (isStdin(location) && options.stdin !== undefined) return openStdin(options.stdin);
   if (!isGitLocation(location)) return openFolder(location, options.cwd);
   const { cacheDirectory, git: access = {}, signal } = options;
   return openGit(location, { cacheDirectory, access, signal });
@@ -53,5 +57,5 @@ export async function readSources(
   );
   const repo = read.map(({ info }) => info.repo).join(' ');
   const revision = read.length === 1 ? (read[0]?.info.revision ?? null) : null;
-  return { files, faults, info: { repo, revision, digest: digestOf(files) }, prefix: '' };
+  return { files, faults, info: infoOf(repo, revision, files), prefix: '' };
 }

@@ -12,18 +12,20 @@ type Issue = z.core.$ZodIssue;
 /**
  * One fault for each thing wrong with a converted spec.
  *
- * @param body what the schema was asked about, in the API's spelling
+ * @param asked the schema, and what it was asked about, in the API's spelling
  */
 export function issueFaults(
   kind: KindName,
   manifest: Manifest,
-  body: unknown,
+  { schema, body }: { readonly schema: z.ZodObject; readonly body: unknown },
   issues: readonly Issue[],
 ): Fault[] {
   return issues.flatMap((issue) => {
     const path = issue.path.map(String);
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => unknownField(kind, manifest, path, key));
+      return issue.keys.map((key) =>
+        unknownField(manifest, fieldsAt(kind, schema, path), path, key),
+      );
     }
     const value = valueAt(body, path);
     const written = writtenPath(manifest.spec, path);
@@ -88,13 +90,17 @@ function manifestKey(kind: KindName, path: Segments): string {
   return reference?.manifestField || toCamelCase(path.at(-1) ?? '');
 }
 
-function unknownField(kind: KindName, manifest: Manifest, path: Segments, key: string): Fault {
+function unknownField(
+  manifest: Manifest,
+  known: readonly string[],
+  path: Segments,
+  key: string,
+): Fault {
   const parent = writtenPath(manifest.spec, path);
   const holder = parent
     .slice(1)
     .reduce<unknown>((value, at) => valueAt(value, [at]), manifest.spec);
   const name = (isMap(holder) ? writtenKey(holder, key) : undefined) ?? key;
-  const known = fieldsAt(kind, path);
   const fix =
     didYouMean(name, known) ?? (known.length > 0 ? `known are ${known.join(', ')}` : undefined);
   return {
@@ -106,8 +112,8 @@ function unknownField(kind: KindName, manifest: Manifest, path: Segments, key: s
 }
 
 /** Fields that the schema knows at a place, as a manifest spells them. */
-function fieldsAt(kind: KindName, path: Segments): string[] {
-  let schema: unknown = kinds[kind].body;
+function fieldsAt(kind: KindName, body: z.ZodObject, path: Segments): string[] {
+  let schema: unknown = body;
   for (const key of path) schema = schemaBelow(unwrapped(schema), key);
   const found = unwrapped(schema);
   if (!(found instanceof z.ZodObject)) return [];

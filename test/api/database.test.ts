@@ -10,6 +10,7 @@ import { type Database, type Db, openDatabase } from '../../src/store/db.ts';
 import { DatabaseUnavailable, isUnavailable } from '../../src/store/unavailable.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { findFreePort, startTestDatabaseServer } from '../database-server.ts';
+import { freeze } from '../process.ts';
 
 let test: TestDatabase;
 let database: Database;
@@ -252,7 +253,7 @@ describe('a server that fails', () => {
 
   it('by freezing makes queries fail in bounded time and is used again when it thaws', async () => {
     const before = await connectionId();
-    kill(server.pid, 'SIGSTOP');
+    await freeze(server.pid);
     // On the open connection the query times out; a new connection gets no handshake.
     expect(isUnavailable(await add(other.db, 1).catch((error: unknown) => error))).toBe(true);
     await expect(add(other.db, 1)).rejects.toThrow('does not answer');
@@ -268,7 +269,7 @@ describe('a server that fails', () => {
     const start = await counterValue(other.db, 1);
     const frozen = other.transaction(async (tx) => {
       await add(tx, 1);
-      kill(server.pid, 'SIGSTOP');
+      await freeze(server.pid);
       await sql`SELECT 1`.execute(tx);
     });
     expect(isUnavailable(await frozen.catch((error: unknown) => error))).toBe(true);

@@ -45,5 +45,11 @@ describe('metrics', () => {
     expect(text).toMatch(/gatewright_build_info\{version="\d+\.\d+\.\d+[^"]*",node="v\d+/);
     expect(text).toContain('process_cpu_seconds_total');
     expect(text).toMatch(/gatewright_database_connections\{state="open"\} [1-9]/);
+    expect(text).toMatch(/gatewright_database_connections\{state="used"\} \d/);
+    expect(text).toMatch(/gatewright_database_connections\{state="waiting"\} 0/);
+    expect(text).toContain('gatewright_database_degraded 0');
+    expect(text).toContain(
+      'gatewright_database_tls_info{mode="DISABLED",version="none",cipher="none"} 1',
+    );
   });
 });

@@ -1,8 +1,7 @@
 /** Guarantees of the probes: alive is not ready, and what is not ready says why. */
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import type { DatabaseSettings } from '../../src/settings.ts';
+import { startDatabaseLink } from '../database-link.ts';
 import { exchange, startTestServer } from '../server.ts';
 
 describe('probes', () => {
@@ -46,7 +45,7 @@ describe('probes', () => {
   });
 
   it('say why while the database is away, when calls are answered 503 and never 401', async () => {
-    await using link = await startLink();
+    await using link = await startDatabaseLink();
     await using server = await startTestServer({ between: link.lead });
     const calls = async () => [
       await server.request('GET', '/v1/admin/workspaces', { auth: 'key' }),
@@ -69,39 +68,3 @@ describe('probes', () => {
     expect((await calls()).map((answer) => answer.status)).toEqual([200, 200]);
   });
 });
-
-/** A TCP link to the database that can be cut. */
-async function startLink() {
-  const sockets = new Set<Socket>();
-  let target: DatabaseSettings | undefined;
-  let whole = true;
-  const listener = createServer((socket) => {
-    if (!whole || target === undefined) return void socket.destroy();
-    const onward = connect(target.port, target.host);
-    for (const end of [socket, onward]) {
-      sockets.add(end);
-      end.on('error', () => {}).on('close', () => sockets.delete(end));
-    }
-    socket.pipe(onward).pipe(socket);
-  });
-  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-  const { port } = listener.address() as AddressInfo;
-  const cut = (): void => {
-    whole = false;
-    for (const socket of sockets) socket.destroy();
-  };
-  return {
-    lead: async (real: DatabaseSettings): Promise<DatabaseSettings> => {
-      target = real;
-      return { ...real, host: '127.0.0.1', port };
-    },
-    cut,
-    mend: (): void => {
-      whole = true;
-    },
-    [Symbol.asyncDispose]: async () => {
-      cut();
-      await new Promise((resolve) => listener.close(resolve));
-    },
-  };
-}

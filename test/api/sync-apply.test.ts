@@ -470,7 +470,7 @@ describe('secrets', () => {
       JSON.stringify(resultDocument(result)),
       JSON.stringify([...result.plan.live]),
     ]);
-    const desired = JSON.stringify(desiredFrom(everyKind));
+    const desired = JSON.stringify(await desiredFrom(everyKind));
     const everything = [...outputs, ...server.logLines, desired].join('\n');
     for (const value of [...Object.values(canaries), key, server.clientSecret]) {
       expect(everything).not.toContain(value);

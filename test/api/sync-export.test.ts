@@ -62,7 +62,7 @@ describe('what this owner declared', () => {
     expect(result.stubs).toEqual([
       'McpIntegration/support/crm configurations.custom_headers.Authorization: env CRM_TOKEN',
     ]);
-    const set = desiredFrom(filesOf(result), { CRM_TOKEN: `Bearer ${canaries.CRM_TOKEN}` });
+    const set = await desiredFrom(filesOf(result), { CRM_TOKEN: `Bearer ${canaries.CRM_TOKEN}` });
     const { plan } = await sync.cycle(set, { act: false });
     expect(plan.changes.map(({ id, fields }) => [id, fields])).toEqual([]);
     expect(plan).toMatchObject({ unchanged: 9, blocked: [] });
@@ -96,7 +96,7 @@ describe('what this owner declared', () => {
     const result = await exported({ kinds: ['ApiKey'] });
     const files = filesOf(result);
     expect(Object.keys(files).sort()).toEqual(['externals.yaml', 'support/api-keys.yaml']);
-    const { plan } = await sync.cycle(desiredFrom(files), { act: false, prune: false });
+    const { plan } = await sync.cycle(await desiredFrom(files), { act: false, prune: false });
     expect(plan.blocked).toEqual([]);
   });
 
@@ -108,7 +108,7 @@ describe('what this owner declared', () => {
 describe('what nobody declared', () => {
   it('can be adopted as exported, without a change to it', async () => {
     const files = filesOf(await exported({ unmanaged: true }));
-    const set = desiredFrom(files);
+    const set = await desiredFrom(files);
     const { plan, exitCode, report } = await sync.cycle(set, {
       client: sync.openClient({ owner: 'adopter' }),
       takeOwnership: true,

@@ -12,7 +12,8 @@ import {
 } from '../../src/embedded/embedded-database.ts';
 import { acquireHomeLock } from '../../src/embedded/home-lock.ts';
 import { exitCodes } from '../../src/failure.ts';
-import { createTestHome, isRunning, lendSoftware, type TestHome } from '../home.ts';
+import { createTestHome, lendSoftware, type TestHome } from '../home.ts';
+import { isRunning } from '../process.ts';
 
 const silent = { offline: true, progress: () => {} };
 const deadline = { timeout: 30_000, interval: 20 };

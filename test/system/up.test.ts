@@ -6,7 +6,8 @@ import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { exitCodes } from '../../src/failure.ts';
 import { createEmptyDatabase } from '../database.ts';
-import { createTestHome, isRunning, type TestHome } from '../home.ts';
+import { createTestHome, type TestHome } from '../home.ts';
+import { isRunning } from '../process.ts';
 import { startUp } from './up-runner.ts';
 
 const example = resolve(import.meta.dirname, '../../examples/1-quickstart');

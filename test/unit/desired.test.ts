@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { dump, loadAll } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { kindNames } from '../../src/model/kinds.ts';
-import { type Desired, readChecked } from '../../src/sync/desired.ts';
+import { type Desired, readDesired } from '../../src/sync/desired.ts';
 import {
   inSupport,
   manifest,
@@ -26,14 +26,14 @@ function messagesOf(desired: Desired): string[] {
 }
 
 describe('identities', () => {
-  it('are told with both places when declared twice', () => {
+  it('are told with both places when declared twice', async () => {
     const texts = { 'a.yaml': support, 'b/c.yaml': `# again\n${support}` };
-    expect(messagesOf(readTexts(texts))).toEqual([
+    expect(messagesOf(await readTexts(texts))).toEqual([
       'b/c.yaml:4:18 Workspace/support is declared twice, first at a.yaml:3:18 | remove one of the two',
     ]);
   });
 
-  it('are apart in different workspaces and kinds', () => {
+  it('are apart in different workspaces and kinds', async () => {
     const sales = support.replace('support', 'sales');
     const texts = {
       'a.yaml': [support, sales, guardrail('x'), guardrail('x', ', workspace: sales')].join(
@@ -43,7 +43,7 @@ describe('identities', () => {
         '---\n',
       ),
     };
-    expect(resourcesOf(readTexts(texts)).length).toBe(6);
+    expect(resourcesOf(await readTexts(texts)).length).toBe(6);
   });
 
   it.each([
@@ -53,25 +53,25 @@ describe('identities', () => {
       'url: https://a.example\nauthType: none\ntransport: http\nslug: crm',
     ],
     ['file', 'ApiKey', 'scopes: [mcp.invoke]\nsecretOutput: {file: {path: x.key}}'],
-  ])('share no %s', (_, kind, spec) => {
+  ])('share no %s', async (_, kind, spec) => {
     const texts = {
       'a.yaml': manifest(kind, 'a', spec, inSupport),
       'b.yaml': manifest(kind, 'b', spec, inSupport),
       's.yaml': support,
     };
-    const [fault, ...others] = readTexts(texts).faults ?? [];
+    const [fault, ...others] = (await readTexts(texts)).faults ?? [];
     expect(others).toEqual([]);
     expect([fault?.position.file, fault?.code]).toEqual(['b.yaml', 'duplicate']);
     expect(fault?.message).toContain('first at a.yaml:');
   });
 
-  it('may change names in a circle, but two cannot take the same former one', () => {
+  it('may change names in a circle, but two cannot take the same former one', async () => {
     const renamed = (name: string, former: string): string =>
       guardrail(name, `${inSupport}, previousNames: [${former}]`);
     const swap = { 'a.yaml': [renamed('a', 'b'), renamed('b', 'a'), support].join('---\n') };
-    expect(resourcesOf(readTexts(swap)).length).toBe(3);
+    expect(resourcesOf(await readTexts(swap)).length).toBe(3);
     const both = { 'a.yaml': [renamed('a', 'c'), renamed('b', 'c'), support].join('---\n') };
-    expect(placesOf(readTexts(both))).toEqual(['a.yaml:10:57 duplicate']);
+    expect(placesOf(await readTexts(both))).toEqual(['a.yaml:10:57 duplicate']);
   });
 });
 
@@ -84,31 +84,35 @@ describe('references', () => {
       metadata,
     );
 
-  function referencesOf(texts: Record<string, string>): unknown {
-    const found = resourcesOf(readTexts(texts)).find(({ identity }) => identity.kind === 'Config');
+  async function referencesOf(texts: Record<string, string>): Promise<unknown> {
+    const found = resourcesOf(await readTexts(texts)).find(
+      ({ identity }) => identity.kind === 'Config',
+    );
     return found?.spec.config;
   }
 
-  it('lead across files, to the same workspace first and then to the organisation', () => {
+  it('lead across files, to the same workspace first and then to the organisation', async () => {
     const own = guardrail('pii');
     const common = guardrail('pii', '');
     const texts = { 'a.yaml': config('pii'), 'b.yaml': common, 's.yaml': support };
-    expect(referencesOf(texts)).toEqual({ input_guardrails: [{ $ref: 'Guardrail/pii' }] });
-    expect(referencesOf({ ...texts, 'c.yaml': own })).toEqual({
+    expect(await referencesOf(texts)).toEqual({ input_guardrails: [{ $ref: 'Guardrail/pii' }] });
+    expect(await referencesOf({ ...texts, 'c.yaml': own })).toEqual({
       input_guardrails: [{ $ref: 'Guardrail/support/pii' }],
     });
   });
 
-  it('lead to another workspace when it is named', () => {
+  it('lead to another workspace when it is named', async () => {
     const texts = {
       'a.yaml': config('support/pii', ''),
       'b.yaml': guardrail('pii'),
       's.yaml': support,
     };
-    expect(referencesOf(texts)).toEqual({ input_guardrails: [{ $ref: 'Guardrail/support/pii' }] });
+    expect(await referencesOf(texts)).toEqual({
+      input_guardrails: [{ $ref: 'Guardrail/support/pii' }],
+    });
   });
 
-  it('stand at any depth of a config, beside slugs and inline documents', () => {
+  it('stand at any depth of a config, beside slugs and inline documents', async () => {
     const spec = `config:
   targets:
     - input_guardrails: [{guardrailRef: pii}, some-slug, {deny: true, wordCount: {maxWords: 5}}]
@@ -119,7 +123,7 @@ describe('references', () => {
       's.yaml': support,
     };
     const reference = { $ref: 'Guardrail/support/pii' };
-    expect(referencesOf(texts)).toEqual({
+    expect(await referencesOf(texts)).toEqual({
       targets: [
         { input_guardrails: [reference, 'some-slug', { deny: true, wordCount: { maxWords: 5 } }] },
         { targets: [{ output_guardrails: [reference] }] },
@@ -127,7 +131,7 @@ describe('references', () => {
     });
   });
 
-  it('are listed once each, with the workspace', () => {
+  it('are listed once each, with the workspace', async () => {
     const spec =
       'config: {input_guardrails: [{guardrailRef: pii}], output_guardrails: [{guardrailRef: pii}]}';
     const texts = {
@@ -135,7 +139,9 @@ describe('references', () => {
       'b.yaml': guardrail('pii'),
       's.yaml': support,
     };
-    const found = resourcesOf(readTexts(texts)).find(({ identity }) => identity.kind === 'Config');
+    const found = resourcesOf(await readTexts(texts)).find(
+      ({ identity }) => identity.kind === 'Config',
+    );
     expect(found?.references.map(({ kind, name }) => `${kind} ${name}`).sort()).toEqual([
       'Guardrail pii',
       'Workspace support',
@@ -146,47 +152,49 @@ describe('references', () => {
     ['pi', 'did you mean "pii"?'],
     ['sales/pii', 'did you mean "pii"?'],
     ['something-else', 'declare it, or add an External for it'],
-  ])('that lead nowhere are told with their place: %s', (reference, fix) => {
+  ])('that lead nowhere are told with their place: %s', async (reference, fix) => {
     const texts = { 'a.yaml': config(reference), 'b.yaml': guardrail('pii'), 's.yaml': support };
-    expect(messagesOf(readTexts(texts))).toEqual([
+    expect(messagesOf(await readTexts(texts))).toEqual([
       `a.yaml:5:46 Guardrail "${reference}" is not declared in this source | ${fix}`,
     ]);
   });
 
-  it('to a workspace must lead somewhere too', () => {
+  it('to a workspace must lead somewhere too', async () => {
     expect(
       messagesOf(
-        readTexts({ 'a.yaml': guardrail('pii', ', workspace: suport'), 's.yaml': support }),
+        await readTexts({ 'a.yaml': guardrail('pii', ', workspace: suport'), 's.yaml': support }),
       ),
     ).toEqual([
       'a.yaml:3:34 Workspace "suport" is not declared in this source | did you mean "support"?',
     ]);
   });
 
-  it('cannot lead to what is to be absent', () => {
+  it('cannot lead to what is to be absent', async () => {
     const absent = guardrail('pii').replace('spec:', 'state: absent\nspec:');
     const texts = { 'a.yaml': config('pii'), 'b.yaml': absent, 's.yaml': support };
-    expect(messagesOf(readTexts(texts))).toEqual([
+    expect(messagesOf(await readTexts(texts))).toEqual([
       'a.yaml:5:46 Guardrail "pii" is declared absent at b.yaml:3:18',
     ]);
   });
 
-  it('are not judged while part of the source cannot be read', () => {
+  it('are not judged while part of the source cannot be read', async () => {
     const texts = { 'a.yaml': config('pii'), 'b.yaml': 'a: b: c\n', 's.yaml': support };
-    expect(placesOf(readTexts(texts))).toEqual(['b.yaml:1:5 yaml-syntax']);
+    expect(placesOf(await readTexts(texts))).toEqual(['b.yaml:1:5 yaml-syntax']);
   });
 
-  it('may lead to an External', () => {
+  it('may lead to an External', async () => {
     const external = manifest('External', 'pii', 'kind: Guardrail\nslug: pg-pii-1a2b3c', inSupport);
     const texts = { 'a.yaml': config('pii'), 'b.yaml': external, 's.yaml': support };
-    const { set } = readTexts(texts);
+    const { set } = await readTexts(texts);
     expect(set?.externals).toMatchObject([
       {
         identity: { kind: 'Guardrail', workspace: 'support', name: 'pii' },
         lookup: 'pg-pii-1a2b3c',
       },
     ]);
-    expect(referencesOf(texts)).toEqual({ input_guardrails: [{ $ref: 'Guardrail/support/pii' }] });
+    expect(await referencesOf(texts)).toEqual({
+      input_guardrails: [{ $ref: 'Guardrail/support/pii' }],
+    });
   });
 
   it.each([
@@ -194,9 +202,9 @@ describe('references', () => {
     ['kind: Guardrail\nslug: a\nid: b', 'needs either spec.slug or spec.id'],
     ['kind: Guardrai\nslug: a', 'spec.kind must be a kind'],
     ['kind: Guardrail\nslg: a', 'no field "slg"'],
-  ])('an External with %j is refused', (spec, message) => {
+  ])('an External with %j is refused', async (spec, message) => {
     const texts = { 'b.yaml': manifest('External', 'pii', spec, inSupport), 's.yaml': support };
-    expect(messagesOf(readTexts(texts)).join()).toContain(message);
+    expect(messagesOf(await readTexts(texts)).join()).toContain(message);
   });
 });
 
@@ -220,7 +228,7 @@ configurations: {customHeaders: {Host: {valueFrom: {env: UNSET}}}}`,
     readSecretFile: () => undefined,
     requireSecrets: false,
   };
-  expect(placesOf(await readChecked(sourceOf(texts), sources))).toEqual([
+  expect(placesOf(await readDesired(sourceOf(texts), sources))).toEqual([
     'c.yaml:5:29 wrong-value',
     'g.yaml:5:3 wrong-value',
     'm.yaml:5:8 wrong-value',
@@ -246,12 +254,12 @@ function meaningOf(desired: Desired): unknown {
   }));
 }
 
-it('means the same in any order of files, documents and keys', () => {
+it('means the same in any order of files, documents and keys', async () => {
   const documents = exampleTexts.flatMap((text) => loadAll(text)).filter((value) => value !== null);
-  const expected = meaningOf(readTexts({ 'a.yaml': exampleTexts.join('\n---\n') }));
+  const expected = meaningOf(await readTexts({ 'a.yaml': exampleTexts.join('\n---\n') }));
   const numbers = fc.infiniteStream(fc.nat(1_000_000));
-  fc.assert(
-    fc.property(numbers, (stream) => {
+  await fc.assert(
+    fc.asyncProperty(numbers, async (stream) => {
       const next = (below: number): number => (stream.next().value as number) % below;
       const texts: Record<string, string[]> = {};
       for (const document of shuffled(documents, next)) {
@@ -259,14 +267,14 @@ it('means the same in any order of files, documents and keys', () => {
         texts[file] = [...(texts[file] ?? []), dump(shuffledKeys(document, next))];
       }
       const files = Object.entries(texts).map(([file, parts]) => [file, parts.join('---\n')]);
-      expect(meaningOf(readTexts(Object.fromEntries(files)))).toEqual(expected);
+      expect(meaningOf(await readTexts(Object.fromEntries(files)))).toEqual(expected);
     }),
     { numRuns: 50 },
   );
 });
 
-it('the quickstart example shows every kind', () => {
-  const found = resourcesOf(readTexts({ 'a.yaml': exampleTexts.join('\n---\n') }));
+it('the quickstart example shows every kind', async () => {
+  const found = resourcesOf(await readTexts({ 'a.yaml': exampleTexts.join('\n---\n') }));
   expect(new Set(found.map(({ identity }) => identity.kind))).toEqual(new Set(kindNames));
 });
 

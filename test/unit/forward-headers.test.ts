@@ -50,14 +50,16 @@ describe('lists and maps of headers', () => {
     const many = Array.from({ length: 33 }, (_, at) => `x-${at}`);
     expect(headerListFaults(many, 'forwarded')).toHaveLength(1);
     expect(headerListFaults(many.slice(1), 'forwarded')).toEqual([]);
-    expect(headerListFaults(['x-a', 'X-A'], 'forwarded')).toEqual([{ at: 1, message: 'repeats' }]);
+    expect(headerListFaults(['x-a', 'X-A'], 'forwarded')).toEqual([
+      { path: [1], message: 'repeats' },
+    ]);
   });
 
   it('refuse values that would start another header, without showing them', () => {
     const canary = 'canary-51b2';
     for (const value of [`${canary}\r\nx: y`, `${canary}\n`, `${canary}\0`, `${canary}→`]) {
       const faults = headerMapFaults({ 'x-a': value }, 'set');
-      expect(faults).toMatchObject([{ at: 'x-a' }]);
+      expect(faults).toMatchObject([{ path: ['x-a'] }]);
       expect(JSON.stringify(faults)).not.toContain(canary);
     }
     expect(headerMapFaults({ 'x-a': 'Bearer \t ÿ~' }, 'set')).toEqual([]);

@@ -61,6 +61,12 @@ describe('checks for LLM requests', () => {
     ],
     [
       'default.jwt',
+      { introspectEndpoint: 'http://10.0.0.1/introspect', headerKey: 'x' },
+      '0.parameters.introspectEndpoint',
+    ],
+    ['default.jwt', { introspectEndpoint: 'https://a.example', headerKey: 'x' }, undefined],
+    [
+      'default.jwt',
       { jwksUri: 'https://a.example', headerKey: 'x', algorithms: ['HS256'] },
       '0.parameters.algorithms.0',
     ],

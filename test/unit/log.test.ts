@@ -1,6 +1,8 @@
 /** Guarantees that whatever is logged is one bounded JSON line without credentials. */
+
+import { Writable } from 'node:stream';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createLog, type Log, logLineBytesMax } from '../../src/log.ts';
 import { Secret } from '../../src/secret.ts';
 import type { LogLevel } from '../../src/settings.ts';
@@ -122,5 +124,70 @@ describe('credentials', () => {
     log.error(new Error('sent Authorization: Bearer canary.canary'), 'Basic Y2FuYXJ5LWNhbmFyeQ==');
     expect(lines()[0]).not.toContain('canary');
     expect(lines()[0]).not.toContain('Y2FuYXJ5');
+  });
+});
+
+describe('a destination', () => {
+  /** A stream whose reader takes nothing until it is told to. */
+  function stalled() {
+    const lines: { n?: number; lostLines?: number }[] = [];
+    let resume: (() => void) | null = null;
+    let isStalled = true;
+    const stream = new Writable({
+      write: (chunk, _encoding, done) => {
+        lines.push(JSON.parse(String(chunk)));
+        if (isStalled) resume = done;
+        else setImmediate(done);
+      },
+    });
+    const flow = (): void => {
+      isStalled = false;
+      resume?.();
+    };
+    return { stream, lines, flow };
+  }
+
+  it('that stalls keeps a bounded backlog, then learns how many lines were lost', async () => {
+    const { stream, lines, flow } = stalled();
+    const log = createLog({ level: 'error', destination: stream });
+    const filler = 'x'.repeat(10_000);
+    const total = 1_000;
+    for (let n = 1; n <= total; n++) log.error({ n, filler });
+    expect(stream.writableLength).toBeGreaterThan(4 * 1024 * 1024);
+    expect(stream.writableLength).toBeLessThan(4 * 1024 * 1024 + logLineBytesMax);
+    flow();
+    await vi.waitFor(() => expect(stream.writableLength).toBe(0));
+    const notices = lines.filter((line) => line.lostLines !== undefined);
+    const kept = lines.length - notices.length;
+    expect(kept).toBeGreaterThan(100);
+    expect(notices).toEqual([
+      {
+        level: 'warn',
+        time: expect.any(String),
+        lostLines: total - kept,
+        msg: 'log lines were lost because they could not be written',
+      },
+    ]);
+    log.error({ n: total + 1 });
+    await vi.waitFor(() => expect(lines.at(-1)).toMatchObject({ n: total + 1 }));
+  });
+
+  it('that fails ends nothing, and learns how many lines were lost when it works again', async () => {
+    const lines: string[] = [];
+    let fails = true;
+    const write = (line: unknown, ...rest: unknown[]): boolean => {
+      if (!fails) lines.push(String(line));
+      const done = rest.at(-1) as (error: Error | null) => void;
+      done(fails ? new Error('ENOSPC') : null);
+      return true;
+    };
+    const log = createLog({ level: 'info', destination: { write } });
+    log.info('first');
+    fails = false;
+    log.info('second');
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { msg: 'second' },
+      { lostLines: 1 },
+    ]);
   });
 });

@@ -4,16 +4,16 @@ import { inSupport, manifest, placesOf, readTexts, resourcesOf, support } from '
 
 const workspace = 'apiVersion: gatewright.dev/v1\nkind: Workspace\n';
 
-function faultOf(text: string, options?: Parameters<typeof readTexts>[1]) {
-  const { faults = [] } = readTexts({ 'a.yaml': text, 's.yaml': support }, options);
+async function faultOf(text: string, options?: Parameters<typeof readTexts>[1]) {
+  const { faults = [] } = await readTexts({ 'a.yaml': text, 's.yaml': support }, options);
   return faults.map(
     ({ position: { line, column }, code, fix }) =>
       `${line}:${column} ${code}${fix === undefined ? '' : ` | ${fix}`}`,
   );
 }
 
-function specOf(text: string, options?: Parameters<typeof readTexts>[1]) {
-  const resources = resourcesOf(readTexts({ 'a.yaml': text, 's.yaml': support }, options));
+async function specOf(text: string, options?: Parameters<typeof readTexts>[1]) {
+  const resources = resourcesOf(await readTexts({ 'a.yaml': text, 's.yaml': support }, options));
   return resources.find(({ identity }) => identity.name !== 'support');
 }
 
@@ -59,65 +59,71 @@ describe('envelope', () => {
     [`${workspace}metadata: {name: a}\nspec: text\n`, '4:7 wrong-type'],
     ['just text\n', '1:1 not-a-manifest | a manifest begins with apiVersion, kind and metadata'],
     [manifest('McpServer', 'm', 'mcpIntegrationRef: x'), '3:11 workspace | set metadata.workspace'],
-  ])('%j', (text, fault) => expect(faultOf(text)[0]).toBe(fault));
+  ])('%j', async (text, fault) => expect((await faultOf(text))[0]).toBe(fault));
 
-  it('passes annotations of other tools', () => {
+  it('passes annotations of other tools', async () => {
     const metadata = `${inSupport}, annotations: {argocd.argoproj.io/sync-wave: "1"}`;
-    expect(specOf(manifest('Config', 'c', 'config: {}', metadata))?.onRemoval).toBe('delete');
+    expect((await specOf(manifest('Config', 'c', 'config: {}', metadata)))?.onRemoval).toBe(
+      'delete',
+    );
   });
 
-  it('reads protection, former names and what happens on removal', () => {
+  it('reads protection, former names and what happens on removal', async () => {
     const metadata = `${inSupport}, protected: true, previousNames: [old], annotations: {gatewright.dev/deletion: retain}`;
-    expect(specOf(manifest('Config', 'c', 'config: {}', metadata))).toMatchObject({
+    expect(await specOf(manifest('Config', 'c', 'config: {}', metadata))).toMatchObject({
       protected: true,
       previousNames: ['old'],
       onRemoval: 'retain',
     });
   });
 
-  it('takes a List of manifests, with places of their own', () => {
+  it('takes a List of manifests, with places of their own', async () => {
     const item = (name: string, spec: string): string =>
       `  - {apiVersion: gatewright.dev/v1, kind: Workspace, metadata: {name: ${name}}, spec: ${spec}}\n`;
     const list = (items: string): string => `apiVersion: v1\nkind: List\nitems:\n${items}`;
-    expect(specOf(list(item('a', '{}')))?.position).toEqual({ file: 'a.yaml', line: 4, column: 5 });
-    expect(faultOf(list(item('a', '{}') + item('b', '{icon: 1}')))).toEqual([
+    expect((await specOf(list(item('a', '{}'))))?.position).toEqual({
+      file: 'a.yaml',
+      line: 4,
+      column: 5,
+    });
+    expect(await faultOf(list(item('a', '{}') + item('b', '{icon: 1}')))).toEqual([
       '5:88 wrong-type | put it in quotes',
     ]);
-    expect(faultOf('apiVersion: v1\nkind: List\n')).toEqual(['1:1 list-items']);
+    expect(await faultOf('apiVersion: v1\nkind: List\n')).toEqual(['1:1 list-items']);
   });
 
-  it('wants no spec of what is to be absent', () => {
+  it('wants no spec of what is to be absent', async () => {
     const text = `${workspace}metadata: {name: a}\nstate: absent\n`;
-    expect(specOf(text)).toMatchObject({ absent: true, spec: {}, references: [] });
+    expect(await specOf(text)).toMatchObject({ absent: true, spec: {}, references: [] });
   });
 });
 
 describe('spelling', () => {
-  it('may be camelCase or snake_case, and verbatim parts stay as they are', () => {
+  it('may be camelCase or snake_case, and verbatim parts stay as they are', async () => {
     const camel =
       'scopes: [completions.write]\nusageLimits: {creditLimit: 5}\ndefaults: {metadata: {costCenter: x}}';
     const snake =
       'scopes: [completions.write]\nusage_limits: {credit_limit: 5}\ndefaults: {metadata: {costCenter: x}}';
-    const one = specOf(manifest('ApiKey', 'k', camel, inSupport));
-    expect(one?.spec).toEqual(specOf(manifest('ApiKey', 'k', snake, inSupport))?.spec);
+    const one = await specOf(manifest('ApiKey', 'k', camel, inSupport));
+    expect(one?.spec).toEqual((await specOf(manifest('ApiKey', 'k', snake, inSupport)))?.spec);
     expect(one?.spec).toMatchObject({
       usage_limits: { credit_limit: 5 },
       defaults: { metadata: { costCenter: 'x' } },
     });
   });
 
-  it('of one field in both ways is a fault', () => {
+  it('of one field in both ways is a fault', async () => {
     const text = manifest('Config', 'c', 'config: {}\nisDefault: 1\nname: x\nname_: y', inSupport);
-    expect(faultOf(text)).toEqual(['8:3 unknown-field | did you mean "name"?']);
+    expect(await faultOf(text)).toEqual(['8:3 unknown-field | did you mean "name"?']);
     const twice = 'scopes: [mcp.invoke]\nusageLimits: {creditLimit: 5, credit_limit: 6}';
-    expect(faultOf(manifest('ApiKey', 'k', twice, inSupport))).toEqual([
+    expect(await faultOf(manifest('ApiKey', 'k', twice, inSupport))).toEqual([
       '6:47 duplicate-field | keep one of the two',
     ]);
   });
 
-  it('of the API itself is kept: isDefault', () => {
+  it('of the API itself is kept: isDefault', async () => {
     const text = manifest('Config', 'c', 'config: {}\nisDefault: 1', inSupport);
-    expect(specOf(text)?.spec).toMatchObject({ isDefault: 1 });
+    expect((await specOf(text))?.spec).toMatchObject({ isDefault: 1 });
   });
 });
 
@@ -151,32 +157,32 @@ describe('fields', () => {
       '6:28 number | put it in quotes if it is text',
     ],
     ['scopes: [mcp.invoke]\ndefaults: {metadata: {__proto__: 1}}', '6:36 unknown-field'],
-  ])('%j', (spec, fault) => expect(faultOf(key(spec))).toEqual([fault]));
+  ])('%j', async (spec, fault) => expect(await faultOf(key(spec))).toEqual([fault]));
 
-  it('take one spelling of a moment', () => {
+  it('take one spelling of a moment', async () => {
     const spec = 'scopes: [mcp.invoke]\nexpiresAt: 2032-03-31T02:00:00+02:00';
-    expect(specOf(key(spec))?.spec.expires_at).toBe('2032-03-31T00:00:00.000Z');
+    expect((await specOf(key(spec)))?.spec.expires_at).toBe('2032-03-31T00:00:00.000Z');
   });
 
-  it('imply name, type and sub-type', () => {
-    expect(specOf(key('scopes: [mcp.invoke]'))?.spec).toMatchObject({
+  it('imply name, type and sub-type', async () => {
+    expect((await specOf(key('scopes: [mcp.invoke]')))?.spec).toMatchObject({
       name: 'k',
       type: 'workspace',
       sub_type: 'service',
     });
     const text = manifest('ApiKey', 'k', 'scopes: [mcp.invoke]\nname: Other name');
-    expect(specOf(text)?.spec).toMatchObject({ name: 'Other name', type: 'organisation' });
+    expect((await specOf(text))?.spec).toMatchObject({ name: 'Other name', type: 'organisation' });
   });
 
-  it('keep null apart from absent', () => {
-    const { spec } = specOf(key('scopes: [mcp.invoke]\nexpiresAt: null')) ?? {};
+  it('keep null apart from absent', async () => {
+    const { spec } = (await specOf(key('scopes: [mcp.invoke]\nexpiresAt: null'))) ?? {};
     expect(spec).toHaveProperty('expires_at', null);
     expect(spec).not.toHaveProperty('description');
   });
 
-  it('are found again by their place in the API, for what the server says of them', () => {
+  it('are found again by their place in the API, for what the server says of them', async () => {
     const spec = 'scopes: [mcp.invoke]\nusageLimits:\n  creditLimit: 5';
-    const resource = specOf(key(spec));
+    const resource = await specOf(key(spec));
     expect(resource?.positionOf('/usage_limits/credit_limit')).toMatchObject({
       line: 7,
       column: 18,
@@ -195,10 +201,10 @@ describe('secrets', () => {
     );
   const environment = { CRM_TOKEN: 'canary-1\n' };
 
-  it('come from the environment or a file, and only their origin stands in the spec', () => {
+  it('come from the environment or a file, and only their origin stands in the spec', async () => {
     const headers =
       '{A: {valueFrom: {env: CRM_TOKEN, prefix: "Bearer "}}, B: {valueFrom: {file: crm}}}';
-    const resource = specOf(integration(headers), {
+    const resource = await specOf(integration(headers), {
       environment,
       secretFiles: { crm: 'canary-2' },
     });
@@ -216,8 +222,8 @@ describe('secrets', () => {
     expect(JSON.stringify(resource)).not.toContain('canary');
   });
 
-  it('may stand as text only where no credential belongs, and are compared as secrets all the same', () => {
-    const resource = specOf(integration('{X-Client: quickstart}'));
+  it('may stand as text only where no credential belongs, and are compared as secrets all the same', async () => {
+    const resource = await specOf(integration('{X-Client: quickstart}'));
     expect(resource?.spec.configurations).toEqual({
       custom_headers: { 'X-Client': { $secret: 'manifest', fingerprint: '' } },
     });
@@ -236,8 +242,8 @@ describe('secrets', () => {
     ['{A: {valueFrom: {envv: A}}}', 'value-from'],
     ['{A: {valueFrom: {env: CRM_TOKEN}, extra: 1}}', 'value-from'],
     ['{A: {valueFrom: x}}', 'value-from'],
-  ])('%s is a fault', (headers, code) => {
-    const { faults = [] } = readTexts(
+  ])('%s is a fault', async (headers, code) => {
+    const { faults = [] } = await readTexts(
       { 'a.yaml': integration(headers), 's.yaml': support },
       { environment },
     );
@@ -245,9 +251,9 @@ describe('secrets', () => {
     expect(JSON.stringify(faults)).not.toMatch(/Bearer abc|sk-abc|canary/);
   });
 
-  it('need not be at hand for a check', () => {
+  it('need not be at hand for a check', async () => {
     const text = integration('{A: {valueFrom: {env: UNSET}}}');
-    expect(specOf(text, { requireSecrets: false })?.spec).toBeDefined();
+    expect((await specOf(text, { requireSecrets: false }))?.spec).toBeDefined();
   });
 
   it.each([
@@ -257,14 +263,16 @@ describe('secrets', () => {
     ['xoxb-123456789012-abcdef'],
     ['-----BEGIN RSA PRIVATE KEY-----'],
     ['Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdefghijkl'],
-  ])('are recognised in any text: %s', (text) => {
+  ])('are recognised in any text: %s', async (text) => {
     const config = manifest('Config', 'c', `config: {api_key: "${text}"}`, inSupport);
-    expect(faultOf(config)).toEqual(['5:21 secret-literal | keep credentials out of the source']);
+    expect(await faultOf(config)).toEqual([
+      '5:21 secret-literal | keep credentials out of the source',
+    ]);
   });
 
-  it('have no place where the API would show them', () => {
+  it('have no place where the API would show them', async () => {
     const config = manifest('Config', 'c', 'config: {api_key: {valueFrom: {env: A}}}', inSupport);
-    expect(faultOf(config)).toEqual(['5:21 value-from | a Config has no secret fields']);
+    expect(await faultOf(config)).toEqual(['5:21 value-from | a Config has no secret fields']);
   });
 });
 
@@ -272,12 +280,12 @@ describe('secretOutput', () => {
   const key = (output: string): string =>
     manifest('ApiKey', 'k', `scopes: [mcp.invoke]\nsecretOutput: ${output}`, inSupport);
 
-  it('names a file in the secrets folder and its mode', () => {
-    expect(specOf(key('{file: {path: a/b.key, mode: "0640"}}'))?.secretOutput).toEqual({
+  it('names a file in the secrets folder and its mode', async () => {
+    expect((await specOf(key('{file: {path: a/b.key, mode: "0640"}}')))?.secretOutput).toEqual({
       path: 'a/b.key',
       mode: 0o640,
     });
-    const resource = specOf(key('{file: {path: b.key}}'));
+    const resource = await specOf(key('{file: {path: b.key}}'));
     expect(resource?.secretOutput).toEqual({ path: 'b.key', mode: 0o600 });
     expect(resource?.spec).not.toHaveProperty('secret_output');
   });
@@ -297,19 +305,19 @@ describe('secretOutput', () => {
     '{file: {path: x, owner: me}}',
     '{file: x}',
     'x',
-  ])('%s is refused', (output) => {
-    const { faults = [] } = readTexts({ 'a.yaml': key(output), 's.yaml': support });
+  ])('%s is refused', async (output) => {
+    const { faults = [] } = await readTexts({ 'a.yaml': key(output), 's.yaml': support });
     expect(faults.map(({ code }) => code)).toEqual(['secret-output']);
   });
 });
 
-it('finds all mistakes of all files in one pass, in the order of their places', () => {
+it('finds all mistakes of all files in one pass, in the order of their places', async () => {
   const texts = {
     'b.yaml': `${manifest('Config', 'x', 'config: 1\nsurprise: 2', inSupport)}---\na: b: c\n`,
     'a.yaml': 'kind: Workspace\nmetadata: {name: 1}\n',
     'c.yaml': support,
   };
-  expect(placesOf(readTexts(texts))).toEqual([
+  expect(placesOf(await readTexts(texts))).toEqual([
     'a.yaml:1:1 missing-field',
     'a.yaml:2:18 name',
     'b.yaml:5:11 wrong-type',

@@ -1,7 +1,7 @@
 /** Guarantees which addresses an administrator may give, by their text alone. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { outboundUrlFault } from '../../src/model/outbound-url.ts';
+import { neverTrusted, outboundUrlFault } from '../../src/model/outbound-url.ts';
 
 const refused = [
   'http://127.0.0.1/',
@@ -88,6 +88,7 @@ describe('an address', () => {
       'localhost',
       '192.168.0.0/16',
       '[::1]:9',
+      'fd00:0::7',
     ];
     const verdicts = {
       'http://10.1.2.3:8000/': true,
@@ -99,6 +100,11 @@ describe('an address', () => {
       'http://192.168.77.1/': true,
       'http://[::1]:9/': true,
       'http://[::1]/': false,
+      'http://[fd00::7]:8080/': true,
+      'http://[fd00::8]:8080/': false,
+      'http://svc.cluster.local/': true,
+      'http://10.1.2.3.evil.example:8000/': true,
+      'http://192.168.0.1.:3306/': false,
     };
     const judged = Object.keys(verdicts).map((url) => [
       url,
@@ -125,6 +131,16 @@ describe('an address', () => {
     ]) {
       expect(outboundUrlFault(url, trusted)).toBe('must not name a cloud metadata service');
     }
+  });
+
+  it('of a cloud metadata service is told apart among the trusted', () => {
+    const trusted = [
+      '10.0.0.0/8',
+      '169.254.169.254:80',
+      'metadata.google.internal',
+      'fd00:ec2::254',
+    ];
+    expect(neverTrusted(trusted)).toEqual(trusted.slice(1));
   });
 
   it('never passes as an IPv4 address of a private network, whatever the number form', () => {

@@ -38,9 +38,10 @@ describe('settings that are unset', () => {
       writerHadr: false,
       retention: { logDays: 90, metricsDays: 365, enforceLogs: true, enforceMetrics: true },
       server: { host: '127.0.0.1', port: 8080, metricsPort: 9464, drainSeconds: 20 },
-      logLevel: 'info',
+      logLevel: null,
       masterKey: null,
       apiKeyPrefix: '',
+      trustedHosts: [],
       warnings: [],
     });
     expect(Object.values(read({}).features)).not.toContain(false);
@@ -206,6 +207,14 @@ describe('the database', () => {
     expect(settings.databaseReader!.password!.reveal()).toBe('p');
   });
 
+  it('warns of a reader that never stands in', () => {
+    const env = { ...database, DB_READER_HOST: 'replica.example' };
+    expect(read(env).warnings).toEqual([
+      'DB_READER_HOST is not used: set MYSQL_WRITER_HADR_MODE=ON, or remove it',
+    ]);
+    expect(read({ ...env, MYSQL_WRITER_HADR_MODE: 'ON' }).warnings).toEqual([]);
+  });
+
   it('refuses settings of a reader, and standing in, without a reader', () => {
     const message = faultsOf({ ...database, DB_READER_PORT: '1', MYSQL_WRITER_HADR_MODE: 'ON' });
     expect(message).toContain('DB_READER_PORT would have no effect');
@@ -302,6 +311,28 @@ describe('faults', () => {
         expect(JSON.stringify(settings)).not.toContain(JSON.stringify(text.trim()).slice(1, -1));
       }),
     );
+  });
+});
+
+describe('trusted hosts', () => {
+  it.each([
+    ['*.svc.cluster.local', ['*.svc.cluster.local']],
+    [' CRM.internal:8443 , 10.0.0.0/8 ', ['crm.internal:8443', '10.0.0.0/8']],
+    ['10.1.2.3:8000,192.168.0.0/16:80', ['10.1.2.3:8000', '192.168.0.0/16:80']],
+    ['fd00::/8,[fd00::1]:443,[::1],::1', ['fd00::/8', '[fd00::1]:443', '[::1]', '::1']],
+    ['localhost,host_1.x', ['localhost', 'host_1.x']],
+  ])('%j are read', (text, hosts) => {
+    expect(read({ TRUSTED_CUSTOM_HOSTS: text }).trustedHosts).toEqual(hosts);
+  });
+
+  it.each([
+    ...['*', '*.', 'a.*', '*a.example', 'http://crm.internal', 'crm.internal/mcp', 'a b', 'a,,b'],
+    ...['10.0.0.0/33', '10.0.0/8', '10.1', '0x7f.1', 'fd00::/129', '[10.0.0.1]', '[fd00::1'],
+    ...['crm:0', 'crm:65536', 'crm:', 'crm.internal/8', '-a.example', 'user@crm', 'bücher.example'],
+  ])('%j is refused, naming the form', (text) => {
+    const message = faultsOf({ TRUSTED_CUSTOM_HOSTS: text });
+    expect(message).toContain('TRUSTED_CUSTOM_HOSTS (environment) is');
+    expect(message).toContain('expected hosts separated by commas');
   });
 });
 

@@ -57,11 +57,11 @@ describe('types', () => {
     expect(toScalar(text)).toBe(value);
   });
 
-  it('are decided by the schema, so a variable can be a number in one place and text in another', () => {
+  it('are decided by the schema, so a variable can be a number in one place and text in another', async () => {
     const spec = 'description: ${LIMIT}\nusageLimits: [{creditLimit: "${LIMIT}"}]';
     const text = manifest('Workspace', 'support', spec);
     const [workspace] = resourcesOf(
-      readTexts({ 'a.yaml': text }, { environment: { LIMIT: '500' } }),
+      await readTexts({ 'a.yaml': text }, { environment: { LIMIT: '500' } }),
     );
     expect(workspace?.spec).toMatchObject({
       description: '500',
@@ -69,9 +69,9 @@ describe('types', () => {
     });
   });
 
-  it('stay wrong when the value does not fit', () => {
+  it('stay wrong when the value does not fit', async () => {
     const text = manifest('Workspace', 'support', 'usageLimits: [{creditLimit: "${LIMIT}"}]');
-    const desired = readTexts({ 'a.yaml': text }, { environment: { LIMIT: 'many' } });
+    const desired = await readTexts({ 'a.yaml': text }, { environment: { LIMIT: 'many' } });
     expect(placesOf(desired)).toEqual(['a.yaml:5:31 wrong-type']);
   });
 });
@@ -82,17 +82,17 @@ describe('switched off', () => {
   it.each([
     ['by the name of the file', 'a.raw.yaml', ''],
     ['by an annotation', 'a.yaml', ', annotations: {gatewright.dev/substitute: disabled}'],
-  ])('%s', (_, file, metadata) => {
+  ])('%s', async (_, file, metadata) => {
     const texts = {
       [file]: manifest('Config', 'c', config, inSupport + metadata),
       's.yaml': support,
     };
-    const [found] = resourcesOf(readTexts(texts));
+    const [found] = resourcesOf(await readTexts(texts));
     expect(found?.spec.config).toEqual({ prompt: '${MISSING}' });
   });
 
-  it('but not otherwise', () => {
+  it('but not otherwise', async () => {
     const texts = { 'a.yaml': manifest('Config', 'c', config, inSupport), 's.yaml': support };
-    expect(placesOf(readTexts(texts))).toEqual(['a.yaml:5:20 variable-unset']);
+    expect(placesOf(await readTexts(texts))).toEqual(['a.yaml:5:20 variable-unset']);
   });
 });

@@ -1,0 +1,25 @@
+/** Knows the state of another process: whether it is there, and how to freeze it for certain. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, vi } from 'vitest';
+
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Stops every thread of a process; a signal alone takes effect a little after it was sent. */
+export async function freeze(pid: number): Promise<void> {
+  process.kill(pid, 'SIGSTOP');
+  await vi.waitFor(() => expect(new Set(threadStates(pid))).toEqual(new Set(['T'])));
+}
+
+function threadStates(pid: number): string[] {
+  const tasks = `/proc/${pid}/task`;
+  return readdirSync(tasks).map(
+    (task) => readFileSync(`${tasks}/${task}/stat`, 'latin1').split(') ')[1]!.split(' ')[0]!,
+  );
+}
