@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { interleave, type Member, ratioRows, type Row } from './harness.ts';
+import { interleave, type Member, type Row, ratioRows } from './harness.ts';
 
 const main = resolve(import.meta.dirname, '../dist/main.js');
 

@@ -39,7 +39,11 @@ export interface Interleaved {
  * Runs every target `runsPerRound` times in each of `rounds` rounds, the targets alternating within
  * a round, after one round that is not counted.
  */
-export function interleave(targets: readonly Target[], rounds: number, runsPerRound: number): Interleaved {
+export function interleave(
+  targets: readonly Target[],
+  rounds: number,
+  runsPerRound: number,
+): Interleaved {
   const samples = new Map(targets.map((target) => [target.name, [] as Measure[]]));
   let machine = machineTicks();
   let own = ownTicks();
@@ -126,7 +130,11 @@ function ownTicks(): number {
 }
 
 function machineTicks(): { busy: number; total: number } {
-  const fields = readFileSync('/proc/stat', 'latin1').split('\n')[0]!.split(/\s+/).slice(1, 9).map(Number);
+  const fields = readFileSync('/proc/stat', 'latin1')
+    .split('\n')[0]!
+    .split(/\s+/)
+    .slice(1, 9)
+    .map(Number);
   const total = fields.reduce((sum, value) => sum + value, 0);
   return { total, busy: total - fields[3]! - fields[4]! };
 }

@@ -1,5 +1,6 @@
 /** Knows how the package and the image are built: one bundle with lazily loaded parts, in dist/. */
 import { chmod, rm } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
 import { relative, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 
@@ -27,13 +28,62 @@ const umzugWithoutCli = {
   load: (id) => (id === '\0umzug-cli' ? 'export class UmzugCLI {}' : null),
 };
 
+/** Who imports Node's own modules on the way of every command: our code and that of the command line. */
+const everyCommand =
+  /^\0|\/src\/[\w./-]+\.ts$|\/node_modules\/(yargs|yargs-parser|cliui|y18n|escalade)\//;
+
+/**
+ * To import a module of Node makes Node read every export of it, and so load a dozen others, such
+ * as the threads and the terminals. What is imported here is read alone instead; the functions of
+ * `crypto`, which takes longest to load, are read when they are first called.
+ */
+const bareBuiltins = {
+  name: 'bare-builtins',
+  resolveId: (id, importer, { kind }) => {
+    const isStatic = kind === 'import-statement' && everyCommand.test(importer ?? '');
+    if (!isStatic || !isBuiltin(id)) return null;
+    // One for each importer, so that no part of the bundle is loaded for what another one imports.
+    return `\0builtin:${id.replace(/^node:/, '')}?${importer.replaceAll('\0', '')}`;
+  },
+  load: (id) => {
+    const [, name] = /^\0builtin:([^?]+)\?/.exec(id) ?? [];
+    if (name === undefined) return null;
+    return name === 'assert' ? plainAssert : builtinCode(name);
+  },
+};
+
+/** All of `assert` that yargs calls, without the module that draws differences of values. */
+const plainAssert = `
+  export const strictEqual = (one, two, message) => { if (!Object.is(one, two)) throw new Error(message); };
+  export const notStrictEqual = (one, two, message) => { if (Object.is(one, two)) throw new Error(message); };`;
+
+function builtinCode(name) {
+  const builtin = process.getBuiltinModule(`node:${name}`);
+  const whole = `process.getBuiltinModule('node:${name}')`;
+  const lines = Object.keys(builtin)
+    .filter((key) => /^[A-Za-z_$][\w$]*$/.test(key) && key !== 'default')
+    .map((key) => {
+      const isLazy = name === 'crypto' && /^[a-z]/.test(key) && typeof builtin[key] === 'function';
+      return isLazy
+        ? `export const ${key} = (...values) => ${whole}.${key}(...values);`
+        : `export const ${key} = /* @__PURE__ */ readBuiltin('${key}');`;
+    });
+  return [
+    `const readBuiltin = (key) => ${whole}[key];`,
+    `export default /* @__PURE__ */ process.getBuiltinModule('node:${name}');`,
+    ...lines,
+  ].join('\n');
+}
+
 /** Another folder can be named, for tests of what is published. */
 const out = resolve(root, process.argv[2] ?? 'dist');
 await rm(out, { recursive: true, force: true });
 const bundle = await rolldown({
   input: { main: resolve(root, 'src/main.ts') },
   platform: 'node',
-  plugins: [plainWidth, umzugWithoutCli],
+  plugins: [plainWidth, umzugWithoutCli, bareBuiltins],
+  // Libraries that also run in browsers ask for it, and Node takes long to make one.
+  transform: { define: { navigator: 'undefined' } },
   checks: { circularDependency: false },
 });
 const { output } = await bundle.write({

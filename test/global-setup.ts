@@ -21,7 +21,7 @@ interface SharedServer {
 const shared = globalThis as typeof globalThis & { gatewrightTestServer?: SharedServer };
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const external = externalDatabaseServer(process.env['TEST_DATABASE_URL']);
+  const external = externalDatabaseServer(process.env.TEST_DATABASE_URL);
   const start = external === null ? startTestDatabaseServer : () => Promise.resolve(external);
   shared.gatewrightTestServer ??= { started: start(), users: 0 };
   const mine = shared.gatewrightTestServer;

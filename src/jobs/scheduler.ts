@@ -42,7 +42,7 @@ export interface JobListing extends Pick<Job, 'name' | 'cron' | 'summary' | 'idl
   readonly lastRun: LastRun | null;
 }
 
-export interface LastRun {
+interface LastRun {
   /** `abandoned`: its owner died; the next tick takes it over. */
   readonly state: JobRunRow['state'] | 'abandoned';
   readonly owner: string;

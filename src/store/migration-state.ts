@@ -10,7 +10,7 @@ import type { AppliedMigration } from './schema-migrations.ts';
  */
 export type SchemaState = 'empty' | 'behind' | 'current' | 'ahead' | 'too-new' | 'edited';
 
-export interface MigrationState {
+interface MigrationState {
   readonly name: string;
   /** `partial`: some statements ran. `unknown`: applied by a newer build, and harmless to this one. */
   readonly state: 'applied' | 'partial' | 'pending' | 'edited' | 'unknown' | 'unknown-breaking';

@@ -338,18 +338,21 @@ describe('guards', () => {
 
 describe('partial failure', () => {
   it('blocks what depends on the failed one, goes on with the rest, and names the place', async () => {
+    const remote = { url: 'https://mcp.example.com', auth_type: 'none', transport: 'http' };
+    const made = await server.request('POST', '/admin/v2/mcp-integrations', {
+      body: { ...remote, name: 'Elsewhere', slug: 'taken' },
+    });
+    expect(made).toMatchObject({ status: 200 });
     const files = `${support}
 apiVersion: gatewright.dev/v1
-kind: Guardrail
-metadata: {name: hook, workspace: support}
-spec:
-  checks: [{id: default.webhook, parameters: {webhookURL: 'http://169.254.169.254/'}}]
-  actions: {}
+kind: McpIntegration
+metadata: {name: crm, workspace: support}
+spec: {slug: taken, url: 'https://mcp.example.com', authType: none, transport: http}
 ---
 apiVersion: gatewright.dev/v1
-kind: Config
+kind: McpServer
 metadata: {name: guarded, workspace: support}
-spec: {config: {input_guardrails: [{guardrailRef: hook}]}}
+spec: {mcpIntegrationRef: crm}
 ---
 apiVersion: gatewright.dev/v1
 kind: Config
@@ -361,12 +364,12 @@ spec: {config: {retry: {attempts: 1}}}
     expect(result.report?.items.map(({ id, status }) => [id, status])).toEqual([
       ['Workspace/support', 'done'],
       ['Config/support/plain', 'done'],
-      ['Guardrail/support/hook', 'failed'],
-      ['Config/support/guarded', 'blocked'],
+      ['McpIntegration/support/crm', 'failed'],
+      ['McpServer/support/guarded', 'blocked'],
     ]);
-    expect(result.report?.items[2]?.position).toMatchObject({ file: 'all.yaml', line: 12 });
+    expect(result.report?.items[2]?.position).toMatchObject({ file: 'all.yaml', line: 11 });
     expect(textReport(result, { color: false })).toMatch(
-      /failed: all\.yaml:12:\d+: create Guardrail/,
+      /failed: all\.yaml:11:\d+: create McpIntegration/,
     );
   });
 

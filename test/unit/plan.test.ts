@@ -35,7 +35,7 @@ function applied(...resources: ReturnType<typeof want>[]): void {
 describe('the three-way table', () => {
   it('ignores a field that is in neither base nor source, whatever it is on the server', () => {
     applied(workspace, key());
-    server.find('ApiKey/support/bot').spec['description'] = 'set by hand';
+    server.find('ApiKey/support/bot').spec.description = 'set by hand';
     expect(summary(server.plan(setOf([workspace, key()])))).toEqual([]);
   });
 
@@ -60,7 +60,7 @@ describe('the three-way table', () => {
 
   it('calls it drift where the server has changed and the source has not', () => {
     applied(workspace, key({ description: 'a' }));
-    server.find('ApiKey/support/bot').spec['description'] = 'by hand';
+    server.find('ApiKey/support/bot').spec.description = 'by hand';
     expect(summary(server.plan(setOf([workspace, key({ description: 'a' })])))).toEqual([
       {
         action: 'update',
@@ -87,7 +87,7 @@ describe('the three-way table', () => {
 
   it('records a field that already is as wanted, so that removing it later resets it', () => {
     applied(workspace, key());
-    server.find('ApiKey/support/bot').spec['description'] = 'a';
+    server.find('ApiKey/support/bot').spec.description = 'a';
     expect(summary(server.plan(setOf([workspace, key({ description: 'a' })])))).toEqual([
       {
         action: 'update',
@@ -105,14 +105,14 @@ describe('the three-way table', () => {
     const defaults = { metadata: { team: 'cx' }, allow_config_override: false };
     applied(workspace, key({ defaults }));
     const spec = server.find('ApiKey/support/bot').spec;
-    spec['defaults'] = { ...defaults, config_id: 'set-by-hand' };
+    spec.defaults = { ...defaults, config_id: 'set-by-hand' };
     applied(workspace, key({ defaults: { allow_config_override: false } }));
-    expect(server.find('ApiKey/support/bot').spec['defaults']).toEqual({
+    expect(server.find('ApiKey/support/bot').spec.defaults).toEqual({
       allow_config_override: false,
       config_id: 'set-by-hand',
     });
     applied(workspace, key());
-    expect(server.find('ApiKey/support/bot').spec['defaults']).toEqual({
+    expect(server.find('ApiKey/support/bot').spec.defaults).toEqual({
       config_id: 'set-by-hand',
     });
   });
@@ -301,14 +301,14 @@ describe('comparison', () => {
     ],
   ])('sees no difference in %s', (_, fields, stored) => {
     applied(workspace, key(fields));
-    server.find('ApiKey/support/bot').spec['expires_at'] = stored;
+    server.find('ApiKey/support/bot').spec.expires_at = stored;
     expect(server.plan(setOf([workspace, key(fields)])).changes).toEqual([]);
   });
 
   it.each([[null], [[]], [{}]])('takes %j and not set for the same', (empty) => {
     applied(workspace, key({ alert_emails: empty, usage_limits: empty }));
-    delete server.find('ApiKey/support/bot').spec['alert_emails'];
-    server.find('ApiKey/support/bot').spec['usage_limits'] = null;
+    delete server.find('ApiKey/support/bot').spec.alert_emails;
+    server.find('ApiKey/support/bot').spec.usage_limits = null;
     expect(
       server.plan(setOf([workspace, key({ alert_emails: empty, usage_limits: empty })])).changes,
     ).toEqual([]);
@@ -317,7 +317,7 @@ describe('comparison', () => {
   it('owns a verbatim document whole: a key added by hand is drift', () => {
     const config = want('Config', 'support/routing', { config: { retry: { attempts: 2 } } });
     applied(workspace, config);
-    server.find('Config/support/routing').spec['config'] = { retry: { attempts: 2 }, cache: {} };
+    server.find('Config/support/routing').spec.config = { retry: { attempts: 2 }, cache: {} };
     expect(summary(server.plan(setOf([workspace, config])))).toEqual([
       {
         action: 'update',
@@ -327,7 +327,7 @@ describe('comparison', () => {
       },
     ]);
     applied(workspace, config);
-    expect(server.find('Config/support/routing').spec['config']).toEqual({
+    expect(server.find('Config/support/routing').spec.config).toEqual({
       retry: { attempts: 2 },
     });
   });
@@ -375,7 +375,7 @@ describe('comparison', () => {
     expect(JSON.stringify(plan)).not.toContain('canary');
     server.apply(plan);
     const stored = server.find('McpIntegration/support/crm');
-    stored.spec['configurations'] = { custom_headers: { Authorization: 'rotated outside' } };
+    stored.spec.configurations = { custom_headers: { Authorization: 'rotated outside' } };
     expect(server.plan(setOf([workspace, integration('canary-two')])).changes[0]?.reason).toBe(
       'drift',
     );
