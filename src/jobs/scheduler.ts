@@ -156,15 +156,18 @@ class CronScheduler implements Scheduler {
     return outcome;
   }
 
-  /** An abandoned run comes first; a live one elsewhere means there is nothing to do. */
+  /**
+   * A live run elsewhere means there is nothing to do, and an abandoned one comes before a new one.
+   * Asked in this order, a lease that ends between the two questions is seen by the second.
+   */
   async #claim(job: Job, bucket: number, startedAt: number): Promise<jobRuns.RunKey | null> {
     const { owner, leaseMs } = this.#options;
     const { db } = this.#options.database;
+    if ((await jobRuns.findLive(db, job.name)) !== undefined) return null;
     const abandoned = await jobRuns.findAbandoned(db, job.name);
     if (abandoned !== undefined) {
       return jobRuns.updateOwner(db, abandoned, { owner, startedAt, leaseMs });
     }
-    if ((await jobRuns.findLive(db, job.name)) !== undefined) return null;
     return jobRuns.insertRun(db, { name: job.name, bucket, owner, startedAt, leaseMs });
   }
 

@@ -59,7 +59,11 @@ describe('scalars', () => {
         if (other === undefined || !('errors' in other) || other.errors.length > 0) return;
         const { documents, faults } = read(text);
         if (faults.length > 0) return;
-        expect(documents[0]?.value).toEqual(other.toJS());
+        const expected: unknown = other.toJS();
+        const { a: number } = { ...(expected as { a?: unknown }) };
+        // A number too large to be one stays text here, so that the schema refuses it by its place.
+        const overflown = Math.abs(Number(number)) === Infinity && !/inf/i.test(scalar);
+        expect(documents[0]?.value).toEqual(overflown ? { a: scalar.trim() } : expected);
       }),
       { numRuns: 2000 },
     );
