@@ -96,9 +96,9 @@ async function installDependencies() {
  */
 async function nodeForNpm() {
   if (isNewEnough()) return process.execPath;
-  const known = [resolve(binaries, 'node'), resolve(ownNodeDirectory, 'node_modules/.bin/node')];
-  const present = known.find((path) => existsSync(path));
-  if (present !== undefined) return present;
+  // Not the one in node_modules, which npm is about to take away.
+  const fetched = resolve(ownNodeDirectory, 'node_modules/.bin/node');
+  if (existsSync(fetched)) return fetched;
   const { packages = {} } = existsSync(lockPath) ? JSON.parse(readFileSync(lockPath, 'utf8')) : {};
   const version = packages[`node_modules/${nodePackage}`]?.version ?? `^${nodeMajorMin}`;
   say(`set-up: fetching Node ${version} from npm, because this is ${process.version}`);
@@ -106,7 +106,7 @@ async function nodeForNpm() {
   writeFileSync(resolve(ownNodeDirectory, 'package.json'), '{ "private": true }\n');
   const words = ['install', '--no-save', '--prefix', ownNodeDirectory, `${nodePackage}@${version}`];
   const code = await runNpm(process.execPath, words);
-  if (code === 0 && existsSync(known[1])) return known[1];
+  if (code === 0 && existsSync(fetched)) return fetched;
   sayNodeIsMissing();
   return null;
 }
