@@ -113,7 +113,8 @@ async function migrateDatabase(
       current = migration;
     },
   });
-  progress(`database ${describeDatabase(database)} is at ${report.schemaVersion}`);
+  const where = database.socketPath === null ? ` of ${describeDatabase(database)}` : '';
+  progress(`the schema${where} is at ${report.schemaVersion}`);
   return report;
 }
 

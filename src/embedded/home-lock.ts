@@ -61,7 +61,7 @@ function heldMessage(home: string, holder: Holder | null): string {
   const who = holder === null ? 'another process' : `process ${holder.pid}`;
   const where = holder?.address == null ? '' : ` (${holder.address})`;
   return [
-    `gatewright already runs in ${home}: ${who}${where}`,
+    `already running in ${home}: ${who}${where}`,
     holder === null
       ? 'stop it, or pass another folder with --home'
       : `stop it (kill ${holder.pid}), or pass another folder with --home`,
