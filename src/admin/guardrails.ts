@@ -6,14 +6,13 @@ import type { Principal } from '../auth/principal.ts';
 import { type Route, route } from '../http/route.ts';
 import { guardrailReferences } from '../model/config-document.ts';
 import { ApiError } from '../model/errors.ts';
-import { below, type Fault } from '../model/fault.ts';
 import {
   type GuardrailCheck,
   GuardrailCreate,
   GuardrailTarget,
   GuardrailUpdate,
 } from '../model/guardrail.ts';
-import { checkFaults } from '../model/guardrail-checks.ts';
+import { guardrailFaults } from '../model/guardrail-checks.ts';
 import { readDocument, writeDocument } from '../model/json-record.ts';
 import { listOf, listReply, pageQuery, toPage } from '../model/paging.ts';
 import { makeSlug } from '../model/slug.ts';
@@ -121,7 +120,7 @@ async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown>
   const { caller, body, now } = request;
   requireOwnOrganisation(caller, body.organisation_id);
   const target = body.target ?? 'llm';
-  refuseFaults(contentFaults(deps, target, body));
+  refuseFaults(guardrailFaults(body, target, deps.trustedHosts));
   const row = {
     id: randomUUID(),
     organisation_id: caller.organisationId,
@@ -189,9 +188,8 @@ async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown>
     requireVersion(request, row.version);
     requireUnchanged('target', body.target, row.target);
     const checks = body.checks && identified(body.checks, readChecks(row));
-    refuseFaults(
-      contentFaults(deps, row.target, { ...body, checks, actions: actionsOf(row, body) }),
-    );
+    const judged = { checks, actions: actionsOf(row, body) };
+    refuseFaults(guardrailFaults(judged, row.target, deps.trustedHosts));
     const content = {
       checks: checks === undefined ? row.checks : JSON.stringify(checks),
       actions: body.actions === undefined ? row.actions : JSON.stringify(body.actions),
@@ -251,19 +249,6 @@ async function insertVersion(
     created_by: caller.id,
     created_at: now,
   });
-}
-
-/** What the schema cannot say; `actions` are required where a verdict has consequences of its own. */
-function contentFaults(
-  deps: AdminDeps,
-  target: GuardrailTarget,
-  content: { checks?: readonly GuardrailCheck[] | undefined; actions?: unknown },
-): Fault[] {
-  const missing = target === 'llm' && content.actions === undefined;
-  return [
-    ...(missing ? [{ path: ['actions'], message: 'is required for target llm' }] : []),
-    ...below(['checks'], checkFaults(content.checks ?? [], target, deps.trustedHosts)),
-  ];
 }
 
 function readChecks(row: guardrails.StoredGuardrail): GuardrailCheck[] {

@@ -6,11 +6,10 @@ import { authorise } from '../auth/authenticate.ts';
 import type { Principal } from '../auth/principal.ts';
 import { type Route, route } from '../http/route.ts';
 import { ApiError } from '../model/errors.ts';
-import { below, type Fault, faultAt } from '../model/fault.ts';
+import { below } from '../model/fault.ts';
 import { readDocument, writeDocument } from '../model/json-record.ts';
-import { configurationsFaults } from '../model/mcp-configurations.ts';
+import { mcpIntegrationFaults } from '../model/mcp-configurations.ts';
 import { McpIntegrationCreate, McpIntegrationUpdate } from '../model/mcp-integration.ts';
-import { outboundUrlFault } from '../model/outbound-url.ts';
 import { pageOf, pageQuery, pageReply, toPage } from '../model/paging.ts';
 import { covers } from '../model/scopes.ts';
 import { makeSlug } from '../model/slug.ts';
@@ -142,7 +141,7 @@ export function requireScope(
 async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown> {
   const { caller, body, now } = request;
   requireOwnOrganisation(caller, body.organisation_id);
-  refuseFaults(contentFaults(deps, body));
+  refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
   const id = randomUUID();
   const configurations = sealed(deps, id, body.configurations, null);
   const slug = body.slug ?? makeSlug(slugForm, body.name);
@@ -228,7 +227,7 @@ async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
 async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown> {
   const { caller, body, now } = request;
   requireUpdate(body);
-  refuseFaults(contentFaults(deps, body));
+  refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
   await deps.database.transaction(async (tx) => {
     const row = await findIntegration(tx, request, mcpIntegrations.findByIdOrSlugForUpdate);
     await requireWorkspace(tx, caller, row, body.workspace_id);
@@ -278,14 +277,6 @@ export async function findIntegration(
 ): Promise<mcpIntegrations.StoredMcpIntegration> {
   const found = await find(db, caller.organisationId, params.mcpIntegrationId!);
   return findOr404(caller, found);
-}
-
-function contentFaults(deps: AdminDeps, body: McpIntegrationUpdate): Fault[] {
-  const urlFault = body.url === undefined ? null : outboundUrlFault(body.url, deps.trustedHosts);
-  return [
-    ...faultAt('url', urlFault),
-    ...below(['configurations'], configurationsFaults(body.configurations ?? {})),
-  ];
 }
 
 /** Columns that the body gives another value. */

@@ -153,6 +153,22 @@ interface Check {
 }
 
 /**
+ * What the schema of a guardrail cannot say, for the server and for manifests alike: its checks, and
+ * that `actions` are given where a verdict has consequences of its own.
+ */
+export function guardrailFaults(
+  { checks = [], actions }: { checks?: readonly Check[] | undefined; actions?: unknown },
+  target: GuardrailTarget,
+  trusted: TrustedHosts,
+): Fault[] {
+  const missing = target === 'llm' && actions === undefined;
+  return [
+    ...faultAt('actions', missing ? 'is required for target llm' : null),
+    ...below(['checks'], checkFaults(checks, target, trusted)),
+  ];
+}
+
+/**
  * Judges checks beyond their schema: required parameters of known checks, patterns, addresses and
  * headers in them, and fitness for the target. Checks with unknown ids pass as they are. Paths start
  * at the list.

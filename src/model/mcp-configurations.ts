@@ -1,7 +1,8 @@
 /** Knows what an MCP integration's configurations may say: header names, and where no secret may stand. */
-import { below, type Fault } from './fault.ts';
+import { below, type Fault, faultAt } from './fault.ts';
 import { headerMapFaults } from './forward-headers.ts';
 import { type McpConfigurations, secretHeaderMaps } from './mcp-integration.ts';
+import { outboundUrlFault, type TrustedHosts } from './outbound-url.ts';
 
 const passthroughMaps = ['passthrough_header', 'passthrough_headers'] as const;
 
@@ -12,8 +13,22 @@ const secretKey =
 /** Keys by which other products start a local program. */
 const programKeys = new Set(['command', 'args', 'env', 'cwd']);
 
+/** What the schema of an MCP integration cannot say: its address, and what is in `configurations`. */
+export function mcpIntegrationFaults(
+  {
+    url,
+    configurations,
+  }: { url?: string | undefined; configurations?: McpConfigurations | null | undefined },
+  trusted: TrustedHosts,
+): Fault[] {
+  return [
+    ...faultAt('url', url === undefined ? null : outboundUrlFault(url, trusted)),
+    ...below(['configurations'], configurationsFaults(configurations ?? {})),
+  ];
+}
+
 /** Judges configurations beyond their schema; paths start at them. No fault shows a value. */
-export function configurationsFaults(configurations: McpConfigurations): Fault[] {
+function configurationsFaults(configurations: McpConfigurations): Fault[] {
   const headers = [
     ...secretHeaderMaps.map((field) => ({ field, use: 'set' as const })),
     ...passthroughMaps.map((field) => ({ field, use: 'forwarded' as const })),

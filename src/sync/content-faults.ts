@@ -3,10 +3,9 @@ import type { ConfigDocument } from '../model/config.ts';
 import { configFaults } from '../model/config-document.ts';
 import { type Fault as BodyFault, below } from '../model/fault.ts';
 import type { GuardrailCreate } from '../model/guardrail.ts';
-import { checkFaults } from '../model/guardrail-checks.ts';
-import { configurationsFaults } from '../model/mcp-configurations.ts';
+import { guardrailFaults } from '../model/guardrail-checks.ts';
+import { mcpIntegrationFaults } from '../model/mcp-configurations.ts';
 import type { McpIntegrationCreate } from '../model/mcp-integration.ts';
-import { outboundUrlFault } from '../model/outbound-url.ts';
 import type { DesiredResource, Json, Spec } from './resource-set.ts';
 import type { Fault } from './source-files.ts';
 import { spelled } from './spec-faults.ts';
@@ -39,17 +38,12 @@ function faultsOf({ identity, spec, secrets }: Content): BodyFault[] {
       return below(['config'], configFaults(document, targetLimits, trusted));
     }
     case 'Guardrail': {
-      const { checks, target = 'llm', actions } = spec as unknown as GuardrailCreate;
-      const lacksActions = target === 'llm' && actions === undefined;
-      const missing = { path: ['actions'], message: 'is required for target llm' };
-      const faults = below(['checks'], checkFaults(checks, target, trusted));
-      return lacksActions ? [missing, ...faults] : faults;
+      const content = spec as unknown as GuardrailCreate;
+      return guardrailFaults(content, content.target ?? 'llm', trusted);
     }
     case 'McpIntegration': {
       const filled = withSecrets(spec, secrets) as unknown as McpIntegrationCreate;
-      const message = outboundUrlFault(filled.url, trusted);
-      const faults = below(['configurations'], configurationsFaults(filled.configurations ?? {}));
-      return message === null ? faults : [{ path: ['url'], message }, ...faults];
+      return mcpIntegrationFaults(filled, trusted);
     }
     default:
       return [];

@@ -1,9 +1,12 @@
 /** Guarantees of MCP configurations: header rules, and no secret or program in the clear. */
 import { describe, expect, it } from 'vitest';
-import { configurationsFaults } from '../../src/model/mcp-configurations.ts';
+import { mcpIntegrationFaults } from '../../src/model/mcp-configurations.ts';
 
-function judge(configurations: Parameters<typeof configurationsFaults>[0]): string[] {
-  return configurationsFaults(configurations).map(({ path }) => path.join('.'));
+function judge(
+  configurations: Parameters<typeof mcpIntegrationFaults>[0]['configurations'],
+): string[] {
+  const faults = mcpIntegrationFaults({ configurations }, []);
+  return faults.map(({ path: [, ...inner] }) => inner.join('.'));
 }
 
 describe('MCP configurations', () => {
