@@ -1,8 +1,6 @@
 /** Knows how the parts make a server: database, keys, authentication, Admin API, probes, metrics. */
-import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { adminRoutes } from './admin/index.ts';
-import { createJobs, type Scheduler } from './app/jobs.ts';
+import { createJobs } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { probeRoutes } from './app/probes.ts';
 import { createAccessTokens } from './auth/access-token.ts';
@@ -11,17 +9,19 @@ import { createFailureThrottle } from './auth/failure-throttle.ts';
 import { createKeyring, type Keyring } from './auth/keyring.ts';
 import type { Principal } from './auth/principal.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { exitCodes, Failure } from './failure.ts';
+import { Failure } from './failure.ts';
 import { openApiRoute } from './http/openapi.ts';
 import type { Feature } from './http/route.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
+import type { Scheduler } from './jobs/scheduler.ts';
 import { createLog, type Log } from './log.ts';
 import { neverTrusted, type TrustedHosts } from './model/outbound-url.ts';
+import { packageVersion } from './package-root.ts';
 import type { DatabaseSettings, Settings } from './settings.ts';
-import { type Database, openDatabase } from './store/db.ts';
-import { assertMasterKey } from './store/deployment.ts';
-import { migrationStatus } from './store/migrate.ts';
-import { isUnavailable } from './store/unavailable.ts';
+import { type Database, openDatabase } from './store/connection/db.ts';
+import { isUnavailable } from './store/connection/unavailable.ts';
+import { migrationStatus } from './store/migrations/migrate.ts';
+import { assertMasterKey } from './store/tables/deployment.ts';
 
 export interface AppOverrides {
   readonly clock?: Clock;
@@ -82,7 +82,7 @@ interface Parts {
 
 function assemble(parts: Parts): App {
   const { settings, database, keyring, log } = parts;
-  const version = readVersion();
+  const version = packageVersion();
   const metrics = createMetrics({ version, database });
   const jobs = createJobs({ ...parts, onRun: metrics.observeJob });
   let isDraining = false;
@@ -134,7 +134,7 @@ async function listen(
     const fault = listenFaults[String((error as NodeJS.ErrnoException).code)];
     if (fault === undefined) throw error;
     throw new Failure(
-      exitCodes.invalidInput,
+      'invalidInput',
       `Cannot listen on ${host}:${port}: ${fault}. Set GATEWRIGHT_HOST or ${setting} otherwise; ` +
         'port 0 (--port 0) takes a free one.',
       { cause: error },
@@ -205,19 +205,9 @@ function disabledFeatures({ features }: Settings): ReadonlySet<Feature> {
   return new Set(names.filter((name) => !features[name]));
 }
 
-/** The package file lies one folder above the source, and two above the parts of a bundle. */
-function readVersion(): string {
-  const candidates = ['../package.json', '../../package.json'];
-  const path = candidates
-    .map((relative) => resolve(import.meta.dirname, relative))
-    .find((candidate) => existsSync(candidate));
-  if (path === undefined) throw new Error('this installation has no package.json');
-  return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version;
-}
-
 export function missingMasterKey(): Failure {
   return new Failure(
-    exitCodes.invalidInput,
+    'invalidInput',
     'GATEWRIGHT_MASTER_KEY is not set. It protects stored secrets and signs tokens, and must stay the same ' +
       'for the life of the database. Make one with `openssl rand -base64 32` and keep it safe.',
   );
@@ -227,7 +217,7 @@ function refuseMetadataHosts(trustedHosts: TrustedHosts): void {
   const refused = neverTrusted(trustedHosts);
   if (refused.length === 0) return;
   throw new Failure(
-    exitCodes.invalidInput,
+    'invalidInput',
     `TRUSTED_CUSTOM_HOSTS lists ${refused.join(', ')}: cloud metadata services hand out ` +
       'credentials and can never be trusted. Remove what is listed.',
   );
@@ -235,7 +225,7 @@ function refuseMetadataHosts(trustedHosts: TrustedHosts): void {
 
 function missingDatabase(): Failure {
   return new Failure(
-    exitCodes.invalidInput,
+    'invalidInput',
     'No database is set. Set DB_HOST, DB_USER, DB_PASS and DB_NAME to those of a MariaDB 10.11 ' +
       'or MySQL 8 server, or run `gatewright up`, which brings its own.',
   );

@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /** Knows the process: its arguments, signals, streams and exit code; everything else is the commands'. */
-import { readFileSync } from 'node:fs';
 // As a whole, because an old Node, which is told so below, lacks the name used of it.
 import * as nodeModule from 'node:module';
+import { exitCodes } from './commands/shared/exit-codes.ts';
+import { packageVersion } from './package-root.ts';
 
 /** Work that will not end after its command has ended is cut off after this long. */
 const graceMs = 10_000;
@@ -13,17 +14,12 @@ const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 
 const cliArguments = process.argv.slice(2);
 if (cliArguments[0] === '--version' || cliArguments[0] === '-v') {
-  process.stdout.write(`gatewright ${version()}\n`);
+  process.stdout.write(`gatewright ${packageVersion()}\n`);
 } else if (Number.parseInt(process.versions.node, 10) < nodeMajorMin) {
   process.stderr.write(`gatewright needs Node ${nodeMajorMin}; this is ${process.version}\n`);
-  process.exitCode = 5;
+  process.exitCode = exitCodes.invalidInput;
 } else {
   await run();
-}
-
-function version(): string {
-  const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
 }
 
 /** Standard error, whose reader may have gone as well. */
@@ -51,7 +47,7 @@ async function run(): Promise<void> {
   // Whoever read the output has gone (`| head`): there is nobody left to work for.
   process.stdout.on('error', () => controller.abort());
   const { runCommandLine } = await import('./commands/command-line.ts');
-  const exitCode = await runCommandLine(cliArguments, {
+  const ending = await runCommandLine(cliArguments, {
     // Opened by whoever uses them, because opening takes time.
     get stdin() {
       return process.stdin;
@@ -64,6 +60,6 @@ async function run(): Promise<void> {
     cwd: process.cwd(),
   });
   process.exitCode =
-    exitCode === 'interrupted' ? 128 + signalNumbers[interruptedBy ?? 'SIGTERM'] : exitCode;
+    ending === 'interrupted' ? 128 + signalNumbers[interruptedBy ?? 'SIGTERM'] : exitCodes[ending];
   setTimeout(() => process.exit(), graceMs).unref();
 }

@@ -1,5 +1,5 @@
 /** Knows the settings of a deployment, read from the environment and `.env` and checked all at once. */
-import { exitCodes, Failure } from './failure.ts';
+import { Failure } from './failure.ts';
 import { Secret } from './secret.ts';
 import { readDatabases } from './settings/database.ts';
 import type { databaseTlsModes, logLevels } from './settings/forms.ts';
@@ -137,7 +137,7 @@ export function readSettings(
 ): Settings {
   const { settings, faults } = inspectSettings(env, options);
   if (faults.length === 0) return settings;
-  throw new Failure(exitCodes.invalidInput, faultList(faults));
+  throw new Failure('invalidInput', faultList(faults));
 }
 
 /** Several lines: a heading and one fault a line. */
@@ -188,7 +188,7 @@ function refreshable(
     const again = collect(sources, databaseNames, faults);
     const values = parseAll(again, faults);
     const next = readDatabases({ values, given: again, now, faults, warnings: [] })[which];
-    if (faults.length > 0) throw new Failure(exitCodes.invalidInput, faultList(faults));
+    if (faults.length > 0) throw new Failure('invalidInput', faultList(faults));
     return { ...(next ?? settings), refresh };
   };
   return { ...settings, refresh };

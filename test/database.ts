@@ -5,8 +5,8 @@ import { inject } from 'vitest';
 import { createLog } from '../src/log.ts';
 import { Secret } from '../src/secret.ts';
 import type { DatabaseSettings } from '../src/settings.ts';
-import { type Database, openDatabase } from '../src/store/db.ts';
-import { migrate } from '../src/store/migrate.ts';
+import { type Database, openDatabase } from '../src/store/connection/db.ts';
+import { migrate } from '../src/store/migrations/migrate.ts';
 import type { TestDatabaseServer } from './database-server.ts';
 
 export interface TestDatabase extends AsyncDisposable {

@@ -1,7 +1,7 @@
 /** Knows how tests make a source of manifests out of text, and read it. */
-import { type Desired, readDesired } from '../src/sync/desired.ts';
-import type { DesiredResource } from '../src/sync/resource-set.ts';
-import { digestOf, type SourceFiles } from '../src/sync/source-files.ts';
+import { type Desired, readDesired } from '../src/sync/manifest/desired.ts';
+import { digestOf, type SourceFiles } from '../src/sync/source/source-files.ts';
+import type { DesiredResource } from '../src/sync/spec/resource-set.ts';
 
 export function sourceOf(texts: Record<string, string | Buffer>): SourceFiles {
   const files = Object.entries(texts)

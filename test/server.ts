@@ -6,7 +6,7 @@ import { createLog, type Log } from '../src/log.ts';
 import { Secret } from '../src/secret.ts';
 import { type DatabaseSettings, readSettings, type Settings } from '../src/settings.ts';
 import { bootstrapTenant } from '../src/store/bootstrap.ts';
-import type { Database } from '../src/store/db.ts';
+import type { Database } from '../src/store/connection/db.ts';
 import { createTestDatabase } from './database.ts';
 
 interface TestClock extends Clock {

@@ -3,15 +3,15 @@ import { createHmac } from 'node:crypto';
 import { loadBody } from '../src/model/bodies.ts';
 import { type KindName, kindNames, kinds } from '../src/model/kinds.ts';
 import { Secret } from '../src/secret.ts';
-import { type Snapshot, type SnapshotRead, toLiveSet } from '../src/sync/live.ts';
-import { makePlan } from '../src/sync/plan.ts';
-import type { Plan, PlannedChange } from '../src/sync/planned.ts';
 import {
   createRequest,
   deleteRequest,
   type RequestContext,
   updateRequest,
-} from '../src/sync/requests.ts';
+} from '../src/sync/apply/requests.ts';
+import { makePlan } from '../src/sync/plan/plan.ts';
+import type { Plan, PlannedChange } from '../src/sync/plan/planned.ts';
+import { type Snapshot, type SnapshotRead, toLiveSet } from '../src/sync/server/live.ts';
 import {
   type DesiredResource,
   type DesiredSet,
@@ -21,8 +21,13 @@ import {
   type Json,
   type LiveSet,
   type Spec,
-} from '../src/sync/resource-set.ts';
-import { isPlainObject, mapSpec, matchesPattern, referencesIn } from '../src/sync/spec-paths.ts';
+} from '../src/sync/spec/resource-set.ts';
+import {
+  isPlainObject,
+  mapSpec,
+  matchesPattern,
+  referencesIn,
+} from '../src/sync/spec/spec-paths.ts';
 
 export const owner = 'platform';
 const bodies = new Map(

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../src/secret.ts';
-import { AdminClient, type ClientOptions } from '../src/sync/client.ts';
-import { readDesired } from '../src/sync/desired.ts';
+import { readDesired } from '../src/sync/manifest/desired.ts';
 import { type CycleOptions, type CycleResult, reconcile } from '../src/sync/reconcile.ts';
-import type { DesiredSet } from '../src/sync/resource-set.ts';
-import { digestOf, type SourceFile } from '../src/sync/source-files.ts';
+import { AdminClient, type ClientOptions } from '../src/sync/server/client.ts';
+import { digestOf, type SourceFile } from '../src/sync/source/source-files.ts';
+import type { DesiredSet } from '../src/sync/spec/resource-set.ts';
 import { startTestServer, type TestServer, testSettings } from './server.ts';
 
 /** Values of the variables that test manifests name; none may ever be printed. */

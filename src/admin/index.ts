@@ -2,20 +2,20 @@
 import type { AccessTokens } from '../auth/access-token.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Route } from '../http/route.ts';
-import { accessPolicyRoutes } from './access-policies.ts';
-import { apiKeyRoutes } from './api-keys.ts';
-import { configRoutes } from './configs.ts';
-import type { AdminDeps } from './deps.ts';
-import { guardrailMappingRoutes } from './guardrail-mappings.ts';
-import { guardrailRoutes } from './guardrails.ts';
-import { mcpCapabilityRoutes } from './mcp-capabilities.ts';
-import { mcpIntegrationRoutes } from './mcp-integrations.ts';
-import { mcpMetadataRoutes } from './mcp-metadata.ts';
-import { mcpServerRoutes } from './mcp-servers.ts';
+import { apiKeyRoutes } from './api-keys/api-keys.ts';
+import { configRoutes } from './configs/configs.ts';
+import { guardrailMappingRoutes } from './guardrails/guardrail-mappings.ts';
+import { guardrailRoutes } from './guardrails/guardrails.ts';
+import { accessPolicyRoutes } from './identity/access-policies.ts';
+import { tokenRoutes } from './identity/tokens.ts';
+import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
+import { mcpIntegrationRoutes } from './mcp/mcp-integrations.ts';
+import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
+import { mcpServerRoutes } from './mcp/mcp-servers.ts';
+import type { AdminDeps } from './request/deps.ts';
 import { snapshotRoutes } from './snapshot.ts';
-import { tokenRoutes } from './tokens.ts';
-import { usageLimitPolicyRoutes } from './usage-limit-policies.ts';
-import { workspaceRoutes } from './workspaces.ts';
+import { usageLimitPolicyRoutes } from './usage-limits/usage-limit-policies.ts';
+import { workspaceRoutes } from './workspaces/workspaces.ts';
 
 export function adminRoutes(deps: AdminDeps, tokens: AccessTokens): Route<Principal>[] {
   return [

@@ -6,9 +6,7 @@ import { allJobs } from '../jobs/all-jobs.ts';
 import { createScheduler, type JobOutcome, type Scheduler } from '../jobs/scheduler.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
-import type { Database } from '../store/db.ts';
-
-export type { JobListing, JobOutcome, Scheduler } from '../jobs/scheduler.ts';
+import type { Database } from '../store/connection/db.ts';
 
 /** The scheduler of every job, idle until its `start()`; what it runs carries this process's name. */
 export function createJobs(parts: {

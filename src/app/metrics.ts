@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { Reply, type Route, route } from '../http/route.ts';
 import type { Exchange } from '../http/server.ts';
 import type { JobOutcome } from '../jobs/scheduler.ts';
-import type { Database } from '../store/db.ts';
+import type { Database } from '../store/connection/db.ts';
 
 export interface Metrics {
   observeRequest(exchange: Exchange): void;

@@ -1,7 +1,7 @@
 /** Knows whether this process is alive, has started, and should get traffic. */
 import { z } from 'zod';
 import { Reply, type Route, route } from '../http/route.ts';
-import type { SchemaState } from '../store/migration-state.ts';
+import type { SchemaState } from '../store/migrations/migration-state.ts';
 
 /** What the probes look at; functions, so that each call sees the present. */
 export interface ProbeSources {

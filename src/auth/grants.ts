@@ -1,8 +1,8 @@
 /** Knows which roles a service account holds in a TSG, by the access policies of it and those above. */
 import { parseResource, serviceAccountPrincipal } from '../model/access-policy.ts';
-import * as accessPolicies from '../store/access-policies.ts';
-import type { Db } from '../store/db.ts';
-import * as organisations from '../store/organisations.ts';
+import type { Db } from '../store/connection/db.ts';
+import * as accessPolicies from '../store/tables/access-policies.ts';
+import * as organisations from '../store/tables/organisations.ts';
 
 export interface RoleGrants {
   /** Roles on the TSG or on one above it: they hold for the whole tenant. */

@@ -1,14 +1,14 @@
 /** Knows every command by name, and loads the code of one only when it is wanted. */
 import type { Argv } from 'yargs';
-import type { ExitCode } from '../failure.ts';
-import type { Command, CommandIo } from './command.ts';
+import type { Ending } from '../failure.ts';
+import type { Command, CommandIo } from './shared/command.ts';
 
 /** A command whose options have been bound to its `run`, so that commands of all kinds make one list. */
 export interface BoundCommand extends Pick<Command<unknown>, 'usage' | 'summary' | 'examples'> {
   /** Declares the options on `parser`. */
   readonly declare: (parser: Argv) => Argv<unknown>;
   /** Runs with what the parser made of the command line. */
-  readonly run: (options: unknown, io: CommandIo) => Promise<ExitCode>;
+  readonly run: (options: unknown, io: CommandIo) => Promise<Ending>;
 }
 
 function bind<Options>(command: Command<Options>): BoundCommand {
@@ -24,7 +24,7 @@ function bind<Options>(command: Command<Options>): BoundCommand {
 
 /** In the order that help shows. */
 export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = new Map([
-  ['up', async () => bind((await import('./up.ts')).up)],
+  ['up', async () => bind((await import('./up/up.ts')).up)],
   ['validate', async () => bind((await import('./validate.ts')).validate)],
   ['plan', async () => bind((await import('./plan.ts')).plan)],
   ['apply', async () => bind((await import('./apply.ts')).apply)],

@@ -3,11 +3,12 @@ import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import type { Argv } from 'yargs';
-import { exitCodes, Failure } from '../failure.ts';
-import type { Plan } from '../sync/planned.ts';
+import { Failure } from '../failure.ts';
+import type { Plan } from '../sync/plan/planned.ts';
 import { reconcile } from '../sync/reconcile.ts';
-import { resultDocument, textReport } from '../sync/report.ts';
-import type { Command, CommandIo } from './command.ts';
+import { textReport } from '../sync/report.ts';
+import type { Command, CommandIo } from './shared/command.ts';
+import { cycleDocument } from './shared/cycle-document.ts';
 import {
   applyCommand,
   declareManifestOptions,
@@ -15,7 +16,7 @@ import {
   openClient,
   openManifests,
   wantsColor,
-} from './options.ts';
+} from './shared/options.ts';
 
 interface ApplyOptions extends ManifestOptions {
   readonly yes: boolean;
@@ -69,7 +70,7 @@ export const apply: Command<ApplyOptions> = {
     if (!options.yes && io.stdin.isTTY !== true) {
       const message =
         'apply asks before it writes, and there is no terminal to ask at; add --yes, or use plan';
-      throw new Failure(exitCodes.invalidInput, message);
+      throw new Failure('invalidInput', message);
     }
     const manifests = openManifests(options, io);
     await using client = openClient(options, io);
@@ -85,12 +86,12 @@ export const apply: Command<ApplyOptions> = {
       signal: io.signal,
       ...(options.yes ? {} : { confirm: (plan: Plan) => confirm(plan, io) }),
     });
-    const document = `${JSON.stringify(resultDocument(result), null, 2)}\n`;
+    const document = `${JSON.stringify(cycleDocument(result), null, 2)}\n`;
     if (options.report !== undefined) await writeReport(resolve(io.cwd, options.report), document);
     io.stdout.write(
       options.output === 'json' ? document : textReport(result, { color: wantsColor(io) }),
     );
-    return result.exitCode;
+    return result.ending;
   },
 };
 
@@ -114,14 +115,14 @@ async function writeReport(path: string, document: string): Promise<void> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const message = `the changes are made, but the report cannot be written to ${path} (${code})`;
-    throw new Failure(exitCodes.unexpected, message, { cause: error });
+    throw new Failure('unexpected', message, { cause: error });
   }
 }
 
 function readCount(count: number): number {
   if (Number.isInteger(count) && count >= 0) return count;
   throw new Failure(
-    exitCodes.invalidInput,
+    'invalidInput',
     '--allow-deletes takes a whole number, such as --allow-deletes 12',
   );
 }

@@ -3,14 +3,14 @@ import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createApp } from '../app.ts';
 import { systemClock } from '../clock.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type Ending, Failure } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { bootstrapTenant, type Tenant } from '../store/bootstrap.ts';
-import type { Command, CommandIo } from './command.ts';
-import { createCredentialsFile, credentialsDocument } from './credentials-file.ts';
-import { assertMigrated, resolveDatabase } from './database.ts';
-import { ensureMasterKey } from './up-home.ts';
+import type { Command, CommandIo } from './shared/command.ts';
+import { createCredentialsFile, credentialsDocument } from './shared/credentials-file.ts';
+import { assertMigrated, resolveDatabase } from './shared/database.ts';
+import { ensureMasterKey } from './up/up-home.ts';
 
 interface Options {
   'tsg-id': string | undefined;
@@ -67,7 +67,7 @@ export const bootstrap: Command<Options> = {
     if (!printed.includes(options.output)) return writeTenant(complete, options, url, io);
     const tenant = await makeTenant(complete, options, io);
     io.stdout.write(`${JSON.stringify(credentialsDocument(url, tenant), null, 2)}\n`);
-    return exitCodes.success;
+    return 'success';
   },
 };
 
@@ -76,14 +76,14 @@ async function writeTenant(
   options: Options,
   url: string,
   io: CommandIo,
-): Promise<ExitCode> {
+): Promise<Ending> {
   const path = resolve(io.cwd, options.output);
   await using file = await createCredentialsFile(path);
   try {
     const tenant = await makeTenant(settings, options, io);
     await file.write(credentialsDocument(url, tenant));
     io.stdout.write(`service account ${tenant.clientId}\ncredentials in ${path}\n`);
-    return exitCodes.success;
+    return 'success';
   } catch (error) {
     await rm(path, { force: true });
     throw error;
@@ -113,7 +113,7 @@ function readUrl(text: string): string {
     return url.origin;
   }
   throw new Failure(
-    exitCodes.invalidInput,
+    'invalidInput',
     `--url ${text} is not the address of a server; it has the form https://gateway.example.com`,
   );
 }

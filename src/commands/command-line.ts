@@ -1,10 +1,10 @@
 /** Knows how a command line becomes a command's options, and how its end is told to the user. */
 import { inspect } from 'node:util';
 import yargs from 'yargs';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { didYouMean } from '../sync/suggest.ts';
+import { type Ending, Failure } from '../failure.ts';
+import { didYouMean } from '../suggest.ts';
 import { type BoundCommand, commandLoaders } from './all-commands.ts';
-import type { CommandIo } from './command.ts';
+import type { CommandIo } from './shared/command.ts';
 
 const columnsMax = 100;
 const missingPositional = /^Not enough non-option arguments.*/;
@@ -16,21 +16,21 @@ const missingPositional = /^Not enough non-option arguments.*/;
 export async function runCommandLine(
   words: readonly string[],
   io: CommandIo,
-): Promise<ExitCode | 'interrupted'> {
+): Promise<Ending | 'interrupted'> {
   try {
     return await dispatch(words, io);
   } catch (error) {
     if (io.signal.aborted && isAbort(error, io.signal)) return 'interrupted';
     if (error instanceof Failure) {
       io.stderr.write(`gatewright: ${error.message}\n`);
-      return error.exitCode;
+      return error.kind;
     }
     io.stderr.write(await describeUnexpected(error));
-    return exitCodes.unexpected;
+    return 'unexpected';
   }
 }
 
-async function dispatch(words: readonly string[], io: CommandIo): Promise<ExitCode> {
+async function dispatch(words: readonly string[], io: CommandIo): Promise<Ending> {
   const [verb, ...rest] = words;
   if (verb === undefined || verb === '--help' || verb === '-h') return await printOverview(io);
   if (verb === 'help') {
@@ -43,7 +43,7 @@ async function dispatch(words: readonly string[], io: CommandIo): Promise<ExitCo
   return await runCommand(verb, await load(), rest, io);
 }
 
-async function printOverview(io: CommandIo): Promise<ExitCode> {
+async function printOverview(io: CommandIo): Promise<Ending> {
   const commands = await Promise.all([...commandLoaders.values()].map((load) => load()));
   const width = Math.max(...commands.map(({ usage }) => usage.length));
   const lines = [
@@ -55,7 +55,7 @@ async function printOverview(io: CommandIo): Promise<ExitCode> {
     '  gatewright --version',
   ];
   io.stdout.write(`${lines.join('\n')}\n`);
-  return exitCodes.success;
+  return 'success';
 }
 
 async function runCommand(
@@ -63,7 +63,7 @@ async function runCommand(
   command: BoundCommand,
   words: readonly string[],
   io: CommandIo,
-): Promise<ExitCode> {
+): Promise<Ending> {
   const usage = ['$0', ...command.usage.split(' ').slice(1)].join(' ');
   const parser = yargs(words.map(withStdinNamed), io.cwd)
     .scriptName(`gatewright ${verb}`)
@@ -86,7 +86,7 @@ async function runCommand(
     });
   if (words.includes('--help') || words.includes('-h')) {
     io.stdout.write(`${await parser.getHelp()}\n\n${examplesText(command)}`);
-    return exitCodes.success;
+    return 'success';
   }
   // The parser throws some refusals before it returns a promise.
   const options = await Promise.try(() => parser.parseAsync()).catch(async (error: unknown) => {
@@ -119,14 +119,14 @@ function usageFailure(verb: string, message: string, help: string): Failure {
     lines.push(`unknown argument ${name}${suggestion === undefined ? '' : `: ${suggestion}`}`);
   }
   lines.push(`gatewright help ${verb} shows what it takes`);
-  return new Failure(exitCodes.invalidInput, lines.join('\n'));
+  return new Failure('invalidInput', lines.join('\n'));
 }
 
 function unknownCommand(verb: string): Failure {
   const names = [...commandLoaders.keys()];
   const suggestion = didYouMean(verb, names);
   return new Failure(
-    exitCodes.invalidInput,
+    'invalidInput',
     [
       `unknown command ${verb}${suggestion === undefined ? '' : `: ${suggestion}`}`,
       `commands: ${names.join(', ')}`,

@@ -2,17 +2,17 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Argv } from 'yargs';
-import { exitCodes, Failure } from '../failure.ts';
+import { Failure } from '../failure.ts';
 import { type KindName, kindNames } from '../model/kinds.ts';
 import { type Export, exportManifests } from '../sync/export.ts';
-import { readSnapshot, toLiveSet } from '../sync/live.ts';
-import type { Command, CommandIo } from './command.ts';
+import { readSnapshot, toLiveSet } from '../sync/server/live.ts';
+import type { Command, CommandIo } from './shared/command.ts';
 import {
   declareServerOptions,
   isStandardStream,
   openClient,
   type ServerOptions,
-} from './options.ts';
+} from './shared/options.ts';
 
 interface ExportCommandOptions extends ServerOptions {
   readonly path: string;
@@ -62,7 +62,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
       await writeFiles(resolve(io.cwd, options.path), exported, io);
     }
     for (const stub of exported.stubs) io.stderr.write(`fill in: ${stub}\n`);
-    return exitCodes.success;
+    return 'success';
   },
 };
 
@@ -77,7 +77,7 @@ async function writeFiles(folder: string, { files }: Export, io: CommandIo): Pro
       const { code } = error as NodeJS.ErrnoException;
       const reason =
         code === 'EEXIST' ? 'it exists already; export into an empty folder' : `(${code})`;
-      throw new Failure(exitCodes.invalidInput, `cannot write ${file}: ${reason}`, {
+      throw new Failure('invalidInput', `cannot write ${file}: ${reason}`, {
         cause: error,
       });
     }

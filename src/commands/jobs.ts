@@ -1,14 +1,15 @@
 /** Knows the command that shows the jobs of a deployment and runs one now. */
 import { resolve } from 'node:path';
-import { createJobs, type JobListing, type JobOutcome, type Scheduler } from '../app/jobs.ts';
+import { createJobs } from '../app/jobs.ts';
 import { systemClock } from '../clock.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type Ending, Failure } from '../failure.ts';
+import type { JobListing, JobOutcome, Scheduler } from '../jobs/scheduler.ts';
 import { createLog } from '../log.ts';
 import { readSettings } from '../settings.ts';
-import { openDatabase } from '../store/db.ts';
-import type { Command, CommandIo } from './command.ts';
-import { assertMigrated, resolveDatabase } from './database.ts';
-import { formatTable } from './table.ts';
+import { openDatabase } from '../store/connection/db.ts';
+import type { Command, CommandIo } from './shared/command.ts';
+import { assertMigrated, resolveDatabase } from './shared/database.ts';
+import { formatTable } from './shared/table.ts';
 
 interface Options {
   action: string;
@@ -50,11 +51,11 @@ async function listJobs(
   scheduler: Scheduler,
   { json }: Options,
   { stdout }: CommandIo,
-): Promise<ExitCode> {
+): Promise<Ending> {
   const listings = await scheduler.list();
   if (json) {
     stdout.write(`${JSON.stringify({ jobs: listings.map(listingJson) })}\n`);
-    return exitCodes.success;
+    return 'success';
   }
   stdout.write(
     formatTable([
@@ -70,20 +71,17 @@ async function listJobs(
       ]),
     ]),
   );
-  return exitCodes.success;
+  return 'success';
 }
 
 async function runJob(
   scheduler: Scheduler,
   { name, json }: Options,
   io: CommandIo,
-): Promise<ExitCode> {
+): Promise<Ending> {
   if (name === undefined) {
     const names = (await scheduler.list()).map((listing) => listing.name).join(', ');
-    throw new Failure(
-      exitCodes.invalidInput,
-      `Which job? gatewright jobs run NAME; jobs: ${names}`,
-    );
+    throw new Failure('invalidInput', `Which job? gatewright jobs run NAME; jobs: ${names}`);
   }
   // Stopping makes the run end at its next safe point; the next run does what is left.
   const stop = (): void => void scheduler.stop();
@@ -91,16 +89,16 @@ async function runJob(
   try {
     const outcome = await scheduler.runNow(name);
     io.stdout.write(json ? `${JSON.stringify(outcome)}\n` : describeOutcome(outcome));
-    return exitCodeOf[outcome.state];
+    return endingOf[outcome.state];
   } finally {
     io.signal.removeEventListener('abort', stop);
   }
 }
 
-const exitCodeOf: Record<JobOutcome['state'], ExitCode> = {
-  done: exitCodes.success,
-  failed: exitCodes.unexpected,
-  skipped: exitCodes.retryable,
+const endingOf: Record<JobOutcome['state'], Ending> = {
+  done: 'success',
+  failed: 'unexpected',
+  skipped: 'retryable',
 };
 
 function describeOutcome({ name, state, counts, error, durationMs }: JobOutcome): string {

@@ -1,17 +1,17 @@
 /** Knows the command that brings a database to this build's schema, or says how far it is. */
 import { resolve } from 'node:path';
-import { type ExitCode, exitCodes } from '../failure.ts';
+import type { Ending } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { type DatabaseSettings, readSettings } from '../settings.ts';
 import {
   type MigrationStatus,
   migrate as migrateDatabase,
   migrationStatus,
-} from '../store/migrate.ts';
-import { assertRunnable } from '../store/migration-state.ts';
-import type { Command, CommandIo } from './command.ts';
-import { describeDatabase, resolveDatabase } from './database.ts';
-import { formatTable } from './table.ts';
+} from '../store/migrations/migrate.ts';
+import { assertRunnable } from '../store/migrations/migration-state.ts';
+import type { Command, CommandIo } from './shared/command.ts';
+import { describeDatabase, resolveDatabase } from './shared/database.ts';
+import { formatTable } from './shared/table.ts';
 
 interface Options {
   check: boolean | undefined;
@@ -48,14 +48,14 @@ export const migrate: Command<Options> = {
     const report = await migrateDatabase(database, { log, signal: io.signal });
     if (options.json) {
       io.stdout.write(`${JSON.stringify(report)}\n`);
-      return exitCodes.success;
+      return 'success';
     }
     for (const name of report.applied) io.stdout.write(`applied ${name}\n`);
     if (report.applied.length === 0) io.stdout.write('nothing to do\n');
     io.stdout.write(
       `${describeDatabase(database)} (${report.databaseVersion}) is at ${report.schemaVersion}\n`,
     );
-    return exitCodes.success;
+    return 'success';
   },
 };
 
@@ -63,7 +63,7 @@ async function check(
   database: DatabaseSettings,
   { json }: Options,
   { stdout }: CommandIo,
-): Promise<ExitCode> {
+): Promise<Ending> {
   const status = await migrationStatus(database);
   const missing = status.migrations.filter(
     ({ state }) => state === 'pending' || state === 'partial',
@@ -77,18 +77,18 @@ async function check(
         : `${status.state}: ${missing.map(({ name }) => name).join(', ')} not applied yet\n`,
     );
   }
-  return missing.length === 0 ? exitCodes.success : exitCodes.changesPresent;
+  return missing.length === 0 ? 'success' : 'changesPresent';
 }
 
 async function showStatus(
   database: DatabaseSettings,
   { json }: Options,
   { stdout }: CommandIo,
-): Promise<ExitCode> {
+): Promise<Ending> {
   const status = await migrationStatus(database);
   if (json) {
     stdout.write(`${statusJson(status)}\n`);
-    return exitCodes.success;
+    return 'success';
   }
   const version = status.databaseVersion ?? 'no such database';
   stdout.write(`${describeDatabase(database)} (${version}) is ${status.state}\n\n`);
@@ -103,7 +103,7 @@ async function showStatus(
       ]),
     ]),
   );
-  return exitCodes.success;
+  return 'success';
 }
 
 function statusJson({ state, databaseVersion, migrations }: MigrationStatus): string {

@@ -1,9 +1,10 @@
 /** Knows the command that shows what an apply would change, and changes nothing. */
 import type { Argv } from 'yargs';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type Ending, Failure } from '../failure.ts';
 import { type CycleResult, reconcile } from '../sync/reconcile.ts';
-import { markdownReport, resultDocument, textReport } from '../sync/report.ts';
-import type { Command } from './command.ts';
+import { markdownReport, textReport } from '../sync/report.ts';
+import type { Command } from './shared/command.ts';
+import { cycleDocument } from './shared/cycle-document.ts';
 import {
   applyCommand,
   declareManifestOptions,
@@ -11,7 +12,7 @@ import {
   openClient,
   openManifests,
   wantsColor,
-} from './options.ts';
+} from './shared/options.ts';
 
 const occasions = ['create', 'update', 'delete', 'replace', 'adopt', 'drift'] as const;
 type Occasion = (typeof occasions)[number];
@@ -70,31 +71,31 @@ export const plan: Command<PlanOptions> = {
       signal: io.signal,
     });
     io.stdout.write(render(result, options.output, wantsColor(io)));
-    return exitCodeFor(result, options['fail-on']);
+    return endingFor(result, options['fail-on']);
   },
 };
 
 function render(result: CycleResult, format: PlanOptions['output'], color: boolean): string {
-  if (format === 'json') return `${JSON.stringify(resultDocument(result), null, 2)}\n`;
+  if (format === 'json') return `${JSON.stringify(cycleDocument(result), null, 2)}\n`;
   return format === 'markdown' ? markdownReport(result) : textReport(result, { color });
 }
 
 /** With `--fail-on`, changes that are not named pass. */
-function exitCodeFor(result: CycleResult, failOn: string | undefined): ExitCode {
-  if (result.exitCode !== exitCodes.changesPresent || failOn === undefined) return result.exitCode;
+function endingFor(result: CycleResult, failOn: string | undefined): Ending {
+  if (result.ending !== 'changesPresent' || failOn === undefined) return result.ending;
   const named = new Set(failOn.split(','));
   const isNamed = result.plan.changes.some(
     ({ action, fields }) =>
       named.has(action) || (named.has('drift') && fields.some((field) => field.reason === 'drift')),
   );
-  return isNamed ? exitCodes.changesPresent : exitCodes.success;
+  return isNamed ? 'changesPresent' : 'success';
 }
 
 function readOccasions(text: string): string {
   const unknown = text.split(',').filter((word) => !occasions.includes(word as Occasion));
   if (unknown.length === 0) return text;
   throw new Failure(
-    exitCodes.invalidInput,
+    'invalidInput',
     `--fail-on knows ${occasions.join(', ')}, not ${unknown.join(', ')}`,
   );
 }

@@ -2,12 +2,11 @@
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { createApp, missingMasterKey } from '../app.ts';
-import { exitCodes } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { readSettings, type Settings } from '../settings.ts';
-import { migrate } from '../store/migrate.ts';
-import type { Command } from './command.ts';
-import { assertMigrated, resolveDatabase } from './database.ts';
+import { migrate } from '../store/migrations/migrate.ts';
+import type { Command } from './shared/command.ts';
+import { assertMigrated, resolveDatabase } from './shared/database.ts';
 
 interface Options {
   host: string | undefined;
@@ -67,7 +66,7 @@ export const serve: Command<Options> = {
       await app[Symbol.asyncDispose]();
     }
     log.info('stopped');
-    return exitCodes.success;
+    return 'success';
   },
 };
 

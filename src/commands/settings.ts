@@ -1,8 +1,8 @@
 /** Knows the `settings` command: what every setting is, where it came from, and what is wrong. */
-import { exitCodes, Failure } from '../failure.ts';
+import { Failure } from '../failure.ts';
 import { settingsJsonSchema, settingsListing, settingsMarkdown } from '../settings/describe.ts';
 import { faultList, inspectSettings } from '../settings.ts';
-import type { Command } from './command.ts';
+import type { Command } from './shared/command.ts';
 
 interface SettingsOptions {
   readonly 'json-schema': boolean | undefined;
@@ -34,11 +34,11 @@ export const settings: Command<SettingsOptions> = {
   run: async (options, io) => {
     if (options['json-schema']) {
       io.stdout.write(`${JSON.stringify(settingsJsonSchema(), null, 2)}\n`);
-      return exitCodes.success;
+      return 'success';
     }
     if (options.markdown) {
       io.stdout.write(settingsMarkdown());
-      return exitCodes.success;
+      return 'success';
     }
     const inspection = inspectSettings(undefined, {
       cwd: io.cwd,
@@ -47,9 +47,9 @@ export const settings: Command<SettingsOptions> = {
     if (!options.check) io.stdout.write(settingsListing(inspection.given));
     for (const warning of inspection.settings.warnings) io.stderr.write(`warning: ${warning}\n`);
     if (inspection.faults.length > 0) {
-      throw new Failure(exitCodes.invalidInput, faultList(inspection.faults));
+      throw new Failure('invalidInput', faultList(inspection.faults));
     }
     if (options.check) io.stdout.write(`${inspection.given.size} settings are set, all valid\n`);
-    return exitCodes.success;
+    return 'success';
   },
 };

@@ -1,15 +1,14 @@
 /** Knows the `validate` command: reads manifests offline and tells every mistake with its place. */
 import { resolve } from 'node:path';
-import { exitCodes } from '../failure.ts';
 import { kindNames } from '../model/kinds.ts';
 import { environmentIn } from '../settings/environment.ts';
-import { type Checked, checkSource } from '../sync/desired.ts';
-import { isGitLocation } from '../sync/git-location.ts';
-import { isStdin, readSources } from '../sync/source.ts';
-import type { SourceFiles } from '../sync/source-files.ts';
-import type { Command, CommandIo } from './command.ts';
-import { formatFaults, formatGithubFaults } from './fault-text.ts';
-import { formatTable } from './table.ts';
+import { type Checked, checkSource } from '../sync/manifest/desired.ts';
+import { isGitLocation } from '../sync/source/git-location.ts';
+import { isStdin, readSources } from '../sync/source/source.ts';
+import type { SourceFiles } from '../sync/source/source-files.ts';
+import type { Command, CommandIo } from './shared/command.ts';
+import { formatFaults, formatGithubFaults } from './shared/fault-text.ts';
+import { formatTable } from './shared/table.ts';
 
 type Format = 'text' | 'json' | 'github';
 
@@ -47,7 +46,7 @@ export const validate: Command<ValidateOptions> = {
     const files = await readFiles(locations, io);
     const checked = await check(files, io.cwd);
     io.stdout.write(writers[output](checked, files));
-    return checked.faults.length === 0 ? exitCodes.success : exitCodes.invalidInput;
+    return checked.faults.length === 0 ? 'success' : 'invalidInput';
   },
 };
 

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { exitCodes, Failure } from '../failure.ts';
+import { Failure } from '../failure.ts';
 import { commandLineOf, type DatabaseServerBinary } from './server-binary.ts';
 
 const run = promisify(execFile);
@@ -31,7 +31,7 @@ export function readDataDirectoryMaker(dataDirectory: string): DataDirectoryMake
   if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8')) as DataDirectoryMaker;
   if (!existsSync(dataDirectory) || readdirSync(dataDirectory).length === 0) return null;
   throw new Failure(
-    exitCodes.invalidInput,
+    'invalidInput',
     `${dataDirectory} was not made by gatewright: move it away, or pass another --home`,
   );
 }
@@ -68,7 +68,7 @@ export async function initialiseDataDirectory(
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
     throw new Failure(
-      exitCodes.unexpected,
+      'unexpected',
       `the database could not be initialised in ${dataDirectory}\n${outputOf(error)}`,
       { cause: error },
     );

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { exitCodes, Failure } from '../failure.ts';
+import { Failure } from '../failure.ts';
 
 const run = promisify(execFile);
 const updateTimeoutMs = 120_000;
@@ -160,7 +160,7 @@ function fetchFailure(error: unknown): Failure {
     .split('\n')
     .filter((line) => /^[EW]: /.test(line));
   return new Failure(
-    exitCodes.unreachable,
+    'unreachable',
     [
       "no database server is installed, and fetching one from Debian's packages failed:",
       ...(reasons.length === 0 ? [`  ${String(error)}`] : reasons.map((line) => `  ${line}`)),

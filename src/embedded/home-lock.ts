@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { exitCodes, Failure } from '../failure.ts';
+import { Failure } from '../failure.ts';
 
 const sqliteBusy = 5;
 /** Keeps locks from the garbage collector, which would release them. */
@@ -32,7 +32,7 @@ export function acquireHomeLock(home: string): HomeLock {
   } catch (error) {
     lock.close();
     if ((error as { errcode?: number }).errcode !== sqliteBusy) throw error;
-    throw new Failure(exitCodes.retryable, heldMessage(home, readHolder(holderPath)), {
+    throw new Failure('retryable', heldMessage(home, readHolder(holderPath)), {
       cause: error,
     });
   }

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { exitCodes, Failure } from '../failure.ts';
+import { Failure } from '../failure.ts';
 import { canOpen, type DataDirectoryMaker } from './data-directory.ts';
 import { fetchDebianServer, hasDebianPackages } from './debian-packages.ts';
 import {
@@ -85,7 +85,7 @@ async function missingServerFailure(
     );
   }
   lines.push('or set DB_HOST, DB_USER, DB_PASS and DB_NAME to use a server of yours');
-  return new Failure(exitCodes.invalidInput, lines.join('\n'));
+  return new Failure('invalidInput', lines.join('\n'));
 }
 
 function nameOf(maker: DataDirectoryMaker): string {

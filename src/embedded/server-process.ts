@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
-import { exitCodes, Failure } from '../failure.ts';
+import { Failure } from '../failure.ts';
 import type { Secret } from '../secret.ts';
 import { serverUserFlags } from './data-directory.ts';
 import { spawnLeashed } from './leash.ts';
@@ -174,7 +174,7 @@ function notStarted(options: ServerProcessOptions, what: string, cause: unknown)
   const log = existsSync(options.logPath) ? readFileSync(options.logPath, 'utf8') : '';
   const lines = log.split('\n').filter((line) => /ERROR|Fatal|abort/i.test(line));
   return new Failure(
-    exitCodes.unexpected,
+    'unexpected',
     [
       `the database server ${options.binary.serverPath} did not start: ${what}`,
       ...lines.slice(-8).map((line) => `  ${line}`),

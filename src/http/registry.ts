@@ -1,5 +1,5 @@
 /** Knows whether the routes are fit to serve: none without a credential rule, a scope rule and schemas. */
-import { exitCodes, Failure } from '../failure.ts';
+import { Failure } from '../failure.ts';
 import { type CredentialKind, type Mount, mountPrefixes, type Route } from './route.ts';
 
 /** One route on one of its mounts. */
@@ -40,7 +40,7 @@ export function checkRoutes(
   ];
   if (faults.length > 0) {
     throw new Failure(
-      exitCodes.unexpected,
+      'unexpected',
       `the server does not start, because its routes are not safe:\n  ${faults.join('\n  ')}`,
     );
   }

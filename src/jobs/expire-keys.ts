@@ -1,7 +1,8 @@
 /** Knows how API keys expire: in batches, each key once, with its audit row in the same transaction. */
-import * as apiKeyExpiry from '../store/api-key-expiry.ts';
-import * as auditLog from '../store/audit-log.ts';
-import type { Db } from '../store/db.ts';
+
+import type { Db } from '../store/connection/db.ts';
+import * as apiKeyExpiry from '../store/tables/api-key-expiry.ts';
+import * as auditLog from '../store/tables/audit-log.ts';
 import type { Job, JobContext } from './job.ts';
 
 /** Small enough to stall a concurrent writer for less than a tenth of a second. */

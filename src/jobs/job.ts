@@ -1,6 +1,6 @@
 /** Knows what a job is: a name, a schedule, and one function; the scheduler does the rest. */
 import type { Log } from '../log.ts';
-import type { Database } from '../store/db.ts';
+import type { Database } from '../store/connection/db.ts';
 
 /** What a run did, by what: `{expired: 12}`. */
 export type JobCounts = Record<string, number>;

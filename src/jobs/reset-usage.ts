@@ -1,9 +1,9 @@
 /** Knows how usage starts again: every budget and policy whose boundary has come, once a boundary. */
 import { nextResetAt, skippedWindows } from '../model/periods.ts';
-import * as auditLog from '../store/audit-log.ts';
-import type { Db } from '../store/db.ts';
-import type { UsageResetRow } from '../store/rows.ts';
-import * as usageResets from '../store/usage-resets.ts';
+import type { Db } from '../store/connection/db.ts';
+import * as auditLog from '../store/tables/audit-log.ts';
+import type { UsageResetRow } from '../store/tables/usage-resets.ts';
+import * as usageResets from '../store/tables/usage-resets.ts';
 import type { Job, JobContext } from './job.ts';
 
 const batchBudgetsMax = 500;

@@ -2,11 +2,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cron } from 'croner';
 import type { Clock } from '../clock.ts';
-import { exitCodes, Failure } from '../failure.ts';
+import { Failure } from '../failure.ts';
 import type { Log } from '../log.ts';
-import type { Database } from '../store/db.ts';
-import * as jobRuns from '../store/job-runs.ts';
-import type { JobRunRow } from '../store/rows.ts';
+import type { Database } from '../store/connection/db.ts';
+import type { JobRunRow } from '../store/tables/job-runs.ts';
+import * as jobRuns from '../store/tables/job-runs.ts';
 import type { Job, JobCounts } from './job.ts';
 
 const recordsKeptMs = 7 * 86_400_000;
@@ -96,10 +96,10 @@ class CronScheduler implements Scheduler {
     const job = this.#options.jobs.find((candidate) => candidate.name === name);
     if (job === undefined) {
       const names = this.#options.jobs.map((candidate) => candidate.name).join(', ');
-      throw new Failure(exitCodes.invalidInput, `There is no job ${name}; jobs: ${names}.`);
+      throw new Failure('invalidInput', `There is no job ${name}; jobs: ${names}.`);
     }
     if (job.idleBecause !== null) {
-      throw new Failure(exitCodes.refusedByGuard, `${name} is idle because ${job.idleBecause}.`);
+      throw new Failure('refusedByGuard', `${name} is idle because ${job.idleBecause}.`);
     }
     return this.#enqueue(() => this.#runOnce(job, this.#options.clock.now()));
   }

@@ -1,17 +1,17 @@
 /** Knows what a deployment needs before anyone can call it: an organisation, a service account, a key. */
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
-import { exitCodes, Failure } from '../failure.ts';
+import { Failure } from '../failure.ts';
 import { formatResource, serviceAccountPrincipal, tsgIdPattern } from '../model/access-policy.ts';
 import { makeApiKey, maskApiKey } from '../model/credentials.ts';
 import { allScopes } from '../model/scopes.ts';
 import { Secret } from '../secret.ts';
-import * as accessPolicies from './access-policies.ts';
-import * as apiKeys from './api-keys.ts';
-import * as auditLog from './audit-log.ts';
-import type { Database, Db } from './db.ts';
-import { isDuplicateEntry } from './duplicate.ts';
-import * as organisations from './organisations.ts';
-import * as serviceAccounts from './service-accounts.ts';
+import type { Database, Db } from './connection/db.ts';
+import * as accessPolicies from './tables/access-policies.ts';
+import * as apiKeys from './tables/api-keys.ts';
+import * as auditLog from './tables/audit-log.ts';
+import { isDuplicateEntry } from './tables/duplicate.ts';
+import * as organisations from './tables/organisations.ts';
+import * as serviceAccounts from './tables/service-accounts.ts';
 
 const namePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const clientSecretBytes = 32;
@@ -48,11 +48,11 @@ export interface Tenant {
 export async function bootstrapTenant(database: Database, options: TenantOptions): Promise<Tenant> {
   const tsgId = options.tsgId ?? String(randomInt(1_000_000_000, 10_000_000_000));
   if (!tsgIdPattern.test(tsgId)) {
-    throw new Failure(exitCodes.invalidInput, `The TSG id ${tsgId} is not a 10-digit number.`);
+    throw new Failure('invalidInput', `The TSG id ${tsgId} is not a 10-digit number.`);
   }
   if (!namePattern.test(options.name)) {
     throw new Failure(
-      exitCodes.invalidInput,
+      'invalidInput',
       `The name ${JSON.stringify(options.name)} is not made of lower-case letters, digits and ` +
         'inner dashes, at most 63.',
     );
@@ -66,7 +66,7 @@ export async function bootstrapTenant(database: Database, options: TenantOptions
   } catch (error) {
     if (!isDuplicateEntry(error)) throw error;
     throw new Failure(
-      exitCodes.refusedByGuard,
+      'refusedByGuard',
       `TSG ${tsgId} has a service account named ${options.name} already, and its secret cannot be ` +
         'shown again. Choose another name.',
       { cause: error },

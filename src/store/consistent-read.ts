@@ -1,5 +1,5 @@
 /** Knows how several tables are read as of one moment. */
-import type { Db } from './db.ts';
+import type { Db } from './connection/db.ts';
 
 /**
  * Runs `read` in one read-only REPEATABLE READ transaction: its first query fixes the moment, and

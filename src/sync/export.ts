@@ -1,7 +1,7 @@
 /** Knows how the server's state is written down as manifests that plan to nothing. */
 import { dump } from 'js-yaml';
 import { type KindName, kinds, type ReferenceField } from '../model/kinds.ts';
-import { apiVersion } from './manifest.ts';
+import { apiVersion } from './manifest/manifest.ts';
 import {
   type Identity,
   identityKey,
@@ -9,7 +9,7 @@ import {
   type LiveResource,
   type LiveSet,
   type Spec,
-} from './resource-set.ts';
+} from './spec/resource-set.ts';
 import {
   isPlainObject,
   isReference,
@@ -17,8 +17,8 @@ import {
   matchesPattern,
   type PlainObject,
   referencesIn,
-} from './spec-paths.ts';
-import { type Shape, shapeOf, toCamelCase, toSnakeCase } from './spec-shape.ts';
+} from './spec/spec-paths.ts';
+import { type Shape, shapeOf, toCamelCase, toSnakeCase } from './spec/spec-shape.ts';
 
 export interface ExportOptions {
   readonly owner: string;

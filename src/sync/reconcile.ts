@@ -1,13 +1,13 @@
 /** Knows one sync cycle from end to end: read both sides, plan, permit, apply; returns values, prints nothing. */
-import { type ExitCode, exitCodes } from '../failure.ts';
-import { type AppliedItem, type ApplyReport, applyPlan, exitCodeOf } from './apply.ts';
-import type { AdminClient } from './client.ts';
-import { findRefusal, type Refusal } from './guards.ts';
-import { readSnapshot, type SnapshotRead, toLiveSet } from './live.ts';
-import { makePlan } from './plan.ts';
-import type { Plan } from './planned.ts';
-import { type DesiredResource, type DesiredSet, identityKey } from './resource-set.ts';
-import { SecretOutput } from './secret-output.ts';
+import type { Ending } from '../failure.ts';
+import { type AppliedItem, type ApplyReport, applyPlan, endingOf } from './apply/apply.ts';
+import { SecretOutput } from './apply/secret-output.ts';
+import { findRefusal, type Refusal } from './plan/guards.ts';
+import { makePlan } from './plan/plan.ts';
+import type { Plan } from './plan/planned.ts';
+import type { AdminClient } from './server/client.ts';
+import { readSnapshot, type SnapshotRead, toLiveSet } from './server/live.ts';
+import { type DesiredResource, type DesiredSet, identityKey } from './spec/resource-set.ts';
 
 export interface CycleOptions {
   readonly client: AdminClient;
@@ -46,7 +46,7 @@ export interface CycleResult {
   /** Null when nothing was tried. */
   readonly report: ApplyReport | null;
   readonly warnings: readonly string[];
-  readonly exitCode: ExitCode;
+  readonly ending: Ending;
   /** State of the server before the cycle. */
   readonly read: SnapshotRead;
 }
@@ -68,10 +68,10 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
   const done = { plan, refusal, warnings, read, declined: false, report: null };
   const isIdle = writes(plan) === 0;
   if (!act || refusal !== null || isIdle) {
-    return { ...done, exitCode: exitCodeOfPlan(plan, refusal) };
+    return { ...done, ending: endingOfPlan(plan, refusal) };
   }
   if (options.confirm !== undefined && !(await options.confirm(plan))) {
-    return { ...done, declined: true, exitCode: exitCodes.changesPresent };
+    return { ...done, declined: true, ending: 'changesPresent' };
   }
   const report = await applyPlan(plan, {
     client,
@@ -83,9 +83,9 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
     signal: options.signal,
     onItem: options.onItem,
   });
-  const applied = exitCodeOf(report);
-  const isHeldBack = applied === exitCodes.success && plan.blocked.length > 0;
-  return { ...done, report, exitCode: isHeldBack ? exitCodes.refusedByGuard : applied };
+  const applied = endingOf(report);
+  const isHeldBack = applied === 'success' && plan.blocked.length > 0;
+  return { ...done, report, ending: isHeldBack ? 'refusedByGuard' : applied };
 }
 
 /** How many changes a plan would write. */
@@ -93,9 +93,9 @@ function writes(plan: Plan): number {
   return plan.changes.filter((change) => change.action !== 'retain').length;
 }
 
-function exitCodeOfPlan(plan: Plan, refusal: Refusal | null): ExitCode {
-  if (refusal !== null || plan.blocked.length > 0) return exitCodes.refusedByGuard;
-  return writes(plan) > 0 ? exitCodes.changesPresent : exitCodes.success;
+function endingOfPlan(plan: Plan, refusal: Refusal | null): Ending {
+  if (refusal !== null || plan.blocked.length > 0) return 'refusedByGuard';
+  return writes(plan) > 0 ? 'changesPresent' : 'success';
 }
 
 /** Keys whose value nobody would ever see. */

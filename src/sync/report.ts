@@ -1,11 +1,11 @@
 /** Knows how a plan and its outcome are told: as text for people, Markdown for reviews, JSON for programs. */
-import type { AppliedItem, ApplyReport } from './apply.ts';
-import type { FieldChange } from './diff.ts';
-import { describeSource } from './ownership.ts';
-import type { BlockedItem, Plan, PlannedChange } from './planned.ts';
+import type { AppliedItem, ApplyReport } from './apply/apply.ts';
+import type { FieldChange } from './plan/diff.ts';
+import { describeSource } from './plan/ownership.ts';
+import type { BlockedItem, Plan, PlannedChange } from './plan/planned.ts';
 import type { CycleResult } from './reconcile.ts';
-import type { Json, Position } from './resource-set.ts';
-import { isReference } from './spec-paths.ts';
+import type { Json, Position } from './spec/resource-set.ts';
+import { isReference } from './spec/spec-paths.ts';
 
 export interface ReportOptions {
   readonly color: boolean;
@@ -257,7 +257,7 @@ export function resultDocument(result: CycleResult): Record<string, unknown> {
             interrupted: report.interrupted,
             unreachable: report.unreachable,
           },
-    exitCode: result.exitCode,
+    exitCode: result.ending,
   };
 }
 

@@ -1,11 +1,11 @@
 /** Knows the loop around the cycle: what makes one due, what is tried again, and when. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
-import { exitCodes, Failure } from '../failure.ts';
-import type { SnapshotRead } from './live.ts';
+import { Failure } from '../failure.ts';
 import { type CycleOptions, type CycleResult, reconcile } from './reconcile.ts';
-import type { DesiredSet } from './resource-set.ts';
-import type { SourceVersion } from './source-files.ts';
+import type { SnapshotRead } from './server/live.ts';
+import type { SourceVersion } from './source/source-files.ts';
+import type { DesiredSet } from './spec/resource-set.ts';
 
 export interface WatchOptions extends Omit<CycleOptions, 'act' | 'previous' | 'confirm'> {
   /** What stands in the source now, without reading it all; as `Source.newest`. */
@@ -133,9 +133,9 @@ class Loop {
     this.#read = result.read;
     this.#lastGood = good;
     const mayPass =
-      result.exitCode === exitCodes.partialFailure ||
-      result.exitCode === exitCodes.retryable ||
-      result.exitCode === exitCodes.unreachable;
+      result.ending === 'partialFailure' ||
+      result.ending === 'retryable' ||
+      result.ending === 'unreachable';
     if (mayPass) this.#retryAt = this.#nextTry();
     else this.#failures = 0;
     this.#told = null;
@@ -147,14 +147,14 @@ class Loop {
     try {
       return await readDesired();
     } catch (error) {
-      const isWrong = error instanceof Failure && error.exitCode === exitCodes.invalidInput;
+      const isWrong = error instanceof Failure && error.kind === 'invalidInput';
       if (isFresh || !isWrong || this.#lastGood === null) throw error;
       return this.#lastGood;
     }
   }
 
   #fail(failure: Failure): void {
-    const isHard = failure.exitCode === exitCodes.invalidInput;
+    const isHard = failure.kind === 'invalidInput';
     this.#retryAt = isHard ? null : this.#nextTry();
     if (failure.message === this.#told) return;
     this.#told = failure.message;

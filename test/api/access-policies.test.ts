@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAccessTokens } from '../../src/auth/access-token.ts';
 import { bootstrapTenant } from '../../src/store/bootstrap.ts';
-import * as serviceAccounts from '../../src/store/service-accounts.ts';
+import * as serviceAccounts from '../../src/store/tables/service-accounts.ts';
 import { fetchToken, startTestServer, type TestServer } from '../server.ts';
 
 const path = '/iam/v1/access_policies';

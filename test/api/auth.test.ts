@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeApiKey, maskApiKey } from '../../src/model/credentials.ts';
-import * as apiKeys from '../../src/store/api-keys.ts';
-import * as serviceAccounts from '../../src/store/service-accounts.ts';
+import * as apiKeys from '../../src/store/tables/api-keys.ts';
+import * as serviceAccounts from '../../src/store/tables/service-accounts.ts';
 import { exchange, startTestServer, type TestServer } from '../server.ts';
 
 const path = '/v1/admin/workspaces';

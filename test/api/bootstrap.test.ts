@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWellFormedApiKey } from '../../src/model/credentials.ts';
 import { allScopes } from '../../src/model/scopes.ts';
-import * as accessPolicies from '../../src/store/access-policies.ts';
-import * as apiKeys from '../../src/store/api-keys.ts';
 import { bootstrapTenant } from '../../src/store/bootstrap.ts';
-import { assertMasterKey } from '../../src/store/deployment.ts';
-import * as organisations from '../../src/store/organisations.ts';
-import * as serviceAccounts from '../../src/store/service-accounts.ts';
+import * as accessPolicies from '../../src/store/tables/access-policies.ts';
+import * as apiKeys from '../../src/store/tables/api-keys.ts';
+import { assertMasterKey } from '../../src/store/tables/deployment.ts';
+import * as organisations from '../../src/store/tables/organisations.ts';
+import * as serviceAccounts from '../../src/store/tables/service-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 
 let test: TestDatabase;

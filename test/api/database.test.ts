@@ -2,12 +2,11 @@
 import { kill } from 'node:process';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { exitCodes } from '../../src/failure.ts';
 import { createLog } from '../../src/log.ts';
 import { Secret } from '../../src/secret.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
-import { type Database, type Db, openDatabase } from '../../src/store/db.ts';
-import { DatabaseUnavailable, isUnavailable } from '../../src/store/unavailable.ts';
+import { type Database, type Db, openDatabase } from '../../src/store/connection/db.ts';
+import { DatabaseUnavailable, isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { findFreePort, startTestDatabaseServer } from '../database-server.ts';
 import { freeze } from '../process.ts';
@@ -207,7 +206,7 @@ describe('an unreachable database', () => {
     ['it has no database missing_db', async () => ({ name: 'missing_db' })],
   ])('says that %s', async (text, change) => {
     const error = await elsewhere(await change());
-    expect(error).toMatchObject({ exitCode: exitCodes.unreachable });
+    expect(error).toMatchObject({ kind: 'unreachable' });
     expect(isUnavailable(error)).toBe(true);
     expect((error as Error).message).toContain(text);
     expect((error as Error).message).not.toContain('canary-pass');

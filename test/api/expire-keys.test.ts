@@ -5,9 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { expireKeys } from '../../src/jobs/expire-keys.ts';
 import type { JobContext } from '../../src/jobs/job.ts';
 import { createLog } from '../../src/log.ts';
-import { listDueIds } from '../../src/store/api-key-expiry.ts';
-import { type Database, openDatabase } from '../../src/store/db.ts';
-import type { ApiKeyRow } from '../../src/store/rows.ts';
+import { type Database, openDatabase } from '../../src/store/connection/db.ts';
+import { listDueIds } from '../../src/store/tables/api-key-expiry.ts';
+import type { ApiKeyRow } from '../../src/store/tables/api-keys.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 
 const now = Date.parse('2026-11-21T12:00:00Z');

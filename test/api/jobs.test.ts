@@ -5,7 +5,7 @@ import { allJobs } from '../../src/jobs/all-jobs.ts';
 import type { Job } from '../../src/jobs/job.ts';
 import { createScheduler, type JobOutcome, type Scheduler } from '../../src/jobs/scheduler.ts';
 import { createLog } from '../../src/log.ts';
-import * as jobRuns from '../../src/store/job-runs.ts';
+import * as jobRuns from '../../src/store/tables/job-runs.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 
 const minute = Date.parse('2026-11-21T12:00:00Z');

@@ -4,11 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type ExitCode, exitCodes } from '../../src/failure.ts';
+import type { FailureKind } from '../../src/failure.ts';
 import { createLog } from '../../src/log.ts';
 import { Secret } from '../../src/secret.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
-import { type MigrateOptions, migrate, migrationStatus } from '../../src/store/migrate.ts';
+import {
+  type MigrateOptions,
+  migrate,
+  migrationStatus,
+} from '../../src/store/migrations/migrate.ts';
 import { createEmptyDatabase } from '../database.ts';
 
 const log = createLog({ level: 'silent' });
@@ -35,10 +39,10 @@ const run = (options: Partial<MigrateOptions> = {}) =>
 
 const status = () => migrationStatus(database.settings, { directory });
 
-const failure = (exitCode: ExitCode, message: RegExp) =>
+const failure = (kind: FailureKind, message: RegExp) =>
   expect.objectContaining({
     name: 'Failure',
-    exitCode,
+    kind,
     message: expect.stringMatching(message),
   });
 
@@ -94,7 +98,7 @@ INSERT INTO nowhere VALUES (';');
 CREATE TABLE b (id INT);`,
     );
     await expect(run()).rejects.toEqual(
-      failure(exitCodes.unexpected, /0001_shop\.sql:5 \(statement 3 of 4\).*nowhere.*1146/s),
+      failure('unexpected', /0001_shop\.sql:5 \(statement 3 of 4\).*nowhere.*1146/s),
     );
     expect(await select('SELECT * FROM a')).toEqual([{ id: 1 }]);
     expect(await status()).toMatchObject({
@@ -139,7 +143,7 @@ describe('an applied migration', () => {
     await run();
     await write('0001_a', 'CREATE TABLE a (id BIGINT)');
     await expect(run()).rejects.toEqual(
-      failure(exitCodes.refusedByGuard, /0001_a\.sql: .*edited.*new migration/s),
+      failure('refusedByGuard', /0001_a\.sql: .*edited.*new migration/s),
     );
     expect((await status()).state).toBe('edited');
   });
@@ -155,7 +159,7 @@ describe('an applied migration', () => {
     await write('0001_a', 'CREATE TABLE a (id INT); CREATE TABL b');
     await expect(run()).rejects.toThrow(/statement 2/);
     await write('0001_a', 'CREATE TABLE a (id BIGINT); CREATE TABLE b (id INT)');
-    await expect(run()).rejects.toEqual(failure(exitCodes.refusedByGuard, /first 1 statement/));
+    await expect(run()).rejects.toEqual(failure('refusedByGuard', /first 1 statement/));
   });
 });
 
@@ -177,9 +181,7 @@ describe('a database from another build', () => {
     await write('0002_b', '-- breaking\nALTER TABLE a DROP COLUMN id, ADD COLUMN name TEXT');
     await run();
     await remove('0002_b');
-    await expect(run()).rejects.toEqual(
-      failure(exitCodes.refusedByGuard, /newer than this build.*0002_b/),
-    );
+    await expect(run()).rejects.toEqual(failure('refusedByGuard', /newer than this build.*0002_b/));
     expect((await status()).state).toBe('too-new');
   });
 
@@ -195,9 +197,7 @@ describe('a database from another build', () => {
     await write('0002_b', 'CREATE TABLE b (id INT)');
     await run();
     await write('0001_a', 'CREATE TABLE a (id INT)');
-    await expect(run()).rejects.toEqual(
-      failure(exitCodes.refusedByGuard, /0001_a\.sql.*next free/),
-    );
+    await expect(run()).rejects.toEqual(failure('refusedByGuard', /0001_a\.sql.*next free/));
   });
 });
 
@@ -228,7 +228,7 @@ describe('a runner', () => {
         successor ??= run().finally(finish);
       },
     });
-    await expect(first).rejects.toEqual(failure(exitCodes.retryable, /taken over/));
+    await expect(first).rejects.toEqual(failure('retryable', /taken over/));
     await done;
     expect((await successor)?.applied).toEqual(['0001_a']);
     expect(await select('SELECT id FROM a ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
@@ -243,7 +243,7 @@ describe('a runner', () => {
         if (number === 2) controller.abort();
       },
     });
-    await expect(stopped).rejects.toEqual(failure(exitCodes.retryable, /before statement 3/));
+    await expect(stopped).rejects.toEqual(failure('retryable', /before statement 3/));
     expect((await run()).applied).toEqual(['0001_a']);
     expect(await select('SELECT id FROM a ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
   });
@@ -283,7 +283,7 @@ describe('a runner', () => {
     expect((await migrate(settings, { log, directory })).applied).toEqual([]);
     await write('0002_b', 'CREATE TABLE b (id INT)');
     await expect(migrate(settings, { log, directory })).rejects.toEqual(
-      failure(exitCodes.invalidInput, new RegExp(`${reader} may not .*Grant`)),
+      failure('invalidInput', new RegExp(`${reader} may not .*Grant`)),
     );
     const missing = { ...settings, name: 'gatewright_missing' };
     await expect(migrate(missing, { log, directory })).rejects.toThrow(/may not|not let in|1044/);

@@ -5,8 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JobContext } from '../../src/jobs/job.ts';
 import { resetUsage } from '../../src/jobs/reset-usage.ts';
 import { createLog } from '../../src/log.ts';
-import { openDatabase } from '../../src/store/db.ts';
-import type { ApiKeyRow, UsageEntityRow } from '../../src/store/rows.ts';
+import { openDatabase } from '../../src/store/connection/db.ts';
+import type { ApiKeyRow } from '../../src/store/tables/api-keys.ts';
+import type { UsageEntityRow } from '../../src/store/tables/usage-entities.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 
 const dayMs = 86_400_000;

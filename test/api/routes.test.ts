@@ -11,10 +11,10 @@ import { type MountedRoute, mountRoutes } from '../../src/http/registry.ts';
 import { serviceAccountPrincipal } from '../../src/model/access-policy.ts';
 import { isKnownScope } from '../../src/model/scopes.ts';
 import { Secret } from '../../src/secret.ts';
-import * as accessPolicies from '../../src/store/access-policies.ts';
 import { bootstrapTenant } from '../../src/store/bootstrap.ts';
-import { openDatabase } from '../../src/store/db.ts';
-import * as serviceAccounts from '../../src/store/service-accounts.ts';
+import { openDatabase } from '../../src/store/connection/db.ts';
+import * as accessPolicies from '../../src/store/tables/access-policies.ts';
+import * as serviceAccounts from '../../src/store/tables/service-accounts.ts';
 import { exchange, fetchToken, startTestServer, type TestServer, testSettings } from '../server.ts';
 
 /** The registry as the server has it; nothing of the dependencies is used before a request comes. */

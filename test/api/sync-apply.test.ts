@@ -52,11 +52,11 @@ describe('every kind', () => {
   it('is created, and planning again finds nothing', async () => {
     const first = await sync.cycle(everyKind);
     expect(first.report?.items.filter(({ status }) => status !== 'done')).toEqual([]);
-    expect(first.exitCode).toBe(0);
+    expect(first.ending).toBe('success');
     const again = await sync.cycle(everyKind, { act: false });
     expect(again.plan.changes).toEqual([]);
     expect(again.plan.unchanged).toBe(9);
-    expect(again.exitCode).toBe(0);
+    expect(again.ending).toBe('success');
   });
 
   it('takes changed, removed and added fields, and then plans to nothing', async () => {
@@ -138,7 +138,7 @@ describe('budget', () => {
     await sync.cycle(everyKind);
     const client = sync.openClient();
     const second = await sync.cycle(everyKind, { client });
-    expect(second.exitCode).toBe(0);
+    expect(second.ending).toBe('success');
     expect(client.writes).toBe(0);
   });
 
@@ -193,7 +193,7 @@ describe('a change made between plan and apply', () => {
         return true;
       },
     });
-    expect(result.exitCode).toBe(7);
+    expect(result.ending).toBe('retryable');
     expect(result.report?.items).toMatchObject([{ id: 'ApiKey/support/bot', status: 'stale' }]);
     const { body } = await server.request('GET', `/v2/api-keys/${id}`);
     expect(body).toMatchObject({ description: 'meanwhile', alert_emails: ['ops@example.com'] });
@@ -208,7 +208,7 @@ describe('a change made between plan and apply', () => {
         return true;
       },
     });
-    expect(result.exitCode).toBe(7);
+    expect(result.ending).toBe('retryable');
   });
 });
 
@@ -217,7 +217,7 @@ describe('ownership', () => {
     await sync.cycle(support);
     const other = sync.openClient({ owner: 'team-b' });
     const theirs = support.replaceAll('support', 'lab');
-    expect((await sync.cycle(theirs, { client: other })).exitCode).toBe(0);
+    expect((await sync.cycle(theirs, { client: other })).ending).toBe('success');
     expect((await sync.cycle('', { client: other, act: false })).plan.changes).toMatchObject([
       { id: 'Workspace/lab', action: 'delete' },
     ]);
@@ -228,12 +228,12 @@ describe('ownership', () => {
     await sync.cycle(support);
     const other = sync.openClient({ owner: 'team-b' });
     const blocked = await sync.cycle(support, { client: other });
-    expect(blocked.exitCode).toBe(4);
+    expect(blocked.ending).toBe('refusedByGuard');
     expect(blocked.plan.blocked[0]?.message).toMatch(
       /owner "platform", declared in \/source all\.yaml:2/,
     );
     const taken = await sync.cycle(support, { client: other, takeOwnership: true });
-    expect(taken).toMatchObject({ exitCode: 0, plan: { changes: [{ action: 'adopt' }] } });
+    expect(taken).toMatchObject({ ending: 'success', plan: { changes: [{ action: 'adopt' }] } });
     expect((await sync.cycle('', { act: false })).plan.owned).toBe(0);
   });
 
@@ -243,13 +243,13 @@ describe('ownership', () => {
     });
     const before = (await server.request('GET', `/admin/v2/workspaces/${made.body.id}`)).body;
     const blocked = await sync.cycle(everyKind);
-    expect(blocked.exitCode).toBe(4);
+    expect(blocked.ending).toBe('refusedByGuard');
     expect(blocked.report).toBeNull();
     expect(blocked.plan.blocked).toHaveLength(9);
     const after = (await server.request('GET', `/admin/v2/workspaces/${made.body.id}`)).body;
     expect(after).toEqual(before);
     const adopted = await sync.cycle(everyKind, { takeOwnership: true });
-    expect(adopted.exitCode).toBe(0);
+    expect(adopted.ending).toBe('success');
     expect(await idOf('Workspace/support')).toBe(made.body.id);
     expect((await sync.cycle(everyKind, { act: false })).plan.changes).toEqual([]);
   });
@@ -278,7 +278,7 @@ kind: Config
 metadata: {name: routing, workspace: shared}
 spec: {config: {retry: {attempts: 2}}}
 `;
-    expect((await sync.cycle(files)).exitCode).toBe(0);
+    expect((await sync.cycle(files)).ending).toBe('success');
     expect((await sync.cycle(files, { act: false })).plan.changes).toEqual([]);
     const config = await server.request(
       'GET',
@@ -314,25 +314,32 @@ describe('guards', () => {
   it('refuse to prune everything because the source is empty, and print the way out', async () => {
     await sync.cycle(many(2));
     const result = await sync.cycle('', { allowDeletes: null });
-    expect(result).toMatchObject({ exitCode: 4, report: null });
+    expect(result).toMatchObject({ ending: 'refusedByGuard', report: null });
     expect(result.refusal?.message).toContain('gatewright apply . --allow-deletes 2');
     expect((await sync.cycle(many(2), { act: false })).plan.changes).toEqual([]);
-    expect((await sync.cycle('', { allowDeletes: 2 })).exitCode).toBe(0);
+    expect((await sync.cycle('', { allowDeletes: 2 })).ending).toBe('success');
   });
 
   it('refuse more than ten deletes at once, and let --no-prune apply the rest', async () => {
     await sync.cycle(many(12));
     const next = `${support}${many(1)}`;
     const refused = await sync.cycle(next, { allowDeletes: null });
-    expect(refused).toMatchObject({ exitCode: 4, report: null, refusal: { deletes: 11 } });
+    expect(refused).toMatchObject({
+      ending: 'refusedByGuard',
+      report: null,
+      refusal: { deletes: 11 },
+    });
     const rest = await sync.cycle(next, { allowDeletes: null, prune: false });
-    expect(rest).toMatchObject({ exitCode: 0, plan: { changes: [{ id: 'Workspace/support' }] } });
+    expect(rest).toMatchObject({
+      ending: 'success',
+      plan: { changes: [{ id: 'Workspace/support' }] },
+    });
   });
 
   it('let tombstones pass', async () => {
     await sync.cycle(many(1));
     const tombstone = many(1).replace('spec: {description: d}', 'state: absent');
-    expect((await sync.cycle(tombstone, { allowDeletes: null })).exitCode).toBe(0);
+    expect((await sync.cycle(tombstone, { allowDeletes: null })).ending).toBe('success');
   });
 });
 
@@ -360,7 +367,7 @@ metadata: {name: plain, workspace: support}
 spec: {config: {retry: {attempts: 1}}}
 `;
     const result = await sync.cycle(files);
-    expect(result.exitCode).toBe(3);
+    expect(result.ending).toBe('partialFailure');
     expect(result.report?.items.map(({ id, status }) => [id, status])).toEqual([
       ['Workspace/support', 'done'],
       ['Config/support/plain', 'done'],
@@ -380,10 +387,10 @@ spec: {config: {retry: {attempts: 1}}}
       onItem: () => controller.abort(),
     });
     expect(result.report).toMatchObject({ interrupted: true });
-    expect(result.exitCode).toBe(3);
+    expect(result.ending).toBe('partialFailure');
     expect(result.report?.items[0]).toMatchObject({ id: 'Workspace/support', status: 'done' });
     expect(result.report?.items.slice(1).every(({ status }) => status === 'blocked')).toBe(true);
-    expect((await sync.cycle(everyKind)).exitCode).toBe(0);
+    expect((await sync.cycle(everyKind)).ending).toBe('success');
   });
 });
 
@@ -439,7 +446,7 @@ describe('key delivery', () => {
     expect(result.warnings).toHaveLength(1);
     expect(result.warnings[0]).toContain(`SecretMissing: ApiKey/support/bot`);
     expect(result.warnings[0]).toContain(file());
-    expect(result.exitCode).toBe(0);
+    expect(result.ending).toBe('success');
   });
 
   it('warns of a key without secretOutput, whose value nobody would see', async () => {
@@ -451,7 +458,7 @@ describe('key delivery', () => {
   it('does not follow a symbolic link out of the secrets folder, and makes no key', async () => {
     symlinkSync(tmpdir(), join(sync.secretsFolder, 'support'));
     const result = await sync.cycle(everyKind);
-    expect(result.exitCode).toBe(3);
+    expect(result.ending).toBe('partialFailure');
     const item = result.report?.items.find(({ id }) => id === 'ApiKey/support/bot');
     expect(item).toMatchObject({
       status: 'failed',

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/secret.ts';
-import { AdminClient, ApiRefusal, Unreachable } from '../../src/sync/client.ts';
+import { AdminClient, ApiRefusal, Unreachable } from '../../src/sync/server/client.ts';
 
 interface Answer {
   readonly status?: number;
@@ -119,7 +119,7 @@ describe('tokens', () => {
     expect(peer.tokens).toBe(2);
     peer.answers = [{ status: 401, body: { error: { message: 'no role' } } }];
     await expect(client.request(get)).rejects.toThrow(/client "id" for tenant 1234567890: no role/);
-    await expect(client.request(get)).rejects.toMatchObject({ exitCode: 6 });
+    await expect(client.request(get)).rejects.toMatchObject({ kind: 'unreachable' });
     await expect(client.request(get)).rejects.not.toThrow(/canary/);
   });
 });
@@ -165,7 +165,10 @@ describe('repeats', () => {
     peer.answers = [{ status: 503, body: { error: { message: 'busy' } } }];
     const given = await client.request(get).catch((caught: unknown) => caught);
     expect(given).toBeInstanceOf(Unreachable);
-    expect(given).toMatchObject({ exitCode: 6, message: expect.stringContaining('503 (busy)') });
+    expect(given).toMatchObject({
+      kind: 'unreachable',
+      message: expect.stringContaining('503 (busy)'),
+    });
     expect(peer.seen).toHaveLength(6);
     expect(pauses).toEqual([150, 300, 600, 1_200, 2_400]);
   });

@@ -1,7 +1,7 @@
 /** Guarantees that what is exported plans to nothing, and that nothing secret is in it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Export, type ExportOptions, exportManifests } from '../../src/sync/export.ts';
-import { readSnapshot, toLiveSet } from '../../src/sync/live.ts';
+import { readSnapshot, toLiveSet } from '../../src/sync/server/live.ts';
 import type { TestServer } from '../server.ts';
 import {
   canaries,
@@ -109,12 +109,12 @@ describe('what nobody declared', () => {
   it('can be adopted as exported, without a change to it', async () => {
     const files = filesOf(await exported({ unmanaged: true }));
     const set = await desiredFrom(files);
-    const { plan, exitCode, report } = await sync.cycle(set, {
+    const { plan, ending, report } = await sync.cycle(set, {
       client: sync.openClient({ owner: 'adopter' }),
       takeOwnership: true,
     });
     expect(report?.items.filter(({ status }) => status !== 'done')).toEqual([]);
-    expect(exitCode).toBe(0);
+    expect(ending).toBe('success');
     expect(plan.changes.map(({ action, fields }) => [action, fields.length])).toEqual(
       plan.changes.map(() => ['adopt', 0]),
     );

@@ -15,7 +15,7 @@ beforeAll(async () => {
   sync = openSync(server);
 });
 afterEach(async () => {
-  expect(await sync.cycle('')).toMatchObject({ exitCode: 0 });
+  expect(await sync.cycle('')).toMatchObject({ ending: 'success' });
   rmSync(sync.secretsFolder, { recursive: true, force: true });
 });
 afterAll(async () => {
@@ -67,7 +67,7 @@ describe('a run', () => {
     async (k) => {
       await cycleThrough((index) => (index === k ? 'dead' : 'pass'));
       expect(requestsSeen).toBeGreaterThanOrEqual(k);
-      expect(await sync.cycle(everyKind)).toMatchObject({ exitCode: 0 });
+      expect(await sync.cycle(everyKind)).toMatchObject({ ending: 'success' });
       expect(await stateOfServer()).toHaveLength(9);
       expect(keyFiles()).toEqual(['bot.key']);
     },
@@ -85,7 +85,7 @@ describe('a run', () => {
       } catch {
         // Not made yet, or delivered already.
       }
-      expect(await sync.cycle(everyKind)).toMatchObject({ exitCode: 0 });
+      expect(await sync.cycle(everyKind)).toMatchObject({ ending: 'success' });
       expect(await stateOfServer()).toHaveLength(9);
       expect(keyFiles()).toEqual(['bot.key']);
       const delivered = readFileSync(join(sync.secretsFolder, 'support/bot.key'), 'utf8');
@@ -96,7 +96,7 @@ describe('a run', () => {
   it.each(everyRequest)('survives the loss of answer %i alone', async (k) => {
     const result = await cycleThrough((index) => (index === k ? 'cut-after' : 'pass'));
     if (result instanceof Error) throw result;
-    expect(result).toMatchObject({ exitCode: 0 });
+    expect(result).toMatchObject({ ending: 'success' });
     expect(await stateOfServer()).toHaveLength(9);
     expect(keyFiles()).toEqual(['bot.key']);
   });
@@ -109,10 +109,10 @@ describe('a run', () => {
       const roll = state / 2_147_483_648;
       return roll < 0.2 ? fates[Math.floor(roll * 25)]! : 'pass';
     });
-    if (!(result instanceof Error) && result.exitCode === 0) {
+    if (!(result instanceof Error) && result.ending === 'success') {
       expect(await stateOfServer()).toHaveLength(9);
     }
-    expect(await sync.cycle(everyKind)).toMatchObject({ exitCode: 0 });
+    expect(await sync.cycle(everyKind)).toMatchObject({ ending: 'success' });
     expect(await stateOfServer()).toHaveLength(9);
   });
 
@@ -122,7 +122,7 @@ describe('a run', () => {
       authUrl: 'http://127.0.0.1:1',
     });
     await expect(sync.cycle(everyKind, { client })).rejects.toMatchObject({
-      exitCode: 6,
+      kind: 'unreachable',
       message: expect.stringContaining('nothing listens there'),
     });
   });
@@ -131,7 +131,7 @@ describe('a run', () => {
     const { Secret } = await import('../../src/secret.ts');
     const client = sync.openClient({ clientSecret: new Secret('wrong', 'test') });
     await expect(sync.cycle(everyKind, { client })).rejects.toMatchObject({
-      exitCode: 6,
+      kind: 'unreachable',
       message: expect.stringContaining(server.clientId),
     });
   });

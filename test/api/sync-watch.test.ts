@@ -1,6 +1,6 @@
 /** Guarantees the loop: what makes a cycle due, what is tried again and when, what is told once. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { exitCodes, Failure } from '../../src/failure.ts';
+import { Failure } from '../../src/failure.ts';
 import { driftPassMs, folderProbeMs, type WatchEvent, watch } from '../../src/sync/watch.ts';
 import type { TestServer } from '../server.ts';
 import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
@@ -39,11 +39,11 @@ async function runLoop(
     client: options.client ?? sync.client,
     readDesired: async () => {
       reads += 1;
-      if (source.broken) throw new Failure(exitCodes.invalidInput, source.broken);
+      if (source.broken) throw new Failure('invalidInput', source.broken);
       return desiredFrom(source.text);
     },
     newest: async () => {
-      if (source.isDown) throw new Failure(exitCodes.unreachable, 'the Git host is away');
+      if (source.isDown) throw new Failure('unreachable', 'the Git host is away');
       return { digest: `${source.text}${source.broken}`, revision: null };
     },
     probeMs: folderProbeMs,

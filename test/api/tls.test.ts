@@ -5,9 +5,9 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/secret.ts';
 import type { DatabaseSettings, DatabaseTlsMode } from '../../src/settings.ts';
-import { type Database, openDatabase } from '../../src/store/db.ts';
-import { isRdsName, tlsOptions } from '../../src/store/tls.ts';
-import { isUnavailable } from '../../src/store/unavailable.ts';
+import { type Database, openDatabase } from '../../src/store/connection/db.ts';
+import { isRdsName, tlsOptions } from '../../src/store/connection/tls.ts';
+import { isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { startTestDatabaseServer, type TestDatabaseServer } from '../database-server.ts';
 import { type Authority, createPki, type Issued } from '../pki.ts';
 

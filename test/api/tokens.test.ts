@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { formatResource, serviceAccountPrincipal } from '../../src/model/access-policy.ts';
-import * as accessPolicies from '../../src/store/access-policies.ts';
-import * as organisations from '../../src/store/organisations.ts';
-import * as serviceAccounts from '../../src/store/service-accounts.ts';
+import * as accessPolicies from '../../src/store/tables/access-policies.ts';
+import * as organisations from '../../src/store/tables/organisations.ts';
+import * as serviceAccounts from '../../src/store/tables/service-accounts.ts';
 import { exchange, startTestServer, type TestResponse, type TestServer } from '../server.ts';
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' };

@@ -1,7 +1,6 @@
 /** Guarantees of TRUSTED_CUSTOM_HOSTS: private addresses only when listed, cloud metadata never. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
-import { exitCodes } from '../../src/failure.ts';
 import { readSettings } from '../../src/settings.ts';
 import { startTestServer, type TestServer, testSettings } from '../server.ts';
 
@@ -66,7 +65,7 @@ describe('a deployment', () => {
     const trustedHosts = ['10.0.0.0/8', '169.254.169.254'];
     const settings = { ...testSettings(), database: open.settings.database, trustedHosts };
     await expect(createApp(settings)).rejects.toMatchObject({
-      exitCode: exitCodes.invalidInput,
+      kind: 'invalidInput',
       message: expect.stringContaining('TRUSTED_CUSTOM_HOSTS lists 169.254.169.254'),
     });
   });

@@ -1,4 +1,5 @@
 /** Guarantees of the command line as a whole: help, slips, exit codes, and no more code than needed. */
+
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -7,7 +8,7 @@ import { Readable, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { commandLoaders } from '../../src/commands/all-commands.ts';
 import { runCommandLine } from '../../src/commands/command-line.ts';
-import { exitCodes } from '../../src/failure.ts';
+import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
 import { runCli } from './run-cli.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -39,7 +40,7 @@ function loadedBy(...words: string[]): string[] {
 }
 
 /** The same without a process, for what is asked many times. */
-async function runInside(words: readonly string[]): Promise<{ exitCode: unknown; stdout: string }> {
+async function runInside(words: readonly string[]): Promise<{ ending: unknown; stdout: string }> {
   let stdout = '';
   const sink = new Writable({
     write: (chunk: Buffer, _encoding, done) => {
@@ -47,14 +48,14 @@ async function runInside(words: readonly string[]): Promise<{ exitCode: unknown;
       done();
     },
   });
-  const exitCode = await runCommandLine(words, {
+  const ending = await runCommandLine(words, {
     stdin: Readable.from([]),
     stdout: sink,
     stderr: sink,
     signal: new AbortController().signal,
     cwd: root,
   });
-  return { exitCode, stdout };
+  return { ending, stdout };
 }
 
 describe('help', () => {
@@ -68,12 +69,12 @@ describe('help', () => {
   });
 
   it.each(names)('of %s has options and worked examples', async (name) => {
-    const { exitCode, stdout } = await runInside(['help', name]);
-    expect(exitCode).toBe(exitCodes.success);
+    const { ending, stdout } = await runInside(['help', name]);
+    expect(ending).toBe('success');
     expect(stdout).toMatch(new RegExp(`^gatewright ${name}`));
     const examples = stdout.split('Examples:')[1]!;
     expect(examples.match(new RegExp(`gatewright ${name}`, 'g'))!.length).toBeGreaterThanOrEqual(2);
-    expect(await runInside([name, '--help'])).toEqual({ exitCode, stdout });
+    expect(await runInside([name, '--help'])).toEqual({ ending, stdout });
   });
 
   it.each(names)('of %s shows only options that it takes', async (name) => {
@@ -106,9 +107,13 @@ describe('a slip', () => {
 });
 
 describe('the process', () => {
-  it('prints its version without loading anything', () => {
+  it('prints its version without loading more than it needs to end', () => {
     const loaded = loadedBy('--version').filter((url) => !url.startsWith('node:'));
-    expect(loaded.map((url) => url.replace(/.*\/src\//, 'src/'))).toEqual(['src/main.ts']);
+    expect(loaded.map((url) => url.replace(/.*\/src\//, 'src/'))).toEqual([
+      'src/main.ts',
+      'src/commands/shared/exit-codes.ts',
+      'src/package-root.ts',
+    ]);
     const { version } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8'));
     const output = execFileSync(process.execPath, [main, '--version']).toString();
     expect(output).toBe(`gatewright ${version}\n`);

@@ -11,7 +11,6 @@ import {
   startEmbeddedDatabase,
 } from '../../src/embedded/embedded-database.ts';
 import { acquireHomeLock } from '../../src/embedded/home-lock.ts';
-import { exitCodes } from '../../src/failure.ts';
 import { createTestHome, lendSoftware, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
 
@@ -121,7 +120,7 @@ describe('a start', () => {
   it('without any server names the packages to install, and does not reach for the network', async () => {
     const start = startEmbeddedDatabase(join(home.path, 'bare'), { ...silent, searchPaths: [] });
     await expect(start).rejects.toMatchObject({
-      exitCode: exitCodes.invalidInput,
+      kind: 'invalidInput',
       message: expect.stringMatching(
         /apt-get install mariadb-server-core[\s\S]*dnf install[\s\S]*apk add[\s\S]*brew install/,
       ),
@@ -147,7 +146,7 @@ describe('SIGKILL of the process that holds the database', () => {
     const { holder } = await startHolder('embedded-holder.ts', home.path);
     expect(() => acquireHomeLock(home.path)).toThrow(
       expect.objectContaining({
-        exitCode: exitCodes.retryable,
+        kind: 'retryable',
         message: expect.stringContaining(`process ${holder.pid}`),
       }),
     );

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
 import { Secret } from '../../src/secret.ts';
-import { openGit } from '../../src/sync/git.ts';
-import { isGitLocation, parseGitLocation } from '../../src/sync/git-location.ts';
-import type { Source } from '../../src/sync/source-files.ts';
+import { openGit } from '../../src/sync/source/git.ts';
+import { isGitLocation, parseGitLocation } from '../../src/sync/source/git-location.ts';
+import type { Source } from '../../src/sync/source/source-files.ts';
 import { type GitServer, startGitServer } from '../git-server.ts';
 
 let server: GitServer;
@@ -130,7 +130,7 @@ describe('what is refused', () => {
     const commit = repository.git(['commit-tree', outer, '-m', 'x']);
     repository.git(['update-ref', 'refs/heads/main', commit]);
     const failure = await failureOf(open(repository.url).read());
-    expect(failure.exitCode).toBe(6);
+    expect(failure.kind).toBe('unreachable');
   });
 
   it('names that differ in case only', async () => {
@@ -158,27 +158,27 @@ describe('what is refused', () => {
     const tree = repository.git(['mktree'], listing.join(''));
     const commit = repository.git(['commit-tree', tree, '-m', 'x']);
     repository.git(['update-ref', 'refs/heads/main', commit]);
-    expect((await failureOf(open(repository.url).read())).exitCode).toBe(5);
+    expect((await failureOf(open(repository.url).read())).kind).toBe('invalidInput');
   });
 
   it('a branch, a folder or a repository that does not exist', async () => {
     const repository = newRepository();
     repository.commit('production', { 'a.yaml': 'a: 1\n' });
     const branch = await failureOf(open(`${repository.url}#productoin`).read());
-    expect(branch.exitCode).toBe(5);
+    expect(branch.kind).toBe('invalidInput');
     expect(branch.message).toContain('did you mean "production"?');
     const folder = await failureOf(open(`${repository.url}#production:gateway`).read());
-    expect(folder.exitCode).toBe(5);
+    expect(folder.kind).toBe('invalidInput');
     expect(folder.message).toContain('no folder "gateway"');
     const gone = await failureOf(open(`${repository.url}x`).newest());
-    expect(gone.exitCode).toBe(6);
+    expect(gone.kind).toBe('unreachable');
   });
 
   it('a server whose certificate is not trusted', async () => {
     const repository = newRepository();
     const source = openGit(repository.url, { cacheDirectory, access: {} });
     const failure = await failureOf(source.newest());
-    expect(failure.exitCode).toBe(6);
+    expect(failure.kind).toBe('unreachable');
     expect(failure.message).toContain('certificate');
   });
 
@@ -187,7 +187,7 @@ describe('what is refused', () => {
     server.silent = true;
     const failure = await failureOf(open(repository.url, { timeoutMs: 300 }).newest());
     server.silent = false;
-    expect(failure.exitCode).toBe(6);
+    expect(failure.kind).toBe('unreachable');
     expect(failure.message).toContain('did not finish');
   });
 });
@@ -201,10 +201,10 @@ describe('credentials', () => {
       const good = open(repository.url, { token: 'canary-4711' });
       expect(await good.newest()).toEqual({ digest: null, revision: commit });
       const bad = await failureOf(open(repository.url, { token: 'canary-4712' }).newest());
-      expect(bad.exitCode).toBe(6);
+      expect(bad.kind).toBe('unreachable');
       expect(bad.message).toContain('not accepted');
       expect(bad.message).not.toContain('canary');
-      expect((await failureOf(open(repository.url).newest())).exitCode).toBe(6);
+      expect((await failureOf(open(repository.url).newest())).kind).toBe('unreachable');
     } finally {
       server.token = undefined;
     }
@@ -217,7 +217,7 @@ describe('credentials', () => {
     server.redirectTo = new URL(trap.url).origin;
     try {
       const failure = await failureOf(open(repository.url, { token: 'canary-4711' }).newest());
-      expect(failure.exitCode).toBe(6);
+      expect(failure.kind).toBe('unreachable');
       expect(other.requests).toEqual([]);
     } finally {
       server.redirectTo = undefined;

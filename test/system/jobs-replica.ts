@@ -3,7 +3,7 @@ import { allJobs } from '../../src/jobs/all-jobs.ts';
 import { createScheduler } from '../../src/jobs/scheduler.ts';
 import { createLog } from '../../src/log.ts';
 import { Secret } from '../../src/secret.ts';
-import { openDatabase } from '../../src/store/db.ts';
+import { openDatabase } from '../../src/store/connection/db.ts';
 
 const { settings, password, features, name, nowMs, leaseMs, owner } = JSON.parse(process.argv[2]!);
 await using database = openDatabase({ ...settings, password: new Secret(password, 'test') });

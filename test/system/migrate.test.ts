@@ -13,7 +13,7 @@ import { type ServerProcess, startServerProcess } from '../../src/embedded/serve
 import { createLog } from '../../src/log.ts';
 import { Secret } from '../../src/secret.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
-import { migrate, migrationStatus } from '../../src/store/migrate.ts';
+import { migrate, migrationStatus } from '../../src/store/migrations/migrate.ts';
 import { createEmptyDatabase } from '../database.ts';
 import { softwareDirectory } from '../database-server.ts';
 import { createTestHome } from '../home.ts';
@@ -152,7 +152,7 @@ describe('a server killed by SIGKILL', () => {
       });
       const outcome = expect(run).rejects.toMatchObject({
         name: 'Failure',
-        exitCode: 6,
+        kind: 'unreachable',
         message: expect.stringContaining('Run it again'),
       });
       await altering;

@@ -1,10 +1,12 @@
 /** Guarantees how settings come out of files and certificates, and what the `settings` command shows. */
+
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { exitCodes, Failure } from '../../src/failure.ts';
+import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
+import { Failure } from '../../src/failure.ts';
 import { readSettings } from '../../src/settings.ts';
 import { type Authority, createPki, type Issued } from '../pki.ts';
 

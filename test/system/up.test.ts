@@ -1,10 +1,11 @@
 /** Guarantees of `gatewright up`: from a folder to a running control plane, and back without a trace. */
+
 import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { exitCodes } from '../../src/failure.ts';
+import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
 import { createEmptyDatabase } from '../database.ts';
 import { createTestHome, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';

@@ -1,6 +1,6 @@
 /** Guarantees of API key bodies: what is refused before any look-up, and how rotation is planned. */
 import { describe, expect, it } from 'vitest';
-import { plannedRotation } from '../../src/admin/api-key-rules.ts';
+import { plannedRotation } from '../../src/admin/api-keys/api-key-rules.ts';
 import { ApiKeyCreate, ApiKeyUpdate, RotationPolicy } from '../../src/model/api-key.ts';
 
 const minimal = { name: 'bot', scopes: ['completions.write'] };

@@ -13,7 +13,7 @@ import { createKeyring } from '../../src/auth/keyring.ts';
 import type { Principal } from '../../src/auth/principal.ts';
 import { isWellFormedApiKey, makeApiKey } from '../../src/model/credentials.ts';
 import { Secret } from '../../src/secret.ts';
-import type { Db } from '../../src/store/db.ts';
+import type { Db } from '../../src/store/connection/db.ts';
 
 /** Any use of it is an error of its own, so a 401 proves that there was none. */
 const tripwire = new Proxy({} as Db, {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { dump, loadAll } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { kindNames } from '../../src/model/kinds.ts';
-import { type Desired, readDesired } from '../../src/sync/desired.ts';
+import { type Desired, readDesired } from '../../src/sync/manifest/desired.ts';
 import {
   inSupport,
   manifest,

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
-import { openFolder, openStdin } from '../../src/sync/folder.ts';
-import { readSources } from '../../src/sync/source.ts';
+import { openFolder, openStdin } from '../../src/sync/source/folder.ts';
+import { readSources } from '../../src/sync/source/source.ts';
 
 let root: string;
 
@@ -75,7 +75,10 @@ it('says which place does not exist, with exit code 5', async () => {
     .read()
     .catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(Failure);
-  expect(failure).toMatchObject({ exitCode: 5, message: 'No such file or folder: nowhere' });
+  expect(failure).toMatchObject({
+    kind: 'invalidInput',
+    message: 'No such file or folder: nowhere',
+  });
 });
 
 it('has a digest that changes with content and name and with nothing else', async () => {

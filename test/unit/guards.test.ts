@@ -1,6 +1,6 @@
 /** Guarantees when a prune is refused, and that the refusal says how to go on. */
 import { describe, expect, it } from 'vitest';
-import { findRefusal } from '../../src/sync/guards.ts';
+import { findRefusal } from '../../src/sync/plan/guards.ts';
 import { ModelServer, setOf, want } from '../sync-model.ts';
 
 const command = 'gatewright apply ./gateway';

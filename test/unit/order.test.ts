@@ -1,6 +1,6 @@
 /** Guarantees the order of changes: from references alone, removals last, circles told with their places. */
 import { describe, expect, it } from 'vitest';
-import { type Orderable, orderChanges } from '../../src/sync/order.ts';
+import { type Orderable, orderChanges } from '../../src/sync/plan/order.ts';
 
 function change(
   id: string,
@@ -63,7 +63,7 @@ describe('orderChanges', () => {
         change('c', 'create', { needs: ['b'] }),
         change('ok', 'create'),
       ]);
-    expect(circle).toThrow(expect.objectContaining({ exitCode: 5 }));
+    expect(circle).toThrow(expect.objectContaining({ kind: 'invalidInput' }));
     expect(circle).toThrow(/circle[\s\S]*b \(b\.yaml:7:1\)\n {2}c \(c\.yaml:7:1\)\nRemove/);
     expect(circle).not.toThrow(/ok/);
   });

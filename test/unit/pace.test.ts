@@ -1,6 +1,6 @@
 /** Guarantees how many requests are under way: up by one a good round, halved by strain, never above the limit. */
 import { describe, expect, it } from 'vitest';
-import { Pace } from '../../src/sync/pace.ts';
+import { Pace } from '../../src/sync/server/pace.ts';
 
 function gate(): { wait: () => Promise<void>; open: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,8 +1,8 @@
 /** Guarantees the laws of sync (P-SYNC-1 to 4 and 6) for generated estates, changes and drift. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Plan } from '../../src/sync/planned.ts';
-import type { DesiredResource, Json, Spec } from '../../src/sync/resource-set.ts';
+import type { Plan } from '../../src/sync/plan/planned.ts';
+import type { DesiredResource, Json, Spec } from '../../src/sync/spec/resource-set.ts';
 import { ModelServer, setOf, want } from '../sync-model.ts';
 
 const runs = { numRuns: 300 };

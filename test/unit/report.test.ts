@@ -1,7 +1,7 @@
 /** Guarantees how plans and outcomes read: text, colour, Markdown, JSON, and the table by kind. */
 import { describe, expect, it } from 'vitest';
-import type { AppliedItem, ApplyReport } from '../../src/sync/apply.ts';
-import type { Plan } from '../../src/sync/planned.ts';
+import type { AppliedItem, ApplyReport } from '../../src/sync/apply/apply.ts';
+import type { Plan } from '../../src/sync/plan/planned.ts';
 import {
   countsByKind,
   markdownReport,

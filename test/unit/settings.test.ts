@@ -1,7 +1,7 @@
 /** Guarantees what each setting may be, what it is when unset, and how faults are told. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exitCodes, Failure } from '../../src/failure.ts';
+import { Failure } from '../../src/failure.ts';
 import {
   settingsJsonSchema,
   settingsListing,
@@ -23,7 +23,7 @@ function faultsOf(env: Record<string, string>, options: ReadOptions = {}): strin
     read(env, options);
   } catch (error) {
     expect(error).toBeInstanceOf(Failure);
-    expect((error as Failure).exitCode).toBe(exitCodes.invalidInput);
+    expect((error as Failure).kind).toBe('invalidInput');
     return (error as Failure).message;
   }
   return '';

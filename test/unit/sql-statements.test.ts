@@ -1,7 +1,7 @@
 /** Guarantees that a migration file falls apart exactly where the server would split it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { splitStatements, UnterminatedSql } from '../../src/store/sql-statements.ts';
+import { splitStatements, UnterminatedSql } from '../../src/store/migrations/sql-statements.ts';
 
 const texts = (sql: string): string[] => splitStatements(sql).map(({ text }) => text);
 

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { readDocuments } from '../../src/sync/yaml-document.ts';
-import { locate, type YamlText } from '../../src/sync/yaml-position.ts';
+import { readDocuments } from '../../src/sync/manifest/yaml-document.ts';
+import { locate, type YamlText } from '../../src/sync/manifest/yaml-position.ts';
 
 function read(text: string | Buffer) {
   return readDocuments({ path: 'a.yaml', content: Buffer.from(text) });

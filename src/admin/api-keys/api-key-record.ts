@@ -1,0 +1,169 @@
+/** Knows what the API tells about an API key: the record, and the body that would make it again. */
+import { z } from 'zod';
+import type { ApiKeySubType, ApiKeyType, RotationPolicy } from '../../model/api-key.ts';
+import { type JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
+import type { RateLimits, UsageLimits } from '../../model/limits.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
+import type { StoredApiKey } from '../../store/tables/api-keys.ts';
+import type { StoredUsageEntity } from '../../store/tables/usage-entities.ts';
+
+const Time = z.string();
+
+/** Response of get, and items of the list (contract.md 2.3). */
+export const ApiKeyRecord = z.object({
+  id: z.uuid(),
+  /** Masked: first two and last three characters. */
+  key: z.string(),
+  name: z.string(),
+  description: z.string().nullable(),
+  type: z.enum([
+    'organisation-service',
+    'organisation-user',
+    'workspace-service',
+    'workspace-user',
+  ]),
+  organisation_id: z.uuid(),
+  workspace_id: z.uuid().nullable(),
+  user_id: z.uuid().nullable(),
+  status: z.enum(['active', 'exhausted', 'expired']),
+  creation_mode: z.enum(['ui', 'api', 'auto']),
+  created_at: Time,
+  last_updated_at: Time,
+  scopes: z.array(z.string()),
+  rate_limits: z.array(z.record(z.string(), z.json())),
+  usage_limits: z.record(z.string(), z.json()).nullable(),
+  reset_usage: z.null(),
+  expires_at: Time.nullable(),
+  last_reset_at: Time.nullable(),
+  next_usage_reset_at: Time.nullable(),
+  alert_emails: z.array(z.string()).nullable(),
+  expiry_enforced: z.literal(0),
+  allow_config_override: z.union([z.literal(0), z.literal(1)]).nullable(),
+  api_key_defaults_id: z.null(),
+  defaults: z.object({
+    metadata: z.record(z.string(), z.json()).nullable(),
+    config_id: z.uuid().nullable(),
+    allow_config_override: z.boolean().optional(),
+  }),
+  rotation_policy: z.record(z.string(), z.json()).nullable(),
+  object: z.literal('api-key'),
+});
+
+/** `entity` is the counter of the key's budget, where it has one. Nothing unsent is filled in. */
+export function toRecord(
+  row: StoredApiKey,
+  entity: StoredUsageEntity | undefined,
+  now: number,
+): z.infer<typeof ApiKeyRecord> {
+  return {
+    id: row.id,
+    key: row.key_mask,
+    name: row.name,
+    description: row.description,
+    type: row.type,
+    organisation_id: row.organisation_id,
+    workspace_id: row.workspace_id,
+    user_id: row.user_id,
+    status: statusOf(row, entity, now),
+    creation_mode: row.creation_mode,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    scopes: scopesOf(row),
+    rate_limits: readDocument<RateLimits>(row.rate_limits) ?? [],
+    usage_limits: readDocument<JsonRecord>(row.usage_limits),
+    reset_usage: null,
+    expires_at: formatTimestampOrNull(row.expires_at),
+    last_reset_at: formatTimestampOrNull(lastResetAt(row, entity)),
+    next_usage_reset_at: formatTimestampOrNull(entity?.next_reset_at ?? null),
+    alert_emails: readDocument<string[]>(row.alert_emails),
+    expiry_enforced: 0,
+    allow_config_override: flagOf(row),
+    api_key_defaults_id: null,
+    defaults: {
+      metadata: readDocument<JsonRecord>(row.metadata),
+      config_id: row.config_id,
+      ...(row.allow_config_override === null
+        ? {}
+        : { allow_config_override: row.allow_config_override === 1 }),
+    },
+    rotation_policy: readDocument<JsonRecord>(row.rotation_policy),
+    object: 'api-key',
+  };
+}
+
+/**
+ * The body that would create this key, sparse, with ids as UUIDs; `type` and `sub_type` are the
+ * two path values. For the snapshot that sync compares with its manifests.
+ */
+export function toSpec(row: StoredApiKey): Record<string, unknown> {
+  const [type, subType] = kindOfKey(row);
+  const defaults = sparse({
+    metadata: readDocument<JsonRecord>(row.metadata),
+    config_id: row.config_id,
+    allow_config_override: row.allow_config_override === null ? null : flagOf(row) === 1,
+  });
+  return sparse({
+    type,
+    sub_type: subType,
+    name: row.name,
+    scopes: scopesOf(row),
+    workspace_id: row.workspace_id,
+    user_id: row.user_id,
+    description: row.description,
+    rate_limits: readDocument<RateLimits>(row.rate_limits),
+    usage_limits: sparseOrNull(readDocument<UsageLimits>(row.usage_limits)),
+    defaults: Object.keys(defaults).length === 0 ? null : defaults,
+    alert_emails: readDocument<string[]>(row.alert_emails),
+    expires_at: formatTimestampOrNull(row.expires_at),
+    rotation_policy: sparseOrNull(sentRotationPolicy(row)),
+  });
+}
+
+/** `['workspace', 'service']`: the path values a key was made with. */
+export function kindOfKey(row: Pick<StoredApiKey, 'type'>): [ApiKeyType, ApiKeySubType] {
+  return row.type.split('-') as [ApiKeyType, ApiKeySubType];
+}
+
+function sparseOrNull(fields: object | null): Record<string, unknown> | null {
+  return fields === null ? null : sparse(fields as Record<string, unknown>);
+}
+
+/** With a period, `next_rotation_at` is ours and no part of what was sent. */
+function sentRotationPolicy(row: StoredApiKey): RotationPolicy | null {
+  const policy = readDocument<RotationPolicy>(row.rotation_policy);
+  if (policy === null || !hasPeriod(policy)) return policy;
+  const { next_rotation_at: _, ...sent } = policy;
+  return sent;
+}
+
+/** Whether the key is rotated again and again, and not once at a moment. */
+export function hasPeriod(policy: RotationPolicy): boolean {
+  const { rotation_period: period, rotation_period_days: days } = policy;
+  return typeof period === 'string' || typeof days === 'number';
+}
+
+/** Expiry and exhaustion hold from their moment on, whether or not a job has seen them yet. */
+function statusOf(
+  row: StoredApiKey,
+  entity: StoredUsageEntity | undefined,
+  now: number,
+): StoredApiKey['status'] {
+  if (row.status === 'expired' || (row.expires_at !== null && row.expires_at <= now)) {
+    return 'expired';
+  }
+  return entity?.status === 'exhausted' ? 'exhausted' : 'active';
+}
+
+function lastResetAt(row: StoredApiKey, entity: StoredUsageEntity | undefined): number | null {
+  const times = [row.last_reset_at, entity?.last_reset_at ?? null].filter((at) => at !== null);
+  return times.length === 0 ? null : Math.max(...times);
+}
+
+function scopesOf(row: StoredApiKey): string[] {
+  return JSON.parse(row.scopes) as string[];
+}
+
+function flagOf(row: StoredApiKey): 0 | 1 | null {
+  if (row.allow_config_override === null) return null;
+  return row.allow_config_override === 0 ? 0 : 1;
+}

@@ -1,0 +1,133 @@
+/** Knows what a key may be given: scopes its author holds, a life within bounds, a config it can reach. */
+import type { RotationPolicy } from '../../model/api-key.ts';
+import { ApiError } from '../../model/errors.ts';
+import { nextResetAt } from '../../model/periods.ts';
+import { isKnownScope, scopesBeyond } from '../../model/scopes.ts';
+import { formatTimestamp, parseTimestamp } from '../../model/timestamp.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as configs from '../../store/tables/configs.ts';
+import * as organisations from '../../store/tables/organisations.ts';
+import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import type { AdminRequest } from '../request/deps.ts';
+import { hasPeriod } from './api-key-record.ts';
+
+const dayMs = 86_400_000;
+
+/**
+ * Refuses scopes that do not exist and those the author does not hold. `kept` are the key's present
+ * ones, which an update may repeat.
+ *
+ * @throws ApiError `invalid` or `forbidden`.
+ */
+export function requireGrantable(
+  caller: AdminRequest['caller'],
+  scopes: readonly string[],
+  kept: readonly string[],
+): void {
+  const unknown = scopes.findIndex((scope) => !isKnownScope(scope));
+  if (unknown >= 0) {
+    const param = `scopes[${unknown}]`;
+    throw new ApiError('invalid', `${param}: is not a scope`, param);
+  }
+  const added = scopes.filter((scope) => !kept.includes(scope));
+  const beyond = scopesBeyond(caller.scopes, added);
+  if (beyond.length === 0) return;
+  const message = `not enough permissions to grant ${beyond.join(', ')}`;
+  throw new ApiError('forbidden', message, 'scopes');
+}
+
+/**
+ * Checks an expiry (milliseconds, null for never) against the clock and the shorter of the
+ * organisation's and the workspace's maximum life of keys, counted from `now`.
+ *
+ * @throws ApiError `invalid`.
+ */
+export async function requireAllowedExpiry(
+  db: Db,
+  caller: AdminRequest['caller'],
+  workspaceMaxDays: number | null,
+  expiresAt: number | null,
+  now: number,
+): Promise<void> {
+  if (expiresAt !== null && expiresAt <= now) refuseExpiry('must lie in the future');
+  const organisation = await organisations.findById(db, caller.organisationId);
+  const bounds = [organisation?.api_key_max_ttl_days ?? null, workspaceMaxDays];
+  const maxDays = Math.min(...bounds.filter((days) => days !== null));
+  if (!Number.isFinite(maxDays)) return;
+  if (expiresAt === null || expiresAt > now + maxDays * dayMs) {
+    refuseExpiry(`must be set and lie within ${maxDays} days`);
+  }
+}
+
+function refuseExpiry(fault: string): never {
+  throw new ApiError('invalid', `expires_at: ${fault}`, 'expires_at');
+}
+
+/**
+ * The UUID of the config that `reference` (UUID or slug) names for a key of `workspaceId`: one of
+ * the same workspace or of the organisation. It cannot be deleted until the transaction ends.
+ *
+ * @throws ApiError `invalid` for any other.
+ */
+export async function resolveConfig(
+  tx: Db,
+  organisationId: string,
+  workspaceId: string | null,
+  reference: string,
+): Promise<string> {
+  const config = await configs.findByIdOrSlugForShare(tx, organisationId, reference);
+  const reachable =
+    config !== undefined &&
+    config.status === 'active' &&
+    (config.workspace_id === null || config.workspace_id === workspaceId);
+  if (!reachable) {
+    const param = 'defaults.config_id';
+    throw new ApiError('invalid', `${param}: names no config that this key can use`, param);
+  }
+  return config.id;
+}
+
+/**
+ * The policy as it is stored: as sent, and with a period its next moment, which stays what it was
+ * while the period does.
+ *
+ * @throws ApiError `invalid` for a moment that has passed.
+ */
+export function plannedRotation(
+  sent: RotationPolicy | null,
+  before: RotationPolicy | null,
+  now: number,
+): RotationPolicy | null {
+  if (sent === null) return null;
+  if (!hasPeriod(sent)) {
+    const given = sent.next_rotation_at;
+    const repeated = given === before?.next_rotation_at;
+    if (typeof given === 'string' && !repeated && parseTimestamp(given) <= now) {
+      const param = 'rotation_policy.next_rotation_at';
+      throw new ApiError('invalid', `${param}: must lie in the future`, param);
+    }
+    return sent;
+  }
+  const kept = before !== null && samePeriod(sent, before) ? before.next_rotation_at : undefined;
+  return { ...sent, next_rotation_at: kept ?? formatTimestamp(nextRotationAt(sent, now)) };
+}
+
+function nextRotationAt(policy: RotationPolicy, now: number): number {
+  const schedule = {
+    periodicReset: policy.rotation_period ?? null,
+    periodicResetDays: policy.rotation_period_days ?? null,
+  };
+  return nextResetAt(schedule, null, now)!;
+}
+
+function samePeriod(one: RotationPolicy, other: RotationPolicy): boolean {
+  return (
+    (one.rotation_period ?? null) === (other.rotation_period ?? null) &&
+    (one.rotation_period_days ?? null) === (other.rotation_period_days ?? null)
+  );
+}
+
+/** The workspace's bound on the life of its keys; none at organisation level. */
+export function maxDaysOf(workspace: StoredWorkspace | null | undefined): number | null {
+  return workspace?.api_key_max_ttl_days ?? null;
+}

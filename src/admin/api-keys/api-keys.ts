@@ -1,0 +1,199 @@
+/** Knows API keys over HTTP (interface.txt 4 #1, contract.md 2.3): routes, lists and look-ups. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiKeyCreate, ApiKeySubType, ApiKeyType, ApiKeyUpdate } from '../../model/api-key.ts';
+import { ApiError } from '../../model/errors.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import { covers } from '../../model/scopes.ts';
+import { isUuid } from '../../model/slug.ts';
+import * as apiKeys from '../../store/tables/api-keys.ts';
+import * as usageEntities from '../../store/tables/usage-entities.ts';
+import {
+  createFields,
+  type ItemRequest,
+  requireWorkspace,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/body-fields.ts';
+import { versioned } from '../request/change.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import { findOr404, idOr404, resolveWorkspace } from '../request/scoping.ts';
+import { authoriseType, create, remove, scopeOf, update } from './api-key-changes.ts';
+import { ApiKeyRecord, toRecord } from './api-key-record.ts';
+
+const idsMax = 100;
+const item = '/api-keys/:id';
+const ignoredFields = ['type', 'sub-type', 'sub_type'];
+
+const CreateBody = ApiKeyCreate.extend({ ...createFields, key: z.string().max(256).optional() });
+const CreateReply = z.object({ id: z.uuid(), key: z.string(), object: z.literal('api-key') });
+const ListQuery = WorkspaceQuery.extend({
+  ...pageQuery(),
+  /** Comma-separated. */
+  ids: z.string().min(1).optional(),
+});
+
+export function apiKeyRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    ...createRoutes(deps),
+    ...listRoutes(deps),
+    route({
+      method: 'GET',
+      path: item,
+      mounts: everyMount,
+      scope: anyScope('read'),
+      summary: 'Get an API key',
+      query: WorkspaceQuery,
+      response: ApiKeyRecord,
+      handle: (request) => get(deps, request),
+    }),
+    route({
+      method: 'PUT',
+      path: item,
+      mounts: everyMount,
+      scope: anyScope('update'),
+      summary: 'Update an API key',
+      body: ApiKeyUpdate.extend(updateFields),
+      ignoredFields,
+      response: z.object({}),
+      handle: (request) => update(deps, request),
+    }),
+    route({
+      method: 'DELETE',
+      path: item,
+      mounts: everyMount,
+      scope: anyScope('delete'),
+      summary: 'Delete an API key',
+      query: WorkspaceQuery,
+      response: z.object({}),
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+/** The path says type and sub-type, or on v2 the sub-type alone with the type in the body. */
+function createRoutes(deps: AdminDeps): Route<Principal>[] {
+  const summary = 'Create an API key';
+  return [
+    route({
+      method: 'POST',
+      path: '/api-keys/:type/:subType',
+      mounts: everyMount,
+      scope: ({ type, subType }) => scopeOf(type as ApiKeyType, subType as ApiKeySubType, 'create'),
+      summary,
+      params: z.object({ type: ApiKeyType, subType: ApiKeySubType }),
+      body: CreateBody,
+      ignoredFields,
+      response: CreateReply,
+      handle: (request) => create(deps, request, request.params.type, request.params.subType),
+    }),
+    ...ApiKeySubType.options.map((subType) =>
+      route({
+        method: 'POST',
+        path: `/api-keys/${subType}`,
+        mounts: { v2: everyMount.v2 },
+        scope: ApiKeyType.options.map((type) => scopeOf(type, subType, 'create')),
+        summary,
+        body: CreateBody.extend({ type: ApiKeyType.optional() }),
+        ignoredFields,
+        response: CreateReply,
+        handle: (request: AdminRequest<Record<string, string>, undefined, TypedCreateBody>) =>
+          create(deps, request, typeOf(request), subType),
+      }),
+    ),
+  ];
+}
+
+type TypedCreateBody = z.infer<typeof CreateBody> & { type?: ApiKeyType | undefined };
+
+/** Clients of v2 may leave the type to the workspace they name, or are bound to. */
+function typeOf({
+  body,
+  caller,
+}: Pick<AdminRequest<unknown, unknown, TypedCreateBody>, 'body' | 'caller'>): ApiKeyType {
+  const workspace = body.workspace_id ?? caller.workspaceId;
+  return body.type ?? (workspace === null ? 'organisation' : 'workspace');
+}
+
+/** On v2 also by sub-type. */
+function listRoutes(deps: AdminDeps): Route<Principal>[] {
+  const common = {
+    method: 'GET',
+    summary: 'List API keys',
+    query: ListQuery,
+    response: listOf(ApiKeyRecord),
+  } as const;
+  return [
+    route({
+      ...common,
+      path: '/api-keys',
+      mounts: everyMount,
+      scope: anyScope('list'),
+      handle: (request: ListRequest) => list(deps, request, ApiKeySubType.options),
+    }),
+    ...ApiKeySubType.options.map((subType) =>
+      route({
+        ...common,
+        path: `/api-keys/${subType}`,
+        mounts: { v2: everyMount.v2 },
+        scope: ApiKeyType.options.map((type) => scopeOf(type, subType, 'list')),
+        handle: (request: ListRequest) => list(deps, request, [subType]),
+      }),
+    ),
+  ];
+}
+
+type ListRequest = AdminRequest<Record<string, string>, z.infer<typeof ListQuery>, undefined>;
+
+/** Which of the four scopes is needed depends on the key; the handlers ask for that one. */
+function anyScope(action: 'read' | 'update' | 'delete' | 'list'): string[] {
+  return ApiKeyType.options.flatMap((type) =>
+    ApiKeySubType.options.map((subType) => scopeOf(type, subType, action)),
+  );
+}
+
+/** Keys of the types that the caller may list; values are masked. */
+async function list(
+  deps: AdminDeps,
+  { caller, query, now }: ListRequest,
+  subTypes: readonly ApiKeySubType[],
+): Promise<unknown> {
+  const db = deps.database.readable;
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  const types = ApiKeyType.options.flatMap((type) =>
+    subTypes
+      .filter((subType) => covers(caller.scopes, scopeOf(type, subType, 'list')))
+      .map((subType) => `${type}-${subType}` as const),
+  );
+  const filter = { workspaceId: workspace?.id, ids: parseIds(query.ids), types };
+  const { rows, total } = await apiKeys.list(db, caller.organisationId, filter, toPage(query));
+  const ids = rows.filter((row) => row.usage_limits !== null).map((row) => row.id);
+  const entities = await usageEntities.listBySubjects(db, caller.organisationId, 'api_key', ids);
+  const byKey = new Map(entities.map((entity) => [entity.subject_id, entity]));
+  return listReply(
+    rows.map((row) => toRecord(row, byKey.get(row.id), now)),
+    total,
+  );
+}
+
+function parseIds(text: string | undefined): string[] | undefined {
+  if (text === undefined) return undefined;
+  const ids = text.split(',').map((id) => id.trim().toLowerCase());
+  if (ids.length > idsMax || !ids.every(isUuid)) {
+    throw new ApiError('invalid', `ids: must be at most ${idsMax} ids with commas between`, 'ids');
+  }
+  return ids;
+}
+
+async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+  const { caller, now } = request;
+  const db = deps.database.readable;
+  const id = idOr404(request.params.id!);
+  const row = findOr404(caller, await apiKeys.findById(db, caller.organisationId, id));
+  await requireWorkspace(db, caller, row, request.query.workspace_id);
+  authoriseType(caller, row, 'read');
+  const subject = { organisationId: caller.organisationId, kind: 'api_key', id } as const;
+  const record = toRecord(row, await usageEntities.findBySubject(db, subject), now);
+  return versioned(record, row);
+}

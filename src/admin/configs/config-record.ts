@@ -1,0 +1,87 @@
+/** Knows what the API tells about a config: the record, the list item, and the body that would make it again. */
+import { z } from 'zod';
+import { ConfigStatus } from '../../model/config.ts';
+import { formatTimestamp } from '../../model/timestamp.ts';
+import type { StoredConfig, StoredConfigVersion } from '../../store/tables/configs.ts';
+
+/** Items of the list (contract.md 2.4). */
+export const ConfigListItem = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  slug: z.string(),
+  organisation_id: z.uuid(),
+  workspace_id: z.uuid().nullable(),
+  /** An integer: clients of this API cannot read a boolean here. */
+  is_default: z.union([z.literal(0), z.literal(1)]),
+  status: ConfigStatus,
+  owner_id: z.uuid(),
+  updated_by: z.uuid(),
+  created_at: z.string(),
+  last_updated_at: z.string(),
+  object: z.literal('config'),
+});
+
+/** Response of get. `config` is JSON text (contract.md 1.7 #3). */
+export const ConfigRecord = ConfigListItem.extend({
+  config: z.string(),
+  format: z.literal('json'),
+  type: z.literal('ORG_CONFIG'),
+  version_id: z.uuid(),
+});
+
+export const ConfigVersionRecord = ConfigRecord.extend({
+  version_created_at: z.string(),
+  version_owner_id: z.uuid(),
+});
+
+export function toListItem(row: StoredConfig): z.infer<typeof ConfigListItem> {
+  return {
+    id: row.id,
+    name: row.name,
+    slug: row.slug,
+    organisation_id: row.organisation_id,
+    workspace_id: row.workspace_id,
+    is_default: row.is_default === 0 ? 0 : 1,
+    status: row.status,
+    owner_id: row.owner_id,
+    updated_by: row.updated_by,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    object: 'config',
+  };
+}
+
+export function toRecord(row: StoredConfig): z.infer<typeof ConfigRecord> {
+  return {
+    ...toListItem(row),
+    config: row.config,
+    format: 'json',
+    type: 'ORG_CONFIG',
+    version_id: row.version_id,
+  };
+}
+
+/** One version of the config `row`, with the name and content it had then. */
+export function toVersionRecord(
+  row: StoredConfig,
+  version: StoredConfigVersion,
+): z.infer<typeof ConfigVersionRecord> {
+  return {
+    ...toRecord(row),
+    name: version.name,
+    config: version.config,
+    version_id: version.id,
+    version_created_at: formatTimestamp(version.created_at),
+    version_owner_id: version.created_by,
+  };
+}
+
+/** The body that would create this config, for the snapshot that sync compares with its manifests. */
+export function toSpec(row: StoredConfig): Record<string, unknown> {
+  return {
+    name: row.name,
+    config: JSON.parse(row.config),
+    isDefault: row.is_default === 0 ? 0 : 1,
+    ...(row.workspace_id === null ? {} : { workspace_id: row.workspace_id }),
+  };
+}

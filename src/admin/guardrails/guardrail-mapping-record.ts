@@ -1,0 +1,42 @@
+/** Knows what the API tells about a guardrail on an MCP server. */
+import { z } from 'zod';
+import type { StoredGuardrailMapping } from '../../store/tables/guardrail-mappings.ts';
+
+/** interface.txt 2.4. */
+export const GuardrailMapping = z.object({
+  id: z.uuid(),
+  guardrail_id: z.uuid(),
+  mcp_server_id: z.uuid(),
+  run_on: z.array(z.string()),
+  capability_ids: z.array(z.uuid()),
+});
+
+export function toRecord(row: StoredGuardrailMapping): z.infer<typeof GuardrailMapping> {
+  return {
+    id: row.id,
+    guardrail_id: row.guardrail_id,
+    mcp_server_id: row.mcp_server_id,
+    ...contentOfRow(row),
+  };
+}
+
+/** The body that would make this mapping, with the two path values. */
+export function toSpec(row: StoredGuardrailMapping): Record<string, unknown> {
+  const { run_on, capability_ids } = contentOfRow(row);
+  return {
+    guardrail_id: row.guardrail_id,
+    mcp_server_id: row.mcp_server_id,
+    run_on,
+    mcp_integration_capability_ids: capability_ids,
+  };
+}
+
+function contentOfRow(row: StoredGuardrailMapping): {
+  run_on: string[];
+  capability_ids: string[];
+} {
+  return {
+    run_on: JSON.parse(row.run_on) as string[],
+    capability_ids: JSON.parse(row.capability_ids) as string[],
+  };
+}

@@ -1,0 +1,361 @@
+/** Knows guardrails on MCP servers over HTTP (contract.md 2.5, interface.txt 2.4 and 2.8). */
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import type { Fault } from '../../model/fault.ts';
+import {
+  contentOf,
+  GuardrailMappingPut,
+  GuardrailMappingSync,
+  type MappingContent,
+  sameContent,
+} from '../../model/guardrail-mapping.ts';
+import type { ManagedBy } from '../../model/managed-by.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as guardrailMappings from '../../store/tables/guardrail-mappings.ts';
+import * as guardrails from '../../store/tables/guardrails.ts';
+import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
+import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import {
+  type ItemRequest,
+  refuseFaults,
+  requireWorkspace,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/body-fields.ts';
+import { recordChange, requireVersion, versioned } from '../request/change.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import { findGuardrail, guardrailScope } from '../request/guardrail-access.ts';
+import { findOr404 } from '../request/scoping.ts';
+import { GuardrailMapping, toRecord } from './guardrail-mapping-record.ts';
+
+const PutBody = GuardrailMappingPut.extend(updateFields);
+const SyncBody = GuardrailMappingSync.extend({ workspace_id: updateFields.workspace_id });
+const PutReceipt = z.object({ map_id: z.uuid() });
+const SyncReceipt = z.object({
+  changed: z.boolean(),
+  added: z.int(),
+  updated: z.int(),
+  removed: z.int(),
+});
+
+type Params = Record<string, string>;
+type PutRequest = AdminRequest<Params, undefined, z.infer<typeof PutBody>>;
+type SyncRequest = AdminRequest<Params, undefined, z.infer<typeof SyncBody>>;
+type StoredMapping = guardrailMappings.StoredGuardrailMapping;
+
+export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
+  const shared = { mounts: everyMount, feature: 'guardrails' } as const;
+  const all = { ...shared, path: '/guardrails/:guardrailId/mcp-servers' };
+  const one = { ...shared, path: '/guardrails/:guardrailId/mcp-servers/:mcpServerId' };
+  return [
+    route({
+      ...all,
+      method: 'GET',
+      scope: guardrailScope('read'),
+      summary: 'List the MCP servers a guardrail is on',
+      query: WorkspaceQuery,
+      response: z.array(GuardrailMapping),
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...all,
+      method: 'PUT',
+      scope: guardrailScope('update'),
+      summary: 'Put a guardrail on exactly the MCP servers sent',
+      body: SyncBody,
+      response: SyncReceipt,
+      handle: (request) => sync(deps, request),
+    }),
+    route({
+      ...one,
+      method: 'GET',
+      scope: guardrailScope('read'),
+      summary: 'Get how a guardrail is on one MCP server',
+      query: WorkspaceQuery,
+      response: GuardrailMapping,
+      handle: (request) => get(deps, request),
+    }),
+    route({
+      ...one,
+      method: 'PUT',
+      scope: guardrailScope('update'),
+      summary: 'Put a guardrail on one MCP server',
+      body: PutBody,
+      ignoredFields: ['guardrail_id', 'mcp_server_id'],
+      response: PutReceipt,
+      handle: (request) => put(deps, request),
+    }),
+    route({
+      ...one,
+      method: 'DELETE',
+      scope: guardrailScope('update'),
+      summary: 'Take a guardrail off one MCP server',
+      query: WorkspaceQuery,
+      response: z.object({}),
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+async function list(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+  const db = deps.database.readable;
+  const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug);
+  await requireWorkspace(db, request.caller, guardrail, request.query.workspace_id);
+  const { organisationId } = request.caller;
+  const rows = await guardrailMappings.listByGuardrail(db, organisationId, guardrail.id);
+  return rows.map(toRecord);
+}
+
+async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+  const db = deps.database.readable;
+  const { caller, params, query } = request;
+  const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug);
+  await requireWorkspace(db, caller, guardrail, query.workspace_id);
+  const reference = params.mcpServerId!;
+  const server = findOr404(
+    caller,
+    await mcpServers.findByIdOrSlug(db, caller.organisationId, reference),
+  );
+  const row = await mappingOf(db, guardrail, server);
+  if (row === undefined) throw new ApiError('notFound');
+  return versioned(toRecord(row), row);
+}
+
+async function put(deps: AdminDeps, request: PutRequest): Promise<unknown> {
+  const { params, body } = request;
+  return deps.database.transaction(async (tx) => {
+    const guardrail = await findToolGuardrail(tx, request);
+    const reference = params.mcpServerId!;
+    const servers = await findServers(tx, request.caller, guardrail, [reference], () => []);
+    const server = servers.get(reference)!;
+    const content = contentOf(body);
+    const wanted = [{ server, content, path: [capabilityField(body)] }];
+    refuseFaults(await capabilityFaults(tx, request.caller, wanted));
+    const known = await mappingOf(tx, guardrail, server);
+    if (request.ifMatch !== null) requireVersion(request, known?.version ?? 0);
+    if (known === undefined) {
+      const id = await add(tx, deps, request, guardrail, server, content, body.managed_by);
+      return { map_id: id };
+    }
+    await renew(tx, deps, request, guardrail, known, content, body.managed_by);
+    return { map_id: known.id };
+  });
+}
+
+async function remove(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+  const { caller, params, query } = request;
+  await deps.database.transaction(async (tx) => {
+    const guardrail = await findGuardrail(tx, request, guardrails.findByIdOrSlugForUpdate);
+    await requireWorkspace(tx, caller, guardrail, query.workspace_id);
+    const reference = params.mcpServerId!;
+    const server = findOr404(
+      caller,
+      await mcpServers.findByIdOrSlug(tx, caller.organisationId, reference),
+    );
+    const row = await mappingOf(tx, guardrail, server);
+    if (row === undefined) throw new ApiError('notFound');
+    requireVersion(request, row.version);
+    await drop(tx, deps, request, guardrail, row);
+  });
+  return {};
+}
+
+/** Makes the guardrail's mappings exactly those sent; the guardrail's row lock puts syncs in a line. */
+async function sync(deps: AdminDeps, request: SyncRequest): Promise<unknown> {
+  const { caller, body } = request;
+  const entries = Object.entries(body.mcp_servers);
+  return deps.database.transaction(async (tx) => {
+    const guardrail = await findToolGuardrail(tx, request);
+    requireVersion(request, guardrail.version);
+    const names = entries.map(([name]) => name);
+    const servers = await findServers(tx, caller, guardrail, names, (name) => [
+      'mcp_servers',
+      name,
+    ]);
+    const wanted = entries.map(([name, entry]) => ({
+      server: servers.get(name)!,
+      content: contentOf(entry),
+      path: ['mcp_servers', name, capabilityField(entry)],
+    }));
+    refuseFaults(await capabilityFaults(tx, caller, wanted));
+    const stored = await guardrailMappings.listByGuardrail(tx, caller.organisationId, guardrail.id);
+    const known = new Map(stored.map((row) => [row.mcp_server_id, row]));
+    const counts = { added: 0, updated: 0, removed: 0 };
+    for (const { server, content } of wanted) {
+      const row = known.get(server.id);
+      known.delete(server.id);
+      if (row === undefined) {
+        await add(tx, deps, request, guardrail, server, content);
+        counts.added += 1;
+      } else if (await renew(tx, deps, request, guardrail, row, content)) counts.updated += 1;
+    }
+    for (const row of known.values()) {
+      await drop(tx, deps, request, guardrail, row);
+      counts.removed += 1;
+    }
+    return { changed: counts.added + counts.updated + counts.removed > 0, ...counts };
+  });
+}
+
+/** Locks the guardrail and refuses one that judges LLM requests. */
+async function findToolGuardrail(
+  tx: Db,
+  request: PutRequest | SyncRequest,
+): Promise<guardrails.StoredGuardrail> {
+  const guardrail = await findGuardrail(tx, request, guardrails.findByIdOrSlugForUpdate);
+  await requireWorkspace(tx, request.caller, guardrail, request.body.workspace_id);
+  if (guardrail.target !== 'mcp_tools') {
+    const message =
+      'Request Validation Error: only guardrails with target mcp_tools can be put on MCP servers';
+    throw new ApiError('invalid', message, 'target');
+  }
+  return guardrail;
+}
+
+/** Servers by the name they were sent under, each of them kept from being deleted. */
+async function findServers(
+  tx: Db,
+  caller: Principal,
+  guardrail: guardrails.StoredGuardrail,
+  names: readonly string[],
+  pathOf: (name: string) => string[],
+): Promise<Map<string, mcpServers.StoredMcpServer>> {
+  const rows = await mcpServers.listByReferencesForShare(tx, caller.organisationId, names);
+  const byName = new Map(rows.flatMap((row) => [[row.id, row] as const, [row.slug, row] as const]));
+  const faults: Fault[] = [];
+  const taken = new Set<string>();
+  const found = names.map((name) => {
+    const row = byName.get(name) ?? byName.get(name.toLowerCase());
+    const visible = caller.workspaceId === null || row?.workspace_id === caller.workspaceId;
+    if (row === undefined || !visible) {
+      throw new ApiError('notFound', undefined, pathOf(name).join('.'));
+    }
+    if (guardrail.workspace_id !== null && guardrail.workspace_id !== row.workspace_id) {
+      faults.push({ path: pathOf(name), message: 'is in another workspace than the guardrail' });
+    }
+    if (taken.has(row.id)) faults.push({ path: pathOf(name), message: 'names a server twice' });
+    taken.add(row.id);
+    return [name, row] as const;
+  });
+  refuseFaults(faults);
+  return new Map(found);
+}
+
+function capabilityField(put: GuardrailMappingPut): string {
+  return put.mcp_integration_capability_ids === undefined
+    ? 'capability_ids'
+    : 'mcp_integration_capability_ids';
+}
+
+/** A mapping may only name capabilities of its server's integration (C077). */
+async function capabilityFaults(
+  tx: Db,
+  caller: Principal,
+  wanted: readonly {
+    readonly server: mcpServers.StoredMcpServer;
+    readonly content: MappingContent;
+    readonly path: readonly string[];
+  }[],
+): Promise<Fault[]> {
+  const ids = [...new Set(wanted.flatMap(({ content }) => content.capabilityIds))];
+  const rows = await mcpCapabilities.listByIds(tx, caller.organisationId, ids);
+  const integrationOf = new Map(rows.map((row) => [row.id, row.mcp_integration_id]));
+  return wanted.flatMap(({ server, content, path }) =>
+    content.capabilityIds.flatMap((id, at) =>
+      integrationOf.get(id) === server.mcp_integration_id
+        ? []
+        : [{ path: [...path, at], message: "is not a capability of the server's integration" }],
+    ),
+  );
+}
+
+function mappingOf(
+  db: Db,
+  guardrail: guardrails.StoredGuardrail,
+  server: mcpServers.StoredMcpServer,
+): Promise<StoredMapping | undefined> {
+  return guardrailMappings.findByServer(db, guardrail.organisation_id, guardrail.id, server.id);
+}
+
+async function add(
+  tx: Db,
+  deps: AdminDeps,
+  request: PutRequest | SyncRequest,
+  guardrail: guardrails.StoredGuardrail,
+  server: mcpServers.StoredMcpServer,
+  content: MappingContent,
+  managedBy?: ManagedBy,
+): Promise<string> {
+  const id = randomUUID();
+  await guardrailMappings.insert(tx, {
+    id,
+    organisation_id: guardrail.organisation_id,
+    guardrail_id: guardrail.id,
+    mcp_server_id: server.id,
+    run_on: JSON.stringify(content.runOn),
+    capability_ids: JSON.stringify(content.capabilityIds),
+    created_at: request.now,
+    last_updated_at: request.now,
+  });
+  await recordChange(tx, deps, request, {
+    action: 'create',
+    kind: 'GuardrailMcpBinding',
+    resourceId: id,
+    workspaceId: guardrail.workspace_id,
+    changes: { guardrail: guardrail.slug, mcp_server: server.slug },
+    managedBy,
+  });
+  return id;
+}
+
+/** Whether the mapping's content changed. */
+async function renew(
+  tx: Db,
+  deps: AdminDeps,
+  request: PutRequest | SyncRequest,
+  guardrail: guardrails.StoredGuardrail,
+  row: StoredMapping,
+  content: MappingContent,
+  managedBy?: ManagedBy,
+): Promise<boolean> {
+  const { run_on, capability_ids } = toRecord(row);
+  const changed = !sameContent({ runOn: run_on, capabilityIds: capability_ids }, content);
+  if (changed) {
+    await guardrailMappings.update(tx, row.organisation_id, row.id, {
+      run_on: JSON.stringify(content.runOn),
+      capability_ids: JSON.stringify(content.capabilityIds),
+      last_updated_at: request.now,
+    });
+  }
+  if (changed || managedBy !== undefined) {
+    await recordChange(tx, deps, request, {
+      action: 'update',
+      kind: 'GuardrailMcpBinding',
+      resourceId: row.id,
+      workspaceId: guardrail.workspace_id,
+      changes: { guardrail: guardrail.slug, content: changed },
+      managedBy,
+    });
+  }
+  return changed;
+}
+
+async function drop(
+  tx: Db,
+  deps: AdminDeps,
+  request: SyncRequest | ItemRequest,
+  guardrail: guardrails.StoredGuardrail,
+  row: StoredMapping,
+): Promise<void> {
+  await guardrailMappings.deleteByIds(tx, row.organisation_id, [row.id]);
+  await recordChange(tx, deps, request, {
+    action: 'delete',
+    kind: 'GuardrailMcpBinding',
+    resourceId: row.id,
+    workspaceId: guardrail.workspace_id,
+    changes: { guardrail: guardrail.slug, mcp_server_id: row.mcp_server_id },
+  });
+}

@@ -1,0 +1,98 @@
+/** Knows what the API tells about a guardrail: the record, the list item, and the body that would make it again. */
+import { z } from 'zod';
+import { GuardrailActions, type GuardrailCheck, GuardrailTarget } from '../../model/guardrail.ts';
+import { readDocument } from '../../model/json-record.ts';
+import { formatTimestamp } from '../../model/timestamp.ts';
+import type { StoredGuardrailMapping } from '../../store/tables/guardrail-mappings.ts';
+import type { StoredGuardrail } from '../../store/tables/guardrails.ts';
+import { GuardrailMapping, toRecord as toMappingRecord } from './guardrail-mapping-record.ts';
+
+/** Items of the list (contract.md 2.5). */
+export const GuardrailListItem = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  slug: z.string(),
+  target: GuardrailTarget,
+  organisation_id: z.uuid(),
+  workspace_id: z.uuid().nullable(),
+  status: z.enum(['active', 'archived']),
+  owner_id: z.uuid(),
+  updated_by: z.uuid(),
+  created_at: z.string(),
+  last_updated_at: z.string(),
+  object: z.literal('guardrail'),
+});
+
+/** Response of get (interface.txt 2.3). */
+export const GuardrailRecord = GuardrailListItem.extend({
+  version_id: z.uuid(),
+  checks: z.array(z.record(z.string(), z.json())),
+  actions: GuardrailActions,
+  mcp_server_mappings: z.array(GuardrailMapping),
+});
+
+export function toListItem(row: StoredGuardrail): z.infer<typeof GuardrailListItem> {
+  return {
+    id: row.id,
+    name: row.name,
+    slug: row.slug,
+    target: row.target,
+    organisation_id: row.organisation_id,
+    workspace_id: row.workspace_id,
+    status: row.status,
+    owner_id: row.owner_id,
+    updated_by: row.updated_by,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    object: 'guardrail',
+  };
+}
+
+/** `as sent` adds nothing to checks and actions; `complete` fills in every default. */
+export function toRecord(
+  row: StoredGuardrail,
+  mappings: readonly StoredGuardrailMapping[],
+  form: 'as sent' | 'complete',
+): Record<string, unknown> {
+  const checks = JSON.parse(row.checks) as GuardrailCheck[];
+  const actions = readDocument<GuardrailActions>(row.actions) ?? {};
+  const complete = form === 'complete';
+  return {
+    ...toListItem(row),
+    version_id: row.version_id,
+    checks: complete ? checks.map((check) => ({ ...checkDefaults, ...check })) : checks,
+    actions: complete ? completeActions(actions) : actions,
+    mcp_server_mappings: mappings.map(toMappingRecord),
+  };
+}
+
+/** The body that would create this guardrail, for the snapshot that sync compares with its manifests. */
+export function toSpec(row: StoredGuardrail): Record<string, unknown> {
+  return {
+    name: row.name,
+    target: row.target,
+    checks: JSON.parse(row.checks),
+    ...(row.actions === null ? {} : { actions: JSON.parse(row.actions) }),
+    ...(row.workspace_id === null ? {} : { workspace_id: row.workspace_id }),
+  };
+}
+
+const checkDefaults = { is_enabled: true, parameters: {} };
+
+function completeActions(actions: GuardrailActions): GuardrailActions {
+  return {
+    deny: false,
+    async: false,
+    sequential: false,
+    ...actions,
+    on_success: completeOutcome(actions.on_success, 5),
+    on_fail: completeOutcome(actions.on_fail, -5),
+  };
+}
+
+function completeOutcome(
+  outcome: GuardrailActions['on_success'],
+  value: number,
+): GuardrailActions['on_success'] {
+  return { ...outcome, feedback: { value, weight: 1, metadata: '', ...outcome?.feedback } };
+}

@@ -1,0 +1,133 @@
+/** Knows access policies over HTTP: who is granted which role in the caller's tenant (interface.txt 5.2). */
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { AccessPolicyCreate, parseResource } from '../../model/access-policy.ts';
+import { ApiError } from '../../model/errors.ts';
+import { listOf, listReply } from '../../model/paging.ts';
+import { formatTimestamp } from '../../model/timestamp.ts';
+import type { Db } from '../../store/connection/db.ts';
+import type { AccessPolicyRow } from '../../store/tables/access-policies.ts';
+import * as accessPolicies from '../../store/tables/access-policies.ts';
+import * as auditLog from '../../store/tables/audit-log.ts';
+import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+
+const AccessPolicy = z.object({
+  id: z.uuid(),
+  principal: z.string(),
+  resource: z.string(),
+  role: z.string(),
+  created_at: z.string(),
+  object: z.literal('access-policy'),
+});
+
+const path = '/iam/v1/access_policies';
+const mounts = { root: ['access-token'] } as const;
+
+export function accessPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      method: 'POST',
+      path,
+      mounts,
+      scope: 'access_policies.create',
+      summary: 'Grant a role to a principal',
+      body: AccessPolicyCreate,
+      response: AccessPolicy,
+      successStatus: 201,
+      handle: (request) => create(deps, request),
+    }),
+    route({
+      method: 'GET',
+      path,
+      mounts,
+      scope: 'access_policies.list',
+      summary: 'List the access policies of the tenant',
+      response: listOf(AccessPolicy),
+      handle: async ({ caller }) => {
+        refuseWorkspaceCaller(caller);
+        const rows = await accessPolicies.listByTsg(deps.database.readable, caller.tsgId);
+        return listReply(rows.map(present), rows.length);
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: `${path}/:policyId`,
+      mounts,
+      scope: 'access_policies.delete',
+      summary: 'Take a role away from a principal',
+      response: z.object({}),
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+async function create(
+  deps: AdminDeps,
+  request: AdminRequest<Record<string, string>, undefined, AccessPolicyCreate>,
+): Promise<unknown> {
+  const { caller, body, now } = request;
+  refuseWorkspaceCaller(caller);
+  if (parseResource(body.resource)?.tsgId !== caller.tsgId) {
+    throw new ApiError('forbidden', 'The token is for another TSG than the resource', 'resource');
+  }
+  const row: AccessPolicyRow = { id: randomUUID(), tsg_id: caller.tsgId, ...body, created_at: now };
+  await deps.database.transaction(async (tx) => {
+    try {
+      await accessPolicies.insert(tx, row);
+    } catch (error) {
+      if (isDuplicateEntry(error)) throw new ApiError('conflict');
+      throw error;
+    }
+    await audit(tx, deps, request, 'create', row.id, body);
+  });
+  return present(row);
+}
+
+async function remove(deps: AdminDeps, request: AdminRequest): Promise<unknown> {
+  const { caller, params } = request;
+  refuseWorkspaceCaller(caller);
+  const id = params.policyId!;
+  await deps.database.transaction(async (tx) => {
+    const existed = await accessPolicies.deleteById(tx, caller.tsgId, id);
+    if (!existed) throw new ApiError('notFound');
+    await audit(tx, deps, request, 'delete', id, {});
+  });
+  return {};
+}
+
+/** A token bound to one workspace could otherwise grant itself the whole tenant. */
+function refuseWorkspaceCaller(caller: Principal): void {
+  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+}
+
+async function audit(
+  tx: Db,
+  deps: AdminDeps,
+  { caller, requestId, now }: AdminRequest,
+  action: string,
+  resourceId: string,
+  changes: Record<string, unknown>,
+): Promise<void> {
+  if (!deps.auditLogs) return;
+  await auditLog.insert(tx, {
+    organisationId: caller.organisationId,
+    workspaceId: null,
+    at: now,
+    actorKind: caller.kind,
+    actorId: caller.id,
+    action,
+    resourceKind: 'AccessPolicy',
+    resourceId,
+    requestId,
+    changes,
+  });
+}
+
+function present(row: AccessPolicyRow): z.infer<typeof AccessPolicy> {
+  const { id, principal, resource, role } = row;
+  const created = formatTimestamp(row.created_at);
+  return { id, principal, resource, role, created_at: created, object: 'access-policy' };
+}

@@ -1,0 +1,102 @@
+/** Knows the token service: client credentials in, a 15-minute access token for one tenant out (RFC 6749). */
+import { z } from 'zod';
+import {
+  type AccessTokens,
+  type TokenGrant,
+  tokenLifetimeSeconds,
+} from '../../auth/access-token.ts';
+import { findGrants } from '../../auth/grants.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { Reply, type Route, route } from '../../http/route.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as organisations from '../../store/tables/organisations.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import type { AdminDeps } from '../request/deps.ts';
+
+const scopePattern = /^tsg_id:(\d{10})$/;
+
+/** Fields beyond these are ignored, as RFC 6749 3.2 asks; a repeated field reads as a list and fails. */
+const TokenRequest = z.object({
+  grant_type: z.string(),
+  scope: z.string(),
+});
+
+const TokenResponse = z.object({
+  access_token: z.string(),
+  token_type: z.literal('Bearer'),
+  expires_in: z.int(),
+});
+
+/** Errors have the form of RFC 6749 5.2 (`error`, `error_description`), as OAuth clients expect. */
+export function tokenRoutes(
+  deps: Pick<AdminDeps, 'database'>,
+  tokens: AccessTokens,
+): Route<Principal>[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/oauth2/access_token',
+      mounts: { root: ['client'] },
+      summary: 'Issue an access token for one tenant',
+      errors: 'oauth',
+      bodyType: 'form',
+      body: TokenRequest,
+      response: TokenResponse,
+      handle: async ({ body, caller, now }) => {
+        if (body.grant_type !== 'client_credentials') {
+          return oauthError('unsupported_grant_type', 'grant_type must be client_credentials');
+        }
+        const tsgId = scopePattern.exec(body.scope)?.[1];
+        if (tsgId === undefined) {
+          return oauthError('invalid_scope', 'scope must be tsg_id:<10 digits>');
+        }
+        const access = await findAccess(deps.database.readable, caller, tsgId);
+        if (access instanceof Reply) return access;
+        const grant = { serviceAccountId: caller.id, tsgId, ...access };
+        const response: z.infer<typeof TokenResponse> = {
+          access_token: await tokens.issue(grant, now),
+          token_type: 'Bearer',
+          expires_in: tokenLifetimeSeconds,
+        };
+        return new Reply(200, response, { pragma: 'no-cache' });
+      },
+    }),
+  ];
+}
+
+/** Roles on the tenant come first; else those on one workspace, to which the token is then bound. */
+async function findAccess(
+  db: Db,
+  caller: Principal,
+  tsgId: string,
+): Promise<Pick<TokenGrant, 'roles' | 'workspaceId'> | Reply> {
+  const [grants, organisation] = await Promise.all([
+    findGrants(db, caller, tsgId),
+    organisations.findByTsgId(db, tsgId),
+  ]);
+  if (organisation !== undefined && grants.roles.length > 0) {
+    return { roles: grants.roles, workspaceId: null };
+  }
+  const byWorkspace = new Map<string, string[]>();
+  for (const [reference, roles] of organisation === undefined ? [] : grants.workspaces) {
+    const workspace = await workspaces.findByIdOrSlug(db, organisation!.id, reference);
+    if (workspace === undefined) continue;
+    byWorkspace.set(workspace.id, [...(byWorkspace.get(workspace.id) ?? []), ...roles]);
+  }
+  const [only, ...others] = byWorkspace;
+  if (others.length > 0) {
+    return oauthError(
+      'invalid_scope',
+      'the service account holds roles on several workspaces of this TSG; ' +
+        'a token is for the TSG or for one workspace: use a service account for each',
+    );
+  }
+  if (only !== undefined) return { workspaceId: only[0], roles: only[1] };
+  return grants.isWithinReach && organisation !== undefined
+    ? oauthError('unauthorized_client', 'the service account holds no role on this TSG')
+    : oauthError('invalid_scope', 'the service account is not in this TSG or an ancestor of it');
+}
+
+function oauthError(error: string, description: string): Reply {
+  return new Reply(400, { error, error_description: description });
+}

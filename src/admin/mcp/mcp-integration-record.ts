@@ -1,0 +1,94 @@
+/** Knows what the API tells about an MCP integration, and the body that would make it again. */
+import { z } from 'zod';
+import type { Keyring } from '../../auth/keyring.ts';
+import { readDocument } from '../../model/json-record.ts';
+import { SecretMapping } from '../../model/mcp-integration.ts';
+import { formatTimestamp } from '../../model/timestamp.ts';
+import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
+import {
+  fingerprintConfigurations,
+  maskConfigurations,
+  type SealedConfigurations,
+} from './mcp-secrets.ts';
+
+/** Response of get; in lists of the newer planes `configurations` is JSON text (contract.md 1.7 #4). */
+export const McpIntegrationRecord = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  slug: z.string(),
+  description: z.string().nullable(),
+  organisation_id: z.uuid(),
+  workspace_id: z.uuid().nullable(),
+  type: z.enum(['organisation', 'workspace']),
+  url: z.string(),
+  auth_type: z.string(),
+  transport: z.string(),
+  configurations: z.union([z.record(z.string(), z.json()), z.string()]),
+  secret_mappings: z.array(SecretMapping),
+  global_workspace_access: z.object({ enabled: z.boolean() }),
+  status: z.enum(['active', 'archived']),
+  owner_id: z.uuid(),
+  created_at: z.string(),
+  last_updated_at: z.string(),
+  object: z.literal('mcp-integration'),
+});
+
+/** No value of a header is in it. */
+export function toRecord(row: StoredMcpIntegration) {
+  return {
+    id: row.id,
+    name: row.name,
+    slug: row.slug,
+    description: row.description,
+    organisation_id: row.organisation_id,
+    workspace_id: row.workspace_id,
+    type: row.workspace_id === null ? ('organisation' as const) : ('workspace' as const),
+    url: row.url,
+    auth_type: row.auth_type,
+    transport: row.transport,
+    configurations: maskConfigurations(readConfigurations(row) ?? {}),
+    secret_mappings: readDocument<z.infer<typeof SecretMapping>[]>(row.secret_mappings) ?? [],
+    // An integration of the organisation may be used by every workspace.
+    global_workspace_access: { enabled: row.workspace_id === null },
+    status: row.status,
+    owner_id: row.owner_id,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    object: 'mcp-integration' as const,
+  };
+}
+
+/** As {@link toRecord}; some clients read `configurations` as JSON text. */
+export function toListItem(row: StoredMcpIntegration, form: 'object' | 'text') {
+  const record = toRecord(row);
+  if (form === 'object') return record;
+  return { ...record, configurations: JSON.stringify(record.configurations) };
+}
+
+/** The body that would create this integration; header values stand in it as fingerprints. */
+export function toSpec(
+  row: StoredMcpIntegration,
+  keyring: Keyring,
+  fingerprintKey: Buffer,
+): Record<string, unknown> {
+  const stored = readConfigurations(row);
+  const optional = {
+    description: row.description,
+    workspace_id: row.workspace_id,
+    configurations: stored && fingerprintConfigurations(keyring, fingerprintKey, row.id, stored),
+    secret_mappings: readDocument(row.secret_mappings),
+  };
+  return {
+    name: row.name,
+    slug: row.slug,
+    url: row.url,
+    auth_type: row.auth_type,
+    transport: row.transport,
+    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== null)),
+  };
+}
+
+/** The stored configurations, header values still sealed. */
+export function readConfigurations(row: StoredMcpIntegration): SealedConfigurations | null {
+  return readDocument<SealedConfigurations>(row.configurations);
+}

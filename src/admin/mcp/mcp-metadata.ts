@@ -1,0 +1,92 @@
+/** Knows what is known of the MCP server behind an integration, over HTTP (contract.md 2.8, 2.9). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
+import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import { requireWorkspace, WorkspaceQuery } from '../request/body-fields.ts';
+import { type AdminDeps, everyMount } from '../request/deps.ts';
+import { countCapabilities } from './mcp-capabilities.ts';
+import { eitherScope, findIntegration, requireScope } from './mcp-integrations.ts';
+import { findServer } from './mcp-servers.ts';
+
+/** Nobody has asked the server yet (integrations are saved without a connection), so most is null. */
+const Metadata = z.object({
+  server_name: z.null(),
+  server_version: z.null(),
+  title: z.null(),
+  description: z.null(),
+  website_url: z.null(),
+  icons: z.null(),
+  protocol_version: z.null(),
+  /** By the capabilities an administrator has named. */
+  capability_flags: z.object({ tools: z.boolean(), prompts: z.boolean(), resources: z.boolean() }),
+  instructions: z.null(),
+  sync_status: z.literal('pending'),
+  last_synced_at: z.null(),
+  sync_error: z.null(),
+  object: z.literal('mcp-metadata'),
+});
+
+export function mcpMetadataRoutes(deps: AdminDeps): Route<Principal>[] {
+  const shared = { mounts: everyMount, method: 'GET', response: Metadata } as const;
+  const db = deps.database.readable;
+  return [
+    route({
+      ...shared,
+      path: '/mcp-integrations/:mcpIntegrationId/metadata',
+      scope: eitherScope('read'),
+      summary: 'Get what is known of the server of an MCP integration',
+      query: WorkspaceQuery,
+      handle: async (request) => {
+        const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
+        await requireWorkspace(db, request.caller, row, request.query.workspace_id);
+        requireScope(request.caller, row, 'read');
+        return describe(db, row.organisation_id, row.id);
+      },
+    }),
+    route({
+      ...shared,
+      path: '/mcp-servers/:mcpServerId/metadata',
+      scope: 'mcp_servers.read',
+      summary: 'Get what is known of an MCP server',
+      query: WorkspaceQuery,
+      handle: async (request) => {
+        const row = await findServer(db, request, mcpServers.findByIdOrSlug);
+        await requireWorkspace(db, request.caller, row, request.query.workspace_id);
+        return describe(db, row.organisation_id, row.mcp_integration_id);
+      },
+    }),
+  ];
+}
+
+async function describe(
+  db: Db,
+  organisationId: string,
+  integrationId: string,
+): Promise<z.infer<typeof Metadata>> {
+  const counts = await countCapabilities(db, {
+    id: integrationId,
+    organisation_id: organisationId,
+  });
+  return {
+    server_name: null,
+    server_version: null,
+    title: null,
+    description: null,
+    website_url: null,
+    icons: null,
+    protocol_version: null,
+    capability_flags: {
+      tools: counts.tools.total > 0,
+      prompts: counts.prompts.total > 0,
+      resources: counts.resources.total > 0,
+    },
+    instructions: null,
+    sync_status: 'pending',
+    last_synced_at: null,
+    sync_error: null,
+    object: 'mcp-metadata',
+  };
+}

@@ -1,0 +1,106 @@
+/** Knows what the API tells about an MCP server, and the body that would make it again. */
+import { z } from 'zod';
+import { formatTimestamp } from '../../model/timestamp.ts';
+import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
+import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
+import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import { toRecord as toIntegrationRecord } from './mcp-integration-record.ts';
+
+const shape = {
+  id: z.uuid(),
+  slug: z.string(),
+  name: z.string(),
+  description: z.string().nullable(),
+  status: z.enum(['active', 'archived']),
+  organisation_id: z.uuid(),
+  workspace_id: z.uuid(),
+  mcp_integration_id: z.uuid(),
+  created_at: z.string(),
+  last_updated_at: z.string(),
+  object: z.literal('mcp-server'),
+};
+
+/** Items of the list (contract.md 2.9). */
+export const McpServerListItem = z.object({
+  ...shape,
+  workspace_name: z.string().nullable(),
+  workspace_slug: z.string().nullable(),
+  mcp_integration_slug: z.string(),
+  mcp_integration_url: z.string(),
+  auth_type: z.string(),
+  url: z.string(),
+});
+
+/** Response of get. */
+export const McpServerRecord = z.object({
+  ...shape,
+  mcp_integration_details: z.object({
+    id: z.uuid(),
+    slug: z.string(),
+    status: z.enum(['active', 'archived']),
+    configurations: z.record(z.string(), z.json()),
+    url: z.string(),
+    transport: z.string(),
+    auth_type: z.string(),
+  }),
+});
+
+/** `workspace` is undefined for one that was archived meanwhile. */
+export function toListItem(
+  row: StoredMcpServer,
+  integration: StoredMcpIntegration,
+  workspace: StoredWorkspace | undefined,
+): z.infer<typeof McpServerListItem> {
+  return {
+    ...fieldsOf(row),
+    workspace_name: workspace?.name ?? null,
+    workspace_slug: workspace?.slug ?? null,
+    mcp_integration_slug: integration.slug,
+    mcp_integration_url: integration.url,
+    auth_type: integration.auth_type,
+    url: integration.url,
+  };
+}
+
+export function toRecord(row: StoredMcpServer, integration: StoredMcpIntegration) {
+  const details = toIntegrationRecord(integration);
+  return {
+    ...fieldsOf(row),
+    mcp_integration_details: {
+      id: details.id,
+      slug: details.slug,
+      status: details.status,
+      configurations: details.configurations,
+      url: details.url,
+      transport: details.transport,
+      auth_type: details.auth_type,
+    },
+  };
+}
+
+/** The body that would create this server, for the snapshot that sync compares with its manifests. */
+export function toSpec(row: StoredMcpServer): Record<string, unknown> {
+  return {
+    name: row.name,
+    slug: row.slug,
+    mcp_integration_id: row.mcp_integration_id,
+    workspace_id: row.workspace_id,
+    ...(row.description === null ? {} : { description: row.description }),
+  };
+}
+
+function fieldsOf(row: StoredMcpServer) {
+  return {
+    id: row.id,
+    slug: row.slug,
+    name: row.name,
+    description: row.description,
+    status: row.status,
+    organisation_id: row.organisation_id,
+    workspace_id: row.workspace_id,
+    mcp_integration_id: row.mcp_integration_id,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    object: 'mcp-server' as const,
+  };
+}

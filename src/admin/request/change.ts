@@ -1,0 +1,206 @@
+/** Knows what every change of a resource carries with it: its audit row and the mark of its owner. */
+import { Reply } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import type { KindName } from '../../model/kinds.ts';
+import type { ManagedBy } from '../../model/managed-by.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as auditLog from '../../store/tables/audit-log.ts';
+import type { ManagedResourceRow } from '../../store/tables/managed-resources.ts';
+import * as managedResources from '../../store/tables/managed-resources.ts';
+import type { AdminDeps, AdminRequest } from './deps.ts';
+
+/** The parts of a request that say who changes something, when, and on whose behalf. */
+export type Author = Pick<AdminRequest, 'caller' | 'requestId' | 'owner' | 'now'>;
+
+export interface Change {
+  /** `reset` touches counters only, so ownership has no say in it. */
+  readonly action: 'create' | 'update' | 'delete' | 'reset';
+  readonly kind: KindName;
+  readonly resourceId: string;
+  readonly workspaceId: string | null;
+  /** Names of changed fields and other facts; never values of secret type. */
+  readonly changes: Record<string, unknown>;
+  /** The body's `managed_by`; ignored for a delete. */
+  readonly managedBy?: ManagedBy | undefined;
+}
+
+/**
+ * Records one change in its own transaction: keeps the ownership row in step and writes the audit
+ * row. Call it after the resource's own write.
+ *
+ * @throws ApiError `conflict` when the declared identity belongs to another resource, when another
+ *   owner holds the resource, or when a delete names an owner who is not the resource's.
+ */
+export async function recordChange(
+  tx: Db,
+  deps: Pick<AdminDeps, 'auditLogs'>,
+  author: Author,
+  change: Change,
+): Promise<void> {
+  const ownership = await keepOwnership(tx, author, change);
+  if (!deps.auditLogs) return;
+  await auditLog.insert(tx, {
+    organisationId: author.caller.organisationId,
+    workspaceId: change.workspaceId,
+    at: author.now,
+    actorKind: author.caller.kind,
+    actorId: author.caller.id,
+    action: change.action,
+    resourceKind: change.kind,
+    resourceId: change.resourceId,
+    requestId: author.requestId,
+    changes: { ...change.changes, ...ownership },
+  });
+}
+
+/** Records an update that changed these fields; one that neither changed any nor says whose is nothing. */
+export async function recordUpdate(
+  tx: Db,
+  deps: Pick<AdminDeps, 'auditLogs'>,
+  request: Author & { readonly body: { readonly managed_by?: ManagedBy | undefined } },
+  updated: { kind: KindName; row: { id: string; workspace_id: string | null }; fields: string[] },
+): Promise<void> {
+  const { kind, row, fields } = updated;
+  const managedBy = request.body.managed_by;
+  if (fields.length === 0 && managedBy === undefined) return;
+  await recordChange(tx, deps, request, {
+    action: 'update',
+    kind,
+    resourceId: row.id,
+    workspaceId: row.workspace_id,
+    changes: { fields },
+    managedBy,
+  });
+}
+
+/** Answers a record with its version as ETag, for the `If-Match` of a later update. */
+export function versioned(record: unknown, row: { readonly version: number }): Reply {
+  return new Reply(200, record, { etag: `"${row.version}"` });
+}
+
+/**
+ * Refuses an update made from an older version than the stored one.
+ *
+ * @throws ApiError `stale` (412) when `If-Match` names another version.
+ */
+export function requireVersion(request: Pick<AdminRequest, 'ifMatch'>, version: number): void {
+  if (request.ifMatch !== null && request.ifMatch !== version) throw new ApiError('stale');
+}
+
+/** Fields of a body that say where a resource is or whose, and are no part of it. */
+const frame = ['managed_by', 'organisation_id', 'workspace_id', 'key'];
+
+/** Names of the resource's own fields that a body sets, for the audit row; never their values. */
+export function sentFields(body: object): string[] {
+  return Object.entries(body)
+    .filter(([field, value]) => value !== undefined && !frame.includes(field))
+    .map(([field]) => field);
+}
+
+/** Yields the facts about ownership that the audit row tells. */
+async function keepOwnership(
+  tx: Db,
+  author: Author,
+  change: Change,
+): Promise<Record<string, unknown>> {
+  const { managedBy } = change;
+  if (change.action === 'reset') return {};
+  if (change.action === 'create') {
+    return managedBy === undefined ? {} : claim(tx, author, change, managedBy);
+  }
+  const { organisationId } = author.caller;
+  const held = await managedResources.findForUpdate(
+    tx,
+    organisationId,
+    change.kind,
+    change.resourceId,
+  );
+  if (change.action === 'delete') return release(tx, author, change, held);
+  if (managedBy === undefined) return held === undefined ? {} : { unmanaged_edit: true };
+  if (held === undefined) return claim(tx, author, change, managedBy);
+  return renew(tx, author, change, managedBy, held);
+}
+
+async function claim(
+  tx: Db,
+  author: Author,
+  change: Change,
+  managedBy: ManagedBy,
+): Promise<Record<string, unknown>> {
+  const row = ownershipRow(author, change, managedBy);
+  if (!(await managedResources.insertUnlessClaimed(tx, row))) await refuseIdentity(tx, row);
+  return { managed_by: identityFacts(managedBy) };
+}
+
+async function renew(
+  tx: Db,
+  author: Author,
+  change: Change,
+  managedBy: ManagedBy,
+  held: ManagedResourceRow,
+): Promise<Record<string, unknown>> {
+  const takesOver = held.owner !== managedBy.owner;
+  if (takesOver && managedBy.take_ownership !== true) {
+    throw new ApiError('conflict', `This resource is managed by ${holder(held)}`, 'managed_by');
+  }
+  const row = ownershipRow(author, change, managedBy);
+  if (!(await managedResources.updateUnlessClaimed(tx, row))) await refuseIdentity(tx, row);
+  return {
+    managed_by: identityFacts(managedBy),
+    ...(takesOver ? { ownership_taken_from: held.owner } : {}),
+  };
+}
+
+async function release(
+  tx: Db,
+  author: Author,
+  change: Change,
+  held: ManagedResourceRow | undefined,
+): Promise<Record<string, unknown>> {
+  if (author.owner !== null && held?.owner !== author.owner) {
+    const truth = held === undefined ? 'is not managed by anyone' : `is managed by ${holder(held)}`;
+    throw new ApiError('conflict', `This resource ${truth}`, 'gatewright-owner');
+  }
+  if (held === undefined) return {};
+  const { organisationId } = author.caller;
+  await managedResources.deleteByResource(tx, organisationId, change.kind, change.resourceId);
+  return author.owner === null ? { unmanaged_edit: true } : { owner: held.owner };
+}
+
+async function refuseIdentity(tx: Db, row: ManagedResourceRow): Promise<never> {
+  const holding = await managedResources.findByIdentity(tx, row.organisation_id, row);
+  const identity = [row.kind, row.workspace, row.name].filter((part) => part !== '').join('/');
+  const truth = holding === undefined ? 'is already managed' : `is managed by ${holder(holding)}`;
+  throw new ApiError('conflict', `${identity} ${truth}`, 'managed_by');
+}
+
+/** `platform (https://git.example.com/gateway, keys/bot.yaml, at 1f3c…)`. */
+function holder(row: ManagedResourceRow): string {
+  const source = JSON.parse(row.source) as ManagedBy['source'];
+  const at = source.revision === null ? undefined : `at ${source.revision}`;
+  const origin = [source.repo, source.file, at].filter((part) => part !== undefined);
+  return `${row.owner} (${origin.join(', ')})`;
+}
+
+function ownershipRow(author: Author, change: Change, managedBy: ManagedBy): ManagedResourceRow {
+  return {
+    kind: change.kind,
+    resource_id: change.resourceId,
+    organisation_id: author.caller.organisationId,
+    workspace: managedBy.workspace ?? '',
+    name: managedBy.name,
+    owner: managedBy.owner,
+    source: JSON.stringify(managedBy.source),
+    last_applied: JSON.stringify(managedBy.last_applied),
+    updated_at: author.now,
+  };
+}
+
+function identityFacts(managedBy: ManagedBy): Record<string, unknown> {
+  return {
+    owner: managedBy.owner,
+    workspace: managedBy.workspace,
+    name: managedBy.name,
+    source: managedBy.source,
+  };
+}

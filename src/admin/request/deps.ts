@@ -1,0 +1,39 @@
+/** Knows what every Admin API handler is given. */
+import type { Keyring } from '../../auth/keyring.ts';
+import type { Principal } from '../../auth/principal.ts';
+import type { CredentialKind, Mount, RouteRequest } from '../../http/route.ts';
+import type { TargetLimits } from '../../model/config-document.ts';
+import type { TrustedHosts } from '../../model/outbound-url.ts';
+import type { Database } from '../../store/connection/db.ts';
+
+export interface AdminDeps {
+  /** No `db`: what is read outside of a transaction may come from the reader while the writer is down. */
+  readonly database: Pick<Database, 'readable' | 'transaction'>;
+  /** Hashes API keys, seals values at rest, fingerprints secrets for drift detection. */
+  readonly keyring: Keyring;
+  /** Alphanumeric prefix of new API keys (API_KEY_PREFIX), '' when unset. */
+  readonly apiKeyPrefix: string;
+  /** AUDIT_LOGS_ENABLED: when false no audit rows are written. */
+  readonly auditLogs: boolean;
+  /** Private addresses that guardrails, configs and MCP integrations may name (TRUSTED_CUSTOM_HOSTS). */
+  readonly trustedHosts: TrustedHosts;
+  /** How many targets a config may have; null means the built-in limit. */
+  readonly configTargets: TargetLimits;
+}
+
+/** A request as Admin handlers see it. */
+export type AdminRequest<
+  Params = Record<string, string>,
+  Query = unknown,
+  Body = unknown,
+> = RouteRequest<Principal, Params, Query, Body>;
+
+/**
+ * Credentials on each mount of a resource that hangs on all three planes (contract.md 1.1): keys are
+ * honoured on v1 only, because a gateway key is refused on the admin planes (interface.txt 5.1).
+ */
+export const everyMount = {
+  v1: ['access-token', 'api-key'],
+  v2: ['access-token'],
+  admin: ['access-token'],
+} as const satisfies Partial<Record<Mount, readonly CredentialKind[]>>;

@@ -1,0 +1,44 @@
+/** Knows who may reach a guardrail: which scope a request needs, which one it names, and who may use which. */
+import type { Mount } from '../../http/route.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as guardrails from '../../store/tables/guardrails.ts';
+import type { AdminRequest } from './deps.ts';
+import { findOr404 } from './scoping.ts';
+
+/** The admin plane speaks of organisation guardrails, the others of workspace guardrails (contract.md 5). */
+export function guardrailScope(action: string): (params: unknown, mount: Mount) => string {
+  return (_, mount) => `${mount === 'admin' ? 'organisation_guardrails' : 'guardrails'}.${action}`;
+}
+
+/**
+ * The guardrail the path names.
+ *
+ * @throws ApiError `notFound`.
+ */
+export async function findGuardrail(
+  db: Db,
+  { caller, params }: Pick<AdminRequest, 'caller' | 'params'>,
+  find: typeof guardrails.findByIdOrSlug,
+): Promise<guardrails.StoredGuardrail> {
+  return findOr404(caller, await find(db, caller.organisationId, params.guardrailId!));
+}
+
+/**
+ * Looks up, by UUID or slug, the guardrails that a resource of the workspace (null: of the
+ * organisation) names: those of the same workspace and of the organisation. They stay until the
+ * transaction ends. Yields the status of each, undefined for one out of reach.
+ */
+export async function statusOfReachable(
+  tx: Db,
+  at: { readonly organisation_id: string; readonly workspace_id: string | null },
+  names: readonly string[],
+): Promise<(name: string) => guardrails.StoredGuardrail['status'] | undefined> {
+  const rows = await guardrails.listByReferencesForShare(tx, at.organisation_id, names);
+  const reachable = new Map(
+    rows
+      .filter((row) => row.workspace_id === null || row.workspace_id === at.workspace_id)
+      .flatMap((row) => [[row.id, row.status] as const, [row.slug, row.status] as const]),
+  );
+  // Ids are the same in any case, slugs are not.
+  return (name) => reachable.get(name) ?? reachable.get(name.toLowerCase());
+}

@@ -1,0 +1,187 @@
+/** Knows usage-limit policies over HTTP (interface.txt 4 #9, contract.md 2.10): routes, lists, look-ups. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { limitRules } from '../../model/limits.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import { UsageLimitPolicyCreate, UsageLimitPolicyUpdate } from '../../model/usage-limit-policy.ts';
+import * as usageEntities from '../../store/tables/usage-entities.ts';
+import * as policies from '../../store/tables/usage-limit-policies.ts';
+import {
+  createFields,
+  requireWorkspace,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/body-fields.ts';
+import { versioned } from '../request/change.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import { findOr404, idOr404, resolveWorkspace } from '../request/scoping.ts';
+import { create, remove, resetEntity, subjectOf, update } from './usage-limit-policy-changes.ts';
+import {
+  toEntity,
+  toRecord,
+  toUsageMap,
+  UsageEntity,
+  UsageLimitPolicyRecord,
+} from './usage-limit-policy-record.ts';
+
+/** Counters that one answer with `include_usage` tells; the entities list pages through all. */
+const usageMapMax = 10_000;
+const collection = '/policies/usage-limits';
+const item = `${collection}/:id`;
+const shared = { mounts: everyMount, feature: 'policy' } as const;
+
+const Status = z.enum(['active', 'archived']).default('active');
+const ListQuery = WorkspaceQuery.extend({
+  ...pageQuery(),
+  status: Status,
+  type: z.enum(['cost', 'tokens', 'requests']).optional(),
+});
+const GetQuery = WorkspaceQuery.extend({
+  status: Status,
+  include_usage: z.enum(['true', 'false']).optional(),
+});
+const EntitiesQuery = WorkspaceQuery.extend({
+  ...pageQuery(),
+  status: z.enum(['active', 'exhausted']).optional(),
+  search: z.string().max(512).optional(),
+});
+const Empty = z.object({});
+
+type Params = Record<string, string>;
+
+export function usageLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      ...shared,
+      method: 'POST',
+      path: collection,
+      scope: 'policies.create',
+      summary: 'Create a usage-limit policy',
+      body: UsageLimitPolicyCreate.extend(createFields).superRefine(limitRules),
+      response: z.object({ id: z.uuid(), object: z.literal('usage-limits-policy') }),
+      handle: (request) => create(deps, request),
+    }),
+    route({
+      ...shared,
+      method: 'GET',
+      path: collection,
+      scope: 'policies.list',
+      summary: 'List usage-limit policies',
+      query: ListQuery,
+      response: listOf(UsageLimitPolicyRecord),
+      handle: (request) => list(deps, request),
+    }),
+    ...itemRoutes(deps),
+    ...entityRoutes(deps),
+  ];
+}
+
+function itemRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      ...shared,
+      method: 'GET',
+      path: item,
+      scope: 'policies.read',
+      summary: 'Get a usage-limit policy',
+      query: GetQuery,
+      response: UsageLimitPolicyRecord,
+      handle: (request) => get(deps, request),
+    }),
+    route({
+      ...shared,
+      method: 'PUT',
+      path: item,
+      scope: 'policies.update',
+      summary: 'Update a usage-limit policy',
+      body: UsageLimitPolicyUpdate.extend(updateFields),
+      response: Empty,
+      handle: (request) => update(deps, request),
+    }),
+    route({
+      ...shared,
+      method: 'DELETE',
+      path: item,
+      scope: 'policies.delete',
+      summary: 'Archive a usage-limit policy',
+      query: WorkspaceQuery,
+      response: Empty,
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+function entityRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      ...shared,
+      method: 'GET',
+      path: `${item}/entities`,
+      scope: 'policies.read',
+      summary: 'List the counters of a usage-limit policy',
+      query: EntitiesQuery,
+      response: listOf(UsageEntity),
+      handle: (request) => listEntities(deps, request),
+    }),
+    route({
+      ...shared,
+      method: 'PUT',
+      path: `${item}/entities/:entityId/reset`,
+      scope: 'policies.update',
+      summary: 'Reset a counter of a usage-limit policy',
+      response: Empty,
+      handle: (request) => resetEntity(deps, request),
+    }),
+  ];
+}
+
+async function list(
+  deps: AdminDeps,
+  { caller, query }: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
+): Promise<unknown> {
+  const db = deps.database.readable;
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  const filter = { workspaceId: workspace?.id, status: query.status, type: query.type };
+  const { rows, total } = await policies.list(db, caller.organisationId, filter, toPage(query));
+  return listReply(rows.map(toRecord), total);
+}
+
+async function get(
+  deps: AdminDeps,
+  request: AdminRequest<Params, z.infer<typeof GetQuery>, undefined>,
+): Promise<unknown> {
+  const { query } = request;
+  const db = deps.database.readable;
+  const row = await findPolicy(deps, request);
+  if (row.status !== query.status) throw new ApiError('notFound');
+  if (query.include_usage !== 'true') return versioned(toRecord(row), row);
+  const all = { limit: usageMapMax, offset: 0 };
+  const { rows: entities } = await usageEntities.list(db, subjectOf(row), {}, all);
+  return versioned({ ...toRecord(row), value_key_usage_map: toUsageMap(entities) }, row);
+}
+
+async function listEntities(
+  deps: AdminDeps,
+  request: AdminRequest<Params, z.infer<typeof EntitiesQuery>, undefined>,
+): Promise<unknown> {
+  const { query } = request;
+  const row = await findPolicy(deps, request);
+  if (row.status !== 'active') throw new ApiError('notFound');
+  const filter = { status: query.status, search: query.search };
+  const db = deps.database.readable;
+  const { rows, total } = await usageEntities.list(db, subjectOf(row), filter, toPage(query));
+  return listReply(rows.map(toEntity), total);
+}
+
+async function findPolicy(
+  deps: AdminDeps,
+  { caller, params, query }: AdminRequest<Params, z.infer<typeof WorkspaceQuery>, undefined>,
+): Promise<policies.StoredUsageLimitPolicy> {
+  const db = deps.database.readable;
+  const id = idOr404(params.id!);
+  const row = findOr404(caller, await policies.findById(db, caller.organisationId, id));
+  await requireWorkspace(db, caller, row, query.workspace_id);
+  return row;
+}

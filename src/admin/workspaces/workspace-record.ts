@@ -1,0 +1,109 @@
+/** Knows what the API tells about a workspace: the record, and the body that would make it again. */
+import { z } from 'zod';
+import { readDocument, sparse } from '../../model/json-record.ts';
+import type { RateLimits, WorkspaceUsageLimits } from '../../model/limits.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
+import { displayName, type WorkspaceDefaults } from '../../model/workspace.ts';
+import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+
+const Limits = z.array(z.record(z.string(), z.json()));
+
+/** Response of create (contract.md 2.1). */
+export const WorkspaceCreated = z.object({
+  id: z.uuid(),
+  slug: z.string(),
+  /** With the icon before it. */
+  name: z.string(),
+  description: z.string().nullable(),
+  created_at: z.string(),
+  last_updated_at: z.string(),
+  defaults: z.record(z.string(), z.json()).nullable(),
+  usage_limits: Limits,
+  rate_limits: Limits,
+  scope_name: z.string(),
+  /** Members are not kept yet. */
+  users: z.array(z.json()),
+  object: z.literal('workspace'),
+});
+
+/** Items of the list. */
+export const WorkspaceItem = WorkspaceCreated.omit({ users: true }).extend({
+  icon: z.string().nullable(),
+  is_default: z.union([z.literal(0), z.literal(1)]),
+  status: z.enum(['active', 'archived']),
+  security_settings: z.record(z.string(), z.json()),
+  scim_source_id: z.null(),
+});
+
+/** Response of get. */
+export const WorkspaceRecord = WorkspaceItem.extend({
+  organisation_id: z.uuid(),
+  created_by: z.string(),
+  creation_source: z.null(),
+  last_reset_at: z.string().nullable(),
+  settings: z.record(z.string(), z.json()),
+  users: z.array(z.json()),
+});
+
+export type NameFormat = 'display' | 'plain';
+
+/** Answer of create. */
+export function toCreated(row: StoredWorkspace): z.infer<typeof WorkspaceCreated> {
+  return { ...commonFields(row, 'display'), users: [], object: 'workspace' };
+}
+
+/** One item of the list. */
+export function toItem(row: StoredWorkspace, names: NameFormat): z.infer<typeof WorkspaceItem> {
+  return {
+    ...commonFields(row, names),
+    icon: row.icon,
+    is_default: row.is_default === 0 ? 0 : 1,
+    status: row.status,
+    security_settings: {},
+    scim_source_id: null,
+    object: 'workspace',
+  };
+}
+
+/** Answer of get. */
+export function toRecord(row: StoredWorkspace, names: NameFormat): z.infer<typeof WorkspaceRecord> {
+  return {
+    ...toItem(row, names),
+    organisation_id: row.organisation_id,
+    created_by: row.created_by,
+    creation_source: null,
+    last_reset_at: formatTimestampOrNull(row.last_reset_at),
+    settings: {},
+    users: [],
+  };
+}
+
+/** The body that would create this workspace, sparse: what the snapshot shows to sync. */
+export function toSpec(row: StoredWorkspace): Record<string, unknown> {
+  const defaults = readDocument<WorkspaceDefaults>(row.defaults);
+  const usageLimits = readDocument<WorkspaceUsageLimits>(row.usage_limits);
+  return sparse({
+    name: row.name,
+    description: row.description,
+    icon: row.icon,
+    scope_name: row.scope_name,
+    defaults: defaults?.metadata === undefined ? null : { metadata: defaults.metadata },
+    usage_limits: usageLimits === null ? null : usageLimits.map((limits) => sparse(limits)),
+    rate_limits: readDocument<RateLimits>(row.rate_limits),
+  });
+}
+
+function commonFields(row: StoredWorkspace, names: NameFormat) {
+  return {
+    id: row.id,
+    slug: row.slug,
+    name: names === 'display' ? displayName(row) : row.name,
+    description: row.description,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    defaults: readDocument<Record<string, z.core.util.JSONType>>(row.defaults),
+    usage_limits: readDocument<z.infer<typeof Limits>>(row.usage_limits) ?? [],
+    rate_limits: readDocument<z.infer<typeof Limits>>(row.rate_limits) ?? [],
+    scope_name: row.scope_name ?? row.slug,
+  };
+}

@@ -1,0 +1,131 @@
+/** Knows workspaces over HTTP (contract.md 2.1): routes, lists and look-ups. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import { WorkspaceCreate, WorkspaceDelete, WorkspaceUpdate } from '../../model/workspace.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import { createFields } from '../request/body-fields.ts';
+import { versioned } from '../request/change.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import { create, findOwn, remove, update } from './workspace-changes.ts';
+import {
+  toCreated,
+  toItem,
+  toRecord,
+  WorkspaceCreated,
+  WorkspaceItem,
+  WorkspaceRecord,
+} from './workspace-record.ts';
+
+const managed = { managed_by: createFields.managed_by };
+/** Members come with their own operations; the organisation is the token's. */
+const ignoredFields = ['users', 'organisation_id'];
+
+const nameFormat = { name_format: z.enum(['display', 'plain']).default('display') };
+const Status = z.enum(['active', 'archived']);
+const ListQuery = z.object({
+  ...pageQuery(),
+  ...nameFormat,
+  name: z.string().min(1).max(255).optional(),
+  exact_name: z.string().min(1).max(255).optional(),
+  /** Comma-separated. */
+  status: z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(Status).max(2))
+    .default(['active']),
+});
+const GetQuery = z.object(nameFormat);
+
+/** v1 clients know `/admin/workspaces`, those of the admin planes `/workspaces`. */
+const paths = ['/admin/workspaces', '/workspaces'];
+
+export function workspaceRoutes(deps: AdminDeps): Route<Principal>[] {
+  return paths.flatMap((path) => [
+    route({
+      method: 'POST',
+      path,
+      mounts: everyMount,
+      scope: 'workspaces.create',
+      summary: 'Create a workspace',
+      body: WorkspaceCreate.extend(managed),
+      ignoredFields,
+      response: WorkspaceCreated,
+      handle: async (request) => toCreated(await create(deps, request)),
+    }),
+    route({
+      method: 'GET',
+      path,
+      mounts: everyMount,
+      scope: 'workspaces.list',
+      summary: 'List workspaces',
+      query: ListQuery,
+      response: listOf(WorkspaceItem),
+      handle: (request) => list(deps, request),
+    }),
+    ...itemRoutes(deps, `${path}/:id`),
+  ]);
+}
+
+function itemRoutes(deps: AdminDeps, path: string): Route<Principal>[] {
+  return [
+    route({
+      method: 'GET',
+      path,
+      mounts: everyMount,
+      scope: 'workspaces.read',
+      summary: 'Get a workspace',
+      query: GetQuery,
+      response: WorkspaceRecord,
+      handle: (request) => get(deps, request),
+    }),
+    route({
+      method: 'PUT',
+      path,
+      mounts: everyMount,
+      scope: 'workspaces.update',
+      summary: 'Update a workspace',
+      body: WorkspaceUpdate.extend(managed),
+      ignoredFields,
+      response: z.object({}),
+      handle: (request) => update(deps, request),
+    }),
+    route({
+      method: 'DELETE',
+      path,
+      mounts: everyMount,
+      scope: 'workspaces.delete',
+      summary: 'Archive a workspace',
+      body: WorkspaceDelete,
+      response: z.object({}),
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+async function list(
+  deps: AdminDeps,
+  { caller, query }: AdminRequest<Record<string, string>, z.infer<typeof ListQuery>, undefined>,
+): Promise<unknown> {
+  const filter = {
+    id: caller.workspaceId ?? undefined,
+    statuses: query.status,
+    name: query.name,
+    exactName: query.exact_name,
+  };
+  const db = deps.database.readable;
+  const { rows, total } = await workspaces.list(db, caller.organisationId, filter, toPage(query));
+  return listReply(
+    rows.map((row) => toItem(row, query.name_format)),
+    total,
+  );
+}
+
+async function get(
+  deps: AdminDeps,
+  request: AdminRequest<Record<string, string>, z.infer<typeof GetQuery>, undefined>,
+): Promise<unknown> {
+  const row = await findOwn(deps.database.readable, request, workspaces.findByIdOrSlug);
+  return versioned(toRecord(row, request.query.name_format), row);
+}

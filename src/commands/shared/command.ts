@@ -1,0 +1,27 @@
+/** Knows what a command of the CLI is: data plus one function from options to an exit code. */
+import type { Readable, Writable } from 'node:stream';
+import type { Argv } from 'yargs';
+import type { Ending } from '../../failure.ts';
+
+/** What a command may touch of the outside, so that main alone knows the process. */
+export interface CommandIo {
+  /** Manifests for the location `-`, and answers to questions when it is a terminal. */
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  /** Data only. */
+  readonly stdout: Writable;
+  /** Logs, progress and messages. */
+  readonly stderr: Writable;
+  /** Aborted by SIGINT or SIGTERM. */
+  readonly signal: AbortSignal;
+  readonly cwd: string;
+}
+
+export interface Command<Options> {
+  /** yargs form: `plan [path]`. */
+  readonly usage: string;
+  readonly summary: string;
+  /** Command line and what it does, shown by --help. */
+  readonly examples: readonly (readonly [string, string])[];
+  readonly options: (yargs: Argv) => Argv<Options>;
+  readonly run: (options: Options, io: CommandIo) => Promise<Ending>;
+}

@@ -1,0 +1,8 @@
+/** Knows the JSON document of one cycle, as `-o json`, `--json` and `--report` write it. */
+import type { CycleResult } from '../../sync/reconcile.ts';
+import { resultDocument } from '../../sync/report.ts';
+import { exitCodes } from './exit-codes.ts';
+
+export function cycleDocument(result: CycleResult): Record<string, unknown> {
+  return { ...resultDocument(result), exitCode: exitCodes[result.ending] };
+}

@@ -1,0 +1,198 @@
+/** Knows the options that plan, apply and export share: where the source, the server and the secrets are. */
+import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { join, resolve, sep } from 'node:path';
+import type { Argv } from 'yargs';
+import { z } from 'zod';
+import { Failure } from '../../failure.ts';
+import { Secret } from '../../secret.ts';
+import { environmentIn } from '../../settings/environment.ts';
+import { readSettings } from '../../settings.ts';
+import { type Desired, readDesired } from '../../sync/manifest/desired.ts';
+import type { SecretSources } from '../../sync/manifest/secrets.ts';
+import { AdminClient } from '../../sync/server/client.ts';
+import { readSources } from '../../sync/source/source.ts';
+import type { DesiredSet } from '../../sync/spec/resource-set.ts';
+import type { CommandIo } from './command.ts';
+import { formatFaults } from './fault-text.ts';
+
+export interface ServerOptions {
+  readonly home: string | undefined;
+  readonly credentials: string | undefined;
+  readonly owner: string | undefined;
+}
+
+export interface ManifestOptions extends ServerOptions {
+  readonly paths: string[] | undefined;
+  readonly 'secrets-dir': string | undefined;
+}
+
+/** Options of every command that talks to a server. */
+export function declareServerOptions<T>(yargs: Argv<T>): Argv<T & ServerOptions> {
+  return yargs
+    .option('credentials', {
+      type: 'string',
+      describe: 'credentials.json of the server (GATEWRIGHT_CREDENTIALS; <home>/credentials.json)',
+    })
+    .option('owner', {
+      type: 'string',
+      describe: 'Name of this installation; resources belong to one owner (GATEWRIGHT_OWNER)',
+    })
+    .option('home', { type: 'string', describe: 'Folder of `gatewright up` (GATEWRIGHT_HOME)' });
+}
+
+/** Options of every command that reads manifests, too. */
+export function declareManifestOptions<T>(yargs: Argv<T>): Argv<T & ManifestOptions> {
+  return declareServerOptions(yargs)
+    .positional('paths', {
+      type: 'string',
+      array: true,
+      describe: 'Folders, files, Git URLs, or - for standard input; the current folder if none',
+    })
+    .option('secrets-dir', {
+      type: 'string',
+      describe:
+        'Folder for key values and valueFrom files (GATEWRIGHT_SECRETS_DIR; <home>/secrets)',
+    });
+}
+
+const Credentials = z.object({
+  baseUrl: z.url(),
+  adminBaseUrl: z.url(),
+  authUrl: z.url(),
+  tsgId: z.string().min(1),
+  clientId: z.string().min(1),
+  clientSecret: z.string().min(1),
+});
+
+/** @throws Failure (invalid input) naming the file and how to get one */
+export function openClient(options: ServerOptions, io: CommandIo): AdminClient {
+  const settings = readSettings(undefined, { cwd: io.cwd });
+  const home = resolve(io.cwd, options.home ?? settings.home);
+  const given = options.credentials ?? settings.sync.credentialsFile;
+  const file = given === null ? join(home, 'credentials.json') : resolve(io.cwd, given);
+  const { clientSecret, ...credentials } = readCredentials(file);
+  return new AdminClient({
+    ...credentials,
+    clientSecret: new Secret(clientSecret, `file:${file}`),
+    credentialsOrigin: file,
+    owner: readOwner(options.owner ?? settings.sync.owner),
+  });
+}
+
+function readCredentials(file: string): z.infer<typeof Credentials> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
+    const fix =
+      'Start a server with `gatewright up`, or make credentials with `gatewright bootstrap`, \
+or name the file with --credentials FILE.';
+    const message = `the credentials file ${file} ${reason}.\n${fix}`;
+    throw new Failure('invalidInput', message, { cause: error });
+  }
+  const parsed = Credentials.safeParse(jsonOf(text));
+  if (parsed.success) return parsed.data;
+  const fields = [...new Set(parsed.error.issues.map(({ path }) => path.join('.') || 'JSON'))];
+  const message = `${file} is not a credentials file: ${fields.join(', ')} missing or wrong.
+\`gatewright bootstrap\` writes one.`;
+  throw new Failure('invalidInput', message);
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function readOwner(owner: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/.test(owner)) return owner;
+  const message = `--owner "${owner}" must be 1 to 253 letters, digits, ".", "_" or "-"`;
+  throw new Failure('invalidInput', message);
+}
+
+/** Manifests that are ready to be read, with the folder for key values. */
+export interface OpenedManifests {
+  readonly secretsFolder: string;
+  /** @throws Failure (invalid input) that lists every fault with its place */
+  readonly read: () => Promise<DesiredSet>;
+}
+
+export function openManifests(options: ManifestOptions, io: CommandIo): OpenedManifests {
+  const settings = readSettings(undefined, { cwd: io.cwd });
+  const home = resolve(io.cwd, options.home ?? settings.home);
+  const given = options['secrets-dir'] ?? settings.sync.secretsDirectory;
+  const secretsFolder = given === null ? join(home, 'secrets') : resolve(io.cwd, given);
+  const sources = secretSourcesIn(io.cwd, secretsFolder);
+  const locations = locationsOf(options);
+  const read = async (): Promise<DesiredSet> => {
+    const files = await readSources(locations, {
+      cwd: io.cwd,
+      cacheDirectory: join(home, 'git'),
+      git: settings.sync.git,
+      signal: io.signal,
+      ...(locations.includes('-') ? { stdin: io.stdin } : {}),
+    });
+    return requireDesired(await readDesired(files, sources));
+  };
+  return { secretsFolder, read };
+}
+
+/** What `${VAR}` and `valueFrom` in manifests may read: the environment and the secrets folder. */
+export function secretSourcesIn(cwd: string, secretsFolder: string): SecretSources {
+  return {
+    environment: environmentIn(cwd),
+    readSecretFile: (path) => readInside(secretsFolder, path),
+    requireSecrets: true,
+  };
+}
+
+/** @throws Failure (invalid input) that lists every fault with its place */
+export function requireDesired(desired: Desired): DesiredSet {
+  if (desired.set !== undefined) return desired.set;
+  throw new Failure('invalidInput', formatFaults(desired.faults).trimEnd());
+}
+
+/** The command line for advice: `gatewright apply ./gateway`. */
+export function applyCommand(options: ManifestOptions): string {
+  return ['gatewright apply', ...locationsOf(options).map(shellWord)].join(' ');
+}
+
+function locationsOf({ paths }: ManifestOptions): string[] {
+  if (paths === undefined || paths.length === 0) return ['.'];
+  return paths.map((path) => (isStandardStream(path) ? '-' : path));
+}
+
+const secretBytesMax = 64 * 1024;
+
+/** Only what lies in the secrets folder, so that a manifest cannot name any file of this machine. */
+function readInside(folder: string, path: string): string | undefined {
+  try {
+    const root = realpathSync(folder);
+    const file = realpathSync(resolve(root, path));
+    const facts = statSync(file);
+    const isAllowed = file.startsWith(root + sep) && facts.isFile() && facts.size <= secretBytesMax;
+    return isAllowed ? readFileSync(file, 'utf8') : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `-`, or the name that the parser of command lines has for it. */
+export function isStandardStream(path: string): boolean {
+  return path === '-' || path === '/dev/stdin';
+}
+
+/** Colour is for people at a terminal who have not said no to it (no-color.org). */
+export function wantsColor(io: CommandIo): boolean {
+  const isTerminal = (io.stdout as { isTTY?: boolean }).isTTY === true;
+  return isTerminal && (environmentIn(io.cwd)('NO_COLOR') ?? '') === '';
+}
+
+/** A word as a shell takes it. */
+function shellWord(text: string): string {
+  return /^[\w./:@#=+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

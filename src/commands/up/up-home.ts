@@ -1,0 +1,129 @@
+/** Knows the files that `up` keeps in its home: the master key, the tenant's id, the credentials. */
+import { randomBytes, randomInt } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { App } from '../../app.ts';
+import { Failure } from '../../failure.ts';
+import { Secret } from '../../secret.ts';
+import { bootstrapTenant, type Tenant } from '../../store/bootstrap.ts';
+import * as serviceAccounts from '../../store/tables/service-accounts.ts';
+import { credentialsDocument } from '../shared/credentials-file.ts';
+
+const masterKeyBytes = 32;
+
+const storedCredentials = z.object({
+  tsgId: z.string().regex(/^\d{10}$/),
+  clientId: z.string().min(1),
+  clientSecret: z.string().min(1),
+  organisationApiKey: z.string().min(1),
+});
+
+export interface TenantContext {
+  readonly app: Pick<App, 'database' | 'keyring'>;
+  readonly home: string;
+  /** Where the server listens, without a path. */
+  readonly url: string;
+  readonly apiKeyPrefix: string;
+  readonly auditLogs: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export function credentialsPathOf(home: string): string {
+  return join(home, 'credentials.json');
+}
+
+/**
+ * `HOME/master.key` (mode 0600, base64), made at the first start. Throws `Failure` when the file
+ * does not hold a key.
+ */
+export function ensureMasterKey(home: string): Secret<Buffer> {
+  const path = join(home, 'master.key');
+  if (!existsSync(path)) {
+    replaceFile(path, `${randomBytes(masterKeyBytes).toString('base64')}\n`);
+  }
+  const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64');
+  if (key.length >= masterKeyBytes) return new Secret(key, `file:${path}`);
+  throw new Failure(
+    'invalidInput',
+    `${path} holds ${key.length} bytes; a master key has ${masterKeyBytes} or more, in base64. ` +
+      'Put the original back: the secrets in the database cannot be read without it.',
+  );
+}
+
+/**
+ * The credentials of the home's tenant, with the addresses of this start. They stay the same as
+ * long as the database knows them; where the file was lost, a new service account is made for the
+ * same tenant, because the old secret is nowhere in the clear.
+ */
+export async function ensureCredentials(context: TenantContext): Promise<void> {
+  const path = credentialsPathOf(context.home);
+  const kept = existsSync(path) ? readCredentials(path) : null;
+  const tenant =
+    kept !== null && (await isKnown(context.app, kept)) ? kept : await makeTenant(context);
+  const document = credentialsDocument(context.url, tenant);
+  replaceFile(path, `${JSON.stringify(document, null, 2)}\n`);
+}
+
+type Credentials = Omit<Tenant, 'organisationId'>;
+
+function readCredentials(path: string): Credentials {
+  const parsed = storedCredentials.safeParse(parseJson(readFileSync(path, 'utf8')));
+  if (!parsed.success) {
+    throw new Failure(
+      'invalidInput',
+      `${path} is damaged. Remove it: the next start makes new credentials for the same tenant.`,
+    );
+  }
+  const { tsgId, clientId, clientSecret, organisationApiKey } = parsed.data;
+  return {
+    tsgId,
+    clientId,
+    clientSecret: new Secret(clientSecret, `file:${path}`),
+    organisationApiKey: new Secret(organisationApiKey, `file:${path}`),
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** False after a change of database, whose tenants are others. */
+async function isKnown(app: TenantContext['app'], credentials: Credentials): Promise<boolean> {
+  const account = await serviceAccounts.findByClientId(app.database.db, credentials.clientId);
+  const hash = app.keyring.hashCredential(credentials.clientSecret.reveal());
+  return account?.secret_hmac.equals(hash) ?? false;
+}
+
+async function makeTenant(context: TenantContext): Promise<Credentials> {
+  const { app, home, apiKeyPrefix, auditLogs, now } = context;
+  return await bootstrapTenant(app.database, {
+    hashCredential: app.keyring.hashCredential,
+    tsgId: ensureTsgId(home),
+    name: `up-${now.toString(36)}`,
+    apiKeyPrefix,
+    now,
+    auditLogs,
+  });
+}
+
+/** Written before the tenant is made, so that a crash between the two does not make a second one. */
+function ensureTsgId(home: string): string {
+  const path = join(home, 'tsg-id');
+  if (!existsSync(path)) {
+    replaceFile(path, `${randomInt(1_000_000_000, 10_000_000_000)}\n`);
+  }
+  return readFileSync(path, 'utf8').trim();
+}
+
+/** All of it or nothing, readable by its owner only. */
+function replaceFile(path: string, content: string): void {
+  const unfinished = `${path}.new`;
+  writeFileSync(unfinished, content, { mode: 0o600, flush: true });
+  renameSync(unfinished, path);
+}

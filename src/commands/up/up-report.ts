@@ -1,0 +1,147 @@
+/** Knows how `up` tells what it does: progress, the report of a start, and what happens afterwards. */
+import type { Writable } from 'node:stream';
+import type { Ending, Failure } from '../../failure.ts';
+import type { MigrationReport } from '../../store/migrations/migrate.ts';
+import type { CycleResult } from '../../sync/reconcile.ts';
+import { countsByKind, summaryLine, textReport } from '../../sync/report.ts';
+import type { WatchEvent } from '../../sync/watch.ts';
+import { cycleDocument } from '../shared/cycle-document.ts';
+import { exitCodes } from '../shared/exit-codes.ts';
+import { formatTable } from '../shared/table.ts';
+
+/** What a start came to; holds no secret. */
+export interface StartReport {
+  readonly version: string;
+  readonly home: string;
+  /** The source as the user named it. */
+  readonly source: string;
+  readonly migration: MigrationReport;
+  /** True when the database is the home's own. */
+  readonly embedded: boolean;
+  readonly addresses: { readonly adminUrl: string; readonly metricsUrl: string };
+  readonly credentialsPath: string;
+  /** Null when logs go to standard error. */
+  readonly logPath: string | null;
+  /** How this program is called from here: `bin/gatewright`. */
+  readonly program: string;
+  /** Of the first sync. */
+  readonly outcome: SyncOutcome;
+}
+
+export type SyncOutcome =
+  | { readonly result: CycleResult; readonly failure: null }
+  | { readonly result: null; readonly failure: Failure };
+
+export function endingOf({ result, failure }: SyncOutcome): Ending {
+  return failure === null ? result.ending : failure.kind;
+}
+
+/** Prints one line a step with the seconds since the start. */
+export function createProgress(output: Pick<Writable, 'write'>): (line: string) => void {
+  const startedAt = performance.now();
+  return (line) => {
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    output.write(`${seconds.padStart(6)} s  ${line}\n`);
+  };
+}
+
+export function startText(report: StartReport, color: boolean): string {
+  const { outcome, addresses, migration } = report;
+  const { adminUrl, metricsUrl } = addresses;
+  const sections = [
+    syncText(outcome, color),
+    formatTable([
+      ['database', `${migration.databaseVersion}${report.embedded ? ', embedded' : ''}`],
+      ['migrations', migrationsText(migration)],
+      ['admin API', `${adminUrl}/v2 (also ${adminUrl}/v1; ${adminUrl}/openapi.json)`],
+      ['tokens', `${adminUrl}/oauth2/access_token`],
+      ['metrics', `${metricsUrl}/metrics`],
+      ['credentials', `${report.credentialsPath} (mode 0600)`],
+      ...(report.logPath === null ? [] : [['log', report.logPath]]),
+    ]),
+    `try next\n${nextCommands(report)
+      .map((line) => `  ${line}\n`)
+      .join('')}`,
+  ];
+  return `\n${sections.join('\n')}`;
+}
+
+/** The one JSON document of `--json`. */
+export function startDocument(report: StartReport): Record<string, unknown> {
+  const { outcome, migration } = report;
+  return {
+    version: report.version,
+    home: report.home,
+    source: report.source,
+    database: {
+      version: migration.databaseVersion,
+      embedded: report.embedded,
+      schemaVersion: migration.schemaVersion,
+      migrationsRun: migration.applied,
+    },
+    addresses: report.addresses,
+    credentialsFile: report.credentialsPath,
+    sync:
+      outcome.failure === null
+        ? { ...cycleDocument(outcome.result), counts: countsByKind(outcome.result) }
+        : { failure: outcome.failure.message },
+    next: nextCommands(report),
+    exitCode: exitCodes[endingOf(outcome)],
+  };
+}
+
+/** What the loop did after the start; empty when there is nothing to tell. */
+export function eventText(event: WatchEvent, color: boolean): string {
+  const time = new Date().toTimeString().slice(0, 8);
+  if (event.kind === 'failure') {
+    const then =
+      event.retryAt === null
+        ? 'what was applied last stays; save a correction to go on'
+        : `trying again at ${new Date(event.retryAt).toTimeString().slice(0, 8)}`;
+    return `\n${time}  ${event.failure.message}\n${then}\n`;
+  }
+  const { plan, report, refusal } = event.result;
+  const isQuiet = report === null && refusal === null && plan.blocked.length === 0;
+  return isQuiet && plan.changes.length === 0
+    ? ''
+    : `\n${time}\n${textReport(event.result, { color })}`;
+}
+
+function syncText({ result, failure }: SyncOutcome, color: boolean): string {
+  if (failure !== null) return `nothing was synced: ${failure.message}\n`;
+  const counts = countsByKind(result);
+  const isClean = endingOf({ result, failure }) === 'success' && result.warnings.length === 0;
+  const detail = isClean ? `${summaryLine(result)}\n` : textReport(troubleOf(result), { color });
+  if (counts.length === 0) return detail;
+  const columns = ['created', 'changed', 'deleted', 'undone'] as const;
+  const used = columns.filter((column) => counts.some((row) => row[column] > 0));
+  const table = formatTable([
+    ['kind', ...used],
+    ...counts.map((row) => [row.kind, ...used.map((column) => String(row[column]))]),
+  ]);
+  return `${table}\n${detail}`;
+}
+
+/** At a start the table says what was done; in full only what was not. */
+function troubleOf(result: CycleResult): CycleResult {
+  const { plan, report } = result;
+  if (report === null) return result;
+  const undone = new Set(
+    report.items.filter(({ status }) => status !== 'done').map(({ id }) => id),
+  );
+  return { ...result, plan: { ...plan, changes: plan.changes.filter(({ id }) => undone.has(id)) } };
+}
+
+function migrationsText({ applied, schemaVersion }: MigrationReport): string {
+  const run = applied.length === 0 ? 'none needed' : `${applied.length} run`;
+  return `${run}, schema ${schemaVersion}`;
+}
+
+function nextCommands({ program, source, home, addresses }: StartReport): string[] {
+  const at = home.endsWith('/.gatewright') ? '' : ` --home ${home}`;
+  return [
+    `${program} plan ${source}${at}`,
+    `${program} export ./exported${at}`,
+    `curl ${addresses.adminUrl}/openapi.json`,
+  ];
+}

@@ -1,0 +1,130 @@
+/** Knows how `up` starts its parts in order and stops them in the reverse: lock, log, database, server. */
+import { createWriteStream, existsSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { createApp } from '../../app.ts';
+import { systemClock } from '../../clock.ts';
+import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../embedded/embedded-database.ts';
+import { acquireHomeLock } from '../../embedded/home-lock.ts';
+import { createLog, type Log } from '../../log.ts';
+import type { DatabaseSettings, Settings } from '../../settings.ts';
+import { type MigrationReport, migrate } from '../../store/migrations/migrate.ts';
+import type { CommandIo } from '../shared/command.ts';
+import { describeDatabase, embeddedSettings } from '../shared/database.ts';
+import { ensureCredentials, ensureMasterKey } from './up-home.ts';
+
+export interface StartOptions {
+  readonly settings: Settings;
+  /** Absolute path. */
+  readonly home: string;
+  /** Overrides the settings; 0 takes free ports. */
+  readonly port: number | undefined;
+  /** Fetch nothing. */
+  readonly offline: boolean;
+  /** Where the log goes; null for standard error. */
+  readonly logPath: string | null;
+  /** Called with one line a step. */
+  readonly progress: (line: string) => void;
+}
+
+/** A running deployment; disposing of it stops everything, the database last. */
+export interface Started extends AsyncDisposable {
+  readonly version: string;
+  readonly migration: MigrationReport;
+  readonly addresses: { readonly adminUrl: string; readonly metricsUrl: string };
+  /** Null when the settings name a database. */
+  readonly embedded: EmbeddedDatabase | null;
+}
+
+/** Throws `Failure` for everything the user can mend; what had been started by then is stopped. */
+export async function startDeployment(options: StartOptions, io: CommandIo): Promise<Started> {
+  const { settings, home, progress } = options;
+  await using parts = new AsyncDisposableStack();
+  const lock = parts.use(acquireHomeLock(home));
+  progress(`home ${home}`);
+  for (const warning of settings.warnings) progress(`warning: ${warning}`);
+  const log = openLog(options, io, parts);
+  const embedded = await startDatabase(options, io, parts);
+  const database = embedded
+    ? embeddedSettings(embedded.connection, settings.databasePoolSize)
+    : settings.database!;
+  const migration = await migrateDatabase(database, log, progress, io.signal);
+  const masterKey = settings.masterKey ?? ensureMasterKey(home);
+  const server = serverSettings(settings, options.port);
+  const app = parts.use(await createApp({ ...settings, database, masterKey, server }, { log }));
+  const addresses = await app.listen();
+  await ensureCredentials({
+    app,
+    home,
+    url: addresses.adminUrl,
+    apiKeyPrefix: settings.apiKeyPrefix,
+    auditLogs: settings.features.auditLogs,
+    now: systemClock.now(),
+  });
+  lock.publishAddress(addresses.adminUrl);
+  progress(`serving the Admin API on ${addresses.adminUrl}`);
+  const held = parts.move();
+  const { version } = app;
+  return {
+    version,
+    migration,
+    addresses,
+    embedded,
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
+}
+
+function openLog(
+  { settings, logPath }: StartOptions,
+  io: CommandIo,
+  parts: AsyncDisposableStack,
+): Log {
+  if (logPath === null)
+    return createLog({ level: settings.logLevel ?? 'info', destination: io.stderr });
+  // The log of the start before is kept, because it may say why that one ended.
+  if (existsSync(logPath)) renameSync(logPath, `${logPath}.1`);
+  const file = createWriteStream(logPath, { mode: 0o600 });
+  parts.defer(() => new Promise<void>((done) => file.end(done)));
+  return createLog({ level: settings.logLevel ?? 'info', destination: file });
+}
+
+async function startDatabase(
+  { settings, home, offline, progress }: StartOptions,
+  { signal }: CommandIo,
+  parts: AsyncDisposableStack,
+): Promise<EmbeddedDatabase | null> {
+  if (settings.database !== null) return null;
+  const embedded = await startEmbeddedDatabase(home, { offline, progress, signal });
+  parts.defer(() => embedded.stop());
+  return embedded;
+}
+
+async function migrateDatabase(
+  database: DatabaseSettings,
+  log: Log,
+  progress: (line: string) => void,
+  signal: AbortSignal,
+): Promise<MigrationReport> {
+  let current = '';
+  const report = await migrate(database, {
+    log,
+    signal,
+    onStep: ({ migration }) => {
+      if (migration !== current) progress(`migrating: ${migration}`);
+      current = migration;
+    },
+  });
+  const where = database.socketPath === null ? ` of ${describeDatabase(database)}` : '';
+  progress(`the schema${where} is at ${report.schemaVersion}`);
+  return report;
+}
+
+/** `--port 0` asks for no fixed port, so it frees the one of the metrics, too. */
+function serverSettings({ server }: Settings, port: number | undefined): Settings['server'] {
+  if (port === undefined) return server;
+  return { ...server, port, metricsPort: port === 0 ? 0 : server.metricsPort };
+}
+
+/** Where people find the log of `up`, which would tear their terminal's report apart. */
+export function logPathOf(home: string): string {
+  return join(home, 'gatewright.log');
+}

@@ -1,0 +1,243 @@
+/** Knows the command that takes a folder of manifests to a running, self-hosted control plane. */
+import { existsSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { type Ending, Failure } from '../../failure.ts';
+import { packageRoot } from '../../package-root.ts';
+import { readSettings, type Settings } from '../../settings.ts';
+import { readDesired } from '../../sync/manifest/desired.ts';
+import { type CycleOptions, reconcile } from '../../sync/reconcile.ts';
+import { isGitLocation } from '../../sync/source/git-location.ts';
+import { openSource, readSources } from '../../sync/source/source.ts';
+import type { Source } from '../../sync/source/source-files.ts';
+import { folderProbeMs, gitProbeMs, type WatchEvent, watch } from '../../sync/watch.ts';
+import type { Command, CommandIo } from '../shared/command.ts';
+import {
+  applyCommand,
+  openClient,
+  requireDesired,
+  secretSourcesIn,
+  wantsColor,
+} from '../shared/options.ts';
+import { credentialsPathOf } from './up-home.ts';
+import {
+  createProgress,
+  endingOf,
+  eventText,
+  type StartReport,
+  type SyncOutcome,
+  startDocument,
+  startText,
+} from './up-report.ts';
+import { logPathOf, type Started, startDeployment } from './up-start.ts';
+
+interface Options {
+  home: string | undefined;
+  port: number | undefined;
+  source: string | undefined;
+  once: boolean;
+  json: boolean;
+  offline: boolean;
+}
+
+export const up: Command<Options> = {
+  usage: 'up',
+  summary: 'Run it all on this machine: database, server, and a sync that watches a folder',
+  examples: [
+    ['gatewright up', 'Sync ./gateway, or in a clone examples/1-quickstart, and keep watching it'],
+    ['gatewright up --source ../team/gateway --port 9000', 'Another folder, another port'],
+    ['gatewright up --source https://git.example.com/gw.git#main:prod', 'A folder of a branch'],
+    ['gatewright up --once --json --port 0', 'In a script: one sync, one JSON document, the end'],
+  ],
+  options: (yargs) =>
+    yargs
+      .option('home', {
+        type: 'string',
+        describe: 'Folder of the database, keys and credentials (GATEWRIGHT_HOME)',
+      })
+      .option('port', { type: 'number', describe: 'Port of the API (PORT); 0 takes a free one' })
+      .option('source', { type: 'string', describe: 'Folder of manifests, or Git URL' })
+      .option('once', {
+        type: 'boolean',
+        default: false,
+        describe: 'Stop after the first sync, with its exit code',
+      })
+      .option('json', {
+        type: 'boolean',
+        default: false,
+        describe: 'Print the report as one JSON document; logs go to standard error',
+      })
+      .option('offline', {
+        type: 'boolean',
+        default: false,
+        describe: 'Fetch nothing: a database server must be installed',
+      })
+      .check(({ port }) => {
+        const isPort = port === undefined || (Number.isInteger(port) && port >= 0 && port < 65_536);
+        if (!isPort) throw new Error('--port is a whole number from 0 to 65535');
+        return true;
+      }),
+  run: async (options, io) => {
+    const settings = readSettings(undefined, { cwd: io.cwd });
+    const home = resolve(io.cwd, options.home ?? settings.home);
+    const context = openContext({ settings, home, options, io });
+    await context.source.newest();
+    await using started = await startDeployment(
+      {
+        ...{ settings, home, port: options.port, offline: options.offline },
+        logPath: options.json ? null : logPathOf(home),
+        progress: context.progress,
+      },
+      io,
+    );
+    return options.once ? await syncOnce(context, started) : await syncOn(context, started);
+  },
+};
+
+/** What one `up` works with, apart from the parts that run. */
+interface Context {
+  readonly home: string;
+  readonly options: Options;
+  readonly io: CommandIo;
+  /** The source as named by the user. */
+  readonly location: string;
+  readonly source: Source;
+  readonly cycle: Omit<CycleOptions, 'client' | 'act'>;
+  readonly progress: (line: string) => void;
+}
+
+function openContext(given: {
+  settings: Settings;
+  home: string;
+  options: Options;
+  io: CommandIo;
+}): Context {
+  const { settings, home, options, io } = given;
+  const location = options.source ?? defaultSource(io.cwd);
+  const secretsFolder = resolve(io.cwd, settings.sync.secretsDirectory ?? join(home, 'secrets'));
+  const secrets = secretSourcesIn(io.cwd, secretsFolder);
+  const sourceOptions = {
+    cwd: io.cwd,
+    cacheDirectory: join(home, 'git'),
+    git: settings.sync.git,
+    signal: io.signal,
+  };
+  return {
+    ...{ home, options, io, location },
+    source: openSource(location, sourceOptions),
+    cycle: {
+      readDesired: async () =>
+        requireDesired(await readDesired(await readSources([location], sourceOptions), secrets)),
+      prune: true,
+      allowDeletes: null,
+      takeOwnership: false,
+      secretsFolder,
+      command: applyCommand({
+        ...serverOptions(home),
+        paths: [location],
+        'secrets-dir': undefined,
+      }),
+      signal: io.signal,
+    },
+    progress: createProgress(io.stderr),
+  };
+}
+
+function serverOptions(home: string) {
+  return { home, credentials: credentialsPathOf(home), owner: undefined };
+}
+
+async function syncOnce(context: Context, started: Started): Promise<Ending> {
+  const { home, io, location, progress } = context;
+  await using client = openClient(serverOptions(home), io);
+  progress(`syncing ${location}`);
+  const outcome = await reconcile({ ...context.cycle, client, act: true }).then(
+    (result): SyncOutcome => ({ result, failure: null }),
+    (error: unknown): SyncOutcome => {
+      if (error instanceof Failure) return { result: null, failure: error };
+      throw error;
+    },
+  );
+  printStart(context, started, outcome);
+  return endingOf(outcome);
+}
+
+/** Runs until the signal; throws `Failure` when the embedded database ends before that. */
+async function syncOn(context: Context, started: Started): Promise<Ending> {
+  const { home, io, location, source, progress } = context;
+  await using client = openClient(serverOptions(home), io);
+  const ended = new AbortController();
+  void started.embedded?.exited.then((how) => ended.abort(how));
+  progress(`syncing ${location}, and watching it`);
+  let isFirst = true;
+  await watch({
+    ...context.cycle,
+    client,
+    signal: AbortSignal.any([io.signal, ended.signal]),
+    newest: () => source.newest(),
+    probeMs: isGitLocation(location) ? gitProbeMs : folderProbeMs,
+    onEvent: (event) => {
+      if (isFirst) printStart(context, started, outcomeOf(event));
+      else printEvent(context, event);
+      isFirst = false;
+    },
+  });
+  if (!io.signal.aborted) throw databaseEnded(home, String(ended.signal.reason));
+  progress('stopping');
+  return 'success';
+}
+
+function outcomeOf(event: WatchEvent): SyncOutcome {
+  return event.kind === 'cycle'
+    ? { result: event.result, failure: null }
+    : { result: null, failure: event.failure };
+}
+
+function databaseEnded(home: string, how: string): Failure {
+  return new Failure(
+    'unexpected',
+    `the embedded database ended unexpectedly (${how}); everything acknowledged is on disk.\n` +
+      `Its log is ${join(home, 'database.log')}. Start again to go on.`,
+  );
+}
+
+function printStart(context: Context, started: Started, outcome: SyncOutcome): void {
+  const { io, home, location, options } = context;
+  const report: StartReport = {
+    ...{ home, source: location, outcome, version: started.version },
+    ...{ migration: started.migration, addresses: started.addresses },
+    embedded: started.embedded !== null,
+    credentialsPath: credentialsPathOf(home),
+    logPath: options.json ? null : logPathOf(home),
+    program: programName(io.cwd),
+  };
+  io.stdout.write(
+    options.json
+      ? `${JSON.stringify(startDocument(report), null, 2)}\n`
+      : startText(report, wantsColor(io)),
+  );
+  if (!options.once) io.stderr.write(`\nwatching ${location}; Ctrl-C stops everything\n`);
+}
+
+/** With `--json` standard output holds the one document; what follows is for people. */
+function printEvent({ io, options }: Context, event: WatchEvent): void {
+  const output = options.json ? io.stderr : io.stdout;
+  output.write(eventText(event, !options.json && wantsColor(io)));
+}
+
+/** Root of the clone whose sources run here; null in a built package. */
+const cloneRoot = import.meta.filename.endsWith('.ts') ? packageRoot() : null;
+
+/** How to call this program from `cwd`. */
+function programName(cwd: string): string {
+  return cloneRoot === null ? 'gatewright' : relative(cwd, join(cloneRoot, 'bin/gatewright'));
+}
+
+function defaultSource(cwd: string): string {
+  if (existsSync(join(cwd, 'gateway'))) return 'gateway';
+  if (cloneRoot !== null) return relative(cwd, join(cloneRoot, 'examples/1-quickstart'));
+  throw new Failure(
+    'invalidInput',
+    'there is no folder ./gateway to sync. Pass the folder of your manifests, or a Git URL: ' +
+      'gatewright up --source DIR',
+  );
+}

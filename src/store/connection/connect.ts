@@ -1,0 +1,171 @@
+/** Knows how one connection to the database is made: handshake, TLS, session, all within a time limit. */
+import { type Connection, createConnection, type SslOptions } from 'mysql2';
+import type { Log } from '../../log.ts';
+import type { DatabaseSettings } from '../../settings.ts';
+import { type ConnectionTls, isRdsName, readTls, renewTls, streamOf, tlsOptions } from './tls.ts';
+import { explainConnectFailure } from './unavailable.ts';
+
+export const connectTimeoutMs = 2_000;
+const keepAliveDelayMs = 10_000;
+
+/** The same on every server, whatever its own defaults (reliability.md 7.7). */
+const sessionStatements = [
+  'SET NAMES utf8mb4',
+  'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
+  "SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = 3, sql_mode = " +
+    "'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+];
+
+export interface Connector {
+  /** A new connection, ready for queries; throws `DatabaseUnavailable`. The caller closes it. */
+  open(): Promise<Connection>;
+  /** What the latest connection got, or null before the first. */
+  tls(): ConnectionTls | null;
+}
+
+export interface ConnectorOptions {
+  readonly log?: Log | undefined;
+  /** Connect without choosing a database, to create it. */
+  readonly withoutDatabase?: boolean;
+}
+
+export function createConnector(
+  configured: DatabaseSettings,
+  options: ConnectorOptions = {},
+): Connector {
+  const { log } = options;
+  let settings = configured;
+  let sharedTls: Promise<SslOptions | undefined> | undefined;
+  let latest: ConnectionTls | null = null;
+
+  /** A failed refresh keeps what worked: half of a rotation may be on disk just now. */
+  const refresh = (): void => {
+    try {
+      settings = settings.refresh?.() ?? settings;
+    } catch (error) {
+      log?.warn({ err: error }, 'changed database credentials are not usable, keeping the old');
+    }
+  };
+
+  const report = async (connection: Connection): Promise<void> => {
+    const { mode } = settings.tls;
+    const before = latest;
+    latest = readTls(connection, mode);
+    if (before !== null && before.version === latest.version) return;
+    log?.info({ tls: latest }, 'database connected');
+    if (mode === 'PREFERRED' && latest.version === null) {
+      log?.warn('database connections are not encrypted: the server offers no TLS');
+    }
+    if (before === null) await warnOnce(connection, settings, log);
+  };
+
+  return {
+    tls: () => latest,
+    open: async () => {
+      refresh();
+      sharedTls ??= tlsOptions(settings);
+      const tls = await sharedTls;
+      if (tls !== undefined) renewTls(tls, settings);
+      const database = options.withoutDatabase ? undefined : settings.name;
+      const connection = await handshakeAs(settings, tls, database);
+      try {
+        for (const sql of sessionStatements) await run(connection, sql);
+        await report(connection);
+      } catch (error) {
+        discard(connection);
+        throw explainConnectFailure(error, settings, tls !== undefined);
+      }
+      return connection;
+    },
+  };
+}
+
+/**
+ * The driver has no PREFERRED: a plain connection follows only where the server says it has no TLS,
+ * and each connection asks anew. A handshake that began and failed is an error in every mode.
+ */
+async function handshakeAs(
+  settings: DatabaseSettings,
+  tls: SslOptions | undefined,
+  database: string | undefined,
+): Promise<Connection> {
+  try {
+    return await handshake(settings, tls, database);
+  } catch (error) {
+    const noTls = (error as NodeJS.ErrnoException).code === 'HANDSHAKE_NO_SSL_SUPPORT';
+    if (!noTls || settings.tls.mode !== 'PREFERRED') {
+      throw explainConnectFailure(error, settings, tls !== undefined);
+    }
+  }
+  try {
+    return await handshake(settings, undefined, database);
+  } catch (error) {
+    throw explainConnectFailure(error, settings, false);
+  }
+}
+
+async function handshake(
+  settings: DatabaseSettings,
+  tls: SslOptions | undefined,
+  database: string | undefined,
+): Promise<Connection> {
+  const connection = createConnection({
+    host: settings.host,
+    port: settings.port,
+    user: settings.user,
+    password: settings.password?.reveal(),
+    database,
+    connectTimeout: connectTimeoutMs,
+    enableKeepAlive: true,
+    keepAliveInitialDelay: keepAliveDelayMs,
+    // Documents are text to us whichever server they come from.
+    jsonStrings: true,
+    // A stray object as parameter would otherwise become a list of assignments.
+    stringifyObjects: true,
+    ...(settings.socketPath === null ? {} : { socketPath: settings.socketPath }),
+    ...(tls === undefined ? {} : { ssl: tls }),
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  connection.once('connect', () => resolve());
+  // Stays for life: an idle connection that breaks must not end the process.
+  connection.on('error', reject);
+  try {
+    await promise;
+    return connection;
+  } catch (error) {
+    discard(connection);
+    throw error;
+  }
+}
+
+/** Closes the socket at once; the driver's own `destroy` waits for a server that may be frozen. */
+export function discard(connection: Connection): void {
+  connection.destroy();
+  streamOf(connection).destroy();
+}
+
+function run(connection: Connection, sql: string): Promise<unknown> {
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  connection.query({ sql, timeout: connectTimeoutMs }, (error, result) =>
+    error === null ? resolve(result) : reject(error),
+  );
+  return promise;
+}
+
+async function warnOnce(
+  connection: Connection,
+  settings: DatabaseSettings,
+  log: Log | undefined,
+): Promise<void> {
+  if (log === undefined) return;
+  if (settings.tls.mode === 'Amazon RDS' && !isRdsName(settings.host)) {
+    log.warn('the host is not a name of Amazon RDS: its certificate is checked, but not its name');
+  }
+  const rows = await run(connection, 'SELECT @@innodb_flush_log_at_trx_commit AS flush');
+  const flush = Number((rows as { flush: unknown }[])[0]?.flush);
+  if (flush !== 1) {
+    const text =
+      'the database may lose the latest changes in a crash: innodb_flush_log_at_trx_commit';
+    log.warn({ flush }, text);
+  }
+}

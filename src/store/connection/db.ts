@@ -1,0 +1,149 @@
+/** Knows how to reach the database: the pool, its sessions, transactions, and what a lost connection means. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Kysely, MysqlDialect, type MysqlPool } from 'kysely';
+import type { Log } from '../../log.ts';
+import type { DatabaseSettings } from '../../settings.ts';
+import { type Connector, createConnector } from './connect.ts';
+import { ConnectionPool, type PoolFigures, poolOf } from './pool.ts';
+import type { ConnectionTls } from './tls.ts';
+import { isRetryable } from './unavailable.ts';
+import { watchWriter } from './writer-watch.ts';
+
+/** Every table by name, for the query builder; each file of `tables/` adds the rows that it knows. */
+export interface Tables extends Record<never, never> {}
+
+/** A pool or a transaction: store functions take either as their first argument. */
+export type Db = Kysely<Tables>;
+
+export interface Database extends AsyncDisposable {
+  readonly db: Db;
+  /**
+   * For reads that may be stale: the writer, unless it is down and a reader may stand in
+   * (MYSQL_WRITER_HADR_MODE). Never a reader while the writer works, so that who has written reads
+   * what was written.
+   */
+  readonly readable: Db;
+  /**
+   * Runs `work` in one READ COMMITTED transaction; any error rolls back. A deadlock or lock-wait
+   * timeout runs `work` again from its start, a few times.
+   */
+  transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>;
+  /** Resolves when the writer answers; rejects within the connect timeout when it does not. */
+  ping(): Promise<void>;
+  /** Whether the writer is down and the reader answers {@link readable} in its place. */
+  isStoodIn(): Promise<boolean>;
+  /** Connections of the writer now, for metrics. */
+  pool(): PoolFigures;
+  /** What the latest connection got, or null before the first. */
+  tls(): ConnectionTls | null;
+}
+
+export interface DatabaseOptions {
+  readonly log?: Log;
+  /** Stands in for reads while the writer is down; null or absent means none does. */
+  readonly reader?: DatabaseSettings | null;
+  /** Longest a statement may take, 10 seconds when absent; 0 means no limit. */
+  readonly queryTimeoutMs?: number;
+}
+
+const queryTimeoutMsDefault = 10_000;
+const attemptsMax = 5;
+const retryDelayMs = 20;
+
+/** Connects when first used. Dispose it to close the connections; running work is waited for. */
+export function openDatabase(settings: DatabaseSettings, options: DatabaseOptions = {}): Database {
+  const { log, reader, queryTimeoutMs = queryTimeoutMsDefault } = options;
+  const open = (connector: Connector, size: number) =>
+    new ConnectionPool(connector, size, queryTimeoutMs);
+  const connector = createConnector(settings, { log });
+  const writer = open(connector, settings.poolSize);
+  if (!reader) return databaseOn(connector, writer, alone(writer));
+  // Asks on a connection of its own: a pool in full use is not a writer that is down.
+  const probe = open(connector, 1);
+  const standIn = open(createConnector(reader, { log }), reader.poolSize);
+  return databaseOn(connector, writer, withReader(writer, probe, standIn, log));
+}
+
+/** Where connections come from, for work that needs the writer and for reads that may be stale. */
+interface Roles extends Pick<Database, 'isStoodIn'> {
+  readonly writable: MysqlPool;
+  readonly readable: MysqlPool;
+  close(): Promise<unknown>;
+}
+
+function databaseOn(connector: Connector, writer: ConnectionPool, roles: Roles): Database {
+  const db = build(roles.writable);
+  return {
+    db,
+    readable: build(roles.readable),
+    transaction: (work) => runTransaction(db, work),
+    ping: () => writer.ping(),
+    isStoodIn: roles.isStoodIn,
+    pool: () => writer.figures(),
+    tls: () => connector.tls(),
+    [Symbol.asyncDispose]: async () => {
+      await roles.close();
+    },
+  };
+}
+
+function alone(writer: ConnectionPool): Roles {
+  return {
+    writable: writer,
+    readable: writer,
+    isStoodIn: async () => false,
+    close: () => writer.close(),
+  };
+}
+
+/** While the writer is down its own work fails at once, and the reader takes the reads. */
+function withReader(
+  writer: ConnectionPool,
+  probe: ConnectionPool,
+  reader: ConnectionPool,
+  log: Log | undefined,
+): Roles {
+  const watch = watchWriter(() => probe.ping(), log);
+  return {
+    writable: poolOf(async () => {
+      if (await watch.isUp()) return writer.acquire();
+      throw watch.unavailable();
+    }),
+    readable: poolOf(async () => {
+      if (!(await watch.isUp())) return reader.acquire();
+      try {
+        return await writer.acquire();
+      } catch (error) {
+        if (await watch.isStillUp()) throw error;
+        return reader.acquire();
+      }
+    }),
+    isStoodIn: async () => {
+      if (await watch.isUp()) return false;
+      return reader.ping().then(
+        () => true,
+        () => false,
+      );
+    },
+    close: () => {
+      watch.stop();
+      return Promise.all([writer.close(), probe.close(), reader.close()]);
+    },
+  };
+}
+
+function build(pool: MysqlPool): Db {
+  return new Kysely<Tables>({ dialect: new MysqlDialect({ pool }) });
+}
+
+async function runTransaction<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await db.transaction().execute(work);
+    } catch (error) {
+      if (attempt === attemptsMax || !isRetryable(error)) throw error;
+      // Random, so that two that met do not meet again.
+      await delay(Math.random() * retryDelayMs * 2 ** attempt);
+    }
+  }
+}

@@ -1,0 +1,181 @@
+/** Knows what the errors of the database driver mean: out of reach, worth another try, or a real fault. */
+import { Failure } from '../../failure.ts';
+import type { DatabaseSettings } from '../../settings.ts';
+
+/** No connection could be had. The message is for people: where, why, and what to do about it. */
+export class DatabaseUnavailable extends Failure {
+  override name = 'DatabaseUnavailable';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('unreachable', message, options);
+  }
+}
+
+/** As the driver throws them: `errno` and `sqlState` on answers of the server, `code` on all. */
+interface DriverError {
+  readonly code?: unknown;
+  readonly errno?: unknown;
+  readonly sqlState?: unknown;
+  readonly fatal?: unknown;
+  readonly message?: unknown;
+  readonly cause?: unknown;
+}
+
+const errnos = {
+  tooManyConnections: 1040,
+  accessDenied: 1045,
+  databaseAccessDenied: 1044,
+  unknownCommand: 1047,
+  unknownDatabase: 1049,
+  serverShutdown: 1053,
+  hostBlocked: 1129,
+  rollbackDuringCommit: 1180,
+  tooManyUserConnections: 1203,
+  lockWaitTimeout: 1205,
+  deadlock: 1213,
+  userLimitReached: 1226,
+  optionPreventsStatement: 1290,
+  queryInterrupted: 1317,
+  readOnlyMode: 1836,
+  connectionKilled: 1927,
+  secureTransportRequired: 3159,
+  inactive: 4031,
+} as const;
+
+/** Galera answers 1047 while a node has no quorum and 1180 or 1213 where two nodes wrote the same row. */
+const retryableErrnos: ReadonlySet<unknown> = new Set([
+  errnos.deadlock,
+  errnos.lockWaitTimeout,
+  errnos.unknownCommand,
+  errnos.rollbackDuringCommit,
+]);
+
+/** After these the connection is of no more use: the server closes it, or is no longer the one to talk to. */
+const spentErrnos: ReadonlySet<unknown> = new Set([
+  errnos.unknownCommand,
+  errnos.serverShutdown,
+  errnos.optionPreventsStatement,
+  errnos.readOnlyMode,
+  errnos.connectionKilled,
+  errnos.inactive,
+]);
+
+const unavailableErrnos: ReadonlySet<unknown> = new Set([
+  ...retryableErrnos,
+  ...spentErrnos,
+  errnos.tooManyConnections,
+  errnos.hostBlocked,
+  errnos.tooManyUserConnections,
+  errnos.userLimitReached,
+  errnos.queryInterrupted,
+]);
+
+/**
+ * Whether the database could not be reached or could not do the work now; callers answer 503. The
+ * outcome of a change is then unknown: it may be tried again only if doing it twice does no harm.
+ */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof DatabaseUnavailable) return true;
+  const { errno, cause } = driverError(error);
+  if (isFromDriver(error) && (unavailableErrnos.has(errno) || isConnectionSpent(error)))
+    return true;
+  return cause instanceof Error && isUnavailable(cause);
+}
+
+/** Whether the server undid the whole transaction for a reason that another run may not meet. */
+export function isRetryable(error: unknown): boolean {
+  const { errno, cause } = driverError(error);
+  return retryableErrnos.has(errno) || (cause instanceof Error && isRetryable(cause));
+}
+
+/**
+ * Whether a connection must not be used again after this error. Everything but an ordinary answer
+ * counts: after a time-out the driver would hand the late answer to the next query.
+ */
+export function isConnectionSpent(error: unknown): boolean {
+  const { errno, sqlState, fatal } = driverError(error);
+  return sqlState === undefined || fatal === true || spentErrnos.has(errno);
+}
+
+function driverError(error: unknown): DriverError {
+  return error instanceof Error ? (error as DriverError) : {};
+}
+
+/** The driver sets `errno` or a code of its own or of the socket; programming errors have neither. */
+function isFromDriver(error: unknown): boolean {
+  const { code, errno, fatal } = driverError(error);
+  return (
+    errno !== undefined || fatal === true || /^(?:PROTOCOL_|HANDSHAKE_|E[A-Z]+$)/.test(String(code))
+  );
+}
+
+/** Turns what went wrong while connecting into words; `encrypted` says whether TLS was in use. */
+export function explainConnectFailure(
+  error: unknown,
+  settings: DatabaseSettings,
+  encrypted: boolean,
+): DatabaseUnavailable {
+  const place = settings.socketPath ?? `${settings.host}:${settings.port}`;
+  const reason = reasonOf(driverError(error), settings, encrypted);
+  return new DatabaseUnavailable(`Cannot use the database at ${place}: ${reason}`, {
+    cause: error,
+  });
+}
+
+function reasonOf(error: DriverError, settings: DatabaseSettings, encrypted: boolean): string {
+  const message = String(error.message ?? '');
+  switch (error.errno) {
+    case errnos.accessDenied:
+      return `${deniedReason(settings, encrypted)} (${message})`;
+    case errnos.secureTransportRequired:
+      return 'the server takes encrypted connections only; set DB_SSL to REQUIRED or stricter';
+    case errnos.unknownDatabase:
+      return `it has no database ${settings.name}; create it or correct DB_NAME`;
+    case errnos.databaseAccessDenied:
+      return `user ${settings.user} may not use the database ${settings.name}; grant it`;
+    case errnos.tooManyConnections:
+    case errnos.tooManyUserConnections:
+    case errnos.userLimitReached:
+      return `it has no free connection; lower DB_POOL_SIZE or raise the limit (${message})`;
+  }
+  switch (error.code) {
+    case 'ECONNREFUSED':
+      return 'nothing listens there; start it or correct DB_HOST and DB_PORT';
+    case 'ENOENT':
+      return 'there is no such socket; start the server or correct DB_SOCKET';
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return 'the name cannot be resolved; correct DB_HOST';
+    case 'ETIMEDOUT':
+    case 'PROTOCOL_SEQUENCE_TIMEOUT':
+      return 'it does not answer; check that the server runs and no firewall is between';
+    case 'HANDSHAKE_NO_SSL_SUPPORT':
+      return `it offers no TLS, which DB_SSL=${settings.tls.mode} demands`;
+  }
+  return /^(?:HANDSHAKE_SSL|ERR_SSL|ERR_TLS|ERR_OSSL)/.test(String(error.code))
+    ? tlsReason(message, settings)
+    : message;
+}
+
+/** MariaDB says no more than "access denied" where a user or the server demands TLS or a certificate. */
+function deniedReason({ user, tls }: DatabaseSettings, encrypted: boolean): string {
+  const hint = !encrypted
+    ? '; if user or server demand TLS, set DB_SSL to REQUIRED or stricter'
+    : tls.cert === null
+      ? '; if the user demands a client certificate, set DB_SSL_CERT and DB_SSL_KEY'
+      : '; check that the user accepts the client certificate of DB_SSL_CERT';
+  return `user ${user} is not let in; check DB_USER and DB_PASS${hint}`;
+}
+
+function tlsReason(message: string, { tls }: DatabaseSettings): string {
+  const start = `the TLS handshake failed under DB_SSL=${tls.mode}`;
+  if (/altnames|does not match/i.test(message)) {
+    return `${start}: the certificate is for another name; correct DB_HOST (${message})`;
+  }
+  if (/self-signed|unable to (?:verify|get)|unknown ca/i.test(message)) {
+    const authority =
+      tls.ca === null ? 'a known authority; name its own in DB_SSL_CA' : 'DB_SSL_CA';
+    return `${start}: the certificate is not vouched for by ${authority} (${message})`;
+  }
+  return `${start} (${message})`;
+}

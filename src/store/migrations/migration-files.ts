@@ -1,0 +1,108 @@
+/** Knows the migrations this build ships: where the files lie, their statements and checksums. */
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Failure } from '../../failure.ts';
+import { packageRoot } from '../../package-root.ts';
+import { type SqlStatement, splitStatements, UnterminatedSql } from './sql-statements.ts';
+
+export interface Migration {
+  /** File name without `.sql`; the order of migrations is the order of their names. */
+  readonly name: string;
+  readonly path: string;
+  /** SHA-256 of the text, hex, with line endings as `\n` so that a checkout setting cannot change it. */
+  readonly checksum: string;
+  /** The file opens with `-- breaking`: builds that do not know this migration must not run on it. */
+  readonly breaking: boolean;
+  readonly statements: readonly SqlStatement[];
+}
+
+const fileNamePattern = /^\d{4}_[a-z0-9_]+\.sql$/;
+
+/**
+ * What a statement may begin with. Each must stand on its own, because a resumed run starts between
+ * any two of them in a new session: no SET, no USE, no transaction control.
+ */
+const firstWords = [
+  'CREATE',
+  'ALTER',
+  'DROP',
+  'RENAME',
+  'TRUNCATE',
+  'INSERT',
+  'REPLACE',
+  'UPDATE',
+  'DELETE',
+];
+
+/** Reads `directory`, or the migrations of the package itself, in order. */
+export async function readMigrations(
+  directory = join(packageRoot(), 'migrations'),
+): Promise<Migration[]> {
+  const names = (await readdir(directory)).filter((name) => name.endsWith('.sql')).sort();
+  for (const name of names) {
+    if (!fileNamePattern.test(name)) {
+      throw new Failure(
+        'invalidInput',
+        `${join(directory, name)}: a migration is named 0001_lower_case.sql`,
+      );
+    }
+  }
+  return Promise.all(names.map((name) => readMigration(join(directory, name), name)));
+}
+
+async function readMigration(path: string, fileName: string): Promise<Migration> {
+  const text = (await readFile(path, 'utf8')).replaceAll('\r\n', '\n');
+  return {
+    name: fileName.slice(0, -'.sql'.length),
+    path,
+    checksum: sha256(text),
+    breaking: /^-- breaking\s*$/.test(text.split('\n', 1)[0]!),
+    statements: readStatements(path, text),
+  };
+}
+
+function readStatements(path: string, text: string): SqlStatement[] {
+  try {
+    const statements = splitStatements(text);
+    if (statements.length === 0) {
+      throw new Failure('invalidInput', `${path}: a migration needs a statement`);
+    }
+    for (const statement of statements) {
+      if (!firstWords.includes(firstWord(statement))) {
+        throw new Failure(
+          'invalidInput',
+          `${path}:${statement.line}: a migration may not hold ${firstWord(statement)}; ` +
+            `it can begin with ${firstWords.join(', ')}`,
+        );
+      }
+    }
+    return statements;
+  } catch (error) {
+    if (!(error instanceof UnterminatedSql)) throw error;
+    throw new Failure('invalidInput', `${path}:${error.line}: ${error.message}`, {
+      cause: error,
+    });
+  }
+}
+
+/** Upper case; '' when the statement does not begin with a word. */
+function firstWord(statement: SqlStatement): string {
+  return (/^[a-z]+/i.exec(statement.text)?.[0] ?? statement.text.slice(0, 20)).toUpperCase();
+}
+
+/** Statements that change rows can share a transaction with the record of having run; the rest commit. */
+export function changesRowsOnly(statement: SqlStatement): boolean {
+  return ['INSERT', 'REPLACE', 'UPDATE', 'DELETE'].includes(firstWord(statement));
+}
+
+/** Hex digest of the first `count` statements: proves that what ran is still what the file says. */
+export function checksumOfFirst(migration: Migration, count: number): string {
+  return sha256(
+    JSON.stringify(migration.statements.slice(0, count).map((statement) => statement.text)),
+  );
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,117 @@
+/** Knows how a database's schema relates to this build's: what is missing, unknown, edited or too new. */
+import { Failure } from '../../failure.ts';
+import { checksumOfFirst, type Migration } from './migration-files.ts';
+import type { AppliedMigration } from './schema-migrations.ts';
+
+/**
+ * `empty`: nothing applied. `behind`: migrations are missing. `current`: exactly this build's.
+ * `ahead`: also some this build does not know, which it can run on. `too-new`: one it cannot run on.
+ * `edited`: the text of an applied migration is not what this build ships.
+ */
+export type SchemaState = 'empty' | 'behind' | 'current' | 'ahead' | 'too-new' | 'edited';
+
+interface MigrationState {
+  readonly name: string;
+  /** `partial`: some statements ran. `unknown`: applied by a newer build, and harmless to this one. */
+  readonly state: 'applied' | 'partial' | 'pending' | 'edited' | 'unknown' | 'unknown-breaking';
+  readonly stepsDone: number;
+  readonly stepsTotal: number;
+  /** Milliseconds since the epoch; null unless finished. */
+  readonly finishedAt: number | null;
+  /** File of this build; null when it has none. */
+  readonly path: string | null;
+}
+
+export interface SchemaStatus {
+  readonly state: SchemaState;
+  /** By name. */
+  readonly migrations: readonly MigrationState[];
+}
+
+/** Pure comparison of the files with the recorded rows. */
+export function judge(
+  migrations: readonly Migration[],
+  applied: readonly AppliedMigration[],
+): SchemaStatus {
+  const rows = new Map(applied.map((row) => [row.name, row]));
+  const known = new Set(migrations.map((migration) => migration.name));
+  const states = [
+    ...migrations.map((migration) => judgeKnown(migration, rows.get(migration.name))),
+    ...applied.filter((row) => !known.has(row.name)).map(judgeUnknown),
+  ].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { state: overall(states, applied.length), migrations: states };
+}
+
+function judgeKnown(migration: Migration, row: AppliedMigration | undefined): MigrationState {
+  const common = {
+    name: migration.name,
+    stepsTotal: migration.statements.length,
+    stepsDone: row?.stepsDone ?? 0,
+    finishedAt: row?.finishedAt ?? null,
+    path: migration.path,
+  };
+  if (row === undefined) return { ...common, state: 'pending' };
+  // A migration that failed halfway may be mended, but only behind the statements that have run.
+  const edited =
+    row.finishedAt === null
+      ? row.doneChecksum !== checksumOfFirst(migration, row.stepsDone)
+      : row.checksum !== migration.checksum;
+  if (edited) return { ...common, state: 'edited' };
+  return { ...common, state: row.finishedAt === null ? 'partial' : 'applied' };
+}
+
+function judgeUnknown(row: AppliedMigration): MigrationState {
+  return {
+    name: row.name,
+    state: row.breaking ? 'unknown-breaking' : 'unknown',
+    stepsDone: row.stepsDone,
+    stepsTotal: row.stepsTotal,
+    finishedAt: row.finishedAt,
+    path: null,
+  };
+}
+
+function overall(states: readonly MigrationState[], appliedCount: number): SchemaState {
+  const has = (...wanted: MigrationState['state'][]): boolean =>
+    states.some(({ state }) => wanted.includes(state));
+  if (has('unknown-breaking')) return 'too-new';
+  if (has('edited')) return 'edited';
+  if (appliedCount === 0) return 'empty';
+  if (has('pending', 'partial')) return 'behind';
+  return has('unknown') ? 'ahead' : 'current';
+}
+
+/** Throws a Failure when this build must not touch the database, or its files cannot be applied in order. */
+export function assertRunnable(status: SchemaStatus): void {
+  for (const migration of status.migrations) {
+    if (migration.state === 'unknown-breaking') {
+      throw new Failure(
+        'refusedByGuard',
+        `The database is newer than this build: it has migration ${migration.name}, which builds ` +
+          'without it cannot run on. Start the newer version of gatewright, or restore a backup ' +
+          'from before the upgrade.',
+      );
+    }
+    if (migration.state === 'edited') {
+      throw new Failure(
+        'refusedByGuard',
+        `${migration.path}: this migration was edited after ` +
+          `${migration.finishedAt === null ? `its first ${migration.stepsDone} statements` : 'it'} ` +
+          'ran. Restore the file and put the change into a new migration.',
+      );
+    }
+  }
+  assertOrder(status.migrations);
+}
+
+/** A file that sorts before one already applied was never tested in that order. */
+function assertOrder(migrations: readonly MigrationState[]): void {
+  const last = migrations.findLastIndex((migration) => migration.state === 'applied');
+  const late = migrations.find((migration, at) => migration.state === 'pending' && at < last);
+  if (late === undefined) return;
+  throw new Failure(
+    'refusedByGuard',
+    `${late.path}: this migration sorts before ${migrations[last]!.name}, which is applied ` +
+      'already. Give it the next free number.',
+  );
+}

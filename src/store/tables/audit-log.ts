@@ -1,0 +1,64 @@
+/** Knows the audit_log table: rows are only ever added, in the transaction of the change they record. */
+
+import type { Generated } from 'kysely';
+import type { Db } from '../connection/db.ts';
+
+interface AuditRow {
+  id: Generated<number>;
+  organisation_id: string;
+  workspace_id: string | null;
+  at: number;
+  actor_kind: string;
+  actor_id: string;
+  action: string;
+  resource_kind: string;
+  resource_id: string;
+  request_id: string;
+  changes: string;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    audit_log: AuditRow;
+  }
+}
+
+export interface AuditEntry {
+  organisationId: string;
+  workspaceId: string | null;
+  at: number;
+  actorKind: 'service-account' | 'api-key' | 'job' | 'system';
+  actorId: string;
+  /** Verb in the past is implied: create, update, delete, expire, reset. */
+  action: string;
+  resourceKind: string;
+  resourceId: string;
+  requestId: string;
+  /** Names of changed fields and other facts; never values of secret type. */
+  changes: Record<string, unknown>;
+}
+
+export async function insert(tx: Db, entry: AuditEntry): Promise<void> {
+  await insertMany(tx, [entry]);
+}
+
+export async function insertMany(tx: Db, entries: readonly AuditEntry[]): Promise<void> {
+  if (entries.length === 0) return;
+  await tx
+    .insertInto('audit_log')
+    .values(
+      entries.map((entry) => ({
+        organisation_id: entry.organisationId,
+        workspace_id: entry.workspaceId,
+        at: entry.at,
+        actor_kind: entry.actorKind,
+        actor_id: entry.actorId,
+        action: entry.action,
+        resource_kind: entry.resourceKind,
+        resource_id: entry.resourceId,
+        request_id: entry.requestId,
+        changes: JSON.stringify(entry.changes),
+      })),
+    )
+    .execute();
+}

@@ -1,0 +1,124 @@
+/** Knows the managed_resources table: which resources are declared in manifests, and by whom. */
+import type { Db } from '../connection/db.ts';
+import { isDuplicateEntry } from './duplicate.ts';
+
+export interface ManagedResourceRow {
+  kind: string;
+  resource_id: string;
+  organisation_id: string;
+  workspace: string;
+  name: string;
+  owner: string;
+  source: string;
+  last_applied: string;
+  updated_at: number;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    managed_resources: ManagedResourceRow;
+  }
+}
+
+/** Locks the row, so that two owners cannot take a resource over at once. */
+export async function findForUpdate(
+  tx: Db,
+  organisationId: string,
+  kind: string,
+  resourceId: string,
+): Promise<ManagedResourceRow | undefined> {
+  return tx
+    .selectFrom('managed_resources')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('kind', '=', kind)
+    .where('resource_id', '=', resourceId)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+/** `workspace` is '' for a resource of the organisation. */
+export async function findByIdentity(
+  db: Db,
+  organisationId: string,
+  identity: Pick<ManagedResourceRow, 'kind' | 'workspace' | 'name'>,
+): Promise<ManagedResourceRow | undefined> {
+  return db
+    .selectFrom('managed_resources')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('kind', '=', identity.kind)
+    .where('workspace', '=', identity.workspace)
+    .where('name', '=', identity.name)
+    .executeTakeFirst();
+}
+
+/** False when the identity, or the resource, is already claimed. */
+export async function insertUnlessClaimed(tx: Db, row: ManagedResourceRow): Promise<boolean> {
+  return unlessDuplicate(() => tx.insertInto('managed_resources').values(row).execute());
+}
+
+/** Replaces owner, identity, source and base of a resource; false when the identity is claimed. */
+export async function updateUnlessClaimed(tx: Db, row: ManagedResourceRow): Promise<boolean> {
+  const { kind, resource_id, organisation_id, ...fields } = row;
+  return unlessDuplicate(() =>
+    tx
+      .updateTable('managed_resources')
+      .set(fields)
+      .where('organisation_id', '=', organisation_id)
+      .where('kind', '=', kind)
+      .where('resource_id', '=', resource_id)
+      .execute(),
+  );
+}
+
+export async function deleteByResource(
+  tx: Db,
+  organisationId: string,
+  kind: string,
+  resourceId: string,
+): Promise<void> {
+  await tx
+    .deleteFrom('managed_resources')
+    .where('organisation_id', '=', organisationId)
+    .where('kind', '=', kind)
+    .where('resource_id', '=', resourceId)
+    .execute();
+}
+
+/** For resources that go with another one. */
+export async function deleteByResources(
+  tx: Db,
+  organisationId: string,
+  kind: string,
+  resourceIds: readonly string[],
+): Promise<void> {
+  if (resourceIds.length === 0) return;
+  await tx
+    .deleteFrom('managed_resources')
+    .where('organisation_id', '=', organisationId)
+    .where('kind', '=', kind)
+    .where('resource_id', 'in', resourceIds)
+    .execute();
+}
+
+export function listAllForOrganisation(
+  db: Db,
+  organisationId: string,
+): Promise<ManagedResourceRow[]> {
+  return db
+    .selectFrom('managed_resources')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .execute();
+}
+
+async function unlessDuplicate(write: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await write();
+    return true;
+  } catch (error) {
+    if (isDuplicateEntry(error)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,110 @@
+/** Knows the mcp_capabilities table: the tools, prompts and resources an integration is known to offer. */
+import type { Insertable, Selectable } from 'kysely';
+import { sql } from 'kysely';
+import type { Page } from '../../model/paging.ts';
+import type { Db } from '../connection/db.ts';
+import { listPage } from './paging.ts';
+
+export interface McpCapabilityRow {
+  id: string;
+  organisation_id: string;
+  mcp_integration_id: string;
+  type: 'tool' | 'prompt' | 'resource';
+  name: string;
+  enabled: number;
+  created_at: number;
+  last_updated_at: number;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    mcp_capabilities: McpCapabilityRow;
+  }
+}
+
+/** A capability as stored. */
+export type StoredMcpCapability = Selectable<McpCapabilityRow>;
+
+/** Adds capabilities; of those known by type and name only `enabled` is written, and ids stay. */
+export async function upsertMany(
+  tx: Db,
+  rows: readonly Insertable<McpCapabilityRow>[],
+): Promise<void> {
+  await tx
+    .insertInto('mcp_capabilities')
+    .values(rows)
+    .onDuplicateKeyUpdate({
+      last_updated_at: sql`if(enabled = values(enabled), last_updated_at, values(last_updated_at))`,
+      enabled: sql`values(enabled)`,
+    })
+    .execute();
+}
+
+export function list(
+  db: Db,
+  organisationId: string,
+  filter: {
+    readonly integrationId: string;
+    readonly type?: McpCapabilityRow['type'] | undefined;
+  },
+  page: Page,
+): Promise<{ rows: StoredMcpCapability[]; total: number }> {
+  let query = db
+    .selectFrom('mcp_capabilities')
+    .where('organisation_id', '=', organisationId)
+    .where('mcp_integration_id', '=', filter.integrationId);
+  if (filter.type !== undefined) query = query.where('type', '=', filter.type);
+  return listPage(query, page);
+}
+
+export interface CapabilityCount {
+  readonly type: McpCapabilityRow['type'];
+  readonly total: number;
+  readonly enabled: number;
+}
+
+export async function listCounts(
+  db: Db,
+  organisationId: string,
+  integrationId: string,
+): Promise<CapabilityCount[]> {
+  const rows = await db
+    .selectFrom('mcp_capabilities')
+    .select((eb) => [
+      'type',
+      eb.fn.countAll<number>().as('total'),
+      sql<number>`cast(sum(enabled) as unsigned)`.as('enabled'),
+    ])
+    .where('organisation_id', '=', organisationId)
+    .where('mcp_integration_id', '=', integrationId)
+    .groupBy('type')
+    .execute();
+  return rows.map((row) => ({ ...row, total: Number(row.total), enabled: Number(row.enabled) }));
+}
+
+/** Those of the given ids that exist, whatever their integration. */
+export function listByIds(
+  db: Db,
+  organisationId: string,
+  ids: readonly string[],
+): Promise<Pick<StoredMcpCapability, 'id' | 'mcp_integration_id'>[]> {
+  if (ids.length === 0) return Promise.resolve([]);
+  return db
+    .selectFrom('mcp_capabilities')
+    .select(['id', 'mcp_integration_id'])
+    .where('organisation_id', '=', organisationId)
+    .where('id', 'in', ids)
+    .execute();
+}
+
+export async function deleteByIntegration(
+  tx: Db,
+  organisationId: string,
+  integrationId: string,
+): Promise<void> {
+  await tx
+    .deleteFrom('mcp_capabilities')
+    .where('organisation_id', '=', organisationId)
+    .where('mcp_integration_id', '=', integrationId)
+    .execute();
+}

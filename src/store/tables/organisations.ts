@@ -1,0 +1,53 @@
+/** Knows the organisations table: one organisation a tenant service group (TSG), in a tree of TSGs. */
+import { sql } from 'kysely';
+import type { Db } from '../connection/db.ts';
+
+export interface OrganisationRow {
+  id: string;
+  tsg_id: string;
+  parent_tsg_id: string | null;
+  name: string;
+  api_key_max_ttl_days: number | null;
+  created_at: number;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    organisations: OrganisationRow;
+  }
+}
+
+/** A tree deeper than this is a circle somebody made by hand. */
+const treeDepthMax = 32;
+
+/** Throws errno 1062 when the TSG has an organisation already. */
+export async function insert(tx: Db, row: OrganisationRow): Promise<void> {
+  await tx.insertInto('organisations').values(row).execute();
+}
+
+export function findById(db: Db, organisationId: string): Promise<OrganisationRow | undefined> {
+  return db
+    .selectFrom('organisations')
+    .selectAll()
+    .where('id', '=', organisationId)
+    .executeTakeFirst();
+}
+
+export function findByTsgId(db: Db, tsgId: string): Promise<OrganisationRow | undefined> {
+  return db.selectFrom('organisations').selectAll().where('tsg_id', '=', tsgId).executeTakeFirst();
+}
+
+/** TSG ids above `tsgId`, the root first, `tsgId` itself not among them; empty for a root or unknown TSG. */
+export async function listAncestors(db: Db, tsgId: string): Promise<string[]> {
+  const { rows } = await sql<{ tsg_id: string }>`
+    WITH RECURSIVE ancestors (tsg_id, depth) AS (
+      SELECT parent_tsg_id, 1 FROM organisations
+      WHERE tsg_id = ${tsgId} AND parent_tsg_id IS NOT NULL
+      UNION ALL
+      SELECT parents.parent_tsg_id, ancestors.depth + 1
+      FROM organisations AS parents JOIN ancestors ON parents.tsg_id = ancestors.tsg_id
+      WHERE parents.parent_tsg_id IS NOT NULL AND ancestors.depth < ${treeDepthMax}
+    )
+    SELECT tsg_id FROM ancestors ORDER BY depth DESC`.execute(db);
+  return rows.map((row) => row.tsg_id);
+}

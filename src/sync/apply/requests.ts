@@ -1,0 +1,162 @@
+/** Knows the requests that carry out one planned change: method, path and body on the wire. */
+import type { z } from 'zod';
+import { kinds } from '../../model/kinds.ts';
+import { topLevelField } from '../plan/diff.ts';
+import type { PlannedChange } from '../plan/planned.ts';
+import type {
+  DesiredResource,
+  Identity,
+  Json,
+  LiveResource,
+  SourceInfo,
+  Spec,
+} from '../spec/resource-set.ts';
+import {
+  isPlainObject,
+  isReference,
+  isSecret,
+  mapSpec,
+  matchesPattern,
+  pointerOf,
+} from '../spec/spec-paths.ts';
+
+/** What a reference resolves to once the resource exists. */
+export interface Target {
+  readonly id: string;
+  readonly slug: string | null;
+}
+
+export interface WireRequest {
+  readonly method: 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly body?: Record<string, unknown>;
+  readonly ifMatch?: number;
+}
+
+export interface RequestContext {
+  readonly owner: string;
+  readonly source: SourceInfo;
+  /** By identity key; undefined when it does not exist (yet). */
+  readonly resolve: (key: string) => Target | undefined;
+}
+
+/** `keyValue` is the value that an ApiKey gets, when it was made here. */
+export function createRequest(
+  desired: DesiredResource,
+  context: RequestContext,
+  takeOwnership: boolean,
+  keyValue?: string,
+): WireRequest {
+  const kind = kinds[desired.identity.kind];
+  const wire = toWire(desired.identity, desired.spec, context, desired);
+  // On creation null says nothing that leaving the field out does not say.
+  const set = Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== null));
+  const body = {
+    ...without(set, kind.pathFields),
+    managed_by: managedBy(desired, context, takeOwnership),
+    ...(keyValue === undefined ? {} : { key: keyValue }),
+  };
+  return { ...kind.create(set), body };
+}
+
+/**
+ * Sends each field in which something differs as a whole, because the API replaces whole fields.
+ *
+ * @param schema of the kind's create body
+ */
+export function updateRequest(
+  change: PlannedChange,
+  context: RequestContext,
+  schema: z.ZodObject,
+): WireRequest {
+  const desired = change.desired!;
+  const live = change.live!;
+  const kind = kinds[desired.identity.kind];
+  const wire = toWire(desired.identity, desired.spec, context, desired);
+  // Where a PUT also creates, it replaces the whole: a field left out goes back to its default.
+  const isWhole = kind.create(wire).method === 'PUT';
+  const touched = new Set([
+    ...change.fields.map(topLevelField),
+    ...(isWhole ? Object.keys(desired.spec) : []),
+  ]);
+  const body: Record<string, unknown> = {};
+  for (const field of touched) {
+    if (kind.pathFields.includes(field) || kind.immutable.includes(field)) continue;
+    body[field] = kind.merged.includes(field)
+      ? mergedField(wire[field], live.base?.[field])
+      : (wire[field] ?? clearedValue(schema.shape[field]));
+  }
+  return {
+    method: 'PUT',
+    path: kind.item(live.id, wire),
+    body: { ...body, managed_by: managedBy(desired, context, change.action === 'adopt') },
+    ifMatch: live.version,
+  };
+}
+
+export function deleteRequest(live: LiveResource, context: RequestContext): WireRequest {
+  const kind = kinds[live.identity.kind];
+  const wire = toWire(live.identity, live.spec, context, null);
+  return { method: 'DELETE', path: kind.item(live.id, wire), ifMatch: live.version };
+}
+
+/** The claim of ownership with the base for the next three-way comparison. */
+function managedBy(
+  desired: DesiredResource,
+  context: RequestContext,
+  takeOwnership: boolean,
+): Record<string, unknown> {
+  const { identity, position, spec } = desired;
+  return {
+    owner: context.owner,
+    workspace: identity.workspace,
+    name: identity.name,
+    source: {
+      repo: context.source.repo,
+      revision: context.source.revision,
+      file: position.file,
+      line: position.line,
+      ...(desired.protected ? { protected: true } : {}),
+      ...(desired.onRemoval === 'retain' ? { on_removal: 'retain' } : {}),
+    },
+    last_applied: spec,
+    ...(takeOwnership ? { take_ownership: true } : {}),
+  };
+}
+
+/** Puts ids, slugs and secret values in the places of their placeholders. */
+function toWire(
+  identity: Identity,
+  spec: Spec,
+  context: RequestContext,
+  desired: DesiredResource | null,
+): Record<string, Json> {
+  const { references } = kinds[identity.kind];
+  return mapSpec(spec, (value, segments) => {
+    if (isSecret(value)) return desired?.secrets.get(pointerOf(segments))?.reveal() ?? null;
+    if (!isReference(value)) return undefined;
+    const target = context.resolve(value.$ref);
+    if (target === undefined) throw new Error(`${value.$ref} does not exist`);
+    const field = references.find(({ path }) => matchesPattern(path, segments));
+    return (field?.by === 'slug' ? target.slug : null) ?? target.id;
+  });
+}
+
+/** Keys that were applied before and are wanted no more are cleared one by one. */
+function mergedField(wanted: Json | undefined, base: Json | undefined): Json {
+  const cleared = isPlainObject(base) ? Object.keys(base).map((key) => [key, null]) : [];
+  if (wanted === null) return null;
+  return { ...Object.fromEntries(cleared), ...(isPlainObject(wanted) ? wanted : {}) };
+}
+
+/** Null clears; where the schema has no null, the emptiest value that it takes. */
+function clearedValue(
+  schema: { safeParse(value: unknown): { success: boolean } } | undefined,
+): Json {
+  const candidates: Json[] = [null, {}, [], false, 0, ''];
+  return candidates.find((value) => schema?.safeParse(value).success) ?? null;
+}
+
+function without(body: Record<string, Json>, fields: readonly string[]): Record<string, Json> {
+  return Object.fromEntries(Object.entries(body).filter(([key]) => !fields.includes(key)));
+}

@@ -1,0 +1,68 @@
+/** Knows what the server would refuse in the free-form parts of a spec: documents, checks, addresses, headers. */
+import type { ConfigDocument } from '../../model/config.ts';
+import { configFaults } from '../../model/config-document.ts';
+import { type Fault as BodyFault, below } from '../../model/fault.ts';
+import type { GuardrailCreate } from '../../model/guardrail.ts';
+import { guardrailFaults } from '../../model/guardrail-checks.ts';
+import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
+import type { McpIntegrationCreate } from '../../model/mcp-integration.ts';
+import type { Fault } from '../source/source-files.ts';
+import type { DesiredResource, Json, Spec } from '../spec/resource-set.ts';
+import { isReference, isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
+import { spelled } from './spec-faults.ts';
+
+/** Which private hosts may be called is a setting of the server, so any may be here. */
+const trusted = ['0.0.0.0/0', '::/0', 'localhost', '*.localhost'];
+/** So are the limits on targets; these are the built-in ones. */
+const targetLimits = { rootMax: null, conditionalRootMax: null, nestedMax: null };
+
+type Content = Pick<DesiredResource, 'identity' | 'spec' | 'secrets' | 'positionOf'>;
+
+/** Faults of one resource that its schema alone cannot see. None shows a value of a secret. */
+export function contentFaults(resource: Content): Fault[] {
+  return faultsOf(resource).map(({ path, message }) => {
+    const segments = path.map(String);
+    return {
+      position: resource.positionOf(pointerOf(segments)),
+      code: 'wrong-value',
+      message: `${spelled(['spec', ...segments])} ${message}`,
+    };
+  });
+}
+
+/** The spec has been through the schema of its kind, whose types are asserted here. */
+function faultsOf({ identity, spec, secrets }: Content): BodyFault[] {
+  switch (identity.kind) {
+    case 'Config': {
+      const document = withoutReferences(spec.config ?? {}) as ConfigDocument;
+      return below(['config'], configFaults(document, targetLimits, trusted));
+    }
+    case 'Guardrail': {
+      const content = spec as unknown as GuardrailCreate;
+      return guardrailFaults(content, content.target ?? 'llm', trusted);
+    }
+    case 'McpIntegration': {
+      const filled = withSecrets(spec, secrets) as unknown as McpIntegrationCreate;
+      return mcpIntegrationFaults(filled, trusted);
+    }
+    default:
+      return [];
+  }
+}
+
+/** A copy in which any slug stands for each reference. */
+function withoutReferences(value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  if (isReference(value)) return 'reference';
+  if (Array.isArray(value)) return value.map(withoutReferences);
+  const copy: Record<string, Json> = {};
+  for (const key of Object.keys(value)) copy[key] = withoutReferences(value[key] ?? null);
+  return copy;
+}
+
+/** A copy with the values of secrets in their places, or any text where a value is not at hand. */
+function withSecrets(spec: Spec, secrets: DesiredResource['secrets']): Spec {
+  return mapSpec(spec, (value, segments) =>
+    isSecret(value) ? secrets.get(pointerOf(segments))?.reveal() || 'secret' : undefined,
+  );
+}

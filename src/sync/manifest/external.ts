@@ -1,0 +1,40 @@
+/** Knows `kind: External`: a resource of someone else's, looked up on the server by slug or id. */
+import { kindNames, kinds } from '../../model/kinds.ts';
+import { didYouMean } from '../../suggest.ts';
+import type { Fault } from '../source/source-files.ts';
+import type { ExternalResource } from '../spec/resource-set.ts';
+import type { Manifest } from './manifest.ts';
+
+const fields = ['kind', 'slug', 'id'];
+
+/** Undefined when `report` was told why it cannot be used. */
+export function readExternal(
+  manifest: Manifest,
+  report: (fault: Fault) => void,
+): ExternalResource | undefined {
+  const { place, spec, name, workspace } = manifest;
+  const refuse = (segments: string[], message: string, fix?: string): undefined => {
+    report(place.fault(segments, 'external', message, fix));
+    return undefined;
+  };
+  const unknown = Object.keys(spec).find((key) => !fields.includes(key));
+  if (unknown !== undefined) {
+    const fix = didYouMean(unknown, fields) ?? `known are ${fields.join(', ')}`;
+    return refuse(['spec', unknown], `an External has no field "${unknown}" in its spec`, fix);
+  }
+  if (manifest.absent) return refuse(['state'], 'an External cannot have a state');
+  const kind = kindNames.find((known) => known === spec.kind);
+  if (kind === undefined) {
+    const fix = didYouMean(String(spec.kind), kindNames) ?? `kinds are ${kindNames.join(', ')}`;
+    return refuse(['spec', 'kind'], 'spec.kind must be a kind', fix);
+  }
+  if (kinds[kind].workspaced === 'none' && workspace !== null) {
+    return refuse(['metadata', 'workspace'], `a ${kind} belongs to no workspace`);
+  }
+  const { slug, id } = spec;
+  const lookup = slug ?? id;
+  if ((slug === undefined) === (id === undefined) || typeof lookup !== 'string' || lookup === '') {
+    return refuse(['spec'], 'an External needs either spec.slug or spec.id, as text');
+  }
+  return { identity: { kind, workspace, name }, position: place.start, lookup };
+}

@@ -1,0 +1,102 @@
+/** Knows where write-only values come from, and which text in a manifest looks like one that leaked. */
+import { Secret } from '../../secret.ts';
+import type { Environment } from './substitute.ts';
+
+export interface SecretSources {
+  readonly environment: Environment;
+  /** Content of a file named by `valueFrom.file`; undefined when it does not exist or is not allowed. */
+  readonly readSecretFile: (path: string) => string | undefined;
+  /** False for checks without the secrets at hand: a missing source is then no fault. */
+  readonly requireSecrets: boolean;
+}
+
+export type SecretReading =
+  | { readonly secret: Secret; readonly available: boolean }
+  | { readonly code: string; readonly message: string; readonly fix: string };
+
+/** Sources that the manifest format names and this version does not read. */
+const futureSources = ['secretKeyRef', 'vault', 'sops'];
+const fields = ['env', 'file', 'prefix'];
+
+/** Whether a value has the form `{valueFrom: …}`. */
+export function isValueFrom(value: unknown): value is { valueFrom: unknown } {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, 'valueFrom');
+}
+
+/** Reads `{env: NAME}` or `{file: PATH}`, each with an optional `prefix` such as `Bearer `. */
+export function readValueFrom(
+  holder: { valueFrom: unknown },
+  sources: SecretSources,
+): SecretReading {
+  const wrong = formFault(holder);
+  if (wrong !== undefined)
+    return { code: 'value-from', fix: 'write {env: NAME} or {file: PATH}', ...wrong };
+  const { env, file, prefix = '' } = holder.valueFrom as Record<string, string | undefined>;
+  const origin = env === undefined ? `file:${file}` : `env:${env}`;
+  const found = env === undefined ? sources.readSecretFile(file ?? '') : sources.environment(env);
+  const value = found?.replace(/\r?\n$/, '');
+  if (value !== undefined && value !== '') {
+    return { secret: new Secret(`${prefix}${value}`, origin), available: true };
+  }
+  if (!sources.requireSecrets) return { secret: new Secret('', origin), available: false };
+  const state = value === undefined ? 'is not available' : 'is empty';
+  const fix = env === undefined ? `put the value into the file ${file}` : `set ${env}`;
+  return { code: 'secret-missing', message: `the secret ${origin} ${state}`, fix };
+}
+
+function formFault(holder: { valueFrom: unknown }): { message: string; fix?: string } | undefined {
+  const extra = Object.keys(holder).find((key) => key !== 'valueFrom');
+  if (extra !== undefined) return { message: `"${extra}" cannot stand beside valueFrom` };
+  const from = holder.valueFrom;
+  if (typeof from !== 'object' || from === null || Array.isArray(from)) {
+    return { message: 'valueFrom must be a map' };
+  }
+  const keys = Object.keys(from);
+  const future = keys.find((key) => futureSources.includes(key));
+  if (future !== undefined) {
+    return { message: `valueFrom.${future} is not available yet in this version` };
+  }
+  const unknown = keys.find((key) => !fields.includes(key));
+  if (unknown !== undefined) return { message: `valueFrom has no field "${unknown}"` };
+  const texts = Object.values(from).every((value) => typeof value === 'string');
+  if (!texts) return { message: 'the fields of valueFrom must be text' };
+  if (keys.includes('env') === keys.includes('file')) {
+    return { message: 'valueFrom needs either env or file' };
+  }
+  const { env } = from as Record<string, string>;
+  const isName = env === undefined || /^[A-Za-z_][A-Za-z0-9_]*$/.test(env);
+  return isName ? undefined : { message: 'valueFrom.env must be the name of a variable' };
+}
+
+const credentialName =
+  /(?:^|[-_])(?:authorization|auth|token|secret|password|passwd|cookie|credential|credentials|apikey|key|session|signature)(?:$|[-_])/i;
+
+/** Whether a header of this name usually carries a credential. */
+export function isCredentialName(name: string): boolean {
+  return credentialName.test(name.replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2'));
+}
+
+/** Beginnings by which well-known credentials are recognised, with enough after them to be real. */
+const credentialForms = [
+  'sk-(?:ant-|proj-|svcacct-)?[A-Za-z0-9_-]{20,}',
+  '(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}',
+  'gh[pousr]_[A-Za-z0-9]{30,}',
+  'github_pat_[A-Za-z0-9_]{30,}',
+  'glpat-[A-Za-z0-9_-]{18,}',
+  'xox[abeprs]-[A-Za-z0-9-]{10,}',
+  String.raw`(?:AKIA|ASIA)[A-Z0-9]{16}\b`,
+  'AIza[A-Za-z0-9_-]{30,}',
+  'hf_[A-Za-z0-9]{30,}',
+  'npm_[A-Za-z0-9]{30,}',
+  String.raw`eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`,
+];
+const credential = new RegExp(
+  `(?:^|[^A-Za-z0-9])(?:${credentialForms.join('|')})|-----BEGIN [A-Z ]*PRIVATE KEY-----`,
+);
+/** No credential of the list is shorter. */
+const credentialLengthMin = 15;
+
+/** Whether a text holds something of the form of a well-known credential. */
+export function looksLikeCredential(text: string): boolean {
+  return text.length >= credentialLengthMin && credential.test(text);
+}

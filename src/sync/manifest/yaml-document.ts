@@ -1,0 +1,250 @@
+/** Knows how a file becomes values: YAML 1.2 core or JSON, several documents, nothing that can run away. */
+import { isUtf8 } from 'node:buffer';
+import { constructFromEvents, EVENT_ID, type Event, parseEvents, YAMLException } from 'js-yaml';
+import { type Fault, fileFault, type SourceFile } from '../source/source-files.ts';
+import type { Position } from '../spec/resource-set.ts';
+import { depthMax, positionAt, repeatedKeys, type YamlText } from './yaml-position.ts';
+
+const keysPerMapMax = 2_000;
+const faultsPerTextMax = 20;
+/** A broken file with more documents than this is reported by its first mistake only. */
+const documentsMax = 1_000;
+
+/** One document that is not empty. */
+export interface YamlDocument {
+  readonly source: YamlText;
+  /** Which document of `source.text` it is, from 0, for looking up positions. */
+  readonly index: number;
+  /** Of its first key. */
+  readonly position: Position;
+  readonly value: unknown;
+}
+
+export interface DocumentsOfFile {
+  readonly documents: readonly YamlDocument[];
+  readonly faults: readonly Fault[];
+}
+
+/**
+ * Reads every document of a file. Mistakes come back as faults, never as exceptions; documents
+ * beside a broken one are read all the same, so that one pass finds all there is.
+ */
+export function readDocuments(file: SourceFile): DocumentsOfFile {
+  const { content, path } = file;
+  if (!isUtf8(content)) return { documents: [], faults: [notUtf8(path, content)] };
+  const text = content.toString('utf8').replace(/^\uFEFF/, '');
+  const source = { path, text, linesAbove: 0 };
+  const whole = readText(source);
+  if (!whole.isBroken) return whole;
+  const parts = splitDocuments(source);
+  if (parts.length < 2) return whole;
+  const read = parts.map(readText);
+  return {
+    documents: read.flatMap(({ documents }) => documents),
+    faults: read.flatMap(({ faults }) => faults).slice(0, faultsPerTextMax),
+  };
+}
+
+interface DocumentsOfText extends DocumentsOfFile {
+  /** The text is not YAML at all, so that nothing is known of documents below the mistake. */
+  readonly isBroken: boolean;
+}
+
+function readText(source: YamlText): DocumentsOfText {
+  try {
+    const events = parseEvents(source.text, { maxDepth: depthMax });
+    const scan = new Scan(source);
+    const faults = scan.run(events);
+    if (faults.length > 0) return { documents: [], faults, isBroken: false };
+    return { ...construct(source, events, scan.starts), isBroken: false };
+  } catch (error) {
+    return { documents: [], faults: [syntaxFault(source, error)], isBroken: true };
+  }
+}
+
+function construct(source: YamlText, events: Event[], starts: readonly number[]): DocumentsOfFile {
+  const options = { source: source.text, maxAliases: 0 };
+  try {
+    const values = constructFromEvents(events, options);
+    return { documents: toDocuments(source, values, starts), faults: [] };
+  } catch (error) {
+    const faults = repeatedKeys(source).map(({ key, first, second }): Fault => {
+      const message = `the key "${shortened(key)}" stands twice in one map, first in line ${first.line}`;
+      return { position: second, code: 'duplicate-key', message, fix: 'remove one of the two' };
+    });
+    if (faults.length === 0) throw error;
+    const values = constructFromEvents(events, { ...options, json: true });
+    return {
+      documents: toDocuments(source, values, starts),
+      faults: faults.slice(0, faultsPerTextMax),
+    };
+  }
+}
+
+function toDocuments(
+  source: YamlText,
+  values: readonly unknown[],
+  starts: readonly number[],
+): YamlDocument[] {
+  const documents: YamlDocument[] = [];
+  let line = source.linesAbove + 1;
+  let lineStart = 0;
+  values.forEach((value, index) => {
+    // An empty document has no place of its own and takes the line that was reached.
+    const start = Math.max(starts[index] ?? 0, lineStart);
+    const { text, path } = source;
+    for (let end = text.indexOf('\n', lineStart); end >= 0 && end < start; ) {
+      line += 1;
+      lineStart = end + 1;
+      end = text.indexOf('\n', lineStart);
+    }
+    const position = { file: path, line, column: start - lineStart + 1 };
+    if (value !== null) documents.push({ source, index, position, value });
+  });
+  return documents;
+}
+
+/** `---` in the first column ends a document wherever it stands, so a broken file can be cut there. */
+function splitDocuments(source: YamlText): YamlText[] {
+  const parts: YamlText[] = [];
+  const cuts = [...source.text.matchAll(/^---(?=\s|$)/gm)].map((mark) => mark.index);
+  if (cuts.length > documentsMax) return [];
+  const starts = [0, ...cuts.filter((cut) => cut > 0)];
+  starts.forEach((start, at) => {
+    const linesAbove = positionAt(source, start).line - 1;
+    parts.push({ path: source.path, text: source.text.slice(start, starts[at + 1]), linesAbove });
+  });
+  return parts;
+}
+
+const plainTags = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq', '!']);
+
+/** How many keys or items an open map or list has so far. */
+interface Level {
+  readonly isMap: boolean;
+  children: number;
+}
+
+/** Walks the events of a text for what YAML allows and manifests do not. */
+class Scan {
+  /** Offset at which the content of each document begins. */
+  readonly starts: number[] = [];
+  readonly #source: YamlText;
+  readonly #faults: Fault[] = [];
+  readonly #levels: Level[] = [];
+
+  constructor(source: YamlText) {
+    this.#source = source;
+  }
+
+  run(events: readonly Event[]): Fault[] {
+    for (const event of events) {
+      this.#take(event);
+      if (this.#faults.length >= faultsPerTextMax) break;
+    }
+    return this.#faults;
+  }
+
+  #take(event: Event): void {
+    if (event.type === EVENT_ID.POP) {
+      this.#levels.pop();
+      return;
+    }
+    if (event.type === EVENT_ID.DOCUMENT) {
+      this.#levels.push({ isMap: false, children: 0 });
+      if (event.directives.some(({ kind }) => kind === 'tag')) this.#refuseTagDirective();
+      return;
+    }
+    const start = 'valueStart' in event ? event.valueStart : 'start' in event ? event.start : -1;
+    const isKey = this.#count(start);
+    if (event.anchorStart >= 0) this.#refuseAnchor(event.anchorStart);
+    if (event.type === EVENT_ID.ALIAS) return;
+    if (event.tagStart >= 0) this.#checkTag(event.tagStart, event.tagEnd);
+    if (event.type === EVENT_ID.SCALAR) {
+      if (isKey) this.#checkKey(event.valueStart, event.valueEnd);
+      return;
+    }
+    if (isKey) {
+      this.#fault(event.start, 'complex-key', 'a map or list cannot be a key', 'use text as key');
+    }
+    this.#levels.push({ isMap: event.type === EVENT_ID.MAPPING, children: 0 });
+  }
+
+  /** Counts a value in what holds it and says whether it is a key there. */
+  #count(start: number): boolean {
+    const level = this.#levels.at(-1);
+    if (level === undefined) return false;
+    if (this.#levels.length === 1) this.starts.push(Math.max(start, 0));
+    const isKey = level.isMap && level.children % 2 === 0;
+    level.children += 1;
+    if (level.isMap && level.children === keysPerMapMax * 2 + 1) {
+      const message = `a map has more than ${keysPerMapMax} keys`;
+      this.#fault(start, 'too-many-keys', message, 'split it into several resources');
+    }
+    return isKey;
+  }
+
+  #checkKey(start: number, end: number): void {
+    const isMerge = end - start === 2 && this.#source.text.startsWith('<<', start);
+    if (!isMerge) return;
+    const message = 'merge keys (<<) are not supported';
+    this.#fault(start, 'merge-key', message, 'write the fields out');
+  }
+
+  #refuseAnchor(start: number): void {
+    const message = 'anchors and aliases (& and *) are not supported';
+    // The event points behind the & or *.
+    this.#fault(start - 1, 'anchor', message, 'write the value out, or quote it if it is text');
+  }
+
+  #checkTag(start: number, end: number): void {
+    const tag = this.#source.text.slice(start, end);
+    if (plainTags.has(tag)) return;
+    const message = `the tag ${shortened(tag)} is not known`;
+    this.#fault(start, 'tag', message, 'remove the tag, or quote the value if it is text');
+  }
+
+  #refuseTagDirective(): void {
+    this.#fault(0, 'directive', 'the %TAG directive is not supported', 'remove the line');
+  }
+
+  #fault(offset: number, code: string, message: string, fix: string): void {
+    const position = positionAt(this.#source, Math.max(offset, 0));
+    this.#faults.push({ position, code, message, fix });
+  }
+}
+
+/** What the parser's words mean for someone who wrote YAML by hand. */
+const syntaxFixes: readonly (readonly [RegExp, string])[] = [
+  [/tab characters/, 'indent with spaces'],
+  [/bad indentation of a mapping/, 'align the key with those above; quote text that holds ": "'],
+  [/bad indentation of a sequence/, 'align the "-" with those above'],
+  [/deficient indentation/, 'close the bracket or quote that is open above, or indent this line'],
+  [/end of the stream/, 'check the indentation of this line and of the one above'],
+  [/null byte|non-printable|control/, 'save the file as UTF-8 text'],
+  [/escape sequence/, 'double the backslash, or use single quotes'],
+  [/multiline key|implicit/, 'put the key and its ":" on one line'],
+];
+
+function syntaxFault(source: YamlText, error: unknown): Fault {
+  const reason = error instanceof YAMLException ? error.reason : 'cannot be read as YAML';
+  const offset = error instanceof YAMLException ? (error.mark?.position ?? 0) : 0;
+  return {
+    position: positionAt(source, Math.min(offset, Math.max(source.text.length - 1, 0))),
+    code: 'yaml-syntax',
+    message: reason,
+    fix: syntaxFixes.find(([words]) => words.test(reason))?.[1],
+  };
+}
+
+function notUtf8(path: string, content: Buffer): Fault {
+  const decoded = content.toString('utf8');
+  const source = { path, text: decoded, linesAbove: 0 };
+  const position = positionAt(source, Math.max(decoded.indexOf('\uFFFD'), 0));
+  const fault = fileFault(path, 'encoding', 'the file is not UTF-8 text', 'save it as UTF-8');
+  return { ...fault, position };
+}
+
+function shortened(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}

@@ -1,0 +1,87 @@
+/** Knows which planned changes cannot be made because of what depends on them or what they depend on. */
+
+import { type ExternalResource, identityKey, type LiveResource } from '../spec/resource-set.ts';
+import { referencesIn } from '../spec/spec-paths.ts';
+import type { Draft, DraftChange } from './planned.ts';
+
+export function blockMissingExternals(
+  draft: Draft,
+  externals: readonly ExternalResource[],
+  live: readonly LiveResource[],
+): void {
+  const present = new Set(live.map((resource) => identityKey(resource.identity)));
+  for (const { identity, position, lookup } of externals) {
+    const id = identityKey(identity);
+    if (present.has(id)) continue;
+    const message = `no ${identity.kind} with the id or slug "${lookup}" exists on the server`;
+    draft.block({ id, identity, position, reason: 'missing-external', message });
+  }
+}
+
+/** What stays on the server keeps what it refers to: nothing is removed under its user. */
+export function blockWhatIsInUse(draft: Draft, live: readonly LiveResource[]): void {
+  const references = live.map((resource) => ({ resource, held: referencesIn(resource.spec) }));
+  for (let blockedOne = true; blockedOne; ) {
+    blockedOne = false;
+    const users = usersAfter(draft, references);
+    for (const change of [...draft.changes.values()]) {
+      if (change.action !== 'delete' && change.action !== 'replace') continue;
+      const inUseBy = users.get(identityKey(change.live!.identity)) ?? [];
+      if (inUseBy.length === 0) continue;
+      draft.block({ ...change, reason: 'in-use', message: inUseMessage(change, inUseBy) });
+      blockedOne = true;
+    }
+  }
+}
+
+/** Who will still name a live resource once the plan is carried out, by identity key. */
+function usersAfter(
+  draft: Draft,
+  references: readonly { resource: LiveResource; held: readonly string[] }[],
+): Map<string, string[]> {
+  const changes = new Map([...draft.changes.values()].map((change) => [change.live, change]));
+  const users = new Map<string, string[]>();
+  for (const { resource, held } of references) {
+    const change = changes.get(resource);
+    if (change?.action === 'delete') continue;
+    for (const key of held) {
+      const keeps =
+        change === undefined || change.action === 'retain' || change.needs.includes(key);
+      if (!keeps) continue;
+      const known = users.get(key);
+      if (known === undefined) users.set(key, [identityKey(resource.identity)]);
+      else known.push(identityKey(resource.identity));
+    }
+  }
+  return users;
+}
+
+function inUseMessage(change: DraftChange, inUseBy: readonly string[]): string {
+  const users = listed(inUseBy.toSorted());
+  return change.action === 'delete'
+    ? `it cannot be deleted while ${users} refers to it; remove the reference first`
+    : `it would have to be replaced, because a fixed field differs, but ${users} refers to it; \
+declare it under a new name and move the references there`;
+}
+
+/** A wanted resource whose reference can never be resolved waits with what it refers to. */
+export function blockDependants(draft: Draft, live: readonly LiveResource[]): void {
+  const present = new Set(live.map((resource) => identityKey(resource.identity)));
+  const isMissing = (key: string): boolean => draft.blocked.has(key) && !present.has(key);
+  for (let blockedOne = true; blockedOne; ) {
+    blockedOne = false;
+    for (const change of [...draft.changes.values()]) {
+      if (change.action === 'delete' || change.action === 'retain') continue;
+      const missing = change.needs.find(isMissing);
+      if (missing === undefined) continue;
+      const message = `it refers to ${missing}, which is blocked`;
+      draft.block({ ...change, reason: 'dependency', message });
+      blockedOne = true;
+    }
+  }
+}
+
+function listed(ids: readonly string[]): string {
+  const shown = ids.slice(0, 3).join(', ');
+  return ids.length > 3 ? `${shown} and ${ids.length - 3} more` : shown;
+}

@@ -1,0 +1,141 @@
+/** Knows the order of changes: derived from who refers to whom, never from a list of kinds. */
+import { Failure } from '../../failure.ts';
+import type { Position } from '../spec/resource-set.ts';
+
+export interface Orderable {
+  /** Identity key. */
+  readonly id: string;
+  readonly action: 'create' | 'update' | 'replace' | 'delete' | 'adopt' | 'retain';
+  /** Identity keys that the wanted spec names. */
+  readonly needs: readonly string[];
+  /** Identity keys that the live spec names; they may not go while this one still names them. */
+  readonly holds: readonly string[];
+  readonly position: Position | null;
+}
+
+export interface Ordered<T extends Orderable> {
+  readonly change: T;
+  /** Ids of changes that must have succeeded before this one may start. */
+  readonly dependsOn: readonly string[];
+  /** A removal that waits for every change that is none. */
+  readonly last: boolean;
+}
+
+/**
+ * Topological order: what is named comes before what names it, removals come last and run the other
+ * way round; ties go by id, so that the order does not depend on how the source is laid out. Every
+ * prefix of it leaves no dangling reference.
+ *
+ * @throws Failure (invalid input) naming the documents of a circle
+ */
+export function orderChanges<T extends Orderable>(changes: readonly T[]): Ordered<T>[] {
+  const byId = new Map(changes.map((change) => [change.id, change]));
+  const edges = new Map<string, Set<string>>(changes.map((change) => [change.id, new Set()]));
+  for (const change of changes) {
+    if (change.action !== 'delete') {
+      for (const needed of change.needs) {
+        const other = byId.get(needed);
+        if (other !== undefined && other !== change && other.action !== 'delete') {
+          edges.get(change.id)!.add(needed);
+        }
+      }
+    }
+    for (const held of change.holds) {
+      const other = byId.get(held);
+      if (other === undefined || other === change || change.action === 'retain') continue;
+      if (other.action === 'delete') edges.get(held)!.add(change.id);
+      else if (other.action === 'replace' && !change.needs.includes(held)) {
+        edges.get(held)!.add(change.id);
+      }
+    }
+  }
+  return sortByLevel(changes, edges);
+}
+
+function sortByLevel<T extends Orderable>(
+  changes: readonly T[],
+  edges: ReadonlyMap<string, ReadonlySet<string>>,
+): Ordered<T>[] {
+  const levels = new Map<string, number>();
+  const dependants = new Map<string, string[]>();
+  const open = new Map<string, number>();
+  for (const [id, needed] of edges) {
+    open.set(id, needed.size);
+    for (const other of needed) {
+      const known = dependants.get(other);
+      if (known === undefined) dependants.set(other, [id]);
+      else known.push(id);
+    }
+  }
+  let ready = changes.filter((change) => open.get(change.id) === 0).map((change) => change.id);
+  for (let level = 0; ready.length > 0; level += 1) {
+    const next: string[] = [];
+    for (const id of ready) {
+      levels.set(id, level);
+      for (const dependant of dependants.get(id) ?? []) {
+        const left = open.get(dependant)! - 1;
+        open.set(dependant, left);
+        if (left === 0) next.push(dependant);
+      }
+    }
+    ready = next;
+  }
+  if (levels.size < changes.length)
+    throw circle(
+      changes.filter(({ id }) => !levels.has(id)),
+      edges,
+    );
+  const early = neededFirst(changes, edges);
+  const isLast = (change: T): boolean => change.action === 'delete' && !early.has(change.id);
+  const rank = (change: T): number =>
+    (isLast(change) ? changes.length : 0) + levels.get(change.id)!;
+  return changes
+    .toSorted((one, two) => rank(one) - rank(two) || (one.id < two.id ? -1 : 1))
+    .map((change) => ({
+      change,
+      dependsOn: [...edges.get(change.id)!].sort(),
+      last: isLast(change),
+    }));
+}
+
+/** Everything that a change other than a removal waits for, directly or not. */
+function neededFirst(
+  changes: readonly Orderable[],
+  edges: ReadonlyMap<string, ReadonlySet<string>>,
+): ReadonlySet<string> {
+  const needed = new Set<string>();
+  const open = changes.filter(({ action }) => action !== 'delete').map(({ id }) => id);
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    for (const other of edges.get(id)!) {
+      if (!needed.has(other)) open.push(other);
+      needed.add(other);
+    }
+  }
+  return needed;
+}
+
+function circle(
+  stuck: readonly Orderable[],
+  edges: ReadonlyMap<string, ReadonlySet<string>>,
+): Failure {
+  const byId = new Map(stuck.map((change) => [change.id, change]));
+  const path: string[] = [];
+  let at: string | undefined = stuck.map((change) => change.id).sort()[0];
+  while (at !== undefined && !path.includes(at)) {
+    path.push(at);
+    at = [...edges.get(at)!].filter((id) => byId.has(id)).sort()[0];
+  }
+  const members = path.slice(path.indexOf(at!));
+  const lines = members.map((id) => {
+    const { position } = byId.get(id)!;
+    const where =
+      position === null ? '' : ` (${position.file}:${position.line}:${position.column})`;
+    return `  ${id}${where}`;
+  });
+  return new Failure(
+    'invalidInput',
+    `these resources refer to each other in a circle, so none can be made first:\n${lines.join(
+      '\n',
+    )}\nRemove one of the references.`,
+  );
+}

@@ -1,0 +1,228 @@
+/** Knows which live resource a manifest may touch: its own, one it may take over, or none. */
+import { kinds } from '../../model/kinds.ts';
+import {
+  type DesiredResource,
+  type Identity,
+  identityKey,
+  type LiveResource,
+  type LiveSet,
+  type ManagedSource,
+  type Spec,
+} from '../spec/resource-set.ts';
+import { isReference, mapSpec } from '../spec/spec-paths.ts';
+
+/** Why a resource must be left alone. */
+export type BlockReason =
+  | 'unmanaged-twin'
+  | 'other-owner'
+  | 'protected'
+  | 'in-use'
+  | 'missing-external'
+  | 'dependency';
+
+/** `live` carries the identity of the manifest, also where the server knows it by another. */
+export type Claim =
+  | { readonly standing: 'free' }
+  | { readonly standing: 'owned'; readonly live: LiveResource; readonly renamed: boolean }
+  | { readonly standing: 'takeover'; readonly live: LiveResource }
+  | { readonly standing: 'blocked'; readonly reason: BlockReason; readonly message: string };
+
+export interface Alignment {
+  /** The live set in the manifests' words: renamed and taken-over resources under their new identity. */
+  readonly resources: readonly LiveResource[];
+  /** One for each wanted resource, by identity key. */
+  readonly claims: ReadonlyMap<string, Claim>;
+}
+
+export interface OwnershipOptions {
+  readonly owner: string;
+  readonly takeOwnership: boolean;
+}
+
+/**
+ * Finds the live counterpart of every manifest, by identity and never by content: what this owner
+ * declared under the same or a previous name is its own; what another owner or nobody declared is
+ * taken only with `takeOwnership`. Workspaces come first, because the identity of what is in them
+ * depends on theirs.
+ */
+export function align(
+  desired: readonly DesiredResource[],
+  live: LiveSet,
+  options: OwnershipOptions,
+): Alignment {
+  const isWorkspace = ({ identity }: { identity: Identity }): boolean =>
+    identity.kind === 'Workspace';
+  const workspaces = claimAll(desired.filter(isWorkspace), live.resources, options);
+  const inside = rename(live.resources, workspaces.renames, options.owner);
+  const others = claimAll(
+    desired.filter((resource) => !isWorkspace(resource)),
+    inside,
+    options,
+  );
+  const resources = rename(inside, others.renames, options.owner);
+  const byId = new Map(resources.map((resource) => [resource.id, resource]));
+  const claims = new Map<string, Claim>();
+  for (const [key, found] of [...workspaces.claims, ...others.claims]) {
+    claims.set(key, 'live' in found ? { ...found, live: byId.get(found.live.id)! } : found);
+  }
+  return { resources, claims };
+}
+
+interface Claimed {
+  readonly claims: ReadonlyMap<string, Claim>;
+  /** Identity that a live resource (by id) has in the manifests, where it differs. */
+  readonly renames: ReadonlyMap<string, Identity>;
+}
+
+function claimAll(
+  desired: readonly DesiredResource[],
+  resources: readonly LiveResource[],
+  options: OwnershipOptions,
+): Claimed {
+  const index = indexLive(resources, options.owner);
+  const taken = new Set(desired.map((resource) => identityKey(resource.identity)));
+  const claims = new Map<string, Claim>();
+  const renames = new Map<string, Identity>();
+  for (const resource of desired) {
+    const key = identityKey(resource.identity);
+    const found = claim(resource, index, taken, options.takeOwnership);
+    claims.set(key, found);
+    if ('live' in found && identityKey(found.live.identity) !== key) {
+      renames.set(found.live.id, resource.identity);
+      // Two manifests that name the same previous name: the first in order has it.
+      taken.add(identityKey(found.live.identity));
+    }
+  }
+  return { claims, renames };
+}
+
+/** Live resources by who declared them. */
+interface LiveIndex {
+  readonly owned: ReadonlyMap<string, LiveResource>;
+  readonly foreign: ReadonlyMap<string, LiveResource>;
+  /** By kind and workspace. */
+  readonly unmanaged: ReadonlyMap<string, readonly LiveResource[]>;
+}
+
+function indexLive(resources: readonly LiveResource[], owner: string): LiveIndex {
+  const owned = new Map<string, LiveResource>();
+  const foreign = new Map<string, LiveResource>();
+  for (const resource of resources) {
+    if (resource.owner === null) continue;
+    (resource.owner === owner ? owned : foreign).set(identityKey(resource.identity), resource);
+  }
+  const unmanaged = Map.groupBy(
+    resources.filter((resource) => resource.owner === null),
+    (resource) => placeKey(resource.identity),
+  );
+  return { owned, foreign, unmanaged };
+}
+
+function claim(
+  desired: DesiredResource,
+  index: LiveIndex,
+  taken: ReadonlySet<string>,
+  takeOwnership: boolean,
+): Claim {
+  const own = index.owned.get(identityKey(desired.identity));
+  if (own !== undefined) {
+    // A renamed workspace has renamed what is in it: the record on the server says so not yet.
+    return { standing: 'owned', live: own, renamed: own.declared !== identityKey(own.identity) };
+  }
+  for (const name of desired.previousNames) {
+    const key = identityKey({ ...desired.identity, name });
+    const previous = index.owned.get(key);
+    if (previous !== undefined && !taken.has(key)) {
+      return { standing: 'owned', live: previous, renamed: true };
+    }
+  }
+  const foreign = index.foreign.get(identityKey(desired.identity));
+  if (foreign === undefined) return claimUnmanaged(desired, index, takeOwnership);
+  return takeOwnership
+    ? { standing: 'takeover', live: foreign }
+    : { standing: 'blocked', reason: 'other-owner', message: otherOwner(foreign) };
+}
+
+function claimUnmanaged(desired: DesiredResource, index: LiveIndex, takeOwnership: boolean): Claim {
+  const neighbours = index.unmanaged.get(placeKey(desired.identity)) ?? [];
+  const [twin, ...more] = neighbours.filter((live) => isTwin(desired, live));
+  if (twin === undefined) return { standing: 'free' };
+  const { kind } = desired.identity;
+  if (more.length > 0) {
+    const ids = [twin, ...more].map((live) => live.id).join(', ');
+    const message = `several unmanaged ${kind} resources of that name exist on the server \
+(ids ${ids}); rename or delete all but one`;
+    return { standing: 'blocked', reason: 'unmanaged-twin', message };
+  }
+  if (takeOwnership) return { standing: 'takeover', live: twin };
+  const message = `an unmanaged ${kind} of that name exists on the server (id ${twin.id}); \
+take it over with --take-ownership, or choose another name`;
+  return { standing: 'blocked', reason: 'unmanaged-twin', message };
+}
+
+/** Same name or slug; what has neither (a binding) is known by the two ends it ties together. */
+function isTwin(desired: DesiredResource, live: LiveResource): boolean {
+  const { name, slug } = desired.spec;
+  if (live.slug !== null && live.slug === slug) return true;
+  if (live.title !== '') return live.title === desired.identity.name || live.title === name;
+  const { references, immutable } = kinds[desired.identity.kind];
+  const ends = references.map(({ path }) => path).filter((path) => immutable.includes(path));
+  return (
+    ends.some((path) => path !== 'workspace_id') &&
+    ends.every((path) => JSON.stringify(desired.spec[path]) === JSON.stringify(live.spec[path]))
+  );
+}
+
+/** Gives resources their new identity and rewrites every reference to them. */
+function rename(
+  resources: readonly LiveResource[],
+  renames: ReadonlyMap<string, Identity>,
+  owner: string,
+): LiveResource[] {
+  if (renames.size === 0) return [...resources];
+  const workspaces = new Map<string, string>();
+  for (const { id, identity } of resources) {
+    const to = renames.get(id);
+    if (to?.kind === 'Workspace') workspaces.set(identity.name, to.name);
+  }
+  const renamed = resources.map((resource) => {
+    const { identity } = resource;
+    const isForeign = resource.owner !== null && resource.owner !== owner;
+    const workspace =
+      (isForeign ? undefined : workspaces.get(identity.workspace ?? '')) ?? identity.workspace;
+    return { ...resource, identity: renames.get(resource.id) ?? { ...identity, workspace } };
+  });
+  const keys = new Map(
+    resources.map((resource, at) => [
+      identityKey(resource.identity),
+      identityKey(renamed[at]!.identity),
+    ]),
+  );
+  const rewrite = (spec: Spec): Spec =>
+    mapSpec(spec, (value) =>
+      isReference(value) ? { $ref: keys.get(value.$ref) ?? value.$ref } : undefined,
+    );
+  return renamed.map((resource) => ({
+    ...resource,
+    spec: rewrite(resource.spec),
+    base: resource.base === null ? null : rewrite(resource.base),
+  }));
+}
+
+function otherOwner(live: LiveResource): string {
+  const place = live.source === null ? '' : `, declared in ${describeSource(live.source)}`;
+  return `it belongs to owner "${live.owner}"${place}; remove it there, or take it over with \
+--take-ownership`;
+}
+
+/** `https://git.example/x@4f2a01b2c3d4 file.yaml:12`, as far as it is known. */
+export function describeSource(source: ManagedSource): string {
+  const revision = source.revision === null ? '' : `@${source.revision.slice(0, 12)}`;
+  const line = source.line === undefined ? '' : `:${source.line}`;
+  const file = source.file === undefined ? '' : ` ${source.file}${line}`;
+  return `${source.repo}${revision}${file}`;
+}
+
+function placeKey(identity: Identity): string {
+  return `${identity.kind}/${identity.workspace ?? ''}`;
+}

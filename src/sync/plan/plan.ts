@@ -1,0 +1,256 @@
+/** Knows what must change for the server to match the manifests: a pure three-way comparison. */
+import { createHmac } from 'node:crypto';
+import { kinds } from '../../model/kinds.ts';
+import {
+  type DesiredResource,
+  type DesiredSet,
+  identityKey,
+  type LiveResource,
+  type LiveSet,
+  type Spec,
+} from '../spec/resource-set.ts';
+import { isSecret, mapSpec, pointerOf, referencesIn } from '../spec/spec-paths.ts';
+import { blockDependants, blockMissingExternals, blockWhatIsInUse } from './blocking.ts';
+import { diffSpecs, type FieldChange, topLevelField } from './diff.ts';
+import { orderChanges } from './order.ts';
+import { align, type Claim, describeSource, type OwnershipOptions } from './ownership.ts';
+import { type BlockedItem, Draft, type DraftChange, type Plan, type Reason } from './planned.ts';
+
+export interface PlanOptions extends OwnershipOptions {
+  /** False leaves alone what left the source without a tombstone. */
+  readonly prune: boolean;
+}
+
+/**
+ * Compares wanted with live. The same sets give the same plan, whatever the order of files, documents
+ * and keys; no value of a secret is in it.
+ *
+ * @throws Failure (invalid input) when the wanted resources refer to each other in a circle
+ */
+export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOptions): Plan {
+  const wanted = desired.resources
+    .map((resource) => ({ key: identityKey(resource.identity), resource }))
+    .toSorted((one, two) => (one.key < two.key ? -1 : 1))
+    .map(({ resource }) => withFingerprints(resource, live.fingerprintKey));
+  const { resources, claims } = align(wanted, live, options);
+  const owned = resources.filter((resource) => resource.owner === options.owner);
+  const byKey = new Map(resources.map((resource) => [identityKey(resource.identity), resource]));
+  const draft = new Draft();
+  blockMissingExternals(draft, desired.externals, resources);
+  for (const resource of wanted) {
+    consider(draft, resource, claims.get(identityKey(resource.identity))!, byKey);
+  }
+  if (options.prune) planRemovals(draft, owned, claims);
+  blockWhatIsInUse(draft, resources);
+  blockDependants(draft, resources);
+  const changes = orderChanges([...draft.changes.values()]).map(({ change, ...order }) => ({
+    ...change,
+    ...order,
+  }));
+  return {
+    owner: options.owner,
+    source: desired.source,
+    etag: live.etag,
+    changes,
+    blocked: [...draft.blocked.values()].toSorted((one, two) => (one.id < two.id ? -1 : 1)),
+    unchanged: draft.unchanged,
+    desired: wanted.filter((resource) => !resource.absent).length,
+    owned: owned.length,
+    unmanaged: resources.filter((resource) => resource.owner === null).length,
+    warnings: renameHints(changes),
+    live: byKey,
+  };
+}
+
+/** The wanted spec as compared and remembered: every secret by its keyed fingerprint. */
+function withFingerprints(resource: DesiredResource, key: Buffer): DesiredResource {
+  const spec = mapSpec(resource.spec, (value, segments) => {
+    if (!isSecret(value)) return undefined;
+    const secret = resource.secrets.get(pointerOf(segments));
+    if (secret === undefined) return value;
+    const fingerprint = createHmac('sha256', key).update(secret.reveal()).digest('hex');
+    return { $secret: value.$secret, fingerprint };
+  });
+  return { ...resource, spec };
+}
+
+type Lookup = ReadonlyMap<string, LiveResource>;
+
+/** Finds what one manifest leads to. */
+function consider(draft: Draft, desired: DesiredResource, claim: Claim, byKey: Lookup): void {
+  const { identity, position } = desired;
+  const id = identityKey(identity);
+  if (claim.standing === 'blocked') {
+    draft.block({ id, identity, position, reason: claim.reason, message: claim.message });
+  } else if (claim.standing === 'free') {
+    if (desired.absent) draft.unchanged += 1;
+    else draft.add(changeOf({ action: 'create', desired, live: null, fields: created(desired) }));
+  } else if (!desired.absent) {
+    compare(draft, desired, claim, byKey);
+  } else if (desired.protected) {
+    const message = 'state is absent but metadata.protected is set; remove one of the two';
+    draft.block({ id, identity, position, reason: 'protected', message });
+  } else if (claim.standing === 'takeover') {
+    const message =
+      'it is not yours to delete; take it over by an apply without state: absent first';
+    draft.block({ id, identity, position, reason: 'other-owner', message });
+  } else {
+    draft.add(changeOf({ action: 'delete', desired, live: claim.live, fields: [] }));
+  }
+}
+
+function compare(
+  draft: Draft,
+  desired: DesiredResource,
+  claim: Extract<Claim, { live: LiveResource }>,
+  byKey: Lookup,
+): void {
+  const { live, standing } = claim;
+  const kind = kinds[desired.identity.kind];
+  const fields = diffSpecs({
+    kind,
+    base: standing === 'takeover' ? null : live.base,
+    desired: desired.spec,
+    live: live.spec,
+    sameReference: (literal, reference) => {
+      const target = byKey.get(reference);
+      return target !== undefined && (target.id === literal || target.slug === literal);
+    },
+  });
+  const fixed = fields.filter(
+    (field) => kind.immutable.includes(topLevelField(field)) && !onlyRecorded(field),
+  );
+  const renamed = standing === 'owned' && claim.renamed;
+  if (fixed.length > 0 && standing === 'takeover') {
+    draft.block(
+      unreplaceable(desired, fixed, 'what is taken over is never replaced', 'other-owner'),
+    );
+  } else if (fixed.length > 0 && (desired.protected || live.source?.protected === true)) {
+    const rule = 'metadata.protected forbids to replace it';
+    draft.block(unreplaceable(desired, fixed, rule, 'protected'));
+  } else if (fixed.length > 0) {
+    draft.add(changeOf({ action: 'replace', desired, live, fields, renamed }));
+  } else if (standing === 'takeover') {
+    draft.add(changeOf({ action: 'adopt', desired, live, fields }));
+  } else if (fields.length > 0 || renamed || changesTerms(desired, live)) {
+    draft.add(changeOf({ action: 'update', desired, live, fields, renamed }));
+  } else {
+    draft.unchanged += 1;
+  }
+}
+
+/** Owned and spoken for by no manifest: to be removed, unless it asked to stay. */
+function planRemovals(
+  draft: Draft,
+  owned: readonly LiveResource[],
+  claims: ReadonlyMap<string, Claim>,
+): void {
+  for (const live of owned) {
+    const { identity, source } = live;
+    const id = identityKey(identity);
+    const claim = claims.get(id);
+    if (claim !== undefined && 'live' in claim) continue;
+    const place = source === null ? '' : ` (last applied from ${describeSource(source)})`;
+    if (source?.protected === true) {
+      const message = `it left the source but is protected${place}; declare it again, or apply it \
+once without metadata.protected before removing it`;
+      draft.block({ id, identity, position: null, reason: 'protected', message });
+    } else {
+      const action = source?.on_removal === 'retain' ? 'retain' : 'delete';
+      draft.add(changeOf({ action, desired: null, live, fields: [], prune: action === 'delete' }));
+    }
+  }
+}
+
+function changeOf(
+  parts: Pick<DraftChange, 'action' | 'live' | 'desired' | 'fields'> & {
+    prune?: boolean;
+    renamed?: boolean;
+  },
+): DraftChange {
+  const { live, desired, fields, renamed = false, prune = false } = parts;
+  const { identity } = (desired ?? live)!;
+  return {
+    id: identityKey(identity),
+    identity,
+    action: parts.action,
+    live,
+    desired,
+    fields,
+    prune,
+    reason: renamed ? 'rename' : mainReason(fields),
+    position: desired?.position ?? null,
+    needs: desired === null || desired.absent ? [] : desired.references.map(identityKey),
+    holds: live === null ? [] : referencesIn(live.spec),
+  };
+}
+
+function created(desired: DesiredResource): FieldChange[] {
+  const kind = kinds[desired.identity.kind];
+  return diffSpecs({
+    kind,
+    base: null,
+    desired: desired.spec,
+    live: {},
+    sameReference: () => false,
+  });
+}
+
+/** Already as wanted on the server; only the record of what was applied is behind. */
+function onlyRecorded(field: FieldChange): boolean {
+  return JSON.stringify(field.from) === JSON.stringify(field.to);
+}
+
+function unreplaceable(
+  desired: DesiredResource,
+  fixed: readonly FieldChange[],
+  rule: string,
+  reason: BlockedItem['reason'],
+): BlockedItem {
+  const { identity, position } = desired;
+  const names = fixed.map((field) => field.path).join(', ');
+  const message = `${names} cannot be changed in place, and ${rule}`;
+  return { id: identityKey(identity), identity, position, reason, message };
+}
+
+/** `protected` and the deletion annotation live in the record only; a change of them must reach it. */
+function changesTerms(desired: DesiredResource, { source }: LiveResource): boolean {
+  return (
+    (source?.protected === true) !== desired.protected ||
+    (source?.on_removal ?? 'delete') !== desired.onRemoval
+  );
+}
+
+/** Drift outranks a change of ours, because somebody else should know of it. */
+function mainReason(fields: readonly FieldChange[]): Reason {
+  const reasons = new Set(fields.map((field) => field.reason));
+  if (reasons.has('drift')) return 'drift';
+  return reasons.has('change') || reasons.size === 0 ? 'change' : 'default-reset';
+}
+
+/** A resource that leaves and an equal one that comes look like a rename that would lose the id. */
+function renameHints(changes: readonly DraftChange[]): string[] {
+  const leaving = changes.filter((change) => change.prune);
+  return changes
+    .filter((change) => change.action === 'create')
+    .flatMap((change) => {
+      const { kind, workspace } = change.identity;
+      const twin = leaving.find(
+        ({ identity, live }) =>
+          identity.kind === kind &&
+          identity.workspace === workspace &&
+          sameBody(live?.base ?? {}, change.desired?.spec ?? {}),
+      );
+      if (twin === undefined) return [];
+      return [
+        `${change.id} looks like ${twin.id} under a new name; to keep its id, add \
+metadata.previousNames: [${twin.identity.name}]`,
+      ];
+    });
+}
+
+function sameBody(one: Spec, two: Spec): boolean {
+  const text = ({ name: _, ...rest }: Spec): string =>
+    JSON.stringify(Object.entries(rest).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  return text(one) === text(two);
+}

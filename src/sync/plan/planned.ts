@@ -1,0 +1,72 @@
+/** Knows what a plan is made of: changes to carry out, and what must be left alone and why. */
+
+import type {
+  DesiredResource,
+  Identity,
+  LiveResource,
+  Position,
+  SourceInfo,
+} from '../spec/resource-set.ts';
+import type { FieldChange } from './diff.ts';
+import type { Orderable, Ordered } from './order.ts';
+import type { BlockReason } from './ownership.ts';
+
+export type Reason = 'change' | 'drift' | 'default-reset' | 'rename';
+
+/** One change before its order is known. */
+export interface DraftChange extends Orderable {
+  readonly identity: Identity;
+  /** What is on the server; null for a create. */
+  readonly live: LiveResource | null;
+  /** With fingerprints filled in; null for what left the source. */
+  readonly desired: DesiredResource | null;
+  readonly reason: Reason;
+  readonly fields: readonly FieldChange[];
+  /** A delete nobody wrote down: the manifest is gone. Tombstones are none. */
+  readonly prune: boolean;
+}
+
+export interface PlannedChange extends DraftChange, Omit<Ordered<DraftChange>, 'change'> {}
+
+export interface BlockedItem {
+  readonly id: string;
+  readonly identity: Identity;
+  readonly position: Position | null;
+  readonly reason: BlockReason;
+  readonly message: string;
+}
+
+export interface Plan {
+  readonly owner: string;
+  readonly source: SourceInfo;
+  /** Of the live set it was made from. */
+  readonly etag: string;
+  /** In the order in which they are to be carried out. */
+  readonly changes: readonly PlannedChange[];
+  readonly blocked: readonly BlockedItem[];
+  /** Wanted resources that are exactly as wanted. */
+  readonly unchanged: number;
+  readonly desired: number;
+  /** Live resources of this owner. */
+  readonly owned: number;
+  readonly unmanaged: number;
+  readonly warnings: readonly string[];
+  /** Live resources by identity key, in the manifests' words, for resolving references. */
+  readonly live: ReadonlyMap<string, LiveResource>;
+}
+
+/** The plan while it is being made; a blocked item has no change. */
+export class Draft {
+  readonly changes = new Map<string, DraftChange>();
+  readonly blocked = new Map<string, BlockedItem>();
+  unchanged = 0;
+
+  add(change: DraftChange): void {
+    this.changes.set(change.id, change);
+  }
+
+  block(item: BlockedItem): void {
+    this.changes.delete(item.id);
+    this.blocked.set(item.id, item);
+  }
+}

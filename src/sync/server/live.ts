@@ -1,0 +1,208 @@
+/** Knows how the server's state is read: one snapshot, brought into the same words as the manifests. */
+import { z } from 'zod';
+import { Failure } from '../../failure.ts';
+import { type KindName, kindNames, kinds } from '../../model/kinds.ts';
+import {
+  type ExternalResource,
+  type Identity,
+  identityKey,
+  type Json,
+  type LiveResource,
+  type LiveSet,
+  type Spec,
+} from '../spec/resource-set.ts';
+import { mapSpec, matchesPattern } from '../spec/spec-paths.ts';
+import type { AdminClient } from './client.ts';
+
+const SpecSchema: z.ZodType<Spec> = z.record(z.string(), z.json());
+
+const SnapshotResource = z.object({
+  kind: z.enum(kindNames),
+  id: z.string(),
+  slug: z.string().nullable(),
+  name: z.string().nullable(),
+  workspace_id: z.string().nullable(),
+  version: z.int(),
+  spec: SpecSchema,
+  managed_by: z
+    .object({
+      owner: z.string(),
+      workspace: z.string().nullable(),
+      name: z.string(),
+      source: z.object({
+        repo: z.string(),
+        revision: z.string().nullable(),
+        file: z.string().optional(),
+        line: z.int().optional(),
+        protected: z.boolean().optional(),
+        on_removal: z.enum(['delete', 'retain']).optional(),
+      }),
+      last_applied: SpecSchema,
+    })
+    .nullable(),
+});
+type SnapshotResource = z.infer<typeof SnapshotResource>;
+
+/** Answer of GET /admin/v2/gatewright/snapshot. */
+const Snapshot = z.object({
+  object: z.literal('snapshot'),
+  organisation_id: z.string(),
+  /** Base64. */
+  fingerprint_key: z.string(),
+  resources: z.array(SnapshotResource),
+});
+export type Snapshot = z.infer<typeof Snapshot>;
+
+/** What was read before; hand it in again to pay for nothing when nothing has changed. */
+export interface SnapshotRead {
+  readonly snapshot: Snapshot;
+  readonly etag: string;
+}
+
+/**
+ * Reads the whole organisation in one request, or learns in one that `previous` still holds.
+ *
+ * @throws Failure (unreachable) when the server is out of reach, refuses, or answers something else
+ */
+export async function readSnapshot(
+  client: AdminClient,
+  previous: SnapshotRead | null,
+  signal?: AbortSignal,
+): Promise<SnapshotRead> {
+  const path = `/admin/v2/gatewright/snapshot?owner=${encodeURIComponent(client.owner)}`;
+  let answer: Awaited<ReturnType<AdminClient['request']>>;
+  try {
+    answer = await client.request({
+      method: 'GET',
+      path,
+      ifNoneMatch: previous?.etag ?? null,
+      signal,
+    });
+  } catch (error) {
+    if (error instanceof Failure || signal?.aborted) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    const message = `the server does not give its state: ${reason}`;
+    throw new Failure('unreachable', message, { cause: error });
+  }
+  if (answer.status === 304 && previous !== null) return previous;
+  const snapshot = Snapshot.safeParse(answer.body);
+  if (snapshot.success) return { snapshot: snapshot.data, etag: answer.etag ?? '' };
+  throw new Failure(
+    'unreachable',
+    'the server answers a snapshot that this version cannot read; is it a gatewright server of the same version?',
+    { cause: snapshot.error },
+  );
+}
+
+/**
+ * Brings a snapshot into the manifests' words: what an External points at gets its name, what is
+ * managed the name its owner declared, and every id or slug of a known resource becomes a `$ref`.
+ */
+export function toLiveSet(
+  { snapshot, etag }: SnapshotRead,
+  owner: string,
+  externals: readonly ExternalResource[],
+): LiveSet {
+  const identities = identify(snapshot.resources, owner, externals);
+  const byKind = new Map<KindName, Map<string, string>>(kindNames.map((kind) => [kind, new Map()]));
+  const bySlug = new Map<KindName, Map<string, string>>(kindNames.map((kind) => [kind, new Map()]));
+  for (const resource of snapshot.resources) {
+    const key = identityKey(identities.get(resource)!);
+    byKind.get(resource.kind)!.set(resource.id, key);
+    if (resource.slug !== null) bySlug.get(resource.kind)!.set(resource.slug, key);
+  }
+  const find = (kind: KindName, by: 'id' | 'slug', value: string): string | undefined =>
+    byKind.get(kind)!.get(value) ?? (by === 'slug' ? bySlug.get(kind)!.get(value) : undefined);
+  return {
+    etag,
+    fingerprintKey: Buffer.from(snapshot.fingerprint_key, 'base64'),
+    resources: snapshot.resources.map((resource) => {
+      const managed = resource.managed_by;
+      return {
+        identity: identities.get(resource)!,
+        id: resource.id,
+        slug: resource.slug,
+        version: resource.version,
+        spec: withReferences(resource, find),
+        owner: managed?.owner ?? null,
+        base: managed?.last_applied ?? null,
+        declared: managed === null ? null : identityKey({ ...managed, kind: resource.kind }),
+        source: managed?.source ?? null,
+        title: resource.name ?? '',
+      } satisfies LiveResource;
+    }),
+  };
+}
+
+/** Names every resource; names are unique, because references go by them. */
+function identify(
+  resources: readonly SnapshotResource[],
+  owner: string,
+  externals: readonly ExternalResource[],
+): Map<SnapshotResource, Identity> {
+  const identities = new Map<SnapshotResource, Identity>();
+  const used = new Set<string>();
+  const give = (resource: SnapshotResource, identity: Identity): void => {
+    identities.set(resource, identity);
+    used.add(identityKey(identity));
+  };
+  const pointedAt = new Set<SnapshotResource>();
+  for (const resource of resources) {
+    const external = externals.find(
+      ({ identity, lookup }) =>
+        identity.kind === resource.kind && (lookup === resource.id || lookup === resource.slug),
+    );
+    if (external === undefined) continue;
+    give(resource, external.identity);
+    pointedAt.add(resource);
+  }
+  for (const resource of resources) {
+    const { kind, managed_by: managed } = resource;
+    if (managed === null || identities.has(resource)) continue;
+    give(resource, { kind, workspace: managed.workspace, name: managed.name });
+  }
+  const isKnown = (workspace: SnapshotResource): boolean =>
+    pointedAt.has(workspace) || workspace.managed_by?.owner === owner;
+  // What a workspace is called in identities: as declared here, else by slug.
+  const workspaceNames = new Map(
+    resources
+      .filter(({ kind }) => kind === 'Workspace')
+      .map((workspace) => [
+        workspace.id,
+        isKnown(workspace) ? identities.get(workspace)!.name : (workspace.slug ?? workspace.id),
+      ]),
+  );
+  for (const resource of resources) {
+    if (identities.has(resource)) continue;
+    const { kind, id, slug, name, workspace_id: workspaceId } = resource;
+    const workspace =
+      workspaceId === null ? null : (workspaceNames.get(workspaceId) ?? workspaceId);
+    const own = kind === 'Workspace' ? (slug ?? id) : (name ?? slug ?? id);
+    const identity = { kind, workspace, name: own };
+    give(
+      resource,
+      used.has(identityKey(identity)) ? { ...identity, name: `${own} (${id})` } : identity,
+    );
+  }
+  return identities;
+}
+
+function withReferences(
+  resource: SnapshotResource,
+  find: (kind: KindName, by: 'id' | 'slug', value: string) => string | undefined,
+): Spec {
+  const { references } = kinds[resource.kind];
+  const named = references.some(({ path }) => path === 'workspace_id');
+  const spec: Spec =
+    named && resource.workspace_id !== null
+      ? { ...resource.spec, workspace_id: resource.workspace_id }
+      : resource.spec;
+  return mapSpec(spec, (value, segments) => {
+    if (typeof value !== 'string') return undefined;
+    for (const { path, kind, by } of references) {
+      const key = matchesPattern(path, segments) ? find(kind, by, value) : undefined;
+      if (key !== undefined) return { $ref: key } satisfies Json;
+    }
+    return undefined;
+  });
+}

@@ -1,0 +1,219 @@
+/** Knows how git is run: nothing of the surroundings reaches it, and it never outlives its deadline. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Failure } from '../../failure.ts';
+import type { Secret } from '../../secret.ts';
+
+/** How a repository is reached; whatever is absent is not used. */
+export interface GitAccess {
+  /** Password or token for https. */
+  readonly token?: Secret | undefined;
+  /** User name that goes with the token. */
+  readonly username?: string | undefined;
+  /** File of certificates (PEM) to trust for https instead of the system's. */
+  readonly caFile?: string | undefined;
+  /** Private key for ssh; the agent and the user's own keys when absent. */
+  readonly sshKeyFile?: string | undefined;
+  readonly knownHostsFile?: string | undefined;
+  /** Socket of a running ssh-agent. */
+  readonly sshAgentSocket?: string | undefined;
+}
+
+export interface GitOptions {
+  /** Folder of this program; git's home and helper script lie in it. */
+  readonly cacheDirectory: string;
+  readonly access: GitAccess;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs: number;
+}
+
+export interface GitRun {
+  readonly status: number;
+  readonly stdout: Buffer;
+  /** Last lines, printable. */
+  readonly message: string;
+}
+
+export interface GitCommand {
+  readonly arguments: readonly string[];
+  readonly repository?: string;
+  /** Folder of the objects to read instead of the repository's own. */
+  readonly objects?: string;
+  readonly input?: string;
+  /** False: the command may reach no remote. */
+  readonly network: boolean;
+  readonly outputBytesMax: number;
+}
+
+const searchPath = [
+  ...['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'],
+  '/opt/homebrew/bin',
+].join(':');
+const killSignal = 'SIGKILL';
+const messageLengthMax = 600;
+
+/** Settings that take from git whatever could run other programs or lead elsewhere. */
+const safeguards = [
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  'core.sshCommand=',
+  'protocol.ext.allow=never',
+  'protocol.file.allow=never',
+  'http.followRedirects=false',
+  'transfer.fsckObjects=true',
+  'fetch.fsckObjects=true',
+  'credential.helper=',
+  'submodule.recurse=false',
+  'gc.autoDetach=false',
+  'http.lowSpeedLimit=1',
+  'http.lowSpeedTime=30',
+];
+
+/**
+ * Runs git with fixed surroundings. Resolves with any exit status.
+ *
+ * @throws Failure 6 when git is not installed or its deadline passes, 5 when it writes more than
+ *   `outputBytesMax`; the signal's reason when aborted.
+ */
+export async function runGit(command: GitCommand, options: GitOptions): Promise<GitRun> {
+  // Loaded here because most runs of this program need no git.
+  const { spawn } = await import('node:child_process');
+  options.signal?.throwIfAborted();
+  const home = prepareHome(options.cacheDirectory);
+  const child = spawn('git', argumentsOf(command, options.access), {
+    cwd: command.repository ?? home,
+    env: environmentOf(command, options, home),
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
+  return await new Promise((resolve, reject) => {
+    const stdout: Buffer[] = [];
+    let bytes = 0;
+    let stderr = '';
+    let cause: unknown;
+    const kill = (reason: unknown): void => {
+      cause ??= reason;
+      if (child.pid === undefined) return;
+      try {
+        process.kill(-child.pid, killSignal);
+      } catch {
+        // The group is gone already.
+      }
+    };
+    const onAbort = (): void => kill(options.signal?.reason);
+    const deadline = setTimeout(() => kill(tooSlow(options)), options.timeoutMs);
+    options.signal?.addEventListener('abort', onAbort, { once: true });
+    child.stdout.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > command.outputBytesMax) kill(tooMuch());
+      else stdout.push(chunk);
+    });
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      stderr = (stderr + chunk).slice(-4 * messageLengthMax);
+    });
+    child.on('error', (error: NodeJS.ErrnoException) => {
+      cause ??= error.code === 'ENOENT' ? notInstalled() : error;
+    });
+    child.on('close', (status) => {
+      clearTimeout(deadline);
+      options.signal?.removeEventListener('abort', onAbort);
+      if (cause !== undefined) reject(cause);
+      else
+        resolve({ status: status ?? 1, stdout: Buffer.concat(stdout), message: readable(stderr) });
+    });
+    // git may end before it has read all of its input.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(command.input ?? '');
+  });
+}
+
+function argumentsOf(command: GitCommand, access: GitAccess): string[] {
+  const settings = [...safeguards];
+  if (access.caFile !== undefined) settings.push(`http.sslCAInfo=${access.caFile}`);
+  return [...settings.flatMap((setting) => ['-c', setting]), ...command.arguments];
+}
+
+function environmentOf(
+  command: GitCommand,
+  { access }: GitOptions,
+  home: string,
+): Record<string, string> {
+  const environment: Record<string, string> = {
+    PATH: searchPath,
+    HOME: home,
+    LC_ALL: 'C.UTF-8',
+    GIT_ALLOW_PROTOCOL: command.network ? 'https:ssh' : 'none',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_LITERAL_PATHSPECS: '1',
+    GIT_SSH_VARIANT: 'ssh',
+    GIT_SSH_COMMAND: sshCommand(access),
+    GIT_ASKPASS: join(home, askpassName),
+    SSH_ASKPASS_REQUIRE: 'never',
+  };
+  if (command.objects !== undefined) environment.GIT_OBJECT_DIRECTORY = command.objects;
+  if (access.sshAgentSocket !== undefined) environment.SSH_AUTH_SOCK = access.sshAgentSocket;
+  if (command.network && access.token !== undefined) {
+    environment.GATEWRIGHT_GIT_USERNAME = access.username ?? 'x-access-token';
+    environment.GATEWRIGHT_GIT_PASSWORD = access.token.reveal();
+  }
+  return environment;
+}
+
+/** git hands the text to a shell, so paths are quoted for one. */
+function sshCommand({ sshKeyFile, knownHostsFile }: GitAccess): string {
+  const parts = ['ssh', '-o BatchMode=yes', '-o StrictHostKeyChecking=yes', '-o ConnectTimeout=15'];
+  if (sshKeyFile !== undefined) parts.push(`-i ${quoted(sshKeyFile)} -o IdentitiesOnly=yes`);
+  if (knownHostsFile !== undefined) parts.push(`-o UserKnownHostsFile=${quoted(knownHostsFile)}`);
+  return parts.join(' ');
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+const askpassName = 'askpass.sh';
+/** Answers git's two questions from the environment of this one command; holds no secret itself. */
+const askpassScript = `#!/bin/sh
+case "$1" in
+  Username*) printf '%s\\n' "$GATEWRIGHT_GIT_USERNAME" ;;
+  *) printf '%s\\n' "$GATEWRIGHT_GIT_PASSWORD" ;;
+esac
+`;
+
+/** An empty home for git, with the script that answers for its password prompts. */
+function prepareHome(cacheDirectory: string): string {
+  const home = join(cacheDirectory, 'git-home');
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  writeFileSync(join(home, askpassName), askpassScript, { mode: 0o700 });
+  return home;
+}
+
+function readable(stderr: string): string {
+  const lines = stderr
+    .replaceAll(/[^\x20-\x7e\n]/g, '?')
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+  return lines.slice(-4).join('\n').slice(-messageLengthMax);
+}
+
+function tooSlow({ timeoutMs }: GitOptions): Failure {
+  const message = `git did not finish within ${Math.round(timeoutMs / 1000)} s. Is the host reachable?`;
+  return new Failure('unreachable', message);
+}
+
+function tooMuch(): Failure {
+  const message =
+    'The repository holds more files than can be read. Name a folder of it: URL#ref:folder';
+  return new Failure('invalidInput', message);
+}
+
+function notInstalled(): Failure {
+  const message =
+    'git is not installed, and the source is a Git repository. On Debian: apt install git';
+  return new Failure('unreachable', message);
+}

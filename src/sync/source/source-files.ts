@@ -1,0 +1,122 @@
+/** Knows what a source of manifests hands over: files, faults found on the way, and a mark of the version. */
+import { createHash } from 'node:crypto';
+import type { Position, SourceInfo } from '../spec/resource-set.ts';
+
+export const fileBytesMax = 1024 * 1024;
+export const filesMax = 5_000;
+export const totalBytesMax = 64 * 1024 * 1024;
+
+/** One mistake in the source, at its place, in words for the user. */
+export interface Fault {
+  readonly position: Position;
+  /** Stable name of the rule, kebab-case: `unknown-field`. */
+  readonly code: string;
+  readonly message: string;
+  /** What to do about it. */
+  readonly fix?: string | undefined;
+}
+
+export interface SourceFile {
+  /** Relative to the source root, with `/`. */
+  readonly path: string;
+  readonly content: Buffer;
+}
+
+/** Everything that was read of one version of a source. */
+export interface SourceFiles {
+  /** Ordered by path. */
+  readonly files: readonly SourceFile[];
+  /** Files that were refused unread (symlinks, size). Any fault means: apply nothing. */
+  readonly faults: readonly Fault[];
+  readonly info: SourceInfo;
+  /** What leads from the working directory to the paths of the files: '', or a folder and `/`. */
+  readonly prefix: string;
+}
+
+/** What stands now in a source, without reading it all: one of the two is set and changes with it. */
+export interface SourceVersion {
+  readonly digest: string | null;
+  readonly revision: string | null;
+}
+
+export interface Source {
+  /** For messages: the folder, or the Git URL with ref and path; never a credential. */
+  readonly describe: string;
+  /**
+   * @throws Failure 5 when the place does not exist, 6 when it cannot be reached.
+   */
+  newest(): Promise<SourceVersion>;
+  /**
+   * @throws Failure as `newest`, and 5 when a limit on the number or size of all files is exceeded.
+   */
+  read(): Promise<SourceFiles>;
+}
+
+/** Hidden files and folders and installed packages are no part of a source. */
+export function isIgnoredName(name: string): boolean {
+  return name.startsWith('.') || name === 'node_modules';
+}
+
+export function isManifestName(name: string): boolean {
+  return /\.(ya?ml|json)$/i.test(name);
+}
+
+/** Order of code units, the same in every locale. */
+export function byCodeUnits(one: string, two: string): number {
+  return one < two ? -1 : one > two ? 1 : 0;
+}
+
+/** Describes a source whose digest is made when it is first asked for: not every command asks. */
+export function infoOf(
+  repo: string,
+  revision: string | null,
+  files: readonly SourceFile[],
+): SourceInfo {
+  let digest: string | undefined;
+  return {
+    repo,
+    revision,
+    get digest() {
+      digest ??= digestOf(files);
+      return digest;
+    },
+  };
+}
+
+/** Hash over names and contents of files in path order, hex. */
+export function digestOf(files: readonly SourceFile[]): string {
+  const hash = createHash('sha256');
+  for (const { path, content } of files) {
+    hash.update(`${Buffer.byteLength(path)}:${path}:${content.length}:`);
+    hash.update(content);
+  }
+  return hash.digest('hex');
+}
+
+/** A fault about a file as a whole. */
+export function fileFault(path: string, code: string, message: string, fix?: string): Fault {
+  return { position: { file: path, line: 1, column: 1 }, code, message, fix };
+}
+
+/** Orders faults by place, so that the same source always reports the same text. */
+export function byPlace(one: Fault, two: Fault): number {
+  return (
+    byCodeUnits(one.position.file, two.position.file) ||
+    one.position.line - two.position.line ||
+    one.position.column - two.position.column ||
+    byCodeUnits(one.code, two.code) ||
+    byCodeUnits(one.message, two.message)
+  );
+}
+
+/** Paths that differ in case only: one file on some systems, two on others. */
+export function caseTwinFaults(paths: readonly string[]): Fault[] {
+  const seen = new Map<string, string>();
+  return paths.flatMap((path) => {
+    const twin = seen.get(path.toLowerCase());
+    seen.set(path.toLowerCase(), twin ?? path);
+    if (twin === undefined) return [];
+    const message = `the name differs from ${twin} in upper and lower case only`;
+    return [fileFault(path, 'case-twin', message, 'rename one of the two')];
+  });
+}

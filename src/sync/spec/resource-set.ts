@@ -1,0 +1,121 @@
+/** Knows what a resource is on both sides of a sync, desired and live, in one comparable form. */
+import type { KindName } from '../../model/kinds.ts';
+import type { Secret } from '../../secret.ts';
+
+/** Who a resource is: (kind, workspace, name) within one organisation (design/sync.md 4.3). */
+export interface Identity {
+  readonly kind: KindName;
+  /** `metadata.workspace`: the name of a Workspace manifest or External; null for organisation-level. */
+  readonly workspace: string | null;
+  readonly name: string;
+}
+
+/** `ApiKey/support/support-bot`, or `Workspace/support` at organisation level; also the text of a `$ref`. */
+export function identityKey(identity: Identity): string {
+  return identity.workspace === null
+    ? `${identity.kind}/${identity.name}`
+    : `${identity.kind}/${identity.workspace}/${identity.name}`;
+}
+
+/** Where something stands in the source: `file` is relative to the source root, both numbers 1-based. */
+export interface Position {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/**
+ * A spec in canonical form: the Admin API's own field names and values (the create body), sparse,
+ * with two kinds of placeholder objects in it:
+ * `{"$ref": "Config/support/routing"}` stands for the id or slug of that resource, and
+ * `{"$secret": "env:CRM_TOKEN", "fingerprint": "<hex>"}` for a write-only value. So a spec can be
+ * compared, stored as `last_applied` and printed without holding an id of one server or any secret.
+ */
+export type Spec = { [field: string]: Json };
+
+/** One resource as the manifests want it. */
+export interface DesiredResource {
+  readonly identity: Identity;
+  readonly position: Position;
+  /** Position of a field by JSON pointer into `spec` (`/usage_limits/credit_limit`), else of the document. */
+  readonly positionOf: (pointer: string) => Position;
+  /** Secrets stand in it as `{"$secret": origin, "fingerprint": ""}` until the fingerprint key is known. */
+  readonly spec: Spec;
+  /** Values of the `$secret` placeholders by JSON pointer. */
+  readonly secrets: ReadonlyMap<string, Secret>;
+  /** Every `$ref` in `spec` and the workspace itself, once each. */
+  readonly references: readonly Identity[];
+  /** `state: absent`: the resource must not exist. */
+  readonly absent: boolean;
+  /** `metadata.protected`: never deleted or replaced. */
+  readonly protected: boolean;
+  readonly previousNames: readonly string[];
+  /** Annotation `gatewright.dev/deletion`: what happens to it once it leaves the source. */
+  readonly onRemoval: 'delete' | 'retain';
+  /** ApiKey only: file that receives the key value, relative to the secrets folder. */
+  readonly secretOutput: { readonly path: string; readonly mode: number } | null;
+}
+
+/** Something that exists on the server and is only pointed at (`kind: External`). */
+export interface ExternalResource {
+  readonly identity: Identity;
+  readonly position: Position;
+  /** Slug or id on the server. */
+  readonly lookup: string;
+}
+
+/** All manifests of one source, read and checked as far as that goes without a server. */
+export interface DesiredSet {
+  readonly resources: readonly DesiredResource[];
+  readonly externals: readonly ExternalResource[];
+  readonly source: SourceInfo;
+}
+
+export interface SourceInfo {
+  /** Folder path or Git URL without credentials. */
+  readonly repo: string;
+  /** Commit id, or null for a folder. */
+  readonly revision: string | null;
+  /** Hash of every file read, hex; equal digests mean an unchanged source. */
+  readonly digest: string;
+}
+
+/** What a managed resource remembers of its manifest, so that it is known once the manifest is gone. */
+export interface ManagedSource {
+  readonly repo: string;
+  readonly revision: string | null;
+  readonly file?: string | undefined;
+  readonly line?: number | undefined;
+  readonly protected?: boolean | undefined;
+  readonly on_removal?: 'delete' | 'retain' | undefined;
+}
+
+/** One resource as the server holds it. */
+export interface LiveResource {
+  /** As declared by its owner; for an unmanaged one the workspace slug and its own name. */
+  readonly identity: Identity;
+  readonly id: string;
+  readonly slug: string | null;
+  /** Counts writes; sent back as `If-Match`. */
+  readonly version: number;
+  /** Canonical: ids and slugs of known resources stand as `$ref`. */
+  readonly spec: Spec;
+  readonly owner: string | null;
+  /** What its owner last applied; null when unmanaged. */
+  readonly base: Spec | null;
+  /** Identity key in its owner's record on the server; null when unmanaged. */
+  readonly declared: string | null;
+  /** Null when unmanaged. */
+  readonly source: ManagedSource | null;
+  /** Its own name as the API shows it; an unmanaged twin is recognised by it. */
+  readonly title: string;
+}
+
+export interface LiveSet {
+  readonly resources: readonly LiveResource[];
+  readonly etag: string;
+  /** HMAC key for secret fingerprints of this owner. */
+  readonly fingerprintKey: Buffer;
+}
