@@ -182,7 +182,7 @@ export async function update(
   requireUpdate(body);
   const fields = sentFields(body);
   await deps.database.transaction(async (tx) => {
-    const found = await apiKeys.findForUpdate(tx, caller.organisationId, id);
+    const found = await apiKeys.findByIdForUpdate(tx, caller.organisationId, id);
     const row = findOr404(caller, found);
     await requireWorkspace(tx, caller, row, body.workspace_id);
     authoriseType(caller, row, 'update');
@@ -304,7 +304,7 @@ export async function remove(
   const { caller } = request;
   const id = idOr404(request.params.id!);
   await deps.database.transaction(async (tx) => {
-    const found = await apiKeys.findForUpdate(tx, caller.organisationId, id);
+    const found = await apiKeys.findByIdForUpdate(tx, caller.organisationId, id);
     const row = findOr404(caller, found);
     await requireWorkspace(tx, caller, row, request.query.workspace_id);
     authoriseType(caller, row, 'delete');

@@ -162,7 +162,7 @@ async function findActive(
   { caller, params }: PolicyRequest<unknown>,
 ): Promise<policies.StoredUsageLimitPolicy> {
   const id = idOr404(params.id!);
-  const row = findOr404(caller, await policies.findForUpdate(tx, caller.organisationId, id));
+  const row = findOr404(caller, await policies.findByIdForUpdate(tx, caller.organisationId, id));
   if (row.status !== 'active') throw new ApiError('notFound');
   return row;
 }

@@ -1,9 +1,9 @@
 /** Knows the api_keys table. Only the HMAC of a key's value ever comes here. */
-import type { Insertable, Selectable, Updateable } from 'kysely';
-import { sql } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
+import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 
 export interface ApiKeyRow extends Versioned {
@@ -40,10 +40,8 @@ declare module '../connection/db.ts' {
 /** A key as stored. */
 export type StoredApiKey = Selectable<ApiKeyRow>;
 
-/** Throws errno 1062 when the same key value exists. */
-export async function insert(tx: Db, row: Insertable<ApiKeyRow>): Promise<void> {
-  await tx.insertInto('api_keys').values(row).execute();
-}
+export const { insert, findById, findByIdForUpdate, listAllForOrganisation, update, deleteById } =
+  resourceTable('api_keys');
 
 /**
  * The key a caller holds, in whatever organisation: the one look-up without a tenant, because the
@@ -51,22 +49,6 @@ export async function insert(tx: Db, row: Insertable<ApiKeyRow>): Promise<void> 
  */
 export function findByHash(db: Db, hash: Buffer): Promise<StoredApiKey | undefined> {
   return db.selectFrom('api_keys').selectAll().where('key_hmac', '=', hash).executeTakeFirst();
-}
-
-export function findById(
-  db: Db,
-  organisationId: string,
-  id: string,
-): Promise<StoredApiKey | undefined> {
-  return byId(db, organisationId, id).executeTakeFirst();
-}
-
-export function findForUpdate(
-  tx: Db,
-  organisationId: string,
-  id: string,
-): Promise<StoredApiKey | undefined> {
-  return byId(tx, organisationId, id).forUpdate().executeTakeFirst();
 }
 
 /** A key pinned to the config, if there is one. */
@@ -103,45 +85,4 @@ export function list(
   if (filter.ids !== undefined) query = query.where('id', 'in', filter.ids);
   if (filter.types !== undefined) query = query.where('type', 'in', filter.types);
   return listPage(query, page);
-}
-
-export function listAllForOrganisation(db: Db, organisationId: string): Promise<StoredApiKey[]> {
-  return db
-    .selectFrom('api_keys')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .orderBy('created_at')
-    .orderBy('id')
-    .execute();
-}
-
-/** Writes the given columns and counts the write. */
-export async function update(
-  tx: Db,
-  organisationId: string,
-  id: string,
-  fields: Omit<Updateable<ApiKeyRow>, 'id' | 'organisation_id' | 'version'>,
-): Promise<void> {
-  await tx
-    .updateTable('api_keys')
-    .set({ ...fields, version: sql`version + 1` })
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
-}
-
-export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
-  await tx
-    .deleteFrom('api_keys')
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
-}
-
-function byId(db: Db, organisationId: string, id: string) {
-  return db
-    .selectFrom('api_keys')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id);
 }

@@ -1,13 +1,13 @@
 /** Knows the configs table and config_versions, which keeps what each config once said. */
-import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
-import { readReference } from './references.ts';
+import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 
-export interface ConfigRow extends Versioned {
+interface ConfigRow extends Versioned {
   id: string;
   organisation_id: string;
   workspace_id: string | null;
@@ -42,54 +42,18 @@ declare module '../connection/db.ts' {
 export type StoredConfig = Selectable<ConfigRow>;
 export type StoredConfigVersion = Selectable<ConfigVersionRow>;
 
-/** Throws errno 1062 when the slug is taken. */
-export async function insert(tx: Db, row: Insertable<ConfigRow>): Promise<void> {
-  await tx.insertInto('configs').values(row).execute();
-}
+export const {
+  insert,
+  findByIdOrSlug,
+  findByIdOrSlugForShare,
+  findByIdOrSlugForUpdate,
+  list,
+  listAllForOrganisation,
+  update,
+} = resourceTable('configs');
 
 export async function insertVersion(tx: Db, row: Insertable<ConfigVersionRow>): Promise<void> {
   await tx.insertInto('config_versions').values(row).execute();
-}
-
-export function findByIdOrSlug(
-  db: Db,
-  organisationId: string,
-  reference: string,
-): Promise<StoredConfig | undefined> {
-  return byReference(db, organisationId, reference).executeTakeFirst();
-}
-
-/** Keeps the config from being deleted until the transaction ends. */
-export function findByIdOrSlugForShare(
-  tx: Db,
-  organisationId: string,
-  reference: string,
-): Promise<StoredConfig | undefined> {
-  // MariaDB knows this spelling only; MySQL knows it too.
-  return byReference(tx, organisationId, reference)
-    .modifyEnd(sql`lock in share mode`)
-    .executeTakeFirst();
-}
-
-export function findByIdOrSlugForUpdate(
-  tx: Db,
-  organisationId: string,
-  reference: string,
-): Promise<StoredConfig | undefined> {
-  return byReference(tx, organisationId, reference).forUpdate().executeTakeFirst();
-}
-
-export function list(
-  db: Db,
-  organisationId: string,
-  filter: { readonly workspaceId?: string | undefined },
-  page: Page,
-): Promise<{ rows: StoredConfig[]; total: number }> {
-  let query = db.selectFrom('configs').where('organisation_id', '=', organisationId);
-  if (filter.workspaceId !== undefined) {
-    query = query.where('workspace_id', '=', filter.workspaceId);
-  }
-  return listPage(query, page);
 }
 
 export function listVersions(
@@ -103,16 +67,6 @@ export function listVersions(
     .where('organisation_id', '=', organisationId)
     .where('config_id', '=', configId);
   return listPage(query, page);
-}
-
-export function listAllForOrganisation(db: Db, organisationId: string): Promise<StoredConfig[]> {
-  return db
-    .selectFrom('configs')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .orderBy('created_at')
-    .orderBy('id')
-    .execute();
 }
 
 /**
@@ -136,21 +90,6 @@ export function listHolding(
         ),
       ),
     )
-    .execute();
-}
-
-/** Writes the given columns and counts the write. */
-export async function update(
-  tx: Db,
-  organisationId: string,
-  id: string,
-  fields: Omit<Updateable<ConfigRow>, 'id' | 'organisation_id' | 'version'>,
-): Promise<void> {
-  await tx
-    .updateTable('configs')
-    .set({ ...fields, version: sql`version + 1` })
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
     .execute();
 }
 
@@ -181,13 +120,4 @@ export async function deleteById(tx: Db, organisationId: string, id: string): Pr
     .where('organisation_id', '=', organisationId)
     .where('id', '=', id)
     .execute();
-}
-
-function byReference(db: Db, organisationId: string, text: string) {
-  const { column, value } = readReference(text);
-  return db
-    .selectFrom('configs')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where(column, '=', value);
 }

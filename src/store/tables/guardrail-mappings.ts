@@ -1,11 +1,11 @@
 /** Knows the guardrail_mcp_mappings table: which guardrails stand before which MCP servers. */
-import type { Insertable, Selectable, Updateable } from 'kysely';
-import { sql } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import * as managedResources from './managed-resources.ts';
+import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 
-export interface GuardrailMcpMappingRow extends Versioned {
+interface GuardrailMcpMappingRow extends Versioned {
   id: string;
   organisation_id: string;
   guardrail_id: string;
@@ -23,10 +23,7 @@ declare module '../connection/db.ts' {
 /** A mapping as stored. */
 export type StoredGuardrailMapping = Selectable<GuardrailMcpMappingRow>;
 
-/** Throws errno 1062 when the guardrail is on the server already. */
-export async function insert(tx: Db, row: Insertable<GuardrailMcpMappingRow>): Promise<void> {
-  await tx.insertInto('guardrail_mcp_mappings').values(row).execute();
-}
+export const { insert, listAllForOrganisation, update } = resourceTable('guardrail_mcp_mappings');
 
 export function findByServer(
   db: Db,
@@ -68,34 +65,6 @@ export function listByServer(
     .selectAll()
     .where('organisation_id', '=', organisationId)
     .where('mcp_server_id', '=', serverId)
-    .execute();
-}
-
-export function listAllForOrganisation(
-  db: Db,
-  organisationId: string,
-): Promise<StoredGuardrailMapping[]> {
-  return db
-    .selectFrom('guardrail_mcp_mappings')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .orderBy('created_at')
-    .orderBy('id')
-    .execute();
-}
-
-/** Writes the given columns and counts the write. */
-export async function update(
-  tx: Db,
-  organisationId: string,
-  id: string,
-  fields: Pick<Updateable<GuardrailMcpMappingRow>, 'run_on' | 'capability_ids' | 'last_updated_at'>,
-): Promise<void> {
-  await tx
-    .updateTable('guardrail_mcp_mappings')
-    .set({ ...fields, version: sql`version + 1` })
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
     .execute();
 }
 

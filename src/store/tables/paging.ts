@@ -2,18 +2,17 @@
 import type { Selectable, SelectQueryBuilder } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
-import type { Tables } from '../connection/db.ts';
 
 /** Tables whose rows have `created_at` and `id`, by which every list is ordered. */
-type ListedTable = {
-  [T in keyof Tables]: Tables[T] extends { id: unknown; created_at: unknown } ? T : never;
-}[keyof Tables];
+type ListedTable<Schema> = {
+  [T in keyof Schema]: Schema[T] extends { id: unknown; created_at: unknown } ? T : never;
+}[keyof Schema];
 
 /** The rows of one page and the number of rows on all pages. `query` holds the filters only. */
-export async function listPage<T extends ListedTable>(
-  query: SelectQueryBuilder<Tables, T, object>,
+export async function listPage<Schema, T extends ListedTable<Schema>>(
+  query: SelectQueryBuilder<Schema, T, object>,
   page: Page,
-): Promise<{ rows: Selectable<Tables[T]>[]; total: number }> {
+): Promise<{ rows: Selectable<Schema[T]>[]; total: number }> {
   const rows = await query
     .selectAll()
     .orderBy(sql.ref('created_at'), 'desc')
@@ -22,7 +21,8 @@ export async function listPage<T extends ListedTable>(
     .offset(page.offset)
     .execute();
   const counted = await query
-    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .select((eb) => eb.fn.countAll().as('total'))
+    .$castTo<{ total: number }>()
     .executeTakeFirstOrThrow();
-  return { rows: rows as Selectable<Tables[T]>[], total: Number(counted.total) };
+  return { rows: rows as Selectable<Schema[T]>[], total: Number(counted.total) };
 }

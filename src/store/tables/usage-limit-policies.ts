@@ -1,9 +1,9 @@
 /** Knows the usage_limit_policies table. A deleted policy stays in it as archived. */
-import type { Insertable, Selectable, Updateable } from 'kysely';
-import { sql } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
+import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 
 export interface UsageLimitPolicyRow extends Versioned {
@@ -35,25 +35,12 @@ declare module '../connection/db.ts' {
 /** A policy as stored. */
 export type StoredUsageLimitPolicy = Selectable<UsageLimitPolicyRow>;
 
-export async function insert(tx: Db, row: Insertable<UsageLimitPolicyRow>): Promise<void> {
-  await tx.insertInto('usage_limit_policies').values(row).execute();
-}
+export const { insert, findById, findByIdForUpdate, update } =
+  resourceTable('usage_limit_policies');
 
-export function findById(
-  db: Db,
-  organisationId: string,
-  id: string,
-): Promise<StoredUsageLimitPolicy | undefined> {
-  return byId(db, organisationId, id).executeTakeFirst();
-}
-
-export function findForUpdate(
-  tx: Db,
-  organisationId: string,
-  id: string,
-): Promise<StoredUsageLimitPolicy | undefined> {
-  return byId(tx, organisationId, id).forUpdate().executeTakeFirst();
-}
+export const { listAllForOrganisation } = resourceTable('usage_limit_policies', {
+  archived: 'hidden',
+});
 
 export interface UsageLimitPolicyFilter {
   readonly workspaceId?: string | undefined;
@@ -76,42 +63,4 @@ export function list(
   }
   if (filter.type !== undefined) query = query.where('type', '=', filter.type);
   return listPage(query, page);
-}
-
-/** Active ones only. */
-export function listAllForOrganisation(
-  db: Db,
-  organisationId: string,
-): Promise<StoredUsageLimitPolicy[]> {
-  return db
-    .selectFrom('usage_limit_policies')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('status', '=', 'active')
-    .orderBy('created_at')
-    .orderBy('id')
-    .execute();
-}
-
-/** Writes the given columns and counts the write. */
-export async function update(
-  tx: Db,
-  organisationId: string,
-  id: string,
-  fields: Omit<Updateable<UsageLimitPolicyRow>, 'id' | 'organisation_id' | 'version'>,
-): Promise<void> {
-  await tx
-    .updateTable('usage_limit_policies')
-    .set({ ...fields, version: sql`version + 1` })
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
-}
-
-function byId(db: Db, organisationId: string, id: string) {
-  return db
-    .selectFrom('usage_limit_policies')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id);
 }

@@ -1,13 +1,13 @@
 /** Knows the workspaces table. Archived workspaces stay in it but are found by no one save the list. */
-import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
-import { readReference } from './references.ts';
+import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 
-export interface WorkspaceRow extends Versioned {
+interface WorkspaceRow extends Versioned {
   id: string;
   organisation_id: string;
   slug: string;
@@ -34,39 +34,14 @@ declare module '../connection/db.ts' {
 /** A workspace as stored. */
 export type StoredWorkspace = Selectable<WorkspaceRow>;
 
-/** Throws errno 1062 when the slug is taken. */
-export async function insert(tx: Db, row: Insertable<WorkspaceRow>): Promise<void> {
-  await tx.insertInto('workspaces').values(row).execute();
-}
-
-/** The active workspace with this UUID or slug. */
-export function findByIdOrSlug(
-  db: Db,
-  organisationId: string,
-  reference: string,
-): Promise<StoredWorkspace | undefined> {
-  return byReference(db, organisationId, reference).executeTakeFirst();
-}
-
-/** Keeps the workspace from being archived until the transaction ends. */
-export function findByIdOrSlugForShare(
-  tx: Db,
-  organisationId: string,
-  reference: string,
-): Promise<StoredWorkspace | undefined> {
-  // MariaDB knows this spelling only; MySQL knows it too.
-  return byReference(tx, organisationId, reference)
-    .modifyEnd(sql`lock in share mode`)
-    .executeTakeFirst();
-}
-
-export function findByIdOrSlugForUpdate(
-  tx: Db,
-  organisationId: string,
-  reference: string,
-): Promise<StoredWorkspace | undefined> {
-  return byReference(tx, organisationId, reference).forUpdate().executeTakeFirst();
-}
+export const {
+  insert,
+  findByIdOrSlug,
+  findByIdOrSlugForShare,
+  findByIdOrSlugForUpdate,
+  listAllForOrganisation,
+  update,
+} = resourceTable('workspaces', { archived: 'hidden' });
 
 export interface WorkspaceFilter {
   /** The one workspace that a bound credential may see. */
@@ -95,41 +70,4 @@ export function list(
     query = query.where(sql<boolean>`locate(lower(cast(${filter.name} as char)), lower(name)) > 0`);
   }
   return listPage(query, page);
-}
-
-/** Active ones only. */
-export function listAllForOrganisation(db: Db, organisationId: string): Promise<StoredWorkspace[]> {
-  return db
-    .selectFrom('workspaces')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('status', '=', 'active')
-    .orderBy('created_at')
-    .orderBy('id')
-    .execute();
-}
-
-/** Writes the given columns and counts the write. */
-export async function update(
-  tx: Db,
-  organisationId: string,
-  id: string,
-  fields: Omit<Updateable<WorkspaceRow>, 'id' | 'organisation_id' | 'version'>,
-): Promise<void> {
-  await tx
-    .updateTable('workspaces')
-    .set({ ...fields, version: sql`version + 1` })
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
-}
-
-function byReference(db: Db, organisationId: string, text: string) {
-  const { column, value } = readReference(text);
-  return db
-    .selectFrom('workspaces')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('status', '=', 'active')
-    .where(column, '=', value);
 }

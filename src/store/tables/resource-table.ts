@@ -1,0 +1,187 @@
+/** Knows what is done alike with the table of every resource: look-ups, lists, counted writes. */
+import type {
+  Insertable,
+  Kysely,
+  RawBuilder,
+  Selectable,
+  SelectQueryBuilder,
+  Updateable,
+} from 'kysely';
+import { sql } from 'kysely';
+import type { Page } from '../../model/paging.ts';
+import type { Db, Tables } from '../connection/db.ts';
+import { listPage } from './paging.ts';
+import { type Reference, readReference } from './references.ts';
+import type { Versioned } from './versioned.ts';
+
+/** Columns that the functions below speak of; {@link Offered} leaves out what a table has no column for. */
+interface Common extends Versioned {
+  id: string;
+  organisation_id: string;
+  workspace_id: string | null;
+  slug: string;
+  name: string;
+  status: string;
+}
+
+/** Tables of one organisation's resources, each row of which counts its writes. */
+type ResourceTable = {
+  [T in keyof Tables]: Tables[T] extends Versioned & Pick<Common, 'id' | 'organisation_id'>
+    ? T
+    : never;
+}[keyof Tables];
+
+/** Filters of the plain list; those that are undefined let every row through. */
+export interface ListFilter {
+  readonly workspaceId?: string | undefined;
+  readonly ids?: readonly string[] | undefined;
+  /** Part of the name or slug, in any case. */
+  readonly search?: string | undefined;
+}
+
+// MariaDB knows this spelling only; MySQL knows it too.
+const lockInShareMode = sql`lock in share mode`;
+
+/**
+ * The functions of one table; its own file exports those that have callers and writes out what is
+ * peculiar to it. Every one filters by organisation. With `archived: 'hidden'` the looking-up ones
+ * see active rows only. `ForShare` keeps rows from being changed or deleted until the transaction
+ * ends, `ForUpdate` from being read for a change too.
+ */
+export function resourceTable<T extends ResourceTable>(
+  table: T,
+  options: { readonly archived?: 'hidden' } = {},
+): Offered<T> {
+  return everything(table, options.archived === 'hidden');
+}
+
+type Everything<T extends ResourceTable> = ReturnType<typeof everything<T>>;
+type NeedsSlug = 'findByIdOrSlug' | `findByIdOrSlugFor${string}` | 'listByReferencesForShare';
+type Offered<T extends ResourceTable> = Omit<
+  Everything<T>,
+  | (Tables[T] extends Pick<Common, 'slug'> ? never : NeedsSlug)
+  | (Tables[T] extends { slug: string; name: string; workspace_id: string | null } ? never : 'list')
+>;
+
+function everything<T extends ResourceTable>(table: T, activeOnly: boolean) {
+  // The one place that forgets which table it is; its rows come back as that table's.
+  const name = table as unknown as 't';
+  const filtered = (db: Db, organisationId: string) =>
+    tableOf(db)
+      .selectFrom(name)
+      .where('organisation_id', '=', organisationId)
+      .$if(activeOnly, (rows) => rows.where('status', '=', 'active'));
+  type Stored = Selectable<Tables[T]>;
+  return { ...lookUps<Stored>(filtered), ...lists<Stored>(filtered), ...writes<Tables[T]>(name) };
+}
+
+/** Rows of an organisation that the table shows. */
+type Filtered = (
+  db: Db,
+  organisationId: string,
+) => SelectQueryBuilder<{ t: Common }, 't', Record<never, never>>;
+
+function lookUps<Stored>(filtered: Filtered) {
+  const byId = (db: Db, organisationId: string, id: string) =>
+    filtered(db, organisationId).selectAll().where('id', '=', id);
+  const byReference = (db: Db, organisationId: string, reference: string) => {
+    const { column, value } = readReference(reference);
+    return filtered(db, organisationId).selectAll().where(column, '=', value);
+  };
+  const one = (query: { executeTakeFirst(): Promise<unknown> }) =>
+    query.executeTakeFirst() as Promise<Stored | undefined>;
+  return {
+    findById: (db: Db, organisationId: string, id: string) => one(byId(db, organisationId, id)),
+    findByIdForUpdate: (tx: Db, organisationId: string, id: string) =>
+      one(byId(tx, organisationId, id).forUpdate()),
+    findByIdOrSlug: (db: Db, organisationId: string, reference: string) =>
+      one(byReference(db, organisationId, reference)),
+    findByIdOrSlugForShare: (tx: Db, organisationId: string, reference: string) =>
+      one(byReference(tx, organisationId, reference).modifyEnd(lockInShareMode)),
+    findByIdOrSlugForUpdate: (tx: Db, organisationId: string, reference: string) =>
+      one(byReference(tx, organisationId, reference).forUpdate()),
+  };
+}
+
+function lists<Stored>(filtered: Filtered) {
+  const many = (query: { execute(): Promise<unknown> }) => query.execute() as Promise<Stored[]>;
+  return {
+    /** One page, newest first, and the number of rows on all pages. */
+    list: async (
+      db: Db,
+      organisationId: string,
+      { workspaceId, ids, search }: ListFilter,
+      page: Page,
+    ): Promise<{ rows: Stored[]; total: number }> => {
+      const query = filtered(db, organisationId)
+        .$if(workspaceId !== undefined, (rows) => rows.where('workspace_id', '=', workspaceId!))
+        .$if(ids !== undefined, (rows) => rows.where('id', 'in', ids!))
+        .$if(search !== undefined, (rows) => rows.where(nameOrSlugHolds(search!)));
+      const { rows, total } = await listPage(query, page);
+      return { rows: rows as Stored[], total };
+    },
+    /** Oldest first. */
+    listAllForOrganisation: (db: Db, organisationId: string) =>
+      many(filtered(db, organisationId).selectAll().orderBy('created_at').orderBy('id')),
+    /** Those that exist of the named ones. */
+    listByIds: async (db: Db, organisationId: string, ids: readonly string[]): Promise<Stored[]> =>
+      ids.length === 0 ? [] : many(filtered(db, organisationId).selectAll().where('id', 'in', ids)),
+    /** Those that exist of the named ones. */
+    listByReferencesForShare: async (
+      tx: Db,
+      organisationId: string,
+      references: readonly string[],
+    ): Promise<Stored[]> => {
+      if (references.length === 0) return [];
+      const byColumn = Map.groupBy(references.map(readReference), ({ column }) => column);
+      const query = filtered(tx, organisationId)
+        .selectAll()
+        .where((eb) => {
+          const valuesOf = (named: Reference[]) => named.map(({ value }) => value);
+          return eb.or([...byColumn].map(([column, named]) => eb(column, 'in', valuesOf(named))));
+        });
+      return many(query.modifyEnd(lockInShareMode));
+    },
+  };
+}
+
+function writes<Row>(name: 't') {
+  return {
+    /** Throws errno 1062 when what must be unique is taken. */
+    insert: async (tx: Db, row: Insertable<Row>): Promise<void> => {
+      const values = row as unknown as Insertable<Common>;
+      await tableOf(tx).insertInto(name).values(values).execute();
+    },
+    /** Writes the given columns and counts the write. */
+    update: async (
+      tx: Db,
+      organisationId: string,
+      id: string,
+      columns: Omit<Updateable<Row>, 'id' | 'organisation_id' | 'version'>,
+    ): Promise<void> => {
+      await tableOf(tx)
+        .updateTable(name)
+        .set({ ...columns, version: sql`version + 1` })
+        .where('organisation_id', '=', organisationId)
+        .where('id', '=', id)
+        .execute();
+    },
+    deleteById: async (tx: Db, organisationId: string, id: string): Promise<void> => {
+      await tableOf(tx)
+        .deleteFrom(name)
+        .where('organisation_id', '=', organisationId)
+        .where('id', '=', id)
+        .execute();
+    },
+  };
+}
+
+function tableOf(db: Db): Kysely<{ t: Common }> {
+  return db as unknown as Kysely<{ t: Common }>;
+}
+
+/** Rows whose name or slug holds a text, in any case. */
+export function nameOrSlugHolds(text: string): RawBuilder<boolean> {
+  const part = sql`lower(cast(${text} as char))`;
+  return sql`(locate(${part}, lower(name)) > 0 or locate(${part}, lower(slug)) > 0)`;
+}
