@@ -15,7 +15,6 @@ import type { Feature } from './http/route.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
 import type { Scheduler } from './jobs/scheduler.ts';
 import { createLog, type Log } from './log.ts';
-import { neverTrusted, type TrustedHosts } from './model/outbound-url.ts';
 import { packageVersion } from './package-root.ts';
 import type { DatabaseSettings, Settings } from './settings.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
@@ -53,7 +52,6 @@ export async function createApp(settings: Settings, overrides: AppOverrides = {}
     overrides;
   if (settings.masterKey === null) throw missingMasterKey();
   if (settings.database === null) throw missingDatabase();
-  refuseMetadataHosts(settings.trustedHosts);
   const keyring = createKeyring(settings.masterKey);
   const reader = settings.writerHadr ? settings.databaseReader : null;
   const database = openDatabase(settings.database, { log, reader });
@@ -210,16 +208,6 @@ export function missingMasterKey(): Failure {
     'invalidInput',
     'GATEWRIGHT_MASTER_KEY is not set. It protects stored secrets and signs tokens, and must stay the same ' +
       'for the life of the database. Make one with `openssl rand -base64 32` and keep it safe.',
-  );
-}
-
-function refuseMetadataHosts(trustedHosts: TrustedHosts): void {
-  const refused = neverTrusted(trustedHosts);
-  if (refused.length === 0) return;
-  throw new Failure(
-    'invalidInput',
-    `TRUSTED_CUSTOM_HOSTS lists ${refused.join(', ')}: cloud metadata services hand out ` +
-      'credentials and can never be trusted. Remove what is listed.',
   );
 }
 

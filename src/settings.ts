@@ -1,4 +1,5 @@
 /** Knows the settings of a deployment, read from the environment and `.env` and checked all at once. */
+import type { z } from 'zod';
 import { Failure } from './failure.ts';
 import { Secret } from './secret.ts';
 import { readDatabases } from './settings/database.ts';
@@ -6,6 +7,7 @@ import type { databaseTlsModes, logLevels } from './settings/forms.ts';
 import { collect, type Given, namesSet, openSources, type Sources } from './settings/sources.ts';
 import { sortUnknown } from './settings/unknown.ts';
 import { environment, factsAbout, type Name, names, type Values } from './settings/variables.ts';
+import type { TrustedHosts } from './trusted-hosts.ts';
 
 export type DatabaseTlsMode = (typeof databaseTlsModes)[number];
 
@@ -83,8 +85,8 @@ export interface Settings {
   /** Lower-case names of request headers copied into metadata. */
   readonly headersToMetadata: readonly string[];
   readonly metadataMapKeyPrefix: string;
-  /** Lower-case hosts, `*.suffix`, addresses and networks, each perhaps with `:port`. */
-  readonly trustedHosts: readonly string[];
+  /** Private hosts that may be called all the same. */
+  readonly trustedHosts: TrustedHosts;
   readonly sync: {
     /** Path of credentials.json, or null when unset. */
     readonly credentialsFile: string | null;
@@ -200,13 +202,17 @@ function parseAll(given: ReadonlyMap<Name, Given>, faults: string[]): Values {
   for (const name of names) {
     const found = given.get(name);
     const parsed = environment.shape[name].safeParse(found?.text);
-    if (found !== undefined && !parsed.success) faults.push(faultOf(name, found));
+    if (found !== undefined && !parsed.success) faults.push(faultOf(name, found, parsed.error));
     values[name] = parsed.success ? parsed.data : environment.shape[name].parse(undefined);
   }
   return values as Values;
 }
 
-function faultOf(name: Name, given: Given): string {
+function faultOf(name: Name, given: Given, { issues }: z.ZodError): string {
+  const [issue] = issues;
+  if (issue?.code === 'custom' && typeof issue.params?.fault === 'string') {
+    return `${name} (${given.from}) ${issue.params.fault}`;
+  }
   const { secret, file, expected, example } = factsAbout(name);
   const fix = `for example ${name}=${example}`;
   const value = secret || file ? lengthOf(given.text) : shown(given.text);

@@ -1,10 +1,11 @@
 /** Knows the keys of a gateway config: their forms, their bounds, and the guardrails they name. */
 import { z } from 'zod';
+import type { TrustedHosts } from '../trusted-hosts.ts';
 import type { ConfigDocument } from './config.ts';
 import { below, type Fault, faultAt, faultsOfIssues } from './fault.ts';
 import { headerListFaults } from './forward-headers.ts';
 import { checkFaults } from './guardrail-checks.ts';
-import { outboundUrlFault, type TrustedHosts } from './outbound-url.ts';
+import { outboundUrlFault } from './outbound-url.ts';
 import { regexFault } from './regex-rule.ts';
 
 /** Null means the built-in limit. */

@@ -1,9 +1,10 @@
 /** Knows the built-in guardrail checks: their parameters, and which of them judge MCP tool calls. */
 import { z } from 'zod';
+import type { TrustedHosts } from '../trusted-hosts.ts';
 import { below, type Fault, faultAt, faultsOfIssues } from './fault.ts';
 import { headerListFaults, headerMapFaults } from './forward-headers.ts';
 import type { GuardrailTarget } from './guardrail.ts';
-import { outboundUrlFault, type TrustedHosts } from './outbound-url.ts';
+import { outboundUrlFault } from './outbound-url.ts';
 import { regexFault, replaceRuleFault } from './regex-rule.ts';
 
 interface CheckKind {

@@ -1,11 +1,10 @@
 /** Knows the mark of a declared resource: whose manifest it is and what that manifest last said. */
 import { z } from 'zod';
+import { managedNameForm, managedNamePattern } from '../managed-name.ts';
 import { JsonRecord } from './json-record.ts';
 
 /** Owners, workspaces and names of manifests. */
-export const ManagedName = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/, 'must be 1 to 253 letters, digits, . _ or -');
+export const ManagedName = z.string().regex(managedNamePattern, `must have ${managedNameForm}`);
 
 /**
  * Extension field `managed_by` of create and update bodies (design/sync.md 4.1). On create it

@@ -1,8 +1,10 @@
 /** Knows what an MCP integration's configurations may say: header names, and where no secret may stand. */
+
+import type { TrustedHosts } from '../trusted-hosts.ts';
 import { below, type Fault, faultAt } from './fault.ts';
 import { headerMapFaults } from './forward-headers.ts';
 import { type McpConfigurations, secretHeaderMaps } from './mcp-integration.ts';
-import { outboundUrlFault, type TrustedHosts } from './outbound-url.ts';
+import { outboundUrlFault } from './outbound-url.ts';
 
 const passthroughMaps = ['passthrough_header', 'passthrough_headers'] as const;
 

@@ -1,6 +1,7 @@
 /** Knows the forms the text of a setting may take, and what each form turns it into. */
-import { isIP } from 'node:net';
 import { z } from 'zod';
+import { managedNameForm, managedNamePattern } from '../managed-name.ts';
+import { readTrustedHosts, type TrustedHosts, trustedHostsForm } from '../trusted-hosts.ts';
 
 /** A form of text: its parser, its description for people, and a value to show as example. */
 export interface Form<T> {
@@ -78,41 +79,25 @@ export const headerNames: Form<string[]> = {
   example: 'x-team,x-app',
 };
 
-export const trustedHosts: Form<string[]> = {
+/** An issue with a `fault` completes "NAME …" instead of "NAME is …: expected …". */
+export const trustedHosts: Form<TrustedHosts> = {
   schema: z.string().transform((text, context) => {
-    const entries = text.split(',').map((entry) => entry.trim().toLowerCase());
-    if (entries.every(isTrustedHost)) return entries;
-    context.addIssue({ code: 'custom', message: 'no list of hosts' });
+    const reading = readTrustedHosts(text);
+    if ('hosts' in reading) return reading.hosts;
+    const fault =
+      'refused' in reading
+        ? `lists ${reading.refused.join(', ')}: cloud metadata services hand out credentials and ` +
+          'can never be trusted. Remove what is listed'
+        : undefined;
+    context.addIssue({ code: 'custom', message: 'no list of hosts', params: { fault } });
     return z.NEVER;
   }),
-  expected:
-    'hosts separated by commas: names, *.suffixes, IP addresses or networks (10.0.0.0/8), ' +
-    'each with :port if wanted (IPv6 then in brackets)',
+  expected: trustedHostsForm,
   example: '*.svc.cluster.local,10.0.0.0/8,crm.internal:8443',
 };
 
-const hostName =
-  /^(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/;
-
-function isTrustedHost(entry: string): boolean {
-  const { host, port } =
-    isIP(entry.split('/')[0]!) === 6
-      ? { host: entry, port: undefined }
-      : (/^(?<host>[^:[\]]+|\[[^\]]+\])(?::(?<port>\d{1,5}))?$/.exec(entry)?.groups ?? {});
-  if (host === undefined) return false;
-  if (port !== undefined && (Number(port) === 0 || Number(port) > 65_535)) return false;
-  const bare = host.replace(/^\[|\]$/g, '');
-  const [address = '', bits] = bare.split('/');
-  const family = isIP(address);
-  if (family === 4 && bare !== host) return false;
-  if (family !== 0) return bits === undefined || isPrefixLength(bits, family === 4 ? 32 : 128);
-  // A name that ends in a number would be read as an IPv4 address.
-  return hostName.test(host) && !/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host);
-}
-
-function isPrefixLength(text: string, most: number): boolean {
-  return /^\d{1,3}$/.test(text) && Number(text) <= most;
-}
+/** Names of owners, as manifests have them too. */
+export const managedName = pattern(managedNamePattern, managedNameForm, 'team-a');
 
 /** PEM text in any dress; what is in it is checked where its use is known. */
 export const pem: Form<string> = {

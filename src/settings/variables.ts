@@ -61,11 +61,6 @@ function feature(byDefault: 'ON' | 'OFF', what: string) {
 }
 
 const alphanumeric = forms.pattern(/^[A-Za-z0-9]{1,32}$/, '1 to 32 letters and digits', 'acme');
-const ownerName = forms.pattern(
-  /^[A-Za-z0-9][\w.:/-]{0,127}$/,
-  '1 to 128 letters, digits, dots, colons, slashes, underscores or dashes',
-  'team-a',
-);
 const listenAddress: forms.Form<string> = { ...forms.host, example: '0.0.0.0' };
 const metadataPrefix = forms.pattern(
   /^[\w.:-]{0,64}$/,
@@ -267,7 +262,7 @@ export const environment = z.object({
   ),
   GATEWRIGHT_OWNER: defaulted(
     'Sync',
-    ownerName,
+    forms.managedName,
     'gatewright',
     'Name under which a sync owns what it creates.',
   ),

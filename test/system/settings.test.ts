@@ -184,14 +184,16 @@ describe('certificates', () => {
 });
 
 describe('the settings command', () => {
-  const run = (env: Record<string, string>, ...options: string[]) => {
-    const child = spawnSync(process.execPath, [program, 'settings', ...options], {
+  const runWords = (env: Record<string, string>, words: readonly string[]) => {
+    const child = spawnSync(process.execPath, [program, ...words], {
       cwd,
       env: { PATH: process.env.PATH, ...env },
       encoding: 'utf8',
     });
     return { code: child.status, stdout: child.stdout, stderr: child.stderr };
   };
+  const run = (env: Record<string, string>, ...options: string[]) =>
+    runWords(env, ['settings', ...options]);
 
   it('lists every setting with its value and origin', () => {
     put('.env', 'DB_NAME=n\n');
@@ -223,6 +225,17 @@ describe('the settings command', () => {
     );
     const strict = run({ ...database, DB_POOLSIZE: '1' }, '--check', '--strict-settings');
     expect(strict.code).toBe(exitCodes.invalidInput);
+  });
+
+  it.each([
+    ['GATEWRIGHT_OWNER', 'team/a', ['plan']],
+    ['TRUSTED_CUSTOM_HOSTS', '169.254.169.254', ['serve']],
+  ])('with --check refuses %s=%s in the words of the command that uses it', (name, text, words) => {
+    const refused = run({ ...database, [name]: text }, '--check');
+    const told = runWords({ ...database, [name]: text }, words);
+    expect(refused.code).toBe(exitCodes.invalidInput);
+    expect(refused.stderr).toContain(`1 setting is wrong:\n  ${name} (environment) `);
+    expect(told).toEqual({ ...refused, stdout: '' });
   });
 
   it('prints the JSON Schema and the Markdown reference from the same table', () => {

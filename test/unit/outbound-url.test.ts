@@ -1,7 +1,14 @@
 /** Guarantees which addresses an administrator may give, by their text alone. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { neverTrusted, outboundUrlFault } from '../../src/model/outbound-url.ts';
+import { outboundUrlFault } from '../../src/model/outbound-url.ts';
+import { readTrustedHosts, type TrustedHosts } from '../../src/trusted-hosts.ts';
+
+function trustedHosts(...entries: string[]): TrustedHosts {
+  const reading = readTrustedHosts(entries.join(','));
+  if ('hosts' in reading) return reading.hosts;
+  throw new Error(JSON.stringify(reading));
+}
 
 const refused = [
   'http://127.0.0.1/',
@@ -82,14 +89,14 @@ describe('an address', () => {
   });
 
   it('may be private when it is trusted, by host, suffix, address or network, with or without a port', () => {
-    const trusted = [
+    const trusted = trustedHosts(
       '10.1.2.3:8000',
       '*.svc.cluster.local',
       'localhost',
       '192.168.0.0/16',
       '[::1]:9',
       'fd00:0::7',
-    ];
+    );
     const verdicts = {
       'http://10.1.2.3:8000/': true,
       'http://10.1.2.3:8001/': false,
@@ -113,14 +120,8 @@ describe('an address', () => {
     expect(Object.fromEntries(judged)).toEqual(verdicts);
   });
 
-  it('of a cloud metadata service cannot be trusted, however it is spelled', () => {
-    const trusted = [
-      '169.254.169.254',
-      '0.0.0.0/0',
-      '::/0',
-      'metadata.google.internal',
-      '*.internal',
-    ];
+  it('of a cloud metadata service stays refused, whatever network or suffix covers it', () => {
+    const trusted = trustedHosts('169.254.0.0/16', '0.0.0.0/0', '::/0', '*.internal');
     for (const url of [
       'http://169.254.169.254/',
       'http://[::ffff:169.254.169.254]/',
@@ -133,14 +134,17 @@ describe('an address', () => {
     }
   });
 
-  it('of a cloud metadata service is told apart among the trusted', () => {
-    const trusted = [
-      '10.0.0.0/8',
-      '169.254.169.254:80',
-      'metadata.google.internal',
-      'fd00:ec2::254',
-    ];
-    expect(neverTrusted(trusted)).toEqual(trusted.slice(1));
+  it.each([
+    '169.254.169.254',
+    '169.254.169.254:80',
+    'metadata.google.internal',
+    'fd00:ec2::254',
+    'fd00:ec2:0::254',
+    '[::ffff:169.254.169.254]:80',
+    '::ffff:a9fe:a9fe',
+    '64:ff9b::169.254.169.254',
+  ])('of a cloud metadata service cannot be listed: %s', (entry) => {
+    expect(readTrustedHosts(`10.0.0.0/8,${entry}`)).toEqual({ refused: [entry] });
   });
 
   it('never passes as an IPv4 address of a private network, whatever the number form', () => {
@@ -163,8 +167,10 @@ describe('an address', () => {
   it('never makes the judge throw', () => {
     fc.assert(
       fc.property(fc.string(), fc.webUrl(), (text, url) => {
-        outboundUrlFault(text, ['*']);
-        outboundUrlFault(`http://${text}`, [text]);
+        const reading = readTrustedHosts(text);
+        const trusted = 'hosts' in reading ? reading.hosts : [];
+        outboundUrlFault(text, trusted);
+        outboundUrlFault(`http://${text}`, trusted);
         outboundUrlFault(url, []);
       }),
     );

@@ -322,17 +322,39 @@ describe('trusted hosts', () => {
     ['fd00::/8,[fd00::1]:443,[::1],::1', ['fd00::/8', '[fd00::1]:443', '[::1]', '::1']],
     ['localhost,host_1.x', ['localhost', 'host_1.x']],
   ])('%j are read', (text, hosts) => {
-    expect(read({ TRUSTED_CUSTOM_HOSTS: text }).trustedHosts).toEqual(hosts);
+    const { trustedHosts } = read({ TRUSTED_CUSTOM_HOSTS: text });
+    expect(trustedHosts.map((entry) => entry.text)).toEqual(hosts);
   });
 
   it.each([
     ...['*', '*.', 'a.*', '*a.example', 'http://crm.internal', 'crm.internal/mcp', 'a b', 'a,,b'],
     ...['10.0.0.0/33', '10.0.0/8', '10.1', '0x7f.1', 'fd00::/129', '[10.0.0.1]', '[fd00::1'],
     ...['crm:0', 'crm:65536', 'crm:', 'crm.internal/8', '-a.example', 'user@crm', 'bücher.example'],
+    'fe80::1%eth0',
   ])('%j is refused, naming the form', (text) => {
     const message = faultsOf({ TRUSTED_CUSTOM_HOSTS: text });
     expect(message).toContain('TRUSTED_CUSTOM_HOSTS (environment) is');
     expect(message).toContain('expected hosts separated by commas');
+  });
+
+  it('of a cloud metadata service are refused, naming them', () => {
+    const text = '10.0.0.0/8, 169.254.169.254, metadata:80';
+    expect(faultsOf({ TRUSTED_CUSTOM_HOSTS: text })).toContain(
+      'TRUSTED_CUSTOM_HOSTS (environment) lists 169.254.169.254, metadata:80: cloud metadata ' +
+        'services hand out credentials and can never be trusted. Remove what is listed',
+    );
+  });
+});
+
+describe('the owner', () => {
+  it.each(['team-a', 'A.b_c-9', 'a'.repeat(253)])('may be %j', (text) => {
+    expect(read({ GATEWRIGHT_OWNER: text }).sync.owner).toBe(text);
+  });
+
+  it.each(['team/a', 'a:b', '-a', 'a b', 'a'.repeat(254)])('%j is refused', (text) => {
+    expect(faultsOf({ GATEWRIGHT_OWNER: text })).toContain(
+      'expected 1 to 253 letters, digits, ".", "_" or "-", beginning with a letter or digit',
+    );
   });
 });
 

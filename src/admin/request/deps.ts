@@ -3,8 +3,8 @@ import type { Keyring } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { CredentialKind, Mount, RouteRequest } from '../../http/route.ts';
 import type { TargetLimits } from '../../model/config-document.ts';
-import type { TrustedHosts } from '../../model/outbound-url.ts';
 import type { Database } from '../../store/connection/db.ts';
+import type { TrustedHosts } from '../../trusted-hosts.ts';
 
 export interface AdminDeps {
   /** No `db`: what is read outside of a transaction may come from the reader while the writer is down. */

@@ -4,6 +4,7 @@ import { join, resolve, sep } from 'node:path';
 import type { Argv } from 'yargs';
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
+import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { Secret } from '../../secret.ts';
 import { environmentIn } from '../../settings/environment.ts';
 import { readSettings } from '../../settings.ts';
@@ -109,8 +110,8 @@ function jsonOf(text: string): unknown {
 }
 
 function readOwner(owner: string): string {
-  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/.test(owner)) return owner;
-  const message = `--owner "${owner}" must be 1 to 253 letters, digits, ".", "_" or "-"`;
+  if (managedNamePattern.test(owner)) return owner;
+  const message = `--owner is ${JSON.stringify(owner)}: expected ${managedNameForm}`;
   throw new Failure('invalidInput', message);
 }
 

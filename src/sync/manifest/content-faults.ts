@@ -6,13 +6,14 @@ import type { GuardrailCreate } from '../../model/guardrail.ts';
 import { guardrailFaults } from '../../model/guardrail-checks.ts';
 import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
 import type { McpIntegrationCreate } from '../../model/mcp-integration.ts';
+import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { Fault } from '../source/source-files.ts';
 import type { DesiredResource, Json, Spec } from '../spec/resource-set.ts';
 import { isReference, isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
 import { spelled } from './spec-faults.ts';
 
 /** Which private hosts may be called is a setting of the server, so any may be here. */
-const trusted = ['0.0.0.0/0', '::/0', 'localhost', '*.localhost'];
+const trusted: TrustedHosts = [{ text: '*', port: null, covers: () => true }];
 /** So are the limits on targets; these are the built-in ones. */
 const targetLimits = { rootMax: null, conditionalRootMax: null, nestedMax: null };
 

@@ -1,4 +1,5 @@
 /** Knows the envelope of a manifest: apiVersion, kind, metadata, state, and the List that holds several. */
+import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { type KindName, kindNames, kinds } from '../../model/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { Fault } from '../source/source-files.ts';
@@ -152,8 +153,6 @@ const annotationValues: ReadonlyMap<string, readonly string[]> = new Map([
 
 const envelopeKeys = ['apiVersion', 'kind', 'metadata', 'spec', 'state'];
 const metadataKeys = ['name', 'workspace', 'labels', 'previousNames', 'protected', 'annotations'];
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
-const nameForm = '1 to 253 letters, digits, ".", "_" or "-", beginning with a letter or digit';
 
 /** Reads one envelope and collects what is wrong with it. */
 class Envelope {
@@ -245,10 +244,10 @@ class Envelope {
   #readName(metadata: Record<string, unknown>, key: 'name' | 'workspace'): string | undefined {
     const value = metadata[key];
     if (value === undefined || (value === null && key === 'workspace')) return undefined;
-    if (typeof value === 'string' && namePattern.test(value)) return value;
+    if (typeof value === 'string' && managedNamePattern.test(value)) return value;
     const isScalar = typeof value === 'number' || typeof value === 'boolean';
     const fix = isScalar ? 'put it in quotes' : undefined;
-    this.#report(['metadata', key], 'name', `metadata.${key} must have ${nameForm}`, fix);
+    this.#report(['metadata', key], 'name', `metadata.${key} must have ${managedNameForm}`, fix);
     return undefined;
   }
 
@@ -301,8 +300,10 @@ class Envelope {
       return [];
     }
     return value.filter((item: unknown, at): item is string => {
-      const isName = typeof item === 'string' && namePattern.test(item);
-      const wrong = isName ? item === name && 'is the present name' : `must have ${nameForm}`;
+      const isName = typeof item === 'string' && managedNamePattern.test(item);
+      const wrong = isName
+        ? item === name && 'is the present name'
+        : `must have ${managedNameForm}`;
       if (wrong === false) return true;
       this.#report([...segments, `${at}`], 'name', `a previous name ${wrong}`);
       return false;
