@@ -4,7 +4,7 @@ import { createJobs } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { probeRoutes } from './app/probes.ts';
 import { createAccessTokens } from './auth/access-token.ts';
-import { authenticate, authorise } from './auth/authenticate.ts';
+import { authenticate, authorise, createAuthCaches } from './auth/authenticate.ts';
 import { createFailureThrottle } from './auth/failure-throttle.ts';
 import { createKeyring, type Keyring } from './auth/keyring.ts';
 import type { Principal } from './auth/principal.ts';
@@ -146,7 +146,8 @@ function createAdminServer(
   isDraining: () => boolean,
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
-  const auth = { database, keyring, tokens, throttle: createFailureThrottle() };
+  const throttle = createFailureThrottle();
+  const auth = { database, keyring, tokens, throttle, ...createAuthCaches() };
   const routes = adminRoutes(
     {
       database,

@@ -7,8 +7,10 @@ import type { Database } from '../store/connection/db.ts';
 import * as apiKeys from '../store/tables/api-keys.ts';
 import * as organisations from '../store/tables/organisations.ts';
 import * as serviceAccounts from '../store/tables/service-accounts.ts';
-import type { AccessTokens } from './access-token.ts';
+import type { AccessTokens, TokenGrant } from './access-token.ts';
 import type { FailureThrottle } from './failure-throttle.ts';
+import { createFreshCache, type FreshCache } from './fresh-cache.ts';
+import { findGrants, rolesByWorkspace } from './grants.ts';
 import type { Keyring } from './keyring.ts';
 import type { Principal } from './principal.ts';
 
@@ -26,6 +28,24 @@ export interface AuthDeps {
   readonly keyring: Keyring;
   readonly tokens: AccessTokens;
   readonly throttle: FailureThrottle;
+  readonly standings: FreshCache<Standing>;
+  readonly organisations: FreshCache<organisations.OrganisationRow>;
+}
+
+/** Who a service account is in one tenant, and the roles that it holds there now. */
+interface Standing {
+  readonly caller: Omit<Principal, 'scopes'>;
+  readonly roles: readonly string[];
+}
+
+/** Longest that a role taken away, or an account deleted, may still be honoured. */
+const freshForMs = 2_000;
+const entriesMax = 10_000;
+
+/** The parts of authentication that remember; one of each a process. */
+export function createAuthCaches(): Pick<AuthDeps, 'standings' | 'organisations'> {
+  const bounds = { freshForMs, entriesMax };
+  return { standings: createFreshCache(bounds), organisations: createFreshCache(bounds) };
 }
 
 const secretHmacBytes = 32;
@@ -68,21 +88,38 @@ function splitAuthorization(header: string | null): [scheme: string, value: stri
 
 async function byToken(deps: AuthDeps, token: string, now: number): Promise<Principal> {
   const grant = await deps.tokens.verify(token, now);
+  const key = [grant.serviceAccountId, grant.tsgId, grant.workspaceId].join();
+  const standing = await deps.standings.get(key, now, () => findStanding(deps, grant));
+  const roles = grant.roles.filter((role) => standing?.roles.includes(role));
+  // A token dies with the grants that it was made from, and gains nothing by new ones.
+  if (standing === undefined || roles.length === 0) throw new ApiError('unauthorized');
+  return { ...standing.caller, scopes: scopesOfRoles(roles) };
+}
+
+/** What a token's claims rest on, as the database has it now; undefined where that is nothing any more. */
+async function findStanding(deps: AuthDeps, grant: TokenGrant): Promise<Standing | undefined> {
   const db = deps.database.readable;
-  // Looked up each time, so that a deleted service account is out at once.
+  const { serviceAccountId, tsgId, workspaceId } = grant;
   const [account, organisation] = await Promise.all([
-    serviceAccounts.findById(db, grant.serviceAccountId),
-    organisations.findByTsgId(db, grant.tsgId),
+    serviceAccounts.findById(db, serviceAccountId),
+    organisations.findByTsgId(db, tsgId),
   ]);
-  if (account === undefined || organisation === undefined) throw new ApiError('unauthorized');
+  if (account === undefined || organisation === undefined) return undefined;
+  const grants = await findGrants(db, { name: account.name, tsgId: account.tsg_id }, tsgId);
+  const roles =
+    workspaceId === null
+      ? grants.roles
+      : ((await rolesByWorkspace(db, organisation.id, grants)).get(workspaceId) ?? []);
   return {
-    kind: 'service-account',
-    id: account.id,
-    name: account.name,
-    organisationId: organisation.id,
-    tsgId: organisation.tsg_id,
-    workspaceId: grant.workspaceId,
-    scopes: scopesOfRoles(grant.roles),
+    roles,
+    caller: {
+      kind: 'service-account',
+      id: account.id,
+      name: account.name,
+      organisationId: organisation.id,
+      tsgId: organisation.tsg_id,
+      workspaceId,
+    },
   };
 }
 
@@ -95,7 +132,9 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
     row.status === 'active' &&
     (row.expires_at === null || row.expires_at > now);
   if (!usable) throw new ApiError('unauthorized');
-  const organisation = await organisations.findById(db, row.organisation_id);
+  const organisation = await deps.organisations.get(row.organisation_id, now, () =>
+    organisations.findById(db, row.organisation_id),
+  );
   if (organisation === undefined) throw new ApiError('unauthorized');
   return {
     kind: 'api-key',

@@ -3,6 +3,7 @@ import { parseResource, serviceAccountPrincipal } from '../model/access-policy.t
 import type { Db } from '../store/connection/db.ts';
 import * as accessPolicies from '../store/tables/access-policies.ts';
 import * as organisations from '../store/tables/organisations.ts';
+import * as workspaces from '../store/tables/workspaces.ts';
 
 export interface RoleGrants {
   /** Roles on the TSG or on one above it: they hold for the whole tenant. */
@@ -40,4 +41,19 @@ export async function findGrants(
     }
   }
   return { roles: [...roles], workspaces, isWithinReach: reaching.has(account.tsgId) };
+}
+
+/** Roles by the UUID of the workspace that they are confined to; references to none that exists fall away. */
+export async function rolesByWorkspace(
+  db: Db,
+  organisationId: string,
+  grants: RoleGrants,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const roles = new Map<string, readonly string[]>();
+  for (const [reference, held] of grants.workspaces) {
+    const workspace = await workspaces.findByIdOrSlug(db, organisationId, reference);
+    if (workspace === undefined) continue;
+    roles.set(workspace.id, [...(roles.get(workspace.id) ?? []), ...held]);
+  }
+  return roles;
 }

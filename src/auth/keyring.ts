@@ -1,5 +1,12 @@
 /** Knows the keys derived from the master key, one a purpose, and everything done with them. */
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  randomBytes,
+} from 'node:crypto';
 import type { Secret } from '../secret.ts';
 
 const masterKeyBytesMin = 32;
@@ -29,7 +36,8 @@ export function createKeyring(masterKey: Secret<Buffer>): Keyring {
   }
   const derive = (label: string): Buffer =>
     Buffer.from(hkdfSync('sha256', master, '', `gatewright/${label}/v1`, 32));
-  const pepper = derive('pepper');
+  // Read once: a raw key would be taken in anew for every credential.
+  const pepper = createSecretKey(derive('pepper'));
   const sealing = derive('kek');
   const fingerprint = derive('fingerprint');
   return {

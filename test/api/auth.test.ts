@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeApiKey, maskApiKey } from '../../src/model/credentials.ts';
+import * as accessPolicies from '../../src/store/tables/access-policies.ts';
 import * as apiKeys from '../../src/store/tables/api-keys.ts';
 import * as serviceAccounts from '../../src/store/tables/service-accounts.ts';
 import { exchange, startTestServer, type TestServer } from '../server.ts';
@@ -107,13 +108,33 @@ describe('authentication', () => {
     ).toBe(200);
   });
 
-  it('refuses the token of a service account that is gone at once', async () => {
-    const token = await server.token();
-    const headers = { authorization: `Bearer ${token}` };
+  it('refuses the token of a service account two seconds after it is gone', async () => {
+    const headers = { authorization: `Bearer ${await server.token()}` };
     const account = await serviceAccounts.findByClientId(server.database.db, server.clientId);
     await server.database.db.deleteFrom('service_accounts').where('id', '=', account!.id).execute();
+    server.clock.advance(2000);
     expect((await call(headers)).status).toBe(401);
     await serviceAccounts.insert(server.database.db, account!);
+    expect((await call(headers)).status).toBe(200);
+  });
+
+  it('lets no token outlive the grant it was made from by more than two seconds', async () => {
+    const { database, tsgId, clock } = server;
+    const headers = { authorization: `Bearer ${await server.token()}` };
+    expect((await call(headers)).status).toBe(200);
+    const [policy] = await accessPolicies.listByTsg(database.db, tsgId);
+    await accessPolicies.deleteById(database.db, tsgId, policy!.id);
+    clock.advance(2000);
+    expect((await call(headers)).status).toBe(401);
+    // A lesser role does not revive it: a token never holds more or other than when it was made.
+    await accessPolicies.insert(database.db, {
+      ...policy!,
+      id: randomUUID(),
+      role: 'view_only_admin',
+    });
+    expect((await call(headers)).status).toBe(401);
+    await accessPolicies.insert(database.db, policy!);
+    clock.advance(2000);
     expect((await call(headers)).status).toBe(200);
   });
 

@@ -119,6 +119,27 @@ describe('a transaction', () => {
     ]);
   });
 
+  it('leaves a statement outside of it to run again after a deadlock between the two', async () => {
+    const { db } = database;
+    let statement: Promise<unknown> = Promise.resolve();
+    await database.transaction(async (tx) => {
+      // The heavier of two that meet is spared.
+      await sql`INSERT INTO counters SELECT 100 + seq, 0 FROM (
+        SELECT a.id * 10 + b.id AS seq FROM counters AS a JOIN counters AS b) AS rows_`.execute(tx);
+      await add(tx, 1);
+      statement = sql`
+        UPDATE counters SET value = value + 1 WHERE id < 3 ORDER BY id DESC`.execute(db);
+      await vi.waitFor(async () => {
+        const waiting = await sql`
+          SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`.execute(db);
+        expect(waiting.rows).toHaveLength(1);
+      });
+      await add(tx, 2);
+    });
+    await statement;
+    expect([await counterValue(db, 1), await counterValue(db, 2)]).toEqual([2, 2]);
+  });
+
   it('runs again after waiting too long for a lock', async () => {
     const held = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();

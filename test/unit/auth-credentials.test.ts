@@ -6,6 +6,7 @@ import {
   type AcceptedCredential,
   authenticate,
   authorise,
+  createAuthCaches,
   type OfferedCredentials,
 } from '../../src/auth/authenticate.ts';
 import { createFailureThrottle } from '../../src/auth/failure-throttle.ts';
@@ -27,6 +28,7 @@ const deps = {
   keyring,
   tokens: createAccessTokens(keyring),
   throttle: createFailureThrottle(),
+  ...createAuthCaches(),
 };
 const everything: AcceptedCredential[] = ['access-token', 'api-key', 'client'];
 

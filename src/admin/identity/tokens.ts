@@ -5,12 +5,11 @@ import {
   type TokenGrant,
   tokenLifetimeSeconds,
 } from '../../auth/access-token.ts';
-import { findGrants } from '../../auth/grants.ts';
+import { findGrants, rolesByWorkspace } from '../../auth/grants.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { Reply, type Route, route } from '../../http/route.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as organisations from '../../store/tables/organisations.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
 import type { AdminDeps } from '../request/deps.ts';
 
 const scopePattern = /^tsg_id:(\d{10})$/;
@@ -77,12 +76,8 @@ async function findAccess(
   if (organisation !== undefined && grants.roles.length > 0) {
     return { roles: grants.roles, workspaceId: null };
   }
-  const byWorkspace = new Map<string, string[]>();
-  for (const [reference, roles] of organisation === undefined ? [] : grants.workspaces) {
-    const workspace = await workspaces.findByIdOrSlug(db, organisation!.id, reference);
-    if (workspace === undefined) continue;
-    byWorkspace.set(workspace.id, [...(byWorkspace.get(workspace.id) ?? []), ...roles]);
-  }
+  const byWorkspace =
+    organisation === undefined ? [] : await rolesByWorkspace(db, organisation.id, grants);
   const [only, ...others] = byWorkspace;
   if (others.length > 0) {
     return oauthError(

@@ -1,12 +1,11 @@
 /** Knows how to reach the database: the pool, its sessions, transactions, and what a lost connection means. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { Kysely, MysqlDialect, type MysqlPool } from 'kysely';
 import type { Log } from '../../log.ts';
 import type { DatabaseSettings } from '../../settings.ts';
 import { type Connector, createConnector } from './connect.ts';
 import { ConnectionPool, type PoolFigures, poolOf } from './pool.ts';
+import { retrying } from './retry.ts';
 import type { ConnectionTls } from './tls.ts';
-import { isRetryable } from './unavailable.ts';
 import { watchWriter } from './writer-watch.ts';
 
 /** Every table by name, for the query builder; each file of `tables/` adds the rows that it knows. */
@@ -25,7 +24,8 @@ export interface Database extends AsyncDisposable {
   readonly readable: Db;
   /**
    * Runs `work` in one READ COMMITTED transaction; any error rolls back. A deadlock or lock-wait
-   * timeout runs `work` again from its start, a few times.
+   * timeout runs `work` again from its start, a few times; a statement outside of transactions is
+   * tried again by the same rule.
    */
   transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>;
   /** Resolves when the writer answers; rejects within the connect timeout when it does not. */
@@ -47,8 +47,6 @@ export interface DatabaseOptions {
 }
 
 const queryTimeoutMsDefault = 10_000;
-const attemptsMax = 5;
-const retryDelayMs = 20;
 
 /** Connects when first used. Dispose it to close the connections; running work is waited for. */
 export function openDatabase(settings: DatabaseSettings, options: DatabaseOptions = {}): Database {
@@ -76,7 +74,7 @@ function databaseOn(connector: Connector, writer: ConnectionPool, roles: Roles):
   return {
     db,
     readable: build(roles.readable),
-    transaction: (work) => runTransaction(db, work),
+    transaction: (work) => retrying(() => db.transaction().execute(work)),
     ping: () => writer.ping(),
     isStoodIn: roles.isStoodIn,
     pool: () => writer.figures(),
@@ -134,16 +132,4 @@ function withReader(
 
 function build(pool: MysqlPool): Db {
   return new Kysely<Tables>({ dialect: new MysqlDialect({ pool }) });
-}
-
-async function runTransaction<T>(db: Db, work: (tx: Db) => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await db.transaction().execute(work);
-    } catch (error) {
-      if (attempt === attemptsMax || !isRetryable(error)) throw error;
-      // Random, so that two that met do not meet again.
-      await delay(Math.random() * retryDelayMs * 2 ** attempt);
-    }
-  }
 }

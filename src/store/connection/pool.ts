@@ -1,8 +1,9 @@
 /** Knows the pool of connections: how many, how long one waits, and which may be used again. */
 import type { MysqlPool, MysqlPoolConnection, MysqlQueryResult } from 'kysely';
-import type { Connection, QueryError, QueryOptions } from 'mysql2';
+import type { Connection, Query, QueryError, QueryOptions } from 'mysql2';
 import { Pool } from 'tarn';
 import { type Connector, connectTimeoutMs, discard } from './connect.ts';
+import { retrying } from './retry.ts';
 import { DatabaseUnavailable, isConnectionSpent } from './unavailable.ts';
 
 const acquireTimeoutMs = 5_000;
@@ -27,6 +28,8 @@ class PooledConnection implements MysqlPoolConnection {
   readonly #timeoutMs: number;
   readonly #release: (connection: PooledConnection) => void;
   #usable = true;
+  /** Between `begin` and its end; what fails there is the transaction's to repeat. */
+  #inTransaction = false;
 
   constructor(raw: Connection, timeoutMs: number, release: (connection: PooledConnection) => void) {
     this.#raw = raw;
@@ -56,24 +59,45 @@ class PooledConnection implements MysqlPoolConnection {
     callback?.(null);
   }
 
+  query(sql: string, values: QueryOptions['values']): Query;
+  query(
+    sql: string,
+    values: QueryOptions['values'],
+    callback: Callback,
+    timeoutMs?: number,
+  ): Promise<void>;
   query(
     sql: string,
     values: QueryOptions['values'],
     callback?: Callback,
     timeoutMs = this.#timeoutMs,
-  ) {
+  ): Query | Promise<void> {
     const query = { sql, values, ...(timeoutMs > 0 ? { timeout: timeoutMs } : {}) };
     if (callback === undefined) return this.#raw.query(query);
-    return this.#raw.query(query, (error: QueryError | null, result: unknown) => {
-      if (error !== null && isConnectionSpent(error)) this.destroy();
+    const ends = sql === 'commit' || sql === 'rollback';
+    const isAlone = !this.#inTransaction && sql !== 'begin';
+    if (sql === 'begin') this.#inTransaction = true;
+    if (ends) this.#inTransaction = false;
+    const send = (): Promise<MysqlQueryResult> => this.#send(query);
+    const sending = isAlone && !ends ? retrying(send) : send();
+    return sending.then(
+      (result) => callback(null, result),
       // The server rolls back what a lost connection left open; the error that led here matters more.
-      if (error !== null && sql === 'rollback') {
-        this.destroy();
-        callback(null, []);
-      } else {
-        callback(error, result as MysqlQueryResult);
-      }
-    });
+      (error: unknown) => (sql === 'rollback' ? callback(null, []) : callback(error, [])),
+    );
+  }
+
+  async #send(query: QueryOptions): Promise<MysqlQueryResult> {
+    const { promise, resolve, reject } = Promise.withResolvers<MysqlQueryResult>();
+    this.#raw.query(query, (error: QueryError | null, result: unknown) =>
+      error === null ? resolve(result as MysqlQueryResult) : reject(error),
+    );
+    try {
+      return await promise;
+    } catch (error) {
+      if (isConnectionSpent(error) || query.sql === 'rollback') this.destroy();
+      throw error;
+    }
   }
 
   release(): void {

@@ -1,5 +1,6 @@
 /** Knows the leases table: who may do a thing now, on the database's own time, fenced by an epoch. */
 import type { Connection, ResultSetHeader, RowDataPacket } from 'mysql2/promise';
+import { retrying } from '../connection/retry.ts';
 
 /** Proof of holding: valid while the row still says this owner and epoch and has not expired. */
 export interface Lease {
@@ -29,17 +30,19 @@ export async function acquire(
   owner: string,
   ttlMs: number,
 ): Promise<Lease | null> {
-  await connection.execute(
+  await change(
+    connection,
     `INSERT IGNORE INTO leases (name, owner, epoch, expires_at) VALUES (?, '', 0, '1970-01-02')`,
     [name],
   );
-  const [result] = await connection.execute<ResultSetHeader>(
+  const taken = await change(
+    connection,
     `UPDATE leases
      SET owner = ?, epoch = epoch + 1, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
      WHERE name = ? AND expires_at <= UTC_TIMESTAMP(6)`,
     [owner, ttlMs * 1000, name],
   );
-  if (result.affectedRows === 0) return null;
+  if (taken === 0) return null;
   const [rows] = await connection.execute<RowDataPacket[]>(
     'SELECT epoch FROM leases WHERE name = ? AND owner = ?',
     [name, owner],
@@ -53,20 +56,32 @@ export async function extend(
   lease: Lease,
   ttlMs: number,
 ): Promise<boolean> {
-  const [result] = await connection.execute<ResultSetHeader>(
+  const extended = await change(
+    connection,
     `UPDATE leases SET expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
      WHERE ${heldCondition}`,
     [ttlMs * 1000, ...heldValues(lease)],
   );
-  return result.affectedRows === 1;
+  return extended === 1;
 }
 
 /** Lets the next one in at once; changes nothing when the lease is no longer ours. */
 export async function release(connection: Connection, lease: Lease): Promise<void> {
-  await connection.execute(
+  await change(
+    connection,
     `UPDATE leases SET expires_at = UTC_TIMESTAMP(6) WHERE ${heldCondition}`,
     heldValues(lease),
   );
+}
+
+/** Rows changed. Two nodes of a cluster that took the lease at once both hear of it only here. */
+async function change(
+  connection: Connection,
+  statement: string,
+  values: (string | number)[],
+): Promise<number> {
+  const [result] = await retrying(() => connection.execute<ResultSetHeader>(statement, values));
+  return result.affectedRows;
 }
 
 /** SQL that is true while `lease` is held, to guard another statement: `WHERE … AND EXISTS (…)`. */

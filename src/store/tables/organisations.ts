@@ -1,5 +1,4 @@
 /** Knows the organisations table: one organisation a tenant service group (TSG), in a tree of TSGs. */
-import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 
 export interface OrganisationRow {
@@ -39,15 +38,15 @@ export function findByTsgId(db: Db, tsgId: string): Promise<OrganisationRow | un
 
 /** TSG ids above `tsgId`, the root first, `tsgId` itself not among them; empty for a root or unknown TSG. */
 export async function listAncestors(db: Db, tsgId: string): Promise<string[]> {
-  const { rows } = await sql<{ tsg_id: string }>`
-    WITH RECURSIVE ancestors (tsg_id, depth) AS (
-      SELECT parent_tsg_id, 1 FROM organisations
-      WHERE tsg_id = ${tsgId} AND parent_tsg_id IS NOT NULL
-      UNION ALL
-      SELECT parents.parent_tsg_id, ancestors.depth + 1
-      FROM organisations AS parents JOIN ancestors ON parents.tsg_id = ancestors.tsg_id
-      WHERE parents.parent_tsg_id IS NOT NULL AND ancestors.depth < ${treeDepthMax}
-    )
-    SELECT tsg_id FROM ancestors ORDER BY depth DESC`.execute(db);
-  return rows.map((row) => row.tsg_id);
+  const ancestors: string[] = [];
+  // Step by step: no engine that spreads tenants over shards can plan a recursive query.
+  for (let at = await findParent(db, tsgId); at !== null; at = await findParent(db, at)) {
+    if (ancestors.length === treeDepthMax) break;
+    ancestors.unshift(at);
+  }
+  return ancestors;
+}
+
+async function findParent(db: Db, tsgId: string): Promise<string | null> {
+  return (await findByTsgId(db, tsgId))?.parent_tsg_id ?? null;
 }
