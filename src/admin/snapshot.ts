@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
-import { Reply, type Route, route } from '../http/route.ts';
+import { RawReply, type Route, route } from '../http/route.ts';
 import { ApiError } from '../model/errors.ts';
 import { type KindName, kindNames } from '../model/kinds.ts';
 import { ManagedBy, ManagedName } from '../model/managed-by.ts';
@@ -69,7 +69,7 @@ export function snapshotRoutes(deps: AdminDeps): Route<Principal>[] {
 async function snapshot(
   deps: AdminDeps,
   request: AdminRequest<Record<string, string>, z.infer<typeof Query>, undefined>,
-): Promise<Reply> {
+): Promise<RawReply> {
   const { caller, query, ifNoneMatch } = request;
   if (caller.workspaceId !== null) throw new ApiError('forbidden');
   const fingerprintKey = deps.keyring.fingerprintKey(caller.organisationId, query.owner);
@@ -81,8 +81,8 @@ async function snapshot(
     resources: resourcesOf(deps, rows, fingerprintKey),
   });
   const etag = `"${createHash('sha256').update(text).digest('base64url')}"`;
-  if (matches(ifNoneMatch, etag)) return new Reply(304, null, { etag });
-  return new Reply(200, text, { etag, 'content-type': 'application/json' });
+  if (matches(ifNoneMatch, etag)) return new RawReply(304, null, { etag });
+  return new RawReply(200, text, { etag });
 }
 
 type Rows = Awaited<ReturnType<typeof readRows>>;

@@ -1,7 +1,7 @@
 /** Knows the figures this process shows to Prometheus. */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { z } from 'zod';
-import { Reply, type Route, route } from '../http/route.ts';
+import { RawReply, type Route, route } from '../http/route.ts';
 import type { Exchange } from '../http/server.ts';
 import type { JobOutcome } from '../jobs/scheduler.ts';
 import type { Database } from '../store/connection/db.ts';
@@ -95,13 +95,13 @@ function showDatabase(register: Registry, database: DatabaseFigures): void {
 }
 
 function metricsRoute(register: Registry): Route<null> {
-  return route<null>({
+  return route({
     method: 'GET',
     path: '/metrics',
     mounts: { root: ['none'] },
     summary: 'Figures in the Prometheus text format',
     response: z.string(),
     handle: async () =>
-      new Reply(200, await register.metrics(), { 'content-type': register.contentType }),
+      new RawReply(200, await register.metrics(), { 'content-type': register.contentType }),
   });
 }

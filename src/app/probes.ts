@@ -58,7 +58,7 @@ function unavailable(...reasons: string[]): ProbeReport {
 
 /** Degraded is still ready: taking the traffic away would take away the reads that work. */
 function probe(path: string, summary: string, report: () => Promise<ProbeReport>): Route<null> {
-  return route<null>({
+  return route({
     method: 'GET',
     path,
     mounts: { root: ['none'] },

@@ -21,7 +21,7 @@ export function openApiRoute(
   guarded: readonly Route<never>[],
   open: readonly Route<null>[],
 ): Route<null> {
-  const self: Route<null> = route<null>({
+  const self: Route<null> = route({
     method: 'GET',
     path: '/openapi.json',
     mounts: { root: ['none'] },

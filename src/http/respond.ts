@@ -1,6 +1,6 @@
 /** Knows how answers and errors are written, in each of the three forms that clients read. */
 import { ApiError, type ErrorKind, errorBody, flatErrorBody } from '../model/errors.ts';
-import { type CredentialKind, type ErrorForm, Reply } from './route.ts';
+import { type CredentialKind, type ErrorForm, RawReply, Reply } from './route.ts';
 
 /** What goes out: the status, the JSON text (or null for none) and the headers beyond the usual. */
 export interface Answer {
@@ -16,15 +16,14 @@ export const usualHeaders = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-/** Writes what a handler returned. A string body is sent as it is, under the type its headers name. */
+/** Writes what a handler returned. */
 export function answerOf(result: unknown, successStatus: number): Answer {
+  if (result instanceof RawReply) return result;
   if (!(result instanceof Reply)) {
     return { status: successStatus, text: JSON.stringify(result), headers: {} };
   }
   const { status, body, headers } = result;
-  if (body === null || body === undefined) return { status, text: null, headers };
-  const raw = typeof body === 'string' && headers['content-type'] !== undefined;
-  return { status, text: raw ? (body as string) : JSON.stringify(body), headers };
+  return { status, text: JSON.stringify(body), headers };
 }
 
 /** Writes an error. A 401 names the scheme the route accepts, as RFC 9110 asks. */

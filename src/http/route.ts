@@ -39,15 +39,32 @@ export interface RouteRequest<
   readonly now: number;
 }
 
-/** An answer other than 200 with a JSON body, made by {@link reply}. */
-export class Reply {
+/** An answer of the response schema's shape with a status or headers of its own. */
+export class Reply<Body = unknown> {
   readonly status: number;
-  readonly body: unknown;
+  readonly body: Body;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) {
+  constructor(status: number, body: Body, headers: Readonly<Record<string, string>> = {}) {
     this.status = status;
     this.body = body;
+    this.headers = headers;
+  }
+}
+
+/**
+ * An answer that no response schema speaks of: `304`, an error in another form, text
+ * written already. JSON unless the headers say otherwise.
+ */
+export class RawReply {
+  readonly status: number;
+  /** Goes out as it is; null for no body. */
+  readonly text: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, text: string | null, headers: Readonly<Record<string, string>> = {}) {
+    this.status = status;
+    this.text = text;
     this.headers = headers;
   }
 }
@@ -97,36 +114,43 @@ export interface Route<Caller = unknown> {
   readonly bodyType?: 'json' | 'form';
   /** Body field names that repeat the path or the token and are ignored where unknown fields are refused. */
   readonly ignoredFields?: readonly string[];
-  /** Shape of the 200 answer, for the OpenAPI document. */
+  /** Shape of the answer of success, for the OpenAPI document; the handler answers nothing else. */
   readonly response: z.ZodType;
   readonly successStatus?: 200 | 201;
   readonly handle: (request: RouteRequest<Caller>) => Promise<unknown>;
 }
 
-/** A route whose handler sees the parsed types of its own schemas. */
+/** A route whose handler sees the parsed types of its own schemas and answers what its response says. */
 interface TypedRoute<
   Caller,
   P extends z.ZodType<Record<string, string>>,
   Q extends z.ZodType,
   B extends z.ZodType,
-> extends Omit<Route<Caller>, 'params' | 'query' | 'body' | 'handle'> {
+  R extends z.ZodType,
+> extends Omit<Route<Caller>, 'params' | 'query' | 'body' | 'response' | 'handle'> {
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
+  readonly response: R;
   readonly handle: (
     request: RouteRequest<Caller, z.output<P>, z.output<Q>, z.output<B>>,
-  ) => Promise<unknown>;
+  ) => Promise<Answering<R>>;
 }
 
+/** What a handler may answer where this is the response schema. */
+export type Answering<R extends z.ZodType> = z.input<R> | Reply<z.input<R>> | RawReply;
+
 /**
- * Declares one route. The handler's `params`, `query` and `body` have the types of the schemas;
- * the cast forgets them again, because the server only ever hands over what those schemas parsed.
+ * Declares one route. The handler's `params`, `query`, `body` and answer have the types of the
+ * schemas; the cast forgets them again, because the server only ever hands over what those schemas
+ * parsed.
  */
 export function route<
   Caller,
+  R extends z.ZodType,
   P extends z.ZodType<Record<string, string>> = z.ZodType<Record<string, string>>,
   Q extends z.ZodType = z.ZodType<undefined>,
   B extends z.ZodType = z.ZodType<undefined>,
->(definition: TypedRoute<Caller, P, Q, B>): Route<Caller> {
+>(definition: TypedRoute<Caller, P, Q, B, R>): Route<Caller> {
   return definition as unknown as Route<Caller>;
 }

@@ -34,12 +34,12 @@ export function toPage(query: { page_size: number; current_page: number }): Page
 }
 
 /** The wrapper of nearly every list; `total` counts the items of all pages. */
-export function listReply<T>(data: readonly T[], total: number) {
+export function listReply<T>(data: T[], total: number) {
   return { object: 'list' as const, total, data };
 }
 
 /** As {@link listReply}, for lists that also say whether a further page has items. */
-export function pageReply<T>(data: readonly T[], page: Page, found: FoundPage) {
+export function pageReply<T>(data: T[], page: Page, found: FoundPage) {
   return {
     ...listReply(data, found.total),
     has_more: page.offset + found.rows.length < found.total,

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Reply, type Route, type RouteRequest, route } from '../../src/http/route.ts';
+import { RawReply, type Route, type RouteRequest, route } from '../../src/http/route.ts';
 import {
   createHttpServer,
   type Exchange,
@@ -119,7 +119,7 @@ const routes: Route<string>[] = [
     path: '/cached',
     summary: '304',
     response,
-    handle: async () => new Reply(304, null, { etag: '"1"' }),
+    handle: async () => new RawReply(304, null, { etag: '"1"' }),
   }),
   route({
     ...shared,

@@ -158,7 +158,7 @@ async function list(
   deps: AdminDeps,
   { caller, query, now }: ListRequest,
   subTypes: readonly ApiKeySubType[],
-): Promise<unknown> {
+) {
   const db = deps.database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const types = ApiKeyType.options.flatMap((type) =>
@@ -186,7 +186,7 @@ function parseIds(text: string | undefined): string[] | undefined {
   return ids;
 }
 
-async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+async function get(deps: AdminDeps, request: ItemRequest) {
   const { caller, now } = request;
   const db = deps.database.readable;
   const id = idOr404(request.params.id!);

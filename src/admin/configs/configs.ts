@@ -125,7 +125,7 @@ export function configRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown> {
+async function create(deps: AdminDeps, request: CreateRequest) {
   const { caller, body, now } = request;
   requireOwnOrganisation(caller, body.organisation_id);
   refuseFaults(documentFaults(deps, body.config));
@@ -165,7 +165,7 @@ async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown>
 async function list(
   deps: AdminDeps,
   request: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
-): Promise<unknown> {
+) {
   const { caller, query } = request;
   const db = deps.database.readable;
   requireOwnOrganisation(caller, query.organisation_id);
@@ -175,7 +175,7 @@ async function list(
   return listReply(found.rows.map(toListItem), found.total);
 }
 
-async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+async function get(deps: AdminDeps, request: ItemRequest) {
   const row = await find(deps.database.readable, request);
   return versioned(toRecord(row), row);
 }
@@ -183,7 +183,7 @@ async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
 async function listVersions(
   deps: AdminDeps,
   request: AdminRequest<Params, z.infer<typeof VersionsQuery>, undefined>,
-): Promise<unknown> {
+) {
   const db = deps.database.readable;
   const row = await find(db, request);
   const page = toPage(request.query);
@@ -194,7 +194,7 @@ async function listVersions(
   );
 }
 
-async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown> {
+async function update(deps: AdminDeps, request: UpdateRequest) {
   const { caller, params, body, now } = request;
   requireUpdate(body);
   if (body.config !== undefined) refuseFaults(documentFaults(deps, body.config));
@@ -217,7 +217,7 @@ async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown>
   });
 }
 
-async function remove(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+async function remove(deps: AdminDeps, request: ItemRequest) {
   const { caller, params, query } = request;
   await deps.database.transaction(async (tx) => {
     const row = await findForUpdate(tx, caller, params.configId!);

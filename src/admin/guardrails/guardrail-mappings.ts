@@ -100,7 +100,7 @@ export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-async function list(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+async function list(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug);
   await requireWorkspace(db, request.caller, guardrail, request.query.workspace_id);
@@ -109,7 +109,7 @@ async function list(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
   return rows.map(toRecord);
 }
 
-async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const { caller, params, query } = request;
   const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug);
@@ -124,7 +124,7 @@ async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
   return versioned(toRecord(row), row);
 }
 
-async function put(deps: AdminDeps, request: PutRequest): Promise<unknown> {
+async function put(deps: AdminDeps, request: PutRequest) {
   const { params, body } = request;
   return deps.database.transaction(async (tx) => {
     const guardrail = await findToolGuardrail(tx, request);
@@ -145,7 +145,7 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<unknown> {
   });
 }
 
-async function remove(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+async function remove(deps: AdminDeps, request: ItemRequest) {
   const { caller, params, query } = request;
   await deps.database.transaction(async (tx) => {
     const guardrail = await findGuardrail(tx, request, guardrails.findByIdOrSlugForUpdate);
@@ -164,7 +164,7 @@ async function remove(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
 }
 
 /** Makes the guardrail's mappings exactly those sent; the guardrail's row lock puts syncs in a line. */
-async function sync(deps: AdminDeps, request: SyncRequest): Promise<unknown> {
+async function sync(deps: AdminDeps, request: SyncRequest) {
   const { caller, body } = request;
   const entries = Object.entries(body.mcp_servers);
   return deps.database.transaction(async (tx) => {

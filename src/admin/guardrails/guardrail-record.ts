@@ -1,6 +1,6 @@
 /** Knows what the API tells about a guardrail: the record, the list item, and the body that would make it again. */
 import { z } from 'zod';
-import { GuardrailActions, type GuardrailCheck, GuardrailTarget } from '../../model/guardrail.ts';
+import { GuardrailActions, GuardrailCheck, GuardrailTarget } from '../../model/guardrail.ts';
 import { readDocument } from '../../model/json-record.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredGuardrailMapping } from '../../store/tables/guardrail-mappings.ts';
@@ -26,7 +26,7 @@ export const GuardrailListItem = z.object({
 /** Response of get (interface.txt 2.3). */
 export const GuardrailRecord = GuardrailListItem.extend({
   version_id: z.uuid(),
-  checks: z.array(z.record(z.string(), z.json())),
+  checks: z.array(GuardrailCheck),
   actions: GuardrailActions,
   mcp_server_mappings: z.array(GuardrailMapping),
 });
@@ -53,7 +53,7 @@ export function toRecord(
   row: StoredGuardrail,
   mappings: readonly StoredGuardrailMapping[],
   form: 'as sent' | 'complete',
-): Record<string, unknown> {
+): z.infer<typeof GuardrailRecord> {
   const checks = JSON.parse(row.checks) as GuardrailCheck[];
   const actions = readDocument<GuardrailActions>(row.actions) ?? {};
   const complete = form === 'complete';

@@ -119,7 +119,10 @@ export function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown> {
+async function create(
+  deps: AdminDeps,
+  request: CreateRequest,
+): Promise<z.infer<typeof CreateReceipt>> {
   const { caller, body, now } = request;
   requireOwnOrganisation(caller, body.organisation_id);
   const target = body.target ?? 'llm';
@@ -161,7 +164,7 @@ async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown>
 async function list(
   deps: AdminDeps,
   request: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
-): Promise<unknown> {
+) {
   const { caller, query } = request;
   const db = deps.database.readable;
   requireOwnOrganisation(caller, query.organisation_id);
@@ -171,7 +174,7 @@ async function list(
   return listReply(found.rows.map(toListItem), found.total);
 }
 
-async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+async function get(deps: AdminDeps, request: ItemRequest) {
   const { caller, query, mount } = request;
   const db = deps.database.readable;
   const row = await findGuardrail(db, request, guardrails.findByIdOrSlug);
@@ -182,7 +185,7 @@ async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
   return versioned(record, row);
 }
 
-async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown> {
+async function update(deps: AdminDeps, request: UpdateRequest) {
   const { caller, body, now } = request;
   requireUpdate(body);
   return deps.database.transaction(async (tx) => {
@@ -213,7 +216,7 @@ async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown>
   });
 }
 
-async function remove(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+async function remove(deps: AdminDeps, request: ItemRequest) {
   const { caller, query } = request;
   await deps.database.transaction(async (tx) => {
     const row = await findGuardrail(tx, request, guardrails.findByIdOrSlugForUpdate);

@@ -67,7 +67,7 @@ export function accessPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
 async function create(
   deps: AdminDeps,
   request: AdminRequest<Record<string, string>, undefined, AccessPolicyCreate>,
-): Promise<unknown> {
+) {
   const { caller, body, now } = request;
   refuseWorkspaceCaller(caller);
   if (parseResource(body.resource)?.tsgId !== caller.tsgId) {
@@ -86,7 +86,7 @@ async function create(
   return present(row);
 }
 
-async function remove(deps: AdminDeps, request: AdminRequest): Promise<unknown> {
+async function remove(deps: AdminDeps, request: AdminRequest) {
   const { caller, params } = request;
   refuseWorkspaceCaller(caller);
   const id = params.policyId!;

@@ -7,7 +7,7 @@ import {
 } from '../../auth/access-token.ts';
 import { findGrants, rolesByWorkspace } from '../../auth/grants.ts';
 import type { Principal } from '../../auth/principal.ts';
-import { Reply, type Route, route } from '../../http/route.ts';
+import { RawReply, Reply, type Route, route } from '../../http/route.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as organisations from '../../store/tables/organisations.ts';
 import type { AdminDeps } from '../request/deps.ts';
@@ -50,7 +50,7 @@ export function tokenRoutes(
           return oauthError('invalid_scope', 'scope must be tsg_id:<10 digits>');
         }
         const access = await findAccess(deps.database.readable, caller, tsgId);
-        if (access instanceof Reply) return access;
+        if (access instanceof RawReply) return access;
         const grant = { serviceAccountId: caller.id, tsgId, ...access };
         const response: z.infer<typeof TokenResponse> = {
           access_token: await tokens.issue(grant, now),
@@ -68,7 +68,7 @@ async function findAccess(
   db: Db,
   caller: Principal,
   tsgId: string,
-): Promise<Pick<TokenGrant, 'roles' | 'workspaceId'> | Reply> {
+): Promise<Pick<TokenGrant, 'roles' | 'workspaceId'> | RawReply> {
   const [grants, organisation] = await Promise.all([
     findGrants(db, caller, tsgId),
     organisations.findByTsgId(db, tsgId),
@@ -92,6 +92,6 @@ async function findAccess(
     : oauthError('invalid_scope', 'the service account is not in this TSG or an ancestor of it');
 }
 
-function oauthError(error: string, description: string): Reply {
-  return new Reply(400, { error, error_description: description });
+function oauthError(error: string, description: string): RawReply {
+  return new RawReply(400, JSON.stringify({ error, error_description: description }));
 }

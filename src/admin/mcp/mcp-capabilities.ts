@@ -30,6 +30,7 @@ const ListQuery = WorkspaceQuery.extend({
   page_size: wholeNumber(1, pageSizeMax).default(100),
 });
 
+const PutReceipt = z.object({ success: z.literal(true) });
 const Capability = z.object({
   id: z.uuid(),
   name: z.string(),
@@ -71,13 +72,13 @@ export function mcpCapabilityRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: eitherScope('update'),
       summary: 'Enable or disable capabilities; unknown ones are added',
       body: PutBody,
-      response: z.object({ success: z.literal(true) }),
+      response: PutReceipt,
       handle: (request) => put(deps, request),
     }),
   ];
 }
 
-async function list(deps: AdminDeps, request: ListRequest): Promise<unknown> {
+async function list(deps: AdminDeps, request: ListRequest) {
   const { caller, query } = request;
   const db = deps.database.readable;
   const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
@@ -94,7 +95,7 @@ async function list(deps: AdminDeps, request: ListRequest): Promise<unknown> {
   };
 }
 
-async function put(deps: AdminDeps, request: PutRequest): Promise<unknown> {
+async function put(deps: AdminDeps, request: PutRequest): Promise<z.infer<typeof PutReceipt>> {
   const { caller, body, now } = request;
   refuseFaults(repeated(body.capabilities));
   await deps.database.transaction(async (tx) => {

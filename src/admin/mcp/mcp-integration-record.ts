@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Keyring } from '../../auth/keyring.ts';
 import { readDocument } from '../../model/json-record.ts';
-import { SecretMapping } from '../../model/mcp-integration.ts';
+import { McpConfigurations, SecretMapping } from '../../model/mcp-integration.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
 import {
@@ -23,7 +23,7 @@ export const McpIntegrationRecord = z.object({
   url: z.string(),
   auth_type: z.string(),
   transport: z.string(),
-  configurations: z.union([z.record(z.string(), z.json()), z.string()]),
+  configurations: z.union([McpConfigurations, z.string()]),
   secret_mappings: z.array(SecretMapping),
   global_workspace_access: z.object({ enabled: z.boolean() }),
   status: z.enum(['active', 'archived']),

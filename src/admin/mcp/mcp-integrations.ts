@@ -138,7 +138,7 @@ export function requireScope(
   authorise(caller, at.workspace_id === null ? organisation! : workspace!);
 }
 
-async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown> {
+async function create(deps: AdminDeps, request: CreateRequest) {
   const { caller, body, now } = request;
   requireOwnOrganisation(caller, body.organisation_id);
   refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
@@ -183,7 +183,7 @@ async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown>
 async function list(
   deps: AdminDeps,
   request: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
-): Promise<unknown> {
+) {
   const { caller, query, mount } = request;
   const db = deps.database.readable;
   requireOwnOrganisation(caller, query.organisation_id);
@@ -216,7 +216,7 @@ function visibleType(
   return wanted;
 }
 
-async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
   await requireWorkspace(db, request.caller, row, request.query.workspace_id);
@@ -224,7 +224,7 @@ async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
   return versioned(toRecord(row), row);
 }
 
-async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown> {
+async function update(deps: AdminDeps, request: UpdateRequest) {
   const { caller, body, now } = request;
   requireUpdate(body);
   refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
@@ -245,7 +245,7 @@ async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown>
   return {};
 }
 
-async function remove(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+async function remove(deps: AdminDeps, request: ItemRequest) {
   const { caller, query } = request;
   await deps.database.transaction(async (tx) => {
     const row = await findIntegration(tx, request, mcpIntegrations.findByIdOrSlugForUpdate);

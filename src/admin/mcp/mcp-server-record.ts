@@ -1,5 +1,6 @@
 /** Knows what the API tells about an MCP server, and the body that would make it again. */
 import { z } from 'zod';
+import { McpConfigurations } from '../../model/mcp-integration.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
 import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
@@ -38,7 +39,7 @@ export const McpServerRecord = z.object({
     id: z.uuid(),
     slug: z.string(),
     status: z.enum(['active', 'archived']),
-    configurations: z.record(z.string(), z.json()),
+    configurations: McpConfigurations,
     url: z.string(),
     transport: z.string(),
     auth_type: z.string(),

@@ -106,7 +106,7 @@ export function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-async function create(deps: AdminDeps, request: CreateRequest): Promise<unknown> {
+async function create(deps: AdminDeps, request: CreateRequest) {
   const { caller, body, now } = request;
   requireOwnOrganisation(caller, body.organisation_id);
   const id = randomUUID();
@@ -161,7 +161,7 @@ async function findUsable(
 async function list(
   deps: AdminDeps,
   request: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
-): Promise<unknown> {
+) {
   const { caller, query } = request;
   const { organisationId } = caller;
   const db = deps.database.readable;
@@ -197,7 +197,7 @@ async function list(
   return pageReply(data, page, found);
 }
 
-async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+async function get(deps: AdminDeps, request: ItemRequest) {
   const { caller, query } = request;
   const db = deps.database.readable;
   const row = await findServer(db, request, mcpServers.findByIdOrSlug);
@@ -211,7 +211,7 @@ async function get(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
   return versioned(toRecord(row, integration), row);
 }
 
-async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown> {
+async function update(deps: AdminDeps, request: UpdateRequest) {
   const { caller, body, now } = request;
   requireUpdate(body);
   await deps.database.transaction(async (tx) => {
@@ -235,7 +235,7 @@ async function update(deps: AdminDeps, request: UpdateRequest): Promise<unknown>
   return {};
 }
 
-async function remove(deps: AdminDeps, request: ItemRequest): Promise<unknown> {
+async function remove(deps: AdminDeps, request: ItemRequest) {
   const { caller, query } = request;
   const { organisationId } = caller;
   await deps.database.transaction(async (tx) => {

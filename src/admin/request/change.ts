@@ -74,7 +74,7 @@ export async function recordUpdate(
 }
 
 /** Answers a record with its version as ETag, for the `If-Match` of a later update. */
-export function versioned(record: unknown, row: { readonly version: number }): Reply {
+export function versioned<Body>(record: Body, row: { readonly version: number }): Reply<Body> {
   return new Reply(200, record, { etag: `"${row.version}"` });
 }
 

@@ -140,7 +140,7 @@ function entityRoutes(deps: AdminDeps): Route<Principal>[] {
 async function list(
   deps: AdminDeps,
   { caller, query }: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
-): Promise<unknown> {
+) {
   const db = deps.database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id, status: query.status, type: query.type };
@@ -151,7 +151,7 @@ async function list(
 async function get(
   deps: AdminDeps,
   request: AdminRequest<Params, z.infer<typeof GetQuery>, undefined>,
-): Promise<unknown> {
+) {
   const { query } = request;
   const db = deps.database.readable;
   const row = await findPolicy(deps, request);
@@ -165,7 +165,7 @@ async function get(
 async function listEntities(
   deps: AdminDeps,
   request: AdminRequest<Params, z.infer<typeof EntitiesQuery>, undefined>,
-): Promise<unknown> {
+) {
   const { query } = request;
   const row = await findPolicy(deps, request);
   if (row.status !== 'active') throw new ApiError('notFound');

@@ -107,7 +107,7 @@ function itemRoutes(deps: AdminDeps, path: string): Route<Principal>[] {
 async function list(
   deps: AdminDeps,
   { caller, query }: AdminRequest<Record<string, string>, z.infer<typeof ListQuery>, undefined>,
-): Promise<unknown> {
+) {
   const filter = {
     id: caller.workspaceId ?? undefined,
     statuses: query.status,
@@ -125,7 +125,7 @@ async function list(
 async function get(
   deps: AdminDeps,
   request: AdminRequest<Record<string, string>, z.infer<typeof GetQuery>, undefined>,
-): Promise<unknown> {
+) {
   const row = await findOwn(deps.database.readable, request, workspaces.findByIdOrSlug);
   return versioned(toRecord(row, request.query.name_format), row);
 }
