@@ -1,0 +1,212 @@
+/** Guarantees that the documents tell the truth: links lead somewhere, tables and lists match the code. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
+import { allJobs } from '../../src/jobs/all-jobs.ts';
+import { errorTable } from '../../src/model/errors.ts';
+import { checkFaults } from '../../src/model/guardrail-checks.ts';
+import { kindNames, kinds } from '../../src/model/kinds.ts';
+import { allScopes } from '../../src/model/scopes.ts';
+import { readSettings } from '../../src/settings.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+function read(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+/** Documents of the repository, by path from its root. */
+const documents = [
+  ...readdirSync(root).filter((name) => name.endsWith('.md')),
+  ...['docs', 'bench', 'examples'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `${folder}/${name}`),
+  ),
+];
+
+/** Lines of a document that are not part of a fenced block. */
+function proseOf(path: string): string[] {
+  let isFenced = false;
+  return read(path)
+    .split('\n')
+    .filter((line) => {
+      const isFence = line.startsWith('```');
+      if (isFence) isFenced = !isFenced;
+      return !isFence && !isFenced;
+    });
+}
+
+function headingsOf(path: string): string[] {
+  return proseOf(path).flatMap((line) => /^#{1,6} (.+)$/.exec(line)?.[1] ?? []);
+}
+
+/** As GitHub makes anchors of headings. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+/** The lines from a heading to the next one of its rank or above. */
+function sectionOf(path: string, title: string): string[] {
+  const lines = proseOf(path);
+  const start = lines.findIndex((line) => line.replace(/^#+ /, '') === title && /^#/.test(line));
+  if (start < 0) throw new Error(`${path} has no section ${title}`);
+  const rank = /^#+/.exec(lines[start]!)![0].length;
+  const end = lines.findIndex(
+    (line, at) => at > start && (/^#+(?= )/.exec(line)?.[0].length ?? 9) <= rank,
+  );
+  return lines.slice(start + 1, end < 0 ? undefined : end);
+}
+
+/** Cells of the rows of every table in some lines, without headings. */
+function rowsOf(lines: readonly string[]): string[][] {
+  return lines
+    .filter((line, at) => line.startsWith('|') && !/^\|[-|\s]+$/.test(line) && !isHead(lines, at))
+    .map((line) =>
+      line
+        .split(/(?<!\\)\|/)
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+}
+
+function isHead(lines: readonly string[], at: number): boolean {
+  return /^\|[-|\s]+$/.test(lines[at + 1] ?? '');
+}
+
+/** Words in backticks. */
+function namesIn(text: string): string[] {
+  return [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name!);
+}
+
+describe('links', () => {
+  it.each(documents)('of %s lead to a file and a heading', (path) => {
+    const broken = proseOf(path)
+      .flatMap((line) => [...line.matchAll(/\]\(([^)\s]+)\)/g)])
+      .map(([, target]) => target!)
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .filter((target) => {
+        const [file = '', anchor] = target.split('#');
+        const found = file === '' ? path : relative(root, resolve(root, dirname(path), file));
+        if (!existsSync(join(root, found))) return true;
+        if (anchor === undefined) return false;
+        return !headingsOf(found).map(anchorOf).includes(anchor);
+      });
+    expect(broken).toEqual([]);
+  });
+});
+
+/** Tables and their columns, as the statements that make them say. */
+function schemaOf(sql: string): Map<string, string[]> {
+  const tables = new Map<string, string[]>();
+  for (const [, table, body] of sql.matchAll(
+    /CREATE TABLE IF NOT EXISTS (\w+) \(\n([\s\S]*?)\n\s*\) ENGINE/g,
+  )) {
+    const columns = body!.split('\n').flatMap((line) => /^\s+([a-z_]+) /.exec(line)?.[1] ?? []);
+    tables.set(table!, columns);
+  }
+  for (const [, table, column] of sql.matchAll(/ALTER TABLE (\w+)[^;]*?ADD COLUMN (\w+)/g)) {
+    tables.get(table!)?.push(column!);
+  }
+  return tables;
+}
+
+describe('docs/database.md', () => {
+  const migrations = readdirSync(join(root, 'migrations')).map((name) => `migrations/${name}`);
+  const schema = schemaOf(
+    [...migrations, 'src/store/migrations/schema-migrations.ts', 'src/store/migrations/leases.ts']
+      .map(read)
+      .join('\n'),
+  );
+
+  it('is tested against a schema that was understood', () => {
+    expect(schema.size).toBeGreaterThan(15);
+    expect(schema.get('job_runs')).toContain('lease_until');
+    expect(schema.get('leases')).toEqual(['name', 'owner', 'epoch', 'expires_at']);
+  });
+
+  it('explains every table, and none that does not exist', () => {
+    const explained = headingsOf('docs/database.md').filter((title) => /^[a-z_]+$/.test(title));
+    expect(explained.toSorted()).toEqual([...schema.keys()].toSorted());
+  });
+
+  it.each([...schema])(
+    'explains every column of %s, and none that does not exist',
+    (table, columns) => {
+      const rows = rowsOf(sectionOf('docs/database.md', table));
+      const explained = rows.flatMap(([names = '']) => namesIn(names));
+      expect(explained.toSorted()).toEqual(columns.toSorted());
+    },
+  );
+});
+
+describe('docs/api.md', () => {
+  it('lists every kind of error with its status and code', () => {
+    const told = rowsOf(sectionOf('docs/api.md', 'Errors')).map(([kind, status, code]) => [
+      namesIn(kind!)[0],
+      Number(status),
+      code,
+    ]);
+    const real = Object.entries(errorTable).map(([kind, { status, code }]) => [kind, status, code]);
+    expect(told).toEqual(real);
+  });
+
+  it('lists every scope', () => {
+    const rows = rowsOf(sectionOf('docs/api.md', 'Scopes'));
+    const told = rows.flatMap(([resources, actions]) =>
+      namesIn(resources!).flatMap((name) =>
+        actions!.split(', ').map((action) => `${name}.${action}`),
+      ),
+    );
+    expect(told.toSorted()).toEqual(allScopes.toSorted());
+  });
+
+  it('tells of each check whether it fits MCP tools', () => {
+    const rows = rowsOf(sectionOf('docs/api.md', 'Checks')).filter(([id]) => id!.startsWith('`'));
+    const wrong = rows.flatMap(([ids, fits]) =>
+      namesIn(ids!).filter((id) => {
+        const unfit = checkFaults([{ id }], 'mcp_tools', []).length > 0;
+        return unfit !== (fits === 'no');
+      }),
+    );
+    expect(rows.length).toBeGreaterThan(20);
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('docs/sync.md', () => {
+  it('tells the traits of every kind', () => {
+    const told = rowsOf(sectionOf('docs/sync.md', 'Kinds')).map(([kind, workspaced, ...traits]) => [
+      ...namesIn(kind!),
+      workspaced,
+      ...traits.map(namesIn),
+    ]);
+    const real = kindNames.map((name) => {
+      const { workspaced, immutable, merged, sets, opaque } = kinds[name];
+      return [name, workspaced, immutable, merged, sets, opaque];
+    });
+    expect(told).toEqual(real);
+  });
+
+  it.each(['docs/sync.md', 'README.md'])('%s lists every exit code', (path) => {
+    const section = path === 'README.md' ? 'Commands' : 'Exit codes';
+    const told = rowsOf(sectionOf(path, section)).flatMap(([code]) =>
+      /^\d$/.test(code!) ? [Number(code)] : [],
+    );
+    expect(told).toEqual(Object.values(exitCodes).toSorted());
+  });
+});
+
+describe('docs/jobs.md', () => {
+  it('lists every job with its schedule', () => {
+    const told = rowsOf(sectionOf('docs/jobs.md', 'List of jobs'))
+      .filter(([job]) => job!.startsWith('`'))
+      .map(([job, cron]) => [...namesIn(job!), ...namesIn(cron!)]);
+    const { features } = readSettings({}, { cwd: join(root, 'docs') });
+    expect(told).toEqual(allJobs(features).map(({ name, cron }) => [name, cron]));
+  });
+});
