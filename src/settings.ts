@@ -47,19 +47,10 @@ export interface Settings {
   readonly features: {
     readonly guardrails: boolean;
     readonly apiAccess: boolean;
-    readonly dataExports: boolean;
     readonly usageLimits: boolean;
     readonly auditLogs: boolean;
-    readonly scim: boolean;
     readonly policy: boolean;
     readonly mcp: boolean;
-  };
-  readonly retention: {
-    readonly logDays: number;
-    readonly metricsDays: number;
-    /** False: the days are only shown, nothing is deleted. */
-    readonly enforceLogs: boolean;
-    readonly enforceMetrics: boolean;
   };
   readonly server: {
     readonly host: string;
@@ -74,17 +65,12 @@ export interface Settings {
   readonly masterKey: Secret<Buffer> | null;
   /** '' or alphanumeric. */
   readonly apiKeyPrefix: string;
-  readonly disableOrgCreation: boolean;
-  readonly blockInlineConfig: boolean;
   /** Null means the built-in limit. */
   readonly configTargets: {
     readonly rootMax: number | null;
     readonly nestedMax: number | null;
     readonly conditionalRootMax: number | null;
   };
-  /** Lower-case names of request headers copied into metadata. */
-  readonly headersToMetadata: readonly string[];
-  readonly metadataMapKeyPrefix: string;
   /** Private hosts that may be called all the same. */
   readonly trustedHosts: TrustedHosts;
   readonly sync: {
@@ -105,13 +91,11 @@ export interface Settings {
   };
   /** Folder of the embedded database and credentials, as given (`.gatewright`). */
   readonly home: string;
-  /** Names that look like a mistyped setting are errors. */
-  readonly strict: boolean;
   /** One line each, for the log at start. */
   readonly warnings: readonly string[];
 }
 
-/** Switches of interface.txt 8 that turn a whole feature off. */
+/** A switch that turns a whole feature off. */
 export type Feature = keyof Settings['features'];
 
 export interface ReadOptions {
@@ -164,15 +148,21 @@ export function inspectSettings(
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
   const { slips, idle } = sortUnknown(namesSet(sources));
   (strict ? faults : warnings).push(...slips);
-  if (idle.length > 0) warnings.push(`without effect in this version: ${idle.join(', ')}`);
+  const withoutEffect = [...idle, ...[...given.keys()].filter(isIdle)].sort();
+  if (withoutEffect.length > 0) {
+    warnings.push(`without effect in this version: ${withoutEffect.join(', ')}`);
+  }
   const settings = {
     ...assemble(values, given),
     database: database && refreshable(database, 'database', sources, given),
     databaseReader: databaseReader && refreshable(databaseReader, 'databaseReader', sources, given),
-    strict,
     warnings,
   };
   return { settings, faults, given };
+}
+
+function isIdle(name: Name): boolean {
+  return !factsAbout(name).effective;
 }
 
 const databaseNames = names.filter((name) => name.startsWith('DB_'));
@@ -231,7 +221,7 @@ function lengthOf(text: string): string {
 function assemble(
   values: Values,
   given: ReadonlyMap<Name, Given>,
-): Omit<Settings, 'database' | 'databaseReader' | 'strict' | 'warnings'> {
+): Omit<Settings, 'database' | 'databaseReader' | 'warnings'> {
   const masterKey = values.GATEWRIGHT_MASTER_KEY;
   const keyOrigin = given.get('GATEWRIGHT_MASTER_KEY')?.origin ?? '';
   return {
@@ -240,18 +230,10 @@ function assemble(
     features: {
       guardrails: values.GUARDRAILS_ENABLED,
       apiAccess: values.API_ACCESS_ENABLED,
-      dataExports: values.DATA_EXPORTS_ENABLED,
       usageLimits: values.USAGE_LIMITS_ENABLED,
       auditLogs: values.AUDIT_LOGS_ENABLED,
-      scim: values.SCIM_ENABLED,
       policy: values.POLICY_ENABLED,
       mcp: values.MCP_ENABLED,
-    },
-    retention: {
-      logDays: values.LOG_RETENTION_DISPLAY,
-      metricsDays: values.METRICS_RETENTION_DISPLAY,
-      enforceLogs: values.LOG_RETENTION_ENFORCE,
-      enforceMetrics: values.METRICS_RETENTION_ENFORCE,
     },
     server: {
       host: values.GATEWRIGHT_HOST,
@@ -262,15 +244,11 @@ function assemble(
     logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? null,
     masterKey: masterKey === undefined ? null : new Secret(masterKey, keyOrigin),
     apiKeyPrefix: values.API_KEY_PREFIX ?? '',
-    disableOrgCreation: values.DISABLE_ORG_CREATION,
-    blockInlineConfig: values.BLOCK_INLINE_CONFIG,
     configTargets: {
       rootMax: values.MAX_ROOT_CONFIG_TARGETS ?? null,
       nestedMax: values.MAX_NESTED_CONFIG_TARGETS ?? null,
       conditionalRootMax: values.MAX_CONDITIONAL_ROOT_CONFIG_TARGETS ?? null,
     },
-    headersToMetadata: values.HEADERS_TO_METADATA ?? [],
-    metadataMapKeyPrefix: values.METADATA_MAP_KEY_PREFIX ?? '',
     trustedHosts: values.TRUSTED_CUSTOM_HOSTS ?? [],
     sync: {
       credentialsFile: values.GATEWRIGHT_CREDENTIALS ?? null,

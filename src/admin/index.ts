@@ -2,6 +2,7 @@
 import type { AccessTokens } from '../auth/access-token.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Route } from '../http/route.ts';
+import type { Feature } from '../settings.ts';
 import { apiKeyRoutes } from './api-keys/api-keys.ts';
 import { configRoutes } from './configs/configs.ts';
 import { guardrailMappingRoutes } from './guardrails/guardrail-mappings.ts';
@@ -22,15 +23,23 @@ export function adminRoutes(deps: AdminDeps, tokens: AccessTokens): Route<Princi
     ...tokenRoutes(deps, tokens),
     ...accessPolicyRoutes(deps),
     ...workspaceRoutes(deps),
-    ...apiKeyRoutes(deps),
-    ...usageLimitPolicyRoutes(deps),
-    ...guardrailRoutes(deps),
+    ...governed(['apiAccess'], apiKeyRoutes(deps)),
+    ...governed(['policy', 'usageLimits'], usageLimitPolicyRoutes(deps)),
+    ...governed(['guardrails'], guardrailRoutes(deps)),
     ...configRoutes(deps),
-    ...guardrailMappingRoutes(deps),
-    ...mcpIntegrationRoutes(deps),
-    ...mcpCapabilityRoutes(deps),
-    ...mcpServerRoutes(deps),
-    ...mcpMetadataRoutes(deps),
+    ...governed(['guardrails'], guardrailMappingRoutes(deps)),
+    ...governed(['mcp'], mcpIntegrationRoutes(deps)),
+    ...governed(['mcp'], mcpCapabilityRoutes(deps)),
+    ...governed(['mcp'], mcpServerRoutes(deps)),
+    ...governed(['mcp'], mcpMetadataRoutes(deps)),
     ...snapshotRoutes(deps),
   ];
+}
+
+/** The one place that says which switches turn a family of routes off; any of them does. */
+function governed(
+  features: readonly Feature[],
+  routes: readonly Route<Principal>[],
+): Route<Principal>[] {
+  return routes.map((route) => ({ ...route, features }));
 }

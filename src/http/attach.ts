@@ -3,10 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../log.ts';
 import { ApiError, type ErrorKind } from '../model/errors.ts';
+import type { Feature } from '../settings.ts';
 import { createBodyReader, readLenient } from './input.ts';
 import type { MountedRoute } from './registry.ts';
 import { type Answer, answerOf, errorAnswer, toApiError, usualHeaders } from './respond.ts';
-import type { CredentialKind, ErrorForm, Feature } from './route.ts';
+import type { CredentialKind, ErrorForm } from './route.ts';
 
 /** What is known of a request while it runs; its access-log line is made from this. */
 export interface Running {
@@ -58,7 +59,7 @@ export function attach<Caller>(
       const running = kit.running.get(request.raw)!;
       running.route = pattern;
       admitted.set(request, await identify(request, () => paramsOf(request), running));
-      if (route.feature !== undefined && kit.disabledFeatures.has(route.feature)) {
+      if (route.features?.some((feature) => kit.disabledFeatures.has(feature))) {
         throw new ApiError('featureDisabled');
       }
     },

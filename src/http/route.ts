@@ -1,5 +1,6 @@
 /** Knows what a route is: data that says method, path, who may call it, what it takes, and what answers. */
 import type { z } from 'zod';
+import type { Feature } from '../settings.ts';
 
 /** Where a route hangs: `/v1`, `/v2`, `/admin/v2`, or the root (token service, IAM, probes). */
 export type Mount = 'v1' | 'v2' | 'admin' | 'root';
@@ -72,17 +73,6 @@ export class RawReply {
 /** How a route writes its errors. */
 export type ErrorForm = 'wrapped' | 'flat' | 'oauth';
 
-/** Names of the switches in interface.txt 8 that can turn a route off. */
-export type Feature =
-  | 'guardrails'
-  | 'apiAccess'
-  | 'dataExports'
-  | 'usageLimits'
-  | 'auditLogs'
-  | 'scim'
-  | 'policy'
-  | 'mcp';
-
 export interface Route<Caller = unknown> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Fastify-style path below the mount: `/guardrails/:guardrailId`. */
@@ -98,7 +88,8 @@ export interface Route<Caller = unknown> {
     | string
     | readonly string[]
     | ((params: Record<string, string>, mount: Mount) => string);
-  readonly feature?: Feature;
+  /** The switches that govern it: while any is off, it answers 403. */
+  readonly features?: readonly Feature[];
   /** One line for the OpenAPI document. */
   readonly summary: string;
   /**

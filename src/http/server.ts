@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Log } from '../log.ts';
 import { ApiError, type ErrorKind, errorBody } from '../model/errors.ts';
+import type { Feature } from '../settings.ts';
 import { refuseAmbiguity } from './ambiguity.ts';
 import {
   answerStrangers,
@@ -18,7 +19,7 @@ import {
 import { bodyBytesMax } from './input.ts';
 import { checkRoutes, createMethodFinder, type MountedRoute, mountRoutes } from './registry.ts';
 import { usualHeaders } from './respond.ts';
-import type { CredentialKind, Feature, Route } from './route.ts';
+import type { CredentialKind, Route } from './route.ts';
 
 /** What a request carried to prove who sent it; never logged. */
 interface Credentials {

@@ -19,7 +19,8 @@ export function settingsListing(given: ReadonlyMap<Name, Given>): string {
   for (const [group, rows] of byGroup()) {
     lines.push(...(lines.length === 0 ? [] : ['']), group);
     for (const { name, facts } of rows) {
-      const from = given.get(name)?.from ?? (facts.byDefault === null ? 'unset' : 'default');
+      const origin = given.get(name)?.from ?? (facts.byDefault === null ? 'unset' : 'default');
+      const from = facts.effective ? origin : `${origin} (no effect yet)`;
       const value = cells.get(name)!.padEnd(valueWidth);
       lines.push(`  ${name.padEnd(nameWidth)}  ${value}  ${from}`);
     }
@@ -80,7 +81,7 @@ export function settingsJsonSchema(): unknown {
 
 function annotations(facts: Facts): Record<string, unknown> {
   return {
-    description: `${facts.meaning} Form: ${facts.expected}.`,
+    description: `${facts.effective ? '' : 'No effect yet. '}${facts.meaning} Form: ${facts.expected}.`,
     examples: [facts.example],
     ...(facts.secret ? { writeOnly: true } : {}),
     'x-group': facts.group,
@@ -88,7 +89,8 @@ function annotations(facts: Facts): Record<string, unknown> {
 }
 
 function meaningOf(name: Name, facts: Facts): string {
-  return facts.file ? `${facts.meaning} Or \`${name}_FILE\`.` : facts.meaning;
+  const meaning = facts.effective ? facts.meaning : `**No effect yet.** ${facts.meaning}`;
+  return facts.file ? `${meaning} Or \`${name}_FILE\`.` : meaning;
 }
 
 function byGroup(): Map<string, Row[]> {

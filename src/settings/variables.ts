@@ -23,12 +23,17 @@ export interface Facts {
   readonly secret: boolean;
   /** The value may be a path whose file holds it, and `NAME_FILE` may name that file. */
   readonly file: boolean;
+  /** False: accepted and checked, but nothing reads it yet. */
+  readonly effective: boolean;
 }
 
 /** What is known of each variable besides its schema. */
 export const factsOf = z.registry<Facts>();
 
-type Traits = Partial<Pick<Facts, 'secret' | 'file'>>;
+type Traits = Partial<Pick<Facts, 'secret' | 'file' | 'effective'>>;
+
+/** Of a setting whose feature does not exist yet. Whoever sets it is told that it changes nothing. */
+const notYet: Traits = { effective: false };
 
 function describe<T>(group: Group, form: forms.Form<T>, meaning: string, traits: Traits) {
   return {
@@ -38,6 +43,7 @@ function describe<T>(group: Group, form: forms.Form<T>, meaning: string, traits:
     example: form.example,
     secret: traits.secret ?? false,
     file: traits.file ?? traits.secret ?? false,
+    effective: traits.effective ?? true,
   };
 }
 
@@ -46,18 +52,19 @@ function optional<T>(group: Group, form: forms.Form<T>, meaning: string, traits:
   return form.schema.optional().register(factsOf, facts);
 }
 
-function defaulted<T>(group: Group, form: forms.Form<T>, byDefault: string, meaning: string) {
-  const facts = { ...describe(group, form, meaning, {}), byDefault };
+function defaulted<T>(
+  group: Group,
+  form: forms.Form<T>,
+  byDefault: string,
+  meaning: string,
+  traits: Traits = {},
+) {
+  const facts = { ...describe(group, form, meaning, traits), byDefault };
   return form.schema.prefault(byDefault).register(factsOf, facts);
 }
 
-function feature(byDefault: 'ON' | 'OFF', what: string) {
-  return defaulted(
-    'Features',
-    forms.toggle,
-    byDefault,
-    `${what}. OFF: its routes answer 403 and its jobs do not run.`,
-  );
+function feature(meaning: string, traits: Traits = {}) {
+  return defaulted('Features', forms.toggle, 'ON', meaning, traits);
 }
 
 const alphanumeric = forms.pattern(/^[A-Za-z0-9]{1,32}$/, '1 to 32 letters and digits', 'acme');
@@ -151,29 +158,47 @@ export const environment = z.object({
     'ON: reads go to DB_READER_HOST while the writer is down.',
   ),
 
-  GUARDRAILS_ENABLED: feature('ON', 'Guardrails'),
-  API_ACCESS_ENABLED: feature('ON', 'API keys'),
-  DATA_EXPORTS_ENABLED: feature('ON', 'Exports of logs'),
-  USAGE_LIMITS_ENABLED: feature('ON', 'Usage-limit policies'),
-  AUDIT_LOGS_ENABLED: feature('ON', 'Audit rows of every change'),
-  SCIM_ENABLED: feature('ON', 'SCIM provisioning'),
-  POLICY_ENABLED: feature('ON', 'Policies'),
-  MCP_ENABLED: feature('ON', 'MCP integrations and servers'),
-  DISABLE_ORG_CREATION: defaulted('Features', forms.toggle, 'OFF', 'ON: no new organisations.'),
+  GUARDRAILS_ENABLED: feature('OFF: the routes of guardrails and their mappings answer 403.'),
+  API_ACCESS_ENABLED: feature(
+    'OFF: the routes of API keys answer 403. Keys that exist go on working and expiring.',
+  ),
+  DATA_EXPORTS_ENABLED: feature('Exports of logs.', notYet),
+  USAGE_LIMITS_ENABLED: feature(
+    'OFF: the routes of usage-limit policies answer 403 and no counter is reset.',
+  ),
+  AUDIT_LOGS_ENABLED: feature('OFF: changes leave no audit rows.'),
+  SCIM_ENABLED: feature('SCIM provisioning.', notYet),
+  POLICY_ENABLED: feature('OFF: the routes of policies answer 403.'),
+  MCP_ENABLED: feature('OFF: the routes of MCP integrations and servers answer 403.'),
+  DISABLE_ORG_CREATION: defaulted(
+    'Features',
+    forms.toggle,
+    'OFF',
+    'ON: no new organisations.',
+    notYet,
+  ),
 
-  LOG_RETENTION_DISPLAY: defaulted('Retention', days, '90', 'Days that logs are kept.'),
-  METRICS_RETENTION_DISPLAY: defaulted('Retention', days, '365', 'Days that metrics are kept.'),
+  LOG_RETENTION_DISPLAY: defaulted('Retention', days, '90', 'Days that logs are kept.', notYet),
+  METRICS_RETENTION_DISPLAY: defaulted(
+    'Retention',
+    days,
+    '365',
+    'Days that metrics are kept.',
+    notYet,
+  ),
   LOG_RETENTION_ENFORCE: defaulted(
     'Retention',
     forms.toggle,
     'ON',
     'OFF: LOG_RETENTION_DISPLAY is shown but nothing is deleted.',
+    notYet,
   ),
   METRICS_RETENTION_ENFORCE: defaulted(
     'Retention',
     forms.toggle,
     'ON',
     'OFF: METRICS_RETENTION_DISPLAY is shown but nothing is deleted.',
+    notYet,
   ),
 
   GATEWRIGHT_MASTER_KEY: optional(
@@ -189,6 +214,7 @@ export const environment = z.object({
     forms.toggle,
     'OFF',
     'ON: requests may name saved configs only.',
+    notYet,
   ),
   MAX_ROOT_CONFIG_TARGETS: optional(
     'Configs',
@@ -209,11 +235,13 @@ export const environment = z.object({
     'Configs',
     forms.headerNames,
     'Request headers copied into the metadata of a request.',
+    notYet,
   ),
   METADATA_MAP_KEY_PREFIX: optional(
     'Configs',
     metadataPrefix,
     'Put before the metadata keys made from headers.',
+    notYet,
   ),
 
   TRUSTED_CUSTOM_HOSTS: optional(
@@ -223,12 +251,17 @@ export const environment = z.object({
   ),
 
   GATEWRIGHT_HOST: defaulted('Server', listenAddress, '127.0.0.1', 'Address to listen on.'),
-  PORT: defaulted('Server', forms.listenPort, '8080', 'Port to listen on; 0 takes a free one.'),
+  PORT: defaulted(
+    'Server',
+    forms.listenPort,
+    '8080',
+    'Port of the APIs and of the probes /livez, /readyz and /startupz; 0 takes a free one.',
+  ),
   GATEWRIGHT_METRICS_PORT: defaulted(
     'Server',
     { ...forms.listenPort, example: '9464' },
     '9464',
-    'Port of probes and metrics; 0 takes a free one.',
+    'Port of the Prometheus metrics (/metrics); 0 takes a free one. The probes are on PORT.',
   ),
   GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS: defaulted(
     'Server',

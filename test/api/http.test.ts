@@ -109,7 +109,7 @@ const routes: Route<string>[] = [
     method: 'GET',
     path: '/mcp',
     summary: 'Off',
-    feature: 'mcp',
+    features: ['mcp'],
     response,
     handle: async () => 1,
   }),

@@ -36,7 +36,6 @@ describe('settings that are unset', () => {
       databaseReader: null,
       databasePoolSize: 12,
       writerHadr: false,
-      retention: { logDays: 90, metricsDays: 365, enforceLogs: true, enforceMetrics: true },
       server: { host: '127.0.0.1', port: 8080, metricsPort: 9464, drainSeconds: 20 },
       logLevel: null,
       masterKey: null,
@@ -58,21 +57,19 @@ describe('switches', () => {
     ...['ON', 'on', 'true', 'TRUE', '1', 'yes', ' On\n'].map((text) => [text, true] as const),
     ...['OFF', 'off', 'false', '0', 'No'].map((text) => [text, false] as const),
   ])('take %j as %s', (text, value) => {
-    expect(read({ SCIM_ENABLED: text }).features.scim).toBe(value);
+    expect(read({ MCP_ENABLED: text }).features.mcp).toBe(value);
   });
 
   it.each(['enabled', 'O', '2', 'ja'])('refuse %j', (text) => {
-    expect(faultsOf({ SCIM_ENABLED: text })).toContain(`SCIM_ENABLED (environment) is "${text}"`);
+    expect(faultsOf({ MCP_ENABLED: text })).toContain(`MCP_ENABLED (environment) is "${text}"`);
   });
 
   it('turn each feature off by its own name', () => {
     const off = {
       GUARDRAILS_ENABLED: 'OFF',
       API_ACCESS_ENABLED: 'OFF',
-      DATA_EXPORTS_ENABLED: 'OFF',
       USAGE_LIMITS_ENABLED: 'OFF',
       AUDIT_LOGS_ENABLED: 'OFF',
-      SCIM_ENABLED: 'OFF',
       POLICY_ENABLED: 'OFF',
       MCP_ENABLED: 'OFF',
     };
@@ -402,6 +399,22 @@ describe('names', () => {
     expect(read(env, { strict: true }).warnings).toEqual([
       'without effect in this version: AUTH_MODE, CACHE_STORE, CLICKHOUSE_HOST, REDIS_URL',
     ]);
+  });
+});
+
+describe('a setting whose feature does not exist yet', () => {
+  it('is told to whoever sets it, with its form checked, and is no fault even when strict', () => {
+    const env = { SCIM_ENABLED: 'off', LOG_RETENTION_DISPLAY: '30', REDIS_URL: 'x' };
+    expect(read(env, { strict: true }).warnings).toEqual([
+      'without effect in this version: LOG_RETENTION_DISPLAY, REDIS_URL, SCIM_ENABLED',
+    ]);
+    expect(faultsOf({ LOG_RETENTION_DISPLAY: '0' })).toContain('LOG_RETENTION_DISPLAY');
+  });
+
+  it('is marked in the listing and in the reference', () => {
+    expect(settingsListing(new Map())).toMatch(/SCIM_ENABLED +ON +default \(no effect yet\)$/m);
+    expect(settingsMarkdown()).toMatch(/^\| `SCIM_ENABLED` .*\*\*No effect yet\.\*\*/m);
+    expect(JSON.stringify(settingsJsonSchema())).toContain('No effect yet. SCIM provisioning.');
   });
 });
 

@@ -47,7 +47,7 @@ type SyncRequest = AdminRequest<Params, undefined, z.infer<typeof SyncBody>>;
 type StoredMapping = guardrailMappings.StoredGuardrailMapping;
 
 export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
-  const shared = { mounts: everyMount, feature: 'guardrails' } as const;
+  const shared = { mounts: everyMount } as const;
   const all = { ...shared, path: '/guardrails/:guardrailId/mcp-servers' };
   const one = { ...shared, path: '/guardrails/:guardrailId/mcp-servers/:mcpServerId' };
   return [

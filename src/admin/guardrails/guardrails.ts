@@ -65,7 +65,7 @@ type CreateRequest = AdminRequest<Params, undefined, z.infer<typeof CreateBody>>
 type UpdateRequest = AdminRequest<Params, undefined, z.infer<typeof UpdateBody>>;
 
 export function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
-  const shared = { mounts: everyMount, feature: 'guardrails' } as const;
+  const shared = { mounts: everyMount } as const;
   const item = { ...shared, path: '/guardrails/:guardrailId' };
   return [
     route({

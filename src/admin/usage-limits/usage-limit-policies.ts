@@ -30,7 +30,7 @@ import {
 const usageMapMax = 10_000;
 const collection = '/policies/usage-limits';
 const item = `${collection}/:id`;
-const shared = { mounts: everyMount, feature: 'policy' } as const;
+const shared = { mounts: everyMount } as const;
 
 const Status = z.enum(['active', 'archived']).default('active');
 const ListQuery = WorkspaceQuery.extend({
