@@ -6,14 +6,19 @@ const distanceMax = 3;
 
 /**
  * The candidate nearest to `word` by edit distance, ignoring case, `-` and `_`; undefined when none
- * is near. Of equally near ones the first in alphabetical order, so that the answer is stable.
+ * is within `limit` edits. Never `word` itself, which was just refused. Of equally near ones the first
+ * in alphabetical order, so that the answer is stable.
  */
-export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+export function nearest(
+  word: string,
+  candidates: Iterable<string>,
+  limit = limitFor(word),
+): string | undefined {
   const wanted = simplified(word);
-  const limit = Math.min(distanceMax, Math.max(1, Math.floor(wanted.length * distanceShareMax)));
   let best: string | undefined;
   let bestDistance = limit + 1;
   for (const candidate of [...candidates].sort()) {
+    if (candidate === word) continue;
     const distance = editDistance(wanted, simplified(candidate), bestDistance);
     if (distance < bestDistance) {
       best = candidate;
@@ -21,6 +26,11 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
     }
   }
   return best;
+}
+
+function limitFor(word: string): number {
+  const share = Math.floor(simplified(word).length * distanceShareMax);
+  return Math.min(distanceMax, Math.max(1, share));
 }
 
 /** `did you mean "x"?`, or undefined when nothing is near. */

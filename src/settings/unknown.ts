@@ -1,4 +1,5 @@
 /** Knows which names in the environment are mistyped settings, and which are known but without effect. */
+import { nearest } from '../suggest.ts';
 import { factsAbout, names } from './variables.ts';
 
 /** Families of other deployments of this interface; the features behind them do not exist here. */
@@ -30,9 +31,11 @@ export function sortUnknown(set: readonly string[]): Strangers {
       strangers.idle.push(name);
       continue;
     }
-    const nearest = nearestName(name, known) ?? (ours.test(name) ? prefixName(name, known) : null);
-    if (nearest !== null) {
-      strangers.slips.push(`${name} is not a setting: did you mean ${nearest}?`);
+    const meant =
+      nearest(name, known, slipsAllowed(name)) ??
+      (ours.test(name) ? prefixName(name, known) : undefined);
+    if (meant !== undefined) {
+      strangers.slips.push(`${name} is not a setting: did you mean ${meant}?`);
     } else if (ours.test(name)) {
       strangers.slips.push(`${name} is not a setting (gatewright settings lists them all)`);
     }
@@ -40,52 +43,15 @@ export function sortUnknown(set: readonly string[]): Strangers {
   return strangers;
 }
 
-const bare = (name: string): string => name.replaceAll(/[_-]/g, '').toUpperCase();
-
 /** Short names are too close to those of other programs for more than case and underscores to count. */
 function slipsAllowed(name: string): number {
-  const length = bare(name).length;
+  const { length } = name.replaceAll(/[_-]/g, '');
   if (length < 8) return ours.test(name) ? 1 : 0;
   return length < 14 ? 1 : 2;
 }
 
 /** `DB_PASSWORD` for `DB_PASS`: the longest setting of which the name is the start, or the reverse. */
-function prefixName(name: string, known: ReadonlySet<string>): string | null {
+function prefixName(name: string, known: ReadonlySet<string>): string | undefined {
   const related = [...known].filter((one) => name.startsWith(one) || one.startsWith(name));
-  return related.sort((a, b) => b.length - a.length)[0] ?? null;
-}
-
-function nearestName(name: string, known: ReadonlySet<string>): string | null {
-  const wanted = bare(name);
-  let best: string | null = null;
-  let bestDistance = slipsAllowed(name) + 1;
-  for (const candidate of known) {
-    const distance = editDistance(wanted, bare(candidate), bestDistance);
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
-  }
-  return best;
-}
-
-/** Edits (insert, delete, replace, swap of neighbours) from `a` to `b`; anything from `limit` up is `limit`. */
-function editDistance(a: string, b: string, limit: number): number {
-  if (Math.abs(a.length - b.length) >= limit) return limit;
-  let before: number[] = [];
-  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= a.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= b.length; column++) {
-      const same = a[row - 1] === b[column - 1];
-      let edits = Math.min(
-        above[column]! + 1,
-        current[column - 1]! + 1,
-        above[column - 1]! + (same ? 0 : 1),
-      );
-      const swapped =
-        row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
-      if (swapped) edits = Math.min(edits, before[column - 2]! + 1);
-      current.push(edits);
-    }
-    [before, above] = [above, current];
-  }
-  return Math.min(above[b.length]!, limit);
+  return related.sort((a, b) => b.length - a.length)[0];
 }

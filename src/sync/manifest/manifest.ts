@@ -246,7 +246,7 @@ class Envelope {
     if (value === undefined || (value === null && key === 'workspace')) return undefined;
     if (typeof value === 'string' && managedNamePattern.test(value)) return value;
     const isScalar = typeof value === 'number' || typeof value === 'boolean';
-    const fix = isScalar ? 'put it in quotes' : undefined;
+    const fix = isScalar && managedNamePattern.test(`${value}`) ? 'put it in quotes' : undefined;
     this.#report(['metadata', key], 'name', `metadata.${key} must have ${managedNameForm}`, fix);
     return undefined;
   }
