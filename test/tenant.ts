@@ -43,14 +43,18 @@ export async function addKeyCaller(
   return { id, key, send: senderWith(server, { 'x-gateway-api-key': key }) };
 }
 
+interface AuditEntry {
+  readonly action: string;
+  readonly resource_kind: string;
+  readonly request_id: string;
+  readonly changes: Record<string, unknown>;
+}
+
 /** The rows of the audit log about one resource, oldest first, with `changes` parsed. */
-export async function listAudit(
-  server: TestServer,
-  resourceId: string,
-): Promise<{ action: string; resource_kind: string; changes: Record<string, unknown> }[]> {
+export async function listAudit(server: TestServer, resourceId: string): Promise<AuditEntry[]> {
   const rows = await server.database.db
     .selectFrom('audit_log')
-    .select(['action', 'resource_kind', 'changes'])
+    .select(['action', 'resource_kind', 'request_id', 'changes'])
     .where('resource_id', '=', resourceId)
     .orderBy('id')
     .execute();

@@ -211,7 +211,8 @@ function createNodeServer<Caller>(
   return server;
 }
 
-const requestIdPattern = /^[\w.:-]{1,128}$/;
+/** As long as the audit log keeps one; a longer one, or one of other characters, is replaced. */
+const requestIdPattern = /^[\w.:-]{1,64}$/;
 
 function begin(request: IncomingMessage, startedAt: number): Running {
   const given = request.headers['x-request-id'];

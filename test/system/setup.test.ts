@@ -36,6 +36,7 @@ function fakeNpm(exitCode: number): { env: NodeJS.ProcessEnv; calls: () => strin
     `import fs from 'node:fs';
      fs.appendFileSync(${JSON.stringify(calls)}, process.argv.slice(2).join(' ') + '\\n');
      fs.mkdirSync('node_modules', { recursive: true });
+     console.log('added 188 packages');
      process.exit(process.argv[2] === 'ci' ? ${exitCode} : 0);`,
   );
   return {
@@ -67,6 +68,14 @@ it('installs the dependencies once, and again when the lock file changes', async
   writeFileSync(join(clone, 'package-lock.json'), '{}');
   await start(env);
   expect(calls()).toHaveLength(2);
+});
+
+it('keeps what npm says during the set-up out of standard output', async () => {
+  writeMain(`console.log('{}');`);
+  const { env } = fakeNpm(1);
+  const { stdout, stderr } = await start(env);
+  expect(stdout).toBe('{}\n');
+  expect(stderr.match(/added 188 packages/g)).toHaveLength(2);
 });
 
 it('falls back to npm install, which leaves the lock file alone', async () => {
