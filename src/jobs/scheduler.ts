@@ -1,4 +1,30 @@
 /** Knows when jobs run, and that of any number of replicas one runs each of them. */
+/*
+ * A run is a row of job_runs and nothing else; a process holds no state that another could miss.
+ *
+ *   (no row) --insert (name, bucket)--> running --close--> done | failed --7 days--> (deleted)
+ *                                        |   ^
+ *                          lease ends    v   |  conditional update: attempt + 1, a new owner
+ *                                     abandoned
+ *
+ * `running` and `abandoned` are one state of the row, told apart by the lease on the database's
+ * clock: there is no moment at which somebody must notice a death for it to be true. Every write of
+ * an owner names owner and attempt, so that one who was replaced, and comes back, changes nothing.
+ *
+ * What may die, and what holds then. Before the insert: another replica's tick does the run. After
+ * it: the lease ends and the next tick of any replica takes the row over, before it begins a new
+ * bucket. In a batch: the batch is rolled back. Between the last batch and the close: the run is
+ * repeated and finds nothing due. While the lease is renewed: the renewal is tried again within the
+ * lease; too late, and the run is another's, which the owner learns at its next renewal and obeys at
+ * its next batch.
+ *
+ * So two owners can work beside each other for a while. The row keeps replicas from doing the same
+ * work, it is not what makes the work exact: that rests on the statements of each job
+ * (docs/jobs.md, Exactness). A leader would need the same statements, and an election besides.
+ *
+ * Jobs of one process run one after another, because each takes what the database can give; a job
+ * that still waits for its turn is not queued again, because the next run does everything that is due.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cron } from 'croner';
 import type { Clock } from '../clock.ts';

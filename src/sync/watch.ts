@@ -1,4 +1,26 @@
 /** Knows the loop around the cycle: what makes one due, what is tried again, and when. */
+/*
+ * The loop has four states, told apart by three facts: the version of the last cycle, the moment of
+ * the next try, and whether the source itself is out of reach.
+ *
+ *   settled      nothing to try          a new version or ten minutes lead to a cycle
+ *   trying       a moment is set         that moment, or a new version, leads to a cycle
+ *   wrong        the source has faults   a new version leads to a cycle; the drift pass goes on with
+ *                                        the last version that was right
+ *   source down  a moment is set         not even looked at before that moment
+ *
+ *   a cycle ends    what may pass (network, overload, partial failure, staleness)    -> trying
+ *                   well, or as only a person can change (guard, blocked items)      -> settled
+ *   reading fails   what only an edit mends -> wrong; what may pass -> trying, or source down
+ *
+ * A new version starts the pauses anew, so that whoever has just corrected something does not wait
+ * for an older mistake. There is no queue and no memory of what is to be done: every cycle compares
+ * everything, so that a version that was missed, a cycle cut off in the middle, and a change made by
+ * hand on the server all lead to the same next cycle. A process that dies here loses nothing but the
+ * snapshot it had read and the moments above; the next one begins with a cycle.
+ *
+ * What is told: each cycle, and each failure once for as long as the same one holds.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
 import { Failure } from '../failure.ts';

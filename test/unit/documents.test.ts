@@ -210,3 +210,52 @@ describe('docs/jobs.md', () => {
     expect(told).toEqual(allJobs(features).map(({ name, cron }) => [name, cron]));
   });
 });
+
+describe('CONTRIBUTING.md', () => {
+  const source = join(root, 'src');
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.ts'),
+  );
+  const rows = rowsOf(sectionOf('CONTRIBUTING.md', 'Map of the house'));
+  const floors = new Map(
+    rows.flatMap(([floor, rooms]) => namesIn(rooms!).map((room) => [room, Number(floor)] as const)),
+  );
+  const roomOf = (file: string): string => file.split('/')[0]!.replace(/\.ts$/, '');
+
+  it('maps every room and every room within, and none that does not exist', () => {
+    const mapped = rows.flatMap(([, rooms, within]) => [
+      ...namesIn(rooms!),
+      ...namesIn(within!).map((inner) => `${namesIn(rooms!)[0]}/${inner}`),
+    ]);
+    const inner = files.map((file) => file.split('/')).filter((parts) => parts.length > 2);
+    const real = [...files.map(roomOf), ...inner.map(([outer, room]) => `${outer}/${room}`)];
+    expect(mapped.toSorted()).toEqual([...new Set(real)].toSorted());
+  });
+
+  it('puts each room above those it imports', () => {
+    const upward = files.flatMap((file) => {
+      const text = readFileSync(join(source, file), 'utf8');
+      return [...text.matchAll(/(?:from|import\() ?'(\.[^']+)'/g)]
+        .map(([, target]) => roomOf(relative(source, resolve(source, dirname(file), target!))))
+        .filter((room) => room !== roomOf(file))
+        .filter((room) => floors.get(room)! >= floors.get(roomOf(file))!)
+        .map((room) => `${file} -> ${room}`);
+    });
+    expect(upward).toEqual([]);
+  });
+
+  it('names only places that exist', () => {
+    const lines = rowsOf(sectionOf('CONTRIBUTING.md', 'Where a line belongs'));
+    const places = lines
+      .flatMap(([, place]) => namesIn(place!))
+      .filter((place) => place.includes('/'))
+      .map((place) =>
+        place.replace(/<.*$/, '').replace(/[^/]*$/, (file) => (/\.ts$/.test(file) ? file : '')),
+      );
+    const missing = places.filter(
+      (place) => !existsSync(join(source, place)) && !existsSync(join(root, place)),
+    );
+    expect(places.length).toBeGreaterThan(20);
+    expect(missing).toEqual([]);
+  });
+});

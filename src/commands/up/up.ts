@@ -1,4 +1,32 @@
 /** Knows the command that takes a folder of manifests to a running, self-hosted control plane. */
+/*
+ * The life of `up`. One process owns one home; what it starts, it starts in an order in which each
+ * part finds what it needs, and stops in the reverse.
+ *
+ *   looked at    the source is there                     nothing was started yet
+ *   locked       the home is this process's              a kernel lock: it ends with the process
+ *   database     embedded server up, or the one set      made beside its place and renamed into it
+ *   migrated     the schema is this build's              resumable at each statement
+ *   serving      master key proved, ports open, jobs on  the key is written before anything needs it
+ *   known        credentials.json fits the database      the tenant's id is written before the tenant
+ *   syncing      the first cycle, then the loop          as sync/watch.ts tells
+ *   stopping     loop, server, database, log, lock       each waits for what it has under way
+ *
+ * A wrong source is told before anything is started, because a typing mistake should not cost a
+ * database. Once the server listens a wrong source ends nothing: what was applied last stays, the
+ * API answers, and the loop tells what to correct.
+ *
+ * What may die, and what holds then. Before `serving` the next start finds each step whole or not
+ * begun. Between the tenant and its credentials a start leaves a service account whose secret nobody
+ * has; the next one makes another for the same tenant, and nothing that is owned is lost. In the
+ * middle of a cycle every change is a transaction of the server and repeats as such; keys follow the
+ * protocol of docs/sync.md, Delivery of keys. When this process is killed, so is the embedded server
+ * (embedded/leash.ts), which recovers what it had acknowledged. When that server dies first, the loop
+ * ends and `up` with it: serving on without a database would only hide it, and who started `up` can
+ * start it again. A first signal stops in order, a second one at once.
+ *
+ * `--once` takes the same way up to the first cycle and ends with what came of it.
+ */
 import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { type Ending, Failure } from '../../failure.ts';
