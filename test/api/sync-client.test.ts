@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/secret.ts';
-import { AdminClient, ApiRefusal, Unreachable } from '../../src/sync/server/client.ts';
+import { AdminClient } from '../../src/sync/server/client.ts';
+import { ApiRefusal, Unreachable } from '../../src/sync/server/refusal.ts';
 
 interface Answer {
   readonly status?: number;

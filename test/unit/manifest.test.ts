@@ -92,6 +92,12 @@ describe('envelope', () => {
     expect(await faultOf('apiVersion: v1\nkind: List\n')).toEqual(['1:1 list-items']);
   });
 
+  it('counts an empty workspace as none, and never drops the manifest', async () => {
+    const text = manifest('ApiKey', 'bot', 'scopes: [completions.write]', ', workspace: ');
+    const [resource] = resourcesOf(await readTexts({ 'a.yaml': text }));
+    expect(resource?.identity).toEqual({ kind: 'ApiKey', workspace: null, name: 'bot' });
+  });
+
   it('wants no spec of what is to be absent', async () => {
     const text = `${workspace}metadata: {name: a}\nstate: absent\n`;
     expect(await specOf(text)).toMatchObject({ absent: true, spec: {}, references: [] });

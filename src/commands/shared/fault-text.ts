@@ -1,11 +1,11 @@
 /** Knows how faults in manifests are shown: to people, and as annotations of a GitHub workflow. */
-import type { Fault } from '../../sync/source/source-files.ts';
+import type { SourceFault } from '../../sync/source/source-files.ts';
 
 /** More lines than this help nobody; the count says how many there are. */
 const faultsShownMax = 200;
 
 /** `file:line:column message`, the fix below it, and a count at the end. */
-export function formatFaults(faults: readonly Fault[]): string {
+export function formatFaults(faults: readonly SourceFault[]): string {
   const lines = faults.slice(0, faultsShownMax).flatMap(({ position, message, fix }) => {
     const { file, line, column } = position;
     const told = `${file}:${line}:${column} ${message}`;
@@ -20,7 +20,7 @@ export function formatFaults(faults: readonly Fault[]): string {
 }
 
 /** One `::error` command a fault. */
-export function formatGithubFaults(faults: readonly Fault[]): string {
+export function formatGithubFaults(faults: readonly SourceFault[]): string {
   return faults
     .map(({ position, code, message, fix }) => {
       const { file, line, column } = position;

@@ -3,8 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Ending, Failure } from '../../failure.ts';
 import { loadBody } from '../../model/bodies.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
-import { type AdminClient, ApiRefusal, type ApiResponse, Unreachable } from '../server/client.ts';
+import type { AdminClient, ApiResponse } from '../server/client.ts';
 import { Pace } from '../server/pace.ts';
+import { ApiRefusal, Unreachable } from '../server/refusal.ts';
 import {
   type DesiredResource,
   identityKey,

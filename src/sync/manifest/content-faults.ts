@@ -1,13 +1,13 @@
 /** Knows what the server would refuse in the free-form parts of a spec: documents, checks, addresses, headers. */
 import type { ConfigDocument } from '../../model/config.ts';
 import { configFaults } from '../../model/config-document.ts';
-import { type Fault as BodyFault, below } from '../../model/fault.ts';
+import { below, type Fault } from '../../model/fault.ts';
 import type { GuardrailCreate } from '../../model/guardrail.ts';
 import { guardrailFaults } from '../../model/guardrail-checks.ts';
 import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
 import type { McpIntegrationCreate } from '../../model/mcp-integration.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
-import type { Fault } from '../source/source-files.ts';
+import type { SourceFault } from '../source/source-files.ts';
 import type { DesiredResource, Json, Spec } from '../spec/resource-set.ts';
 import { isReference, isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
 import { spelled } from './spec-faults.ts';
@@ -20,7 +20,7 @@ const targetLimits = { rootMax: null, conditionalRootMax: null, nestedMax: null 
 type Content = Pick<DesiredResource, 'identity' | 'spec' | 'secrets' | 'positionOf'>;
 
 /** Faults of one resource that its schema alone cannot see. None shows a value of a secret. */
-export function contentFaults(resource: Content): Fault[] {
+export function contentFaults(resource: Content): SourceFault[] {
   return faultsOf(resource).map(({ path, message }) => {
     const segments = path.map(String);
     return {
@@ -32,7 +32,7 @@ export function contentFaults(resource: Content): Fault[] {
 }
 
 /** The spec has been through the schema of its kind, whose types are asserted here. */
-function faultsOf({ identity, spec, secrets }: Content): BodyFault[] {
+function faultsOf({ identity, spec, secrets }: Content): Fault[] {
   switch (identity.kind) {
     case 'Config': {
       const document = withoutReferences(spec.config ?? {}) as ConfigDocument;

@@ -1,7 +1,7 @@
 /** Knows `kind: External`: a resource of someone else's, looked up on the server by slug or id. */
 import { kindNames, kinds } from '../../model/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
-import type { Fault } from '../source/source-files.ts';
+import type { SourceFault } from '../source/source-files.ts';
 import type { ExternalResource } from '../spec/resource-set.ts';
 import type { Manifest } from './manifest.ts';
 
@@ -10,7 +10,7 @@ const fields = ['kind', 'slug', 'id'];
 /** Undefined when `report` was told why it cannot be used. */
 export function readExternal(
   manifest: Manifest,
-  report: (fault: Fault) => void,
+  report: (fault: SourceFault) => void,
 ): ExternalResource | undefined {
   const { place, spec, name, workspace } = manifest;
   const refuse = (segments: string[], message: string, fix?: string): undefined => {

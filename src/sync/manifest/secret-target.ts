@@ -1,10 +1,10 @@
 /** Knows how an ApiKey manifest says where the value of a new key goes. */
 
 import { didYouMean } from '../../suggest.ts';
-import type { Fault } from '../source/source-files.ts';
+import type { SourceFault } from '../source/source-files.ts';
 import type { DesiredResource } from '../spec/resource-set.ts';
 import type { Manifest } from './manifest.ts';
-import { isMap } from './manifest.ts';
+import { isMap } from './map-fields.ts';
 
 const defaultMode = 0o600;
 const futureSinks = ['kubernetes', 'vault', 'age'];
@@ -14,7 +14,7 @@ const pathLengthMax = 255;
 export function readSecretTarget(
   manifest: Manifest,
   key: string,
-  report: (fault: Fault) => void,
+  report: (fault: SourceFault) => void,
 ): DesiredResource['secretOutput'] {
   const refuse = (below: string[], message: string, fix?: string): null => {
     const segments = ['spec', key, ...below];

@@ -23,14 +23,32 @@ export function isValueFrom(value: unknown): value is { valueFrom: unknown } {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'valueFrom');
 }
 
-/** Reads `{env: NAME}` or `{file: PATH}`, each with an optional `prefix` such as `Bearer `. */
-export function readValueFrom(
-  holder: { valueFrom: unknown },
+/**
+ * Reads a write-only field as it stands in a manifest: `{valueFrom: …}`, or text that is no credential.
+ *
+ * @param key of the field or header
+ * @returns undefined for what is neither, which the schema will judge
+ */
+export function readSecretField(
+  raw: unknown,
+  key: string,
   sources: SecretSources,
-): SecretReading {
+): SecretReading | undefined {
+  if (isValueFrom(raw)) return readValueFrom(raw, sources);
+  if (typeof raw !== 'string') return undefined;
+  if (!isCredentialName(key) && !looksLikeCredential(raw)) {
+    return { secret: new Secret(raw, 'manifest'), available: true };
+  }
+  const message = 'must not stand in the source as text';
+  return { code: 'secret-literal', message, fix: 'write {valueFrom: {env: NAME}}' };
+}
+
+/** Reads `{env: NAME}` or `{file: PATH}`, each with an optional `prefix` such as `Bearer `. */
+function readValueFrom(holder: { valueFrom: unknown }, sources: SecretSources): SecretReading {
   const wrong = formFault(holder);
-  if (wrong !== undefined)
+  if (wrong !== undefined) {
     return { code: 'value-from', fix: 'write {env: NAME} or {file: PATH}', ...wrong };
+  }
   const { env, file, prefix = '' } = holder.valueFrom as Record<string, string | undefined>;
   const origin = env === undefined ? `file:${file}` : `env:${env}`;
   const found = env === undefined ? sources.readSecretFile(file ?? '') : sources.environment(env);
@@ -72,7 +90,7 @@ const credentialName =
   /(?:^|[-_])(?:authorization|auth|token|secret|password|passwd|cookie|credential|credentials|apikey|key|session|signature)(?:$|[-_])/i;
 
 /** Whether a header of this name usually carries a credential. */
-export function isCredentialName(name: string): boolean {
+function isCredentialName(name: string): boolean {
   return credentialName.test(name.replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2'));
 }
 

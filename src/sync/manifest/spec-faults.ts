@@ -2,9 +2,11 @@
 import { z } from 'zod';
 import { type KindName, kinds } from '../../model/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
-import type { Fault } from '../source/source-files.ts';
+import type { SourceFault } from '../source/source-files.ts';
+import { valueAt } from '../spec/spec-paths.ts';
 import { toCamelCase, toSnakeCase } from '../spec/spec-shape.ts';
-import { isMap, type Manifest } from './manifest.ts';
+import type { Manifest } from './manifest.ts';
+import { isMap } from './map-fields.ts';
 import type { Segments } from './yaml-position.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -19,7 +21,7 @@ export function issueFaults(
   manifest: Manifest,
   { schema, body }: { readonly schema: z.ZodObject; readonly body: unknown },
   issues: readonly Issue[],
-): Fault[] {
+): SourceFault[] {
   return issues.flatMap((issue) => {
     const path = issue.path.map(String);
     if (issue.code === 'unrecognized_keys') {
@@ -95,7 +97,7 @@ function unknownField(
   known: readonly string[],
   path: Segments,
   key: string,
-): Fault {
+): SourceFault {
   const parent = writtenPath(manifest.spec, path);
   const holder = parent
     .slice(1)
@@ -213,14 +215,4 @@ function choices(issue: Issue, value: unknown): string | undefined {
 function candidateFix(candidates: unknown, value: unknown): string | undefined {
   if (!Array.isArray(candidates) || typeof value !== 'string') return undefined;
   return didYouMean(value, candidates.map(String));
-}
-
-function valueAt(holder: unknown, path: Segments): unknown {
-  return path.reduce<unknown>(
-    (value, key) =>
-      typeof value === 'object' && value !== null
-        ? (value as Record<string, unknown>)[key]
-        : undefined,
-    holder,
-  );
 }

@@ -55,12 +55,12 @@ const wholeVariable = /^\$\{[^}]*\}$/;
 /** An escape, a variable with its operator and operand, or a `${` that is neither. */
 const expression = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?:(:-|:\?)([^}]*))?\}|\$\{/g;
 
-type Found = Omit<SubstitutionFault, 'segments'>;
+type UnplacedFault = Omit<SubstitutionFault, 'segments'>;
 
 function replaceAll(
   text: string,
   environment: Environment,
-  report: (fault: Found) => void,
+  report: (fault: UnplacedFault) => void,
 ): string {
   return text.replace(expression, (match, name?: string, operator?: string, operand?: string) => {
     if (match === '$${') return '${';

@@ -1,7 +1,7 @@
 /** Knows how a file becomes values: YAML 1.2 core or JSON, several documents, nothing that can run away. */
 import { isUtf8 } from 'node:buffer';
 import { constructFromEvents, EVENT_ID, type Event, parseEvents, YAMLException } from 'js-yaml';
-import { type Fault, fileFault, type SourceFile } from '../source/source-files.ts';
+import { fileFault, type SourceFault, type SourceFile } from '../source/source-files.ts';
 import type { Position } from '../spec/resource-set.ts';
 import { depthMax, positionAt, repeatedKeys, type YamlText } from './yaml-position.ts';
 
@@ -22,7 +22,7 @@ export interface YamlDocument {
 
 export interface DocumentsOfFile {
   readonly documents: readonly YamlDocument[];
-  readonly faults: readonly Fault[];
+  readonly faults: readonly SourceFault[];
 }
 
 /**
@@ -68,7 +68,7 @@ function construct(source: YamlText, events: Event[], starts: readonly number[])
     const values = constructFromEvents(events, options);
     return { documents: toDocuments(source, values, starts), faults: [] };
   } catch (error) {
-    const faults = repeatedKeys(source).map(({ key, first, second }): Fault => {
+    const faults = repeatedKeys(source).map(({ key, first, second }): SourceFault => {
       const message = `the key "${shortened(key)}" stands twice in one map, first in line ${first.line}`;
       return { position: second, code: 'duplicate-key', message, fix: 'remove one of the two' };
     });
@@ -130,14 +130,14 @@ class Scan {
   /** Offset at which the content of each document begins. */
   readonly starts: number[] = [];
   readonly #source: YamlText;
-  readonly #faults: Fault[] = [];
+  readonly #faults: SourceFault[] = [];
   readonly #levels: Level[] = [];
 
   constructor(source: YamlText) {
     this.#source = source;
   }
 
-  run(events: readonly Event[]): Fault[] {
+  run(events: readonly Event[]): SourceFault[] {
     for (const event of events) {
       this.#take(event);
       if (this.#faults.length >= faultsPerTextMax) break;
@@ -226,7 +226,7 @@ const syntaxFixes: readonly (readonly [RegExp, string])[] = [
   [/multiline key|implicit/, 'put the key and its ":" on one line'],
 ];
 
-function syntaxFault(source: YamlText, error: unknown): Fault {
+function syntaxFault(source: YamlText, error: unknown): SourceFault {
   const reason = error instanceof YAMLException ? error.reason : 'cannot be read as YAML';
   const offset = error instanceof YAMLException ? (error.mark?.position ?? 0) : 0;
   return {
@@ -237,7 +237,7 @@ function syntaxFault(source: YamlText, error: unknown): Fault {
   };
 }
 
-function notUtf8(path: string, content: Buffer): Fault {
+function notUtf8(path: string, content: Buffer): SourceFault {
   const decoded = content.toString('utf8');
   const source = { path, text: decoded, linesAbove: 0 };
   const position = positionAt(source, Math.max(decoded.indexOf('\uFFFD'), 0));

@@ -5,7 +5,6 @@ import { Failure } from '../../failure.ts';
 import {
   byCodeUnits,
   caseTwinFaults,
-  type Fault,
   fileBytesMax,
   fileFault,
   filesMax,
@@ -13,6 +12,7 @@ import {
   isIgnoredName,
   isManifestName,
   type Source,
+  type SourceFault,
   type SourceFile,
   type SourceFiles,
   totalBytesMax,
@@ -64,7 +64,7 @@ async function readStdin(stdin: AsyncIterable<Buffer | string>): Promise<SourceF
   return stdinFiles([{ path: stdinName, content: Buffer.concat(chunks) }], []);
 }
 
-function stdinFiles(files: SourceFile[], faults: Fault[]): SourceFiles {
+function stdinFiles(files: SourceFile[], faults: SourceFault[]): SourceFiles {
   return { files, faults, info: infoOf('-', null, files), prefix: '' };
 }
 
@@ -94,11 +94,11 @@ function readFolder(location: string, cwd: string): SourceFiles {
 
 interface Found {
   readonly files: SourceFile[];
-  readonly faults: Fault[];
+  readonly faults: SourceFault[];
   bytes: number;
 }
 
-interface Place {
+interface Folder {
   /** Real path of the source; nothing outside it is read. */
   readonly root: string;
   readonly directory: string;
@@ -107,31 +107,31 @@ interface Place {
   readonly depth: number;
 }
 
-function walk(found: Found, place: Place): void {
-  for (const entry of readdirSync(place.directory, { withFileTypes: true })) {
+function walk(found: Found, folder: Folder): void {
+  for (const entry of readdirSync(folder.directory, { withFileTypes: true })) {
     if (isIgnoredName(entry.name)) continue;
-    const path = `${place.prefix}${entry.name}`;
-    const target = join(place.directory, entry.name);
-    if (entry.isSymbolicLink()) followLink(found, place, entry, path);
-    else if (entry.isDirectory()) descend(found, { ...place, directory: target }, path);
+    const path = `${folder.prefix}${entry.name}`;
+    const target = join(folder.directory, entry.name);
+    if (entry.isSymbolicLink()) followLink(found, folder, entry, path);
+    else if (entry.isDirectory()) descend(found, { ...folder, directory: target }, path);
     else if (entry.isFile() && isManifestName(entry.name)) readInto(found, target, path);
   }
 }
 
-function descend(found: Found, place: Place, path: string): void {
-  if (place.depth >= folderDepthMax) {
+function descend(found: Found, folder: Folder, path: string): void {
+  if (folder.depth >= folderDepthMax) {
     const message = `more than ${folderDepthMax} folders deep`;
     found.faults.push(fileFault(path, 'folder-depth', message, 'move the manifests up'));
     return;
   }
-  walk(found, { ...place, prefix: `${path}/`, depth: place.depth + 1 });
+  walk(found, { ...folder, prefix: `${path}/`, depth: folder.depth + 1 });
 }
 
 /** A link to a file inside the root is followed (mounted ConfigMaps are made of them), others refused. */
-function followLink(found: Found, place: Place, entry: Dirent, path: string): void {
-  const target = resolveLink(join(place.directory, entry.name));
+function followLink(found: Found, folder: Folder, entry: Dirent, path: string): void {
+  const target = resolveLink(join(folder.directory, entry.name));
   const isManifest = isManifestName(entry.name);
-  const inside = target?.startsWith(place.root + sep) ?? false;
+  const inside = target?.startsWith(folder.root + sep) ?? false;
   const wrong =
     target === undefined
       ? 'symbolic link to a file that does not exist'
@@ -175,7 +175,7 @@ export function refuseExcess(files: number, bytes: number): void {
   );
 }
 
-export function tooLarge(path: string): Fault {
+export function tooLarge(path: string): SourceFault {
   const message = `the file is larger than ${fileBytesMax / 1024 / 1024} MiB`;
   return fileFault(path, 'file-too-large', message, 'split it into several files');
 }

@@ -10,7 +10,6 @@ import { describeGit, type GitLocation, parseGitLocation } from './git-location.
 import {
   byCodeUnits,
   caseTwinFaults,
-  type Fault,
   fileBytesMax,
   fileFault,
   filesMax,
@@ -18,6 +17,7 @@ import {
   isIgnoredName,
   isManifestName,
   type Source,
+  type SourceFault,
   type SourceFile,
   type SourceFiles,
   totalBytesMax,
@@ -110,7 +110,7 @@ class Repository {
     const resolved = await this.resolve();
     await this.#fetch(resolved);
     const entries = await this.#listFiles(resolved.commit);
-    const faults: Fault[] = [];
+    const faults: SourceFault[] = [];
     const wanted = entries.filter((entry) => isWanted(entry, faults));
     refuseExcess(wanted.length, 0);
     const files = await this.#readBlobs(wanted, faults);
@@ -187,7 +187,7 @@ class Repository {
   }
 
   /** Reads the files whose size allows it, sizes first, so that a huge one is never loaded. */
-  async #readBlobs(entries: readonly Entry[], faults: Fault[]): Promise<SourceFile[]> {
+  async #readBlobs(entries: readonly Entry[], faults: SourceFault[]): Promise<SourceFile[]> {
     const input = entries.map(({ id }) => `${id}\n`).join('');
     const sizes = await this.#batch(['cat-file', '--batch-check'], input);
     const lines = sizes.toString('utf8').split('\n');
@@ -266,7 +266,7 @@ function parseTree(listing: Buffer): Entry[] {
     });
 }
 
-function isWanted(entry: Entry, faults: Fault[]): boolean {
+function isWanted(entry: Entry, faults: SourceFault[]): boolean {
   const { mode, path } = entry;
   const parts = path.split('/');
   if (parts.some(isIgnoredName)) {

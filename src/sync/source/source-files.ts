@@ -7,7 +7,7 @@ export const filesMax = 5_000;
 export const totalBytesMax = 64 * 1024 * 1024;
 
 /** One mistake in the source, at its place, in words for the user. */
-export interface Fault {
+export interface SourceFault {
   readonly position: Position;
   /** Stable name of the rule, kebab-case: `unknown-field`. */
   readonly code: string;
@@ -27,7 +27,7 @@ export interface SourceFiles {
   /** Ordered by path. */
   readonly files: readonly SourceFile[];
   /** Files that were refused unread (symlinks, size). Any fault means: apply nothing. */
-  readonly faults: readonly Fault[];
+  readonly faults: readonly SourceFault[];
   readonly info: SourceInfo;
   /** What leads from the working directory to the paths of the files: '', or a folder and `/`. */
   readonly prefix: string;
@@ -94,12 +94,12 @@ export function digestOf(files: readonly SourceFile[]): string {
 }
 
 /** A fault about a file as a whole. */
-export function fileFault(path: string, code: string, message: string, fix?: string): Fault {
+export function fileFault(path: string, code: string, message: string, fix?: string): SourceFault {
   return { position: { file: path, line: 1, column: 1 }, code, message, fix };
 }
 
 /** Orders faults by place, so that the same source always reports the same text. */
-export function byPlace(one: Fault, two: Fault): number {
+export function byPlace(one: SourceFault, two: SourceFault): number {
   return (
     byCodeUnits(one.position.file, two.position.file) ||
     one.position.line - two.position.line ||
@@ -110,7 +110,7 @@ export function byPlace(one: Fault, two: Fault): number {
 }
 
 /** Paths that differ in case only: one file on some systems, two on others. */
-export function caseTwinFaults(paths: readonly string[]): Fault[] {
+export function caseTwinFaults(paths: readonly string[]): SourceFault[] {
   const seen = new Map<string, string>();
   return paths.flatMap((path) => {
     const twin = seen.get(path.toLowerCase());

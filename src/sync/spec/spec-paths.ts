@@ -32,6 +32,28 @@ export function segmentsOf(pointer: string): string[] {
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
+/** The value at a path; undefined where the path leads nowhere. */
+export function valueAt(holder: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null
+        ? (value as Record<string, unknown>)[key]
+        : undefined,
+    holder,
+  );
+}
+
+/** Sets the value at a path whose holder exists. */
+export function putAt(
+  holder: Record<string, unknown>,
+  path: readonly string[],
+  value: unknown,
+): void {
+  const parent = valueAt(holder, path.slice(0, -1)) as Record<string, unknown>;
+  const key = path.at(-1);
+  if (key !== undefined) parent[key] = value;
+}
+
 /** Whether a dotted pattern names exactly this place; `*` is any one key, `**` any number of them. */
 export function matchesPattern(pattern: string, segments: readonly string[]): boolean {
   return matchParts(partsOf(pattern), segments);

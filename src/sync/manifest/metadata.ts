@@ -1,0 +1,158 @@
+/** Knows the metadata of a manifest: names, labels, protection, and the annotations that mean something here. */
+import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
+import { didYouMean } from '../../suggest.ts';
+import type { SourceFault } from '../source/source-files.ts';
+import { isMap, readMap, refuseUnknownKeys } from './map-fields.ts';
+import type { Place } from './place.ts';
+import type { Segments } from './yaml-position.ts';
+
+export interface Metadata {
+  /** Undefined when it is missing or wrong. */
+  readonly name: string | undefined;
+  /** Null when there is none, undefined when it is wrong. */
+  readonly workspace: string | null | undefined;
+  readonly protected: boolean;
+  readonly previousNames: readonly string[];
+  readonly onRemoval: 'delete' | 'retain';
+}
+
+const substituteAnnotation = 'gatewright.dev/substitute';
+const deletionAnnotation = 'gatewright.dev/deletion';
+
+/** What the annotations of this program may be set to. */
+const annotationValues: ReadonlyMap<string, readonly string[]> = new Map([
+  [deletionAnnotation, ['delete', 'retain']],
+  [substituteAnnotation, ['enabled', 'disabled']],
+]);
+
+const metadataKeys = ['name', 'workspace', 'labels', 'previousNames', 'protected', 'annotations'];
+
+/** Whether a document asks for its text to be left as it is. */
+export function substitutionDisabled({ metadata }: Record<string, unknown>): boolean {
+  if (!isMap(metadata) || !isMap(metadata.annotations)) return false;
+  return metadata.annotations[substituteAnnotation] === 'disabled';
+}
+
+/**
+ * Reads the metadata of a manifest and adds what is wrong with them to `faults`.
+ *
+ * @param absent whether the manifest is a tombstone
+ */
+export function readMetadata(
+  document: Record<string, unknown>,
+  absent: boolean,
+  place: Place,
+  faults: SourceFault[],
+): Metadata {
+  return new MetadataReader(document, place, faults).read(absent);
+}
+
+class MetadataReader {
+  readonly #metadata: Record<string, unknown>;
+  /** Something stands under `metadata`, if only the word. */
+  readonly #isGiven: boolean;
+  readonly #place: Place;
+  readonly #faults: SourceFault[];
+
+  constructor(document: Record<string, unknown>, place: Place, faults: SourceFault[]) {
+    this.#metadata = readMap(document, 'metadata', [], place, faults);
+    this.#isGiven = document.metadata !== undefined;
+    this.#place = place;
+    this.#faults = faults;
+  }
+
+  read(absent: boolean): Metadata {
+    refuseUnknownKeys(this.#metadata, ['metadata'], metadataKeys, this.#place, this.#faults);
+    this.#checkLabels();
+    const name = this.#readName('name');
+    if (!this.#isGiven) {
+      this.#report([], 'missing-field', 'metadata is required');
+    } else if (this.#metadata.name === undefined) {
+      this.#report(['metadata'], 'missing-field', 'metadata.name is required');
+    }
+    return {
+      name,
+      workspace: (this.#metadata.workspace ?? null) === null ? null : this.#readName('workspace'),
+      protected: this.#readProtected(absent),
+      previousNames: this.#readPreviousNames(name),
+      onRemoval: this.#readAnnotations(),
+    };
+  }
+
+  #report(segments: Segments, code: string, message: string, fix?: string): void {
+    this.#faults.push(this.#place.fault(segments, code, message, fix));
+  }
+
+  #readName(key: 'name' | 'workspace'): string | undefined {
+    const value = this.#metadata[key];
+    if (value === undefined) return undefined;
+    if (typeof value === 'string' && managedNamePattern.test(value)) return value;
+    const isScalar = typeof value === 'number' || typeof value === 'boolean';
+    const fix = isScalar && managedNamePattern.test(`${value}`) ? 'put it in quotes' : undefined;
+    this.#report(['metadata', key], 'name', `metadata.${key} must have ${managedNameForm}`, fix);
+    return undefined;
+  }
+
+  #checkLabels(): void {
+    const labels = this.#readMap('labels');
+    for (const [key, value] of Object.entries(labels)) {
+      if (typeof value === 'string') continue;
+      const message = `the label ${key} must be text`;
+      this.#report(['metadata', 'labels', key], 'wrong-type', message, 'put it in quotes');
+    }
+  }
+
+  #readProtected(absent: boolean): boolean {
+    const value = this.#metadata.protected;
+    if (value === undefined) return false;
+    const segments = ['metadata', 'protected'];
+    if (typeof value !== 'boolean') {
+      this.#report(segments, 'wrong-type', 'metadata.protected must be true or false');
+    } else if (value && absent) {
+      const message = 'a protected resource cannot have state: absent';
+      this.#report(segments, 'protected', message, 'remove one of the two');
+    }
+    return value === true;
+  }
+
+  #readPreviousNames(name: string | undefined): string[] {
+    const value = this.#metadata.previousNames;
+    if (value === undefined) return [];
+    const segments = ['metadata', 'previousNames'];
+    if (!Array.isArray(value)) {
+      this.#report(segments, 'wrong-type', 'metadata.previousNames must be a list of names');
+      return [];
+    }
+    return value.filter((item: unknown, at): item is string => {
+      const isName = typeof item === 'string' && managedNamePattern.test(item);
+      const wrong = isName
+        ? item === name && 'is the present name'
+        : `must have ${managedNameForm}`;
+      if (wrong === false) return true;
+      this.#report([...segments, `${at}`], 'name', `a previous name ${wrong}`);
+      return false;
+    });
+  }
+
+  /** The value of the deletion annotation. Annotations of other tools pass. */
+  #readAnnotations(): 'delete' | 'retain' {
+    if (this.#metadata.annotations === undefined) return 'delete';
+    const annotations = this.#readMap('annotations');
+    for (const [key, value] of Object.entries(annotations)) {
+      if (!key.startsWith('gatewright.dev/')) continue;
+      const segments = ['metadata', 'annotations', key];
+      const values = annotationValues.get(key);
+      if (values === undefined) {
+        const fix = didYouMean(key, annotationValues.keys());
+        this.#report(segments, 'annotation', `the annotation ${key} is not known`, fix);
+      } else if (typeof value !== 'string' || !values.includes(value)) {
+        this.#report(segments, 'annotation', `${key} must be ${values.join(' or ')}`);
+      }
+    }
+    return annotations[deletionAnnotation] === 'retain' ? 'retain' : 'delete';
+  }
+
+  #readMap(key: string): Record<string, unknown> {
+    return readMap(this.#metadata, key, ['metadata'], this.#place, this.#faults);
+  }
+}

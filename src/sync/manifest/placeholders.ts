@@ -1,0 +1,53 @@
+/** Knows what stands in a spec for values that it must not hold: references not yet resolved, and secrets. */
+import type { KindName } from '../../model/kinds.ts';
+import type { Secret } from '../../secret.ts';
+import type { Json, Spec } from '../spec/resource-set.ts';
+import { pointerOf, putAt } from '../spec/spec-paths.ts';
+import type { Segments } from './yaml-position.ts';
+
+/** A reference as written, not yet known to lead anywhere. */
+export interface PendingReference {
+  readonly kind: KindName;
+  /** `name` or `workspace/name`. */
+  readonly text: string;
+  /** Where it stands in the manifest. */
+  readonly written: Segments;
+  /** Puts the resolved `$ref` into the spec. */
+  readonly resolve: (reference: string) => void;
+}
+
+/** Stands for an id that is not known yet while the schema is asked. */
+export const idStandIn = '00000000-0000-4000-8000-000000000000';
+/** Stands for a secret that is not at hand while the schema is asked. */
+export const secretStandIn = 'secret';
+
+/** Collects the references and secrets of one spec while stand-ins hold their places. */
+export class Placeholders {
+  readonly secrets = new Map<string, Secret>();
+  readonly references: PendingReference[] = [];
+  readonly #values: { path: Segments; value: { [key: string]: Json } }[] = [];
+
+  /** @param path keys that lead through the API's body to the secret */
+  addSecret(path: Segments, secret: Secret): void {
+    this.secrets.set(pointerOf(path), secret);
+    this.#values.push({ path, value: { $secret: secret.origin, fingerprint: '' } });
+  }
+
+  /**
+   * @param path keys that lead through the API's body to the reference
+   * @param written keys that lead to it through the manifest
+   */
+  addReference(kind: KindName, text: string, path: Segments, written: Segments): void {
+    const value = { $ref: '' };
+    const resolve = (reference: string): void => {
+      value.$ref = reference;
+    };
+    this.#values.push({ path, value });
+    this.references.push({ kind, text, written, resolve });
+  }
+
+  /** Replaces the stand-ins of a spec that the schema has agreed to. */
+  putInto(spec: Spec): void {
+    for (const { path, value } of this.#values) putAt(spec, path, value);
+  }
+}

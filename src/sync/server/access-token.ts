@@ -1,0 +1,100 @@
+/** Knows the access token of a service account: got with its credentials, shared, renewed before it ends. */
+import type { Clock } from '../../clock.ts';
+import type { Secret } from '../../secret.ts';
+import { errorFields, Unreachable } from './refusal.ts';
+import { isSettled, type Repeats } from './repeat.ts';
+import type { Answer, Transport } from './transport.ts';
+
+export interface ServiceAccount {
+  /** Base of `/oauth2/access_token`. */
+  readonly authUrl: string;
+  readonly tsgId: string;
+  readonly clientId: string;
+  readonly clientSecret: Secret;
+  /** Where the credentials come from, for messages: a file name. */
+  readonly credentialsOrigin?: string;
+}
+
+const renewalMarginMs = 60_000;
+
+interface Token {
+  readonly value: string;
+  readonly renewAt: number;
+}
+
+/** One token for all who ask; they share the request for a new one too. */
+export class AccessToken {
+  readonly #account: ServiceAccount;
+  readonly #transport: Transport;
+  readonly #repeats: Repeats;
+  readonly #clock: Clock;
+  #token: Promise<Token> | null = null;
+
+  constructor(account: ServiceAccount, transport: Transport, repeats: Repeats, clock: Clock) {
+    this.#account = account;
+    this.#transport = transport;
+    this.#repeats = repeats;
+    this.#clock = clock;
+  }
+
+  /** @throws Unreachable when the credentials are refused or no answer comes */
+  async current(signal: AbortSignal | undefined): Promise<string> {
+    const held = this.#token;
+    if (held !== null) {
+      const { value, renewAt } = await held;
+      if (this.#clock.now() < renewAt) return value;
+      if (this.#token === held) this.#token = null;
+    }
+    this.#token ??= this.#fetch(signal);
+    const asked = this.#token;
+    try {
+      return (await asked).value;
+    } catch (error) {
+      if (this.#token === asked) this.#token = null;
+      throw error;
+    }
+  }
+
+  /** The next request gets a new one. */
+  forget(): void {
+    this.#token = null;
+  }
+
+  /** What to tell the user whose credentials or token the server does not take. */
+  refused(body: unknown): Unreachable {
+    const { clientId, authUrl, tsgId, credentialsOrigin = 'the credentials' } = this.#account;
+    const reason = errorFields(body, 401).message;
+    return new Unreachable(
+      `${authUrl} refuses client "${clientId}" for tenant ${tsgId}: ${reason}
+Check clientId, clientSecret and tsgId in ${credentialsOrigin}.`,
+    );
+  }
+
+  async #fetch(signal: AbortSignal | undefined): Promise<Token> {
+    const { authUrl, clientId, clientSecret, tsgId } = this.#account;
+    const basic = Buffer.from(`${clientId}:${clientSecret.reveal()}`).toString('base64');
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      scope: `tsg_id:${tsgId}`,
+    });
+    const headers = {
+      authorization: `Basic ${basic}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    };
+    const url = new URL(`${authUrl.replace(/\/+$/, '')}/oauth2/access_token`);
+    for (let tried = 1; ; tried += 1) {
+      const outcome = await this.#transport.send(url, 'POST', headers, form.toString());
+      if (isSettled(outcome)) return this.#tokenFrom(outcome);
+      await this.#repeats.pauseAfter(tried, outcome, `POST ${url.pathname}`, signal);
+    }
+  }
+
+  #tokenFrom(answer: Answer): Token {
+    const body = answer.body as { access_token?: unknown; expires_in?: unknown } | null;
+    if (answer.status === 200 && typeof body?.access_token === 'string') {
+      const lifeMs = typeof body.expires_in === 'number' ? body.expires_in * 1000 : 0;
+      return { value: body.access_token, renewAt: this.#clock.now() + lifeMs - renewalMarginMs };
+    }
+    throw this.refused(answer.body);
+  }
+}

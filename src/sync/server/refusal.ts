@@ -1,0 +1,55 @@
+/** Knows how the errors of a server read: refusals with a code, and a server that cannot be used. */
+import { Failure } from '../../failure.ts';
+
+/** An answer of the API that is an error. `status` is HTTP's, the rest the error body's. */
+export class ApiRefusal extends Error {
+  override name = 'ApiRefusal';
+  readonly status: number;
+  readonly code: string;
+  readonly param: string;
+  /** An earlier try of the same request may have been carried out although no answer came. */
+  readonly maybeDone: boolean;
+
+  constructor(status: number, fields: ErrorFields, maybeDone: boolean) {
+    super(fields.message);
+    this.status = status;
+    this.code = fields.code;
+    this.param = fields.param;
+    this.maybeDone = maybeDone;
+  }
+}
+
+/** The server cannot be reached, stays overloaded, or refuses the credentials. */
+export class Unreachable extends Failure {
+  override name = 'Unreachable';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('unreachable', message, options);
+  }
+}
+
+export interface ErrorFields {
+  readonly message: string;
+  readonly code: string;
+  readonly param: string;
+}
+
+/** Reads any of the published error shapes (docs/api.md, RFC 6749 5.2). */
+export function errorFields(body: unknown, status: number): ErrorFields {
+  const outer = asRecord(body);
+  const inner = typeof outer.error === 'object' ? asRecord(outer.error) : outer;
+  const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+  return {
+    message:
+      text(inner.message) ||
+      text(outer.error_description) ||
+      text(outer.error) ||
+      `status ${status} without an explanation`,
+    code: text(inner.code),
+    param: text(inner.param),
+  };
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}

@@ -1,0 +1,103 @@
+/** Knows how one HTTP request reaches a server, and what can come of it: an answer, or none. */
+import { errors, Pool } from 'undici';
+
+/** What a server answered; `body` is null where it is empty or no JSON. */
+export interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly etag: string | null;
+  readonly retryAfter: string | null;
+}
+
+export type Outcome = Answer | { readonly failed: unknown; readonly neverSent: boolean };
+
+/** How many requests may be under way to one origin. */
+export const connectionsMax = 16;
+const connectTimeoutMs = 5_000;
+const answerTimeoutMs = 30_000;
+const answerBytesMax = 256 * 1024 * 1024;
+
+/** One pool of sockets for each origin; dispose closes them. */
+export class Transport implements AsyncDisposable {
+  readonly #pools = new Map<string, Pool>();
+  #requests = 0;
+
+  /** HTTP requests sent since the start. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  async send(
+    url: URL,
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    headers: Record<string, string>,
+    body: string | null,
+  ): Promise<Outcome> {
+    this.#requests += 1;
+    try {
+      const answer = await this.#pool(url.origin).request({
+        path: url.pathname + url.search,
+        method,
+        headers: { accept: 'application/json', ...headers },
+        body,
+      });
+      const text = await answer.body.text();
+      return {
+        status: answer.statusCode,
+        body: parsed(text),
+        etag: single(answer.headers.etag),
+        retryAfter: single(answer.headers['retry-after']),
+      };
+    } catch (error) {
+      return { failed: error, neverSent: isNeverSent(error) };
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
+  }
+
+  #pool(origin: string): Pool {
+    const known = this.#pools.get(origin);
+    if (known !== undefined) return known;
+    const pool = new Pool(origin, {
+      connections: connectionsMax,
+      pipelining: 1,
+      connect: { timeout: connectTimeoutMs },
+      headersTimeout: answerTimeoutMs,
+      bodyTimeout: answerTimeoutMs,
+      maxResponseSize: answerBytesMax,
+    });
+    this.#pools.set(origin, pool);
+    return pool;
+  }
+}
+
+/** Why no answer came, in words that go on from "it failed,". */
+export function describeFailed(error: unknown): string {
+  const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
+  if (code === 'ECONNREFUSED') return 'nothing listens there (connection refused)';
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'its name cannot be resolved';
+  if (error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError) {
+    return `it did not answer within ${answerTimeoutMs / 1000} s`;
+  }
+  return error instanceof Error ? error.message || code : String(error);
+}
+
+/** Nothing of the request can have arrived. */
+function isNeverSent(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
+  return ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].includes(code);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return text === '' ? null : JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function single(header: string | string[] | undefined): string | null {
+  return (Array.isArray(header) ? header[0] : header) ?? null;
+}
