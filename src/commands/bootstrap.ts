@@ -8,7 +8,7 @@ import { createLog } from '../log.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { bootstrapTenant, type Tenant } from '../store/bootstrap.ts';
 import type { Command, CommandIo } from './shared/command.ts';
-import { createCredentialsFile, credentialsDocument } from './shared/credentials-file.ts';
+import { createCredentialsFile, credentialsText } from './shared/credentials-file.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
 import { ensureMasterKey } from './up/up-home.ts';
 
@@ -19,9 +19,6 @@ interface Options {
   url: string | undefined;
   home: string | undefined;
 }
-
-/** A lone `-` reaches commands under its other name. */
-const printed = ['-', '/dev/stdin'];
 
 export const bootstrap: Command<Options> = {
   usage: 'bootstrap',
@@ -64,9 +61,9 @@ export const bootstrap: Command<Options> = {
     const masterKey =
       settings.masterKey ?? (settings.database === null ? ensureMasterKey(home) : null);
     const complete = { ...settings, database, masterKey };
-    if (!printed.includes(options.output)) return writeTenant(complete, options, url, io);
+    if (options.output !== '-') return writeTenant(complete, options, url, io);
     const tenant = await makeTenant(complete, options, io);
-    io.stdout.write(`${JSON.stringify(credentialsDocument(url, tenant), null, 2)}\n`);
+    io.stdout.write(credentialsText(url, tenant));
     return 'success';
   },
 };
@@ -81,7 +78,7 @@ async function writeTenant(
   await using file = await createCredentialsFile(path);
   try {
     const tenant = await makeTenant(settings, options, io);
-    await file.write(credentialsDocument(url, tenant));
+    await file.write(credentialsText(url, tenant));
     io.stdout.write(`service account ${tenant.clientId}\ncredentials in ${path}\n`);
     return 'success';
   } catch (error) {

@@ -65,7 +65,7 @@ async function runCommand(
   io: CommandIo,
 ): Promise<Ending> {
   const usage = ['$0', ...command.usage.split(' ').slice(1)].join(' ');
-  const parser = yargs(words.map(withStdinNamed), io.cwd)
+  const parser = yargs(words.map(dashNamed), io.cwd)
     .scriptName(`gatewright ${verb}`)
     .locale('en')
     .command(usage, command.summary, (builder) => command.declare(builder))
@@ -93,12 +93,23 @@ async function runCommand(
     if (!(error instanceof UsageError)) throw error;
     throw usageFailure(verb, error.message, await parser.getHelp());
   });
-  return await command.run(options, io);
+  return await command.run(withDashes(options), io);
 }
 
-/** The parser drops a lone `-`; the other name of standard input passes. */
-function withStdinNamed(word: string): string {
-  return word === '-' ? '/dev/stdin' : word;
+/** The parser drops a lone `-`, so that it passes under this name; commands see `-` for either. */
+const dashName = '/dev/stdin';
+
+function dashNamed(word: string): string {
+  return word === '-' ? dashName : word;
+}
+
+function withDashes<T extends object>(options: T): T {
+  const dashed = (value: unknown): unknown => (value === dashName ? '-' : value);
+  const entries = Object.entries(options).map(([key, value]) => [
+    key,
+    Array.isArray(value) ? value.map(dashed) : dashed(value),
+  ]);
+  return Object.fromEntries(entries) as T;
 }
 
 function examplesText({ examples }: BoundCommand): string {

@@ -7,12 +7,7 @@ import { type KindName, kindNames } from '../model/kinds.ts';
 import { type Export, exportManifests } from '../sync/export.ts';
 import { readSnapshot, toLiveSet } from '../sync/server/live.ts';
 import type { Command, CommandIo } from './shared/command.ts';
-import {
-  declareServerOptions,
-  isStandardStream,
-  openClient,
-  type ServerOptions,
-} from './shared/options.ts';
+import { declareServerOptions, openClient, type ServerOptions } from './shared/options.ts';
 
 interface ExportCommandOptions extends ServerOptions {
   readonly path: string;
@@ -56,7 +51,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
       workspace: options.workspace ?? null,
       unmanaged: options.unmanaged,
     });
-    if (isStandardStream(options.path)) {
+    if (options.path === '-') {
       io.stdout.write(exported.files.map(({ text }) => text).join('---\n'));
     } else {
       await writeFiles(resolve(io.cwd, options.path), exported, io);

@@ -4,7 +4,7 @@ import { kindNames } from '../model/kinds.ts';
 import { environmentIn } from '../settings/environment.ts';
 import { type Checked, checkSource } from '../sync/manifest/desired.ts';
 import { isGitLocation } from '../sync/source/git-location.ts';
-import { isStdin, readSources } from '../sync/source/source.ts';
+import { readSources } from '../sync/source/source.ts';
 import type { SourceFiles } from '../sync/source/source-files.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { formatFaults, formatGithubFaults } from './shared/fault-text.ts';
@@ -51,7 +51,7 @@ export const validate: Command<ValidateOptions> = {
 };
 
 async function readFiles(locations: readonly string[], io: CommandIo): Promise<SourceFiles> {
-  const stdin = locations.some(isStdin) ? io.stdin : undefined;
+  const stdin = locations.includes('-') ? io.stdin : undefined;
   const common = { cwd: io.cwd, signal: io.signal, stdin };
   if (!locations.some(isGitLocation)) {
     return await readSources(locations, { ...common, cacheDirectory: io.cwd });

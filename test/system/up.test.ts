@@ -175,7 +175,9 @@ describe('the next start', () => {
     expect((await upOnce()).exitCode).toBe(exitCodes.invalidInput);
     await using run = startUp(home.path, ['--once', '--source', source]);
     expect(await run.exited).toBe(exitCodes.invalidInput);
-    expect(run.stderr()).toMatch(/credentials\.json is damaged\. Remove it/);
+    expect(run.stderr()).toMatch(
+      /credentials\.json is not a credentials file: JSON missing or wrong\.\nRemove it/,
+    );
     home.remove('credentials.json');
     const { exitCode, document } = await upOnce();
     expect(exitCode).toBe(exitCodes.success);

@@ -1,29 +1,41 @@
-/** Knows the credentials.json that commands and clients reach a deployment by. */
+/** Knows the credentials.json that commands and clients reach a deployment by: its fields, reading, writing. */
+import { readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
 import { Failure } from '../../failure.ts';
 import type { Tenant } from '../../store/bootstrap.ts';
 
-/** Everything in the clear: this document is secret as a whole. */
-export interface CredentialsDocument {
+/** What a client of the Admin API needs of it; a file written by hand may hold no more. */
+export const ClientCredentials = z.object({
   /** Base of the `/v1` plane; ends in `/v1`. */
-  readonly baseUrl: string;
+  baseUrl: z.url(),
   /** Base of the `/v2` and `/admin/v2` planes. */
-  readonly adminBaseUrl: string;
-  readonly authUrl: string;
-  readonly iamUrl: string;
-  readonly tsgId: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  readonly organisationApiKey: string;
+  adminBaseUrl: z.url(),
+  authUrl: z.url(),
+  tsgId: z.string().regex(/^\d{10}$/, 'must have 10 digits'),
+  clientId: z.string().min(1),
+  clientSecret: z.string().min(1),
+});
+
+/** The whole document, everything in the clear: it is secret as a whole. */
+export const Credentials = ClientCredentials.extend({
+  iamUrl: z.url(),
+  organisationApiKey: z.string().min(1),
+});
+
+/** Where `gatewright up` keeps the credentials of its `home`. */
+export function credentialsPathOf(home: string): string {
+  return join(home, 'credentials.json');
 }
 
-/** `url` is where the server is reached, without a path: `https://gateway.example.com`. */
-export function credentialsDocument(
-  url: string,
-  tenant: Omit<Tenant, 'organisationId'>,
-): CredentialsDocument {
+/**
+ * The file's text. `url` is where the server is reached, without a path:
+ * `https://gateway.example.com`.
+ */
+export function credentialsText(url: string, tenant: Omit<Tenant, 'organisationId'>): string {
   const origin = url.replace(/\/+$/, '');
-  return {
+  const document: z.infer<typeof Credentials> = {
     baseUrl: `${origin}/v1`,
     adminBaseUrl: origin,
     authUrl: origin,
@@ -33,10 +45,50 @@ export function credentialsDocument(
     clientSecret: tenant.clientSecret.reveal(),
     organisationApiKey: tenant.organisationApiKey.reveal(),
   };
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+/** What to do, told at the end of a failure. */
+export interface CredentialsAdvice {
+  readonly missing: string;
+  readonly damaged: string;
+}
+
+/** @throws Failure (invalid input) naming the file, the fields at fault, and the advice */
+export function readCredentials<T>(
+  path: string,
+  schema: z.ZodType<T>,
+  advice: CredentialsAdvice,
+): T {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
+    const message = `the credentials file ${path} ${reason}.\n${advice.missing}`;
+    throw new Failure('invalidInput', message, { cause: error });
+  }
+  const parsed = schema.safeParse(jsonOf(text));
+  if (parsed.success) return parsed.data;
+  const fields = new Set(parsed.error.issues.map(({ path: keys }) => keys.join('.') || 'JSON'));
+  const what = `${[...fields].join(', ')} missing or wrong`;
+  throw new Failure(
+    'invalidInput',
+    `${path} is not a credentials file: ${what}.\n${advice.damaged}`,
+  );
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 export interface CredentialsFile extends AsyncDisposable {
-  write(document: CredentialsDocument): Promise<void>;
+  write(text: string): Promise<void>;
 }
 
 /**
@@ -47,8 +99,8 @@ export async function createCredentialsFile(path: string): Promise<CredentialsFi
   try {
     const file = await open(path, 'wx', 0o600);
     return {
-      write: async (document) => {
-        await file.writeFile(`${JSON.stringify(document, null, 2)}\n`);
+      write: async (text) => {
+        await file.writeFile(text);
         await file.sync();
       },
       [Symbol.asyncDispose]: () => file.close(),

@@ -2,7 +2,6 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
 import type { Argv } from 'yargs';
-import { z } from 'zod';
 import { Failure } from '../../failure.ts';
 import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { Secret } from '../../secret.ts';
@@ -14,6 +13,12 @@ import { AdminClient } from '../../sync/server/client.ts';
 import { readSources } from '../../sync/source/source.ts';
 import type { DesiredSet } from '../../sync/spec/resource-set.ts';
 import type { CommandIo } from './command.ts';
+import {
+  ClientCredentials,
+  type CredentialsAdvice,
+  credentialsPathOf,
+  readCredentials,
+} from './credentials-file.ts';
 import { formatFaults } from './fault-text.ts';
 
 export interface ServerOptions {
@@ -56,57 +61,26 @@ export function declareManifestOptions<T>(yargs: Argv<T>): Argv<T & ManifestOpti
     });
 }
 
-const Credentials = z.object({
-  baseUrl: z.url(),
-  adminBaseUrl: z.url(),
-  authUrl: z.url(),
-  tsgId: z.string().min(1),
-  clientId: z.string().min(1),
-  clientSecret: z.string().min(1),
-});
+const advice: CredentialsAdvice = {
+  missing:
+    'Start a server with `gatewright up`, or make credentials with `gatewright bootstrap`, or name ' +
+    'the file with --credentials FILE.',
+  damaged: '`gatewright bootstrap` writes one.',
+};
 
 /** @throws Failure (invalid input) naming the file and how to get one */
 export function openClient(options: ServerOptions, io: CommandIo): AdminClient {
   const settings = readSettings(undefined, { cwd: io.cwd });
   const home = resolve(io.cwd, options.home ?? settings.home);
   const given = options.credentials ?? settings.sync.credentialsFile;
-  const file = given === null ? join(home, 'credentials.json') : resolve(io.cwd, given);
-  const { clientSecret, ...credentials } = readCredentials(file);
+  const file = given === null ? credentialsPathOf(home) : resolve(io.cwd, given);
+  const { clientSecret, ...credentials } = readCredentials(file, ClientCredentials, advice);
   return new AdminClient({
     ...credentials,
     clientSecret: new Secret(clientSecret, `file:${file}`),
     credentialsOrigin: file,
     owner: readOwner(options.owner ?? settings.sync.owner),
   });
-}
-
-function readCredentials(file: string): z.infer<typeof Credentials> {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const reason = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
-    const fix =
-      'Start a server with `gatewright up`, or make credentials with `gatewright bootstrap`, \
-or name the file with --credentials FILE.';
-    const message = `the credentials file ${file} ${reason}.\n${fix}`;
-    throw new Failure('invalidInput', message, { cause: error });
-  }
-  const parsed = Credentials.safeParse(jsonOf(text));
-  if (parsed.success) return parsed.data;
-  const fields = [...new Set(parsed.error.issues.map(({ path }) => path.join('.') || 'JSON'))];
-  const message = `${file} is not a credentials file: ${fields.join(', ')} missing or wrong.
-\`gatewright bootstrap\` writes one.`;
-  throw new Failure('invalidInput', message);
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function readOwner(owner: string): string {
@@ -163,8 +137,7 @@ export function applyCommand(options: ManifestOptions): string {
 }
 
 function locationsOf({ paths }: ManifestOptions): string[] {
-  if (paths === undefined || paths.length === 0) return ['.'];
-  return paths.map((path) => (isStandardStream(path) ? '-' : path));
+  return paths === undefined || paths.length === 0 ? ['.'] : [...paths];
 }
 
 const secretBytesMax = 64 * 1024;
@@ -180,11 +153,6 @@ function readInside(folder: string, path: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** `-`, or the name that the parser of command lines has for it. */
-export function isStandardStream(path: string): boolean {
-  return path === '-' || path === '/dev/stdin';
 }
 
 /** Colour is for people at a terminal who have not said no to it (no-color.org). */

@@ -2,22 +2,19 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
 import type { App } from '../../app.ts';
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
 import { bootstrapTenant, type Tenant } from '../../store/bootstrap.ts';
 import * as serviceAccounts from '../../store/tables/service-accounts.ts';
-import { credentialsDocument } from '../shared/credentials-file.ts';
+import {
+  Credentials,
+  credentialsPathOf,
+  credentialsText,
+  readCredentials,
+} from '../shared/credentials-file.ts';
 
 const masterKeyBytes = 32;
-
-const storedCredentials = z.object({
-  tsgId: z.string().regex(/^\d{10}$/),
-  clientId: z.string().min(1),
-  clientSecret: z.string().min(1),
-  organisationApiKey: z.string().min(1),
-});
 
 export interface TenantContext {
   readonly app: Pick<App, 'database' | 'keyring'>;
@@ -28,10 +25,6 @@ export interface TenantContext {
   readonly auditLogs: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
-}
-
-export function credentialsPathOf(home: string): string {
-  return join(home, 'credentials.json');
 }
 
 /**
@@ -59,48 +52,35 @@ export function ensureMasterKey(home: string): Secret<Buffer> {
  */
 export async function ensureCredentials(context: TenantContext): Promise<void> {
   const path = credentialsPathOf(context.home);
-  const kept = existsSync(path) ? readCredentials(path) : null;
+  const kept = existsSync(path) ? readKept(path) : null;
   const tenant =
     kept !== null && (await isKnown(context.app, kept)) ? kept : await makeTenant(context);
-  const document = credentialsDocument(context.url, tenant);
-  replaceFile(path, `${JSON.stringify(document, null, 2)}\n`);
+  replaceFile(path, credentialsText(context.url, tenant));
 }
 
-type Credentials = Omit<Tenant, 'organisationId'>;
+type KeptTenant = Omit<Tenant, 'organisationId'>;
 
-function readCredentials(path: string): Credentials {
-  const parsed = storedCredentials.safeParse(parseJson(readFileSync(path, 'utf8')));
-  if (!parsed.success) {
-    throw new Failure(
-      'invalidInput',
-      `${path} is damaged. Remove it: the next start makes new credentials for the same tenant.`,
-    );
-  }
-  const { tsgId, clientId, clientSecret, organisationApiKey } = parsed.data;
+const removeIt = 'Remove it: the next start makes new credentials for the same tenant.';
+
+function readKept(path: string): KeptTenant {
+  const advice = { missing: removeIt, damaged: removeIt };
+  const { tsgId, clientId, ...secrets } = readCredentials(path, Credentials, advice);
   return {
     tsgId,
     clientId,
-    clientSecret: new Secret(clientSecret, `file:${path}`),
-    organisationApiKey: new Secret(organisationApiKey, `file:${path}`),
+    clientSecret: new Secret(secrets.clientSecret, `file:${path}`),
+    organisationApiKey: new Secret(secrets.organisationApiKey, `file:${path}`),
   };
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}
-
 /** False after a change of database, whose tenants are others. */
-async function isKnown(app: TenantContext['app'], credentials: Credentials): Promise<boolean> {
+async function isKnown(app: TenantContext['app'], credentials: KeptTenant): Promise<boolean> {
   const account = await serviceAccounts.findByClientId(app.database.db, credentials.clientId);
   const hash = app.keyring.hashCredential(credentials.clientSecret.reveal());
   return account?.secret_hmac.equals(hash) ?? false;
 }
 
-async function makeTenant(context: TenantContext): Promise<Credentials> {
+async function makeTenant(context: TenantContext): Promise<KeptTenant> {
   const { app, home, apiKeyPrefix, auditLogs, now } = context;
   return await bootstrapTenant(app.database, {
     hashCredential: app.keyring.hashCredential,

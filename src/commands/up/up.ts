@@ -39,6 +39,7 @@ import { openSource, readSources } from '../../sync/source/source.ts';
 import type { Source } from '../../sync/source/source-files.ts';
 import { folderProbeMs, gitProbeMs, type WatchEvent, watch } from '../../sync/watch.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
+import { credentialsPathOf } from '../shared/credentials-file.ts';
 import {
   applyCommand,
   openClient,
@@ -46,7 +47,6 @@ import {
   secretSourcesIn,
   wantsColor,
 } from '../shared/options.ts';
-import { credentialsPathOf } from './up-home.ts';
 import {
   createProgress,
   endingOf,

@@ -12,13 +12,8 @@ export interface SourceOptions {
   readonly cacheDirectory: string;
   readonly git?: GitAccess | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Read for the locations `-` and `/dev/stdin`. */
+  /** Read for the location `-`. */
   readonly stdin?: AsyncIterable<Buffer | string> | undefined;
-}
-
-/** Whether a location means standard input. */
-export function isStdin(location: string): boolean {
-  return location === '-' || location === '/dev/stdin';
 }
 
 /**
@@ -28,7 +23,7 @@ export function isStdin(location: string): boolean {
  * @throws Failure 5 for a Git location that may not be used
  */
 export function openSource(location: string, options: SourceOptions): Source {
-  if (isStdin(location) && options.stdin !== undefined) return openStdin(options.stdin);
+  if (location === '-' && options.stdin !== undefined) return openStdin(options.stdin);
   if (!isGitLocation(location)) return openFolder(location, options.cwd);
   const { cacheDirectory, git: access = {}, signal } = options;
   return openGit(location, { cacheDirectory, access, signal });
