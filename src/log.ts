@@ -5,9 +5,9 @@ import type { LogLevel } from './settings.ts';
 
 export type Log = Logger;
 
-/** A longer line is cut, because collectors split or drop what exceeds their buffer (C123). */
+/** A longer line is cut, because collectors split or drop what exceeds their buffer. */
 export const logLineBytesMax = 32 * 1024;
-/** Beyond this many waiting bytes lines are dropped rather than the memory filled (C124). */
+/** Beyond this many waiting bytes lines are dropped rather than the memory filled. */
 const backlogBytesMax = 4 * 1024 * 1024;
 /** From here on lines are taken again, so that a slow reader is not told of each one dropped. */
 const backlogBytesLow = backlogBytesMax / 2;

@@ -4,7 +4,7 @@ import { errors, jwtVerify, SignJWT } from 'jose';
 import { ApiError } from '../model/errors.ts';
 import type { Keyring } from './keyring.ts';
 
-/** Lifetime of a token in seconds (interface.txt 8). */
+/** Lifetime of a token in seconds. */
 export const tokenLifetimeSeconds = 900;
 
 /** What a token says. */

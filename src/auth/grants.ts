@@ -16,7 +16,7 @@ export interface RoleGrants {
 
 /**
  * A policy reaches the TSG it names and every TSG below, never one above or beside it; so a token
- * goes down the tree, and any other way only where a policy there says so (interface.txt 5.1).
+ * goes down the tree, and any other way only where a policy there says so.
  */
 export async function findGrants(
   db: Db,

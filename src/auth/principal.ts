@@ -10,6 +10,6 @@ export interface Principal {
   readonly tsgId: string;
   /** Workspace (uuid) the credential is bound to; null when it may act on the whole organisation. */
   readonly workspaceId: string | null;
-  /** Effective scopes (contract.md 5); model/scopes.ts decides coverage. */
+  /** Effective scopes; model/scopes.ts decides coverage. */
   readonly scopes: readonly string[];
 }

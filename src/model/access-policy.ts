@@ -1,4 +1,4 @@
-/** Knows access policies: who is granted which role on which TSG or workspace (interface.txt 5.2). */
+/** Knows access policies: who is granted which role on which TSG or workspace (docs/api.md, Access policies). */
 import { z } from 'zod';
 
 /** Domain of service accounts made by this deployment, in the `principal` of an access policy. */

@@ -1,4 +1,4 @@
-/** Knows the bodies by which API keys are made and changed (interface.txt 2.1, contract.md 2.3). */
+/** Knows the bodies by which API keys are made and changed. */
 import { z } from 'zod';
 import { JsonRecord } from './json-record.ts';
 import { RateLimits, UsageLimits } from './limits.ts';

@@ -232,7 +232,7 @@ function queryFaults(query: Record<string, unknown>): Fault[] {
   return faults;
 }
 
-/** Keys of an inline guardrail that are not checks (data-plane.md 2.1). */
+/** Keys of an inline guardrail that are not checks. */
 const actionKeys = new Set(['deny', 'async', 'sequential', 'on_success', 'on_fail', 'id', 'type']);
 
 /** Checks written into the config itself obey the rules of those in guardrails. */

@@ -11,7 +11,7 @@ export const ConfigStatus = z.enum(['active', 'archived']);
 /** Whether this is its workspace's default config: 0 or 1, as clients of this API send it. */
 const DefaultFlag = z.union([z.literal(0), z.literal(1)]);
 
-/** Body of POST /configs (contract.md 2.4). */
+/** Body of POST /configs. */
 export const ConfigCreate = z.object({
   name: ResourceName,
   config: ConfigDocument,
@@ -20,7 +20,7 @@ export const ConfigCreate = z.object({
 });
 export type ConfigCreate = z.infer<typeof ConfigCreate>;
 
-/** Body of PUT /configs/{id} (interface.txt 2.6); absent fields stay. */
+/** Body of PUT /configs/{id}; absent fields stay. */
 export const ConfigUpdate = z.object({
   name: ResourceName.optional(),
   config: ConfigDocument.optional(),

@@ -30,7 +30,7 @@ export function isWellFormedApiKey(text: string): boolean {
   return checksum(body) === text.slice(-checksumLength);
 }
 
-/** What lists show of a key (contract.md 2.3): `ab*****xyz`. */
+/** What lists show of a key: `ab*****xyz`. */
 export function maskApiKey(key: string): string {
   return `${key.slice(0, 2)}*****${key.slice(-3)}`;
 }

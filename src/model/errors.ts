@@ -1,4 +1,4 @@
-/** Knows every error the APIs answer: one table from kind to status, code and type (contract.md 1.4). */
+/** Knows every error the APIs answer: one table from kind to status, code and type (docs/api.md, Errors). */
 
 /** `code` is the published identifier, `type` the published class; statuses are HTTP. */
 export const errorTable = {
@@ -80,11 +80,11 @@ export interface ErrorBody {
   success: false;
   status_code: number;
   error: FlatErrorBody;
-  /** Twin of `error` for clients that read the older shape (contract.md 1.4). */
+  /** Twin of `error` for clients that read the older shape. */
   data: { message: string; errorCode: string };
 }
 
-/** The flat form (interface.txt 2.15, delete-response operation only). */
+/** The flat form: the four fields without the wrapper. */
 export function flatErrorBody(error: ApiError): FlatErrorBody {
   const { code, type } = errorTable[error.kind];
   return { code, message: error.message, param: error.param, type };

@@ -8,7 +8,7 @@ const valueLengthMax = 8192;
 /** RFC 9110 token. */
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** Why a header is restricted (reliability.md 7.5). */
+/** Why a header is restricted (docs/api.md, Headers). */
 type Restriction = 'credentials' | 'cloud metadata' | 'routing' | 'framing' | 'gateway';
 
 /** Names in lower case with `-` for `_`; `*` stands for any characters. */

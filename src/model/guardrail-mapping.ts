@@ -12,7 +12,7 @@ const CapabilityIds = z.array(z.uuid()).max(capabilitiesMax);
 /**
  * Body of PUT /guardrails/{id}/mcp-servers/{mcpServerId}, and one entry of the bulk sync. Without
  * `run_on` the guardrail runs on input and output; without capabilities on all of the server's.
- * `capability_ids` is the response's name of the same field and is taken too (contract.md 1.7 #11).
+ * `capability_ids` is the response's name of the same field and is taken too.
  */
 export const GuardrailMappingPut = z.object({
   run_on: z.array(RunOn).min(1).max(4).optional(),

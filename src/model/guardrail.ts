@@ -33,7 +33,7 @@ export const GuardrailActions = z.looseObject({
 });
 export type GuardrailActions = z.infer<typeof GuardrailActions>;
 
-/** Body of POST /guardrails (contract.md 2.5). `target` is `llm` when absent and cannot change. */
+/** Body of POST /guardrails. `target` is `llm` when absent and cannot change. */
 export const GuardrailCreate = z.object({
   name: ResourceName,
   target: GuardrailTarget.optional(),
@@ -44,7 +44,7 @@ export const GuardrailCreate = z.object({
 export type GuardrailCreate = z.infer<typeof GuardrailCreate>;
 
 /**
- * Body of PUT /guardrails/{id} (interface.txt 2.5). A check without an `id` takes the id of the
+ * Body of PUT /guardrails/{id}. A check without an `id` takes the id of the
  * stored check of the same name.
  */
 export const GuardrailUpdate = z.object({

@@ -34,7 +34,7 @@ export function fromMicros(micros: number): number {
 const PeriodicReset = z.enum(['weekly', 'monthly']);
 type PeriodicReset = z.infer<typeof PeriodicReset>;
 
-/** When a budget starts anew (interface.txt 2.1); the three forms are one choice. */
+/** When a budget starts anew (docs/jobs.md, Windows); the three forms are one choice. */
 const scheduleFields = {
   /** Monday or the first of the month, 00:00 UTC. */
   periodic_reset: PeriodicReset.nullable().optional(),
@@ -79,7 +79,7 @@ export function limitRules(terms: LimitTerms, ctx: z.RefinementCtx): void {
   ctx.addIssue({ code: 'custom', path: [fault.field], message: fault.message });
 }
 
-/** Budget of an API key; an object there (interface.txt 2.1). */
+/** Budget of an API key; an object there. */
 export const UsageLimits = z
   .strictObject({
     /** What is counted; stays absent in answers when not sent. */
@@ -91,7 +91,7 @@ export const UsageLimits = z
   .superRefine(limitRules);
 export type UsageLimits = z.infer<typeof UsageLimits>;
 
-/** Budget of a workspace: whole amounts, in a list of at most one (contract.md 2.1). */
+/** Budget of a workspace: whole amounts, in a list of at most one. */
 export const WorkspaceUsageLimits = z
   .array(
     z
@@ -133,5 +133,5 @@ export const RateLimits = z
   .refine(isFreeOfRepeats, 'must not repeat a pair of type and unit');
 export type RateLimits = z.infer<typeof RateLimits>;
 
-/** Rate limits of a workspace: a list of at most one (contract.md 2.1). */
+/** Rate limits of a workspace: a list of at most one. */
 export const WorkspaceRateLimits = z.array(RateLimit).max(1);

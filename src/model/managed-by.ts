@@ -7,7 +7,7 @@ import { JsonRecord } from './json-record.ts';
 export const ManagedName = z.string().regex(managedNamePattern, `must have ${managedNameForm}`);
 
 /**
- * Extension field `managed_by` of create and update bodies (design/sync.md 4.1). On create it
+ * Extension field `managed_by` of create and update bodies (docs/api.md, Ownership). On create it
  * claims the identity (kind, workspace, name); on update it adopts the resource or renews its base.
  */
 export const ManagedBy = z.strictObject({

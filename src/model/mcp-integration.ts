@@ -39,7 +39,7 @@ const AuthType = z.enum(['none', 'headers', 'oauth_auto']);
 const Transport = z.enum(['http', 'sse']);
 const SecretMappings = z.array(SecretMapping).max(secretMappingsMax);
 
-/** Body of POST /mcp-integrations (contract.md 2.8). */
+/** Body of POST /mcp-integrations. */
 export const McpIntegrationCreate = z.object({
   name: ResourceName,
   url: McpUrl,
@@ -53,7 +53,7 @@ export const McpIntegrationCreate = z.object({
 });
 export type McpIntegrationCreate = z.infer<typeof McpIntegrationCreate>;
 
-/** Body of PUT /mcp-integrations/{id} (interface.txt 2.7); absent fields stay, null clears. */
+/** Body of PUT /mcp-integrations/{id}; absent fields stay, null clears. */
 export const McpIntegrationUpdate = z.object({
   name: ResourceName.optional(),
   description: freeText(5000).nullable().optional(),

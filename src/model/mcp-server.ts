@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
 import { Slug } from './slug.ts';
 
-/** Body of POST /mcp-servers (contract.md 2.9). `mcp_integration_id` is a UUID or a slug. */
+/** Body of POST /mcp-servers. `mcp_integration_id` is a UUID or a slug. */
 export const McpServerCreate = z.object({
   name: ResourceName,
   mcp_integration_id: z.string().min(1).max(255),
@@ -13,7 +13,7 @@ export const McpServerCreate = z.object({
 });
 export type McpServerCreate = z.infer<typeof McpServerCreate>;
 
-/** Body of PUT /mcp-servers/{id} (interface.txt 2.7); absent fields stay, null clears. */
+/** Body of PUT /mcp-servers/{id}; absent fields stay, null clears. */
 export const McpServerUpdate = z.object({
   name: ResourceName.optional(),
   description: freeText(500).nullable().optional(),

@@ -1,4 +1,4 @@
-/** Knows how lists are cut into pages (contract.md 1.5): query names, bounds, and the wrapper of an answer. */
+/** Knows how lists are cut into pages (docs/api.md, Paging): query names, bounds, and the wrapper of an answer. */
 import { z } from 'zod';
 
 /** Rows to fetch: at most `limit` from `offset` on. */

@@ -11,14 +11,14 @@ export function isUuid(text: string): boolean {
   return uuidPattern.test(text);
 }
 
-/** A slug chosen by the caller (contract.md 1.6). The form of an id is refused: it would be ambiguous. */
+/** A slug chosen by the caller (docs/api.md, Ids and slugs). The form of an id is refused: it would be ambiguous. */
 export const Slug = z
   .string()
   .regex(/^[a-zA-Z0-9_-]+$/, 'must hold letters, digits, - and _ only')
   .max(slugLengthMax)
   .refine((text) => !isUuid(text), 'must not have the form of an id');
 
-/** Prefix and share of the name per resource (contract.md 1.6). */
+/** Prefix and share of the name per resource (docs/api.md, Ids and slugs). */
 export interface SlugForm {
   /** Without the hyphen; '' for none. */
   readonly prefix: string;

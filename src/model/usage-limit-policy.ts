@@ -1,4 +1,4 @@
-/** Knows the bodies by which usage-limit policies are made and changed (contract.md 2.10). */
+/** Knows the bodies by which usage-limit policies are made and changed. */
 import { z } from 'zod';
 import { policyLimitFields } from './limits.ts';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';

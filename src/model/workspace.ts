@@ -19,7 +19,7 @@ const shared = {
   rate_limits: WorkspaceRateLimits.nullable().optional(),
 };
 
-/** Body of POST /admin/workspaces (contract.md 2.1). */
+/** Body of POST /admin/workspaces. */
 export const WorkspaceCreate = z.object({
   name: ResourceName,
   defaults: z.strictObject({ metadata: Metadata.nullable().optional() }).nullable().optional(),

@@ -120,7 +120,7 @@ function unwrapPem(text: string): string | null {
 
 const masterKeyBytesMin = 32;
 
-/** 32 bytes or more; one byte repeated is a placeholder, not a key (C121). */
+/** 32 bytes or more; one byte repeated is a placeholder, not a key. */
 export const keyBytes: Form<Buffer> = {
   schema: z.string().transform((text, context) => {
     const bytes = decodeKey(text);

@@ -208,7 +208,7 @@ function inline(text: string): string {
   return text.replace(/[\\`*_<>|[\]]/g, (character) => `\\${character}`).replaceAll('\n', ' ');
 }
 
-/** The published plan document (design/sync.md 4.2); holds no secret value. */
+/** The published plan document (docs/sync.md, Plan); holds no secret value. */
 export function planDocument(plan: Plan, warnings: readonly string[]): Record<string, unknown> {
   return {
     formatVersion: 1,

@@ -456,7 +456,7 @@ describe('the HTTP layer', () => {
 });
 
 describe('slow and stopping', () => {
-  it('a sender who does not finish its headers is cut off (C006)', async () => {
+  it('a sender who does not finish its headers is cut off', async () => {
     const http = await start(routes, { headersTimeoutMs: 200 });
     const socket = connect(Number(new URL(http.url).port), '127.0.0.1');
     let answer = '';
@@ -469,7 +469,7 @@ describe('slow and stopping', () => {
     await http.server.close(0);
   });
 
-  it('a sender who does not finish its body is cut off (C006)', async () => {
+  it('a sender who does not finish its body is cut off', async () => {
     const http = await start(routes, { headersTimeoutMs: 200, requestTimeoutMs: 400 });
     const socket = connect(Number(new URL(http.url).port), '127.0.0.1');
     socket.resume();

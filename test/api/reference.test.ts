@@ -1,4 +1,4 @@
-/** Guarantees that docs/api.md lists the routes that are served, on their mounts, with their scopes. */
+/** Guarantees of docs/api.md, Routes: it lists what is served, on its mounts, with its scopes. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { exchange, startTestServer } from '../server.ts';

@@ -1,4 +1,4 @@
-/** Guarantees convergence under faults: a cut at every request, lost answers, storms (P-SYNC-5, C092, C093). */
+/** Guarantees convergence under faults: a cut at every request, lost answers, storms. */
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';

@@ -40,7 +40,7 @@ function attempt(offered: Partial<OfferedCredentials>, accepts = everything): Pr
 const unauthorized = { kind: 'unauthorized', message: 'Unauthorized access' };
 
 describe('a malformed credential', () => {
-  it('as an API key is refused without a look-up, whatever it is (C001)', async () => {
+  it('as an API key is refused without a look-up, whatever it is', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 200 }), async (gatewayKey) => {
         fc.pre(!isWellFormedApiKey(gatewayKey));
@@ -61,7 +61,7 @@ describe('a malformed credential', () => {
     }
   });
 
-  it('as an authorization is refused without a look-up, whatever it is (C002)', async () => {
+  it('as an authorization is refused without a look-up, whatever it is', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom('', 'Bearer', 'bearer ', 'Bearer  ', 'Bearer ', 'Basic ', 'Digest '),
@@ -78,7 +78,7 @@ describe('a malformed credential', () => {
 });
 
 describe('credentials', () => {
-  it('of two kinds at once are refused before either is looked at (C003)', async () => {
+  it('of two kinds at once are refused before either is looked at', async () => {
     const both = { authorization: 'Bearer x', gatewayKey: makeApiKey('') };
     await expect(attempt(both)).rejects.toMatchObject({ kind: 'invalid' });
   });

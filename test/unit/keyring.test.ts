@@ -12,7 +12,7 @@ function keyring(fill: number) {
 const context = fc.string();
 
 describe('the keyring', () => {
-  it('opens what it sealed (P-CRY-1)', () => {
+  it('opens what it sealed', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), context, (text, place) => {
         expect(keyring(1).unseal(keyring(1).seal(text, place), place)).toBe(text);
@@ -20,7 +20,7 @@ describe('the keyring', () => {
     );
   });
 
-  it('refuses a value that was altered, moved or sealed under another key (P-CRY-1)', () => {
+  it('refuses a value that was altered, moved or sealed under another key', () => {
     const ring = keyring(1);
     const sealed = ring.seal('a secret', 'table|row|field');
     const bytes = Buffer.from(sealed.split('.')[2]!, 'base64url');

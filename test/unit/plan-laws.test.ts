@@ -1,4 +1,4 @@
-/** Guarantees the laws of sync (P-SYNC-1 to 4 and 6) for generated estates, changes and drift. */
+/** Guarantees the laws of sync for generated estates, changes and drift. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Plan } from '../../src/sync/plan/planned.ts';
@@ -139,7 +139,7 @@ function told(plan: Plan): unknown {
 }
 
 describe('for any estate, any earlier estate and any drift', () => {
-  it('planning after applying finds nothing (P-SYNC-1), so a second apply writes nothing (P-SYNC-2)', () => {
+  it('planning after applying finds nothing, so a second apply writes nothing', () => {
     fc.assert(
       fc.property(estate, drift, estate, (before, moves, after) => {
         const server = new ModelServer();
@@ -157,7 +157,7 @@ describe('for any estate, any earlier estate and any drift', () => {
     );
   });
 
-  it('deletes only what this owner declared and the source no longer names (P-SYNC-3)', () => {
+  it('deletes only what this owner declared and the source no longer names', () => {
     fc.assert(
       fc.property(estate, estate, estate, (ours, theirs, after) => {
         const server = new ModelServer();
@@ -200,7 +200,7 @@ describe('for any estate, any earlier estate and any drift', () => {
     );
   });
 
-  it('the order of documents and of keys does not matter (P-SYNC-4)', () => {
+  it('the order of documents and of keys does not matter', () => {
     fc.assert(
       fc.property(estate, estate, drift, fc.nat(), (before, after, moves, turn) => {
         const server = new ModelServer();
@@ -220,7 +220,7 @@ describe('for any estate, any earlier estate and any drift', () => {
     );
   });
 
-  it('no step leaves a reference to what is not there (P-SYNC-6)', () => {
+  it('no step leaves a reference to what is not there', () => {
     fc.assert(
       fc.property(estate, estate, (before, after) => {
         const server = new ModelServer();

@@ -23,7 +23,7 @@ describe('scopes', () => {
     );
   });
 
-  it('of a child that pass the check are a subset of the creator’s (P-AUT-2)', () => {
+  it('of a child that pass the check are a subset of the creator’s', () => {
     fc.assert(
       fc.property(scopes, scopes, scope, (held, wanted, used) => {
         fc.pre(scopesBeyond(held, wanted).length === 0);
@@ -41,7 +41,7 @@ describe('scopes', () => {
     );
   });
 
-  it('never grow when a role is taken away (P-AUT-2)', () => {
+  it('never grow when a role is taken away', () => {
     fc.assert(
       fc.property(roles, fc.nat(), (held, at) => {
         const fewer = held.filter((_, index) => index !== at);

@@ -9,7 +9,7 @@ import type { StoredUsageEntity } from '../../store/tables/usage-entities.ts';
 
 const Time = z.string();
 
-/** Response of get, and items of the list (contract.md 2.3). */
+/** Response of get, and items of the list. */
 export const ApiKeyRecord = z.object({
   id: z.uuid(),
   /** Masked: first two and last three characters. */

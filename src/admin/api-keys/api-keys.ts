@@ -1,4 +1,4 @@
-/** Knows API keys over HTTP (interface.txt 4 #1, contract.md 2.3): routes, lists and look-ups. */
+/** Knows API keys over HTTP (docs/api.md, API keys): routes, lists and look-ups. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';

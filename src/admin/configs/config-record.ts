@@ -4,7 +4,7 @@ import { ConfigStatus } from '../../model/config.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredConfig, StoredConfigVersion } from '../../store/tables/configs.ts';
 
-/** Items of the list (contract.md 2.4). */
+/** Items of the list. */
 export const ConfigListItem = z.object({
   id: z.uuid(),
   name: z.string(),
@@ -21,7 +21,7 @@ export const ConfigListItem = z.object({
   object: z.literal('config'),
 });
 
-/** Response of get. `config` is JSON text (contract.md 1.7 #3). */
+/** Response of get. `config` is JSON text. */
 export const ConfigRecord = ConfigListItem.extend({
   config: z.string(),
   format: z.literal('json'),

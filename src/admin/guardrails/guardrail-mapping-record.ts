@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { StoredGuardrailMapping } from '../../store/tables/guardrail-mappings.ts';
 
-/** interface.txt 2.4. */
+/** One guardrail on one MCP server. */
 export const GuardrailMapping = z.object({
   id: z.uuid(),
   guardrail_id: z.uuid(),

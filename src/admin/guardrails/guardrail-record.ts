@@ -7,7 +7,7 @@ import type { StoredGuardrailMapping } from '../../store/tables/guardrail-mappin
 import type { StoredGuardrail } from '../../store/tables/guardrails.ts';
 import { GuardrailMapping, toRecord as toMappingRecord } from './guardrail-mapping-record.ts';
 
-/** Items of the list (contract.md 2.5). */
+/** Items of the list. */
 export const GuardrailListItem = z.object({
   id: z.uuid(),
   name: z.string(),
@@ -23,7 +23,7 @@ export const GuardrailListItem = z.object({
   object: z.literal('guardrail'),
 });
 
-/** Response of get (interface.txt 2.3). */
+/** Response of get. */
 export const GuardrailRecord = GuardrailListItem.extend({
   version_id: z.uuid(),
   checks: z.array(GuardrailCheck),

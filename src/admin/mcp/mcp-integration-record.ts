@@ -11,7 +11,7 @@ import {
   type SealedConfigurations,
 } from './mcp-secrets.ts';
 
-/** Response of get; in lists of the newer planes `configurations` is JSON text (contract.md 1.7 #4). */
+/** Response of get; in lists of the newer planes `configurations` is JSON text. */
 export const McpIntegrationRecord = z.object({
   id: z.uuid(),
   name: z.string(),

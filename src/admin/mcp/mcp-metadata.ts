@@ -1,4 +1,4 @@
-/** Knows what is known of the MCP server behind an integration, over HTTP (contract.md 2.8, 2.9). */
+/** Knows what is known of the MCP server behind an integration, over HTTP (docs/api.md, MCP integrations). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';

@@ -21,7 +21,7 @@ const shape = {
   object: z.literal('mcp-server'),
 };
 
-/** Items of the list (contract.md 2.9). */
+/** Items of the list. */
 export const McpServerListItem = z.object({
   ...shape,
   workspace_name: z.string().nullable(),

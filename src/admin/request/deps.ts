@@ -29,8 +29,8 @@ export type AdminRequest<
 > = RouteRequest<Principal, Params, Query, Body>;
 
 /**
- * Credentials on each mount of a resource that hangs on all three planes (contract.md 1.1): keys are
- * honoured on v1 only, because a gateway key is refused on the admin planes (interface.txt 5.1).
+ * Credentials on each mount of a resource that hangs on all three planes (docs/api.md, Mounts): keys are
+ * honoured on v1 only, because a gateway key is refused on the admin planes.
  */
 export const everyMount = {
   v1: ['access-token', 'api-key'],

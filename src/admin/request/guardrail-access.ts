@@ -5,7 +5,7 @@ import * as guardrails from '../../store/tables/guardrails.ts';
 import type { AdminRequest } from './deps.ts';
 import { findOr404 } from './scoping.ts';
 
-/** The admin plane speaks of organisation guardrails, the others of workspace guardrails (contract.md 5). */
+/** The admin plane speaks of organisation guardrails, the others of workspace guardrails (docs/api.md, Scopes). */
 export function guardrailScope(action: string): (params: unknown, mount: Mount) => string {
   return (_, mount) => `${mount === 'admin' ? 'organisation_guardrails' : 'guardrails'}.${action}`;
 }

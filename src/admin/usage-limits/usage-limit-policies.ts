@@ -1,4 +1,4 @@
-/** Knows usage-limit policies over HTTP (interface.txt 4 #9, contract.md 2.10): routes, lists, look-ups. */
+/** Knows usage-limit policies over HTTP (docs/api.md, Usage-limit policies): routes, lists, look-ups. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';

@@ -14,7 +14,7 @@ import type { StoredUsageLimitPolicy } from '../../store/tables/usage-limit-poli
 
 const EntityStatus = z.enum(['active', 'exhausted']);
 
-/** Items of the list, and the response of get (contract.md 2.10). */
+/** Items of the list, and the response of get. */
 export const UsageLimitPolicyRecord = z.object({
   id: z.uuid(),
   name: z.string().nullable(),
@@ -48,7 +48,7 @@ export const UsageLimitPolicyRecord = z.object({
   object: z.literal('usage-limits-policy'),
 });
 
-/** interface.txt 2.13. */
+/** One counter: what a group of a policy has used. */
 export const UsageEntity = z.object({
   id: z.uuid(),
   value_key: z.string(),

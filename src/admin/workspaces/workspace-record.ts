@@ -8,7 +8,7 @@ import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 
 const Limits = z.array(z.record(z.string(), z.json()));
 
-/** Response of create (contract.md 2.1). */
+/** Response of create. */
 export const WorkspaceCreated = z.object({
   id: z.uuid(),
   slug: z.string(),

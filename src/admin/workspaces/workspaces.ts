@@ -1,4 +1,4 @@
-/** Knows workspaces over HTTP (contract.md 2.1): routes, lists and look-ups. */
+/** Knows workspaces over HTTP (docs/api.md, Workspaces): routes, lists and look-ups. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';

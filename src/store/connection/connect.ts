@@ -8,7 +8,7 @@ import { explainConnectFailure } from './unavailable.ts';
 export const connectTimeoutMs = 2_000;
 const keepAliveDelayMs = 10_000;
 
-/** The same on every server, whatever its own defaults (reliability.md 7.7). */
+/** The same on every server, whatever its own defaults (docs/database.md, Engines). */
 const sessionStatements = [
   'SET NAMES utf8mb4',
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',

@@ -106,7 +106,7 @@ export function list(
 /**
  * Holds all counters of a subject to new terms. A raised limit that exceeds the usage re-arms both
  * alerts; a raised or removed threshold re-arms its own; the status follows from usage and limit
- * (interface.txt 3). One statement, so that no usage counted meanwhile is lost.
+ * (docs/api.md, Budgets). One statement, so that no usage counted meanwhile is lost.
  */
 export async function updateTerms(tx: Db, subject: UsageSubject, terms: UsageTerms): Promise<void> {
   const { creditLimitMicros: limit, alertThresholdMicros: threshold } = terms;

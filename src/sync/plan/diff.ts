@@ -38,7 +38,7 @@ export interface DiffInput {
 }
 
 /**
- * Compares field by field after the three-way table of design/sync.md 4.1: a field in neither base
+ * Compares field by field after the three-way rule (docs/sync.md, Three-way rule): a field in neither base
  * nor desired is not ours; one in desired must equal live; one in base only goes back to its default.
  * Pure; the answer is ordered by path, whatever the order of keys.
  */

@@ -2,7 +2,7 @@
 import type { KindName } from '../../model/kinds.ts';
 import type { Secret } from '../../secret.ts';
 
-/** Who a resource is: (kind, workspace, name) within one organisation (design/sync.md 4.3). */
+/** Who a resource is: (kind, workspace, name) within one organisation (docs/sync.md, Manifest). */
 export interface Identity {
   readonly kind: KindName;
   /** `metadata.workspace`: the name of a Workspace manifest or External; null for organisation-level. */
