@@ -8,7 +8,13 @@ import { authenticate, authorise, createAuthCaches } from './auth/authenticate.t
 import { createFailureThrottle } from './auth/failure-throttle.ts';
 import { createKeyring, type Keyring } from './auth/keyring.ts';
 import type { Principal } from './auth/principal.ts';
-import { type Clock, systemClock } from './clock.ts';
+import {
+  type Clock,
+  createSharedClock,
+  describeDeviation,
+  type SharedClock,
+  systemClock,
+} from './clock.ts';
 import { Failure } from './failure.ts';
 import { openApiRoute } from './http/openapi.ts';
 import { createHttpServer, type HttpServer } from './http/server.ts';
@@ -17,12 +23,16 @@ import { createLog, type Log } from './log.ts';
 import { packageVersion } from './package-root.ts';
 import type { DatabaseSettings, Feature, Settings } from './settings.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
+import { readServerTime } from './store/connection/server-time.ts';
 import { isUnavailable } from './store/connection/unavailable.ts';
 import { migrationStatus } from './store/migrations/migrate.ts';
 import { assertMasterKey } from './store/tables/deployment.ts';
 
 export interface AppOverrides {
+  /** Of this process. */
   readonly clock?: Clock;
+  /** Milliseconds since the epoch by the clock that all replicas share: the database's when absent. */
+  readonly readSharedTime?: () => Promise<number>;
   readonly log?: Log;
   /** False keeps `listen()` from starting the scheduled jobs. */
   readonly startJobs?: boolean;
@@ -57,8 +67,13 @@ export async function createApp(settings: Settings, overrides: AppOverrides = {}
   try {
     await assertMasterKey(database.db, keyring.check);
     log.info({ tls: database.tls() }, 'connected to the database');
+    const { readSharedTime = () => readServerTime(database.db) } = overrides;
+    const sharedClock = createSharedClock(clock, readSharedTime);
+    const deviation = describeDeviation(await sharedClock.measure());
+    if (deviation !== null) log.warn(deviation);
     return assemble({
-      ...{ settings, clock, log, keyring, database, databaseSettings: settings.database },
+      ...{ settings, clock: sharedClock, log, keyring, database },
+      databaseSettings: settings.database,
       startJobs: overrides.startJobs ?? true,
     });
   } catch (error) {
@@ -72,15 +87,15 @@ interface Parts {
   readonly database: Database;
   readonly databaseSettings: DatabaseSettings;
   readonly keyring: Keyring;
-  readonly clock: Clock;
+  readonly clock: SharedClock;
   readonly log: Log;
   readonly startJobs: boolean;
 }
 
 function assemble(parts: Parts): App {
-  const { settings, database, keyring, log } = parts;
+  const { settings, database, keyring, clock, log } = parts;
   const version = packageVersion();
-  const metrics = createMetrics({ version, database });
+  const metrics = createMetrics({ version, database, clock });
   const jobs = createJobs({ ...parts, onRun: metrics.observeJob });
   let isDraining = false;
   const drain = (): void => {
@@ -163,6 +178,7 @@ function createAdminServer(
     isStoodIn: () => database.isStoodIn(),
     schemaState: async () => (await migrationStatus(databaseSettings)).state,
     isDraining,
+    readClock: () => clock.measure(),
   });
   return createHttpServer<Principal>({
     routes,

@@ -1,7 +1,51 @@
-/** Knows what time it is: the one place that reads the process clock, so that loops can be given another. */
+/** Knows what time it is: the process clock, and how far it is from the one that all replicas share. */
 export interface Clock {
   /** Milliseconds since the Unix epoch, UTC. */
   now(): number;
 }
 
 export const systemClock: Clock = { now: () => Date.now() };
+
+export interface ClockReading {
+  /** What the shared clock said, milliseconds since the Unix epoch. */
+  readonly now: number;
+  /** How far the process clock is ahead of it, or behind where negative; 0 where nothing proves more. */
+  readonly deviationMs: number;
+}
+
+/**
+ * The process clock, set right by the shared one: what a replica whose own clock is wrong would
+ * judge as over is judged as everybody else judges it.
+ */
+export interface SharedClock extends Clock {
+  /** Asks the shared clock; {@link now} follows what this finds. Rejects when it does not answer. */
+  measure(): Promise<ClockReading>;
+}
+
+/** More than this is no delay of the network but a clock that is wrong. */
+const deviationMaxMs = 5_000;
+
+/** `readTime` yields the shared clock's milliseconds; `clock` is the process's own. */
+export function createSharedClock(clock: Clock, readTime: () => Promise<number>): SharedClock {
+  let deviationMs = 0;
+  return {
+    now: () => clock.now() - deviationMs,
+    measure: async () => {
+      const asked = clock.now();
+      const began = performance.now();
+      const now = await readTime();
+      // The answer was given at some moment in between: only what lies outside is a deviation.
+      const answered = asked + Math.ceil(performance.now() - began);
+      deviationMs = Math.max(asked - now, 0) + Math.min(answered - now, 0);
+      return { now, deviationMs };
+    },
+  };
+}
+
+/** Why this process cannot be trusted with the time, or null while its clock is right to a few seconds. */
+export function describeDeviation({ deviationMs }: ClockReading): string | null {
+  if (Math.abs(deviationMs) <= deviationMaxMs) return null;
+  const side = deviationMs > 0 ? 'ahead of' : 'behind';
+  const seconds = Math.round(Math.abs(deviationMs) / 1000);
+  return `the clock of this process is ${seconds} s ${side} the database's; synchronise both`;
+}

@@ -56,6 +56,8 @@ const masterKey = Buffer.alloc(32, 7);
 export interface ServerOverrides {
   readonly settings?: Partial<Settings>;
   readonly log?: Log;
+  /** The time that all replicas share; that of the test's clock when absent. */
+  readonly readSharedTime?: () => Promise<number>;
   /** Puts something between the server and its database: yields where the server shall connect. */
   readonly between?: (real: DatabaseSettings) => Promise<DatabaseSettings>;
   /** Gives the server a reader for while its writer is down (HADR); yields where it is. */
@@ -75,7 +77,12 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
     ...(reader && { databaseReader: reader(testDatabase.settings), writerHadr: true }),
     ...overrides.settings,
   };
-  const app = await createApp(settings, { clock, log, startJobs: false });
+  const app = await createApp(settings, {
+    clock,
+    readSharedTime: overrides.readSharedTime ?? (async () => clock.now()),
+    log,
+    startJobs: false,
+  });
   const tenant = await bootstrapTenant(app.database, {
     hashCredential: app.keyring.hashCredential,
     name: 'test',

@@ -1,9 +1,10 @@
 /** Knows how the scheduled jobs of a deployment are put together. */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Clock } from '../clock.ts';
+import type { SharedClock } from '../clock.ts';
 import { allJobs } from '../jobs/all-jobs.ts';
-import { createScheduler, type JobOutcome, type Scheduler } from '../jobs/scheduler.ts';
+import type { JobOutcome } from '../jobs/job-run.ts';
+import { createScheduler, type Scheduler } from '../jobs/scheduler.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
@@ -12,7 +13,7 @@ import type { Database } from '../store/connection/db.ts';
 export function createJobs(parts: {
   readonly settings: Pick<Settings, 'features'>;
   readonly database: Database;
-  readonly clock: Clock;
+  readonly clock: SharedClock;
   readonly log: Log;
   readonly onRun?: (run: JobOutcome) => void;
 }): Scheduler {

@@ -1,9 +1,10 @@
 /** Knows the figures this process shows to Prometheus. */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { z } from 'zod';
+import type { SharedClock } from '../clock.ts';
 import { RawReply, type Route, route } from '../http/route.ts';
 import type { Exchange } from '../http/server.ts';
-import type { JobOutcome } from '../jobs/scheduler.ts';
+import type { JobOutcome } from '../jobs/job-run.ts';
 import type { Database } from '../store/connection/db.ts';
 
 export interface Metrics {
@@ -22,6 +23,7 @@ const durationBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export function createMetrics(sources: {
   readonly version: string;
   readonly database: DatabaseFigures;
+  readonly clock: Pick<SharedClock, 'measure'>;
 }): Metrics {
   const register = new Registry();
   collectDefaultMetrics({ register });
@@ -46,6 +48,7 @@ export function createMetrics(sources: {
     registers: [register],
   }).set({ version: sources.version, node: process.version }, 1);
   showDatabase(register, sources.database);
+  showClock(register, sources.clock);
   return {
     observeRequest: ({ method, route: pattern, status, durationMs }) => {
       requests.observe({ method, route: pattern, status }, durationMs / 1000);
@@ -90,6 +93,22 @@ function showDatabase(register: Registry, database: DatabaseFigures): void {
     registers: [register],
     async collect() {
       this.set(Number(await database.isStoodIn()));
+    },
+  });
+}
+
+function showClock(register: Registry, clock: Pick<SharedClock, 'measure'>): void {
+  new Gauge({
+    name: 'gatewright_clock_deviation_seconds',
+    help: 'How far the clock of this process is ahead of the database, as far as delays allow to tell',
+    registers: [register],
+    async collect() {
+      this.remove();
+      try {
+        this.set((await clock.measure()).deviationMs / 1000);
+      } catch {
+        // No figure is better than an old one while the database does not answer.
+      }
     },
   });
 }

@@ -1,5 +1,6 @@
 /** Knows whether this process is alive, has started, and should get traffic. */
 import { z } from 'zod';
+import { type ClockReading, describeDeviation } from '../clock.ts';
 import { Reply, type Route, route } from '../http/route.ts';
 import type { SchemaState } from '../store/migrations/migration-state.ts';
 
@@ -11,6 +12,8 @@ export interface ProbeSources {
   readonly isStoodIn: () => Promise<boolean>;
   readonly schemaState: () => Promise<SchemaState>;
   readonly isDraining: () => boolean;
+  /** How far the clock of this process is from the database's. */
+  readonly readClock: () => Promise<ClockReading>;
 }
 
 const cacheMs = 1000;
@@ -76,6 +79,7 @@ function createReadiness({
   ping,
   isStoodIn,
   schemaState,
+  readClock,
 }: ProbeSources): () => Promise<ProbeReport> {
   const database = cached(cacheMs, async () => {
     const fault = 'the database does not answer';
@@ -98,10 +102,21 @@ function createReadiness({
       return unavailable('the state of the database schema is unknown');
     }
   });
+  const clock = cached(cacheMs, async () => {
+    try {
+      const deviation = describeDeviation(await readClock());
+      return deviation === null ? sound : degraded(`${deviation}; jobs do not run here`);
+    } catch {
+      return unavailable('the time of the database is unknown');
+    }
+  });
   const settledSchema = cached(schemaCacheMs, schema, ({ status }) => status === 'ok');
   return async () => {
-    const report = await database();
-    return report.status === 'ok' ? await settledSchema() : report;
+    for (const ask of [database, settledSchema]) {
+      const report = await ask();
+      if (report.status !== 'ok') return report;
+    }
+    return clock();
   };
 }
 

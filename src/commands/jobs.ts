@@ -1,12 +1,14 @@
 /** Knows the command that shows the jobs of a deployment and runs one now. */
 import { resolve } from 'node:path';
 import { createJobs } from '../app/jobs.ts';
-import { systemClock } from '../clock.ts';
+import { createSharedClock, systemClock } from '../clock.ts';
 import { type Ending, Failure } from '../failure.ts';
-import type { JobListing, JobOutcome, Scheduler } from '../jobs/scheduler.ts';
+import type { JobOutcome } from '../jobs/job-run.ts';
+import type { JobListing, Scheduler } from '../jobs/scheduler.ts';
 import { createLog } from '../log.ts';
 import { readSettings } from '../settings.ts';
 import { openDatabase } from '../store/connection/db.ts';
+import { readServerTime } from '../store/connection/server-time.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
 import { formatTable } from './shared/table.ts';
@@ -40,7 +42,8 @@ export const jobs: Command<Options> = {
     await assertMigrated(databaseSettings);
     const log = createLog({ level: settings.logLevel ?? 'warn', destination: io.stderr });
     await using database = openDatabase(databaseSettings, { log });
-    const scheduler = createJobs({ settings, database, clock: systemClock, log });
+    const clock = createSharedClock(systemClock, () => readServerTime(database.db));
+    const scheduler = createJobs({ settings, database, clock, log });
     return options.action === 'list'
       ? await listJobs(scheduler, options, io)
       : await runJob(scheduler, options, io);

@@ -14,12 +14,12 @@ export function expireKeys({ auditLogs }: { auditLogs: boolean }): Job {
     cron: '* * * * *',
     summary: 'Marks API keys whose expires_at has passed as expired',
     idleBecause: null,
-    run: async ({ database, now, signal }: JobContext) => {
+    run: async ({ db, transaction, now, signal }: JobContext) => {
       let expired = 0;
       while (!signal.aborted) {
-        const ids = await apiKeyExpiry.listDueIds(database.db, now, batchKeysMax);
+        const ids = await apiKeyExpiry.listDueIds(db, now, batchKeysMax);
         if (ids.length === 0) break;
-        expired += await database.transaction((tx) => expireBatch(tx, ids, now, auditLogs));
+        expired += await transaction((tx) => expireBatch(tx, ids, now, auditLogs));
       }
       return { expired };
     },

@@ -44,14 +44,14 @@ export function resetUsage({ usageLimits, auditLogs }: Options): Job {
 const countNames = { api_key: 'keys', workspace: 'workspaces', policy: 'policies' } as const;
 
 async function resetBudgets(
-  { database, now, signal }: JobContext,
+  { db, transaction, now, signal }: JobContext,
   auditLogs: boolean,
   add: (resets: readonly UsageResetRow[]) => void,
 ): Promise<void> {
   while (!signal.aborted) {
-    const ids = await usageResets.listDueBudgetIds(database.db, now, batchBudgetsMax);
+    const ids = await usageResets.listDueBudgetIds(db, now, batchBudgetsMax);
     if (ids.length === 0) return;
-    add(await database.transaction((tx) => resetBudgetBatch(tx, ids, now, auditLogs)));
+    add(await transaction((tx) => resetBudgetBatch(tx, ids, now, auditLogs)));
   }
 }
 
@@ -93,16 +93,16 @@ async function resetBudgetBatch(
 }
 
 async function resetPolicies(
-  { database, now, signal }: JobContext,
+  { db, transaction, now, signal }: JobContext,
   auditLogs: boolean,
   add: (resets: readonly UsageResetRow[]) => void,
 ): Promise<void> {
   while (!signal.aborted) {
-    const ids = await usageResets.listDuePolicyIds(database.db, now, batchPoliciesMax);
+    const ids = await usageResets.listDuePolicyIds(db, now, batchPoliciesMax);
     if (ids.length === 0) return;
     for (const id of ids) {
       if (signal.aborted) return;
-      add(await database.transaction((tx) => resetPolicy(tx, id, now, auditLogs)));
+      add(await transaction((tx) => resetPolicy(tx, id, now, auditLogs)));
     }
   }
 }

@@ -1,19 +1,18 @@
 /** Guarantees that each API key expires once, with one audit row, under any number of replicas. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { CompiledQuery, type RootOperationNode } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { expireKeys } from '../../src/jobs/expire-keys.ts';
-import type { JobContext } from '../../src/jobs/job.ts';
-import { createLog } from '../../src/log.ts';
 import { type Database, openDatabase } from '../../src/store/connection/db.ts';
 import { listDueIds } from '../../src/store/tables/api-key-expiry.ts';
 import type { ApiKeyRow } from '../../src/store/tables/api-keys.ts';
+import { apiKeyRow } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { jobContext } from '../job-context.ts';
 
 const now = Date.parse('2026-11-21T12:00:00Z');
 const organisationId = randomUUID();
 const job = expireKeys({ auditLogs: true });
-const signal = new AbortController().signal;
 let test: TestDatabase;
 
 beforeEach(async () => {
@@ -21,14 +20,8 @@ beforeEach(async () => {
 });
 afterEach(() => test[Symbol.asyncDispose]());
 
-const run = (overrides: Partial<JobContext> = {}) =>
-  job.run({
-    database: test.database,
-    now,
-    signal,
-    log: createLog({ level: 'silent' }),
-    ...overrides,
-  });
+const run = (at: number = now, database: Database = test.database) =>
+  job.run(jobContext(database, at));
 
 const auditRows = () => test.database.db.selectFrom('audit_log').selectAll().execute();
 
@@ -75,8 +68,7 @@ describe('expire-keys', () => {
   it('writes no audit rows where audit logs are off', async () => {
     await insertKeys(test.database, [key({ expires_at: now })]);
     const quiet = expireKeys({ auditLogs: false });
-    const log = createLog({ level: 'silent' });
-    expect(await quiet.run({ database: test.database, now, signal, log })).toEqual({ expired: 1 });
+    expect(await quiet.run(jobContext(test.database, now))).toEqual({ expired: 1 });
     expect(await auditRows()).toEqual([]);
   });
 
@@ -84,20 +76,21 @@ describe('expire-keys', () => {
     await insertKeys(test.database, [key({ expires_at: now })]);
     expect(await run()).toEqual({ expired: 1 });
     expect(await run()).toEqual({ expired: 0 });
-    expect(await run({ now: now - 3_600_000 })).toEqual({ expired: 0 });
+    expect(await run(now - 3_600_000)).toEqual({ expired: 0 });
     expect(await auditRows()).toHaveLength(1);
   });
 
   it('starts no further batch once it is told to stop', async () => {
     await insertKeys(test.database, [key({ expires_at: now })]);
-    expect(await run({ signal: AbortSignal.abort() })).toEqual({ expired: 0 });
+    const stopped = jobContext(test.database, now, AbortSignal.abort());
+    expect(await job.run(stopped)).toEqual({ expired: 0 });
   });
 
   it('expires 10,000 keys exactly once when five replicas run it at once', async () => {
     const keys = Array.from({ length: 10_000 }, () => key({ expires_at: now - 1000 }));
     await insertKeys(test.database, keys);
     const replicas = Array.from({ length: 5 }, () => openDatabase(test.settings));
-    const counts = await Promise.all(replicas.map((database) => run({ database })));
+    const counts = await Promise.all(replicas.map((database) => run(now, database)));
     await Promise.all(replicas.map((database) => database[Symbol.asyncDispose]()));
     expect(counts.reduce((sum, count) => sum + count.expired!, 0)).toBe(10_000);
     const audited = await auditRows();
@@ -131,39 +124,12 @@ describe('expire-keys', () => {
   });
 });
 
-function key(fields: Partial<ApiKeyRow>): Omit<ApiKeyRow, 'version'> {
-  return {
-    id: randomUUID(),
-    organisation_id: organisationId,
-    workspace_id: null,
-    user_id: null,
-    type: 'organisation-service',
-    name: 'a key',
-    description: null,
-    key_hmac: randomBytes(32),
-    key_mask: 'ab*****xyz',
-    status: 'active',
-    creation_mode: 'api',
-    scopes: '[]',
-    rate_limits: null,
-    usage_limits: null,
-    metadata: null,
-    config_id: null,
-    allow_config_override: null,
-    alert_emails: null,
-    expires_at: null,
-    rotation_policy: null,
-    last_reset_at: null,
-    created_by: 'test',
-    created_at: 0,
-    last_updated_at: 0,
-    ...fields,
-  } as Omit<ApiKeyRow, 'version'>;
-}
+const key = (fields: Partial<ApiKeyRow>) =>
+  apiKeyRow({ organisation_id: organisationId, ...fields });
 
 async function insertKeys(
   database: Database,
-  keys: readonly Omit<ApiKeyRow, 'version'>[],
+  keys: readonly ReturnType<typeof key>[],
 ): Promise<void> {
   for (let at = 0; at < keys.length; at += 1000) {
     await database.db

@@ -1,22 +1,33 @@
 /** Guarantees that of any number of replicas one runs each job, and that a dead one's run is finished by another. */
 import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createSharedClock, type SharedClock } from '../../src/clock.ts';
 import { allJobs } from '../../src/jobs/all-jobs.ts';
 import type { Job } from '../../src/jobs/job.ts';
-import { createScheduler, type JobOutcome, type Scheduler } from '../../src/jobs/scheduler.ts';
+import type { JobOutcome } from '../../src/jobs/job-run.ts';
+import {
+  createScheduler,
+  type Scheduler,
+  type SchedulerOptions,
+} from '../../src/jobs/scheduler.ts';
 import { createLog } from '../../src/log.ts';
+import type { Db } from '../../src/store/connection/db.ts';
+import { readServerTime } from '../../src/store/connection/server-time.ts';
 import * as jobRuns from '../../src/store/tables/job-runs.ts';
+import { apiKeyRow } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 
 const minute = Date.parse('2026-11-21T12:00:00Z');
 let test: TestDatabase;
-let clock: { now(): number; set(ms: number): void };
+let clock: SharedClock & { set(ms: number): void };
 let schedulers: Scheduler[];
 
 beforeEach(async () => {
   test = await createTestDatabase();
   let ms = minute + 5_000;
-  clock = { now: () => ms, set: (to) => (ms = to) };
+  const shared = createSharedClock({ now: () => ms }, async () => ms);
+  clock = { ...shared, set: (to) => (ms = to) };
   schedulers = [];
 });
 afterEach(async () => {
@@ -26,7 +37,7 @@ afterEach(async () => {
 
 function replica(
   jobs: readonly Job[],
-  overrides: { leaseMs?: number; onRun?: (run: JobOutcome) => void } = {},
+  overrides: Partial<Pick<SchedulerOptions, 'leaseMs' | 'onRun' | 'clock'>> = {},
 ): Scheduler {
   const scheduler = createScheduler({
     database: test.database,
@@ -108,10 +119,10 @@ describe('a scheduled job', () => {
     let most = 0;
     const counting = (name: string): Job =>
       job(
-        async ({ database }) => {
+        async () => {
           running += 1;
           most = Math.max(most, running);
-          await database.ping();
+          await test.database.ping();
           running -= 1;
           return {};
         },
@@ -120,6 +131,53 @@ describe('a scheduled job', () => {
     const scheduler = replica([counting('one'), counting('two'), counting('three')]);
     await Promise.all(['one', 'two', 'three'].map((name) => scheduler.runNow(name)));
     expect(most).toBe(1);
+  });
+});
+
+describe('a process whose clock is wrong', () => {
+  const dayMs = 86_400_000;
+
+  it.each([40 * dayMs, 6_000, -6_000])(
+    '%d ms ahead of the database runs nothing, says so, and leaves the run to the others',
+    async (deviationMs) => {
+      const runs = vi.fn(async () => ({}));
+      const outcomes: JobOutcome[] = [];
+      const wrong = createSharedClock({ now: () => minute + deviationMs }, async () => minute);
+      const onRun = (run: JobOutcome): void => void outcomes.push(run);
+      const refused = await replica([job(runs)], { clock: wrong, onRun }).runNow('a-job');
+      expect(refused).toMatchObject({
+        state: 'failed',
+        attempt: 0,
+        error: expect.stringMatching(/^the clock of this process is \d+ s (ahead of|behind) the/),
+      });
+      expect(outcomes).toEqual([refused]);
+      expect(runs).not.toHaveBeenCalled();
+      expect(await rows()).toEqual([]);
+      expect(await replica([job(runs)]).runNow('a-job')).toMatchObject({ state: 'done' });
+    },
+  );
+
+  it('that is a little ahead runs on the time of the database', async () => {
+    const seen: number[] = [];
+    const ahead = createSharedClock({ now: () => minute + 3_000 }, async () => minute);
+    const noting = job(async ({ now }) => ({ things: seen.push(now) }));
+    await replica([noting], { clock: ahead }).runNow('a-job');
+    expect(seen).toEqual([minute]);
+  });
+
+  it('expires no key, by the clock of the real database', async () => {
+    const inTwentyDays = Date.now() + 20 * dayMs;
+    await insertKeyExpiringAt(test.database, inTwentyDays);
+    const ahead = createSharedClock({ now: () => Date.now() + 40 * dayMs }, () =>
+      readServerTime(test.database.db),
+    );
+    const features = { usageLimits: true, auditLogs: true } as Parameters<typeof allJobs>[0];
+    const outcome = await replica(allJobs(features), { clock: ahead }).runNow('expire-keys');
+    expect(outcome.state).toBe('failed');
+    const { db } = test.database;
+    expect(await db.selectFrom('api_keys').select('status').execute()).toEqual([
+      { status: 'active' },
+    ]);
   });
 });
 
@@ -191,6 +249,43 @@ describe('a run that goes wrong', () => {
   });
 });
 
+describe('a run that was taken over', () => {
+  it('writes nothing any more, even before its signal tells it', async () => {
+    const zombie = job(async ({ transaction }) => {
+      await test.database.db
+        .updateTable('job_runs')
+        .set({ owner: 'successor', attempt: 2 })
+        .execute();
+      await transaction((tx) => insertKeyExpiringAt({ db: tx }, minute));
+      return {};
+    });
+    const outcome = await replica([zombie]).runNow('a-job');
+    expect(outcome).toMatchObject({ state: 'failed', error: expect.stringContaining('took') });
+    expect(await test.database.db.selectFrom('api_keys').select('id').execute()).toEqual([]);
+    expect(await rows()).toMatchObject([{ owner: 'successor', state: 'running' }]);
+  });
+
+  it('is taken over only between two of its transactions', async () => {
+    const order: string[] = [];
+    const { db } = test.database;
+    const busy = job(async ({ transaction }) => {
+      const [run] = await rows();
+      await db.updateTable('job_runs').set({ lease_until: 1 }).execute();
+      const heir = { owner: 'successor', startedAt: minute, leaseMs: 60_000 };
+      let takeover: Promise<unknown> = Promise.resolve();
+      await transaction(async () => {
+        takeover = jobRuns.updateOwner(db, run!, heir).then(() => order.push('taken over'));
+        await vi.waitFor(async () => expect(await runningStatements()).toMatch(/update .job_runs/));
+        order.push('written');
+      });
+      await takeover;
+      return {};
+    });
+    await replica([busy]).runNow('a-job');
+    expect(order).toEqual(['written', 'taken over']);
+  });
+});
+
 describe('stop', () => {
   it('waits for the current run, which sees the signal, and starts nothing after', async () => {
     const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
@@ -221,7 +316,14 @@ describe('list', () => {
     ]);
     await scheduler.runNow('a-job');
     expect(await scheduler.list()).toMatchObject([
-      { lastRun: { state: 'done', counts: { things: 2 }, attempt: 1, durationMs: 0 } },
+      {
+        lastRun: {
+          state: 'done',
+          counts: { things: 2 },
+          attempt: 1,
+          durationMs: expect.any(Number),
+        },
+      },
     ]);
   });
 
@@ -266,4 +368,15 @@ async function insertDeadRun(): Promise<void> {
       error: null,
     })
     .execute();
+}
+
+async function insertKeyExpiringAt({ db }: { db: Db }, expiresAt: number): Promise<void> {
+  await db
+    .insertInto('api_keys')
+    .values(apiKeyRow({ expires_at: expiresAt }))
+    .execute();
+}
+
+async function runningStatements(): Promise<string> {
+  return JSON.stringify((await sql`SHOW FULL PROCESSLIST`.execute(test.database.db)).rows);
 }

@@ -44,6 +44,32 @@ describe('probes', () => {
     expect((await probe('/startupz')).status).toBe(200);
   });
 
+  it('say that the clock is wrong, where a token still lasts as long as the database says', async () => {
+    const skewMs = 40 * 86_400_000;
+    const real = Date.UTC(2027, 0, 4, 8) - skewMs;
+    await using server = await startTestServer({ readSharedTime: async () => real });
+    const ready = await exchange('GET', `${server.url}/readyz`, undefined, {});
+    expect(ready).toMatchObject({
+      status: 200,
+      body: {
+        status: 'degraded',
+        reasons: [expect.stringMatching(/^the clock of this process is 3456000 s ahead of/)],
+      },
+    });
+    const metrics = await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {});
+    expect(metrics.body).toMatch(/^gatewright_clock_deviation_seconds 3456000$/m);
+    expect(await server.app.jobs.runNow('expire-keys')).toMatchObject({ state: 'failed' });
+    const body = {
+      name: 'k',
+      scopes: ['logs.view'],
+      expires_at: new Date(real + 1000).toISOString(),
+    };
+    const made = await server.request('POST', '/v1/api-keys/organisation/service', { body });
+    expect(made.status).toBe(200);
+    const read = await server.request('GET', `/v1/api-keys/${made.body.id}`);
+    expect(read.body).toMatchObject({ status: 'active', created_at: new Date(real).toISOString() });
+  });
+
   it('say why while the database is away, when calls are answered 503 and never 401', async () => {
     await using link = await startDatabaseLink();
     await using server = await startTestServer({ between: link.lead });

@@ -1,20 +1,19 @@
 /** Guarantees that usage starts again once a boundary, whatever the downtime, the clock and the replicas. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { JobContext } from '../../src/jobs/job.ts';
 import { resetUsage } from '../../src/jobs/reset-usage.ts';
-import { createLog } from '../../src/log.ts';
-import { openDatabase } from '../../src/store/connection/db.ts';
+import { type Database, openDatabase } from '../../src/store/connection/db.ts';
 import type { ApiKeyRow } from '../../src/store/tables/api-keys.ts';
 import type { UsageEntityRow } from '../../src/store/tables/usage-entities.ts';
+import { apiKeyRow } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { jobContext } from '../job-context.ts';
 
 const dayMs = 86_400_000;
 const monday = Date.parse('2026-11-23T00:00:00Z');
 const organisationId = randomUUID();
 const job = resetUsage({ usageLimits: true, auditLogs: true });
-const signal = new AbortController().signal;
 let test: TestDatabase;
 
 beforeEach(async () => {
@@ -22,14 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => test[Symbol.asyncDispose]());
 
-const run = (now: number, overrides: Partial<JobContext> = {}) =>
-  job.run({
-    database: test.database,
-    now,
-    signal,
-    log: createLog({ level: 'silent' }),
-    ...overrides,
-  });
+const run = (now: number, database: Database = test.database) => job.run(jobContext(database, now));
 
 const resets = () =>
   test.database.db.selectFrom('usage_resets').selectAll().orderBy('boundary_at').execute();
@@ -231,7 +223,7 @@ describe('several replicas', () => {
     for (let at = 0; at < 1200; at += 1) await insertCounter({ next_reset_at: monday - at });
     for (let at = 0; at < 40; at += 1) await insertPolicy({});
     const replicas = Array.from({ length: 4 }, () => openDatabase(test.settings));
-    const counts = await Promise.all(replicas.map((database) => run(monday, { database })));
+    const counts = await Promise.all(replicas.map((database) => run(monday, database)));
     await Promise.all(replicas.map((database) => database[Symbol.asyncDispose]()));
     const sum = (name: string) => counts.reduce((total, count) => total + count[name]!, 0);
     expect(sum('keys')).toBe(1200);
@@ -272,34 +264,7 @@ async function insertCounter(fields: Partial<UsageEntityRow>): Promise<{ id: str
 }
 
 async function insertKey(fields: Partial<ApiKeyRow>): Promise<{ id: string }> {
-  const row = {
-    id: randomUUID(),
-    organisation_id: organisationId,
-    workspace_id: null,
-    user_id: null,
-    type: 'organisation-service' as const,
-    name: 'a key',
-    description: null,
-    key_hmac: randomBytes(32),
-    key_mask: 'ab*****xyz',
-    status: 'active' as const,
-    creation_mode: 'api' as const,
-    scopes: '[]',
-    rate_limits: null,
-    usage_limits: null,
-    metadata: null,
-    config_id: null,
-    allow_config_override: null,
-    alert_emails: null,
-    expires_at: null,
-    rotation_policy: null,
-    last_reset_at: null,
-    created_by: 'test',
-    created_at: 0,
-    last_updated_at: 0,
-    ...fields,
-    version: 1,
-  };
+  const row = apiKeyRow({ organisation_id: organisationId, ...fields });
   await test.database.db.insertInto('api_keys').values(row).execute();
   return { id: row.id };
 }

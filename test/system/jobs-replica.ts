@@ -1,4 +1,5 @@
 /** Knows how to run one job in a process of its own (argument 1: JSON), for the tests. */
+import { createSharedClock } from '../../src/clock.ts';
 import { allJobs } from '../../src/jobs/all-jobs.ts';
 import { createScheduler } from '../../src/jobs/scheduler.ts';
 import { createLog } from '../../src/log.ts';
@@ -10,7 +11,7 @@ await using database = openDatabase({ ...settings, password: new Secret(password
 const scheduler = createScheduler({
   database,
   jobs: allJobs(features),
-  clock: { now: () => nowMs },
+  clock: createSharedClock({ now: () => nowMs }, async () => nowMs),
   log: createLog({ level: 'warn' }),
   owner,
   leaseMs,

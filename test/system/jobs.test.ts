@@ -7,8 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { JobOutcome } from '../../src/jobs/scheduler.ts';
+import type { JobOutcome } from '../../src/jobs/job-run.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
+import { apiKeyRow } from '../api-key-row.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../database.ts';
 import { runCli } from './run-cli.ts';
 
@@ -218,32 +219,8 @@ async function expectEachOnce(count: number): Promise<void> {
 
 async function insertDueKeys(count: number): Promise<void> {
   const organisationId = randomUUID();
-  const keys = Array.from({ length: count }, () => ({
-    id: randomUUID(),
-    organisation_id: organisationId,
-    workspace_id: null,
-    user_id: null,
-    type: 'organisation-service' as const,
-    name: 'a key',
-    description: null,
-    key_hmac: randomBytes(32),
-    key_mask: 'ab*****xyz',
-    status: 'active' as const,
-    creation_mode: 'api' as const,
-    scopes: '[]',
-    rate_limits: null,
-    usage_limits: null,
-    metadata: null,
-    config_id: null,
-    allow_config_override: null,
-    alert_emails: null,
-    expires_at: now - 1000,
-    rotation_policy: null,
-    last_reset_at: null,
-    created_by: 'test',
-    created_at: 0,
-    last_updated_at: 0,
-  }));
+  const due = { organisation_id: organisationId, expires_at: now - 1000 };
+  const keys = Array.from({ length: count }, () => apiKeyRow(due));
   for (let at = 0; at < keys.length; at += 1000) {
     await test.database.db
       .insertInto('api_keys')

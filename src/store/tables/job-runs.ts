@@ -1,6 +1,7 @@
-/** Knows the job_runs table: a unique row a run is both its lock and its record, with a lease for crashes. */
+/** Knows the job_runs table: a unique row a run is its lock and its record, leased on the database's clock. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
+import { serverNowMs } from '../connection/server-time.ts';
 import { isDuplicateEntry } from './duplicate.ts';
 
 export interface JobRunRow {
@@ -22,8 +23,6 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Leases live on the database's clock, so that replicas with different clocks agree on them. */
-const serverNowMs = sql<number>`TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000`;
 const errorCharsMax = 2000;
 
 /** Who runs what: `attempt` fences out an owner that was taken over. */
@@ -109,6 +108,24 @@ export async function updateOwner(
     .executeTakeFirst();
   if (result.numUpdatedRows === 0n) return null;
   return { name: abandoned.name, bucket: abandoned.bucket, owner: by.owner, attempt };
+}
+
+/**
+ * True while the run is still ours; then nobody can take it over before the transaction ends. Call
+ * it first in every transaction of a run.
+ */
+export async function lockOwned(tx: Db, run: RunKey): Promise<boolean> {
+  const row = await tx
+    .selectFrom('job_runs')
+    .select('name')
+    .where('name', '=', run.name)
+    .where('bucket', '=', run.bucket)
+    .where('owner', '=', run.owner)
+    .where('attempt', '=', run.attempt)
+    .where('state', '=', 'running')
+    .forUpdate()
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 /** True while the run is still ours. */
