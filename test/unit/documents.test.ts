@@ -8,6 +8,7 @@ import { errorTable } from '../../src/model/errors.ts';
 import { checkFaults } from '../../src/model/guardrail-checks.ts';
 import { kindNames, kinds } from '../../src/model/kinds.ts';
 import { allScopes } from '../../src/model/scopes.ts';
+import { factsAbout, names } from '../../src/settings/variables.ts';
 import { readSettings } from '../../src/settings.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -163,6 +164,15 @@ describe('docs/api.md', () => {
       ),
     );
     expect(told.toSorted()).toEqual(allScopes.toSorted());
+  });
+
+  it('lists every switch that has an effect', () => {
+    const told = rowsOf(sectionOf('docs/api.md', 'Features')).map(([name]) => namesIn(name!)[0]);
+    const real = names.filter((name) => {
+      const { group, effective } = factsAbout(name);
+      return group === 'Features' && effective;
+    });
+    expect(told.toSorted()).toEqual(real.toSorted());
   });
 
   it('tells of each check whether it fits MCP tools', () => {
