@@ -1,4 +1,4 @@
-/** Knows the snapshot: everything an organisation declares, in one answer, for sync (design/sync.md 3b). */
+/** Knows the snapshot: everything an organisation declares, in one answer, for sync (docs/api.md, Snapshot). */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';

@@ -150,7 +150,7 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
 /**
  * A service account by its own secret, in its home TSG and without scopes: good for asking for a
  * token only. The same work is done for a client that does not exist, so that neither the answer
- * nor its time tells which ones do (C017).
+ * nor its time tells which ones do.
  */
 async function byClientSecret(
   deps: AuthDeps,
@@ -186,7 +186,7 @@ async function byClientSecret(
 
 const clientIdLengthMax = 255;
 
-/** Client id up to the first colon; what follows is the secret and may hold more colons (C025). */
+/** Client id up to the first colon; what follows is the secret and may hold more colons. */
 function decodeBasic(encoded: string): { clientId: string; secret: string } {
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');

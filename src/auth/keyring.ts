@@ -26,7 +26,7 @@ export interface Keyring {
   readonly check: string;
 }
 
-/** Derives every key by HKDF-SHA256 with a label a purpose (reliability.md, decision 9). */
+/** Derives every key by HKDF-SHA256 with a label a purpose (docs/database.md, Master key). */
 export function createKeyring(masterKey: Secret<Buffer>): Keyring {
   const master = masterKey.reveal();
   if (master.length < masterKeyBytesMin) {

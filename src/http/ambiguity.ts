@@ -1,7 +1,7 @@
 /** Knows which requests can be read in two ways, so that no proxy in front sees another request than we do. */
 import { ApiError } from '../model/errors.ts';
 
-/** Headers of which a second copy would let two readers act on different values (C003, C004). */
+/** Headers of which a second copy would let two readers act on different values. */
 const singleHeaders = new Set([
   'authorization',
   'host',

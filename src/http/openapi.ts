@@ -5,7 +5,7 @@ import { refuseUnknown } from './input.ts';
 import { type MountedRoute, mountRoutes } from './registry.ts';
 import { type CredentialKind, type Route, route } from './route.ts';
 
-/** Version of the interface, not of this software (interface.txt 9). */
+/** Version of the interface, not of this software. */
 const interfaceVersion = '2.0.0';
 
 type Json = Record<string, unknown>;

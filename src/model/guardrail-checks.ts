@@ -23,7 +23,7 @@ const timeoutMs = z.number().positive().max(60_000).optional();
 const headers = z.record(z.string(), z.string()).optional();
 const matchType = z.enum(['exact', 'contains', 'containsAll', 'regex']).optional();
 
-/** HMAC and `none` are left out: their key would be the public one (reliability.md 7.6). */
+/** HMAC and `none` are left out: their key would be the public one. */
 const asymmetric = ['RS', 'PS', 'ES'].flatMap((family) =>
   ['256', '384', '512'].map((size) => family + size),
 );
@@ -57,7 +57,7 @@ function counting(what: string): z.ZodType {
 const tools = true;
 const any = z.looseObject({});
 
-/** By id in lower case, because clients spell some ids in two ways (contract.md 4). */
+/** By id in lower case, because clients spell some ids in two ways. */
 const catalogue: Readonly<Record<string, CheckKind>> = {
   'default.regexmatch': { parameters: z.looseObject({ rule: z.string().min(1), not }), tools },
   'default.regexreplace': {

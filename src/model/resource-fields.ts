@@ -19,5 +19,5 @@ export function freeText(codePointsMax: number): z.ZodString {
   });
 }
 
-/** A workspace by UUID or slug (contract.md 1.2). */
+/** A workspace by UUID or slug (docs/api.md, Reach). */
 export const WorkspaceReference = z.string().min(1).max(255);

@@ -58,7 +58,7 @@ describe('access policies', () => {
     expect([again.status, again.body.error.code]).toEqual([409, 'AB07']);
   });
 
-  it('asked for fifty times at once exist once (C024)', async () => {
+  it('asked for fifty times at once exist once', async () => {
     const body = policy();
     const before = (await ids()).length;
     const answers = await Promise.all(

@@ -1,4 +1,4 @@
-/** Guarantees about every route there is: which credential opens it, generated from the registry itself (C010). */
+/** Guarantees about every route there is: which credential opens it, generated from the registry itself. */
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -232,7 +232,7 @@ describe('the registry', () => {
     expect(fixed.filter((scope) => !isKnownScope(scope))).toEqual([]);
   });
 
-  it('takes API keys on v1 and nowhere else (interface.txt 5.1)', () => {
+  it('takes API keys on v1 and nowhere else', () => {
     const leaky = mounted.filter(
       ({ mount, accepts }) => mount !== 'v1' && accepts.includes('api-key'),
     );

@@ -83,7 +83,7 @@ describe('the token service', () => {
     expect(claimsOf(answer)).toMatchObject({ tsg_id: server.tsgId, access: ['superuser'] });
   });
 
-  it('issues tokens that end 900 seconds later (C011)', async () => {
+  it('issues tokens that end 900 seconds later', async () => {
     const headers = { authorization: `Bearer ${await server.token()}` };
     const list = () => server.request('GET', '/iam/v1/access_policies', { auth: 'none', headers });
     server.clock.advance(899_000);
@@ -97,7 +97,7 @@ describe('the token service', () => {
     expect((await ask(await addAccount(tsgId, [{ tsgId }]), tsgId)).status).toBe(200);
   });
 
-  it('refuses an unknown client and a wrong secret alike (C017)', async () => {
+  it('refuses an unknown client and a wrong secret alike', async () => {
     const wrong = await ask({ ...server, clientSecret: 'wrong' }, server.tsgId);
     const unknown = await ask({ clientId: 'nobody', clientSecret: 'wrong' }, server.tsgId);
     const body = { error: 'invalid_client', error_description: 'Unauthorized access' };
@@ -161,7 +161,7 @@ describe('the token service', () => {
     expect([answer.status, answer.body.error]).toEqual([400, 'unauthorized_client']);
   });
 
-  it('goes down the tree and neither up nor sideways (C023)', async () => {
+  it('goes down the tree and neither up nor sideways', async () => {
     const root = await addOrganisation(null);
     const [left, right] = [await addOrganisation(root), await addOrganisation(root)];
     const leaf = await addOrganisation(left);
@@ -181,7 +181,7 @@ describe('the token service', () => {
     expect((await ask(account, home)).body.error).toBe('unauthorized_client');
   });
 
-  it('in a random tree issues a token exactly where a policy lies on the way up (C023)', async () => {
+  it('in a random tree issues a token exactly where a policy lies on the way up', async () => {
     const tree = fc.array(fc.nat(), { minLength: 1, maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(

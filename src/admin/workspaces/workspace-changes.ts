@@ -70,7 +70,7 @@ export async function create(
   return row;
 }
 
-/** Answers `{}`. Absent fields stay, null clears (contract.md 1.6). */
+/** Answers `{}`. Absent fields stay, null clears (docs/api.md, Null and empty). */
 export async function update(
   deps: AdminDeps,
   request: WorkspaceRequest<WorkspaceUpdate & Managed>,
