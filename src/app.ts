@@ -52,7 +52,7 @@ export interface App extends AsyncDisposable {
 
 /**
  * Connects to the database named in the settings and proves the master key against it. Nothing
- * listens before `listen()`. The schema must be this build's already (`store/migrate.ts`).
+ * listens before `listen()`. The schema must be this build's already (`store/migrations/migrate.ts`).
  *
  * @throws Failure when a setting is missing, the database refuses, or the master key is another one.
  */

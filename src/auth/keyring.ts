@@ -14,7 +14,7 @@ const masterKeyBytesMin = 32;
 export interface Keyring {
   /** HMAC-SHA256 of an API key or client secret under the pepper; what the database stores. */
   hashCredential(credential: string): Buffer;
-  /** Hex HMAC that proves a write-only value unchanged without showing it; a key per organisation and owner. */
+  /** Key of the HMAC that proves a write-only value unchanged without showing it; another for each organisation and owner. */
   fingerprintKey(organisationId: string, owner: string): Buffer;
   /** AES-256-GCM, text form `v1.<nonce>.<ciphertext+tag>`; `context` (table|row|field) is authenticated. */
   seal(plaintext: string, context: string): string;

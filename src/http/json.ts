@@ -1,6 +1,9 @@
 /** Knows the JSON that is accepted: one reading only, so that no two readers can see different values. */
 import { ApiError } from '../model/errors.ts';
 
+// Our own reader because JSON.parse keeps the last of two equal keys and rounds numbers without a word,
+// and the guards round it that packages offer look for `__proto__` only.
+
 const depthMax = 64;
 
 /**

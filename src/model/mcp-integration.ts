@@ -6,7 +6,7 @@ import { Slug } from './slug.ts';
 const secretMappingsMax = 100;
 const capabilitiesMax = 1000;
 
-/** Header name to value; names and values are judged by mcp-headers.ts. */
+/** Header name to value; names and values are judged by forward-headers.ts. */
 const HeaderMap = z.record(z.string(), z.string());
 
 /**

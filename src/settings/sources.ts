@@ -9,7 +9,7 @@ export interface Given {
   readonly text: string;
   /** For people: `environment`, `.env:3`, `/run/key named in environment`. */
   readonly from: string;
-  /** For {@link Secret}: `env:DB_PASS`, `file:/run/key`. */
+  /** For the origin of a `Secret`: `env:DB_PASS`, `file:/run/key`. */
   readonly origin: string;
 }
 

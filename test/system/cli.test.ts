@@ -9,37 +9,18 @@ import { describe, expect, it } from 'vitest';
 import { commandLoaders } from '../../src/commands/all-commands.ts';
 import { runCommandLine } from '../../src/commands/command-line.ts';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
-import { runCli } from './run-cli.ts';
+import { loadedIn, runCli, tellingLoads } from './run-cli.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const main = resolve(root, 'src/main.ts');
 const names = [...commandLoaders.keys()];
 
-/** Files and packages that a command line loads, by Node's own account. */
-function loadedBy(...words: string[]): string[] {
-  const trace = `
-    const { registerHooks } = require('node:module');
-    registerHooks({ load: (url, context, next) => {
-      process.stderr.write('loaded ' + url + '\\n');
-      return next(url, context);
-    } });`;
-  const script = `data:text/javascript,${encodeURIComponent(
-    `import { createRequire } from 'node:module'; const require = createRequire(${JSON.stringify(main)});${trace}`,
-  )}`;
-  const output = execFileSync('/bin/sh', [
-    '-c',
-    'exec "$@" 2>&1 >/dev/null',
-    'sh',
-    process.execPath,
-    '--import',
-    script,
-    main,
-    ...words,
-  ]).toString();
-  return [...output.matchAll(/^loaded (.*)$/gm)].map((match) => match[1]!);
+/** Files and packages that a command line loads. */
+async function loadedBy(...words: string[]): Promise<string[]> {
+  return loadedIn((await runCli(words, null, { env: tellingLoads })).stderr);
 }
 
-/** The same without a process, for what is asked many times. */
+/** Runs a command line without a process, for what is asked many times. */
 async function runInside(words: readonly string[]): Promise<{ ending: unknown; stdout: string }> {
   let stdout = '';
   const sink = new Writable({
@@ -107,8 +88,8 @@ describe('a slip', () => {
 });
 
 describe('the process', () => {
-  it('prints its version without loading more than it needs to end', () => {
-    const loaded = loadedBy('--version').filter((url) => !url.startsWith('node:'));
+  it('prints its version without loading more than it needs to end', async () => {
+    const loaded = await loadedBy('--version');
     expect(loaded.map((url) => url.replace(/.*\/src\//, 'src/'))).toEqual([
       'src/main.ts',
       'src/commands/shared/exit-codes.ts',
@@ -119,8 +100,8 @@ describe('the process', () => {
     expect(output).toBe(`gatewright ${version}\n`);
   });
 
-  it('validates without the parts for servers, databases and logs', () => {
-    const loaded = loadedBy('validate', resolve(root, 'examples/1-quickstart'));
+  it('validates without the parts for servers, databases and logs', async () => {
+    const loaded = await loadedBy('validate', resolve(root, 'examples/1-quickstart'));
     const heavy = /node_modules\/(mysql2|kysely|fastify|pino|undici|umzug|jose|croner)\//;
     expect(loaded.some((url) => url.includes('node_modules/yargs/'))).toBe(true);
     expect(loaded.filter((url) => heavy.test(url))).toEqual([]);

@@ -14,10 +14,10 @@ import { createLog } from '../../src/log.ts';
 import { Secret } from '../../src/secret.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { migrate, migrationStatus } from '../../src/store/migrations/migrate.ts';
-import { createEmptyDatabase } from '../database.ts';
+import { createEmptyDatabase, createTestDatabase } from '../database.ts';
 import { softwareDirectory } from '../database-server.ts';
 import { createTestHome } from '../home.ts';
-import { runCli } from './run-cli.ts';
+import { loadedIn, runCli, tellingLoads } from './run-cli.ts';
 
 const log = createLog({ level: 'silent' });
 let directory: string;
@@ -239,6 +239,18 @@ describe('gatewright migrate', () => {
     const made = await runCli(['bootstrap', '--output', '-', ...words], null);
     expect(JSON.parse(made.stdout)).toMatchObject({ clientSecret: expect.any(String) });
   });
+
+  it.each([[['migrate']], [['migrate', '--status']], [['jobs', 'list']]])(
+    'on a current schema loads nothing that only migrating needs: %j',
+    async (words) => {
+      await using test = await createTestDatabase();
+      const { exitCode, stderr } = await runCli(words, test.settings, { env: tellingLoads });
+      expect(exitCode).toBe(0);
+      const loaded = loadedIn(stderr);
+      expect(loaded.some((url) => url.includes('/node_modules/mysql2/'))).toBe(true);
+      expect(loaded.filter((url) => /node_modules\/(umzug|@rushstack)\//.test(url))).toEqual([]);
+    },
+  );
 
   it('says what to set when there is no database', async () => {
     const result = await runCli(['migrate', '--home', directory], null);

@@ -14,6 +14,23 @@ export interface CliResult {
   readonly stderr: string;
 }
 
+const tracer = `
+  import { registerHooks } from 'node:module';
+  registerHooks({ load: (url, context, next) => {
+    process.stderr.write('loaded ' + url + '\\n');
+    return next(url, context);
+  } });`;
+
+/** Environment of a process that tells on standard error each file it loads, by Node's own account. */
+export const tellingLoads = {
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tracer)}`,
+};
+
+/** The files and packages that a process under {@link tellingLoads} has loaded. */
+export function loadedIn(stderr: string): string[] {
+  return [...stderr.matchAll(/^loaded (?!node:)(.*)$/gm)].map((match) => match[1]!);
+}
+
 /** Nothing of the environment reaches it but the database (null: none is set) and `env`. */
 export async function runCli(
   words: readonly string[],

@@ -10,7 +10,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { createEmptyDatabase, createTestDatabase } from '../database.ts';
 import { exchange } from '../server.ts';
-import { runCli } from './run-cli.ts';
+import { loadedIn, runCli, tellingLoads } from './run-cli.ts';
 
 const masterKey = randomBytes(32).toString('base64');
 const children: ChildProcess[] = [];
@@ -28,7 +28,11 @@ interface Served {
 }
 
 /** Resolves once the process says that it listens. */
-async function serve(database: DatabaseSettings, words: string[] = []): Promise<Served> {
+async function serve(
+  database: DatabaseSettings,
+  words: string[] = [],
+  env: Record<string, string> = {},
+): Promise<Served> {
   const program = resolve(import.meta.dirname, '../../src/main.ts');
   const child = spawn(
     process.execPath,
@@ -43,6 +47,7 @@ async function serve(database: DatabaseSettings, words: string[] = []): Promise<
         DB_NAME: database.name,
         DB_SSL: 'DISABLED',
         GATEWRIGHT_MASTER_KEY: masterKey,
+        ...env,
       },
       stdio: ['ignore', 'ignore', 'pipe'],
     },
@@ -65,6 +70,19 @@ async function serve(database: DatabaseSettings, words: string[] = []): Promise<
 const probe = (url: string) => exchange('GET', url, undefined, {});
 
 describe('gatewright serve', () => {
+  it.each([[[]], [['--migrate']]])(
+    'on a current schema loads nothing that only migrating needs: %j',
+    async (words) => {
+      await using test = await createTestDatabase();
+      const served = await serve(test.settings, words, tellingLoads);
+      served.child.kill('SIGTERM');
+      await served.exit;
+      const loaded = loadedIn(served.lines.join('\n'));
+      expect(loaded.some((url) => url.includes('/node_modules/mysql2/'))).toBe(true);
+      expect(loaded.filter((url) => /node_modules\/(umzug|@rushstack)\//.test(url))).toEqual([]);
+    },
+  );
+
   it('serves both ports, in JSON lines only, until SIGTERM, and then ends with 0', async () => {
     await using test = await createTestDatabase();
     const served = await serve(test.settings);

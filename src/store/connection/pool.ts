@@ -122,6 +122,10 @@ class PooledConnection implements MysqlPoolConnection {
   }
 }
 
+/**
+ * Stands on tarn because the driver's own pool bounds no wait, checks no connection before it hands
+ * it out, and cannot be told how to open one (two handshakes under PREFERRED, passwords that rotate).
+ */
 export class ConnectionPool implements MysqlPool {
   readonly #tarn: Pool<PooledConnection>;
   readonly #size: number;

@@ -21,7 +21,7 @@ export interface Manifest {
   readonly protected: boolean;
   readonly previousNames: readonly string[];
   readonly onRemoval: 'delete' | 'retain';
-  /** Places whose whole value was a variable (see {@link substitute}). */
+  /** Places whose whole value was a variable (see substitute.ts). */
   readonly wholeVariables: ReadonlySet<string>;
 }
 
