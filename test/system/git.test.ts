@@ -1,4 +1,5 @@
 /** Guarantees that manifests are read from real repositories over real https, and from nothing else. */
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -94,6 +95,18 @@ describe('reading', () => {
     const read = await open(`${repository.url}#${ref === 'v1.0' ? ref : commit}`).read();
     expect(read.info.revision).toBe(commit);
     expect(read.files[0]?.content.toString()).toBe('a: 1\n');
+  });
+
+  it('takes no settings from a working tree that the cache lies in', async () => {
+    const repository = newRepository();
+    repository.commit('main', { 'a.yaml': 'a: 1\n' });
+    const tree = mkdtempSync(join(cacheDirectory, 'tree-'));
+    const git = (...words: string[]) => execFileSync('git', ['-C', tree, ...words]);
+    git('init', '--quiet');
+    git('config', 'url.https://elsewhere.invalid/.insteadOf', repository.url);
+    const access = { caFile: server.caFile };
+    const source = openGit(repository.url, { cacheDirectory: join(tree, 'cache'), access });
+    expect((await source.read()).files[0]?.content.toString()).toBe('a: 1\n');
   });
 
   it('reads five thousand files', async () => {

@@ -1,6 +1,6 @@
 /** Knows how git is run: nothing of the surroundings reaches it, and it never outlives its deadline. */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
 import type { Secret } from '../../secret.ts';
 
@@ -135,12 +135,14 @@ function argumentsOf(command: GitCommand, access: GitAccess): string[] {
 
 function environmentOf(
   command: GitCommand,
-  { access }: GitOptions,
+  { access, cacheDirectory }: GitOptions,
   home: string,
 ): Record<string, string> {
   const environment: Record<string, string> = {
     PATH: searchPath,
     HOME: home,
+    // The cache may lie within a working tree, whose settings are not for us.
+    GIT_CEILING_DIRECTORIES: resolve(cacheDirectory),
     LC_ALL: 'C.UTF-8',
     GIT_ALLOW_PROTOCOL: command.network ? 'https:ssh' : 'none',
     GIT_TERMINAL_PROMPT: '0',

@@ -1,0 +1,138 @@
+/** Knows how a live spec is written in a manifest: its spelling, references by name, stubs for secrets. */
+import { type KindName, kinds, type ReferenceField } from '../model/kinds.ts';
+import type { ExportNames } from './export-names.ts';
+import {
+  type Identity,
+  identityKey,
+  type Json,
+  type LiveResource,
+  type Spec,
+} from './spec/resource-set.ts';
+import {
+  isPlainObject,
+  isReference,
+  isSecret,
+  matchesPattern,
+  type PlainObject,
+} from './spec/spec-paths.ts';
+import { type Shape, shapeOf, toCamelCase, toSnakeCase } from './spec/spec-shape.ts';
+
+/** Writes the spec of one resource; `identity` is the one that it has in its manifest. */
+export class SpecWriter {
+  readonly #names: ExportNames;
+  readonly #identity: Identity;
+  readonly #stubs: string[];
+
+  /** @param stubs receives the place of each value that no server tells */
+  constructor(names: ExportNames, identity: Identity, stubs: string[]) {
+    this.#names = names;
+    this.#identity = identity;
+    this.#stubs = stubs;
+  }
+
+  /** What its owner had said, with live values; of an unmanaged resource everything. */
+  write({ spec, base }: LiveResource, isOurs: boolean): PlainObject {
+    const said = isOurs ? sparse(spec, base ?? {}, this.#identity.kind) : spec;
+    return this.#fields(withoutImplied(said, this.#identity), shapeOf(this.#identity.kind), []);
+  }
+
+  #fields(object: PlainObject, shape: Shape, path: string[]): PlainObject {
+    const fields: PlainObject = {};
+    for (const [key, value] of Object.entries(object)) {
+      const place = [...path, key];
+      const reference = isReference(value) ? this.#reference(value.$ref, place) : null;
+      if (reference === null) {
+        fields[shape.opaque ? key : spelling(key)] = this.#value(value, shape.child(key), place);
+      } else if (reference.field.manifestField !== '') {
+        fields[reference.field.manifestField] = reference.text;
+      }
+    }
+    return fields;
+  }
+
+  #value(value: Json, shape: Shape, path: string[]): Json {
+    if (isSecret(value)) return this.#stub(value.$secret, path);
+    if (isReference(value)) {
+      const { field, text } = this.#reference(value.$ref, path);
+      return { [field.manifestField]: text };
+    }
+    if (Array.isArray(value)) {
+      return value.map((item, at) => this.#value(item, shape.child(`${at}`), [...path, `${at}`]));
+    }
+    return isPlainObject(value) ? this.#fields(value, shape, path) : value;
+  }
+
+  /** `name`, or `workspace/name` where the name alone would mean another. */
+  #reference(key: string, path: readonly string[]): { field: ReferenceField; text: string } {
+    const target = this.#names.find(key)!;
+    const { kind, workspace, name } = this.#names.of(target);
+    const field = kinds[this.#identity.kind].references.find(
+      (candidate) => candidate.kind === kind && matchesPattern(candidate.path, path),
+    )!;
+    const isNear = workspace === null || workspace === this.#identity.workspace;
+    return { field, text: isNear ? name : `${workspace}/${name}` };
+  }
+
+  /** No server tells a secret: where it came from is known at best. */
+  #stub(origin: string, path: readonly string[]): Json {
+    const [, source, name] = /^(env|file):(.+)$/.exec(origin) ?? [];
+    const invented = [this.#identity.name, path.at(-1)!]
+      .join('_')
+      .toUpperCase()
+      .replace(/\W+/g, '_');
+    const field = source === 'file' ? 'file' : 'env';
+    const variable = name ?? invented.replace(/^\d/, '_$&');
+    this.#stubs.push(`${identityKey(this.#identity)} ${path.join('.')}: ${field} ${variable}`);
+    return { valueFrom: { [field]: variable } };
+  }
+}
+
+/** The live values of what the manifest had said: nothing that the server has filled in. */
+function sparse(live: Spec, base: Spec, kind: KindName): Spec {
+  const { opaque } = kinds[kind];
+  const pick = (value: Json, before: Json, path: readonly string[]): Json => {
+    // The base knows where a secret came from.
+    if (isSecret(value) && isSecret(before)) return before;
+    const isWhole = opaque.some((pattern) => matchesPattern(pattern, path));
+    if (isWhole)
+      return isPlainObject(value) && isPlainObject(before) ? origins(value, before) : value;
+    if (Array.isArray(value) && Array.isArray(before) && value.length === before.length) {
+      return value.map((item, at) => pick(item, before[at]!, [...path, `${at}`]));
+    }
+    if (!isPlainObject(value) || !isPlainObject(before) || isReference(value)) return value;
+    return Object.fromEntries(
+      Object.keys(before)
+        .filter((key) => value[key] !== undefined)
+        .map((key) => [key, pick(value[key]!, before[key]!, [...path, key])]),
+    );
+  };
+  return pick(live, base, []) as Spec;
+}
+
+function origins(value: PlainObject, before: PlainObject): PlainObject {
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => {
+      const base = before[key];
+      return [key, isSecret(item) && isSecret(base) ? base : item];
+    }),
+  );
+}
+
+/** Leaves out what the envelope says already. */
+function withoutImplied(spec: Spec, identity: Identity): Spec {
+  const implied: Spec = {
+    name: identity.name,
+    ...(identity.kind === 'ApiKey'
+      ? { type: identity.workspace === null ? 'organisation' : 'workspace', sub_type: 'service' }
+      : {}),
+  };
+  return Object.fromEntries(
+    Object.entries(spec).filter(([key, value]) => key !== 'workspace_id' && implied[key] !== value),
+  );
+}
+
+/** camelCase, as manifests are written, where the way back is sure. */
+function spelling(key: string): string {
+  const camel = toCamelCase(key);
+  return toSnakeCase(camel) === key ? camel : key;
+}
