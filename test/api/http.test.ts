@@ -472,11 +472,15 @@ describe('slow and stopping', () => {
   it('a sender who does not finish its body is cut off', async () => {
     const http = await start(routes, { headersTimeoutMs: 200, requestTimeoutMs: 400 });
     const socket = connect(Number(new URL(http.url).port), '127.0.0.1');
-    socket.resume();
+    let answer = '';
+    socket.setEncoding('latin1').on('data', (chunk) => {
+      answer += chunk;
+    });
     socket.write(
       'PUT /v1/things/a HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer anna\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
     );
     await once(socket, 'close');
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
     await http.server.close(0);
   });
 
