@@ -12,9 +12,10 @@ CREATE TABLE IF NOT EXISTS organisations (
 CREATE TABLE IF NOT EXISTS service_accounts (
   id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   tsg_id CHAR(10) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  name VARCHAR(63) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   client_id VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   secret_hmac BINARY(32) NOT NULL,
+  pepper_id CHAR(8) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   created_at BIGINT NOT NULL,
   UNIQUE KEY service_accounts_client_id (client_id),
   UNIQUE KEY service_accounts_name (tsg_id, name)

@@ -1,18 +1,22 @@
 -- Who changed what, and which declared manifest a resource belongs to.
+-- `at` stands in the key so that the log can be cut into partitions of time and dropped by them;
+-- position and hash are a row's place in its organisation's chain.
 CREATE TABLE IF NOT EXISTS audit_log (
-  id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  workspace_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL,
   at BIGINT NOT NULL,
-  actor_kind VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  id BINARY(16) NOT NULL,
+  workspace_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL,
+  actor_kind VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   actor_id VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  action VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  resource_kind VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  resource_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  request_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  action VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  resource_kind VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  resource_id VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  request_id VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   changes LONGTEXT NOT NULL,
-  KEY audit_log_organisation (organisation_id, at),
-  KEY audit_log_resource (resource_id, at)
+  chain_position BIGINT UNSIGNED NULL,
+  chain_hash BINARY(32) NULL,
+  PRIMARY KEY (organisation_id, at, id),
+  KEY audit_log_resource (organisation_id, resource_id, at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS managed_resources (
@@ -25,6 +29,6 @@ CREATE TABLE IF NOT EXISTS managed_resources (
   source LONGTEXT NOT NULL,
   last_applied LONGTEXT NOT NULL,
   updated_at BIGINT NOT NULL,
-  PRIMARY KEY (kind, resource_id),
+  PRIMARY KEY (organisation_id, kind, resource_id),
   UNIQUE KEY managed_resources_identity (organisation_id, kind, workspace, name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,7 +1,7 @@
 -- Workspaces and their limits. Limits are stored as sent; counters live in usage_entities.
 CREATE TABLE IF NOT EXISTS workspaces (
-  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   slug VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   description TEXT NULL,
@@ -18,6 +18,7 @@ CREATE TABLE IF NOT EXISTS workspaces (
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,
+  PRIMARY KEY (organisation_id, id),
   UNIQUE KEY workspaces_slug (organisation_id, slug),
-  KEY workspaces_list (organisation_id, status, created_at, id)
+  KEY workspaces_list (organisation_id, status, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

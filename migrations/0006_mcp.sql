@@ -1,7 +1,7 @@
 -- MCP integrations, their capabilities, the workspace servers made from them, and guardrails mapped to servers.
 CREATE TABLE IF NOT EXISTS mcp_integrations (
-  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   workspace_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL,
   slug VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -16,25 +16,27 @@ CREATE TABLE IF NOT EXISTS mcp_integrations (
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,
+  PRIMARY KEY (organisation_id, id),
   UNIQUE KEY mcp_integrations_slug (organisation_id, slug),
-  KEY mcp_integrations_list (organisation_id, workspace_id, created_at, id)
+  KEY mcp_integrations_list (organisation_id, workspace_id, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS mcp_capabilities (
-  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   mcp_integration_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   type VARCHAR(24) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  name VARBINARY(1020) NOT NULL,
   enabled TINYINT NOT NULL,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,
-  UNIQUE KEY mcp_capabilities_identity (mcp_integration_id, type, name)
+  PRIMARY KEY (organisation_id, id),
+  UNIQUE KEY mcp_capabilities_identity (organisation_id, mcp_integration_id, type, name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS mcp_servers (
-  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   workspace_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   mcp_integration_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   slug VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -44,14 +46,15 @@ CREATE TABLE IF NOT EXISTS mcp_servers (
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,
+  PRIMARY KEY (organisation_id, id),
   UNIQUE KEY mcp_servers_slug (organisation_id, slug),
-  KEY mcp_servers_list (organisation_id, workspace_id, created_at, id),
-  KEY mcp_servers_integration (mcp_integration_id)
+  KEY mcp_servers_list (organisation_id, workspace_id, id),
+  KEY mcp_servers_integration (organisation_id, mcp_integration_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS guardrail_mcp_mappings (
-  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   guardrail_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   mcp_server_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   run_on LONGTEXT NOT NULL,
@@ -59,6 +62,7 @@ CREATE TABLE IF NOT EXISTS guardrail_mcp_mappings (
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,
-  UNIQUE KEY guardrail_mcp_mappings_pair (guardrail_id, mcp_server_id),
-  KEY guardrail_mcp_mappings_server (mcp_server_id)
+  PRIMARY KEY (organisation_id, id),
+  UNIQUE KEY guardrail_mcp_mappings_pair (organisation_id, guardrail_id, mcp_server_id),
+  KEY guardrail_mcp_mappings_server (organisation_id, mcp_server_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,8 +1,8 @@
 -- Usage-limit policies, the counters they and other limits are measured by, and every reset that happened.
 -- Amounts are micro-units (1 USD, 1 token or 1 request = 1,000,000).
 CREATE TABLE IF NOT EXISTS usage_limit_policies (
-  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   workspace_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL,
   name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
   description TEXT NULL,
@@ -20,9 +20,10 @@ CREATE TABLE IF NOT EXISTS usage_limit_policies (
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,
-  KEY usage_limit_policies_list (organisation_id, workspace_id, created_at, id),
+  PRIMARY KEY (organisation_id, id),
+  KEY usage_limit_policies_list (organisation_id, workspace_id, id),
   KEY usage_limit_policies_due (status, next_reset_at),
-  CHECK (credit_limit_micros >= 0)
+  CONSTRAINT usage_limit_policies_credit_limit CHECK (credit_limit_micros >= 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- One counter: an API key's or workspace's budget (value_key ''), or one value of a policy's group_by.

@@ -84,7 +84,7 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
     startJobs: false,
   });
   const tenant = await bootstrapTenant(app.database, {
-    hashCredential: app.keyring.hashCredential,
+    keyring: app.keyring,
     name: 'test',
     apiKeyPrefix: '',
     now: clock.now(),

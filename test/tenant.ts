@@ -14,7 +14,7 @@ export async function addTenant(
   name = 'other',
 ): Promise<{ readonly tsgId: string; readonly organisationId: string; readonly send: Send }> {
   const tenant = await bootstrapTenant(server.app.database, {
-    hashCredential: server.app.keyring.hashCredential,
+    keyring: server.app.keyring,
     name,
     apiKeyPrefix: '',
     now: server.clock.now(),

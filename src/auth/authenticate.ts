@@ -126,7 +126,7 @@ async function findStanding(deps: AuthDeps, grant: TokenGrant): Promise<Standing
 async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Principal> {
   if (!isWellFormedApiKey(key)) throw new ApiError('unauthorized');
   const db = deps.database.readable;
-  const row = await apiKeys.findByHash(db, deps.keyring.hashCredential(key));
+  const row = await apiKeys.findByHash(db, deps.keyring.hashCredential(key), now);
   const usable =
     row !== undefined &&
     row.status === 'active' &&

@@ -14,9 +14,11 @@ const masterKeyBytesMin = 32;
 export interface Keyring {
   /** HMAC-SHA256 of an API key or client secret under the pepper; what the database stores. */
   hashCredential(credential: string): Buffer;
+  /** Which pepper that was, kept beside each hash, so that hashes of several can be told apart. */
+  readonly pepperId: string;
   /** Key of the HMAC that proves a write-only value unchanged without showing it; another for each organisation and owner. */
   fingerprintKey(organisationId: string, owner: string): Buffer;
-  /** AES-256-GCM, text form `v1.<nonce>.<ciphertext+tag>`; `context` (table|row|field) is authenticated. */
+  /** AES-256-GCM, text form `v1.<key id>.<nonce>.<ciphertext+tag>`; `context` (table|row|field) is authenticated. */
   seal(plaintext: string, context: string): string;
   /** Reverses {@link seal}; throws when the value was altered, moved or sealed under another master key. */
   unseal(sealed: string, context: string): string;
@@ -38,10 +40,11 @@ export function createKeyring(masterKey: Secret<Buffer>): Keyring {
     Buffer.from(hkdfSync('sha256', master, '', `gatewright/${label}/v1`, 32));
   // Read once: a raw key would be taken in anew for every credential.
   const pepper = createSecretKey(derive('pepper'));
-  const sealing = derive('kek');
+  const sealing = { id: shortId(derive('kek-id')), key: derive('kek') };
   const fingerprint = derive('fingerprint');
   return {
     hashCredential: (credential) => createHmac('sha256', pepper).update(credential).digest(),
+    pepperId: shortId(derive('pepper-id')),
     fingerprintKey: (organisationId, owner) =>
       createHmac('sha256', fingerprint).update(`${organisationId}\n${owner}`).digest(),
     seal: (plaintext, context) => seal(sealing, plaintext, context),
@@ -54,7 +57,18 @@ export function createKeyring(masterKey: Secret<Buffer>): Keyring {
 const nonceBytes = 12;
 const tagBytes = 16;
 
-function seal(key: Buffer, plaintext: string, context: string): string {
+/** Eight hex digits: enough to tell the few keys of a deployment apart. */
+function shortId(derived: Buffer): string {
+  return derived.toString('hex', 0, 4);
+}
+
+/** A key of one master key; its id stands in what it sealed, so that keys can be changed one day. */
+interface SealingKey {
+  readonly id: string;
+  readonly key: Buffer;
+}
+
+function seal({ id, key }: SealingKey, plaintext: string, context: string): string {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(context));
   const body = Buffer.concat([
@@ -62,14 +76,15 @@ function seal(key: Buffer, plaintext: string, context: string): string {
     cipher.final(),
     cipher.getAuthTag(),
   ]);
-  return `v1.${nonce.toString('base64url')}.${body.toString('base64url')}`;
+  return `v1.${id}.${nonce.toString('base64url')}.${body.toString('base64url')}`;
 }
 
-function unseal(key: Buffer, sealed: string, context: string): string {
-  const [version, nonce, body] = sealed.split('.');
+function unseal({ id, key }: SealingKey, sealed: string, context: string): string {
+  const [version, keyId, nonce, body] = sealed.split('.');
   if (version !== 'v1' || nonce === undefined || body === undefined) {
     throw new TypeError('a sealed value has an unknown form');
   }
+  if (keyId !== id) throw new TypeError('a value was sealed under another master key');
   const bytes = Buffer.from(body, 'base64url');
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), {
     // Without it a tag cut to four bytes would be taken, and four bytes can be guessed.

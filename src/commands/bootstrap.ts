@@ -95,7 +95,7 @@ async function makeTenant(
   const log = createLog({ level: settings.logLevel ?? 'warn', destination: stderr });
   await using app = await createApp(settings, { log });
   return await bootstrapTenant(app.database, {
-    hashCredential: app.keyring.hashCredential,
+    keyring: app.keyring,
     tsgId: options['tsg-id'],
     name: options.name,
     apiKeyPrefix: settings.apiKeyPrefix,

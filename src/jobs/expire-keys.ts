@@ -17,9 +17,15 @@ export function expireKeys({ auditLogs }: { auditLogs: boolean }): Job {
     run: async ({ db, transaction, now, signal }: JobContext) => {
       let expired = 0;
       while (!signal.aborted) {
-        const ids = await apiKeyExpiry.listDueIds(db, now, batchKeysMax);
-        if (ids.length === 0) break;
-        expired += await transaction((tx) => expireBatch(tx, ids, now, auditLogs));
+        const due = await apiKeyExpiry.listDue(db, now, batchKeysMax);
+        if (due.length === 0) break;
+        // A transaction an organisation, so that each stays on one shard.
+        for (const [organisationId, keys] of Map.groupBy(due, (key) => key.organisation_id)) {
+          const ids = keys.map(({ id }) => id);
+          expired += await transaction((tx) =>
+            expireBatch(tx, { organisationId, ids }, now, auditLogs),
+          );
+        }
       }
       return { expired };
     },
@@ -28,11 +34,11 @@ export function expireKeys({ auditLogs }: { auditLogs: boolean }): Job {
 
 async function expireBatch(
   tx: Db,
-  ids: readonly string[],
+  { organisationId, ids }: { organisationId: string; ids: readonly string[] },
   now: number,
   auditLogs: boolean,
 ): Promise<number> {
-  const keys = await apiKeyExpiry.updateDueToExpired(tx, ids, now);
+  const keys = await apiKeyExpiry.updateDueToExpired(tx, organisationId, ids, now);
   if (auditLogs) {
     await auditLog.insertMany(
       tx,

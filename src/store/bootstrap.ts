@@ -1,8 +1,9 @@
 /** Knows what a deployment needs before anyone can call it: an organisation, a service account, a key. */
-import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { Failure } from '../failure.ts';
 import { formatResource, serviceAccountPrincipal, tsgIdPattern } from '../model/access-policy.ts';
 import { makeApiKey, maskApiKey } from '../model/credentials.ts';
+import { newId } from '../model/ids.ts';
 import { allScopes } from '../model/scopes.ts';
 import { Secret } from '../secret.ts';
 import type { Database, Db } from './connection/db.ts';
@@ -16,9 +17,14 @@ import * as serviceAccounts from './tables/service-accounts.ts';
 const namePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const clientSecretBytes = 32;
 
-export interface TenantOptions {
-  /** HMAC of a credential under the deployment's pepper (Keyring.hashCredential). */
+interface CredentialHasher {
   readonly hashCredential: (credential: string) => Buffer;
+  readonly pepperId: string;
+}
+
+export interface TenantOptions {
+  /** Hashes credentials under the deployment's pepper (a Keyring). */
+  readonly keyring: CredentialHasher;
   /** Ten digits; a new one when left out. */
   readonly tsgId?: string | undefined;
   /** Of the service account and its key, and of the organisation when it is new: a DNS label. */
@@ -80,20 +86,21 @@ async function insertTenant(
   options: TenantOptions,
   secrets: Pick<Tenant, 'clientSecret' | 'organisationApiKey'>,
 ): Promise<Tenant> {
-  const { name, now, hashCredential } = options;
+  const { name, now, keyring } = options;
   const organisationId = await findOrInsertOrganisation(tx, tsgId, options);
   const clientId = serviceAccountPrincipal(name, tsgId);
   const account = {
-    id: randomUUID(),
+    id: newId(),
     tsg_id: tsgId,
     name,
     client_id: clientId,
-    secret_hmac: hashCredential(secrets.clientSecret.reveal()),
+    secret_hmac: keyring.hashCredential(secrets.clientSecret.reveal()),
+    pepper_id: keyring.pepperId,
     created_at: now,
   };
   await serviceAccounts.insert(tx, account);
   const policy = {
-    id: randomUUID(),
+    id: newId(),
     tsg_id: tsgId,
     principal: clientId,
     resource: formatResource(tsgId, null),
@@ -102,7 +109,7 @@ async function insertTenant(
   };
   await accessPolicies.insert(tx, policy);
   const key = {
-    id: randomUUID(),
+    id: newId(),
     value: secrets.organisationApiKey.reveal(),
     createdBy: account.id,
   };
@@ -122,7 +129,7 @@ async function findOrInsertOrganisation(
 ): Promise<string> {
   const existing = await organisations.findByTsgId(tx, tsgId);
   if (existing !== undefined) return existing.id;
-  const id = randomUUID();
+  const id = newId();
   await organisations.insert(tx, {
     id,
     tsg_id: tsgId,
@@ -138,7 +145,7 @@ async function findOrInsertOrganisation(
 async function insertOrganisationKey(
   tx: Db,
   organisationId: string,
-  { name, now, hashCredential }: TenantOptions,
+  { name, now, keyring }: TenantOptions,
   key: { id: string; value: string; createdBy: string },
 ): Promise<void> {
   await apiKeys.insert(tx, {
@@ -149,7 +156,8 @@ async function insertOrganisationKey(
     type: 'organisation-service',
     name,
     description: null,
-    key_hmac: hashCredential(key.value),
+    hash: keyring.hashCredential(key.value),
+    pepper_id: keyring.pepperId,
     key_mask: maskApiKey(key.value),
     status: 'active',
     creation_mode: 'auto',

@@ -13,9 +13,9 @@ describe('access policies', () => {
   let foreign: { tsgId: string; headers: Record<string, string> };
   beforeAll(async () => {
     server = await startTestServer();
-    const hashCredential = server.app.keyring.hashCredential;
+    const { keyring } = server.app;
     const other = await bootstrapTenant(server.database, {
-      hashCredential,
+      keyring,
       name: 'other',
       apiKeyPrefix: '',
       now: 0,

@@ -13,7 +13,8 @@ import { createTestDatabase, type TestDatabase } from '../database.ts';
 
 let test: TestDatabase;
 const hashCredential = (text: string): Buffer => createHash('sha256').update(text).digest();
-const options = { hashCredential, name: 'platform', apiKeyPrefix: 'gw', now: 1_700_000_000_000 };
+const keyring = { hashCredential, pepperId: '0badcafe' };
+const options = { keyring, name: 'platform', apiKeyPrefix: 'gw', now: 1_700_000_000_000 };
 
 beforeAll(async () => {
   test = await createTestDatabase();
@@ -36,7 +37,11 @@ describe('bootstrapTenant', () => {
     expect(account?.secret_hmac).toEqual(hashCredential(tenant.clientSecret.reveal()));
     const policies = await accessPolicies.listByPrincipal(db, tenant.clientId);
     expect(policies).toMatchObject([{ role: 'superuser', resource: `prn:${tenant.tsgId}::::` }]);
-    const key = await apiKeys.findByHash(db, hashCredential(tenant.organisationApiKey.reveal()));
+    const key = await apiKeys.findByHash(
+      db,
+      hashCredential(tenant.organisationApiKey.reveal()),
+      options.now,
+    );
     expect(key).toMatchObject({ type: 'organisation-service', status: 'active' });
     expect(JSON.parse(key!.scopes)).toEqual(allScopes);
   });

@@ -131,7 +131,8 @@ describe('a transaction', () => {
         UPDATE counters SET value = value + 1 WHERE id < 3 ORDER BY id DESC`.execute(db);
       await vi.waitFor(async () => {
         const waiting = await sql`
-          SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`.execute(db);
+          SELECT 1 FROM information_schema.innodb_trx
+          WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%id < 3 ORDER BY id DESC'`.execute(db);
         expect(waiting.rows).toHaveLength(1);
       });
       await add(tx, 2);

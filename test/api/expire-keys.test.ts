@@ -4,7 +4,7 @@ import { CompiledQuery, type RootOperationNode } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { expireKeys } from '../../src/jobs/expire-keys.ts';
 import { type Database, openDatabase } from '../../src/store/connection/db.ts';
-import { listDueIds } from '../../src/store/tables/api-key-expiry.ts';
+import { listDue } from '../../src/store/tables/api-key-expiry.ts';
 import type { ApiKeyRow } from '../../src/store/tables/api-keys.ts';
 import { apiKeyRow } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
@@ -109,7 +109,7 @@ describe('expire-keys', () => {
       },
       transformResult: async ({ result }) => result,
     });
-    await listDueIds(watched, now, 1000);
+    await listDue(watched, now, 1000);
     expect(queries).toHaveLength(2);
     const { db } = test.database;
     for (const node of queries) {

@@ -1,5 +1,6 @@
 /** Guarantees of guardrails over HTTP: their record on each plane, versions, checks, isolation and end. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { idFromBytes, idToBytes } from '../../src/model/ids.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../tenant.ts';
 
@@ -121,9 +122,10 @@ describe('200', () => {
     const versions = await server.database.db
       .selectFrom('guardrail_versions')
       .select(['id', 'checks'])
-      .where('guardrail_id', '=', id)
+      .where('resource_id', '=', idToBytes(id))
+      .orderBy('number')
       .execute();
-    expect(versions.map((row) => row.id).sort()).toEqual([version_id, changed.version_id].sort());
+    expect(versions.map((row) => idFromBytes(row.id))).toEqual([version_id, changed.version_id]);
     const audit = await listAudit(server, id);
     expect(audit.map(({ changes }) => changes)).toMatchObject([
       { name: 'No digits' },
@@ -152,7 +154,7 @@ describe('200', () => {
     const left = await db
       .selectFrom('guardrail_versions')
       .select('id')
-      .where('guardrail_id', '=', id)
+      .where('resource_id', '=', idToBytes(id))
       .execute();
     expect(left).toEqual([]);
     expect((await listAudit(server, id)).at(-1)).toMatchObject({ action: 'delete' });

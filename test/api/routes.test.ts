@@ -65,9 +65,9 @@ describe('every route', () => {
 
   beforeAll(async () => {
     server = await startTestServer();
-    const hashCredential = server.app.keyring.hashCredential;
+    const { keyring } = server.app;
     const other = await bootstrapTenant(server.database, {
-      hashCredential,
+      keyring,
       name: 'other',
       apiKeyPrefix: '',
       now: 0,

@@ -53,6 +53,7 @@ describe('the token service', () => {
       name,
       client_id: clientId,
       secret_hmac: server.app.keyring.hashCredential(secret),
+      pepper_id: server.app.keyring.pepperId,
       created_at: 0,
     });
     for (const grant of grants) {

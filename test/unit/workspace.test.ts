@@ -24,7 +24,6 @@ const key = {
   user_id: null,
   type: 'organisation-service' as const,
   name: 'bot',
-  key_hmac: Buffer.alloc(32),
   key_mask: 'ab*****xyz',
   status: 'active' as const,
   creation_mode: 'api' as const,

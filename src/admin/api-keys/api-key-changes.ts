@@ -1,5 +1,4 @@
 /** Knows how API keys are made, changed and deleted: each in one transaction with its traces. */
-import { randomUUID } from 'node:crypto';
 import type {
   ApiKeyCreate,
   ApiKeyDefaults,
@@ -10,6 +9,7 @@ import type {
 } from '../../model/api-key.ts';
 import { isWellFormedApiKey, makeApiKey, maskApiKey } from '../../model/credentials.ts';
 import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
 import { readDocument, writeDocument } from '../../model/json-record.ts';
 import type { UsageLimits } from '../../model/limits.ts';
 import { covers } from '../../model/scopes.ts';
@@ -81,7 +81,7 @@ export async function create(
   }
   requireGrantable(caller, body.scopes, []);
   const key = chooseKey(deps, body);
-  const id = randomUUID();
+  const id = newId();
   await deps.database.transaction(async (tx) => {
     const workspaceId = await insertKey(tx, deps, request, { id, key, type, subType });
     await recordChange(tx, deps, request, {
@@ -130,7 +130,8 @@ async function insertKey(
       type: `${made.type}-${made.subType}`,
       name: body.name,
       description: body.description ?? null,
-      key_hmac: deps.keyring.hashCredential(made.key),
+      hash: deps.keyring.hashCredential(made.key),
+      pepper_id: deps.keyring.pepperId,
       key_mask: maskApiKey(made.key),
       status: 'active',
       creation_mode: 'api',

@@ -1,5 +1,4 @@
 /** Knows gateway configs over HTTP (contract.md 2.4). */
-import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -8,6 +7,7 @@ import { ConfigCreate, type ConfigDocument, ConfigUpdate } from '../../model/con
 import { configFaults, guardrailReferences } from '../../model/config-document.ts';
 import { ApiError } from '../../model/errors.ts';
 import { below } from '../../model/fault.ts';
+import { newId } from '../../model/ids.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { makeSlug } from '../../model/slug.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -130,14 +130,14 @@ async function create(deps: AdminDeps, request: CreateRequest) {
   requireOwnOrganisation(caller, body.organisation_id);
   refuseFaults(documentFaults(deps, body.config));
   const row = {
-    id: randomUUID(),
+    id: newId(),
     organisation_id: caller.organisationId,
     slug: makeSlug(slugForm, body.name),
     name: body.name,
     config: JSON.stringify(body.config),
     is_default: body.isDefault ?? 0,
     status: 'active' as const,
-    version_id: randomUUID(),
+    version_id: newId(),
     owner_id: caller.id,
     updated_by: caller.id,
     created_at: now,
@@ -264,7 +264,7 @@ function changedFields(row: configs.StoredConfig, body: ConfigUpdate) {
     ...(name === undefined || name === row.name ? {} : { name }),
     ...(status === undefined || status === row.status ? {} : { status }),
     ...(isDefault === undefined || isDefault === row.is_default ? {} : { is_default: isDefault }),
-    ...(sameConfig ? {} : { config: JSON.stringify(config), version_id: randomUUID() }),
+    ...(sameConfig ? {} : { config: JSON.stringify(config), version_id: newId() }),
   };
 }
 
@@ -275,7 +275,7 @@ async function insertVersion(
 ): Promise<void> {
   await configs.insertVersion(tx, {
     id: row.version_id,
-    config_id: row.id,
+    resource_id: row.id,
     organisation_id: row.organisation_id,
     name: row.name,
     config: row.config,

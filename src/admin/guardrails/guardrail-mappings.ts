@@ -1,5 +1,4 @@
 /** Knows guardrails on MCP servers over HTTP (contract.md 2.5, interface.txt 2.4 and 2.8). */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
@@ -12,6 +11,7 @@ import {
   type MappingContent,
   sameContent,
 } from '../../model/guardrail-mapping.ts';
+import { newId } from '../../model/ids.ts';
 import type { ManagedBy } from '../../model/managed-by.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrailMappings from '../../store/tables/guardrail-mappings.ts';
@@ -289,7 +289,7 @@ async function add(
   content: MappingContent,
   managedBy?: ManagedBy,
 ): Promise<string> {
-  const id = randomUUID();
+  const id = newId();
   await guardrailMappings.insert(tx, {
     id,
     organisation_id: guardrail.organisation_id,

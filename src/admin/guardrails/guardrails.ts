@@ -1,5 +1,4 @@
 /** Knows guardrails over HTTP (contract.md 2.5). */
-import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -13,6 +12,7 @@ import {
   GuardrailUpdate,
 } from '../../model/guardrail.ts';
 import { guardrailFaults } from '../../model/guardrail-checks.ts';
+import { newId } from '../../model/ids.ts';
 import { readDocument, writeDocument } from '../../model/json-record.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { makeSlug } from '../../model/slug.ts';
@@ -128,7 +128,7 @@ async function create(
   const target = body.target ?? 'llm';
   refuseFaults(guardrailFaults(body, target, deps.trustedHosts));
   const row = {
-    id: randomUUID(),
+    id: newId(),
     organisation_id: caller.organisationId,
     slug: makeSlug(slugForm, body.name),
     name: body.name,
@@ -136,7 +136,7 @@ async function create(
     status: 'active' as const,
     checks: JSON.stringify(body.checks),
     actions: writeDocument(body.actions),
-    version_id: randomUUID(),
+    version_id: newId(),
     owner_id: caller.id,
     updated_by: caller.id,
     created_at: now,
@@ -202,7 +202,7 @@ async function update(deps: AdminDeps, request: UpdateRequest) {
     };
     const newContent = !sameContent(row, content);
     const name = body.name ?? row.name;
-    const version_id = newContent ? randomUUID() : row.version_id;
+    const version_id = newContent ? newId() : row.version_id;
     if (newContent) await insertVersion(tx, request, { ...row, ...content, name, version_id });
     const fields = { name, ...(newContent ? { ...content, version_id } : {}) };
     const changed = newContent || name !== row.name;
@@ -247,7 +247,7 @@ async function insertVersion(
 ): Promise<void> {
   await guardrails.insertVersion(tx, {
     id: row.version_id,
-    guardrail_id: row.id,
+    resource_id: row.id,
     organisation_id: row.organisation_id,
     name: row.name,
     checks: row.checks,

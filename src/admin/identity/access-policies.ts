@@ -1,10 +1,10 @@
 /** Knows access policies over HTTP: who is granted which role in the caller's tenant (interface.txt 5.2). */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { AccessPolicyCreate, parseResource } from '../../model/access-policy.ts';
 import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
 import { listOf, listReply } from '../../model/paging.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -73,7 +73,7 @@ async function create(
   if (parseResource(body.resource)?.tsgId !== caller.tsgId) {
     throw new ApiError('forbidden', 'The token is for another TSG than the resource', 'resource');
   }
-  const row: AccessPolicyRow = { id: randomUUID(), tsg_id: caller.tsgId, ...body, created_at: now };
+  const row: AccessPolicyRow = { id: newId(), tsg_id: caller.tsgId, ...body, created_at: now };
   await deps.database.transaction(async (tx) => {
     try {
       await accessPolicies.insert(tx, row);

@@ -1,9 +1,9 @@
 /** Knows what MCP integrations and servers offer, over HTTP: capabilities and metadata (contract.md 2.8). */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import type { Fault } from '../../model/fault.ts';
+import { newId } from '../../model/ids.ts';
 import { McpCapabilitiesPut, McpCapabilityType } from '../../model/mcp-integration.ts';
 import { wholeNumber } from '../../model/paging.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
@@ -105,7 +105,7 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<z.infer<typeof
     await mcpCapabilities.upsertMany(
       tx,
       body.capabilities.map(({ name, type, enabled }) => ({
-        id: randomUUID(),
+        id: newId(),
         organisation_id: caller.organisationId,
         mcp_integration_id: row.id,
         type,

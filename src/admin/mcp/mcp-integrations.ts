@@ -1,5 +1,4 @@
 /** Knows MCP integrations over HTTP (contract.md 2.8). */
-import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { authorise } from '../../auth/authenticate.ts';
@@ -7,6 +6,7 @@ import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { below } from '../../model/fault.ts';
+import { newId } from '../../model/ids.ts';
 import { readDocument, writeDocument } from '../../model/json-record.ts';
 import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
 import { McpIntegrationCreate, McpIntegrationUpdate } from '../../model/mcp-integration.ts';
@@ -142,7 +142,7 @@ async function create(deps: AdminDeps, request: CreateRequest) {
   const { caller, body, now } = request;
   requireOwnOrganisation(caller, body.organisation_id);
   refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
-  const id = randomUUID();
+  const id = newId();
   const configurations = sealed(deps, id, body.configurations, null);
   const slug = body.slug ?? makeSlug(slugForm, body.name);
   await deps.database.transaction(async (tx) => {

@@ -1,9 +1,9 @@
 /** Knows MCP servers over HTTP: integrations as workspaces use them (contract.md 2.9). */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
 import { McpServerCreate, McpServerUpdate } from '../../model/mcp-server.ts';
 import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
 import { isUuid, makeSlug } from '../../model/slug.ts';
@@ -109,7 +109,7 @@ export function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
 async function create(deps: AdminDeps, request: CreateRequest) {
   const { caller, body, now } = request;
   requireOwnOrganisation(caller, body.organisation_id);
-  const id = randomUUID();
+  const id = newId();
   const slug = body.slug ?? makeSlug(slugForm, body.name);
   await deps.database.transaction(async (tx) => {
     const workspace = await resolveWorkspaceForWrite(tx, caller, body.workspace_id);

@@ -1,6 +1,6 @@
 /** Knows how the budget written on an API key, workspace or policy becomes a counter with a schedule. */
-import { randomUUID } from 'node:crypto';
 import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
 import { type LimitTerms, toMicros } from '../../model/limits.ts';
 import { nextResetAt, startOfDay } from '../../model/periods.ts';
 import { parseTimestamp } from '../../model/timestamp.ts';
@@ -19,7 +19,7 @@ export async function openBudget(
 ): Promise<void> {
   const terms = termsOf(budget);
   await usageEntities.insert(tx, {
-    id: randomUUID(),
+    id: newId(),
     organisation_id: subject.organisationId,
     subject_kind: subject.kind,
     subject_id: subject.id,

@@ -1,6 +1,6 @@
 /** Knows how usage-limit policies are made, changed and archived: each in one transaction with its traces. */
-import { randomUUID } from 'node:crypto';
 import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
 import { findLimitFault, fromMicros, type LimitTerms } from '../../model/limits.ts';
 import { formatTimestampOrNull, parseTimestamp } from '../../model/timestamp.ts';
 import type {
@@ -37,7 +37,7 @@ export async function create(
   const { body, caller, now } = request;
   requireOwnOrganisation(caller, body.organisation_id);
   requireFutureReset(body, now, 'next_usage_reset_at');
-  const id = randomUUID();
+  const id = newId();
   const terms = termsOf(body);
   await deps.database.transaction(async (tx) => {
     const workspace = await resolveWorkspaceForWrite(tx, caller, body.workspace_id);

@@ -1,6 +1,6 @@
 /** Knows how workspaces are made, changed and archived: each in one transaction with its traces. */
-import { randomUUID } from 'node:crypto';
 import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
 import { readDocument, writeDocument } from '../../model/json-record.ts';
 import type { WorkspaceUsageLimits } from '../../model/limits.ts';
 import { makeSlug } from '../../model/slug.ts';
@@ -34,7 +34,7 @@ export async function create(
   const { body, caller, now } = request;
   if (caller.workspaceId !== null) throw new ApiError('forbidden');
   const row: workspaces.StoredWorkspace = {
-    id: randomUUID(),
+    id: newId(),
     organisation_id: caller.organisationId,
     slug: makeSlug(workspaceSlugForm, body.name),
     name: body.name,

@@ -83,7 +83,7 @@ async function isKnown(app: TenantContext['app'], credentials: KeptTenant): Prom
 async function makeTenant(context: TenantContext): Promise<KeptTenant> {
   const { app, home, apiKeyPrefix, auditLogs, now } = context;
   return await bootstrapTenant(app.database, {
-    hashCredential: app.keyring.hashCredential,
+    keyring: app.keyring,
     tsgId: ensureTsgId(home),
     name: `up-${now.toString(36)}`,
     apiKeyPrefix,

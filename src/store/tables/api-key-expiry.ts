@@ -9,39 +9,44 @@ export interface ExpiredKey {
   expires_at: number | null;
 }
 
+/** Where a due key is found again: by its primary key. */
+export type DueKey = Pick<ExpiredKey, 'id' | 'organisation_id'>;
+
 /**
- * Ids of keys with `expires_at <= now` that are not marked yet, longest overdue first within each
+ * Keys with `expires_at <= now` that are not marked yet, longest overdue first within each
  * status. A query a status, because only then the index (status, expires_at) gives order and limit.
  */
-export async function listDueIds(db: Db, now: number, limit: number): Promise<string[]> {
-  const ids: string[] = [];
+export async function listDue(db: Db, now: number, limit: number): Promise<DueKey[]> {
+  const due: DueKey[] = [];
   for (const status of ['active', 'exhausted'] as const) {
-    if (ids.length === limit) break;
+    if (due.length === limit) break;
     const rows = await db
       .selectFrom('api_keys')
-      .select('id')
+      .select(['id', 'organisation_id'])
       .where('status', '=', status)
       .where('expires_at', '<=', now)
       .orderBy('expires_at')
-      .limit(limit - ids.length)
+      .limit(limit - due.length)
       .execute();
-    ids.push(...rows.map((row) => row.id));
+    due.push(...rows);
   }
-  return ids;
+  return due;
 }
 
 /**
- * Marks those of `ids` that are still due as expired and returns them: each key is returned to
+ * Marks those of an organisation's `ids` that are still due as expired and returns them: each key is returned to
  * exactly one caller, because the row locks make a second one see it marked. Call it in a transaction.
  */
 export async function updateDueToExpired(
   tx: Db,
+  organisationId: string,
   ids: readonly string[],
   now: number,
 ): Promise<ExpiredKey[]> {
   const due = await tx
     .selectFrom('api_keys')
     .select(['id', 'organisation_id', 'workspace_id', 'expires_at'])
+    .where('organisation_id', '=', organisationId)
     .where('id', 'in', ids)
     .where('status', '!=', 'expired')
     .where('expires_at', '<=', now)
@@ -52,6 +57,7 @@ export async function updateDueToExpired(
   await tx
     .updateTable('api_keys')
     .set({ status: 'expired', last_updated_at: now })
+    .where('organisation_id', '=', organisationId)
     .where(
       'id',
       'in',

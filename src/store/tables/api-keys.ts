@@ -1,5 +1,5 @@
 /** Knows the api_keys table. Only the HMAC of a key's value ever comes here. */
-import type { Selectable } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
@@ -14,7 +14,6 @@ export interface ApiKeyRow extends Versioned {
   type: 'organisation-service' | 'organisation-user' | 'workspace-service' | 'workspace-user';
   name: string;
   description: string | null;
-  key_hmac: Buffer;
   key_mask: string;
   status: 'active' | 'exhausted' | 'expired';
   creation_mode: 'ui' | 'api' | 'auto';
@@ -31,24 +30,75 @@ export interface ApiKeyRow extends Versioned {
   created_by: string;
 }
 
+/** One value that a key is known by; two of them are good at once while a key is rotated. */
+interface ApiKeyHashRow {
+  hash: Buffer;
+  pepper_id: string;
+  organisation_id: string;
+  api_key_id: string;
+  valid_from: number;
+  valid_until: number | null;
+}
+
 declare module '../connection/db.ts' {
   interface Tables {
     api_keys: ApiKeyRow;
+    api_key_hashes: ApiKeyHashRow;
   }
 }
 
 /** A key as stored. */
 export type StoredApiKey = Selectable<ApiKeyRow>;
 
-export const { insert, findById, findByIdForUpdate, listAllForOrganisation, update, deleteById } =
-  resourceTable('api_keys');
+const table = resourceTable('api_keys');
+
+export const { findById, findByIdForUpdate, listAllForOrganisation, update } = table;
+
+/** A new key with the hash of its first value and the pepper that was hashed with. */
+export type NewApiKey = Insertable<ApiKeyRow> & Pick<ApiKeyHashRow, 'hash' | 'pepper_id'>;
+
+/** Throws errno 1062 when a key of this value exists, in whatever organisation. */
+export async function insert(tx: Db, { hash, pepper_id, ...row }: NewApiKey): Promise<void> {
+  await table.insert(tx, row);
+  await tx
+    .insertInto('api_key_hashes')
+    .values({
+      hash,
+      pepper_id,
+      organisation_id: row.organisation_id,
+      api_key_id: row.id,
+      valid_from: row.created_at,
+      valid_until: null,
+    })
+    .execute();
+}
 
 /**
  * The key a caller holds, in whatever organisation: the one look-up without a tenant, because the
  * key itself says which tenant the caller is of. `hash` is `keyring.hashCredential` of its value.
  */
-export function findByHash(db: Db, hash: Buffer): Promise<StoredApiKey | undefined> {
-  return db.selectFrom('api_keys').selectAll().where('key_hmac', '=', hash).executeTakeFirst();
+export function findByHash(db: Db, hash: Buffer, now: number): Promise<StoredApiKey | undefined> {
+  return db
+    .selectFrom('api_key_hashes as known')
+    .innerJoin('api_keys', (join) =>
+      join
+        .onRef('api_keys.organisation_id', '=', 'known.organisation_id')
+        .onRef('api_keys.id', '=', 'known.api_key_id'),
+    )
+    .selectAll('api_keys')
+    .where('known.hash', '=', hash)
+    .where((eb) => eb.or([eb('known.valid_until', 'is', null), eb('known.valid_until', '>', now)]))
+    .executeTakeFirst();
+}
+
+/** Takes its values with it. */
+export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
+  await tx
+    .deleteFrom('api_key_hashes')
+    .where('organisation_id', '=', organisationId)
+    .where('api_key_id', '=', id)
+    .execute();
+  await table.deleteById(tx, organisationId, id);
 }
 
 /** A key pinned to the config, if there is one. */

@@ -1,13 +1,12 @@
 /** Knows the audit_log table: rows are only ever added, in the transaction of the change they record. */
-
-import type { Generated } from 'kysely';
+import { idToBytes, newId } from '../../model/ids.ts';
 import type { Db } from '../connection/db.ts';
 
 interface AuditRow {
-  id: Generated<number>;
   organisation_id: string;
-  workspace_id: string | null;
   at: number;
+  id: Buffer;
+  workspace_id: string | null;
   actor_kind: string;
   actor_id: string;
   action: string;
@@ -15,6 +14,9 @@ interface AuditRow {
   resource_id: string;
   request_id: string;
   changes: string;
+  /** Place in the organisation's hash chain; null where none is kept. */
+  chain_position: number | null;
+  chain_hash: Buffer | null;
 }
 
 declare module '../connection/db.ts' {
@@ -49,8 +51,9 @@ export async function insertMany(tx: Db, entries: readonly AuditEntry[]): Promis
     .values(
       entries.map((entry) => ({
         organisation_id: entry.organisationId,
-        workspace_id: entry.workspaceId,
         at: entry.at,
+        id: idToBytes(newId()),
+        workspace_id: entry.workspaceId,
         actor_kind: entry.actorKind,
         actor_id: entry.actorId,
         action: entry.action,
@@ -58,6 +61,8 @@ export async function insertMany(tx: Db, entries: readonly AuditEntry[]): Promis
         resource_id: entry.resourceId,
         request_id: entry.requestId,
         changes: JSON.stringify(entry.changes),
+        chain_position: null,
+        chain_hash: null,
       })),
     )
     .execute();

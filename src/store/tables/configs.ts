@@ -1,10 +1,12 @@
 /** Knows the configs table and config_versions, which keeps what each config once said. */
-import type { Insertable, Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
+import { idFromBytes, idToBytes } from '../../model/ids.ts';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
+import { type VersionRow, versionTable } from './resource-versions.ts';
 import type { Versioned } from './versioned.ts';
 
 interface ConfigRow extends Versioned {
@@ -21,14 +23,8 @@ interface ConfigRow extends Versioned {
   updated_by: string;
 }
 
-export interface ConfigVersionRow {
-  id: string;
-  config_id: string;
-  organisation_id: string;
-  name: string;
+interface ConfigVersionRow extends VersionRow {
   config: string;
-  created_by: string;
-  created_at: number;
 }
 
 declare module '../connection/db.ts' {
@@ -40,7 +36,11 @@ declare module '../connection/db.ts' {
 
 /** A config as stored. */
 export type StoredConfig = Selectable<ConfigRow>;
-export type StoredConfigVersion = Selectable<ConfigVersionRow>;
+export type StoredConfigVersion = Omit<Selectable<ConfigVersionRow>, 'id' | 'resource_id'> & {
+  readonly id: string;
+};
+
+const table = resourceTable('configs');
 
 export const {
   insert,
@@ -50,13 +50,14 @@ export const {
   list,
   listAllForOrganisation,
   update,
-} = resourceTable('configs');
+} = table;
 
-export async function insertVersion(tx: Db, row: Insertable<ConfigVersionRow>): Promise<void> {
-  await tx.insertInto('config_versions').values(row).execute();
-}
+const versions = versionTable('config_versions');
 
-export function listVersions(
+export const { insertVersion } = versions;
+
+/** Newest first. */
+export async function listVersions(
   db: Db,
   organisationId: string,
   configId: string,
@@ -65,8 +66,12 @@ export function listVersions(
   const query = db
     .selectFrom('config_versions')
     .where('organisation_id', '=', organisationId)
-    .where('config_id', '=', configId);
-  return listPage(query, page);
+    .where('resource_id', '=', idToBytes(configId));
+  const { rows, total } = await listPage(query, page);
+  return {
+    rows: rows.map(({ resource_id: _, ...row }) => ({ ...row, id: idFromBytes(row.id) })),
+    total,
+  };
 }
 
 /**
@@ -110,14 +115,6 @@ export async function updateOtherDefaults(
 
 /** Takes its versions with it. */
 export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
-  await tx
-    .deleteFrom('config_versions')
-    .where('organisation_id', '=', organisationId)
-    .where('config_id', '=', id)
-    .execute();
-  await tx
-    .deleteFrom('configs')
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
+  await versions.deleteVersions(tx, organisationId, id);
+  await table.deleteById(tx, organisationId, id);
 }

@@ -50,7 +50,6 @@ export function listByGuardrail(
     .selectAll()
     .where('organisation_id', '=', organisationId)
     .where('guardrail_id', '=', guardrailId)
-    .orderBy('created_at')
     .orderBy('id')
     .execute();
 }

@@ -1,7 +1,8 @@
 /** Knows the guardrails table and guardrail_versions, which keeps what each guardrail once said. */
-import type { Insertable, Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { resourceTable } from './resource-table.ts';
+import { type VersionRow, versionTable } from './resource-versions.ts';
 import type { Versioned } from './versioned.ts';
 
 interface GuardrailRow extends Versioned {
@@ -19,15 +20,9 @@ interface GuardrailRow extends Versioned {
   updated_by: string;
 }
 
-export interface GuardrailVersionRow {
-  id: string;
-  guardrail_id: string;
-  organisation_id: string;
-  name: string;
+interface GuardrailVersionRow extends VersionRow {
   checks: string;
   actions: string | null;
-  created_by: string;
-  created_at: number;
 }
 
 declare module '../connection/db.ts' {
@@ -40,6 +35,8 @@ declare module '../connection/db.ts' {
 /** A guardrail as stored. */
 export type StoredGuardrail = Selectable<GuardrailRow>;
 
+const table = resourceTable('guardrails');
+
 export const {
   insert,
   findByIdOrSlug,
@@ -48,22 +45,14 @@ export const {
   list,
   listAllForOrganisation,
   update,
-} = resourceTable('guardrails');
+} = table;
 
-export async function insertVersion(tx: Db, row: Insertable<GuardrailVersionRow>): Promise<void> {
-  await tx.insertInto('guardrail_versions').values(row).execute();
-}
+const versions = versionTable('guardrail_versions');
+
+export const { insertVersion } = versions;
 
 /** Takes its versions with it. */
 export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
-  await tx
-    .deleteFrom('guardrail_versions')
-    .where('organisation_id', '=', organisationId)
-    .where('guardrail_id', '=', id)
-    .execute();
-  await tx
-    .deleteFrom('guardrails')
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
+  await versions.deleteVersions(tx, organisationId, id);
+  await table.deleteById(tx, organisationId, id);
 }

@@ -10,7 +10,8 @@ export interface McpCapabilityRow {
   organisation_id: string;
   mcp_integration_id: string;
   type: 'tool' | 'prompt' | 'resource';
-  name: string;
+  /** As bytes: text would compare equal to the same text with spaces behind it. */
+  name: Buffer;
   enabled: number;
   created_at: number;
   last_updated_at: number;
@@ -23,16 +24,18 @@ declare module '../connection/db.ts' {
 }
 
 /** A capability as stored. */
-export type StoredMcpCapability = Selectable<McpCapabilityRow>;
+export type StoredMcpCapability = Named<Selectable<McpCapabilityRow>>;
+
+type Named<Row> = Omit<Row, 'name'> & { readonly name: string };
 
 /** Adds capabilities; of those known by type and name only `enabled` is written, and ids stay. */
 export async function upsertMany(
   tx: Db,
-  rows: readonly Insertable<McpCapabilityRow>[],
+  rows: readonly Named<Insertable<McpCapabilityRow>>[],
 ): Promise<void> {
   await tx
     .insertInto('mcp_capabilities')
-    .values(rows)
+    .values(rows.map((row) => ({ ...row, name: Buffer.from(row.name) })))
     .onDuplicateKeyUpdate({
       last_updated_at: sql`if(enabled = values(enabled), last_updated_at, values(last_updated_at))`,
       enabled: sql`values(enabled)`,
@@ -40,7 +43,7 @@ export async function upsertMany(
     .execute();
 }
 
-export function list(
+export async function list(
   db: Db,
   organisationId: string,
   filter: {
@@ -54,7 +57,8 @@ export function list(
     .where('organisation_id', '=', organisationId)
     .where('mcp_integration_id', '=', filter.integrationId);
   if (filter.type !== undefined) query = query.where('type', '=', filter.type);
-  return listPage(query, page);
+  const { rows, total } = await listPage(query, page);
+  return { rows: rows.map((row) => ({ ...row, name: row.name.toString() })), total };
 }
 
 export interface CapabilityCount {

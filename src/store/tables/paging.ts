@@ -3,9 +3,9 @@ import type { Selectable, SelectQueryBuilder } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 
-/** Tables whose rows have `created_at` and `id`, by which every list is ordered. */
+/** Tables whose rows have an `id` that grows with time, by which every list is ordered. */
 type ListedTable<Schema> = {
-  [T in keyof Schema]: Schema[T] extends { id: unknown; created_at: unknown } ? T : never;
+  [T in keyof Schema]: Schema[T] extends { id: unknown } ? T : never;
 }[keyof Schema];
 
 /** The rows of one page and the number of rows on all pages. `query` holds the filters only. */
@@ -15,8 +15,7 @@ export async function listPage<Schema, T extends ListedTable<Schema>>(
 ): Promise<{ rows: Selectable<Schema[T]>[]; total: number }> {
   const rows = await query
     .selectAll()
-    .orderBy(sql.ref('created_at'), 'desc')
-    .orderBy(sql.ref('id'))
+    .orderBy(sql.ref('id'), 'desc')
     .limit(page.limit)
     .offset(page.offset)
     .execute();

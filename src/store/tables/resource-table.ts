@@ -122,7 +122,7 @@ function lists<Stored>(filtered: Filtered) {
     },
     /** Oldest first. */
     listAllForOrganisation: (db: Db, organisationId: string) =>
-      many(filtered(db, organisationId).selectAll().orderBy('created_at').orderBy('id')),
+      many(filtered(db, organisationId).selectAll().orderBy('id')),
     /** Those that exist of the named ones. */
     listByIds: async (db: Db, organisationId: string, ids: readonly string[]): Promise<Stored[]> =>
       ids.length === 0 ? [] : many(filtered(db, organisationId).selectAll().where('id', 'in', ids)),

@@ -7,6 +7,7 @@ export interface ServiceAccountRow {
   name: string;
   client_id: string;
   secret_hmac: Buffer;
+  pepper_id: string;
   created_at: number;
 }
 

@@ -44,19 +44,26 @@ export async function deleteAll(
 ): Promise<void> {
   const held = sql`organisation_id = ${organisationId} and workspace_id = ${workspaceId}`;
   const idsIn = (table: string) => sql`(select id from ${sql.table(table)} where ${held})`;
+  const bytesIn = (table: string) =>
+    sql`(select unhex(replace(id, '-', '')) from ${sql.table(table)} where ${held})`;
   const statements = [
     sql`delete from usage_entities
       where subject_kind = 'api_key' and subject_id in ${idsIn('api_keys')}`,
     sql`delete from usage_entities where organisation_id = ${organisationId}
       and subject_kind = 'workspace' and subject_id = ${workspaceId}`,
+    sql`delete from api_key_hashes
+      where organisation_id = ${organisationId} and api_key_id in ${idsIn('api_keys')}`,
     sql`delete from api_keys where ${held}`,
-    sql`delete from config_versions where config_id in ${idsIn('configs')}`,
+    sql`delete from config_versions
+      where organisation_id = ${organisationId} and resource_id in ${bytesIn('configs')}`,
     sql`delete from configs where ${held}`,
     sql`delete from guardrail_mcp_mappings where ${touching(organisationId, workspaceId)}`,
-    sql`delete from guardrail_versions where guardrail_id in ${idsIn('guardrails')}`,
+    sql`delete from guardrail_versions
+      where organisation_id = ${organisationId} and resource_id in ${bytesIn('guardrails')}`,
     sql`delete from guardrails where ${held}`,
     sql`delete from mcp_servers where ${held}`,
-    sql`delete from mcp_capabilities where mcp_integration_id in ${idsIn('mcp_integrations')}`,
+    sql`delete from mcp_capabilities where organisation_id = ${organisationId}
+      and mcp_integration_id in ${idsIn('mcp_integrations')}`,
     sql`delete from mcp_integrations where ${held}`,
     sql`update usage_limit_policies
       set status = 'archived', version = version + 1, last_updated_at = ${now}
