@@ -29,8 +29,8 @@ CREATE TABLE IF NOT EXISTS usage_limit_policies (
 -- One counter: an API key's or workspace's budget (value_key ''), or one value of a policy's group_by.
 -- Keys and workspaces carry their own schedule here; a policy's entities follow the policy's.
 CREATE TABLE IF NOT EXISTS usage_entities (
-  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   subject_kind VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   subject_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   value_key VARCHAR(512) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT '',
@@ -47,10 +47,12 @@ CREATE TABLE IF NOT EXISTS usage_entities (
   last_reset_at BIGINT NULL,
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
-  UNIQUE KEY usage_entities_subject (subject_kind, subject_id, value_key),
+  PRIMARY KEY (organisation_id, id),
+  UNIQUE KEY usage_entities_subject (organisation_id, subject_kind, subject_id, value_key),
+  KEY usage_entities_id (id),
   KEY usage_entities_due (next_reset_at),
-  CHECK (used_micros >= 0),
-  CHECK (reserved_micros >= 0)
+  CONSTRAINT usage_entities_used CHECK (used_micros >= 0),
+  CONSTRAINT usage_entities_reserved CHECK (reserved_micros >= 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS usage_resets (
@@ -62,5 +64,5 @@ CREATE TABLE IF NOT EXISTS usage_resets (
   next_reset_at BIGINT NULL,
   skipped_windows INT UNSIGNED NOT NULL,
   used_micros BIGINT NOT NULL,
-  PRIMARY KEY (subject_kind, subject_id, boundary_at)
+  PRIMARY KEY (organisation_id, subject_kind, subject_id, boundary_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

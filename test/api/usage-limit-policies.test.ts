@@ -1,6 +1,7 @@
 /** Guarantees of usage-limit policies and their counters over HTTP. */
-import { randomUUID } from 'node:crypto';
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../src/model/ids.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../tenant.ts';
 
@@ -44,7 +45,7 @@ async function read(id: string, query = ''): Promise<Record<string, unknown>> {
 
 /** Counters as the ledger will make them. */
 async function addEntity(policyId: string, valueKey: string, usedMicros: number): Promise<string> {
-  const id = randomUUID();
+  const id = newId();
   await server.database.db
     .insertInto('usage_entities')
     .values({

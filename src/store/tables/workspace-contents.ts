@@ -48,7 +48,8 @@ export async function deleteAll(
     sql`(select unhex(replace(id, '-', '')) from ${sql.table(table)} where ${held})`;
   const statements = [
     sql`delete from usage_entities
-      where subject_kind = 'api_key' and subject_id in ${idsIn('api_keys')}`,
+      where organisation_id = ${organisationId}
+        and subject_kind = 'api_key' and subject_id in ${idsIn('api_keys')}`,
     sql`delete from usage_entities where organisation_id = ${organisationId}
       and subject_kind = 'workspace' and subject_id = ${workspaceId}`,
     sql`delete from api_key_hashes
