@@ -78,6 +78,13 @@ describe('every route', () => {
     });
     const tokens = createAccessTokens(server.app.keyring);
     const account = await serviceAccounts.findByClientId(server.database.db, server.clientId);
+    const auditor = 'auditor:1234567890';
+    const [policy] = await accessPolicies.listByTsg(server.database.db, server.tsgId);
+    await accessPolicies.insert(server.database.db, {
+      ...policy!,
+      id: randomUUID(),
+      role: auditor,
+    });
     const grant = { serviceAccountId: account!.id, tsgId: server.tsgId, workspaceId: null };
     const now = server.clock.now();
     const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
@@ -96,7 +103,7 @@ describe('every route', () => {
           now,
         ),
       ),
-      roleless: bearer(await tokens.issue({ ...grant, roles: ['auditor:1234567890'] }, now)),
+      roleless: bearer(await tokens.issue({ ...grant, roles: [auditor] }, now)),
       deletedAccount: bearer(
         await tokens.issue({ ...grant, serviceAccountId: randomUUID(), roles: ['superuser'] }, now),
       ),
