@@ -8,6 +8,7 @@ import { errorTable } from '../../src/model/errors.ts';
 import { checkFaults } from '../../src/model/guardrail-checks.ts';
 import { kindNames, kinds } from '../../src/model/kinds.ts';
 import { allScopes } from '../../src/model/scopes.ts';
+import { databaseTlsModes } from '../../src/settings/forms.ts';
 import { factsAbout, names } from '../../src/settings/variables.ts';
 import { readSettings } from '../../src/settings.ts';
 
@@ -101,6 +102,20 @@ describe('links', () => {
   });
 });
 
+describe('settings', () => {
+  /** Read by other programs, or by the tests. */
+  const foreign = ['NO_COLOR', 'TEST_DATABASE_URL', 'NODE_EXTRA_CA_CERTS'];
+  const known = new Set<string>([...names, ...names.map((name) => `${name}_FILE`), ...foreign]);
+
+  it.each(documents)('that %s names exist', (path) => {
+    const named = proseOf(path)
+      .flatMap(namesIn)
+      .flatMap((text) => /^([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=.*)?$/.exec(text)?.[1] ?? [])
+      .filter((name) => !databaseTlsModes.some((mode) => mode === name));
+    expect(named.filter((name) => !known.has(name))).toEqual([]);
+  });
+});
+
 /** Tables and their columns, as the statements that make them say. */
 function schemaOf(sql: string): Map<string, string[]> {
   const tables = new Map<string, string[]>();
@@ -128,6 +143,11 @@ describe('docs/database.md', () => {
     expect(schema.size).toBeGreaterThan(15);
     expect(schema.get('job_runs')).toContain('lease_until');
     expect(schema.get('leases')).toEqual(['name', 'owner', 'epoch', 'expires_at']);
+  });
+
+  it('explains every TLS mode', () => {
+    const told = rowsOf(sectionOf('docs/database.md', 'TLS')).map(([mode]) => namesIn(mode!)[0]);
+    expect(told).toEqual(databaseTlsModes);
   });
 
   it('explains every table, and none that does not exist', () => {
