@@ -1,4 +1,5 @@
 /** Knows how the parts make a server: database, keys, authentication, Admin API, probes, metrics. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes } from './admin/index.ts';
 import { createJobs } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
@@ -17,7 +18,8 @@ import {
 } from './clock.ts';
 import { Failure } from './failure.ts';
 import { openApiRoute } from './http/openapi.ts';
-import { createHttpServer, type HttpServer } from './http/server.ts';
+import type { Route } from './http/route.ts';
+import { createHttpServer, type HttpServer, usualLimits } from './http/server.ts';
 import type { Scheduler } from './jobs/scheduler.ts';
 import { createLog, type Log } from './log.ts';
 import { packageVersion } from './package-root.ts';
@@ -43,7 +45,11 @@ export interface App extends AsyncDisposable {
   readonly version: string;
   /** Starts both listeners and the scheduled jobs; ports 0 take free ones. */
   listen(): Promise<{ adminUrl: string; metricsUrl: string }>;
-  /** From now on `/readyz` answers 503, so that no new traffic is sent here; everything still works. */
+  /**
+   * From now on `/readyz` answers 503 and every answer ends its connection, so that callers go
+   * elsewhere; everything still works. Disposing of the app begins with this, and goes on when those
+   * who send the traffic have had `lameDuckSeconds` to notice.
+   */
   drain(): void;
   readonly database: Database;
   readonly keyring: Keyring;
@@ -97,35 +103,45 @@ function assemble(parts: Parts): App {
   const version = packageVersion();
   const metrics = createMetrics({ version, database, clock });
   const jobs = createJobs({ ...parts, onRun: metrics.observeJob });
+  const { host, port, metricsPort, drainSeconds, lameDuckSeconds } = settings.server;
+  let isListening = false;
   let isDraining = false;
+  const probes = createProbes(parts, () => isDraining);
+  const admin = createAdminServer(parts, metrics, probes);
+  const metricsServer = createMetricsServer(parts, [...metrics.routes, ...probes]);
   const drain = (): void => {
     isDraining = true;
+    admin.takeLeave();
   };
-  const admin = createAdminServer(parts, metrics, () => isDraining);
-  const metricsServer = createMetricsServer(parts, metrics);
   return {
     version,
     database,
     keyring,
     jobs,
     listen: async () => {
-      const { host, port, metricsPort } = settings.server;
       const adminUrl = await listen(admin, host, port, 'PORT');
       const metricsUrl = await listen(metricsServer, host, metricsPort, 'GATEWRIGHT_METRICS_PORT');
+      isListening = true;
       if (parts.startJobs) jobs.start();
       return { adminUrl, metricsUrl };
     },
     drain,
     [Symbol.asyncDispose]: async () => {
       drain();
-      log.debug('stopping');
-      await admin.close(settings.server.drainSeconds * 1000);
-      await jobs.stop();
+      const close = async (): Promise<void> => {
+        if (isListening) await delay((lameDuckSeconds ?? lameDuckSecondsDefault) * 1000);
+        log.debug('accepting nothing new');
+        await admin.close(drainSeconds * 1000);
+      };
+      await Promise.all([close(), jobs.stop()]);
       await metricsServer.close(0);
       await database[Symbol.asyncDispose]();
     },
   };
 }
+
+/** Most look at `/readyz` every few seconds, or pass on within them that this process is to end. */
+const lameDuckSecondsDefault = 5;
 
 const listenFaults: Record<string, string> = {
   EADDRINUSE: 'another program listens there already',
@@ -155,9 +171,9 @@ async function listen(
 }
 
 function createAdminServer(
-  { settings, database, databaseSettings, keyring, clock, log }: Parts,
+  { settings, database, keyring, clock, log }: Parts,
   metrics: Metrics,
-  isDraining: () => boolean,
+  probes: readonly Route<null>[],
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
   const throttle = createFailureThrottle();
@@ -173,13 +189,6 @@ function createAdminServer(
     },
     tokens,
   );
-  const probes = probeRoutes({
-    ping: () => database.ping(),
-    isStoodIn: () => database.isStoodIn(),
-    schemaState: async () => (await migrationStatus(databaseSettings)).state,
-    isDraining,
-    readClock: () => clock.measure(),
-  });
   return createHttpServer<Principal>({
     routes,
     publicRoutes: [...probes, openApiRoute(routes, probes)],
@@ -191,14 +200,34 @@ function createAdminServer(
     observe: metrics.observeRequest,
     now: () => clock.now(),
     log,
+    limits: { ...usualLimits, connectionsMax: settings.server.connectionsMax },
   });
 }
 
-/** On a port of its own, so that figures about the deployment are not shown where the API is. */
-function createMetricsServer({ clock, log }: Parts, metrics: Metrics): HttpServer {
+function createProbes(
+  { database, databaseSettings, clock }: Parts,
+  isDraining: () => boolean,
+): readonly Route<null>[] {
+  return probeRoutes({
+    ping: () => database.ping(),
+    isStoodIn: () => database.isStoodIn(),
+    schemaState: async () => (await migrationStatus(databaseSettings)).state,
+    isDraining,
+    readClock: () => clock.measure(),
+  });
+}
+
+/**
+ * On a port of its own, so that figures about the deployment are not shown where the API is, and
+ * probes are answered when the API has all the connections it takes.
+ */
+function createMetricsServer(
+  { clock, log }: Parts,
+  publicRoutes: readonly Route<null>[],
+): HttpServer {
   return createHttpServer<never>({
     routes: [],
-    publicRoutes: metrics.routes,
+    publicRoutes,
     authenticate: () => Promise.reject(new Error('the metrics listener has no guarded routes')),
     authorise: () => {},
     callerId: () => '',

@@ -57,6 +57,9 @@ export interface Settings {
     /** 0 takes a free port. */
     readonly port: number;
     readonly metricsPort: number;
+    readonly connectionsMax: number;
+    /** Null when unset: 5 for a deployment, 0 for `up`. */
+    readonly lameDuckSeconds: number | null;
     readonly drainSeconds: number;
   };
   /** Null when unset: info for servers, warn for commands that end by themselves. */
@@ -239,6 +242,8 @@ function assemble(
       host: values.GATEWRIGHT_HOST,
       port: values.PORT,
       metricsPort: values.GATEWRIGHT_METRICS_PORT,
+      connectionsMax: values.GATEWRIGHT_CONNECTIONS_MAX,
+      lameDuckSeconds: values.GATEWRIGHT_LAME_DUCK_SECONDS ?? null,
       drainSeconds: values.GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS,
     },
     logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? null,

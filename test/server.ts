@@ -126,7 +126,7 @@ export function testSettings(): Settings {
   );
   return {
     ...settings,
-    server: { ...settings.server, host: '127.0.0.1', drainSeconds: 5 },
+    server: { ...settings.server, host: '127.0.0.1', lameDuckSeconds: 0, drainSeconds: 5 },
     masterKey: new Secret(masterKey, 'test'),
   };
 }

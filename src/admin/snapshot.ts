@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
+import { holdsTag } from '../http/entity-tag.ts';
 import { RawReply, type Route, route } from '../http/route.ts';
 import { ApiError } from '../model/errors.ts';
 import { type KindName, kindNames } from '../model/kinds.ts';
@@ -81,7 +82,7 @@ async function snapshot(
     resources: resourcesOf(deps, rows, fingerprintKey),
   });
   const etag = `"${createHash('sha256').update(text).digest('base64url')}"`;
-  if (matches(ifNoneMatch, etag)) return new RawReply(304, null, { etag });
+  if (holdsTag(ifNoneMatch, etag)) return new RawReply(304, null, { etag });
   return new RawReply(200, text, { etag });
 }
 
@@ -148,11 +149,4 @@ function managedBy(row: ManagedResourceRow | undefined): unknown {
     source: JSON.parse(row.source),
     last_applied: JSON.parse(row.last_applied),
   };
-}
-
-/** RFC 9110 13.1.2: any of a list, or `*`; a weak mark compares as the strong one. */
-function matches(ifNoneMatch: string | null, etag: string): boolean {
-  if (ifNoneMatch === null) return false;
-  const offered = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
-  return offered.includes('*') || offered.includes(etag);
 }

@@ -61,7 +61,7 @@ export const serve: Command<Options> = {
     try {
       log.info(await app.listen(), 'listening');
       if (!io.signal.aborted) await once(io.signal, 'abort');
-      log.info({ drainSeconds: settings.server.drainSeconds }, 'stopping');
+      log.info('stopping');
     } finally {
       await app[Symbol.asyncDispose]();
     }

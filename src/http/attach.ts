@@ -73,6 +73,7 @@ export function attach<Caller>(
         body: readBody(bodyOf(request, route.body !== undefined, route.bodyType ?? 'json')),
         ifMatch: versionOf(header(request, 'if-match')),
         ifNoneMatch: header(request, 'if-none-match'),
+        acceptEncoding: header(request, 'accept-encoding'),
         owner: header(request, 'gatewright-owner'),
         requestId: running.id,
         now: running.startedAt,
@@ -104,7 +105,7 @@ export function header(request: FastifyRequest, name: string): string | null {
 function send(reply: FastifyReply, { status, text, headers }: Answer): FastifyReply {
   reply.code(status).headers({ ...usualHeaders, ...headers });
   // A buffer goes out untouched; the framework would add a charset to the type of a string.
-  return reply.send(text === null ? undefined : Buffer.from(text));
+  return reply.send(typeof text === 'string' ? Buffer.from(text) : (text ?? undefined));
 }
 
 /** Only faults of ours are logged, without the fields where drivers keep the values of a statement. */

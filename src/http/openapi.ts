@@ -1,6 +1,8 @@
 /** Knows how the routes read as an OpenAPI 3.1 document, so that description and behaviour cannot part. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { errorTable } from '../model/errors.ts';
+import { createDocument } from './document.ts';
 import { refuseUnknown } from './input.ts';
 import { type MountedRoute, mountRoutes } from './registry.ts';
 import { type CredentialKind, type Route, route } from './route.ts';
@@ -27,20 +29,20 @@ export function openApiRoute(
     mounts: { root: ['none'] },
     summary: 'This description',
     response: z.record(z.string(), z.unknown()),
-    handle: () => Promise.resolve(document()),
+    handle: (request) => document(request),
   });
-  let made: Json | null = null;
-  const document = (): Json => {
-    made ??= describeApi([...mountRoutes(guarded), ...mountRoutes([...open, self])]);
-    return made;
-  };
+  const document = createDocument(async () =>
+    JSON.stringify(await describeApi([...mountRoutes(guarded), ...mountRoutes([...open, self])])),
+  );
   return self;
 }
 
-function describeApi(mounted: readonly MountedRoute<never>[]): Json {
+/** In small steps, because it takes a while, the process serves others, and anyone may ask. */
+async function describeApi(mounted: readonly MountedRoute<never>[]): Promise<Json> {
   const paths: Record<string, Json> = {};
   const book = new SchemaBook();
   for (const one of mounted) {
+    await nextTurn();
     const path = one.pattern.replaceAll(/:([^/]+)/g, '{$1}');
     paths[path] = { ...paths[path], [one.route.method.toLowerCase()]: operation(one, path, book) };
   }

@@ -2,10 +2,10 @@
 import { ApiError, type ErrorKind, errorBody, flatErrorBody } from '../model/errors.ts';
 import { type CredentialKind, type ErrorForm, RawReply, Reply } from './route.ts';
 
-/** What goes out: the status, the JSON text (or null for none) and the headers beyond the usual. */
+/** What goes out: the status, the text (or null for none) and the headers beyond the usual. */
 export interface Answer {
   readonly status: number;
-  readonly text: string | null;
+  readonly text: string | Buffer | null;
   readonly headers: Readonly<Record<string, string>>;
 }
 

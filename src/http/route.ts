@@ -33,6 +33,8 @@ export interface RouteRequest<
   readonly ifMatch: number | null;
   /** Raw `If-None-Match` value, or null. */
   readonly ifNoneMatch: string | null;
+  /** Raw `Accept-Encoding` value, or null. */
+  readonly acceptEncoding: string | null;
   /** Value of the `gatewright-owner` header (design/sync.md: ownership), or null. */
   readonly owner: string | null;
   readonly requestId: string;
@@ -60,10 +62,14 @@ export class Reply<Body = unknown> {
 export class RawReply {
   readonly status: number;
   /** Goes out as it is; null for no body. */
-  readonly text: string | null;
+  readonly text: string | Buffer | null;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, text: string | null, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: number,
+    text: string | Buffer | null,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     this.status = status;
     this.text = text;
     this.headers = headers;

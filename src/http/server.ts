@@ -16,6 +16,7 @@ import {
   type RouteKit,
   type Running,
 } from './attach.ts';
+import { boundConnections, type ConnectionLimits, type Connections } from './connections.ts';
 import { bodyBytesMax } from './input.ts';
 import { checkRoutes, createMethodFinder, type MountedRoute, mountRoutes } from './registry.ts';
 import { usualHeaders } from './respond.ts';
@@ -38,13 +39,11 @@ export interface Exchange {
   readonly durationMs: number;
 }
 
-export interface HttpLimits {
+export interface HttpLimits extends ConnectionLimits {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly headerBytesMax: number;
   readonly headersMax: number;
-  readonly requestsPerSocketMax: number;
-  readonly connectionsMax: number;
 }
 
 export const usualLimits: HttpLimits = {
@@ -53,10 +52,11 @@ export const usualLimits: HttpLimits = {
   headerBytesMax: 16 * 1024,
   headersMax: 100,
   requestsPerSocketMax: 1000,
-  connectionsMax: 4096,
+  requestsInFlightMax: 4,
+  unsentBytesMax: 64 * 1024,
+  connectionsMax: 2000,
+  stallTimeoutMs: 20_000,
 };
-
-const idleSweepMs = 50;
 
 export interface HttpServerOptions<Caller> {
   /** Routes that need credentials. */
@@ -86,6 +86,8 @@ export interface HttpServerOptions<Caller> {
 export interface HttpServer {
   /** Starts to listen; port 0 takes a free one. Resolves to `http://host:port`. */
   listen(host: string, port: number): Promise<string>;
+  /** Goes on serving, but each answer is the last of its connection, so that callers go elsewhere. */
+  takeLeave(): void;
   /** Stops accepting, waits for what is in flight, cuts it after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
@@ -96,7 +98,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Ht
   const open = mountRoutes(options.publicRoutes);
   checkRoutes(guarded, open);
   const running = new WeakMap<IncomingMessage, Running>();
-  const app = createFastify(options, running);
+  const { app, connections } = createFastify(options, running);
   const { disabledFeatures, classifyError, log } = options;
   const kit: RouteKit = { app, running, disabledFeatures, classifyError, log };
   for (const mounted of guarded) attach(kit, mounted, createIdentify(options, mounted));
@@ -104,7 +106,11 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Ht
   answerStrangers(kit, createMethodFinder([...guarded, ...open]));
   return {
     listen: (host, port) => listen(app, host, port),
-    close: (graceMs) => close(app, graceMs),
+    takeLeave: connections.takeLeave,
+    close: async (graceMs) => {
+      connections.takeLeave();
+      await connections.endAll(graceMs, app.close());
+    },
   };
 }
 
@@ -141,7 +147,8 @@ function authoriseAny<Caller>(
 function createFastify<Caller>(
   options: HttpServerOptions<Caller>,
   running: WeakMap<IncomingMessage, Running>,
-): FastifyInstance {
+): { app: FastifyInstance; connections: Connections } {
+  const node = createNodeServer(options, running);
   const app = fastify({
     logger: false,
     bodyLimit: bodyBytesMax,
@@ -149,12 +156,12 @@ function createFastify<Caller>(
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1024 },
     clientErrorHandler: refuseMalformed,
-    serverFactory: (handler) => createNodeServer(options, running, handler),
+    serverFactory: node.serve,
   });
   app.removeAllContentTypeParsers();
   // Bytes are kept as they came: each route knows how to read them.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  return app;
+  return { app, connections: node.connections };
 }
 
 async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
@@ -163,33 +170,29 @@ async function listen(app: FastifyInstance, host: string, port: number): Promise
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;
 }
 
-async function close(app: FastifyInstance, graceMs: number): Promise<void> {
-  const cut = setTimeout(() => app.server.closeAllConnections(), graceMs);
-  // A connection kept alive turns idle when its last answer is out, which nobody is told.
-  const sweep = setInterval(() => app.server.closeIdleConnections(), idleSweepMs);
-  try {
-    await app.close();
-  } finally {
-    clearTimeout(cut);
-    clearInterval(sweep);
-  }
+interface NodeServer {
+  readonly connections: Connections;
+  /** Sets who answers; yields the server, which does not listen yet. */
+  serve(answer: (request: IncomingMessage, response: ServerResponse) => void): Server;
 }
 
 function createNodeServer<Caller>(
   options: HttpServerOptions<Caller>,
   running: WeakMap<IncomingMessage, Running>,
-  handler: (request: IncomingMessage, response: ServerResponse) => void,
-): Server {
+): NodeServer {
   const limits = options.limits ?? usualLimits;
-  const server = createServer(
-    {
-      headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
-      connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
-      maxHeaderSize: limits.headerBytesMax,
-      keepAliveTimeout: 65_000,
-    },
-    (request, response) => {
+  const server = createServer({
+    headersTimeout: limits.headersTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
+    maxHeaderSize: limits.headerBytesMax,
+    keepAliveTimeout: 65_000,
+  });
+  server.maxHeadersCount = limits.headersMax;
+  const connections = boundConnections(server, limits, options.log);
+  const serve: NodeServer['serve'] = (answer) =>
+    server.on('request', (request, response) => {
+      if (!connections.admit(response)) return;
       const state = begin(request, options.now());
       running.set(request, state);
       response.setHeader('x-request-id', state.id);
@@ -198,17 +201,13 @@ function createNodeServer<Caller>(
         report(options, state, request, response, performance.now() - started);
       });
       const ambiguity = refuseAmbiguity(request.rawHeaders, request.url ?? '');
-      if (ambiguity === null) return handler(request, response);
+      if (ambiguity === null) return answer(request, response);
       // The rest of the request is not trusted either.
-      response.shouldKeepAlive = false;
+      connections.endWith(response);
       const body = Buffer.from(JSON.stringify(errorBody(ambiguity)));
       response.writeHead(400, { ...usualHeaders, 'content-length': body.length }).end(body);
-    },
-  );
-  server.maxHeadersCount = limits.headersMax;
-  server.maxRequestsPerSocket = limits.requestsPerSocketMax;
-  server.maxConnections = limits.connectionsMax;
-  return server;
+    });
+  return { connections, serve };
 }
 
 /** As long as the audit log keeps one; a longer one, or one of other characters, is replaced. */

@@ -263,11 +263,22 @@ export const environment = z.object({
     '9464',
     'Port of the Prometheus metrics (/metrics); 0 takes a free one. The probes are on PORT.',
   ),
+  GATEWRIGHT_CONNECTIONS_MAX: defaulted(
+    'Server',
+    forms.integer(1, 1_000_000, '2000'),
+    '2000',
+    'Connections to the API at most; those beyond are answered 503 and closed.',
+  ),
+  GATEWRIGHT_LAME_DUCK_SECONDS: optional(
+    'Server',
+    forms.integer(0, 3600, '5'),
+    'Seconds at shutdown that /readyz says 503 while all is served; when unset 5, under `up` 0.',
+  ),
   GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS: defaulted(
     'Server',
     forms.integer(0, 3600, '20'),
     '20',
-    'Seconds that running requests are given at shutdown.',
+    'Seconds that running requests are given after that, when nothing new is accepted.',
   ),
   GATEWRIGHT_LOG_LEVEL: optional(
     'Server',

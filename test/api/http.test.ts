@@ -5,51 +5,9 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { RawReply, type Route, type RouteRequest, route } from '../../src/http/route.ts';
-import {
-  createHttpServer,
-  type Exchange,
-  type HttpServer,
-  usualLimits,
-} from '../../src/http/server.ts';
-import { createLog } from '../../src/log.ts';
 import { ApiError } from '../../src/model/errors.ts';
+import { type HttpHarness, startHttp } from '../http-server.ts';
 import { exchange } from '../server.ts';
-
-interface Harness {
-  readonly server: HttpServer;
-  readonly url: string;
-  readonly logLines: string[];
-  readonly exchanges: Exchange[];
-}
-
-/** Callers are named by their bearer value; `outsider` lacks every scope. */
-async function start(
-  routes: Route<string>[],
-  limits: Partial<typeof usualLimits> = {},
-): Promise<Harness> {
-  const logLines: string[] = [];
-  const exchanges: Exchange[] = [];
-  const write = (line: string): boolean => logLines.push(line) > 0;
-  const server = createHttpServer<string>({
-    routes,
-    publicRoutes: [],
-    authenticate: async ({ authorization }) => {
-      if (authorization === null) throw new ApiError('unauthorized');
-      return authorization.replace('Bearer ', '');
-    },
-    authorise: (caller) => {
-      if (caller === 'outsider') throw new ApiError('forbidden');
-    },
-    callerId: (caller) => caller,
-    disabledFeatures: new Set(['mcp']),
-    classifyError: (error) => (error === 'database' ? 'unavailable' : 'internal'),
-    observe: (one) => exchanges.push(one),
-    now: () => 1_000,
-    log: createLog({ level: 'debug', destination: { write } }),
-    limits: { ...usualLimits, ...limits },
-  });
-  return { server, url: await server.listen('127.0.0.1', 0), logLines, exchanges };
-}
 
 const shared = { mounts: { v1: ['access-token'], v2: ['access-token'] }, scope: 'x.y' } as const;
 const echoed = (request: RouteRequest<string>) => {
@@ -168,9 +126,9 @@ const routes: Route<string>[] = [
 ];
 
 describe('the HTTP layer', () => {
-  let http: Harness;
+  let http: HttpHarness;
   beforeAll(async () => {
-    http = await start(routes);
+    http = await startHttp(routes);
   });
   afterAll(() => http.server.close(0));
 
@@ -457,7 +415,7 @@ describe('the HTTP layer', () => {
 
 describe('slow and stopping', () => {
   it('a sender who does not finish its headers is cut off', async () => {
-    const http = await start(routes, { headersTimeoutMs: 200 });
+    const http = await startHttp(routes, { headersTimeoutMs: 200 });
     const socket = connect(Number(new URL(http.url).port), '127.0.0.1');
     let answer = '';
     socket.setEncoding('latin1').on('data', (chunk) => {
@@ -470,7 +428,7 @@ describe('slow and stopping', () => {
   });
 
   it('a sender who does not finish its body is cut off', async () => {
-    const http = await start(routes, { headersTimeoutMs: 200, requestTimeoutMs: 400 });
+    const http = await startHttp(routes, { headersTimeoutMs: 200, requestTimeoutMs: 400 });
     const socket = connect(Number(new URL(http.url).port), '127.0.0.1');
     let answer = '';
     socket.setEncoding('latin1').on('data', (chunk) => {
@@ -485,7 +443,7 @@ describe('slow and stopping', () => {
   });
 
   it('finishes what is in flight and takes nothing new', async () => {
-    const http = await start(routes);
+    const http = await startHttp(routes);
     const inFlight = exchange('GET', `${http.url}/v1/slow`, undefined, {
       authorization: 'Bearer anna',
     });
@@ -510,7 +468,7 @@ describe('slow and stopping', () => {
   });
 
   it('cuts what is still in flight when the grace is over', async () => {
-    const http = await start(routes);
+    const http = await startHttp(routes);
     const began = release;
     const inFlight = exchange('GET', `${http.url}/v1/slow`, undefined, {
       authorization: 'Bearer anna',

@@ -1,4 +1,6 @@
 /** Guarantees of the interface description: it is served, sound, and of the routes that really answer. */
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { request as send } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exchange, startTestServer, type TestServer } from '../server.ts';
 
@@ -24,6 +26,11 @@ describe('the interface description', () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
+  const ask = async (headers: Record<string, string>) => {
+    const answer = await send(`${server.url}/openapi.json`, { headers });
+    const bytes = Buffer.from(await answer.body.arrayBuffer());
+    return { status: answer.statusCode, headers: answer.headers, bytes, body: String(bytes) };
+  };
   const operations = () =>
     Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
@@ -46,6 +53,52 @@ describe('the interface description', () => {
         expect(response.description).toEqual(expect.any(String));
       }
     }
+  });
+
+  it('is sent once: a caller who holds it is told that it has not changed', async () => {
+    const fetched = await ask({});
+    const { etag } = fetched.headers;
+    expect(fetched.headers).toMatchObject({ 'cache-control': 'no-cache', vary: 'accept-encoding' });
+    for (const held of [etag, `"other", ${etag}`, String(etag).replace('W/', ''), '*']) {
+      const again = await ask({ 'if-none-match': String(held) });
+      expect([again.status, again.body, again.headers.etag]).toEqual([304, '', etag]);
+    }
+    expect((await ask({ 'if-none-match': '"other"' })).status).toBe(200);
+  });
+
+  it.each([
+    ['br, gzip', 'br'],
+    ['gzip, deflate', 'gzip'],
+    ['br;q=0.5, gzip;q=0.9', 'gzip'],
+    ['*', 'br'],
+    ['br;q=0, *;q=0.1', 'gzip'],
+    ['identity', undefined],
+    ['br;q=0, gzip;q=0', undefined],
+    ['br;q=nonsense', undefined],
+  ])('is compressed for who accepts %s as %s', async (accepted, coding) => {
+    const asking = () => ask({ 'accept-encoding': accepted });
+    await expect
+      .poll(async () => (await asking()).headers['content-encoding'], { timeout: 5_000 })
+      .toBe(coding);
+    const { bytes, headers } = await asking();
+    expect(headers['content-length']).toBe(String(bytes.length));
+    const text = coding === 'br' ? brotliDecompressSync(bytes) : coding ? gunzipSync(bytes) : bytes;
+    expect(JSON.parse(String(text))).toEqual(document);
+    expect(headers.vary).toBe('accept-encoding');
+  });
+
+  it('is made in small steps, between which the process serves others', async () => {
+    await using fresh = await startTestServer();
+    let turns = 0;
+    let isMade = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isMade) setImmediate(count);
+    };
+    count();
+    await exchange('HEAD', `${fresh.url}/openapi.json`, undefined, {});
+    isMade = true;
+    expect(turns).toBeGreaterThan(operations().length);
   });
 
   it('declares each path parameter, required, and no other', () => {

@@ -1,8 +1,10 @@
 /** Guarantees of the probes: alive is not ready, and what is not ready says why. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { startDatabaseLink } from '../database-link.ts';
-import { exchange, startTestServer } from '../server.ts';
+import { exchange, startTestServer, testSettings } from '../server.ts';
 
 describe('probes', () => {
   it('answer 200 to anyone on a sound server', async () => {
@@ -15,6 +17,20 @@ describe('probes', () => {
         { status: 'ok', reasons: [] },
       ]);
     }
+  });
+
+  it('are answered beside the metrics too, where nobody can use up the connections of the API', async () => {
+    const { server: usual } = testSettings();
+    const settings = { server: { ...usual, connectionsMax: 1 } };
+    await using server = await startTestServer({ settings });
+    const holder = connect(Number(new URL(server.url).port), '127.0.0.1');
+    await once(holder, 'connect');
+    expect((await exchange('GET', `${server.url}/livez`, undefined, {})).status).toBe(503);
+    for (const path of ['/startupz', '/readyz', '/livez']) {
+      const answer = await exchange('GET', server.metricsUrl + path, undefined, {});
+      expect([path, answer.status]).toEqual([path, 200]);
+    }
+    holder.destroy();
   });
 
   it('say not ready, but alive and serving, while the process drains', async () => {

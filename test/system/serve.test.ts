@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -47,6 +47,7 @@ async function serve(
         DB_NAME: database.name,
         DB_SSL: 'DISABLED',
         GATEWRIGHT_MASTER_KEY: masterKey,
+        GATEWRIGHT_LAME_DUCK_SECONDS: '0',
         ...env,
       },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -65,6 +66,14 @@ async function serve(
   });
   const { adminUrl, metricsUrl } = await listening;
   return { child, adminUrl: adminUrl!, metricsUrl: metricsUrl!, lines, exit };
+}
+
+function messages(served: Served): string[] {
+  return served.lines.map((line) => JSON.parse(line).msg);
+}
+
+function dial(served: Served): Socket {
+  return connect(Number(new URL(served.adminUrl).port), '127.0.0.1').on('error', () => {});
 }
 
 const probe = (url: string) => exchange('GET', url, undefined, {});
@@ -90,9 +99,52 @@ describe('gatewright serve', () => {
     expect((await probe(`${served.metricsUrl}/metrics`)).status).toBe(200);
     served.child.kill('SIGTERM');
     expect(await served.exit).toEqual([0, null]);
-    const messages = served.lines.map((line) => JSON.parse(line).msg);
-    expect(messages).toEqual(expect.arrayContaining(['listening', 'stopping', 'stopped']));
+    expect(messages(served)).toEqual(expect.arrayContaining(['listening', 'stopping', 'stopped']));
     expect(served.lines.join('\n')).not.toContain(masterKey);
+  });
+
+  it('told to stop says not ready for a while, serves all, and lets callers go', async () => {
+    await using test = await createTestDatabase();
+    const served = await serve(test.settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '2' });
+    const idle = dial(served);
+    idle.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
+    expect(String((await once(idle, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 .*keep-alive/is);
+    const idleClosed = once(idle.resume(), 'close');
+    served.child.kill('SIGTERM');
+    await expect.poll(() => messages(served)).toContain('stopping');
+    for (const url of [served.adminUrl, served.metricsUrl]) {
+      const ready = await probe(`${url}/readyz`);
+      expect([ready.status, ready.body.reasons]).toEqual([503, ['the process is stopping']]);
+    }
+    const answer = await probe(`${served.adminUrl}/openapi.json`);
+    expect([answer.status, answer.headers.connection]).toEqual([200, 'close']);
+    expect(idle.destroyed).toBe(false);
+    await idleClosed;
+    expect(await served.exit).toEqual([0, null]);
+  });
+
+  it('is not kept from stopping by who is slow to send or does not read', async () => {
+    await using test = await createTestDatabase();
+    const served = await serve(test.settings, [], { GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS: '3600' });
+    const slow = dial(served).resume();
+    slow.write('POST /oauth2/access_token HTTP/1.1\r\nHost: a\r\nX-Slow: ');
+    const drip = setInterval(() => slow.write('x'), 50);
+    const stalled = dial(served).pause();
+    stalled.write('GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1000));
+    await probe(`${served.adminUrl}/livez`);
+    served.child.kill('SIGTERM');
+    expect(await served.exit).toEqual([0, null]);
+    clearInterval(drip);
+    stalled.destroy();
+  });
+
+  it('told twice to stop ends at once', async () => {
+    await using test = await createTestDatabase();
+    const served = await serve(test.settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '3600' });
+    const again = setInterval(() => served.child.kill('SIGTERM'), 100);
+    expect(await served.exit).toEqual([143, null]);
+    clearInterval(again);
+    expect(messages(served)).not.toContain('stopped');
   });
 
   it('refuses a database that is behind, unless it is told to migrate', async () => {

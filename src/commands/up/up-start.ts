@@ -118,8 +118,12 @@ async function migrateDatabase(
   return report;
 }
 
-/** `--port 0` asks for no fixed port, so it frees the one of the metrics, too. */
-function serverSettings({ server }: Settings, port: number | undefined): Settings['server'] {
+/**
+ * `--port 0` asks for no fixed port, so it frees the one of the metrics, too. Whoever presses Ctrl-C
+ * has nobody in front of the server who would have to notice, unless the settings say so.
+ */
+function serverSettings(settings: Settings, port: number | undefined): Settings['server'] {
+  const server = { ...settings.server, lameDuckSeconds: settings.server.lameDuckSeconds ?? 0 };
   if (port === undefined) return server;
   return { ...server, port, metricsPort: port === 0 ? 0 : server.metricsPort };
 }
