@@ -275,10 +275,18 @@ describe('a caller with a role on one workspace', () => {
       serviceAccountId: account!.id,
       tsgId: server.tsgId,
       roles: ['superuser'],
-      workspaceId: randomUUID(),
+      workspaceId: await addWorkspace(server),
     };
     const token = await createAccessTokens(server.app.keyring).issue(grant, server.clock.now());
     const principal = serviceAccountPrincipal('test', server.tsgId);
+    await accessPolicies.insert(server.database.db, {
+      id: randomUUID(),
+      tsg_id: server.tsgId,
+      principal,
+      resource: `prn:${server.tsgId}::::${grant.workspaceId}`,
+      role: 'superuser',
+      created_at: server.clock.now(),
+    });
     const answer = await server.request('POST', '/iam/v1/access_policies', {
       auth: 'none',
       headers: { authorization: `Bearer ${token}` },
@@ -286,6 +294,11 @@ describe('a caller with a role on one workspace', () => {
     });
     expect(answer.status).toBe(403);
     const held = await accessPolicies.listByPrincipal(server.database.db, principal);
-    expect(held.map((policy) => policy.role)).toEqual(['superuser']);
+    expect(held.map((policy) => policy.role)).toEqual(['superuser', 'superuser']);
   });
 });
+
+async function addWorkspace(server: TestServer): Promise<string> {
+  const made = await server.request('POST', '/admin/v2/workspaces', { body: { name: 'one' } });
+  return made.body.id;
+}
