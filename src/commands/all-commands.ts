@@ -33,5 +33,6 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['migrate', async () => bind((await import('./migrate.ts')).migrate)],
   ['bootstrap', async () => bind((await import('./bootstrap.ts')).bootstrap)],
   ['jobs', async () => bind((await import('./jobs.ts')).jobs)],
+  ['doctor', async () => bind((await import('./doctor.ts')).doctor)],
   ['settings', async () => bind((await import('./settings.ts')).settings)],
 ]);

@@ -25,6 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
   commands: [
     'commands/*',
     'app',
+    'auth',
     'jobs',
     'embedded',
     'sync',

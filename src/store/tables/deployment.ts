@@ -21,16 +21,21 @@ export async function assertMasterKey(db: Db, check: string): Promise<void> {
     .ignore()
     .values({ name: masterKeyCheck, value: check })
     .execute();
-  const row = await db
-    .selectFrom('deployment')
-    .select('value')
-    .where('name', '=', masterKeyCheck)
-    .executeTakeFirstOrThrow();
-  if (row.value === check) return;
+  if ((await findMasterKeyCheck(db)) === check) return;
   throw new Failure(
     'refusedByGuard',
     'The master key is not the one this database was made with, so API keys, client secrets and ' +
       'stored secrets in it cannot be used. Set GATEWRIGHT_MASTER_KEY to the original key, or point ' +
       'gatewright at another database.',
   );
+}
+
+/** The check of the master key that this database was made with; null before the first use. */
+export async function findMasterKeyCheck(db: Db): Promise<string | null> {
+  const row = await db
+    .selectFrom('deployment')
+    .select('value')
+    .where('name', '=', masterKeyCheck)
+    .executeTakeFirst();
+  return row?.value ?? null;
 }

@@ -1,0 +1,107 @@
+/** Knows the command that looks a deployment over: database, schema, master key, clock, and what tables say of each other. */
+import { resolve } from 'node:path';
+import { createKeyring } from '../auth/keyring.ts';
+import { createSharedClock, describeDeviation, systemClock } from '../clock.ts';
+import type { Ending } from '../failure.ts';
+import { createLog } from '../log.ts';
+import { readSettings, type Settings } from '../settings.ts';
+import { type Database, openDatabase } from '../store/connection/db.ts';
+import { readServerTime } from '../store/connection/server-time.ts';
+import { checkConsistency, type Inconsistency } from '../store/consistency.ts';
+import { migrationStatus } from '../store/migrations/migrate.ts';
+import { findMasterKeyCheck } from '../store/tables/deployment.ts';
+import type { Command } from './shared/command.ts';
+import { assertMigrated, describeDatabase, resolveDatabase } from './shared/database.ts';
+
+interface Options {
+  json: boolean;
+  home: string | undefined;
+}
+
+/** One thing that was looked at. */
+interface Finding {
+  readonly what: string;
+  /** What is right about it, or what is wrong. */
+  readonly says: string;
+  readonly isWrong: boolean;
+}
+
+export const doctor: Command<Options> = {
+  usage: 'doctor',
+  summary: 'Look the deployment over and name what is wrong; changes nothing',
+  examples: [
+    ['gatewright doctor', 'Exit 0 when all is well, 3 when something is wrong'],
+    ['gatewright doctor --json', 'The same as one JSON document, each row that is wrong by its id'],
+  ],
+  options: (yargs) =>
+    yargs
+      .option('json', { type: 'boolean', default: false, describe: 'Print one JSON document' })
+      .option('home', { type: 'string', describe: 'Folder of `gatewright up`' }),
+  run: async (options, io) => {
+    const settings = readSettings(undefined, { cwd: io.cwd });
+    const home = resolve(io.cwd, options.home ?? settings.home);
+    const databaseSettings = await resolveDatabase(settings, home);
+    await assertMigrated(databaseSettings);
+    const { databaseVersion, state } = await migrationStatus(databaseSettings);
+    const log = createLog({ level: settings.logLevel ?? 'error', destination: io.stderr });
+    await using database = openDatabase(databaseSettings, { log, queryTimeoutMs: 0 });
+    const { rules, found } = await checkConsistency(database);
+    const place = describeDatabase(databaseSettings);
+    const findings: Finding[] = [
+      { what: 'database', says: `${place} (${databaseVersion}), schema ${state}`, isWrong: false },
+      await masterKeyFinding(settings, database),
+      await clockFinding(database),
+      {
+        what: 'tables',
+        says: `${found.length === 0 ? 'nothing' : found.length} found wrong by ${rules} rules`,
+        isWrong: found.length > 0,
+      },
+    ];
+    io.stdout.write(
+      options.json
+        ? `${JSON.stringify({ findings, inconsistencies: found }, null, 2)}\n`
+        : textOf(findings, found),
+    );
+    return endingOf(findings);
+  },
+};
+
+function endingOf(findings: readonly Finding[]): Ending {
+  return findings.some(({ isWrong }) => isWrong) ? 'partialFailure' : 'success';
+}
+
+async function masterKeyFinding({ masterKey }: Settings, database: Database): Promise<Finding> {
+  const what = 'master key';
+  if (masterKey === null) {
+    return { what, says: 'not checked: GATEWRIGHT_MASTER_KEY is not set here', isWrong: false };
+  }
+  const known = await findMasterKeyCheck(database.db);
+  if (known === null) return { what, says: 'not in use yet', isWrong: false };
+  const isWrong = known !== createKeyring(masterKey).check;
+  const says = isWrong
+    ? 'not the one this database was made with; set GATEWRIGHT_MASTER_KEY to the original key'
+    : 'the one this database was made with';
+  return { what, says, isWrong };
+}
+
+async function clockFinding(database: Database): Promise<Finding> {
+  const clock = createSharedClock(systemClock, () => readServerTime(database.db));
+  const deviation = describeDeviation(await clock.measure());
+  return {
+    what: 'clock',
+    says: deviation ?? "agrees with the database's",
+    isWrong: deviation !== null,
+  };
+}
+
+function textOf(findings: readonly Finding[], found: readonly Inconsistency[]): string {
+  const width = Math.max(...findings.map(({ what }) => what.length));
+  const lines = findings.map(
+    ({ what, says, isWrong }) => `${isWrong ? 'wrong' : 'ok   '}  ${what.padEnd(width)}  ${says}`,
+  );
+  const rows = found.map(
+    ({ organisationId, table, id, fault }) =>
+      `       ${table} ${id} (organisation ${organisationId}) ${fault}`,
+  );
+  return `${[...lines, ...rows].join('\n')}\n`;
+}

@@ -1,0 +1,179 @@
+/** Knows what must hold between tables, since no engine guards it: references, claims, counters, defaults. */
+import { type RawBuilder, sql } from 'kysely';
+import { type KindName, kindNames } from '../model/kinds.ts';
+import type { Database, Db } from './connection/db.ts';
+import { readConsistently } from './consistent-read.ts';
+
+/** A row that should not be as it is. */
+export interface Inconsistency {
+  readonly organisationId: string;
+  readonly table: string;
+  /** Id of the row, or of what it is about. */
+  readonly id: string;
+  /** `names a workspace that is gone: 018f…`. */
+  readonly fault: string;
+}
+
+export interface ConsistencyReport {
+  /** How many rules were checked. */
+  readonly rules: number;
+  /** At most {@link foundMax} of each rule. */
+  readonly found: readonly Inconsistency[];
+}
+
+const foundMax = 100;
+
+/** One rule: yields the rows that break it, as `organisation_id`, `id` and `detail`. */
+interface Rule {
+  readonly table: string;
+  readonly fault: string;
+  readonly broken: RawBuilder<Row>;
+}
+
+interface Row {
+  organisation_id: string;
+  id: string;
+  detail: string | null;
+}
+
+/** Checks every rule as of one moment; reads only. */
+export async function checkConsistency(database: Pick<Database, 'db'>): Promise<ConsistencyReport> {
+  const found = await readConsistently(database.db, async (tx) => {
+    const all: Inconsistency[] = [];
+    for (const rule of rules) all.push(...(await breaches(tx, rule)));
+    return all;
+  });
+  return { rules: rules.length, found };
+}
+
+async function breaches(tx: Db, { table, fault, broken }: Rule): Promise<Inconsistency[]> {
+  const { rows } = await sql<Row>`${broken} LIMIT ${sql.lit(foundMax)}`.execute(tx);
+  return rows.map(({ organisation_id, id, detail }) => ({
+    organisationId: organisation_id,
+    table,
+    id,
+    fault: detail === null ? fault : `${fault}: ${detail}`,
+  }));
+}
+
+/** Where the resources of each kind are. */
+const tableOfKind: Readonly<Record<KindName, string>> = {
+  Workspace: 'workspaces',
+  Guardrail: 'guardrails',
+  Config: 'configs',
+  ApiKey: 'api_keys',
+  McpIntegration: 'mcp_integrations',
+  McpServer: 'mcp_servers',
+  GuardrailMcpBinding: 'guardrail_mcp_mappings',
+  UsageLimitPolicy: 'usage_limit_policies',
+};
+
+/** Where the subjects of counters are. */
+const subjectTables = {
+  api_key: 'api_keys',
+  workspace: 'workspaces',
+  policy: 'usage_limit_policies',
+} as const;
+
+const inWorkspace = ['api_keys', 'configs', 'guardrails', 'mcp_integrations', 'mcp_servers'];
+
+const rules: readonly Rule[] = [
+  ...inWorkspace.map((table) => reference(table, 'workspace_id', 'workspaces')),
+  reference('api_keys', 'config_id', 'configs'),
+  reference('mcp_servers', 'mcp_integration_id', 'mcp_integrations'),
+  reference('mcp_capabilities', 'mcp_integration_id', 'mcp_integrations'),
+  reference('guardrail_mcp_mappings', 'guardrail_id', 'guardrails'),
+  reference('guardrail_mcp_mappings', 'mcp_server_id', 'mcp_servers'),
+  versions('config_versions', 'configs'),
+  versions('guardrail_versions', 'guardrails'),
+  {
+    table: 'usage_limit_policies',
+    fault: 'is active in a workspace that is gone',
+    broken: missing('usage_limit_policies', 'workspace_id', 'workspaces', {
+      where: sql`referring.status = 'active'`,
+    }),
+  },
+  {
+    table: 'api_key_hashes',
+    fault: 'is the value of an API key that is gone',
+    broken: missing('api_key_hashes', 'api_key_id', 'api_keys', { id: sql`referring.api_key_id` }),
+  },
+  {
+    table: 'api_keys',
+    fault: 'has no value, so nobody can use it',
+    broken: sql`SELECT keys_.organisation_id, keys_.id, NULL AS detail FROM api_keys AS keys_
+      LEFT JOIN api_key_hashes AS hashes ON hashes.organisation_id = keys_.organisation_id
+        AND hashes.api_key_id = keys_.id
+      WHERE hashes.hash IS NULL`,
+  },
+  {
+    table: 'configs',
+    fault: 'is one of several default configs of',
+    broken: sql`SELECT organisation_id, MIN(id) AS id,
+        COALESCE(workspace_id, 'the organisation') AS detail
+      FROM configs WHERE is_default = 1
+      GROUP BY organisation_id, workspace_id HAVING COUNT(*) > 1`,
+  },
+  ...kindNames.map(claim),
+  ...(Object.keys(subjectTables) as (keyof typeof subjectTables)[]).map(counter),
+];
+
+function reference(table: string, column: string, target: string): Rule {
+  return {
+    table,
+    fault: `names in ${column} what is not in ${target}`,
+    broken: missing(table, column, target),
+  };
+}
+
+/** Rows of `table` whose `column` names nothing that is there and active in `target`. */
+function missing(
+  table: string,
+  column: string,
+  target: string,
+  options: { readonly where?: RawBuilder<unknown>; readonly id?: RawBuilder<unknown> } = {},
+): RawBuilder<Row> {
+  const { where = sql`TRUE`, id = sql`referring.id` } = options;
+  const named = sql.ref(`referring.${column}`);
+  // An archived workspace holds nothing any more.
+  const archived = target === 'workspaces' ? sql`OR named.status = 'archived'` : sql``;
+  return sql<Row>`SELECT referring.organisation_id, ${id} AS id, ${named} AS detail
+    FROM ${sql.table(table)} AS referring
+    LEFT JOIN ${sql.table(target)} AS named
+      ON named.organisation_id = referring.organisation_id AND named.id = ${named}
+    WHERE ${named} IS NOT NULL AND (named.id IS NULL ${archived}) AND ${where}`;
+}
+
+function versions(table: string, target: string): Rule {
+  return {
+    table,
+    fault: `is a version of what is not in ${target}`,
+    broken: sql`SELECT kept.organisation_id, LOWER(HEX(kept.id)) AS id,
+        LOWER(HEX(kept.resource_id)) AS detail
+      FROM ${sql.table(table)} AS kept
+      LEFT JOIN ${sql.table(target)} AS named ON named.organisation_id = kept.organisation_id
+        AND UNHEX(REPLACE(named.id, '-', '')) = kept.resource_id
+      WHERE named.id IS NULL`,
+  };
+}
+
+function claim(kind: KindName): Rule {
+  return {
+    table: 'managed_resources',
+    fault: `claims a ${kind} that is gone`,
+    broken: missing('managed_resources', 'resource_id', tableOfKind[kind], {
+      where: sql`referring.kind = ${sql.lit(kind)}`,
+      id: sql`referring.resource_id`,
+    }),
+  };
+}
+
+function counter(kind: keyof typeof subjectTables): Rule {
+  return {
+    table: 'usage_entities',
+    fault: `counts for a ${kind} that is gone`,
+    broken: missing('usage_entities', 'subject_id', subjectTables[kind], {
+      where: sql`referring.subject_kind = ${sql.lit(kind)}`,
+    }),
+  };
+}

@@ -1,0 +1,69 @@
+/** Guarantees what `gatewright doctor` finds in a real database, and that it changes nothing. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { idToBytes, newId } from '../../src/model/ids.ts';
+import { bootstrapTenant } from '../../src/store/bootstrap.ts';
+import { apiKeyRow } from '../api-key-row.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { runCli } from './run-cli.ts';
+
+let test: TestDatabase;
+let organisationId: string;
+const env = { GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64') };
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+  const keyring = { hashCredential: () => randomBytes(32), pepperId: '00000000' };
+  const options = { keyring, name: 'platform', apiKeyPrefix: '', now: Date.now() };
+  ({ organisationId } = await bootstrapTenant(test.database, options));
+});
+afterAll(() => test[Symbol.asyncDispose]());
+
+const doctor = (...words: string[]) => runCli(['doctor', ...words], test.settings, { env });
+
+describe('doctor', () => {
+  it('finds nothing wrong in a new tenant, and leaves no trace of having looked', async () => {
+    const { exitCode, stdout, stderr } = await doctor();
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toMatch(/^ok {5}database .* schema current$/m);
+    expect(stdout).toMatch(/^ok {5}master key {2}not in use yet$/m);
+    expect(stdout).toMatch(/^ok {5}clock/m);
+    expect(stdout).toMatch(/^ok {5}tables {6}nothing found wrong by \d\d rules$/m);
+    expect(await test.database.db.selectFrom('deployment').selectAll().execute()).toEqual([]);
+  });
+
+  it('names every row that points nowhere, and ends with 3', async () => {
+    const { db } = test.database;
+    const [gone, lost] = [randomUUID(), randomUUID()];
+    await db
+      .insertInto('api_keys')
+      .values(apiKeyRow({ organisation_id: organisationId, workspace_id: gone, config_id: lost }))
+      .execute();
+    await db
+      .insertInto('config_versions')
+      .values({
+        ...{ organisation_id: organisationId, resource_id: idToBytes(lost), number: 1 },
+        ...{ id: idToBytes(newId()), name: 'x', config: '{}', created_by: gone, created_at: 0 },
+      })
+      .execute();
+    await db
+      .insertInto('managed_resources')
+      .values({
+        ...{ organisation_id: organisationId, kind: 'Config', resource_id: lost, workspace: '' },
+        ...{ name: 'x', owner: 'o', source: '{}', last_applied: '{}', updated_at: 0 },
+      })
+      .execute();
+    const { exitCode, stdout } = await doctor('--json');
+    expect(exitCode).toBe(3);
+    const { inconsistencies } = JSON.parse(stdout);
+    const told = inconsistencies.map((one: Record<string, string>) => `${one.table}: ${one.fault}`);
+    expect(told).toEqual([
+      `api_keys: names in workspace_id what is not in workspaces: ${gone}`,
+      `api_keys: names in config_id what is not in configs: ${lost}`,
+      `config_versions: is a version of what is not in configs: ${lost.replaceAll('-', '')}`,
+      'api_keys: has no value, so nobody can use it',
+      `managed_resources: claims a Config that is gone: ${lost}`,
+    ]);
+    expect((await doctor()).stdout).toMatch(/^wrong {2}tables {6}5 found wrong by \d\d rules$/m);
+  });
+});
