@@ -35,7 +35,7 @@ export interface RouteRequest<
   readonly ifNoneMatch: string | null;
   /** Raw `Accept-Encoding` value, or null. */
   readonly acceptEncoding: string | null;
-  /** Value of the `gatewright-owner` header (design/sync.md: ownership), or null. */
+  /** Value of the `gatewright-owner` header (docs/api.md, Ownership), or null. */
   readonly owner: string | null;
   readonly requestId: string;
   /** Milliseconds since the epoch, read once when the request was accepted. */
@@ -86,7 +86,7 @@ export interface Route<Caller = unknown> {
   /** Credential kinds accepted on each mount the route hangs on. The server refuses to start if empty. */
   readonly mounts: Partial<Record<Mount, readonly CredentialKind[]>>;
   /**
-   * Scope the caller must hold (contract.md 5), or a function when it depends on the path, or a
+   * Scope the caller must hold (docs/api.md, Scopes), or a function when it depends on the path, or a
    * list of which any one will do when it depends on the resource: the handler then asks for the one.
    * Required unless every mount accepts `none` or `client` only; the server refuses to start otherwise.
    */
@@ -99,13 +99,13 @@ export interface Route<Caller = unknown> {
   /** One line for the OpenAPI document. */
   readonly summary: string;
   /**
-   * `flat` sends the four error fields without the wrapper (interface.txt 2.15); `oauth` is the
+   * `flat` sends the four error fields without the wrapper; `oauth` is the
    * form of RFC 6749 5.2, for the token service only.
    */
   readonly errors?: ErrorForm;
   readonly params?: z.ZodType<Record<string, string>>;
   readonly query?: z.ZodType;
-  /** JSON body schema; unknown fields are dropped on v1 and refused on v2 and admin (C019). */
+  /** JSON body schema; unknown fields are dropped on v1 and refused on v2 and admin. */
   readonly body?: z.ZodType;
   /** `form` for application/x-www-form-urlencoded bodies (the token request). */
   readonly bodyType?: 'json' | 'form';

@@ -139,7 +139,7 @@ describe('authentication', () => {
     expect((await call(headers)).status).toBe(200);
   });
 
-  it('writes no credential into any log line or error body (P-SEC-1)', async () => {
+  it('writes no credential into any log line or error body', async () => {
     const token = await server.token();
     const key = await addKey({});
     const secrets = [token, key, server.clientSecret, server.organisationApiKey];
