@@ -3,6 +3,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { isWellFormedApiKey } from '../model/credentials.ts';
 import { ApiError } from '../model/errors.ts';
 import { covers, scopesOfRoles } from '../model/scopes.ts';
+import { validationError } from '../model/validation-error.ts';
 import type { Database } from '../store/connection/db.ts';
 import * as apiKeys from '../store/tables/api-keys.ts';
 import * as organisations from '../store/tables/organisations.ts';
@@ -62,8 +63,8 @@ export async function authenticate(
 ): Promise<Principal> {
   const { authorization, gatewayKey } = offered;
   if (authorization !== null && gatewayKey !== null) {
-    const message = 'Request Validation Error: send either an API key or a token, not both';
-    throw new ApiError('invalid', message, 'authorization');
+    const message = 'send either an API key or a token, not both';
+    throw validationError({ path: ['authorization'], message });
   }
   if (gatewayKey !== null && accepts.includes('api-key')) return byApiKey(deps, gatewayKey, now);
   const [scheme, value] = splitAuthorization(authorization);

@@ -1,5 +1,6 @@
 /** Knows which requests can be read in two ways, so that no proxy in front sees another request than we do. */
-import { ApiError } from '../model/errors.ts';
+import type { ApiError } from '../model/errors.ts';
+import { validationError } from '../model/validation-error.ts';
 
 /** Headers of which a second copy would let two readers act on different values. */
 const singleHeaders = new Set([
@@ -28,7 +29,7 @@ export function refuseAmbiguity(rawHeaders: readonly string[], target: string): 
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase();
     if (singleHeaders.has(name) && seen.has(name)) {
-      return new ApiError('invalid', `Request Validation Error: ${name} was sent twice`, name);
+      return validationError({ path: [name], message: 'was sent twice' });
     }
     seen.add(name);
   }
@@ -45,10 +46,7 @@ function refuseTarget(target: string): ApiError | null {
     dotSegment.test(path) ||
     !isDecodable(path);
   if (!ambiguous) return null;
-  return new ApiError(
-    'invalid',
-    'Request Validation Error: the request target is not a plain path',
-  );
+  return validationError({ path: [], message: 'the request target is not a plain path' });
 }
 
 function isDecodable(path: string): boolean {

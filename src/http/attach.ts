@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../log.ts';
 import { ApiError, type ErrorKind } from '../model/errors.ts';
+import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
 import { createBodyReader, readLenient } from './input.ts';
 import type { MountedRoute } from './registry.ts';
@@ -158,6 +159,5 @@ function versionOf(ifMatch: string | null): number | null {
   if (ifMatch === null || ifMatch === '*') return null;
   const version = /^(?:W\/)?"(\d{1,10})"$/.exec(ifMatch)?.[1];
   if (version !== undefined) return Number(version);
-  const message = 'Request Validation Error: If-Match takes one version in quotes, like "3"';
-  throw new ApiError('invalid', message, 'If-Match');
+  throw validationError({ path: ['If-Match'], message: 'takes one version in quotes, like "3"' });
 }

@@ -1,13 +1,13 @@
 /** Knows how a request's parts become the values of a route's schemas, and how faults in them read. */
 import { z } from 'zod';
-import { ApiError } from '../model/errors.ts';
+import type { ApiError } from '../model/errors.ts';
+import { type Fault, faultsOfIssues } from '../model/fault.ts';
+import { validationError } from '../model/validation-error.ts';
 import { parseJson } from './json.ts';
 import type { Mount, Route } from './route.ts';
 
 /** Bytes of a request body; more is answered with 413 (C007). */
 export const bodyBytesMax = 1024 * 1024;
-const faultsShownMax = 20;
-const faultCharactersMax = 300;
 
 type Issue = z.core.$ZodIssue;
 
@@ -89,33 +89,18 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** One error for all faults: `param` is the first one's path, the message lists every one. */
-export function refusal(issues: readonly Issue[]): ApiError {
-  const faults = issues.flatMap(faultsOf);
-  const shown = faults.slice(0, faultsShownMax).map(({ path, text }) => {
-    const fault = path === '' ? text : `${path}: ${text}`;
-    return fault.slice(0, faultCharactersMax);
-  });
-  const rest = faults.length - shown.length;
-  if (rest > 0) shown.push(`and ${rest} more`);
-  const param = (faults[0]?.path ?? '').slice(0, faultCharactersMax);
-  return new ApiError('invalid', `Request Validation Error: ${shown.join('; ')}`, param);
+/** One error for all that a schema found. */
+function refusal(issues: readonly Issue[]): ApiError {
+  return validationError(...issues.flatMap(faultsOf));
 }
 
-function faultsOf(issue: Issue): { path: string; text: string }[] {
-  if (issue.code !== 'unrecognized_keys') {
-    return [{ path: pathText(issue.path), text: issue.message }];
-  }
-  return issue.keys.map((key) => ({
-    path: pathText([...issue.path, key]),
-    text: 'is not a known field',
-  }));
-}
-
-/** `rate_limits[0].unit`. */
-function pathText(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((text, key) => {
-    if (typeof key === 'number') return `${text}[${key}]`;
-    return text === '' ? String(key) : `${text}.${String(key)}`;
-  }, '');
+function faultsOf(issue: Issue): Fault[] {
+  if (issue.code !== 'unrecognized_keys') return faultsOfIssues([issue]);
+  return faultsOfIssues(
+    issue.keys.map((key) => ({
+      ...issue,
+      path: [...issue.path, key],
+      message: 'is not a known field',
+    })),
+  );
 }

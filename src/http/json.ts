@@ -1,5 +1,5 @@
 /** Knows the JSON that is accepted: one reading only, so that no two readers can see different values. */
-import { ApiError } from '../model/errors.ts';
+import { validationError } from '../model/validation-error.ts';
 
 // Our own reader because JSON.parse keeps the last of two equal keys and rounds numbers without a word,
 // and the guards round it that packages offer look for `__proto__` only.
@@ -20,9 +20,8 @@ export function parseJson(bytes: Buffer): unknown {
 function decode(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch (error) {
-    const message = 'Request Validation Error: the body is not valid UTF-8';
-    throw new ApiError('invalid', message, '', { cause: error });
+  } catch {
+    throw validationError({ path: [], message: 'the body is not valid UTF-8' });
   }
 }
 
@@ -128,7 +127,7 @@ class JsonReader {
   }
 
   #fail(fault: string, at = this.#at): never {
-    const message = `Request Validation Error: the JSON body ${fault} (at character ${at})`;
-    throw new ApiError('invalid', message);
+    const message = `the JSON body ${fault} (at character ${at})`;
+    throw validationError({ path: [], message });
   }
 }

@@ -130,6 +130,7 @@ function responses(route: Route<never>, accepts: readonly CredentialKind[], succ
     ...(guarded ? [error('invalid'), error('unauthorized')] : []),
     ...(route.scope === undefined ? [] : [error('forbidden')]),
     ...(route.path.includes(':') ? [error('notFound')] : []),
+    ...(route.versioned === true ? [error('stale')] : []),
     ...(route.body === undefined ? [] : [error('tooLarge'), error('unsupportedMedia')]),
     error('internal'),
     error('unavailable'),
@@ -157,7 +158,7 @@ function queryParameters(route: Route<never>): Json[] {
 }
 
 function versionHeader(route: Route<never>): Json[] {
-  if (route.method !== 'PUT' && route.method !== 'DELETE') return [];
+  if (route.versioned !== true) return [];
   const description = 'Version the change was made from, in quotes; 412 when it is another by now';
   return [
     { name: 'If-Match', in: 'header', required: false, description, schema: { type: 'string' } },

@@ -114,6 +114,8 @@ export interface Route<Caller = unknown> {
   /** Shape of the answer of success, for the OpenAPI document; the handler answers nothing else. */
   readonly response: z.ZodType;
   readonly successStatus?: 200 | 201;
+  /** Whether the handler honours `If-Match`. */
+  readonly versioned?: boolean;
   readonly handle: (request: RouteRequest<Caller>) => Promise<unknown>;
 }
 

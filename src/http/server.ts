@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Log } from '../log.ts';
 import { ApiError, type ErrorKind, errorBody } from '../model/errors.ts';
+import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
 import { refuseAmbiguity } from './ambiguity.ts';
 import {
@@ -261,7 +262,7 @@ function credentialsOf(request: FastifyRequest): Credentials {
   const key = header(request, 'x-gateway-api-key');
   const olderKey = header(request, 'x-portkey-api-key');
   if (key !== null && olderKey !== null && key !== olderKey) {
-    throw new ApiError('invalid', 'Request Validation Error: two different API keys were sent');
+    throw validationError({ path: [], message: 'two different API keys were sent' });
   }
   return {
     authorization: header(request, 'authorization'),

@@ -1,5 +1,6 @@
 /** Knows the bodies by which API keys are made and changed. */
 import { z } from 'zod';
+import type { Fault } from './fault.ts';
 import { JsonRecord } from './json-record.ts';
 import { RateLimits, UsageLimits } from './limits.ts';
 import { freeText, WorkspaceReference } from './resource-fields.ts';
@@ -114,6 +115,27 @@ export const ApiKeyCreate = z.object({
   ...changeable,
 });
 export type ApiKeyCreate = z.infer<typeof ApiKeyCreate>;
+
+/** What single fields of a new key cannot say: which of them its type and sub-type ask for. */
+export function apiKeyFaults(key: {
+  readonly type: ApiKeyType;
+  readonly sub_type: ApiKeySubType;
+  readonly workspace_id?: string | undefined;
+  readonly user_id?: string | undefined;
+}): Fault[] {
+  const placed = key.workspace_id !== undefined;
+  const faults: Fault[] = [];
+  const refuse = (field: string, message: string) => faults.push({ path: [field], message });
+  if (key.type === 'workspace' && !placed)
+    refuse('workspace_id', 'is required for a workspace key');
+  if (key.type === 'organisation' && placed) {
+    refuse('workspace_id', 'an organisation key belongs to no workspace');
+  }
+  if (key.sub_type === 'user' && key.user_id === undefined) {
+    refuse('user_id', 'is required for a user key');
+  }
+  return faults;
+}
 
 /** Body of PUT /api-keys/{id}: absent fields stay, null clears. */
 export const ApiKeyUpdate = z.object({

@@ -1,4 +1,5 @@
 /** Knows free-form JSON: values that are stored and echoed as sent. */
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
 /** An object whose keys and values are the caller's own. */
@@ -13,6 +14,23 @@ export function readDocument<T>(text: string | null): T | null {
 /** Writes a document column; undefined and null become null. */
 export function writeDocument(value: unknown): string | null {
   return value === undefined || value === null ? null : JSON.stringify(value);
+}
+
+/**
+ * As {@link writeDocument}, for a column that holds a document already: undefined keeps it, and a
+ * value that says the same leaves its text as it is, whatever the order of keys.
+ */
+export function rewriteDocument(stored: string, value: object | undefined): string;
+export function rewriteDocument(
+  stored: string | null,
+  value: object | null | undefined,
+): string | null;
+export function rewriteDocument(
+  stored: string | null,
+  value: object | null | undefined,
+): string | null {
+  const text = value === undefined ? stored : writeDocument(value);
+  return isDeepStrictEqual(readDocument(stored), readDocument(text)) ? stored : text;
 }
 
 /** A copy without nulls. */

@@ -19,5 +19,10 @@ export function freeText(codePointsMax: number): z.ZodString {
   });
 }
 
+/** What is stored of free text where nothing sent, null and '' are all no text. */
+export function emptyToNull(text: string | null | undefined): string | null {
+  return text === undefined || text === '' ? null : text;
+}
+
 /** A workspace by UUID or slug (docs/api.md, Reach). */
 export const WorkspaceReference = z.string().min(1).max(255);

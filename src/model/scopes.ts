@@ -3,7 +3,7 @@
 const crud = ['create', 'read', 'update', 'delete', 'list'] as const;
 const keyActions = [...crud, 'rotate'] as const;
 
-/** Actions by resource (contract.md 5, interface.txt 5.3); `access_policies` is of this project. */
+/** Actions by resource (docs/api.md, Scopes); `access_policies` is of this project. */
 const catalogue: Readonly<Record<string, readonly string[]>> = {
   completions: ['write'],
   mcp: ['invoke'],

@@ -230,7 +230,7 @@ describe('400', () => {
 
   it.each([
     [{}, 'No update fields provided'],
-    [{ target: 'mcp_tools' }, 'target cannot be changed'],
+    [{ target: 'mcp_tools' }, 'target: cannot be changed'],
     [{ organisation_id: 'x' }, 'organisation_id'],
     [{ checks: [{ id: 'default.regexMatch', parameters: {} }] }, 'rule'],
   ])('refuses an update with %j', async (body, reason) => {

@@ -332,7 +332,7 @@ describe('traces', () => {
     const rows = await listAudit(server, id);
     expect(rows.map(({ action, changes }) => [action, changes])).toEqual([
       ['create', { fields: ['name', 'description'] }],
-      ['update', { fields: ['description', 'icon'] }],
+      ['update', { fields: ['icon', 'description'] }],
       ['delete', { name: 'Support', contents: 0 }],
     ]);
   });

@@ -179,6 +179,21 @@ describe('the habits of the house', () => {
     expect(barrels).toEqual([]);
   });
 
+  it('lets no file that declares routes import another one', () => {
+    const declares = (file: string): boolean =>
+      /^export function \w+Routes?\(/m.test(sources.get(file) ?? '');
+    const crossing = files
+      .filter((file) => roomOf(file).startsWith('admin/') && declares(file))
+      .flatMap((file) =>
+        importsOf(file)
+          .filter(declares)
+          .map((to) => [file, to]),
+      )
+      .filter(([, to]) => !to!.startsWith(resolve(root, 'admin/request')))
+      .map((pair) => pair.map((file) => relative(root, file!)).join(' imports '));
+    expect(crossing).toEqual([]);
+  });
+
   it('opens each file with one sentence that says what it knows', () => {
     const silent = files.filter((file) => !/^(#!.*\n)?\/\*\* \S/.test(sources.get(file)!));
     expect(silent.map((file) => relative(root, file))).toEqual([]);

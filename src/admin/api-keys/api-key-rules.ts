@@ -1,9 +1,11 @@
 /** Knows what a key may be given: scopes its author holds, a life within bounds, a config it can reach. */
+
 import type { RotationPolicy } from '../../model/api-key.ts';
 import { ApiError } from '../../model/errors.ts';
 import { nextResetAt } from '../../model/periods.ts';
 import { isKnownScope, scopesBeyond } from '../../model/scopes.ts';
 import { formatTimestamp, parseTimestamp } from '../../model/timestamp.ts';
+import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as configs from '../../store/tables/configs.ts';
 import * as organisations from '../../store/tables/organisations.ts';
@@ -26,8 +28,7 @@ export function requireGrantable(
 ): void {
   const unknown = scopes.findIndex((scope) => !isKnownScope(scope));
   if (unknown >= 0) {
-    const param = `scopes[${unknown}]`;
-    throw new ApiError('invalid', `${param}: is not a scope`, param);
+    throw validationError({ path: ['scopes', unknown], message: 'is not a scope' });
   }
   const added = scopes.filter((scope) => !kept.includes(scope));
   const beyond = scopesBeyond(caller.scopes, added);
@@ -60,7 +61,7 @@ export async function requireAllowedExpiry(
 }
 
 function refuseExpiry(fault: string): never {
-  throw new ApiError('invalid', `expires_at: ${fault}`, 'expires_at');
+  throw validationError({ path: ['expires_at'], message: fault });
 }
 
 /**
@@ -81,8 +82,8 @@ export async function resolveConfig(
     config.status === 'active' &&
     (config.workspace_id === null || config.workspace_id === workspaceId);
   if (!reachable) {
-    const param = 'defaults.config_id';
-    throw new ApiError('invalid', `${param}: names no config that this key can use`, param);
+    const message = 'names no config that this key can use';
+    throw validationError({ path: ['defaults', 'config_id'], message });
   }
   return config.id;
 }
@@ -103,8 +104,8 @@ export function plannedRotation(
     const given = sent.next_rotation_at;
     const repeated = given === before?.next_rotation_at;
     if (typeof given === 'string' && !repeated && parseTimestamp(given) <= now) {
-      const param = 'rotation_policy.next_rotation_at';
-      throw new ApiError('invalid', `${param}: must lie in the future`, param);
+      const path = ['rotation_policy', 'next_rotation_at'];
+      throw validationError({ path, message: 'must lie in the future' });
     }
     return sent;
   }

@@ -1,29 +1,38 @@
 /** Knows API keys over HTTP (docs/api.md, API keys): routes, lists and look-ups. */
+
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { ApiKeyCreate, ApiKeySubType, ApiKeyType, ApiKeyUpdate } from '../../model/api-key.ts';
-import { ApiError } from '../../model/errors.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { covers } from '../../model/scopes.ts';
 import { isUuid } from '../../model/slug.ts';
+import { validationError } from '../../model/validation-error.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as usageEntities from '../../store/tables/usage-entities.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import {
+  type BodyRequest,
   createFields,
   type ItemRequest,
-  requireWorkspace,
+  type QueryRequest,
   updateFields,
   WorkspaceQuery,
-} from '../request/body-fields.ts';
-import { versioned } from '../request/change.ts';
-import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
-import { findOr404, idOr404, resolveWorkspace } from '../request/scoping.ts';
-import { authoriseType, create, remove, scopeOf, update } from './api-key-changes.ts';
+} from '../request/frame-fields.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { findOr404, idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import {
+  authoriseType,
+  create,
+  type KeyAction,
+  remove,
+  scopeOf,
+  update,
+} from './api-key-changes.ts';
 import { ApiKeyRecord, toRecord } from './api-key-record.ts';
 
 const idsMax = 100;
-const item = '/api-keys/:id';
 const ignoredFields = ['type', 'sub-type', 'sub_type'];
 
 const CreateBody = ApiKeyCreate.extend({ ...createFields, key: z.string().max(256).optional() });
@@ -35,40 +44,24 @@ const ListQuery = WorkspaceQuery.extend({
 });
 
 export function apiKeyRoutes(deps: AdminDeps): Route<Principal>[] {
+  const on = resourceRoutes('/api-keys/:id', anyScope);
   return [
     ...createRoutes(deps),
     ...listRoutes(deps),
-    route({
-      method: 'GET',
-      path: item,
-      mounts: everyMount,
-      scope: anyScope('read'),
+    on.get({
       summary: 'Get an API key',
       query: WorkspaceQuery,
       response: ApiKeyRecord,
       handle: (request) => get(deps, request),
     }),
-    route({
-      method: 'PUT',
-      path: item,
-      mounts: everyMount,
-      scope: anyScope('update'),
+    on.update({
       summary: 'Update an API key',
       body: ApiKeyUpdate.extend(updateFields),
       ignoredFields,
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
-    route({
-      method: 'DELETE',
-      path: item,
-      mounts: everyMount,
-      scope: anyScope('delete'),
-      summary: 'Delete an API key',
-      query: WorkspaceQuery,
-      response: z.object({}),
-      handle: (request) => remove(deps, request),
-    }),
+    on.remove({ summary: 'Delete an API key', handle: (request) => remove(deps, request) }),
   ];
 }
 
@@ -98,7 +91,7 @@ function createRoutes(deps: AdminDeps): Route<Principal>[] {
         body: CreateBody.extend({ type: ApiKeyType.optional() }),
         ignoredFields,
         response: CreateReply,
-        handle: (request: AdminRequest<Record<string, string>, undefined, TypedCreateBody>) =>
+        handle: (request: BodyRequest<TypedCreateBody>) =>
           create(deps, request, typeOf(request), subType),
       }),
     ),
@@ -144,10 +137,10 @@ function listRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-type ListRequest = AdminRequest<Record<string, string>, z.infer<typeof ListQuery>, undefined>;
+type ListRequest = QueryRequest<z.infer<typeof ListQuery>>;
 
 /** Which of the four scopes is needed depends on the key; the handlers ask for that one. */
-function anyScope(action: 'read' | 'update' | 'delete' | 'list'): string[] {
+function anyScope(action: KeyAction): string[] {
   return ApiKeyType.options.flatMap((type) =>
     ApiKeySubType.options.map((subType) => scopeOf(type, subType, action)),
   );
@@ -181,7 +174,8 @@ function parseIds(text: string | undefined): string[] | undefined {
   if (text === undefined) return undefined;
   const ids = text.split(',').map((id) => id.trim().toLowerCase());
   if (ids.length > idsMax || !ids.every(isUuid)) {
-    throw new ApiError('invalid', `ids: must be at most ${idsMax} ids with commas between`, 'ids');
+    const message = `must be at most ${idsMax} ids with commas between`;
+    throw validationError({ path: ['ids'], message });
   }
   return ids;
 }

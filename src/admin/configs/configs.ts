@@ -1,5 +1,5 @@
-/** Knows gateway configs over HTTP (contract.md 2.4). */
-import { isDeepStrictEqual } from 'node:util';
+/** Knows gateway configs over HTTP (docs/api.md, Configs). */
+
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
@@ -8,29 +8,37 @@ import { configFaults, guardrailReferences } from '../../model/config-document.t
 import { ApiError } from '../../model/errors.ts';
 import { below } from '../../model/fault.ts';
 import { newId } from '../../model/ids.ts';
+import { rewriteDocument } from '../../model/json-record.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { makeSlug } from '../../model/slug.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as configs from '../../store/tables/configs.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import {
+  type BodyRequest,
   createFields,
   type ItemRequest,
-  refuseFaults,
-  requireUpdate,
-  requireWorkspace,
+  type QueryRequest,
   updateFields,
   WorkspaceQuery,
-} from '../request/body-fields.ts';
-import { recordChange, recordUpdate, requireVersion, versioned } from '../request/change.ts';
-import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+} from '../request/frame-fields.ts';
 import { statusOfReachable } from '../request/guardrail-access.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  updateResource,
+} from '../request/resource-change.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
 import {
   findOr404,
   requireOwnOrganisation,
+  requireWorkspace,
   resolveWorkspace,
-  resolveWorkspaceForWrite,
 } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
 import {
   ConfigListItem,
   ConfigRecord,
@@ -51,43 +59,36 @@ const ListQuery = WorkspaceQuery.extend({
 const VersionsQuery = WorkspaceQuery.extend(pageQuery());
 
 const Ids = z.object({ id: z.uuid(), slug: z.string(), version_id: z.uuid() });
-/** Top level for some clients, wrapped for others (contract.md 1.7 #2). */
+/** Top level for some clients, wrapped for others. */
 const Receipt = Ids.extend({
   object: z.literal('config'),
   success: z.literal(true),
   data: Ids,
 });
 
-type Params = Record<string, string>;
-type CreateRequest = AdminRequest<Params, undefined, z.infer<typeof CreateBody>>;
-type UpdateRequest = AdminRequest<Params, undefined, z.infer<typeof UpdateBody>>;
+const changing: Changing<configs.StoredConfig> = {
+  kind: 'Config',
+  param: 'configId',
+  lock: configs.findByIdOrSlugForUpdate,
+  write: configs.update,
+};
 
 export function configRoutes(deps: AdminDeps): Route<Principal>[] {
-  const all = { mounts: everyMount, path: '/configs' };
-  const item = { mounts: everyMount, path: '/configs/:configId' };
+  const on = resourceRoutes('/configs/:configId', (action) => `configs.${action}`);
   return [
-    route({
-      ...all,
-      method: 'POST',
-      scope: 'configs.create',
+    on.create({
       summary: 'Create a config',
       body: CreateBody,
       response: Receipt,
       handle: (request) => create(deps, request),
     }),
-    route({
-      ...all,
-      method: 'GET',
-      scope: 'configs.list',
+    on.list({
       summary: 'List configs without their content',
       query: ListQuery,
       response: listOf(ConfigListItem),
       handle: (request) => list(deps, request),
     }),
-    route({
-      ...item,
-      method: 'GET',
-      scope: 'configs.read',
+    on.get({
       summary: 'Get a config with its content as JSON text',
       query: WorkspaceQuery,
       response: ConfigRecord,
@@ -103,69 +104,49 @@ export function configRoutes(deps: AdminDeps): Route<Principal>[] {
       response: listOf(ConfigVersionRecord),
       handle: (request) => listVersions(deps, request),
     }),
-    route({
-      ...item,
-      method: 'PUT',
-      scope: 'configs.update',
+    on.update({
       summary: 'Replace the fields sent of a config',
       body: UpdateBody,
       ignoredFields: ['id', 'slug'],
       response: Receipt,
       handle: (request) => update(deps, request),
     }),
-    route({
-      ...item,
-      method: 'DELETE',
-      scope: 'configs.delete',
+    on.remove({
       summary: 'Delete a config that no API key is pinned to',
-      query: WorkspaceQuery,
-      response: z.object({}),
       handle: (request) => remove(deps, request),
     }),
   ];
 }
 
-async function create(deps: AdminDeps, request: CreateRequest) {
+async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body, now } = request;
-  requireOwnOrganisation(caller, body.organisation_id);
   refuseFaults(documentFaults(deps, body.config));
-  const row = {
-    id: newId(),
-    organisation_id: caller.organisationId,
-    slug: makeSlug(slugForm, body.name),
-    name: body.name,
-    config: JSON.stringify(body.config),
-    is_default: body.isDefault ?? 0,
-    status: 'active' as const,
-    version_id: newId(),
-    owner_id: caller.id,
-    updated_by: caller.id,
-    created_at: now,
-    last_updated_at: now,
-  };
-  await deps.database.transaction(async (tx) => {
-    const workspace = await resolveWorkspaceForWrite(tx, caller, body.workspace_id);
-    const stored = { ...row, workspace_id: workspace?.id ?? null };
-    await requireGuardrails(tx, stored, body.config);
-    await configs.insert(tx, stored);
-    await insertVersion(tx, request, stored);
-    if (stored.is_default === 1) await configs.updateOtherDefaults(tx, stored);
-    await recordChange(tx, deps, request, {
-      action: 'create',
-      kind: 'Config',
-      resourceId: row.id,
-      workspaceId: stored.workspace_id,
-      changes: { name: row.name },
-      managedBy: body.managed_by,
-    });
+  const created = await createResource(deps, request, 'Config', async (tx, workspace) => {
+    const row = {
+      id: newId(),
+      organisation_id: caller.organisationId,
+      workspace_id: workspace?.id ?? null,
+      slug: makeSlug(slugForm, body.name),
+      name: body.name,
+      config: JSON.stringify(body.config),
+      is_default: body.isDefault ?? 0,
+      status: 'active' as const,
+      version_id: newId(),
+      owner_id: caller.id,
+      updated_by: caller.id,
+      created_at: now,
+      last_updated_at: now,
+    };
+    await requireGuardrails(tx, row, body.config);
+    await configs.insert(tx, row);
+    await insertVersion(tx, request, row);
+    if (row.is_default === 1) await configs.updateOtherDefaults(tx, row);
+    return { row, changes: { name: row.name } };
   });
-  return receipt(row);
+  return receipt(created);
 }
 
-async function list(
-  deps: AdminDeps,
-  request: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
-) {
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
   const { caller, query } = request;
   const db = deps.database.readable;
   requireOwnOrganisation(caller, query.organisation_id);
@@ -180,10 +161,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   return versioned(toRecord(row), row);
 }
 
-async function listVersions(
-  deps: AdminDeps,
-  request: AdminRequest<Params, z.infer<typeof VersionsQuery>, undefined>,
-) {
+async function listVersions(deps: AdminDeps, request: QueryRequest<z.infer<typeof VersionsQuery>>) {
   const db = deps.database.readable;
   const row = await find(db, request);
   const page = toPage(request.query);
@@ -194,46 +172,37 @@ async function listVersions(
   );
 }
 
-async function update(deps: AdminDeps, request: UpdateRequest) {
-  const { caller, params, body, now } = request;
-  requireUpdate(body);
+async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
+  const { caller, body } = request;
   if (body.config !== undefined) refuseFaults(documentFaults(deps, body.config));
-  return deps.database.transaction(async (tx) => {
-    const row = await findForUpdate(tx, caller, params.configId!);
-    await requireWorkspace(tx, caller, row, body.workspace_id);
-    requireVersion(request, row.version);
-    if (body.config !== undefined) await requireGuardrails(tx, row, body.config);
-    const fields = changedFields(row, body);
-    const changed = Object.keys(fields);
-    const next = { ...row, ...fields };
-    if (fields.config !== undefined) await insertVersion(tx, request, next);
-    if (changed.length > 0) {
-      const written = { ...fields, updated_by: caller.id, last_updated_at: now };
-      await configs.update(tx, caller.organisationId, row.id, written);
-    }
-    if (fields.is_default === 1) await configs.updateOtherDefaults(tx, row);
-    await recordUpdate(tx, deps, request, { kind: 'Config', row, fields: changed });
-    return receipt(next);
+  const updated = await updateResource(deps, request, changing, {
+    columns: async (tx, row) => {
+      if (body.config !== undefined) await requireGuardrails(tx, row, body.config);
+      const config = rewriteDocument(row.config, body.config);
+      return {
+        name: body.name,
+        status: body.status,
+        is_default: body.isDefault,
+        config,
+        // A new content is a new version.
+        version_id: config === row.config ? row.version_id : newId(),
+      };
+    },
+    stamp: { updated_by: caller.id },
+    follow: async (tx, row, changed) => {
+      if (changed.config !== undefined) await insertVersion(tx, request, { ...row, ...changed });
+      if (changed.is_default === 1) await configs.updateOtherDefaults(tx, row);
+    },
   });
+  return receipt(updated);
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  const { caller, params, query } = request;
-  await deps.database.transaction(async (tx) => {
-    const row = await findForUpdate(tx, caller, params.configId!);
-    await requireWorkspace(tx, caller, row, query.workspace_id);
-    requireVersion(request, row.version);
+  return deleteResource(deps, request, changing, async (tx, row) => {
     await refuseWhilePinned(tx, row);
-    await configs.deleteById(tx, caller.organisationId, row.id);
-    await recordChange(tx, deps, request, {
-      action: 'delete',
-      kind: 'Config',
-      resourceId: row.id,
-      workspaceId: row.workspace_id,
-      changes: { name: row.name },
-    });
+    await configs.deleteById(tx, row.organisation_id, row.id);
+    return { name: row.name };
   });
-  return {};
 }
 
 async function find(
@@ -245,27 +214,6 @@ async function find(
   const row = findOr404(caller, found);
   await requireWorkspace(db, caller, row, query.workspace_id);
   return row;
-}
-
-async function findForUpdate(
-  tx: Db,
-  caller: Principal,
-  reference: string,
-): Promise<configs.StoredConfig> {
-  const { organisationId } = caller;
-  return findOr404(caller, await configs.findByIdOrSlugForUpdate(tx, organisationId, reference));
-}
-
-/** Columns that the body gives another value; a new content is a new version. */
-function changedFields(row: configs.StoredConfig, body: ConfigUpdate) {
-  const { name, status, config, isDefault } = body;
-  const sameConfig = config === undefined || isDeepStrictEqual(JSON.parse(row.config), config);
-  return {
-    ...(name === undefined || name === row.name ? {} : { name }),
-    ...(status === undefined || status === row.status ? {} : { status }),
-    ...(isDefault === undefined || isDefault === row.is_default ? {} : { is_default: isDefault }),
-    ...(sameConfig ? {} : { config: JSON.stringify(config), version_id: newId() }),
-  };
 }
 
 async function insertVersion(

@@ -1,4 +1,5 @@
-/** Knows guardrails on MCP servers over HTTP (contract.md 2.5, interface.txt 2.4 and 2.8). */
+/** Knows guardrails on MCP servers over HTTP (docs/api.md, Guardrail mappings). */
+
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
@@ -13,22 +14,23 @@ import {
 } from '../../model/guardrail-mapping.ts';
 import { newId } from '../../model/ids.ts';
 import type { ManagedBy } from '../../model/managed-by.ts';
+import { refuseFaults, validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrailMappings from '../../store/tables/guardrail-mappings.ts';
 import * as guardrails from '../../store/tables/guardrails.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import { recordChange } from '../request/change.ts';
+import { type AdminDeps, everyMount } from '../request/deps.ts';
 import {
+  type BodyRequest,
   type ItemRequest,
-  refuseFaults,
-  requireWorkspace,
   updateFields,
   WorkspaceQuery,
-} from '../request/body-fields.ts';
-import { recordChange, requireVersion, versioned } from '../request/change.ts';
-import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+} from '../request/frame-fields.ts';
 import { findGuardrail, guardrailScope } from '../request/guardrail-access.ts';
-import { findOr404 } from '../request/scoping.ts';
+import { findOr404, requireWorkspace } from '../request/scoping.ts';
+import { requireVersion, versioned } from '../request/version.ts';
 import { GuardrailMapping, toRecord } from './guardrail-mapping-record.ts';
 
 const PutBody = GuardrailMappingPut.extend(updateFields);
@@ -41,9 +43,8 @@ const SyncReceipt = z.object({
   removed: z.int(),
 });
 
-type Params = Record<string, string>;
-type PutRequest = AdminRequest<Params, undefined, z.infer<typeof PutBody>>;
-type SyncRequest = AdminRequest<Params, undefined, z.infer<typeof SyncBody>>;
+type PutRequest = BodyRequest<z.infer<typeof PutBody>>;
+type SyncRequest = BodyRequest<z.infer<typeof SyncBody>>;
 type StoredMapping = guardrailMappings.StoredGuardrailMapping;
 
 export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -65,6 +66,7 @@ export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'PUT',
       scope: guardrailScope('update'),
       summary: 'Put a guardrail on exactly the MCP servers sent',
+      versioned: true,
       body: SyncBody,
       response: SyncReceipt,
       handle: (request) => sync(deps, request),
@@ -83,6 +85,7 @@ export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'PUT',
       scope: guardrailScope('update'),
       summary: 'Put a guardrail on one MCP server',
+      versioned: true,
       body: PutBody,
       ignoredFields: ['guardrail_id', 'mcp_server_id'],
       response: PutReceipt,
@@ -93,6 +96,7 @@ export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'DELETE',
       scope: guardrailScope('update'),
       summary: 'Take a guardrail off one MCP server',
+      versioned: true,
       query: WorkspaceQuery,
       response: z.object({}),
       handle: (request) => remove(deps, request),
@@ -208,9 +212,8 @@ async function findToolGuardrail(
   const guardrail = await findGuardrail(tx, request, guardrails.findByIdOrSlugForUpdate);
   await requireWorkspace(tx, request.caller, guardrail, request.body.workspace_id);
   if (guardrail.target !== 'mcp_tools') {
-    const message =
-      'Request Validation Error: only guardrails with target mcp_tools can be put on MCP servers';
-    throw new ApiError('invalid', message, 'target');
+    const message = 'must be mcp_tools for a guardrail on MCP servers';
+    throw validationError({ path: ['target'], message });
   }
   return guardrail;
 }
@@ -330,16 +333,15 @@ async function renew(
       last_updated_at: request.now,
     });
   }
-  if (changed || managedBy !== undefined) {
-    await recordChange(tx, deps, request, {
-      action: 'update',
-      kind: 'GuardrailMcpBinding',
-      resourceId: row.id,
-      workspaceId: guardrail.workspace_id,
-      changes: { guardrail: guardrail.slug, content: changed },
-      managedBy,
-    });
-  }
+  await recordChange(tx, deps, request, {
+    action: 'update',
+    kind: 'GuardrailMcpBinding',
+    resourceId: row.id,
+    workspaceId: guardrail.workspace_id,
+    changes: { guardrail: guardrail.slug, content: changed },
+    unchanged: !changed,
+    managedBy,
+  });
   return changed;
 }
 

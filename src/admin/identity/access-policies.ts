@@ -1,4 +1,5 @@
-/** Knows access policies over HTTP: who is granted which role in the caller's tenant (interface.txt 5.2). */
+/** Knows access policies over HTTP: who is granted which role in the caller's tenant (docs/api.md, Access policies). */
+
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';

@@ -1,4 +1,5 @@
-/** Knows what MCP integrations and servers offer, over HTTP: capabilities and metadata (contract.md 2.8). */
+/** Knows what MCP integrations and servers offer, over HTTP: capabilities and metadata (docs/api.md, MCP integrations). */
+
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
@@ -7,25 +8,27 @@ import { newId } from '../../model/ids.ts';
 import { McpCapabilitiesPut, McpCapabilityType } from '../../model/mcp-integration.ts';
 import { wholeNumber } from '../../model/paging.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
-import type { Db } from '../../store/connection/db.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
+import { recordChange } from '../request/change.ts';
+import { type AdminDeps, everyMount } from '../request/deps.ts';
 import {
-  refuseFaults,
-  requireWorkspace,
+  type BodyRequest,
+  type QueryRequest,
   updateFields,
   WorkspaceQuery,
-} from '../request/body-fields.ts';
-import { recordChange } from '../request/change.ts';
-import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
-import { eitherScope, findIntegration, requireScope } from './mcp-integrations.ts';
+} from '../request/frame-fields.ts';
+import { requireWorkspace } from '../request/scoping.ts';
+import { eitherScope, findIntegration, requireScope } from './mcp-access.ts';
+import { CapabilityCounts, countCapabilities } from './mcp-capability-counts.ts';
 
 const pageSizeMax = 500;
 
 const PutBody = McpCapabilitiesPut.extend({ workspace_id: updateFields.workspace_id });
 const ListQuery = WorkspaceQuery.extend({
   type: McpCapabilityType.optional(),
-  /** Counted from 1, unlike other lists (contract.md 1.5). */
+  /** Counted from 1, unlike other lists (docs/api.md, Paging). */
   page: wholeNumber(1, 1_000_000).default(1),
   page_size: wholeNumber(1, pageSizeMax).default(100),
 });
@@ -39,17 +42,15 @@ const Capability = z.object({
   created_at: z.string(),
   last_updated_at: z.string(),
 });
-const Count = z.object({ total: z.int(), enabled: z.int() });
 const CapabilityList = z.object({
   data: z.array(Capability),
   total: z.int(),
   has_more: z.boolean(),
-  counts: z.object({ tools: Count, prompts: Count, resources: Count, resource_templates: Count }),
+  counts: CapabilityCounts,
 });
 
-type Params = Record<string, string>;
-type ListRequest = AdminRequest<Params, z.infer<typeof ListQuery>, undefined>;
-type PutRequest = AdminRequest<Params, undefined, z.infer<typeof PutBody>>;
+type ListRequest = QueryRequest<z.infer<typeof ListQuery>>;
+type PutRequest = BodyRequest<z.infer<typeof PutBody>>;
 
 export function mcpCapabilityRoutes(deps: AdminDeps): Route<Principal>[] {
   const shared = {
@@ -102,9 +103,15 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<z.infer<typeof
     const row = await findIntegration(tx, request, mcpIntegrations.findByIdOrSlugForUpdate);
     await requireWorkspace(tx, caller, row, body.workspace_id);
     requireScope(caller, row, 'update');
+    const known = await mcpCapabilities.listByIntegration(tx, caller.organisationId, row.id);
+    const enabledOf = new Map(known.map((one) => [identityOf(one), one.enabled !== 0]));
+    const changed = body.capabilities.filter(
+      (capability) => enabledOf.get(identityOf(capability)) !== capability.enabled,
+    );
+    if (changed.length === 0) return;
     await mcpCapabilities.upsertMany(
       tx,
-      body.capabilities.map(({ name, type, enabled }) => ({
+      changed.map(({ name, type, enabled }) => ({
         id: newId(),
         organisation_id: caller.organisationId,
         mcp_integration_id: row.id,
@@ -120,7 +127,7 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<z.infer<typeof
       kind: 'McpIntegration',
       resourceId: row.id,
       workspaceId: row.workspace_id,
-      changes: { capabilities: body.capabilities.length },
+      changes: { capabilities: changed.length },
     });
   });
   return { success: true };
@@ -128,32 +135,16 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<z.infer<typeof
 
 function repeated(capabilities: McpCapabilitiesPut['capabilities']): Fault[] {
   const seen = new Set<string>();
-  return capabilities.flatMap(({ type, name }, at) => {
-    const identity = `${type} ${name}`;
+  return capabilities.flatMap((capability, at) => {
+    const identity = identityOf(capability);
     if (seen.has(identity)) return [{ path: ['capabilities', at], message: 'is named twice' }];
     seen.add(identity);
     return [];
   });
 }
 
-type Counts = z.infer<typeof CapabilityList>['counts'];
-
-/** What an integration offers, by type; resource templates are not told apart yet. */
-export async function countCapabilities(
-  db: Db,
-  integration: Pick<mcpIntegrations.StoredMcpIntegration, 'id' | 'organisation_id'>,
-): Promise<Counts> {
-  const rows = await mcpCapabilities.listCounts(db, integration.organisation_id, integration.id);
-  const countOf = (type: z.infer<typeof McpCapabilityType>): z.infer<typeof Count> => {
-    const row = rows.find((one) => one.type === type);
-    return { total: row?.total ?? 0, enabled: row?.enabled ?? 0 };
-  };
-  return {
-    tools: countOf('tool'),
-    prompts: countOf('prompt'),
-    resources: countOf('resource'),
-    resource_templates: { total: 0, enabled: 0 },
-  };
+function identityOf({ type, name }: { readonly type: string; readonly name: string }): string {
+  return `${type} ${name}`;
 }
 
 function toRecord(row: mcpCapabilities.StoredMcpCapability): z.infer<typeof Capability> {

@@ -1,43 +1,44 @@
-/** Knows MCP integrations over HTTP (contract.md 2.8). */
-import { isDeepStrictEqual } from 'node:util';
+/** Knows MCP integrations over HTTP (docs/api.md, MCP integrations). */
+
 import { z } from 'zod';
 import { authorise } from '../../auth/authenticate.ts';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
+import type { Route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { below } from '../../model/fault.ts';
 import { newId } from '../../model/ids.ts';
-import { readDocument, writeDocument } from '../../model/json-record.ts';
+import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
 import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
 import { McpIntegrationCreate, McpIntegrationUpdate } from '../../model/mcp-integration.ts';
 import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
+import { emptyToNull } from '../../model/resource-fields.ts';
 import { covers } from '../../model/scopes.ts';
 import { makeSlug } from '../../model/slug.ts';
-import type { Db } from '../../store/connection/db.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import type { AdminDeps } from '../request/deps.ts';
 import {
+  type BodyRequest,
   createFields,
-  emptyToNull,
-  faultsError,
   type ItemRequest,
-  refuseFaults,
-  refuseTakenSlug,
-  requireUnchanged,
-  requireUpdate,
-  requireWorkspace,
+  type QueryRequest,
   updateFields,
   WorkspaceQuery,
-} from '../request/body-fields.ts';
-import { recordChange, recordUpdate, requireVersion, versioned } from '../request/change.ts';
-import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+} from '../request/frame-fields.ts';
 import {
-  findOr404,
-  requireOwnOrganisation,
-  resolveWorkspace,
-  resolveWorkspaceForWrite,
-} from '../request/scoping.ts';
+  type Changing,
+  createResource,
+  deleteResource,
+  refuseTakenSlug,
+  requireUnchanged,
+  updateResource,
+} from '../request/resource-change.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { eitherScope, findIntegration, requireScope } from './mcp-access.ts';
 import {
   McpIntegrationRecord,
   readConfigurations,
@@ -66,124 +67,80 @@ const ListQuery = WorkspaceQuery.extend({
   ...pageQuery({ sizeMax: 1000 }),
 });
 
-type Params = Record<string, string>;
-type CreateRequest = AdminRequest<Params, undefined, z.infer<typeof CreateBody>>;
-type UpdateRequest = AdminRequest<Params, undefined, z.infer<typeof UpdateBody>>;
+const changing: Changing<mcpIntegrations.StoredMcpIntegration> = {
+  kind: 'McpIntegration',
+  param: 'mcpIntegrationId',
+  lock: mcpIntegrations.findByIdOrSlugForUpdate,
+  write: mcpIntegrations.update,
+  admit: requireScope,
+};
 
 export function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
-  const all = { mounts: everyMount, path: '/mcp-integrations' } as const;
-  const item = { ...all, path: '/mcp-integrations/:mcpIntegrationId' };
+  const on = resourceRoutes('/mcp-integrations/:mcpIntegrationId', eitherScope);
   return [
-    route({
-      ...all,
-      method: 'POST',
-      scope: eitherScope('create'),
+    on.create({
       summary: 'Create an MCP integration; its server is not contacted',
       body: CreateBody,
       response: z.object({ id: z.uuid(), slug: z.string() }),
       handle: (request) => create(deps, request),
     }),
-    route({
-      ...all,
-      method: 'GET',
-      scope: eitherScope('list'),
+    on.list({
       summary: 'List MCP integrations',
       query: ListQuery,
       response: pageOf(McpIntegrationRecord),
       handle: (request) => list(deps, request),
     }),
-    route({
-      ...item,
-      method: 'GET',
-      scope: eitherScope('read'),
+    on.get({
       summary: 'Get an MCP integration; header values are masked',
       query: WorkspaceQuery,
       response: McpIntegrationRecord,
       handle: (request) => get(deps, request),
     }),
-    route({
-      ...item,
-      method: 'PUT',
-      scope: eitherScope('update'),
+    on.update({
       summary: 'Replace the fields sent of an MCP integration; a masked header keeps its value',
       body: UpdateBody,
       ignoredFields: ['id'],
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
-    route({
-      ...item,
-      method: 'DELETE',
-      scope: eitherScope('delete'),
+    on.remove({
       summary: 'Delete an MCP integration that no MCP server uses',
-      query: WorkspaceQuery,
-      response: z.object({}),
       handle: (request) => remove(deps, request),
     }),
   ];
 }
 
-/** Which of the two counts depends on the integration; {@link requireScope} then asks for the one. */
-export function eitherScope(action: string): readonly string[] {
-  return [`organisation_mcp_integrations.${action}`, `workspace_mcp_integrations.${action}`];
-}
-
-/** @throws ApiError `forbidden` unless the caller holds the scope for where the integration is. */
-export function requireScope(
-  caller: Principal,
-  at: { readonly workspace_id: string | null },
-  action: string,
-): void {
-  const [organisation, workspace] = eitherScope(action);
-  authorise(caller, at.workspace_id === null ? organisation! : workspace!);
-}
-
-async function create(deps: AdminDeps, request: CreateRequest) {
+async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body, now } = request;
-  requireOwnOrganisation(caller, body.organisation_id);
   refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
   const id = newId();
   const configurations = sealed(deps, id, body.configurations, null);
-  const slug = body.slug ?? makeSlug(slugForm, body.name);
-  await deps.database.transaction(async (tx) => {
-    const workspace = await resolveWorkspaceForWrite(tx, caller, body.workspace_id);
-    const workspaceId = workspace?.id ?? null;
-    requireScope(caller, { workspace_id: workspaceId }, 'create');
-    await refuseTakenSlug(
-      mcpIntegrations.insert(tx, {
-        id,
-        organisation_id: caller.organisationId,
-        workspace_id: workspaceId,
-        slug,
-        name: body.name,
-        description: emptyToNull(body.description),
-        url: body.url,
-        auth_type: body.auth_type,
-        transport: body.transport,
-        configurations: writeDocument(configurations),
-        secret_mappings: writeDocument(body.secret_mappings),
-        status: 'active',
-        owner_id: caller.id,
-        created_at: now,
-        last_updated_at: now,
-      }),
-    );
-    await recordChange(tx, deps, request, {
-      action: 'create',
-      kind: 'McpIntegration',
-      resourceId: id,
-      workspaceId,
-      changes: { name: body.name },
-      managedBy: body.managed_by,
-    });
+  const { slug } = await createResource(deps, request, 'McpIntegration', async (tx, workspace) => {
+    const row = {
+      id,
+      organisation_id: caller.organisationId,
+      workspace_id: workspace?.id ?? null,
+      slug: body.slug ?? makeSlug(slugForm, body.name),
+      name: body.name,
+      description: emptyToNull(body.description),
+      url: body.url,
+      auth_type: body.auth_type,
+      transport: body.transport,
+      configurations: writeDocument(configurations),
+      secret_mappings: writeDocument(body.secret_mappings),
+      status: 'active' as const,
+      owner_id: caller.id,
+      created_at: now,
+      last_updated_at: now,
+    };
+    requireScope(caller, row, 'create');
+    await refuseTakenSlug(mcpIntegrations.insert(tx, row));
+    return { row, changes: { name: body.name } };
   });
   return { id, slug };
 }
 
-async function list(
-  deps: AdminDeps,
-  request: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
-) {
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
   const { caller, query, mount } = request;
   const db = deps.database.readable;
   requireOwnOrganisation(caller, query.organisation_id);
@@ -224,88 +181,38 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   return versioned(toRecord(row), row);
 }
 
-async function update(deps: AdminDeps, request: UpdateRequest) {
-  const { caller, body, now } = request;
-  requireUpdate(body);
+async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
+  const { body } = request;
   refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
-  await deps.database.transaction(async (tx) => {
-    const row = await findIntegration(tx, request, mcpIntegrations.findByIdOrSlugForUpdate);
-    await requireWorkspace(tx, caller, row, body.workspace_id);
-    requireScope(caller, row, 'update');
-    requireVersion(request, row.version);
-    requireUnchanged('slug', body.slug, row.slug);
-    const fields = changedFields(deps, row, body);
-    const changed = Object.keys(fields);
-    if (changed.length > 0) {
-      const written = { ...fields, last_updated_at: now };
-      await mcpIntegrations.update(tx, caller.organisationId, row.id, written);
-    }
-    await recordUpdate(tx, deps, request, { kind: 'McpIntegration', row, fields: changed });
+  await updateResource(deps, request, changing, {
+    columns: (_, row) => {
+      requireUnchanged('slug', body.slug, row.slug);
+      const configurations = sealed(deps, row.id, body.configurations, readConfigurations(row));
+      return {
+        name: body.name,
+        description:
+          body.description === undefined ? row.description : emptyToNull(body.description),
+        url: body.url,
+        auth_type: body.auth_type,
+        transport: body.transport,
+        configurations: rewriteDocument(row.configurations, configurations),
+        secret_mappings: rewriteDocument(row.secret_mappings, body.secret_mappings),
+      };
+    },
   });
   return {};
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  const { caller, query } = request;
-  await deps.database.transaction(async (tx) => {
-    const row = await findIntegration(tx, request, mcpIntegrations.findByIdOrSlugForUpdate);
-    await requireWorkspace(tx, caller, row, query.workspace_id);
-    requireScope(caller, row, 'delete');
-    requireVersion(request, row.version);
-    const server = await mcpServers.findByIntegration(tx, caller.organisationId, row.id);
+  return deleteResource(deps, request, changing, async (tx, row) => {
+    const server = await mcpServers.findByIntegration(tx, row.organisation_id, row.id);
     if (server !== undefined) {
       throw new ApiError('conflict', `The MCP server ${server.slug} uses this integration`);
     }
-    await mcpCapabilities.deleteByIntegration(tx, caller.organisationId, row.id);
-    await mcpIntegrations.deleteById(tx, caller.organisationId, row.id);
-    await recordChange(tx, deps, request, {
-      action: 'delete',
-      kind: 'McpIntegration',
-      resourceId: row.id,
-      workspaceId: row.workspace_id,
-      changes: { name: row.name },
-    });
+    await mcpCapabilities.deleteByIntegration(tx, row.organisation_id, row.id);
+    await mcpIntegrations.deleteById(tx, row.organisation_id, row.id);
+    return { name: row.name };
   });
-  return {};
-}
-
-/** The integration the path names. */
-export async function findIntegration(
-  db: Db,
-  { caller, params }: Pick<AdminRequest, 'caller' | 'params'>,
-  find: typeof mcpIntegrations.findByIdOrSlug,
-): Promise<mcpIntegrations.StoredMcpIntegration> {
-  const found = await find(db, caller.organisationId, params.mcpIntegrationId!);
-  return findOr404(caller, found);
-}
-
-/** Columns that the body gives another value. */
-function changedFields(
-  deps: AdminDeps,
-  row: mcpIntegrations.StoredMcpIntegration,
-  body: McpIntegrationUpdate,
-) {
-  const stored = readConfigurations(row);
-  const configurations = sealed(deps, row.id, body.configurations, stored);
-  const fields = {
-    name: body.name ?? row.name,
-    description: body.description === undefined ? row.description : emptyToNull(body.description),
-    url: body.url ?? row.url,
-    auth_type: body.auth_type ?? row.auth_type,
-    transport: body.transport ?? row.transport,
-    configurations:
-      configurations === undefined || isDeepStrictEqual(configurations, stored)
-        ? row.configurations
-        : writeDocument(configurations),
-    secret_mappings:
-      body.secret_mappings === undefined ||
-      isDeepStrictEqual(body.secret_mappings, readDocument(row.secret_mappings))
-        ? row.secret_mappings
-        : writeDocument(body.secret_mappings),
-  };
-  type Field = keyof typeof fields;
-  const changed = (Object.keys(fields) as Field[]).filter((key) => fields[key] !== row[key]);
-  return Object.fromEntries(changed.map((key) => [key, fields[key]]));
 }
 
 /** Undefined and null stay what they are: keep, and clear. */
@@ -317,6 +224,6 @@ function sealed(
 ): SealedConfigurations | null | undefined {
   if (sent === undefined || sent === null) return sent;
   const sealing = sealConfigurations(deps.keyring, integrationId, sent, stored);
-  if (sealing.faults.length > 0) throw faultsError(below(['configurations'], sealing.faults));
+  refuseFaults(below(['configurations'], sealing.faults));
   return sealing.configurations;
 }

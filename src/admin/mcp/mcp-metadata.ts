@@ -1,15 +1,16 @@
 /** Knows what is known of the MCP server behind an integration, over HTTP (docs/api.md, MCP integrations). */
+
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
-import { requireWorkspace, WorkspaceQuery } from '../request/body-fields.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
-import { countCapabilities } from './mcp-capabilities.ts';
-import { eitherScope, findIntegration, requireScope } from './mcp-integrations.ts';
-import { findServer } from './mcp-servers.ts';
+import { WorkspaceQuery } from '../request/frame-fields.ts';
+import { requireWorkspace } from '../request/scoping.ts';
+import { eitherScope, findIntegration, findServer, requireScope } from './mcp-access.ts';
+import { countCapabilities } from './mcp-capability-counts.ts';
 
 /** Nobody has asked the server yet (integrations are saved without a connection), so most is null. */
 const Metadata = z.object({

@@ -1,35 +1,40 @@
-/** Knows MCP servers over HTTP: integrations as workspaces use them (contract.md 2.9). */
+/** Knows MCP servers over HTTP: integrations as workspaces use them (docs/api.md, MCP servers). */
+
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
+import type { Route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { McpServerCreate, McpServerUpdate } from '../../model/mcp-server.ts';
 import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
+import { emptyToNull } from '../../model/resource-fields.ts';
 import { isUuid, makeSlug } from '../../model/slug.ts';
+import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrailMappings from '../../store/tables/guardrail-mappings.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
+import type { AdminDeps } from '../request/deps.ts';
 import {
+  type BodyRequest,
   createFields,
-  emptyToNull,
   type ItemRequest,
-  refuseTakenSlug,
-  requireUpdate,
-  requireWorkspace,
+  type QueryRequest,
   updateFields,
   WorkspaceQuery,
-} from '../request/body-fields.ts';
-import { recordChange, recordUpdate, requireVersion, versioned } from '../request/change.ts';
-import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+} from '../request/frame-fields.ts';
 import {
-  findOr404,
-  requireOwnOrganisation,
-  resolveWorkspace,
-  resolveWorkspaceForWrite,
-} from '../request/scoping.ts';
+  type Changing,
+  createResource,
+  deleteResource,
+  refuseTakenSlug,
+  updateResource,
+} from '../request/resource-change.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { findServer } from './mcp-access.ts';
 import { McpServerListItem, McpServerRecord, toListItem, toRecord } from './mcp-server-record.ts';
 
 const slugForm = { prefix: '', nameLengthMax: 40 };
@@ -49,97 +54,69 @@ const ListQuery = WorkspaceQuery.extend({
   ...pageQuery(),
 });
 
-type Params = Record<string, string>;
-type CreateRequest = AdminRequest<Params, undefined, z.infer<typeof CreateBody>>;
-type UpdateRequest = AdminRequest<Params, undefined, z.infer<typeof UpdateBody>>;
+const changing: Changing<mcpServers.StoredMcpServer> = {
+  kind: 'McpServer',
+  param: 'mcpServerId',
+  lock: mcpServers.findByIdOrSlugForUpdate,
+  write: mcpServers.update,
+};
 
 export function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
-  const all = { mounts: everyMount, path: '/mcp-servers' } as const;
-  const item = { ...all, path: '/mcp-servers/:mcpServerId' };
+  const on = resourceRoutes('/mcp-servers/:mcpServerId', (action) => `mcp_servers.${action}`);
   return [
-    route({
-      ...all,
-      method: 'POST',
-      scope: 'mcp_servers.create',
+    on.create({
       summary: 'Let a workspace use an MCP integration',
       body: CreateBody,
       response: z.object({ id: z.uuid(), slug: z.string() }),
       handle: (request) => create(deps, request),
     }),
-    route({
-      ...all,
-      method: 'GET',
-      scope: 'mcp_servers.list',
+    on.list({
       summary: 'List MCP servers',
       query: ListQuery,
       response: pageOf(McpServerListItem),
       handle: (request) => list(deps, request),
     }),
-    route({
-      ...item,
-      method: 'GET',
-      scope: 'mcp_servers.read',
+    on.get({
       summary: 'Get an MCP server with its integration; header values are masked',
       query: WorkspaceQuery,
       response: McpServerRecord,
       handle: (request) => get(deps, request),
     }),
-    route({
-      ...item,
-      method: 'PUT',
-      scope: 'mcp_servers.update',
+    on.update({
       summary: 'Replace the fields sent of an MCP server',
       body: UpdateBody,
       ignoredFields: ['id', 'slug'],
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
-    route({
-      ...item,
-      method: 'DELETE',
-      scope: 'mcp_servers.delete',
+    on.remove({
       summary: 'Delete an MCP server and take guardrails off it',
-      query: WorkspaceQuery,
-      response: z.object({}),
       handle: (request) => remove(deps, request),
     }),
   ];
 }
 
-async function create(deps: AdminDeps, request: CreateRequest) {
+async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body, now } = request;
-  requireOwnOrganisation(caller, body.organisation_id);
-  const id = newId();
-  const slug = body.slug ?? makeSlug(slugForm, body.name);
-  await deps.database.transaction(async (tx) => {
-    const workspace = await resolveWorkspaceForWrite(tx, caller, body.workspace_id);
+  const { id, slug } = await createResource(deps, request, 'McpServer', async (tx, workspace) => {
     if (workspace === null) {
-      const message = 'Request Validation Error: workspace_id: is required';
-      throw new ApiError('invalid', message, 'workspace_id');
+      throw validationError({ path: ['workspace_id'], message: 'is required' });
     }
     const integration = await findUsable(tx, caller, workspace.id, body.mcp_integration_id);
-    await refuseTakenSlug(
-      mcpServers.insert(tx, {
-        id,
-        organisation_id: caller.organisationId,
-        workspace_id: workspace.id,
-        mcp_integration_id: integration.id,
-        slug,
-        name: body.name,
-        description: emptyToNull(body.description),
-        status: 'active',
-        created_at: now,
-        last_updated_at: now,
-      }),
-    );
-    await recordChange(tx, deps, request, {
-      action: 'create',
-      kind: 'McpServer',
-      resourceId: id,
-      workspaceId: workspace.id,
-      changes: { name: body.name, mcp_integration: integration.slug },
-      managedBy: body.managed_by,
-    });
+    const row = {
+      id: newId(),
+      organisation_id: caller.organisationId,
+      workspace_id: workspace.id,
+      mcp_integration_id: integration.id,
+      slug: body.slug ?? makeSlug(slugForm, body.name),
+      name: body.name,
+      description: emptyToNull(body.description),
+      status: 'active' as const,
+      created_at: now,
+      last_updated_at: now,
+    };
+    await refuseTakenSlug(mcpServers.insert(tx, row));
+    return { row, changes: { name: body.name, mcp_integration: integration.slug } };
   });
   return { id, slug };
 }
@@ -158,10 +135,7 @@ async function findUsable(
   return row;
 }
 
-async function list(
-  deps: AdminDeps,
-  request: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
-) {
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
   const { caller, query } = request;
   const { organisationId } = caller;
   const db = deps.database.readable;
@@ -211,56 +185,23 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   return versioned(toRecord(row, integration), row);
 }
 
-async function update(deps: AdminDeps, request: UpdateRequest) {
-  const { caller, body, now } = request;
-  requireUpdate(body);
-  await deps.database.transaction(async (tx) => {
-    const row = await findServer(tx, request, mcpServers.findByIdOrSlugForUpdate);
-    await requireWorkspace(tx, caller, row, body.workspace_id);
-    requireVersion(request, row.version);
-    const name = body.name ?? row.name;
-    const description =
-      body.description === undefined ? row.description : emptyToNull(body.description);
-    const fields = {
-      ...(name === row.name ? {} : { name }),
-      ...(description === row.description ? {} : { description }),
-    };
-    const changed = Object.keys(fields);
-    if (changed.length > 0) {
-      const written = { ...fields, last_updated_at: now };
-      await mcpServers.update(tx, caller.organisationId, row.id, written);
-    }
-    await recordUpdate(tx, deps, request, { kind: 'McpServer', row, fields: changed });
+async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
+  const { name, description } = request.body;
+  await updateResource(deps, request, changing, {
+    columns: (_, row) => ({
+      name,
+      description: description === undefined ? row.description : emptyToNull(description),
+    }),
   });
   return {};
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  const { caller, query } = request;
-  const { organisationId } = caller;
-  await deps.database.transaction(async (tx) => {
-    const row = await findServer(tx, request, mcpServers.findByIdOrSlugForUpdate);
-    await requireWorkspace(tx, caller, row, query.workspace_id);
-    requireVersion(request, row.version);
+  return deleteResource(deps, request, changing, async (tx, row) => {
+    const { organisation_id: organisationId } = row;
     const mappings = await guardrailMappings.listByServer(tx, organisationId, row.id);
     await guardrailMappings.deleteWithClaims(tx, organisationId, mappings);
     await mcpServers.deleteById(tx, organisationId, row.id);
-    await recordChange(tx, deps, request, {
-      action: 'delete',
-      kind: 'McpServer',
-      resourceId: row.id,
-      workspaceId: row.workspace_id,
-      changes: { name: row.name, mappings: mappings.length },
-    });
+    return { name: row.name, mappings: mappings.length };
   });
-  return {};
-}
-
-/** The server the path names. */
-export async function findServer(
-  db: Db,
-  { caller, params }: Pick<AdminRequest, 'caller' | 'params'>,
-  find: typeof mcpServers.findByIdOrSlug,
-): Promise<mcpServers.StoredMcpServer> {
-  return findOr404(caller, await find(db, caller.organisationId, params.mcpServerId!));
 }

@@ -1,9 +1,10 @@
 /** Knows how the budget written on an API key, workspace or policy becomes a counter with a schedule. */
-import { ApiError } from '../../model/errors.ts';
+
 import { newId } from '../../model/ids.ts';
 import { type LimitTerms, toMicros } from '../../model/limits.ts';
 import { nextResetAt, startOfDay } from '../../model/periods.ts';
 import { parseTimestamp } from '../../model/timestamp.ts';
+import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as usageEntities from '../../store/tables/usage-entities.ts';
 
@@ -89,10 +90,15 @@ export function scheduleOf(terms: LimitTerms, now: number): usageEntities.UsageS
  *
  * @throws ApiError `invalid`.
  */
-export function requireFutureReset(terms: LimitTerms, now: number, param: string): void {
+export function requireFutureReset(
+  terms: LimitTerms,
+  now: number,
+  path: readonly (string | number)[] = [],
+): void {
   const first = terms.next_usage_reset_at;
   if (typeof first !== 'string' || parseTimestamp(first) > now) return;
-  throw new ApiError('invalid', `${param}: must lie in the future`, param);
+  const message = 'must lie in the future';
+  throw validationError({ path: [...path, 'next_usage_reset_at'], message });
 }
 
 function sameSchedule(one: LimitTerms, other: LimitTerms): boolean {

@@ -1,5 +1,5 @@
 /** Knows what every change of a resource carries with it: its audit row and the mark of its owner. */
-import { Reply } from '../../http/route.ts';
+import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '../../model/errors.ts';
 import type { KindName } from '../../model/kinds.ts';
 import type { ManagedBy } from '../../model/managed-by.ts';
@@ -20,6 +20,8 @@ export interface Change {
   readonly workspaceId: string | null;
   /** Names of changed fields and other facts; never values of secret type. */
   readonly changes: Record<string, unknown>;
+  /** Whether an update found everything as it is to be: without news of its owner it is no change. */
+  readonly unchanged?: boolean;
   /** The body's `managed_by`; ignored for a delete. */
   readonly managedBy?: ManagedBy | undefined;
 }
@@ -37,7 +39,9 @@ export async function recordChange(
   author: Author,
   change: Change,
 ): Promise<void> {
+  if (change.unchanged === true && change.managedBy === undefined) return;
   const ownership = await keepOwnership(tx, author, change);
+  if (change.unchanged === true && ownership === null) return;
   if (!deps.auditLogs) return;
   await auditLog.insert(tx, {
     organisationId: author.caller.organisationId,
@@ -53,60 +57,16 @@ export async function recordChange(
   });
 }
 
-/** Records an update that changed these fields; one that neither changed any nor says whose is nothing. */
-export async function recordUpdate(
-  tx: Db,
-  deps: Pick<AdminDeps, 'auditLogs'>,
-  request: Author & { readonly body: { readonly managed_by?: ManagedBy | undefined } },
-  updated: { kind: KindName; row: { id: string; workspace_id: string | null }; fields: string[] },
-): Promise<void> {
-  const { kind, row, fields } = updated;
-  const managedBy = request.body.managed_by;
-  if (fields.length === 0 && managedBy === undefined) return;
-  await recordChange(tx, deps, request, {
-    action: 'update',
-    kind,
-    resourceId: row.id,
-    workspaceId: row.workspace_id,
-    changes: { fields },
-    managedBy,
-  });
-}
-
-/** Answers a record with its version as ETag, for the `If-Match` of a later update. */
-export function versioned<Body>(record: Body, row: { readonly version: number }): Reply<Body> {
-  return new Reply(200, record, { etag: `"${row.version}"` });
-}
-
-/**
- * Refuses an update made from an older version than the stored one.
- *
- * @throws ApiError `stale` (412) when `If-Match` names another version.
- */
-export function requireVersion(request: Pick<AdminRequest, 'ifMatch'>, version: number): void {
-  if (request.ifMatch !== null && request.ifMatch !== version) throw new ApiError('stale');
-}
-
-/** Fields of a body that say where a resource is or whose, and are no part of it. */
-const frame = ['managed_by', 'organisation_id', 'workspace_id', 'key'];
-
-/** Names of the resource's own fields that a body sets, for the audit row; never their values. */
-export function sentFields(body: object): string[] {
-  return Object.entries(body)
-    .filter(([field, value]) => value !== undefined && !frame.includes(field))
-    .map(([field]) => field);
-}
-
-/** Yields the facts about ownership that the audit row tells. */
+/** Yields the facts about ownership that the audit row tells, or null for none. */
 async function keepOwnership(
   tx: Db,
   author: Author,
   change: Change,
-): Promise<Record<string, unknown>> {
+): Promise<Record<string, unknown> | null> {
   const { managedBy } = change;
-  if (change.action === 'reset') return {};
+  if (change.action === 'reset') return null;
   if (change.action === 'create') {
-    return managedBy === undefined ? {} : claim(tx, author, change, managedBy);
+    return managedBy === undefined ? null : claim(tx, author, change, managedBy);
   }
   const { organisationId } = author.caller;
   const held = await managedResources.findForUpdate(
@@ -116,7 +76,7 @@ async function keepOwnership(
     change.resourceId,
   );
   if (change.action === 'delete') return release(tx, author, change, held);
-  if (managedBy === undefined) return held === undefined ? {} : { unmanaged_edit: true };
+  if (managedBy === undefined) return held === undefined ? null : { unmanaged_edit: true };
   if (held === undefined) return claim(tx, author, change, managedBy);
   return renew(tx, author, change, managedBy, held);
 }
@@ -138,12 +98,13 @@ async function renew(
   change: Change,
   managedBy: ManagedBy,
   held: ManagedResourceRow,
-): Promise<Record<string, unknown>> {
+): Promise<Record<string, unknown> | null> {
   const takesOver = held.owner !== managedBy.owner;
   if (takesOver && managedBy.take_ownership !== true) {
     throw new ApiError('conflict', `This resource is managed by ${holder(held)}`, 'managed_by');
   }
   const row = ownershipRow(author, change, managedBy);
+  if (change.unchanged === true && saysTheSame(held, row)) return null;
   if (!(await managedResources.updateUnlessClaimed(tx, row))) await refuseIdentity(tx, row);
   return {
     managed_by: identityFacts(managedBy),
@@ -151,17 +112,27 @@ async function renew(
   };
 }
 
+/** Their documents are JSON texts, in which the order of keys means nothing. */
+function saysTheSame(held: ManagedResourceRow, row: ManagedResourceRow): boolean {
+  const read = ({ source, last_applied, updated_at: _, ...rest }: ManagedResourceRow) => ({
+    ...rest,
+    source: JSON.parse(source) as unknown,
+    base: JSON.parse(last_applied) as unknown,
+  });
+  return isDeepStrictEqual(read(held), read(row));
+}
+
 async function release(
   tx: Db,
   author: Author,
   change: Change,
   held: ManagedResourceRow | undefined,
-): Promise<Record<string, unknown>> {
+): Promise<Record<string, unknown> | null> {
   if (author.owner !== null && held?.owner !== author.owner) {
     const truth = held === undefined ? 'is not managed by anyone' : `is managed by ${holder(held)}`;
     throw new ApiError('conflict', `This resource ${truth}`, 'gatewright-owner');
   }
-  if (held === undefined) return {};
+  if (held === undefined) return null;
   const { organisationId } = author.caller;
   await managedResources.deleteByResource(tx, organisationId, change.kind, change.resourceId);
   return author.owner === null ? { unmanaged_edit: true } : { owner: held.owner };

@@ -1,5 +1,4 @@
 /** Knows where a request may act: its organisation always, one workspace when the credential is bound. */
-
 import { ApiError } from '../../model/errors.ts';
 import { isUuid } from '../../model/slug.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -64,6 +63,22 @@ export function findOr404<Row extends { workspace_id: string | null }>(
     throw new ApiError('notFound');
   }
   return row;
+}
+
+/**
+ * Refuses to go on with a resource that is not in the workspace the request names.
+ *
+ * @throws ApiError `notFound`, or as {@link resolveWorkspace}.
+ */
+export async function requireWorkspace(
+  db: Db,
+  caller: Caller,
+  row: { readonly workspace_id: string | null },
+  reference: string | null | undefined,
+): Promise<void> {
+  if (reference === undefined || reference === null) return;
+  const workspace = await resolveWorkspace(db, caller, reference);
+  if (workspace?.id !== row.workspace_id) throw new ApiError('notFound');
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Knows usage-limit policies over HTTP (docs/api.md, Usage-limit policies): routes, lists, look-ups. */
+
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
@@ -8,15 +9,16 @@ import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { UsageLimitPolicyCreate, UsageLimitPolicyUpdate } from '../../model/usage-limit-policy.ts';
 import * as usageEntities from '../../store/tables/usage-entities.ts';
 import * as policies from '../../store/tables/usage-limit-policies.ts';
+import { type AdminDeps, everyMount } from '../request/deps.ts';
 import {
   createFields,
-  requireWorkspace,
+  type QueryRequest,
   updateFields,
   WorkspaceQuery,
-} from '../request/body-fields.ts';
-import { versioned } from '../request/change.ts';
-import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
-import { findOr404, idOr404, resolveWorkspace } from '../request/scoping.ts';
+} from '../request/frame-fields.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { findOr404, idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
 import { create, remove, resetEntity, subjectOf, update } from './usage-limit-policy-changes.ts';
 import {
   toEntity,
@@ -28,8 +30,7 @@ import {
 
 /** Counters that one answer with `include_usage` tells; the entities list pages through all. */
 const usageMapMax = 10_000;
-const collection = '/policies/usage-limits';
-const item = `${collection}/:id`;
+const item = '/policies/usage-limits/:id';
 const shared = { mounts: everyMount } as const;
 
 const Status = z.enum(['active', 'archived']).default('active');
@@ -47,69 +48,39 @@ const EntitiesQuery = WorkspaceQuery.extend({
   status: z.enum(['active', 'exhausted']).optional(),
   search: z.string().max(512).optional(),
 });
-const Empty = z.object({});
-
-type Params = Record<string, string>;
 
 export function usageLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
+  const on = resourceRoutes(item, (action) => `policies.${action}`);
   return [
-    route({
-      ...shared,
-      method: 'POST',
-      path: collection,
-      scope: 'policies.create',
+    on.create({
       summary: 'Create a usage-limit policy',
       body: UsageLimitPolicyCreate.extend(createFields).superRefine(limitRules),
       response: z.object({ id: z.uuid(), object: z.literal('usage-limits-policy') }),
       handle: (request) => create(deps, request),
     }),
-    route({
-      ...shared,
-      method: 'GET',
-      path: collection,
-      scope: 'policies.list',
+    on.list({
       summary: 'List usage-limit policies',
       query: ListQuery,
       response: listOf(UsageLimitPolicyRecord),
       handle: (request) => list(deps, request),
     }),
-    ...itemRoutes(deps),
-    ...entityRoutes(deps),
-  ];
-}
-
-function itemRoutes(deps: AdminDeps): Route<Principal>[] {
-  return [
-    route({
-      ...shared,
-      method: 'GET',
-      path: item,
-      scope: 'policies.read',
+    on.get({
       summary: 'Get a usage-limit policy',
       query: GetQuery,
       response: UsageLimitPolicyRecord,
       handle: (request) => get(deps, request),
     }),
-    route({
-      ...shared,
-      method: 'PUT',
-      path: item,
-      scope: 'policies.update',
+    on.update({
       summary: 'Update a usage-limit policy',
       body: UsageLimitPolicyUpdate.extend(updateFields),
-      response: Empty,
+      response: z.object({}),
       handle: (request) => update(deps, request),
     }),
-    route({
-      ...shared,
-      method: 'DELETE',
-      path: item,
-      scope: 'policies.delete',
+    on.remove({
       summary: 'Archive a usage-limit policy',
-      query: WorkspaceQuery,
-      response: Empty,
       handle: (request) => remove(deps, request),
     }),
+    ...entityRoutes(deps),
   ];
 }
 
@@ -131,16 +102,13 @@ function entityRoutes(deps: AdminDeps): Route<Principal>[] {
       path: `${item}/entities/:entityId/reset`,
       scope: 'policies.update',
       summary: 'Reset a counter of a usage-limit policy',
-      response: Empty,
+      response: z.object({}),
       handle: (request) => resetEntity(deps, request),
     }),
   ];
 }
 
-async function list(
-  deps: AdminDeps,
-  { caller, query }: AdminRequest<Params, z.infer<typeof ListQuery>, undefined>,
-) {
+async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typeof ListQuery>>) {
   const db = deps.database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id, status: query.status, type: query.type };
@@ -148,10 +116,7 @@ async function list(
   return listReply(rows.map(toRecord), total);
 }
 
-async function get(
-  deps: AdminDeps,
-  request: AdminRequest<Params, z.infer<typeof GetQuery>, undefined>,
-) {
+async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuery>>) {
   const { query } = request;
   const db = deps.database.readable;
   const row = await findPolicy(deps, request);
@@ -162,10 +127,7 @@ async function get(
   return versioned({ ...toRecord(row), value_key_usage_map: toUsageMap(entities) }, row);
 }
 
-async function listEntities(
-  deps: AdminDeps,
-  request: AdminRequest<Params, z.infer<typeof EntitiesQuery>, undefined>,
-) {
+async function listEntities(deps: AdminDeps, request: QueryRequest<z.infer<typeof EntitiesQuery>>) {
   const { query } = request;
   const row = await findPolicy(deps, request);
   if (row.status !== 'active') throw new ApiError('notFound');
@@ -177,7 +139,7 @@ async function listEntities(
 
 async function findPolicy(
   deps: AdminDeps,
-  { caller, params, query }: AdminRequest<Params, z.infer<typeof WorkspaceQuery>, undefined>,
+  { caller, params, query }: QueryRequest<z.infer<typeof WorkspaceQuery>>,
 ): Promise<policies.StoredUsageLimitPolicy> {
   const db = deps.database.readable;
   const id = idOr404(params.id!);

@@ -1,52 +1,52 @@
 /** Knows how usage-limit policies are made, changed and archived: each in one transaction with its traces. */
+
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
+import { rewriteDocument } from '../../model/json-record.ts';
 import { findLimitFault, fromMicros, type LimitTerms } from '../../model/limits.ts';
 import { formatTimestampOrNull, parseTimestamp } from '../../model/timestamp.ts';
 import type {
   UsageLimitPolicyCreate,
   UsageLimitPolicyUpdate,
 } from '../../model/usage-limit-policy.ts';
+import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import type { UsageSubject } from '../../store/tables/usage-entities.ts';
 import * as usageEntities from '../../store/tables/usage-entities.ts';
 import * as policies from '../../store/tables/usage-limit-policies.ts';
-import {
-  type CreateFields,
-  requireUpdate,
-  requireWorkspace,
-  type UpdateFields,
-} from '../request/body-fields.ts';
 import { type Budget, requireFutureReset, scheduleOf, termsOf } from '../request/budgets.ts';
-import { recordChange, requireVersion, sentFields } from '../request/change.ts';
-import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { recordChange } from '../request/change.ts';
+import type { AdminDeps } from '../request/deps.ts';
 import {
-  findOr404,
-  idOr404,
-  requireOwnOrganisation,
-  resolveWorkspaceForWrite,
-} from '../request/scoping.ts';
-
-type PolicyRequest<Body, Query = unknown> = AdminRequest<Record<string, string>, Query, Body>;
+  type BodyRequest,
+  type CreateFields,
+  type ItemRequest,
+  sentFields,
+  type UpdateFields,
+} from '../request/frame-fields.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  updateResource,
+} from '../request/resource-change.ts';
+import { findOr404, idOr404 } from '../request/scoping.ts';
 
 /** Answers the new policy's id. */
 export async function create(
   deps: AdminDeps,
-  request: PolicyRequest<UsageLimitPolicyCreate & CreateFields>,
+  request: BodyRequest<UsageLimitPolicyCreate & CreateFields>,
 ): Promise<{ id: string; object: 'usage-limits-policy' }> {
   const { body, caller, now } = request;
-  requireOwnOrganisation(caller, body.organisation_id);
-  requireFutureReset(body, now, 'next_usage_reset_at');
-  const id = newId();
+  requireFutureReset(body, now);
   const terms = termsOf(body);
-  await deps.database.transaction(async (tx) => {
-    const workspace = await resolveWorkspaceForWrite(tx, caller, body.workspace_id);
+  const { id } = await createResource(deps, request, 'UsageLimitPolicy', async (tx, workspace) => {
     if (workspace === null) {
-      const message = 'workspace_id: is required with a credential of the organisation';
-      throw new ApiError('invalid', message, 'workspace_id');
+      const message = 'is required with a credential of the organisation';
+      throw validationError({ path: ['workspace_id'], message });
     }
-    await policies.insert(tx, {
-      id,
+    const row = {
+      id: newId(),
       organisation_id: caller.organisationId,
       workspace_id: workspace.id,
       name: body.name ?? null,
@@ -59,47 +59,44 @@ export async function create(
       ...scheduleOf(body, now),
       first_reset_at: firstResetOf(body),
       last_reset_at: null,
-      status: 'active',
+      status: 'active' as const,
       created_at: now,
       last_updated_at: now,
-    });
-    await recordChange(tx, deps, request, {
-      action: 'create',
-      kind: 'UsageLimitPolicy',
-      resourceId: id,
-      workspaceId: workspace.id,
-      changes: { fields: sentFields(body) },
-      managedBy: body.managed_by,
-    });
+    };
+    await policies.insert(tx, row);
+    return { row, changes: { fields: sentFields(body) } };
   });
   return { id, object: 'usage-limits-policy' };
 }
 
+const changing: Changing<policies.StoredUsageLimitPolicy> = {
+  kind: 'UsageLimitPolicy',
+  param: 'id',
+  lock: findActive,
+  write: policies.update,
+};
+
 /** Answers `{}`. Absent fields stay, null clears; counters follow the new limit at once. */
 export async function update(
   deps: AdminDeps,
-  request: PolicyRequest<UsageLimitPolicyUpdate & UpdateFields>,
+  request: BodyRequest<UsageLimitPolicyUpdate & UpdateFields>,
 ): Promise<Record<string, never>> {
-  const { body, caller, now } = request;
-  requireUpdate(body);
-  const fields = sentFields(body);
-  await deps.database.transaction(async (tx) => {
-    const row = await findActive(tx, request);
-    await requireWorkspace(tx, caller, row, body.workspace_id);
-    requireVersion(request, row.version);
-    if (fields.length > 0) await applyUpdate(tx, request, row);
-    if (typeof body.reset_usage_for_value === 'string') {
-      const target = { valueKey: body.reset_usage_for_value };
-      await usageEntities.reset(tx, subjectOf(row), target, now);
-    }
-    await recordChange(tx, deps, request, {
-      action: 'update',
-      kind: 'UsageLimitPolicy',
-      resourceId: row.id,
-      workspaceId: row.workspace_id,
-      changes: { fields },
-      managedBy: body.managed_by,
-    });
+  const { body, now } = request;
+  const { reset_usage_for_value: valueKey } = body;
+  await updateResource(deps, request, changing, {
+    columns: (_, row) => columnsOf(body, row, now),
+    triggers: typeof valueKey === 'string' ? ['reset_usage_for_value'] : [],
+    follow: async (tx, row, changed) => {
+      const subject = subjectOf(row);
+      if (termColumns.some((column) => changed[column] !== undefined)) {
+        const after = { ...row, ...changed };
+        await usageEntities.updateTerms(tx, subject, {
+          creditLimitMicros: after.credit_limit_micros,
+          alertThresholdMicros: after.alert_threshold_micros,
+        });
+      }
+      if (typeof valueKey === 'string') await usageEntities.reset(tx, subject, { valueKey }, now);
+    },
   });
   return {};
 }
@@ -107,37 +104,26 @@ export async function update(
 /** Archives the policy and answers `{}`; its counters stay for the record. */
 export async function remove(
   deps: AdminDeps,
-  request: PolicyRequest<unknown, { workspace_id?: string | undefined }>,
+  request: ItemRequest,
 ): Promise<Record<string, never>> {
-  const { caller, now, query } = request;
-  await deps.database.transaction(async (tx) => {
-    const row = await findActive(tx, request);
-    await requireWorkspace(tx, caller, row, query.workspace_id);
-    requireVersion(request, row.version);
-    await policies.update(tx, caller.organisationId, row.id, {
+  return deleteResource(deps, request, changing, async (tx, row) => {
+    await policies.update(tx, row.organisation_id, row.id, {
       status: 'archived',
-      last_updated_at: now,
+      last_updated_at: request.now,
     });
-    await recordChange(tx, deps, request, {
-      action: 'delete',
-      kind: 'UsageLimitPolicy',
-      resourceId: row.id,
-      workspaceId: row.workspace_id,
-      changes: { name: row.name },
-    });
+    return { name: row.name };
   });
-  return {};
 }
 
 /** Sets one counter of the policy to nought and answers `{}`. */
 export async function resetEntity(
   deps: AdminDeps,
-  request: PolicyRequest<unknown>,
+  request: BodyRequest<undefined>,
 ): Promise<Record<string, never>> {
-  const { now } = request;
-  const entityId = idOr404(request.params.entityId!);
+  const { caller, params, now } = request;
+  const entityId = idOr404(params.entityId!);
   await deps.database.transaction(async (tx) => {
-    const row = await findActive(tx, request);
+    const row = findOr404(caller, await findActive(tx, caller.organisationId, params.id!));
     if (!(await usageEntities.reset(tx, subjectOf(row), { id: entityId }, now))) {
       throw new ApiError('notFound');
     }
@@ -159,36 +145,34 @@ export function subjectOf(row: policies.StoredUsageLimitPolicy): UsageSubject {
 
 async function findActive(
   tx: Db,
-  { caller, params }: PolicyRequest<unknown>,
-): Promise<policies.StoredUsageLimitPolicy> {
-  const id = idOr404(params.id!);
-  const row = findOr404(caller, await policies.findByIdForUpdate(tx, caller.organisationId, id));
-  if (row.status !== 'active') throw new ApiError('notFound');
-  return row;
+  organisationId: string,
+  id: string,
+): Promise<policies.StoredUsageLimitPolicy | undefined> {
+  const row = await policies.findByIdForUpdate(tx, organisationId, idOr404(id));
+  return row?.status === 'active' ? row : undefined;
 }
 
-type PolicyColumns = Parameters<typeof policies.update>[3];
+const termColumns = ['credit_limit_micros', 'alert_threshold_micros'] as const;
 
-async function applyUpdate(
-  tx: Db,
-  { body, caller, now }: PolicyRequest<UsageLimitPolicyUpdate>,
+function columnsOf(
+  body: UsageLimitPolicyUpdate,
   row: policies.StoredUsageLimitPolicy,
-): Promise<void> {
-  const columns: PolicyColumns = { last_updated_at: now };
-  if (body.name !== undefined) columns.name = body.name;
-  if (body.description !== undefined) columns.description = body.description;
-  if (body.conditions !== undefined) columns.conditions = JSON.stringify(body.conditions);
-  if (body.group_by !== undefined) columns.group_by = JSON.stringify(body.group_by);
-  if (body.type !== undefined) columns.type = body.type;
+  now: number,
+): Partial<policies.StoredUsageLimitPolicy> {
   const budget = mergedBudget(body, row);
   const terms = termsOf(budget);
-  columns.credit_limit_micros = terms.creditLimitMicros;
-  columns.alert_threshold_micros = terms.alertThresholdMicros;
-  if (changesSchedule(budget, row)) {
-    Object.assign(columns, scheduleOf(budget, now), { first_reset_at: firstResetOf(budget) });
-  }
-  await policies.update(tx, caller.organisationId, row.id, columns);
-  await usageEntities.updateTerms(tx, subjectOf(row), terms);
+  return {
+    name: body.name,
+    description: body.description,
+    conditions: rewriteDocument(row.conditions, body.conditions),
+    group_by: rewriteDocument(row.group_by, body.group_by),
+    type: body.type,
+    credit_limit_micros: terms.creditLimitMicros,
+    alert_threshold_micros: terms.alertThresholdMicros,
+    ...(changesSchedule(budget, row)
+      ? { ...scheduleOf(budget, now), first_reset_at: firstResetOf(budget) }
+      : {}),
+  };
 }
 
 /**
@@ -216,7 +200,7 @@ function mergedBudget(body: UsageLimitPolicyUpdate, row: policies.StoredUsageLim
       : merged;
   const fault = findLimitFault(budget);
   if (fault === undefined) return budget;
-  throw new ApiError('invalid', `${fault.field}: ${fault.message}`, fault.field);
+  throw validationError({ path: [fault.field], message: fault.message });
 }
 
 function storedBudget(row: policies.StoredUsageLimitPolicy) {

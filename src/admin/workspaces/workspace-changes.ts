@@ -1,9 +1,12 @@
 /** Knows how workspaces are made, changed and archived: each in one transaction with its traces. */
+
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
-import { readDocument, writeDocument } from '../../model/json-record.ts';
+import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
 import type { WorkspaceUsageLimits } from '../../model/limits.ts';
+import { emptyToNull } from '../../model/resource-fields.ts';
 import { makeSlug } from '../../model/slug.ts';
+import { validationError } from '../../model/validation-error.ts';
 import {
   displayName,
   type WorkspaceCreate,
@@ -16,20 +19,24 @@ import type { Db } from '../../store/connection/db.ts';
 import type { UsageSubject } from '../../store/tables/usage-entities.ts';
 import * as workspaceContents from '../../store/tables/workspace-contents.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
-import { type CreateFields, requireUpdate } from '../request/body-fields.ts';
 import { changeBudget, openBudget, requireFutureReset } from '../request/budgets.ts';
-import { recordChange, requireVersion, sentFields } from '../request/change.ts';
-import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { recordChange } from '../request/change.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import { type BodyRequest, type CreateFields, sentFields } from '../request/frame-fields.ts';
 import { statusOfReachable } from '../request/guardrail-access.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  updateResource,
+} from '../request/resource-change.ts';
 
 type Managed = Pick<CreateFields, 'managed_by'>;
-
-type WorkspaceRequest<Body> = AdminRequest<Record<string, string>, unknown, Body>;
 
 /** Answers the row as stored. */
 export async function create(
   deps: AdminDeps,
-  request: WorkspaceRequest<WorkspaceCreate & Managed>,
+  request: BodyRequest<WorkspaceCreate & Managed>,
 ): Promise<workspaces.StoredWorkspace> {
   const { body, caller, now } = request;
   if (caller.workspaceId !== null) throw new ApiError('forbidden');
@@ -39,7 +46,7 @@ export async function create(
     slug: makeSlug(workspaceSlugForm, body.name),
     name: body.name,
     description: body.description ?? null,
-    icon: iconOf(body.icon),
+    icon: emptyToNull(body.icon),
     scope_name: body.scope_name ?? null,
     defaults: mergedDefaults(null, body.defaults ?? null),
     usage_limits: writeDocument(body.usage_limits),
@@ -54,49 +61,46 @@ export async function create(
     last_updated_at: now,
   };
   const budget = body.usage_limits?.[0] ?? null;
-  if (budget !== null) requireFutureReset(budget, now, 'usage_limits[0].next_usage_reset_at');
-  await deps.database.transaction(async (tx) => {
+  if (budget !== null) requireFutureReset(budget, now, ['usage_limits', 0]);
+  await createResource(deps, request, 'Workspace', async (tx) => {
     await workspaces.insert(tx, row);
     if (budget !== null) await openBudget(tx, subjectOf(row), budget, now);
-    await recordChange(tx, deps, request, {
-      action: 'create',
-      kind: 'Workspace',
-      resourceId: row.id,
-      workspaceId: row.id,
-      changes: { fields: sentFields(body) },
-      managedBy: body.managed_by,
-    });
+    return { row: inItself(row), changes: { fields: sentFields(body) } };
   });
   return row;
 }
 
-/** Answers `{}`. Absent fields stay, null clears (docs/api.md, Null and empty). */
+type Placed = workspaces.StoredWorkspace & { readonly workspace_id: string };
+
+/** A workspace is where it is itself: a bound credential finds no other than its own. */
+function inItself(row: workspaces.StoredWorkspace): Placed {
+  return { ...row, workspace_id: row.id };
+}
+
+const changing: Changing<Placed> = {
+  kind: 'Workspace',
+  param: 'id',
+  lock: async (tx, organisationId, reference) => {
+    const row = await workspaces.findByIdOrSlugForUpdate(tx, organisationId, reference);
+    return row && inItself(row);
+  },
+  write: workspaces.update,
+};
+
+/** Answers `{}`. Absent fields stay, null clears; `defaults` are merged key by key. */
 export async function update(
   deps: AdminDeps,
-  request: WorkspaceRequest<WorkspaceUpdate & Managed>,
+  request: BodyRequest<WorkspaceUpdate & Managed>,
 ): Promise<Record<string, never>> {
-  const { body, caller, now } = request;
-  requireUpdate(body);
-  const fields = sentFields(body);
-  await deps.database.transaction(async (tx) => {
-    const row = await findOwn(tx, request, workspaces.findByIdOrSlugForUpdate);
-    requireVersion(request, row.version);
-    if (fields.length > 0) {
-      const columns = await changedColumns(tx, body, row);
-      await workspaces.update(tx, caller.organisationId, row.id, {
-        ...columns,
-        last_updated_at: now,
-      });
-      await keepBudget(tx, body, row, now);
-    }
-    await recordChange(tx, deps, request, {
-      action: 'update',
-      kind: 'Workspace',
-      resourceId: row.id,
-      workspaceId: row.id,
-      changes: { fields },
-      managedBy: body.managed_by,
-    });
+  const { body, now } = request;
+  await updateResource(deps, request, changing, {
+    columns: (tx, row) => columnsOf(tx, body, row),
+    follow: async (tx, row, changed) => {
+      if (body.usage_limits === undefined || changed.usage_limits === undefined) return;
+      const before = readDocument<WorkspaceUsageLimits>(row.usage_limits)?.[0] ?? null;
+      const after = body.usage_limits?.[0] ?? null;
+      await changeBudget(tx, subjectOf(row), { before, after }, now);
+    },
   });
   return {};
 }
@@ -108,16 +112,15 @@ export async function update(
  */
 export async function remove(
   deps: AdminDeps,
-  request: WorkspaceRequest<WorkspaceDelete>,
+  request: BodyRequest<WorkspaceDelete>,
 ): Promise<Record<string, never>> {
-  const { body, caller, now } = request;
-  await deps.database.transaction(async (tx) => {
-    const row = await findOwn(tx, request, workspaces.findByIdOrSlugForUpdate);
-    requireConfirmation(request, row);
-    requireVersion(request, row.version);
-    const items = await workspaceContents.list(tx, caller.organisationId, row.id);
+  const { body, now } = request;
+  const admit = (_: unknown, row: Placed) => requireConfirmation(request, row);
+  return deleteResource(deps, request, { ...changing, admit }, async (tx, row) => {
+    const { organisation_id: organisationId } = row;
+    const items = await workspaceContents.list(tx, organisationId, row.id);
     if (items.length > 0 && body.force_delete !== true) refuseWith(items);
-    await workspaceContents.deleteAll(tx, caller.organisationId, row.id, now);
+    await workspaceContents.deleteAll(tx, organisationId, row.id, now);
     for (const item of items) {
       await recordChange(tx, deps, request, {
         action: 'delete',
@@ -127,41 +130,21 @@ export async function remove(
         changes: { with_workspace: row.id },
       });
     }
-    await workspaces.update(tx, caller.organisationId, row.id, {
+    await workspaces.update(tx, organisationId, row.id, {
       status: 'archived',
       last_updated_at: now,
     });
-    await recordChange(tx, deps, request, {
-      action: 'delete',
-      kind: 'Workspace',
-      resourceId: row.id,
-      workspaceId: row.id,
-      changes: { name: row.name, contents: items.length },
-    });
+    return { name: row.name, contents: items.length };
   });
-  return {};
-}
-
-/** The workspace the path names. A bound credential finds no other than its own. */
-export async function findOwn(
-  db: Db,
-  { caller, params }: Pick<AdminRequest, 'caller' | 'params'>,
-  find: typeof workspaces.findByIdOrSlug,
-): Promise<workspaces.StoredWorkspace> {
-  const row = await find(db, caller.organisationId, params.id!);
-  if (row === undefined || (caller.workspaceId ?? row.id) !== row.id) {
-    throw new ApiError('notFound');
-  }
-  return row;
 }
 
 function requireConfirmation(
-  { body, owner }: WorkspaceRequest<WorkspaceDelete>,
+  { body, owner }: BodyRequest<WorkspaceDelete>,
   row: workspaces.StoredWorkspace,
 ): void {
   if (body.name === undefined && owner !== null) return;
   if (body.name === row.name || body.name === displayName(row)) return;
-  throw new ApiError('invalid', 'name: must be the name of the workspace', 'name');
+  throw validationError({ path: ['name'], message: 'must be the name of the workspace' });
 }
 
 /** `… still holds 2 ApiKey, 1 Config`. */
@@ -172,32 +155,25 @@ function refuseWith(items: readonly workspaceContents.WorkspaceItem[]): never {
   throw new ApiError('conflict', message, 'force_delete');
 }
 
-type WorkspaceColumns = Parameters<typeof workspaces.update>[3];
-
-async function changedColumns(
+async function columnsOf(
   tx: Db,
   body: WorkspaceUpdate,
   row: workspaces.StoredWorkspace,
-): Promise<WorkspaceColumns> {
-  const columns: WorkspaceColumns = {};
-  if (body.icon !== undefined) columns.icon = iconOf(body.icon);
-  if (body.name !== undefined) {
-    columns.name = plainName(body.name, columns.icon === undefined ? row.icon : columns.icon);
-  }
-  if (body.description !== undefined) columns.description = body.description;
-  if (body.usage_limits !== undefined) columns.usage_limits = writeDocument(body.usage_limits);
-  if (body.rate_limits !== undefined) columns.rate_limits = writeDocument(body.rate_limits);
+): Promise<Partial<workspaces.StoredWorkspace>> {
+  const icon = body.icon === undefined ? row.icon : emptyToNull(body.icon);
   if (body.defaults !== undefined) {
-    await requireGuardrails(tx, row, body.defaults?.input_guardrails, 'defaults.input_guardrails');
-    await requireGuardrails(
-      tx,
-      row,
-      body.defaults?.output_guardrails,
-      'defaults.output_guardrails',
-    );
-    columns.defaults = mergedDefaults(row.defaults, body.defaults);
+    await requireGuardrails(tx, row, 'input_guardrails', body.defaults?.input_guardrails);
+    await requireGuardrails(tx, row, 'output_guardrails', body.defaults?.output_guardrails);
   }
-  return columns;
+  return {
+    icon,
+    name: body.name === undefined ? row.name : plainName(body.name, icon),
+    description: body.description,
+    usage_limits: rewriteDocument(row.usage_limits, body.usage_limits),
+    rate_limits: rewriteDocument(row.rate_limits, body.rate_limits),
+    defaults:
+      body.defaults === undefined ? row.defaults : mergedDefaults(row.defaults, body.defaults),
+  };
 }
 
 /** Clients that send back what they read send the icon in the name; it is not part of it. */
@@ -208,45 +184,28 @@ function plainName(name: string, icon: string | null): string {
     : name;
 }
 
-function iconOf(icon: string | null | undefined): string | null {
-  return icon === undefined || icon === '' ? null : icon;
-}
-
 /** Null clears one key, or all of them. */
 function mergedDefaults(stored: string | null, sent: WorkspaceUpdate['defaults']): string | null {
   if (sent === null || sent === undefined) return null;
   const before = readDocument<WorkspaceDefaults>(stored) ?? {};
   const merged = Object.entries({ ...before, ...sent }).filter(([, value]) => value !== null);
-  return merged.length === 0 ? null : JSON.stringify(Object.fromEntries(merged));
+  return rewriteDocument(stored, merged.length === 0 ? null : Object.fromEntries(merged));
 }
 
 /** @throws ApiError `invalid` when a guardrail is not one this workspace can use. */
 async function requireGuardrails(
   tx: Db,
   row: workspaces.StoredWorkspace,
+  field: 'input_guardrails' | 'output_guardrails',
   references: readonly string[] | null | undefined,
-  param: string,
 ): Promise<void> {
   if (references === undefined || references === null) return;
   const at = { organisation_id: row.organisation_id, workspace_id: row.id };
   const statusOf = await statusOfReachable(tx, at, references);
   const unknown = references.filter((name) => statusOf(name) !== 'active');
   if (unknown.length === 0) return;
-  throw new ApiError('invalid', `${param}: names unknown guardrails ${unknown.join(', ')}`, param);
-}
-
-async function keepBudget(
-  tx: Db,
-  body: WorkspaceUpdate,
-  row: workspaces.StoredWorkspace,
-  now: number,
-): Promise<void> {
-  if (body.usage_limits === undefined) return;
-  const change = {
-    before: readDocument<WorkspaceUsageLimits>(row.usage_limits)?.[0] ?? null,
-    after: body.usage_limits?.[0] ?? null,
-  };
-  await changeBudget(tx, subjectOf(row), change, now);
+  const message = `names unknown guardrails ${unknown.join(', ')}`;
+  throw validationError({ path: ['defaults', field], message });
 }
 
 function subjectOf(row: workspaces.StoredWorkspace): UsageSubject {

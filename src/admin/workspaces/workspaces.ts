@@ -1,14 +1,16 @@
 /** Knows workspaces over HTTP (docs/api.md, Workspaces): routes, lists and look-ups. */
+
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { WorkspaceCreate, WorkspaceDelete, WorkspaceUpdate } from '../../model/workspace.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
-import { createFields } from '../request/body-fields.ts';
-import { versioned } from '../request/change.ts';
-import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
-import { create, findOwn, remove, update } from './workspace-changes.ts';
+import { type AdminDeps, everyMount } from '../request/deps.ts';
+import { createFields, type QueryRequest } from '../request/frame-fields.ts';
+import { versioned } from '../request/version.ts';
+import { create, remove, update } from './workspace-changes.ts';
 import {
   toCreated,
   toItem,
@@ -86,6 +88,7 @@ function itemRoutes(deps: AdminDeps, path: string): Route<Principal>[] {
       mounts: everyMount,
       scope: 'workspaces.update',
       summary: 'Update a workspace',
+      versioned: true,
       body: WorkspaceUpdate.extend(managed),
       ignoredFields,
       response: z.object({}),
@@ -97,6 +100,7 @@ function itemRoutes(deps: AdminDeps, path: string): Route<Principal>[] {
       mounts: everyMount,
       scope: 'workspaces.delete',
       summary: 'Archive a workspace',
+      versioned: true,
       body: WorkspaceDelete,
       response: z.object({}),
       handle: (request) => remove(deps, request),
@@ -104,10 +108,7 @@ function itemRoutes(deps: AdminDeps, path: string): Route<Principal>[] {
   ];
 }
 
-async function list(
-  deps: AdminDeps,
-  { caller, query }: AdminRequest<Record<string, string>, z.infer<typeof ListQuery>, undefined>,
-) {
+async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typeof ListQuery>>) {
   const filter = {
     id: caller.workspaceId ?? undefined,
     statuses: query.status,
@@ -122,10 +123,13 @@ async function list(
   );
 }
 
-async function get(
-  deps: AdminDeps,
-  request: AdminRequest<Record<string, string>, z.infer<typeof GetQuery>, undefined>,
-) {
-  const row = await findOwn(deps.database.readable, request, workspaces.findByIdOrSlug);
-  return versioned(toRecord(row, request.query.name_format), row);
+/** A bound credential finds no other than its own. */
+async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuery>>) {
+  const { caller, params, query } = request;
+  const db = deps.database.readable;
+  const row = await workspaces.findByIdOrSlug(db, caller.organisationId, params.id!);
+  if (row === undefined || (caller.workspaceId ?? row.id) !== row.id) {
+    throw new ApiError('notFound');
+  }
+  return versioned(toRecord(row, query.name_format), row);
 }

@@ -86,6 +86,21 @@ export async function listCounts(
   return rows.map((row) => ({ ...row, total: Number(row.total), enabled: Number(row.enabled) }));
 }
 
+/** All of an integration's. */
+export async function listByIntegration(
+  db: Db,
+  organisationId: string,
+  integrationId: string,
+): Promise<Pick<StoredMcpCapability, 'type' | 'name' | 'enabled'>[]> {
+  const rows = await db
+    .selectFrom('mcp_capabilities')
+    .select(['type', 'name', 'enabled'])
+    .where('organisation_id', '=', organisationId)
+    .where('mcp_integration_id', '=', integrationId)
+    .execute();
+  return rows.map((row) => ({ ...row, name: row.name.toString() }));
+}
+
 /** Those of the given ids that exist, whatever their integration. */
 export function listByIds(
   db: Db,

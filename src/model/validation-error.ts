@@ -1,0 +1,34 @@
+/** Knows the one form of words in which what a caller sent is refused. */
+import { ApiError } from './errors.ts';
+import type { Fault } from './fault.ts';
+
+const faultsShownMax = 20;
+const faultCharactersMax = 300;
+
+/**
+ * One error for all faults: `param` is the path of the first, the message tells each with its path:
+ * `Request Validation Error: rate_limits[0].unit: is not known; name: is required`.
+ */
+export function validationError(...faults: readonly Fault[]): ApiError {
+  const shown = faults.slice(0, faultsShownMax).map(({ path, message }) => {
+    const text = path.length === 0 ? message : `${pathText(path)}: ${message}`;
+    return text.slice(0, faultCharactersMax);
+  });
+  const rest = faults.length - shown.length;
+  if (rest > 0) shown.push(`and ${rest} more`);
+  const param = pathText(faults[0]?.path ?? []).slice(0, faultCharactersMax);
+  return new ApiError('invalid', `Request Validation Error: ${shown.join('; ')}`, param);
+}
+
+/** @throws ApiError `invalid` when there are any. */
+export function refuseFaults(faults: readonly Fault[]): void {
+  if (faults.length > 0) throw validationError(...faults);
+}
+
+/** `rate_limits[0].unit`. */
+function pathText(path: Fault['path']): string {
+  return path.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`;
+    return text === '' ? key : `${text}.${key}`;
+  }, '');
+}

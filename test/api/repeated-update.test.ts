@@ -1,0 +1,216 @@
+/** Guarantees of every resource: an update sent again changes nothing, one from an old version is refused. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestServer, type TestServer } from '../server.ts';
+import { listAudit } from '../tenant.ts';
+
+interface Case {
+  /** As the OpenAPI document writes it. */
+  readonly pattern: string;
+  /** Makes one and yields its path, and the id that its traces bear where the path does not end in it. */
+  readonly make: () => Promise<{ path: string; id?: string }>;
+  readonly update: Record<string, unknown>;
+  /** The same with keys, ids and defaults written in another way; the update itself where absent. */
+  readonly alike?: Record<string, unknown>;
+}
+
+let server: TestServer;
+let workspaceId: string;
+let serverId: string;
+beforeAll(async () => {
+  server = await startTestServer();
+  workspaceId = await post('/v2/workspaces', { name: 'Support' });
+  serverId = await makeServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function post(path: string, body: Record<string, unknown>): Promise<string> {
+  const made = await server.request('POST', path, { body });
+  expect(made).toMatchObject({ status: 200 });
+  return made.body.id;
+}
+
+const made = (path: string, body: Record<string, unknown>) => async () => ({
+  path: `${path}/${await post(path, body)}`,
+});
+
+let count = 0;
+function makeIntegration(): Promise<string> {
+  count += 1;
+  return post('/v2/mcp-integrations', {
+    ...{ name: `tools ${count}`, url: 'https://mcp.example.com', auth_type: 'headers' },
+    ...{ transport: 'http', configurations: { custom_headers: { Authorization: 'first' } } },
+  });
+}
+
+async function makeServer(): Promise<string> {
+  const fields = { mcp_integration_id: await makeIntegration(), workspace_id: workspaceId };
+  return post('/v2/mcp-servers', { name: 'tools', ...fields });
+}
+
+const check = { id: 'default.contains', name: 'words', parameters: { words: ['a'] } };
+
+const cases: Case[] = [
+  {
+    pattern: '/v2/workspaces/{id}',
+    make: made('/v2/workspaces', { name: 'Sales' }),
+    update: {
+      ...{ name: 'Marketing', description: 'leads', icon: '🚀' },
+      defaults: { metadata: { team: 'm', tier: '1' } },
+      usage_limits: [{ credit_limit: 10, periodic_reset: 'weekly' }],
+      rate_limits: [{ type: 'requests', unit: 'rpm', value: 5 }],
+    },
+    alike: {
+      ...{ name: '🚀 Marketing', description: 'leads', icon: '🚀' },
+      defaults: { metadata: { tier: '1', team: 'm' } },
+      usage_limits: [{ periodic_reset: 'weekly', credit_limit: 10 }],
+      rate_limits: [{ value: 5, unit: 'rpm', type: 'requests' }],
+    },
+  },
+  {
+    pattern: '/v2/guardrails/{guardrailId}',
+    make: made('/v2/guardrails', { name: 'g', checks: [check], actions: { deny: true } }),
+    update: { name: 'h', checks: [{ ...check, is_enabled: true }], actions: { async: true } },
+    alike: { checks: [{ is_enabled: true, name: 'words', parameters: { words: ['a'] } }] },
+  },
+  {
+    pattern: '/v2/configs/{configId}',
+    make: made('/v2/configs', { name: 'c', config: { retry: { attempts: 1 } } }),
+    update: {
+      name: 'd',
+      isDefault: 1,
+      config: { retry: { attempts: 2 }, cache: { mode: 'simple' } },
+    },
+    alike: { config: { cache: { mode: 'simple' }, retry: { attempts: 2 } } },
+  },
+  {
+    pattern: '/v2/api-keys/{id}',
+    make: async () => {
+      const body = { name: 'bot', scopes: ['completions.write'], workspace_id: workspaceId };
+      return { path: `/v2/api-keys/${await post('/v2/api-keys/workspace/service', body)}` };
+    },
+    update: {
+      ...{ name: 'agent', description: '', scopes: ['completions.write', 'logs.view'] },
+      rate_limits: [{ type: 'tokens', unit: 'rpd', value: 9 }],
+      usage_limits: { credit_limit: 5, alert_threshold: 4, periodic_reset_days: 3 },
+      defaults: { metadata: { a: 1, b: 2 }, allow_config_override: false },
+      alert_emails: ['ops@example.com'],
+      expires_at: '2099-01-01T00:00:00.000Z',
+      rotation_policy: { rotation_period: 'weekly' },
+    },
+    alike: {
+      usage_limits: { periodic_reset_days: 3, credit_limit: 5, alert_threshold: 4 },
+      defaults: { metadata: { b: 2, a: 1 } },
+      expires_at: '2099-01-01T01:00:00+01:00',
+      rotation_policy: { rotation_period: 'weekly' },
+    },
+  },
+  {
+    pattern: '/v2/policies/usage-limits/{id}',
+    make: async () => {
+      const body = {
+        ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
+        ...{ type: 'cost', credit_limit: 1, workspace_id: workspaceId },
+      };
+      return { path: `/v2/policies/usage-limits/${await post('/v2/policies/usage-limits', body)}` };
+    },
+    update: {
+      ...{ name: 'team', description: 'monthly', type: 'tokens', credit_limit: 2.5 },
+      ...{ alert_threshold: 2, periodic_reset: 'monthly', group_by: [{ key: 'model' }] },
+      conditions: [{ key: 'metadata.team', value: ['a', 'b'], excludes: true }],
+    },
+    alike: { conditions: [{ excludes: true, value: ['a', 'b'], key: 'metadata.team' }] },
+  },
+  {
+    pattern: '/v2/mcp-integrations/{mcpIntegrationId}',
+    make: async () => ({ path: `/v2/mcp-integrations/${await makeIntegration()}` }),
+    update: {
+      ...{ name: 'more tools', description: 'x', url: 'https://other.example.com' },
+      configurations: { custom_headers: { Authorization: 'second', 'X-Team': 'a' } },
+      secret_mappings: [{ target_field: 'key', secret_reference_id: 'vault' }],
+    },
+    alike: {
+      description: 'x',
+      configurations: { custom_headers: { 'X-Team': 'a', Authorization: '********' } },
+    },
+  },
+  {
+    pattern: '/v2/mcp-servers/{mcpServerId}',
+    make: async () => ({ path: `/v2/mcp-servers/${await makeServer()}` }),
+    update: { name: 'renamed', description: 'why' },
+  },
+  {
+    pattern: '/v2/guardrails/{guardrailId}/mcp-servers/{mcpServerId}',
+    make: async () => {
+      const fields = { target: 'mcp_tools', checks: [check] };
+      const guardrail = await post('/v2/guardrails', { name: 'tools', ...fields });
+      const path = `/v2/guardrails/${guardrail}/mcp-servers/${serverId}`;
+      const put = await server.request('PUT', path, { body: { run_on: ['input'] } });
+      return { path, id: put.body.map_id };
+    },
+    update: { run_on: ['output', 'input'] },
+    alike: { run_on: ['input', 'output'], capability_ids: [] },
+  },
+];
+
+let marks = 0;
+function mark(): Record<string, unknown> {
+  marks += 1;
+  const source = { repo: 'https://git.example.com/gateway', revision: '1f3c' };
+  const name = `resource-${marks}`;
+  return { owner: 'platform', workspace: null, name, source, last_applied: { a: 1, b: 2 } };
+}
+
+describe.each(cases)('$pattern', ({ make, update, alike = update }) => {
+  it('writes nothing when an update is sent again, neither row nor version nor trace', async () => {
+    const { path, id = path.split('/').at(-1)! } = await make();
+    const managed_by = mark();
+    const body = { ...update, managed_by };
+    const before = await server.request('GET', path);
+    server.clock.advance(1000);
+    expect((await server.request('PUT', path, { body })).status).toBe(200);
+    const changed = await server.request('GET', path);
+    expect(changed.headers.etag).not.toBe(before.headers.etag);
+    const audit = await listAudit(server, id);
+    for (const again of [body, update, alike, { ...alike, managed_by }, { managed_by }]) {
+      server.clock.advance(1000);
+      expect((await server.request('PUT', path, { body: again })).status).toBe(200);
+    }
+    const after = await server.request('GET', path);
+    expect(after.body).toEqual(changed.body);
+    expect(after.headers.etag).toBe(changed.headers.etag);
+    expect(await listAudit(server, id)).toEqual(audit);
+  });
+
+  it('refuses an update and a delete made from another version than the stored one', async () => {
+    const { path } = await make();
+    const headers = { 'if-match': '"999"' };
+    expect((await server.request('PUT', path, { body: update, headers })).status).toBe(412);
+    const body = path.startsWith('/v2/workspaces') ? { name: 'Sales' } : undefined;
+    expect((await server.request('DELETE', path, { headers, body })).status).toBe(412);
+  });
+});
+
+it('has a case for every update that is said to honour If-Match', async () => {
+  const { body: document } = await server.request('GET', '/openapi.json');
+  const paths = Object.entries<Record<string, { parameters: { name: string }[] }>>(document.paths);
+  const versioned = paths
+    .filter(([path, { put }]) => path.startsWith('/v2/') && put !== undefined)
+    .filter(([, { put }]) => put!.parameters.some(({ name }) => name === 'If-Match'))
+    .map(([path]) => path)
+    // Admin clients of v1 know workspaces by a second path; mappings are put in bulk on the guardrail.
+    .filter((path) => !path.startsWith('/v2/admin/') && !path.endsWith('/mcp-servers'));
+  expect(versioned.toSorted()).toEqual(cases.map(({ pattern }) => pattern).toSorted());
+});
+
+it('writes nothing when capabilities are put as they are', async () => {
+  const id = await makeIntegration();
+  const path = `/v2/mcp-integrations/${id}/capabilities`;
+  const body = { capabilities: [{ name: 'search', type: 'tool', enabled: true }] };
+  expect((await server.request('PUT', path, { body })).status).toBe(200);
+  const before = await server.request('GET', path);
+  const audit = await listAudit(server, id);
+  server.clock.advance(1000);
+  expect((await server.request('PUT', path, { body })).status).toBe(200);
+  expect((await server.request('GET', path)).body).toEqual(before.body);
+  expect(await listAudit(server, id)).toEqual(audit);
+});
