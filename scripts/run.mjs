@@ -18,6 +18,10 @@ const ownNodeDirectory = resolve(root, '.cache/node');
 /** Standard output of the child goes to our standard error. */
 const onStderr = ['inherit', 2, 2];
 
+/** The child holds a channel to this process, and stops in order when it closes, however this ends. */
+const onLeash = ['inherit', 'inherit', 'inherit', 'ipc'];
+const parentsPollMs = 500;
+
 /** Each target: the commands it runs, in order; `node` is Node 24. Arguments go to the last one. */
 const targets = {
   start: [['node', 'src/main.ts', 'up']],
@@ -38,6 +42,7 @@ for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM']) {
     child?.kill(name);
   });
 }
+stopWithParents();
 
 const [target, ...rest] = process.argv.slice(2);
 const steps = targets[target];
@@ -153,11 +158,44 @@ async function runSteps(steps, node) {
     const all = last ? [...programArguments, ...rest] : programArguments;
     if (steps.length > 1) say(`${target}: ${program} ${programArguments.join(' ')}`);
     const script = program === 'node' ? [] : [resolve(binaries, program)];
-    const code = await run(node, [...script, ...all]);
+    const code = await run(node, [...script, ...all], target === 'start' ? onLeash : 'inherit');
     if (code !== 0 && steps.length > 1) say(`${target}: ${program} failed (exit ${code})`);
     if (result === 0) result = code;
   }
   return result;
+}
+
+/**
+ * Under npm, stops what runs when npm has ended, or the shell between: a shell passes no signal on, and
+ * SIGKILL cannot be passed on. Both are seen by a change of parents, which nobody announces.
+ */
+function stopWithParents() {
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const parents = parentsNow();
+  const poll = setInterval(() => {
+    if (parentsNow() === parents) return;
+    clearInterval(poll);
+    interrupted = true;
+    if (child?.connected) child.disconnect();
+    else child?.kill('SIGTERM');
+  }, parentsPollMs);
+  poll.unref();
+}
+
+/** Our parent and, where that is the shell of npm, its parent: `312 311`. */
+function parentsNow() {
+  const { ppid } = process;
+  try {
+    const [, flag] = readFileSync(`/proc/${ppid}/cmdline`, 'latin1').split('\0');
+    const [, grandparent] = readFileSync(`/proc/${ppid}/stat`, 'latin1')
+      .split(') ')
+      .at(-1)
+      .split(' ');
+    return flag === '-c' ? `${ppid} ${grandparent}` : `${ppid}`;
+  } catch {
+    // No /proc on this system, or the parent has just ended.
+    return `${ppid}`;
+  }
 }
 
 /** Resolves with the exit code, or with 128 and the signal's number as shells have it. */

@@ -28,6 +28,14 @@ function openStderr(): NodeJS.WriteStream {
   return process.stderr;
 }
 
+/** One started on a channel (scripts/run.mjs) stops in order when its holder has ended, by SIGKILL too. */
+function stopWithHolder(stop: () => void): void {
+  if (process.connected === false) stop();
+  process.once('disconnect', stop);
+  // Holding on to us is no work.
+  process.channel?.unref();
+}
+
 async function run(): Promise<void> {
   // Compiled code is kept among the temporary files; where that cannot be, nothing is lost but time.
   nodeModule.enableCompileCache();
@@ -44,6 +52,7 @@ async function run(): Promise<void> {
       controller.abort();
     });
   }
+  stopWithHolder(() => controller.abort());
   // Whoever read the output has gone (`| head`): there is nobody left to work for.
   process.stdout.on('error', () => controller.abort());
   const { runCommandLine } = await import('./commands/command-line.ts');

@@ -1,0 +1,119 @@
+/** Guarantees that no server and no database outlives the `npm start` that made them, however that ends. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { createTestHome, type TestHome } from '../home.ts';
+import { isRunning } from '../process.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const deadline = { timeout: 60_000, interval: 50 };
+let clone: string;
+let home: TestHome;
+let npm: ChildProcess;
+let output: string;
+let started: Running[];
+
+/** A clone that is set up already and runs these sources. */
+beforeEach(() => {
+  home = createTestHome();
+  clone = mkdtempSync(join(tmpdir(), 'gatewright-clone-'));
+  for (const name of ['scripts', 'package.json', 'package-lock.json']) {
+    cpSync(join(root, name), join(clone, name), { recursive: true });
+  }
+  symlinkSync(join(root, 'src'), join(clone, 'src'));
+  mkdirSync(join(clone, 'node_modules'));
+  const lock = readFileSync(join(root, 'package-lock.json'));
+  const mark = createHash('sha256').update(lock).digest('hex');
+  writeFileSync(join(clone, 'node_modules/.set-up-for'), mark);
+});
+afterEach(() => {
+  for (const { pid } of [...started, ...descendants(npm.pid!), { pid: npm.pid! }]) {
+    if (isRunning(pid)) process.kill(pid, 'SIGKILL');
+  }
+  rmSync(clone, { recursive: true, force: true });
+  home[Symbol.dispose]();
+});
+
+interface Running {
+  readonly pid: number;
+  readonly command: string;
+}
+
+/** What was started by a process or by what it started, nearest first. */
+function descendants(pid: number): Running[] {
+  const children = readdirSync('/proc').flatMap((name) => {
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, 'latin1').split(') ').at(-1)!.split(' ');
+      if (Number(stat[1]) !== pid) return [];
+      const command = readFileSync(`/proc/${name}/cmdline`, 'latin1').replaceAll('\0', ' ');
+      return [{ pid: Number(name), command }];
+    } catch {
+      return [];
+    }
+  });
+  return [...children, ...children.flatMap((child) => descendants(child.pid))];
+}
+
+/** Runs `npm start` until it watches; yields all that it runs. */
+async function start(): Promise<Running[]> {
+  output = '';
+  started = [];
+  const words = ['start', '--', '--port', '0', '--offline'];
+  const source = join(root, 'examples/1-quickstart');
+  npm = spawn('npm', [...words, '--home', home.path, '--source', source], {
+    cwd: clone,
+    env: {
+      PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
+      npm_config_update_notifier: 'false',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  for (const stream of [npm.stdout!, npm.stderr!]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += String(chunk);
+    });
+  }
+  await vi
+    .waitUntil(() => output.includes('Ctrl-C stops everything'), deadline)
+    .catch((error) => {
+      throw new Error(`${error}: ${output}`);
+    });
+  started = descendants(npm.pid!);
+  return started;
+}
+
+it.each([
+  ['npm', 'SIGTERM'],
+  ['npm', 'SIGKILL'],
+  ['shell', 'SIGTERM'],
+  ['shell', 'SIGKILL'],
+  ['wrapper', 'SIGTERM'],
+  ['wrapper', 'SIGKILL'],
+] as const)('the end of %s by %s ends server and database', async (target, signal) => {
+  const running = await start();
+  const find = (pattern: RegExp) => running.find(({ command }) => pattern.test(command))?.pid;
+  const server = find(/main\.ts up/)!;
+  const database = find(/(mariadbd|mysqld) /)!;
+  const wrapper = find(/^\S*node scripts\/run\.mjs/)!;
+  // A shell that replaces itself by its last command is the wrapper.
+  const shell = find(/^\S*sh -c /) ?? wrapper;
+  expect([server, database, wrapper].every((pid) => isRunning(pid))).toBe(true);
+  process.kill({ npm: npm.pid!, shell, wrapper }[target], signal);
+  await vi.waitUntil(() => !isRunning(server) && !isRunning(database), deadline);
+  // In order, which a kill is not: the home is left as by Ctrl-C.
+  expect(readdirSync(home.path).filter((name) => /^run|running|database\.json/.test(name))).toEqual(
+    [],
+  );
+});
