@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { commandLoaders } from '../../src/commands/all-commands.ts';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
 import { allJobs } from '../../src/jobs/all-jobs.ts';
 import { errorTable } from '../../src/model/errors.ts';
@@ -228,6 +229,15 @@ describe('docs/sync.md', () => {
       /^\d$/.test(code!) ? [Number(code)] : [],
     );
     expect(told).toEqual(Object.values(exitCodes).toSorted());
+  });
+});
+
+describe('README.md', () => {
+  it('lists every command', () => {
+    const told = rowsOf(sectionOf('README.md', 'Commands')).flatMap(([command]) =>
+      namesIn(command!).map((words) => words.split(' ')[0]!),
+    );
+    expect([...new Set(told)].toSorted()).toEqual([...commandLoaders.keys()].toSorted());
   });
 });
 
