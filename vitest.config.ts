@@ -1,27 +1,33 @@
 /** Knows how the tests run: three suites, one database server for all, no retries. */
 import { defineConfig } from 'vitest/config';
+import { hangMs } from './test/hang-limit.ts';
+
+const common = {
+  testTimeout: hangMs,
+  hookTimeout: hangMs,
+  /** A test that ends without having asserted anything has failed. */
+  expect: { requireAssertions: true, poll: { timeout: hangMs, interval: 20 } },
+};
 
 export default defineConfig({
   test: {
     reporters: ['default', './test/summary-reporter.ts'],
     projects: [
-      { test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      { test: { ...common, name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       {
         test: {
+          ...common,
           name: 'api',
           include: ['test/api/**/*.test.ts'],
           globalSetup: ['test/global-setup.ts'],
-          testTimeout: 20_000,
-          hookTimeout: 60_000,
         },
       },
       {
         test: {
+          ...common,
           name: 'system',
           include: ['test/system/**/*.test.ts'],
           globalSetup: ['test/global-setup.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
         },
       },
     ],

@@ -1,6 +1,7 @@
 /** Knows the state of another process: whether it is there, and how to freeze it for certain. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
+import { eventually } from './eventually.ts';
 
 export function isRunning(pid: number): boolean {
   try {
@@ -14,7 +15,7 @@ export function isRunning(pid: number): boolean {
 /** Stops every thread of a process; a signal alone takes effect a little after it was sent. */
 export async function freeze(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP');
-  await vi.waitFor(() => expect(new Set(threadStates(pid))).toEqual(new Set(['T'])));
+  await eventually(() => expect(new Set(threadStates(pid))).toEqual(new Set(['T'])));
 }
 
 function threadStates(pid: number): string[] {

@@ -5,6 +5,7 @@ import { makeApiKey, maskApiKey } from '../../src/model/credentials.ts';
 import * as accessPolicies from '../../src/store/tables/access-policies.ts';
 import * as apiKeys from '../../src/store/tables/api-keys.ts';
 import * as serviceAccounts from '../../src/store/tables/service-accounts.ts';
+import { apiKeyRow } from '../api-key-row.ts';
 import { exchange, startTestServer, type TestServer } from '../server.ts';
 
 const path = '/v1/admin/workspaces';
@@ -18,38 +19,20 @@ describe('authentication', () => {
 
   const call = (headers: Record<string, string>, at = path) =>
     exchange('GET', server.url + at, undefined, headers);
-  const addKey = async (
-    changes: Partial<Parameters<typeof apiKeys.insert>[1]>,
-  ): Promise<string> => {
+  const addKey = async (changes: Parameters<typeof apiKeyRow>[0]): Promise<string> => {
     const key = makeApiKey('');
     const now = server.clock.now();
     await apiKeys.insert(server.database.db, {
-      id: randomUUID(),
-      organisation_id: server.organisationId,
-      workspace_id: null,
-      user_id: null,
-      type: 'organisation-service',
-      name: 'k',
-      description: null,
+      ...apiKeyRow({
+        organisation_id: server.organisationId,
+        key_mask: maskApiKey(key),
+        scopes: '["workspaces.list"]',
+        created_at: now,
+        last_updated_at: now,
+        ...changes,
+      }),
       hash: server.app.keyring.hashCredential(key),
       pepper_id: server.app.keyring.pepperId,
-      key_mask: maskApiKey(key),
-      status: 'active',
-      creation_mode: 'api',
-      scopes: '["workspaces.list"]',
-      rate_limits: null,
-      usage_limits: null,
-      metadata: null,
-      config_id: null,
-      allow_config_override: null,
-      alert_emails: null,
-      expires_at: null,
-      rotation_policy: null,
-      last_reset_at: null,
-      created_by: 'test',
-      created_at: now,
-      last_updated_at: now,
-      ...changes,
     });
     return key;
   };

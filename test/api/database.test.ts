@@ -1,7 +1,7 @@
 /** Guarantees how connections, sessions, transactions and outages of the database behave. */
 import { kill } from 'node:process';
 import { sql } from 'kysely';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/log.ts';
 import { Secret } from '../../src/secret.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
@@ -9,6 +9,7 @@ import { type Database, type Db, openDatabase } from '../../src/store/connection
 import { DatabaseUnavailable, isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { findFreePort, startTestDatabaseServer } from '../database-server.ts';
+import { eventually } from '../eventually.ts';
 import { freeze } from '../process.ts';
 
 let test: TestDatabase;
@@ -129,7 +130,7 @@ describe('a transaction', () => {
       await add(tx, 1);
       statement = sql`
         UPDATE counters SET value = value + 1 WHERE id < 3 ORDER BY id DESC`.execute(db);
-      await vi.waitFor(async () => {
+      await eventually(async () => {
         const waiting = await sql`
           SELECT 1 FROM information_schema.innodb_trx
           WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%id < 3 ORDER BY id DESC'`.execute(db);
@@ -177,7 +178,7 @@ describe('the pool', () => {
   it('opens no more than poolSize connections and says who waits', async () => {
     const release = Promise.withResolvers<void>();
     const work = Array.from({ length: 7 }, () => database.transaction(() => release.promise));
-    await vi.waitFor(() => expect(database.pool()).toEqual({ size: 5, used: 5, pending: 2 }));
+    await eventually(() => expect(database.pool()).toEqual({ size: 5, used: 5, pending: 2 }));
     release.resolve();
     await Promise.all(work);
     expect(database.pool()).toMatchObject({ used: 0, pending: 0 });
@@ -295,8 +296,8 @@ describe('a server that fails', () => {
     });
     expect(isUnavailable(await frozen.catch((error: unknown) => error))).toBe(true);
     kill(server.pid, 'SIGCONT');
-    await vi.waitFor(() => other.ping());
-    await vi.waitFor(async () => expect(await counterValue(other.db, 1)).toBe(start));
+    await eventually(() => other.ping());
+    await eventually(async () => expect(await counterValue(other.db, 1)).toBe(start));
   });
 
   it('is stood in for by the reader only while it is down', async () => {
@@ -310,7 +311,7 @@ describe('a server that fails', () => {
     await sql`UPDATE counters SET value = 7`.execute(both.db);
     expect(await counterValue(both.readable, 1)).toBe(7);
     await writer.stop();
-    await vi.waitFor(async () => expect(await counterValue(both.readable, 1)).toBe(0));
+    await eventually(async () => expect(await counterValue(both.readable, 1)).toBe(0));
     await expect(counterValue(both.db, 1)).rejects.toSatisfy(isUnavailable);
     await expect(both.ping()).rejects.toThrow('nothing listens there');
   });

@@ -17,6 +17,7 @@ import { readServerTime } from '../../src/store/connection/server-time.ts';
 import * as jobRuns from '../../src/store/tables/job-runs.ts';
 import { apiKeyRow } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { eventually } from '../eventually.ts';
 
 const minute = Date.parse('2026-11-21T12:00:00Z');
 let test: TestDatabase;
@@ -74,9 +75,9 @@ describe('a scheduled job', () => {
     });
     const replicas = [replica([ticking]), replica([ticking]), replica([ticking])];
     for (const scheduler of replicas) scheduler.start();
-    await vi.waitFor(() => expect(runs).toHaveLength(1), { timeout: 5_000 });
+    await eventually(() => expect(runs).toHaveLength(1));
     clock.set(minute + 60_000);
-    await vi.waitFor(() => expect(runs).toHaveLength(2), { timeout: 5_000 });
+    await eventually(() => expect(runs).toHaveLength(2));
     await Promise.all(replicas.map((scheduler) => scheduler.stop()));
     expect(runs).toEqual([minute + 5_000, minute + 60_000]);
     expect(await rows()).toMatchObject([
@@ -206,13 +207,10 @@ describe('a run that goes wrong', () => {
     });
     const first = replica([long], { leaseMs: 300 }).runNow('a-job');
     const leases = new Set<number>();
-    await vi.waitFor(
-      async () => {
-        for (const row of await rows()) leases.add(row.lease_until);
-        expect(leases.size).toBeGreaterThan(4);
-      },
-      { timeout: 10_000 },
-    );
+    await eventually(async () => {
+      for (const row of await rows()) leases.add(row.lease_until);
+      expect(leases.size).toBeGreaterThan(4);
+    });
     expect(await jobRuns.findAbandoned(test.database.db, 'a-job')).toBeUndefined();
     open();
     expect(await first).toMatchObject({ state: 'done' });
@@ -275,7 +273,7 @@ describe('a run that was taken over', () => {
       let takeover: Promise<unknown> = Promise.resolve();
       await transaction(async () => {
         takeover = jobRuns.updateOwner(db, run!, heir).then(() => order.push('taken over'));
-        await vi.waitFor(async () => expect(await runningStatements()).toMatch(/update .job_runs/));
+        await eventually(async () => expect(await runningStatements()).toMatch(/update .job_runs/));
         order.push('written');
       });
       await takeover;

@@ -187,6 +187,7 @@ describe('watch', () => {
   it('stops at once when the signal is aborted', async () => {
     const controller = new AbortController();
     controller.abort();
+    const events: unknown[] = [];
     await watch({
       client: sync.client,
       readDesired: async () => desiredFrom(''),
@@ -195,7 +196,8 @@ describe('watch', () => {
       ...{ prune: true, allowDeletes: null, takeOwnership: false, command: '' },
       secretsFolder: sync.secretsFolder,
       signal: controller.signal,
-      onEvent: () => expect.unreachable(),
+      onEvent: (event) => events.push(event),
     });
+    expect(events).toEqual([]);
   });
 });

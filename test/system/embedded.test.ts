@@ -4,18 +4,18 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type EmbeddedConnection,
   findRunningDatabase,
   startEmbeddedDatabase,
 } from '../../src/embedded/embedded-database.ts';
 import { acquireHomeLock } from '../../src/embedded/home-lock.ts';
+import { eventually } from '../eventually.ts';
 import { createTestHome, lendSoftware, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
 
 const silent = { offline: true, progress: () => {} };
-const deadline = { timeout: 30_000, interval: 20 };
 const children: ChildProcess[] = [];
 let home: TestHome;
 
@@ -135,7 +135,7 @@ describe('SIGKILL of the process that holds the database', () => {
     await query(connection, 'CREATE TABLE kept (id INT PRIMARY KEY)');
     for (let id = 0; id < 50; id += 1) await query(connection, `INSERT INTO kept VALUES (${id})`);
     holder.kill('SIGKILL');
-    await vi.waitUntil(() => !isRunning(heldPid), deadline);
+    await eventually(() => expect(isRunning(heldPid)).toBe(false));
     expect(await findRunningDatabase(home.path)).toBeNull();
     const next = await startEmbeddedDatabase(home.path, silent);
     expect(await query(next.connection, 'SELECT count(*) AS n FROM kept')).toEqual([{ n: 50 }]);
@@ -159,7 +159,7 @@ describe('SIGKILL of the process that holds the database', () => {
     const { holder, heldPid } = await startHolder('pipe-holder.ts');
     expect(isRunning(heldPid)).toBe(true);
     holder.kill('SIGKILL');
-    await vi.waitUntil(() => !isRunning(heldPid), deadline);
+    await eventually(() => expect(isRunning(heldPid)).toBe(false));
   });
 });
 

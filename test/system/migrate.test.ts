@@ -293,7 +293,7 @@ const statementPattern = 'SELECT id FROM information_schema.processlist WHERE in
 
 async function waitForStatement(settings: DatabaseSettings, pattern: string): Promise<void> {
   await expect
-    .poll(() => select(settings, statementPattern, [pattern]), { timeout: 30_000, interval: 5 })
+    .poll(() => select(settings, statementPattern, [pattern]), { interval: 5 })
     .toHaveLength(1);
 }
 

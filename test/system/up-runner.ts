@@ -2,17 +2,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { vi } from 'vitest';
 
 const program = resolve(import.meta.dirname, '../../src/main.ts');
 const clone = resolve(import.meta.dirname, '../..');
-const deadline = { timeout: 60_000, interval: 20 };
 
 export interface RunningUp extends AsyncDisposable {
   readonly child: ChildProcess;
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** Resolves once standard output or standard error matches. */
+  /** Resolves once standard output or standard error matches; rejects when it ends without. */
   readonly saw: (pattern: RegExp) => Promise<void>;
   /** Resolves with the exit code, or the name of the signal that ended it. */
   readonly exited: Promise<number | NodeJS.Signals | null>;
@@ -49,10 +47,14 @@ export function startUp(
     stdout: () => stdout,
     stderr: () => stderr,
     saw: async (pattern) => {
-      await vi.waitFor(() => {
-        if (!pattern.test(stdout + stderr))
-          throw new Error(`no ${pattern} in:\n${stdout}${stderr}`);
-      }, deadline);
+      const { promise, resolve: found, reject } = Promise.withResolvers<void>();
+      const look = (): void => {
+        if (pattern.test(stdout + stderr)) found();
+      };
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', look);
+      child.on('close', () => reject(new Error(`no ${pattern} in:\n${stdout}${stderr}`)));
+      look();
+      await promise;
     },
     exited,
     [Symbol.asyncDispose]: async () => {

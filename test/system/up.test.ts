@@ -1,18 +1,19 @@
 /** Guarantees of `gatewright up`: from a folder to a running control plane, and back without a trace. */
 
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
 import { createEmptyDatabase } from '../database.ts';
+import { eventually } from '../eventually.ts';
 import { createTestHome, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
 import { startUp } from './up-runner.ts';
 
 const example = resolve(import.meta.dirname, '../../examples/1-quickstart');
-const deadline = { timeout: 30_000, interval: 20 };
 let home: TestHome;
 let source: string;
 
@@ -149,7 +150,7 @@ describe('the next start', () => {
     run.child.kill('SIGKILL');
     process.kill(pid, 'SIGKILL');
     await run.exited;
-    await vi.waitUntil(() => !isRunning(pid), deadline);
+    await eventually(() => expect(isRunning(pid)).toBe(false));
     const { exitCode, document, stderr } = await upOnce();
     expect(exitCode, stderr).toBe(exitCodes.success);
     expect(document.sync).toMatchObject({ counts: [], summary: { create: 0, noop: 12 } });
@@ -159,7 +160,7 @@ describe('the next start', () => {
     writeFileSync(join(source, 'many.yaml'), manyWorkspaces(400).join(''));
     await using run = startUp(home.path, ['--source', source]);
     await run.saw(/ syncing /);
-    await vi.waitUntil(async () => (await workspaceNames()).length > 0, deadline);
+    await eventually(async () => expect(await workspaceNames()).not.toEqual([]));
     run.child.kill('SIGKILL');
     await run.exited;
     const { exitCode, document, stderr } = await upOnce();
@@ -257,7 +258,7 @@ describe('what it refuses', () => {
 
   it('is a port that is taken, by its number and with the way out', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
-    await vi.waitUntil(() => taken.listening, deadline);
+    await once(taken, 'listening');
     const { port } = taken.address() as { port: number };
     await using run = startUp(home.path, ['--source', source, '--port', String(port)]);
     expect(await run.exited).toBe(exitCodes.invalidInput);

@@ -2,10 +2,11 @@
 
 import { Writable } from 'node:stream';
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createLog, type Log, logLineBytesMax } from '../../src/log.ts';
 import { Secret } from '../../src/secret.ts';
 import type { LogLevel } from '../../src/settings.ts';
+import { eventually } from '../eventually.ts';
 
 function capture(level: LogLevel = 'info'): { log: Log; lines: () => string[] } {
   let written = '';
@@ -156,7 +157,7 @@ describe('a destination', () => {
     expect(stream.writableLength).toBeGreaterThan(4 * 1024 * 1024);
     expect(stream.writableLength).toBeLessThan(4 * 1024 * 1024 + logLineBytesMax);
     flow();
-    await vi.waitFor(() => expect(stream.writableLength).toBe(0));
+    await eventually(() => expect(stream.writableLength).toBe(0));
     const notices = lines.filter((line) => line.lostLines !== undefined);
     const kept = lines.length - notices.length;
     expect(kept).toBeGreaterThan(100);
@@ -169,7 +170,7 @@ describe('a destination', () => {
       },
     ]);
     log.error({ n: total + 1 });
-    await vi.waitFor(() => expect(lines.at(-1)).toMatchObject({ n: total + 1 }));
+    await eventually(() => expect(lines.at(-1)).toMatchObject({ n: total + 1 }));
   });
 
   it('that fails ends nothing, and learns how many lines were lost when it works again', async () => {
