@@ -28,6 +28,7 @@ import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
 import { isUnavailable } from './store/connection/unavailable.ts';
 import { migrationStatus } from './store/migrations/migrate.ts';
+import { auditTrail } from './store/tables/audit-log.ts';
 import { assertMasterKey } from './store/tables/deployment.ts';
 
 export interface AppOverrides {
@@ -183,7 +184,7 @@ function createAdminServer(
       database,
       keyring,
       apiKeyPrefix: settings.apiKeyPrefix,
-      auditLogs: settings.features.auditLogs,
+      audit: auditTrail(settings.features.auditLogs),
       trustedHosts: settings.trustedHosts,
       configTargets: settings.configTargets,
     },

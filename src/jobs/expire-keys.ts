@@ -2,13 +2,14 @@
 
 import type { Db } from '../store/connection/db.ts';
 import * as apiKeyExpiry from '../store/tables/api-key-expiry.ts';
-import * as auditLog from '../store/tables/audit-log.ts';
+import { type AuditTrail, auditTrail } from '../store/tables/audit-log.ts';
 import type { Job, JobContext } from './job.ts';
 
 /** Small enough to stall a concurrent writer for less than a tenth of a second. */
 const batchKeysMax = 1000;
 
 export function expireKeys({ auditLogs }: { auditLogs: boolean }): Job {
+  const audit = auditTrail(auditLogs);
   return {
     name: 'expire-keys',
     cron: '* * * * *',
@@ -23,7 +24,7 @@ export function expireKeys({ auditLogs }: { auditLogs: boolean }): Job {
         for (const [organisationId, keys] of Map.groupBy(due, (key) => key.organisation_id)) {
           const ids = keys.map(({ id }) => id);
           expired += await transaction((tx) =>
-            expireBatch(tx, { organisationId, ids }, now, auditLogs),
+            expireBatch(tx, { organisationId, ids }, now, audit),
           );
         }
       }
@@ -36,25 +37,23 @@ async function expireBatch(
   tx: Db,
   { organisationId, ids }: { organisationId: string; ids: readonly string[] },
   now: number,
-  auditLogs: boolean,
+  audit: AuditTrail,
 ): Promise<number> {
   const keys = await apiKeyExpiry.updateDueToExpired(tx, organisationId, ids, now);
-  if (auditLogs) {
-    await auditLog.insertMany(
-      tx,
-      keys.map((key) => ({
-        organisationId: key.organisation_id,
-        workspaceId: key.workspace_id,
-        at: now,
-        actorKind: 'job',
-        actorId: 'expire-keys',
-        action: 'expire',
-        resourceKind: 'ApiKey',
-        resourceId: key.id,
-        requestId: '',
-        changes: { status: 'expired', expires_at: key.expires_at },
-      })),
-    );
-  }
+  await audit(
+    tx,
+    keys.map((key) => ({
+      organisationId: key.organisation_id,
+      workspaceId: key.workspace_id,
+      at: now,
+      actorKind: 'job',
+      actorId: 'expire-keys',
+      action: 'expire',
+      resourceKind: 'ApiKey',
+      resourceId: key.id,
+      requestId: '',
+      changes: { status: 'expired', expires_at: key.expires_at },
+    })),
+  );
   return keys.length;
 }

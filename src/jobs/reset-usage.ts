@@ -1,7 +1,7 @@
 /** Knows how usage starts again: every budget and policy whose boundary has come, once a boundary. */
 import { nextResetAt, skippedWindows } from '../model/periods.ts';
 import type { Db } from '../store/connection/db.ts';
-import * as auditLog from '../store/tables/audit-log.ts';
+import { type AuditEntry, type AuditTrail, auditTrail } from '../store/tables/audit-log.ts';
 import type { UsageResetRow } from '../store/tables/usage-resets.ts';
 import * as usageResets from '../store/tables/usage-resets.ts';
 import type { Job, JobContext } from './job.ts';
@@ -21,6 +21,7 @@ interface Options {
 }
 
 export function resetUsage({ usageLimits, auditLogs }: Options): Job {
+  const audit = auditTrail(auditLogs);
   return {
     name: 'reset-usage',
     cron: '* * * * *',
@@ -34,8 +35,8 @@ export function resetUsage({ usageLimits, auditLogs }: Options): Job {
           total.skippedWindows += reset.skipped_windows;
         }
       };
-      await resetBudgets(context, auditLogs, add);
-      await resetPolicies(context, auditLogs, add);
+      await resetBudgets(context, audit, add);
+      await resetPolicies(context, audit, add);
       return total;
     },
   };
@@ -45,13 +46,13 @@ const countNames = { api_key: 'keys', workspace: 'workspaces', policy: 'policies
 
 async function resetBudgets(
   { db, transaction, now, signal }: JobContext,
-  auditLogs: boolean,
+  audit: AuditTrail,
   add: (resets: readonly UsageResetRow[]) => void,
 ): Promise<void> {
   while (!signal.aborted) {
     const ids = await usageResets.listDueBudgetIds(db, now, batchBudgetsMax);
     if (ids.length === 0) return;
-    add(await transaction((tx) => resetBudgetBatch(tx, ids, now, auditLogs)));
+    add(await transaction((tx) => resetBudgetBatch(tx, ids, now, audit)));
   }
 }
 
@@ -59,7 +60,7 @@ async function resetBudgetBatch(
   tx: Db,
   ids: readonly string[],
   now: number,
-  auditLogs: boolean,
+  audit: AuditTrail,
 ): Promise<UsageResetRow[]> {
   const due = await usageResets.listDueBudgetsForUpdate(tx, ids, now);
   const planned = due.map((budget) => ({ id: budget.id, reset: planReset(budget, now) }));
@@ -82,19 +83,17 @@ async function resetBudgetBatch(
     resets.filter((reset) => reset.subject_kind === kind).map((reset) => reset.subject_id);
   const workspaceOfKey = await usageResets.updateKeys(tx, subjects('api_key'), now);
   await usageResets.updateWorkspaces(tx, subjects('workspace'), now);
-  if (auditLogs) {
-    await insertAudit(tx, resets, (reset) =>
-      reset.subject_kind === 'workspace'
-        ? reset.subject_id
-        : (workspaceOfKey.get(reset.subject_id) ?? null),
-    );
-  }
+  const workspaceOf = (reset: UsageResetRow): string | null =>
+    reset.subject_kind === 'workspace'
+      ? reset.subject_id
+      : (workspaceOfKey.get(reset.subject_id) ?? null);
+  await audit(tx, entriesOf(resets, workspaceOf));
   return resets;
 }
 
 async function resetPolicies(
   { db, transaction, now, signal }: JobContext,
-  auditLogs: boolean,
+  audit: AuditTrail,
   add: (resets: readonly UsageResetRow[]) => void,
 ): Promise<void> {
   while (!signal.aborted) {
@@ -102,7 +101,7 @@ async function resetPolicies(
     if (ids.length === 0) return;
     for (const id of ids) {
       if (signal.aborted) return;
-      add(await transaction((tx) => resetPolicy(tx, id, now, auditLogs)));
+      add(await transaction((tx) => resetPolicy(tx, id, now, audit)));
     }
   }
 }
@@ -112,7 +111,7 @@ async function resetPolicy(
   tx: Db,
   id: string,
   now: number,
-  auditLogs: boolean,
+  audit: AuditTrail,
 ): Promise<UsageResetRow[]> {
   const policy = await usageResets.findDuePolicyForUpdate(tx, id, now);
   if (policy === undefined) return [];
@@ -127,7 +126,10 @@ async function resetPolicy(
   const reset = { ...planned, used_micros: used };
   await usageResets.updatePolicy(tx, policy, reset.next_reset_at, now);
   await usageResets.insertMany(tx, [reset]);
-  if (auditLogs) await insertAudit(tx, [reset], () => policy.workspace_id);
+  await audit(
+    tx,
+    entriesOf([reset], () => policy.workspace_id),
+  );
   return [reset];
 }
 
@@ -165,29 +167,25 @@ function idsOf(planned: readonly { id: string }[]): string[] {
   return planned.map(({ id }) => id);
 }
 
-async function insertAudit(
-  tx: Db,
+function entriesOf(
   resets: readonly UsageResetRow[],
   workspaceOf: (reset: UsageResetRow) => string | null,
-): Promise<void> {
-  await auditLog.insertMany(
-    tx,
-    resets.map((reset) => ({
-      organisationId: reset.organisation_id,
-      workspaceId: workspaceOf(reset),
-      at: reset.reset_at,
-      actorKind: 'job',
-      actorId: 'reset-usage',
-      action: 'reset',
-      resourceKind: resourceKinds[reset.subject_kind as keyof typeof resourceKinds],
-      resourceId: reset.subject_id,
-      requestId: '',
-      changes: {
-        boundary_at: reset.boundary_at,
-        next_reset_at: reset.next_reset_at,
-        skipped_windows: reset.skipped_windows,
-        used_micros: reset.used_micros,
-      },
-    })),
-  );
+): AuditEntry[] {
+  return resets.map((reset) => ({
+    organisationId: reset.organisation_id,
+    workspaceId: workspaceOf(reset),
+    at: reset.reset_at,
+    actorKind: 'job',
+    actorId: 'reset-usage',
+    action: 'reset',
+    resourceKind: resourceKinds[reset.subject_kind as keyof typeof resourceKinds],
+    resourceId: reset.subject_id,
+    requestId: '',
+    changes: {
+      boundary_at: reset.boundary_at,
+      next_reset_at: reset.next_reset_at,
+      skipped_windows: reset.skipped_windows,
+      used_micros: reset.used_micros,
+    },
+  }));
 }

@@ -9,7 +9,7 @@ import { Secret } from '../secret.ts';
 import type { Database, Db } from './connection/db.ts';
 import * as accessPolicies from './tables/access-policies.ts';
 import * as apiKeys from './tables/api-keys.ts';
-import * as auditLog from './tables/audit-log.ts';
+import { auditTrail } from './tables/audit-log.ts';
 import { isDuplicateEntry } from './tables/duplicate.ts';
 import * as organisations from './tables/organisations.ts';
 import * as serviceAccounts from './tables/service-accounts.ts';
@@ -183,8 +183,7 @@ async function insertAudit(
   { now, name, auditLogs = true }: TenantOptions,
   made: readonly (readonly [kind: string, id: string])[],
 ): Promise<void> {
-  if (!auditLogs) return;
-  await auditLog.insertMany(
+  await auditTrail(auditLogs)(
     tx,
     made.map(([resourceKind, resourceId]) => ({
       organisationId,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { adminRoutes } from '../../src/admin/index.ts';
 import { createAccessTokens } from '../../src/auth/access-token.ts';
 import { readSettings } from '../../src/settings.ts';
+import { auditTrail } from '../../src/store/tables/audit-log.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 
 const governed = {
@@ -65,7 +66,7 @@ describe('every route of a governed family', () => {
     const server = servers.get('MCP_ENABLED')!;
     const routes = adminRoutes(
       {
-        ...{ database: server.database, keyring: server.app.keyring, auditLogs: true },
+        ...{ database: server.database, keyring: server.app.keyring, audit: auditTrail(true) },
         ...{ apiKeyPrefix: '', trustedHosts: [], configTargets: server.settings.configTargets },
       },
       createAccessTokens(server.app.keyring),

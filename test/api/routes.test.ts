@@ -14,6 +14,7 @@ import { Secret } from '../../src/secret.ts';
 import { bootstrapTenant } from '../../src/store/bootstrap.ts';
 import { openDatabase } from '../../src/store/connection/db.ts';
 import * as accessPolicies from '../../src/store/tables/access-policies.ts';
+import { auditTrail } from '../../src/store/tables/audit-log.ts';
 import * as serviceAccounts from '../../src/store/tables/service-accounts.ts';
 import { exchange, fetchToken, startTestServer, type TestServer, testSettings } from '../server.ts';
 
@@ -36,7 +37,7 @@ const unused = {
     tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
   }),
   apiKeyPrefix: '',
-  auditLogs: true,
+  audit: auditTrail(true),
   trustedHosts: [],
 };
 

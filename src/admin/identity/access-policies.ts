@@ -11,7 +11,6 @@ import { formatTimestamp } from '../../model/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
 import type { AccessPolicyRow } from '../../store/tables/access-policies.ts';
 import * as accessPolicies from '../../store/tables/access-policies.ts';
-import * as auditLog from '../../store/tables/audit-log.ts';
 import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 
@@ -112,8 +111,7 @@ async function audit(
   resourceId: string,
   changes: Record<string, unknown>,
 ): Promise<void> {
-  if (!deps.auditLogs) return;
-  await auditLog.insert(tx, {
+  const entry = {
     organisationId: caller.organisationId,
     workspaceId: null,
     at: now,
@@ -124,7 +122,8 @@ async function audit(
     resourceId,
     requestId,
     changes,
-  });
+  };
+  await deps.audit(tx, [entry]);
 }
 
 function present(row: AccessPolicyRow): z.infer<typeof AccessPolicy> {

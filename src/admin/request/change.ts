@@ -4,7 +4,6 @@ import { ApiError } from '../../model/errors.ts';
 import type { KindName } from '../../model/kinds.ts';
 import type { ManagedBy } from '../../model/managed-by.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as auditLog from '../../store/tables/audit-log.ts';
 import type { ManagedResourceRow } from '../../store/tables/managed-resources.ts';
 import * as managedResources from '../../store/tables/managed-resources.ts';
 import type { AdminDeps, AdminRequest } from './deps.ts';
@@ -35,26 +34,27 @@ export interface Change {
  */
 export async function recordChange(
   tx: Db,
-  deps: Pick<AdminDeps, 'auditLogs'>,
+  deps: Pick<AdminDeps, 'audit'>,
   author: Author,
   change: Change,
 ): Promise<void> {
   if (change.unchanged === true && change.managedBy === undefined) return;
   const ownership = await keepOwnership(tx, author, change);
   if (change.unchanged === true && ownership === null) return;
-  if (!deps.auditLogs) return;
-  await auditLog.insert(tx, {
-    organisationId: author.caller.organisationId,
+  const { caller, now, requestId } = author;
+  const entry = {
+    organisationId: caller.organisationId,
     workspaceId: change.workspaceId,
-    at: author.now,
-    actorKind: author.caller.kind,
-    actorId: author.caller.id,
+    at: now,
+    actorKind: caller.kind,
+    actorId: caller.id,
     action: change.action,
     resourceKind: change.kind,
     resourceId: change.resourceId,
-    requestId: author.requestId,
+    requestId,
     changes: { ...change.changes, ...ownership },
-  });
+  };
+  await deps.audit(tx, [entry]);
 }
 
 /** Yields the facts about ownership that the audit row tells, or null for none. */

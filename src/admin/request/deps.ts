@@ -4,6 +4,7 @@ import type { Principal } from '../../auth/principal.ts';
 import type { CredentialKind, Mount, RouteRequest } from '../../http/route.ts';
 import type { TargetLimits } from '../../model/config-document.ts';
 import type { Database } from '../../store/connection/db.ts';
+import type { AuditTrail } from '../../store/tables/audit-log.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 
 export interface AdminDeps {
@@ -13,8 +14,7 @@ export interface AdminDeps {
   readonly keyring: Keyring;
   /** Alphanumeric prefix of new API keys (API_KEY_PREFIX), '' when unset. */
   readonly apiKeyPrefix: string;
-  /** AUDIT_LOGS_ENABLED: when false no audit rows are written. */
-  readonly auditLogs: boolean;
+  readonly audit: AuditTrail;
   /** Private addresses that guardrails, configs and MCP integrations may name (TRUSTED_CUSTOM_HOSTS). */
   readonly trustedHosts: TrustedHosts;
   /** How many targets a config may have; null means the built-in limit. */

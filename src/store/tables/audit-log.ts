@@ -40,12 +40,17 @@ export interface AuditEntry {
   changes: Record<string, unknown>;
 }
 
-export async function insert(tx: Db, entry: AuditEntry): Promise<void> {
-  await insertMany(tx, [entry]);
+/** Adds rows in the transaction of what they record. */
+export type AuditTrail = (tx: Db, entries: readonly AuditEntry[]) => Promise<void>;
+
+/** The one place that heeds AUDIT_LOGS_ENABLED: a trail that is off takes entries and writes none. */
+export function auditTrail(on: boolean): AuditTrail {
+  return async (tx, entries) => {
+    if (on && entries.length > 0) await insertMany(tx, entries);
+  };
 }
 
-export async function insertMany(tx: Db, entries: readonly AuditEntry[]): Promise<void> {
-  if (entries.length === 0) return;
+async function insertMany(tx: Db, entries: readonly AuditEntry[]): Promise<void> {
   await tx
     .insertInto('audit_log')
     .values(
