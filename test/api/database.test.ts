@@ -235,6 +235,19 @@ describe('an unreachable database', () => {
     expect((error as Error).message).not.toContain('canary-pass');
   });
 
+  it('that comes too late ends on the server too, with its locks', async () => {
+    await using hasty = openDatabase(test.settings, { queryTimeoutMs: 300 });
+    await sql`INSERT INTO counters VALUES (77, 0)`.execute(database.db);
+    // Busy for minutes, and unlike SLEEP without a look at whether the client is still there.
+    const busy = sql`BENCHMARK(300000000, SHA2('x', 512))`;
+    const slow = sql`UPDATE counters SET value = ${busy} WHERE id = 77`.execute(hasty.db);
+    await expect(slow).rejects.toSatisfy(isUnavailable);
+    const running = async (): Promise<string> =>
+      JSON.stringify((await sql`SHOW FULL PROCESSLIST`.execute(database.db)).rows);
+    await eventually(async () => expect(await running()).not.toContain('BENCHMARK'));
+    await sql`DELETE FROM counters WHERE id = 77`.execute(database.db);
+  });
+
   it('is told from a mistake in a statement', async () => {
     const error = await sql`SELECT nonsense`
       .execute(database.db)

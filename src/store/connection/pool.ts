@@ -3,8 +3,9 @@ import type { MysqlPool, MysqlPoolConnection, MysqlQueryResult } from 'kysely';
 import type { Connection, Query, QueryError, QueryOptions } from 'mysql2';
 import { Pool } from 'tarn';
 import { type Connector, connectTimeoutMs, discard } from './connect.ts';
+import { killConnection } from './kill.ts';
 import { retrying } from './retry.ts';
-import { DatabaseUnavailable, isConnectionSpent } from './unavailable.ts';
+import { DatabaseUnavailable, isConnectionSpent, isTimeout } from './unavailable.ts';
 
 const acquireTimeoutMs = 5_000;
 /** Two handshakes (PREFERRED) and the session's statements, each bounded by the connect timeout. */
@@ -22,19 +23,26 @@ export interface PoolFigures {
 
 type Callback = (error: unknown, result: MysqlQueryResult) => void;
 
+/** What a connection asks of the pool that it is from. */
+interface ConnectionOwner {
+  release(connection: PooledConnection): void;
+  /** Ends what the server still does for a connection that nobody listens to any more. */
+  kill(threadId: number): void;
+}
+
 /** One connection, in the shape the query builder takes it from its own driver's pool. */
 class PooledConnection implements MysqlPoolConnection {
   readonly #raw: Connection;
   readonly #timeoutMs: number;
-  readonly #release: (connection: PooledConnection) => void;
+  readonly #owner: ConnectionOwner;
   #usable = true;
   /** Between `begin` and its end; what fails there is the transaction's to repeat. */
   #inTransaction = false;
 
-  constructor(raw: Connection, timeoutMs: number, release: (connection: PooledConnection) => void) {
+  constructor(raw: Connection, timeoutMs: number, owner: ConnectionOwner) {
     this.#raw = raw;
     this.#timeoutMs = timeoutMs;
-    this.#release = release;
+    this.#owner = owner;
     raw.on('error', () => this.destroy());
     // Not discarded here: the driver fails a running query only when it closes the socket itself.
     raw.on('end', () => {
@@ -95,13 +103,14 @@ class PooledConnection implements MysqlPoolConnection {
     try {
       return await promise;
     } catch (error) {
+      if (isTimeout(error)) this.#owner.kill(this.threadId);
       if (isConnectionSpent(error) || query.sql === 'rollback') this.destroy();
       throw error;
     }
   }
 
   release(): void {
-    this.#release(this);
+    this.#owner.release(this);
   }
 
   /** Never used again; the pool drops it when it comes back. */
@@ -129,16 +138,20 @@ class PooledConnection implements MysqlPoolConnection {
 export class ConnectionPool implements MysqlPool {
   readonly #tarn: Pool<PooledConnection>;
   readonly #size: number;
+  readonly #connector: Connector;
+  readonly #kills = new Set<Promise<void>>();
   #closed: Promise<void> | undefined;
 
   /** `queryTimeoutMs` 0 means no limit. */
   constructor(connector: Connector, size: number, queryTimeoutMs: number) {
     this.#size = size;
+    this.#connector = connector;
     this.#tarn = new Pool<PooledConnection>({
       create: async () =>
-        new PooledConnection(await connector.open(), queryTimeoutMs, (connection) =>
-          this.#tarn.release(connection),
-        ),
+        new PooledConnection(await connector.open(), queryTimeoutMs, {
+          release: (connection) => this.#tarn.release(connection),
+          kill: (threadId) => this.#kill(threadId),
+        }),
       destroy: (connection) => connection.close(),
       validate: (connection) => connection.usable,
       min: 0,
@@ -217,8 +230,20 @@ export class ConnectionPool implements MysqlPool {
   }
 
   close(): Promise<void> {
-    this.#closed ??= this.#tarn.destroy().then(() => undefined);
+    this.#closed ??= this.#tarn
+      .destroy()
+      .then(() => Promise.all(this.#kills))
+      .then(() => undefined);
     return this.#closed;
+  }
+
+  /** In the background: who waited for the statement has waited long enough. */
+  #kill(threadId: number): void {
+    const killing = killConnection(this.#connector, threadId)
+      // A server that cannot be reached now sees by itself, later, that the connection is gone.
+      .catch(() => undefined)
+      .finally(() => this.#kills.delete(killing));
+    this.#kills.add(killing);
   }
 }
 

@@ -39,6 +39,7 @@ const errnos = {
   readOnlyMode: 1836,
   connectionKilled: 1927,
   secureTransportRequired: 3159,
+  lockNotAvailable: 3572,
   inactive: 4031,
 } as const;
 
@@ -46,6 +47,7 @@ const errnos = {
 const retryableErrnos: ReadonlySet<unknown> = new Set([
   errnos.deadlock,
   errnos.lockWaitTimeout,
+  errnos.lockNotAvailable,
   errnos.unknownCommand,
   errnos.rollbackDuringCommit,
 ]);
@@ -95,6 +97,11 @@ export function isRetryable(error: unknown): boolean {
 export function isConnectionSpent(error: unknown): boolean {
   const { errno, sqlState, fatal } = driverError(error);
   return sqlState === undefined || fatal === true || spentErrnos.has(errno);
+}
+
+/** Whether a statement took longer than it may: the server may still be at it. */
+export function isTimeout(error: unknown): boolean {
+  return driverError(error).code === 'PROTOCOL_SEQUENCE_TIMEOUT';
 }
 
 function driverError(error: unknown): DriverError {
