@@ -6,7 +6,7 @@ import { validationError } from '../model/validation-error.ts';
 import { parseJson } from './json.ts';
 import type { Mount, Route } from './route.ts';
 
-/** Bytes of a request body; more is answered with 413 (C007). */
+/** Bytes of a request body; more is answered with 413. */
 export const bodyBytesMax = 1024 * 1024;
 
 type Issue = z.core.$ZodIssue;
@@ -30,7 +30,7 @@ function readStrict<T>(schema: z.ZodType<T>, value: unknown): T {
 
 /**
  * Makes the reader of a route's body on one mount: v1 drops unknown fields, because its clients
- * repeat path values and send fields of other versions; the newer mounts refuse them (C019), save
+ * repeat path values and send fields of other versions; the newer mounts refuse them, save
  * those the route says it ignores. An absent body reads as `{}`.
  */
 export function createBodyReader(
@@ -55,7 +55,7 @@ export function refuseUnknown(schema: z.ZodType): z.ZodType {
   return closes ? schema.strict() : schema;
 }
 
-/** A repeated field reads as a list, so that a schema of strings refuses it (C025). */
+/** A repeated field reads as a list, so that a schema of strings refuses it. */
 function parseForm(body: Buffer): Record<string, string | string[]> {
   const form = new URLSearchParams(body.toString('utf8'));
   return Object.fromEntries(

@@ -9,7 +9,7 @@ const depthMax = 64;
 /**
  * Parses UTF-8 JSON text. Refuses, with the offset of the fault, what parsers disagree on or what
  * does harm: duplicate or `__proto__` keys, byte order marks, lone surrogates, numbers beyond a
- * double, deep nesting, trailing data, invalid UTF-8 (C008).
+ * double, deep nesting, trailing data, invalid UTF-8 (docs/api.md, Limits of input).
  *
  * @throws ApiError `invalid`; the message never contains a piece of the input.
  */

@@ -1,4 +1,4 @@
-/** Guarantees that comments point only at what exists: files by their name, links at names of their own file. */
+/** Guarantees that comments point only at what exists: files, names of their own file, sections of documents. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseSync } from 'rolldown/utils';
@@ -45,5 +45,53 @@ describe.each(files.map((file) => [relative(root, file), file] as const))('%s', 
       .map((match) => match[1]!)
       .filter((name) => !new RegExp(`\\b${name}\\b`).test(code));
     expect(missing).toEqual([]);
+  });
+});
+
+describe('citations', () => {
+  const house = resolve(root, '..');
+  const comments = ['src', 'test', 'bench'].flatMap((folder) =>
+    readdirSync(join(house, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => join(house, folder, name))
+      .flatMap((file) =>
+        proseOf(file).comments.map((text) => ({
+          file: relative(house, file),
+          text: text.replaceAll(/\s*\n\s*\* ?/g, ' '),
+        })),
+      ),
+  );
+
+  it('of docs/ name a section that exists', () => {
+    const pages = readdirSync(join(house, 'docs')).map((name) => `docs/${name}`);
+    const titles = new Map(
+      pages.map((page) => {
+        const headings = readFileSync(join(house, page), 'utf8').matchAll(/^#+ (.+)$/gm);
+        return [page, [...headings].map(([, title]) => title!)] as const;
+      }),
+    );
+    const cited = comments.flatMap(({ file, text }) =>
+      [...text.matchAll(/(docs\/[\w-]+\.md)(?:, ([^.:;()]+))?/g)].map(([citation, page, rest]) => ({
+        ...{ place: `${file}: ${citation}`, page: page!, rest: rest ?? '' },
+      })),
+    );
+    const broken = cited.filter(
+      ({ page, rest }) =>
+        !titles
+          .get(page)
+          ?.some((title) => rest === '' || new RegExp(`^${title}(?!\\w)`).test(rest)),
+    );
+    expect(cited.length).toBeGreaterThan(40);
+    expect(broken.map(({ place }) => place)).toEqual([]);
+  });
+
+  it('name nothing outside of the repository', () => {
+    const foreign = comments.flatMap(({ file, text }) => {
+      const pages = [...text.matchAll(/[\w./-]+\.(?:md|txt)\b/g)].map(([page]) => page);
+      const marks = text.matchAll(/\b(?:C\d{3}|P-[A-Z]+-\d+)\b|\bdesign\/\w|\/work\/\w+/g);
+      const missing = pages.filter((page) => !existsSync(join(house, page)));
+      return [...missing, ...[...marks].map(([mark]) => mark)].map((cited) => `${file}: ${cited}`);
+    });
+    expect(foreign).toEqual([]);
   });
 });

@@ -253,7 +253,7 @@ function capabilityField(put: GuardrailMappingPut): string {
     : 'mcp_integration_capability_ids';
 }
 
-/** A mapping may only name capabilities of its server's integration (C077). */
+/** A mapping may only name capabilities of its server's integration. */
 async function capabilityFaults(
   tx: Db,
   caller: Principal,

@@ -49,7 +49,7 @@ import { type SealedConfigurations, sealConfigurations } from './mcp-secrets.ts'
 
 const slugForm = { prefix: '', nameLengthMax: 40 };
 
-/** Refused on every plane, also where other unknown fields are dropped (C079). */
+/** Refused on every plane, also where other unknown fields are dropped. */
 const command = z
   .never({ error: 'is for local programs, which are never started; give a url' })
   .optional();
