@@ -112,6 +112,7 @@ export class ModelServer {
       object: 'snapshot',
       organisation_id: 'o',
       fingerprint_key: fingerprintKey.toString('base64'),
+      api_key_prefix: '',
       resources: structuredClone(this.resources).map((stored) => ({
         ...stored,
         spec: mapSpec(stored.spec, (value, segments) => {

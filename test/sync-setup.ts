@@ -8,7 +8,7 @@ import { type CycleOptions, type CycleResult, reconcile } from '../src/sync/reco
 import { AdminClient, type ClientOptions } from '../src/sync/server/client.ts';
 import { digestOf, type SourceFile } from '../src/sync/source/source-files.ts';
 import type { DesiredSet } from '../src/sync/spec/resource-set.ts';
-import { startTestServer, type TestServer, testSettings } from './server.ts';
+import { startTestServer, type TestServer } from './server.ts';
 
 /** Values of the variables that test manifests name; none may ever be printed. */
 export const canaries: Readonly<Record<string, string>> = {
@@ -41,8 +41,7 @@ export async function desiredFrom(
 
 /** A server with every feature that manifests can use. */
 export function startSyncServer(): Promise<TestServer> {
-  const features = { ...testSettings().features, mcp: true };
-  return startTestServer({ settings: { features } });
+  return startTestServer();
 }
 
 export interface SyncSetup extends AsyncDisposable {

@@ -47,6 +47,8 @@ const Snapshot = z.object({
   organisation_id: z.uuid(),
   /** Base64; the key of the fingerprints, another for each owner. */
   fingerprint_key: z.string(),
+  /** API_KEY_PREFIX, for values of keys that the caller makes; '' when unset. */
+  api_key_prefix: z.string(),
   resources: z.array(SnapshotResource),
 });
 
@@ -79,6 +81,7 @@ async function snapshot(
     object: 'snapshot',
     organisation_id: caller.organisationId,
     fingerprint_key: fingerprintKey.toString('base64'),
+    api_key_prefix: deps.apiKeyPrefix,
     resources: resourcesOf(deps, rows, fingerprintKey),
   });
   const etag = `"${createHash('sha256').update(text).digest('base64url')}"`;

@@ -58,7 +58,7 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
   const read = await readSnapshot(client, options.previous ?? null, options.signal);
   const live = toLiveSet(read, client.owner, desired.externals);
   const plan = makePlan(desired, live, { owner: client.owner, takeOwnership, prune });
-  const outputs = new SecretOutput(options.secretsFolder);
+  const outputs = new SecretOutput(options.secretsFolder, read.snapshot.api_key_prefix);
   const warnings = [
     ...plan.warnings,
     ...lostValues(plan),

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isWellFormedApiKey } from '../../src/model/credentials.ts';
 import { markdownReport, resultDocument, textReport } from '../../src/sync/report.ts';
-import type { TestServer } from '../server.ts';
+import { startTestServer, type TestServer } from '../server.ts';
 import {
   canaries,
   desiredFrom,
@@ -437,6 +437,18 @@ describe('key delivery', () => {
     expect(result.warnings).toEqual([]);
     expect(client.writes).toBe(0);
     expect(readFileSync(file(), 'utf8')).toBe(value);
+  });
+
+  it('begins a value as the server begins those that it makes', async () => {
+    await using prefixed = await startTestServer({ settings: { apiKeyPrefix: 'acme' } });
+    await using other = openSync(prefixed);
+    expect((await other.cycle(everyKind)).ending).toBe('success');
+    const value = readFileSync(join(other.secretsFolder, 'support/bot.key'), 'utf8').trim();
+    expect(value).toMatch(/^acme/);
+    expect(isWellFormedApiKey(value)).toBe(true);
+    const headers = { 'x-gateway-api-key': value };
+    const made = await prefixed.request('GET', '/v1/configs', { auth: 'none', headers });
+    expect(made.status).not.toBe(401);
   });
 
   it('warns of a value that is nowhere, naming file and way out, and changes nothing', async () => {

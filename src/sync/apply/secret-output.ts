@@ -26,9 +26,12 @@ export type OutputState =
  */
 export class SecretOutput {
   readonly #folder: string;
+  readonly #keyPrefix: string;
 
-  constructor(folder: string) {
+  /** New values begin with `keyPrefix`, as those do that the server makes. */
+  constructor(folder: string, keyPrefix: string) {
     this.#folder = resolve(folder);
+    this.#keyPrefix = keyPrefix;
   }
 
   /** Reads only; for plans. */
@@ -51,7 +54,7 @@ export class SecretOutput {
       await this.#makeFolder(dirname(path), desired);
       const left = await readPending(pending, desired);
       if (left !== null) return new Secret(left, `file:${pending}`);
-      const value = makeApiKey('');
+      const value = makeApiKey(this.#keyPrefix);
       await writeDurably(pending, value);
       return new Secret(value, `file:${pending}`);
     } catch (error) {

@@ -49,6 +49,11 @@ const Snapshot = z.object({
   organisation_id: z.string(),
   /** Base64. */
   fingerprint_key: z.string(),
+  /** Absent from servers that do not tell it yet. */
+  api_key_prefix: z
+    .string()
+    .regex(/^[0-9A-Za-z]*$/)
+    .default(''),
   resources: z.array(SnapshotResource),
 });
 export type Snapshot = z.infer<typeof Snapshot>;
