@@ -90,7 +90,7 @@ export async function create(
   return { id, key, object: 'api-key' };
 }
 
-/** The caller's own value is for crash-safe delivery by sync only (docs/sync.md). */
+/** The caller's own value is for crash-safe delivery by sync only (docs/sync.md, Delivery of keys). */
 function chooseKey(deps: AdminDeps, body: CreateBody): string {
   if (body.key === undefined) return makeApiKey(deps.apiKeyPrefix);
   if (body.managed_by === undefined) {
