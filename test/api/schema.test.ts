@@ -48,7 +48,7 @@ beforeAll(async () => {
       FROM information_schema.columns WHERE table_schema = DATABASE()
       ORDER BY table_name, ordinal_position`.execute(db)
   ).rows.map((row) => ({ table: row.t, name: row.c, type: row.type, collation: row.collation }));
-  tables = [...new Set(columns.map(({ table }) => table))];
+  tables = [...new Set(columns.map(({ table }) => table))].toSorted();
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
