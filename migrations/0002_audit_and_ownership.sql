@@ -1,4 +1,4 @@
--- Who changed what, and which declared manifest a resource belongs to.
+-- Who changed what, which declared manifest a resource belongs to, and who writes for an owner now.
 -- `at` stands in the key so that the log can be cut into partitions of time and dropped by them;
 -- position and hash are a row's place in its organisation's chain.
 CREATE TABLE IF NOT EXISTS audit_log (
@@ -31,4 +31,15 @@ CREATE TABLE IF NOT EXISTS managed_resources (
   updated_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, kind, resource_id),
   UNIQUE KEY managed_resources_identity (organisation_id, kind, workspace, name)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS sync_leases (
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  owner VARCHAR(253) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  principal_id VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  holder VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  fence BIGINT UNSIGNED NOT NULL,
+  expires_at BIGINT NOT NULL,
+  PRIMARY KEY (organisation_id, owner)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

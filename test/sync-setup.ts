@@ -93,6 +93,7 @@ export function openSync(server: TestServer): SyncSetup {
         takeOwnership: false,
         secretsFolder,
         command: 'gatewright apply .',
+        holder: 'a test',
         ...options,
       });
     },

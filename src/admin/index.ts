@@ -15,6 +15,7 @@ import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
 import { mcpServerRoutes } from './mcp/mcp-servers.ts';
 import type { AdminDeps } from './request/deps.ts';
 import { snapshotRoutes } from './snapshot.ts';
+import { leaseRoutes } from './sync/leases.ts';
 import { usageLimitPolicyRoutes } from './usage-limits/usage-limit-policies.ts';
 import { workspaceRoutes } from './workspaces/workspaces.ts';
 
@@ -33,6 +34,7 @@ export function adminRoutes(deps: AdminDeps, tokens: AccessTokens): Route<Princi
     ...governed(['mcp'], mcpServerRoutes(deps)),
     ...governed(['mcp'], mcpMetadataRoutes(deps)),
     ...snapshotRoutes(deps),
+    ...leaseRoutes(deps),
   ];
 }
 

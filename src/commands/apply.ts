@@ -12,6 +12,7 @@ import { cycleDocument } from './shared/cycle-document.ts';
 import {
   applyCommand,
   declareManifestOptions,
+  holderName,
   type ManifestOptions,
   openClient,
   openManifests,
@@ -83,6 +84,8 @@ export const apply: Command<ApplyOptions> = {
       takeOwnership: options['take-ownership'],
       secretsFolder: manifests.secretsFolder,
       command: applyCommand(options),
+      holder: holderName('apply'),
+      onWait: (message) => io.stderr.write(`${message}\n`),
       signal: io.signal,
       ...(options.yes ? {} : { confirm: (plan: Plan) => confirm(plan, io) }),
     });

@@ -8,6 +8,7 @@ import { cycleDocument } from './shared/cycle-document.ts';
 import {
   applyCommand,
   declareManifestOptions,
+  holderName,
   type ManifestOptions,
   openClient,
   openManifests,
@@ -68,6 +69,7 @@ export const plan: Command<PlanOptions> = {
       takeOwnership: options['take-ownership'],
       secretsFolder: manifests.secretsFolder,
       command: applyCommand(options),
+      holder: holderName('plan'),
       signal: io.signal,
     });
     io.stdout.write(render(result, options.output, wantsColor(io)));

@@ -11,6 +11,7 @@ const singleHeaders = new Set([
   'if-match',
   'if-none-match',
   'gatewright-owner',
+  'gatewright-fence',
   'x-gateway-api-key',
   'x-portkey-api-key',
 ]);

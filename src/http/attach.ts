@@ -76,6 +76,7 @@ export function attach<Caller>(
         ifNoneMatch: header(request, 'if-none-match'),
         acceptEncoding: header(request, 'accept-encoding'),
         owner: header(request, 'gatewright-owner'),
+        fence: fenceOf(header(request, 'gatewright-fence')),
         requestId: running.id,
         now: running.startedAt,
       });
@@ -160,4 +161,10 @@ function versionOf(ifMatch: string | null): number | null {
   const version = /^(?:W\/)?"(\d{1,10})"$/.exec(ifMatch)?.[1];
   if (version !== undefined) return Number(version);
   throw validationError({ path: ['If-Match'], message: 'takes one version in quotes, like "3"' });
+}
+
+function fenceOf(text: string | null): number | null {
+  if (text === null || /^\d{1,15}$/.test(text)) return text === null ? null : Number(text);
+  const message = 'Request Validation Error: gatewright-fence takes the whole number of a lease';
+  throw new ApiError('invalid', message, 'gatewright-fence');
 }

@@ -37,6 +37,8 @@ export interface RouteRequest<
   readonly acceptEncoding: string | null;
   /** Value of the `gatewright-owner` header (docs/api.md, Ownership), or null. */
   readonly owner: string | null;
+  /** Value of the `gatewright-fence` header: which holding of the owner's lease writes; or null. */
+  readonly fence: number | null;
   readonly requestId: string;
   /** Milliseconds since the epoch, read once when the request was accepted. */
   readonly now: number;

@@ -1,6 +1,7 @@
 /** Knows one sync cycle from end to end: read both sides, plan, permit, apply; returns values, prints nothing. */
 import type { Ending } from '../failure.ts';
 import { type AppliedItem, type ApplyReport, applyPlan, endingOf } from './apply/apply.ts';
+import { acquireLease } from './apply/owner-lease.ts';
 import { SecretOutput } from './apply/secret-output.ts';
 import { findRefusal, type Refusal } from './plan/guards.ts';
 import { makePlan } from './plan/plan.ts';
@@ -30,6 +31,12 @@ export interface CycleOptions {
   readonly command: string;
   /** Aborted: what is under way is finished, nothing more is started. */
   readonly signal?: AbortSignal | undefined;
+  /** What whoever waits for this run is told: `apply on host-1 (process 12)`. */
+  readonly holder: string;
+  /** Longest time to wait for another run of the same owner, ms; a default when absent. */
+  readonly leaseWaitMs?: number | undefined;
+  /** Told once, when another run of the same owner has to be waited for. */
+  readonly onWait?: ((message: string) => void) | undefined;
   /** What the last cycle read of the server; saves reading it again while it has not changed. */
   readonly previous?: SnapshotRead | null | undefined;
   /** Asked before anything is written, when there is something to write. */
@@ -51,41 +58,61 @@ export interface CycleResult {
   readonly read: SnapshotRead;
 }
 
-/** @throws Failure when a side cannot be read, or the source is wrong; then nothing was written */
+/**
+ * Plans without the owner's lease, which is for those who write; then takes it, looks again at what
+ * whoever had it before may have changed, and carries out what is to be done now. What a person has
+ * confirmed is carried out as confirmed: what has changed since then is stale, never overwritten.
+ *
+ * @throws Failure when a side cannot be read, the source is wrong, or another run has the lease;
+ *   then nothing was written
+ */
 export async function reconcile(options: CycleOptions): Promise<CycleResult> {
-  const { client, act, prune, takeOwnership } = options;
+  const { client, act, signal, onWait } = options;
   const desired = await options.readDesired();
-  const read = await readSnapshot(client, options.previous ?? null, options.signal);
-  const live = toLiveSet(read, client.owner, desired.externals);
-  const plan = makePlan(desired, live, { owner: client.owner, takeOwnership, prune });
-  const outputs = new SecretOutput(options.secretsFolder, read.snapshot.api_key_prefix);
-  const warnings = [
-    ...plan.warnings,
-    ...lostValues(plan),
-    ...(await settleOutputs(desired.resources, plan, outputs, act)),
-  ];
-  const refusal = findRefusal(plan, options) ?? null;
-  const done = { plan, refusal, warnings, read, declined: false, report: null };
-  const isIdle = writes(plan) === 0;
-  if (!act || refusal !== null || isIdle) {
-    return { ...done, ending: endingOfPlan(plan, refusal) };
+  const { outputs, ...first } = await look(options, desired, options.previous ?? null);
+  const waiting = await waitingValues(desired.resources, first.plan, outputs);
+  const isIdle = writes(first.plan) === 0 && waiting.length === 0;
+  if (!act || first.refusal !== null || isIdle) return first;
+  if (options.confirm !== undefined && !(await options.confirm(first.plan))) {
+    return { ...first, declined: true, ending: 'changesPresent' };
   }
-  if (options.confirm !== undefined && !(await options.confirm(plan))) {
-    return { ...done, declined: true, ending: 'changesPresent' };
+  const { holder, takeOwnership: takeOver, leaseWaitMs: waitMs } = options;
+  await using lease = await acquireLease(client, { holder, takeOver, signal, onWait, waitMs });
+  const { outputs: _, ...now } = await look(options, desired, first.read);
+  if (now.refusal !== null) return now;
+  const { plan } = options.confirm === undefined ? now : first;
+  for (const waits of await waitingValues(desired.resources, plan, outputs)) {
+    await outputs.deliver(waits);
   }
+  const warnings = await warningsOf(desired, plan, outputs);
+  if (writes(plan) === 0) return { ...now, warnings };
   const report = await applyPlan(plan, {
-    client,
-    secretOutput: outputs,
+    ...{ client, lease, secretOutput: outputs, signal, onItem: options.onItem },
     lookAgain: async () => {
-      const now = toLiveSet(await readSnapshot(client, null), client.owner, desired.externals);
-      return new Map(now.resources.map((resource) => [identityKey(resource.identity), resource]));
+      const again = toLiveSet(await readSnapshot(client, null), client.owner, desired.externals);
+      return new Map(again.resources.map((resource) => [identityKey(resource.identity), resource]));
     },
-    signal: options.signal,
-    onItem: options.onItem,
   });
   const applied = endingOf(report);
   const isHeldBack = applied === 'success' && plan.blocked.length > 0;
-  return { ...done, report, ending: isHeldBack ? 'refusedByGuard' : applied };
+  return { ...now, plan, warnings, report, ending: isHeldBack ? 'refusedByGuard' : applied };
+}
+
+/** What there is to do, with nothing done yet. */
+async function look(
+  options: CycleOptions,
+  desired: DesiredSet,
+  previous: SnapshotRead | null,
+): Promise<CycleResult & { outputs: SecretOutput }> {
+  const { client, takeOwnership, prune } = options;
+  const read = await readSnapshot(client, previous, options.signal);
+  const live = toLiveSet(read, client.owner, desired.externals);
+  const plan = makePlan(desired, live, { owner: client.owner, takeOwnership, prune });
+  const outputs = new SecretOutput(options.secretsFolder, read.snapshot.api_key_prefix);
+  const warnings = await warningsOf(desired, plan, outputs);
+  const refusal = findRefusal(plan, options) ?? null;
+  const ending = endingOfPlan(plan, refusal);
+  return { plan, refusal, warnings, read, ending, outputs, declined: false, report: null };
 }
 
 /** How many changes a plan would write. */
@@ -113,26 +140,42 @@ function lostValues(plan: Plan): string[] {
     );
 }
 
-/** Finishes deliveries that were cut off after the key was made, and names values that are lost. */
-async function settleOutputs(
+async function warningsOf(
+  { resources }: DesiredSet,
+  plan: Plan,
+  outputs: SecretOutput,
+): Promise<string[]> {
+  const warnings = [...plan.warnings, ...lostValues(plan)];
+  for (const resource of existingOutputs(resources, plan)) {
+    const state = await outputs.state(resource);
+    if (state === 'missing') warnings.push(outputs.missingMessage(resource));
+    if (state === 'pending') {
+      const id = identityKey(resource.identity);
+      warnings.push(`the value of ${id} waits in its .pending file; apply puts it in place`);
+    }
+  }
+  return warnings;
+}
+
+/** Deliveries that were cut off after the key was made. */
+async function waitingValues(
   resources: readonly DesiredResource[],
   plan: Plan,
   outputs: SecretOutput,
-  act: boolean,
-): Promise<string[]> {
+): Promise<DesiredResource[]> {
+  const existing = existingOutputs(resources, plan);
+  const states = await Promise.all(existing.map((resource) => outputs.state(resource)));
+  return existing.filter((_, at) => states[at] === 'pending');
+}
+
+/** Keys that are there already and whose value belongs in a file. */
+function existingOutputs(resources: readonly DesiredResource[], plan: Plan): DesiredResource[] {
   const created = new Set(
     plan.changes.filter(({ action }) => action !== 'update').map(({ id }) => id),
   );
-  const warnings: string[] = [];
-  for (const resource of resources) {
+  return resources.filter((resource) => {
     const id = identityKey(resource.identity);
     const exists = plan.live.get(id)?.owner === plan.owner && !created.has(id);
-    if (resource.secretOutput === null || resource.absent || !exists) continue;
-    const state = await outputs.state(resource);
-    if (state === 'missing') warnings.push(outputs.missingMessage(resource));
-    if (state !== 'pending') continue;
-    if (act) await outputs.deliver(resource);
-    else warnings.push(`the value of ${id} waits in its .pending file; apply puts it in place`);
-  }
-  return warnings;
+    return resource.secretOutput !== null && !resource.absent && exists;
+  });
 }

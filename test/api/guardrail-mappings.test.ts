@@ -1,5 +1,6 @@
 /** Guarantees of guardrails on MCP servers over HTTP: exact bulk sync, single mappings, isolation. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { leaseHeaders } from '../lease.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../tenant.ts';
 
@@ -252,15 +253,17 @@ describe('a single mapping', () => {
       last_applied: {},
     };
     const at = `${path}/${servers[0]!.id}`;
-    expect((await server.request('PUT', at, { body: { managed_by } })).status).toBe(200);
-    const twin = await server.request('PUT', `${path}/${servers[1]!.id}`, { body: { managed_by } });
+    const headers = await leaseHeaders(server.request, 'git');
+    const owned = { body: { managed_by }, headers };
+    expect((await server.request('PUT', at, owned)).status).toBe(200);
+    const twin = await server.request('PUT', `${path}/${servers[1]!.id}`, owned);
     expect(twin.status).toBe(409);
-    const headers = { 'gatewright-owner': 'someone' };
-    expect((await server.request('DELETE', at, { headers })).status).toBe(409);
+    const strangers = await leaseHeaders(server.request, 'someone');
+    expect((await server.request('DELETE', at, { headers: strangers })).status).toBe(409);
     await server.request('DELETE', `/v2/guardrails/${guardrail.id}`);
     const next = await makeGuardrail();
     const again = `/v2/guardrails/${next.id}/mcp-servers/${servers[0]!.id}`;
-    expect((await server.request('PUT', again, { body: { managed_by } })).status).toBe(200);
+    expect((await server.request('PUT', again, owned)).status).toBe(200);
   });
 });
 

@@ -1,6 +1,7 @@
 /** Guarantees of guardrails over HTTP: their record on each plane, versions, checks, isolation and end. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { idFromBytes, idToBytes } from '../../src/model/ids.ts';
+import { leaseHeaders } from '../lease.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../tenant.ts';
 
@@ -338,21 +339,23 @@ describe('ownership', () => {
   };
 
   it('claims an identity once, renews it, and frees it on delete by its owner only', async () => {
-    const { id } = await make({ managed_by: managedBy });
-    const twin = await server.request('POST', path, {
-      body: { name: 'twin', checks: [check], actions, managed_by: managedBy },
-    });
+    const headers = await leaseHeaders(server.request, 'git');
+    const create = (name: string) =>
+      server.request('POST', path, {
+        body: { name, checks: [check], actions, managed_by: managedBy },
+        headers,
+      });
+    const { id } = (await create('first')).body;
+    const twin = await create('twin');
     expect(twin).toMatchObject({ status: 409, body: { error: { param: 'managed_by' } } });
     const adopt = { managed_by: { ...managedBy, last_applied: { name: 'other' } } };
-    expect((await server.request('PUT', `${path}/${id}`, { body: adopt })).status).toBe(200);
+    const adopted = await server.request('PUT', `${path}/${id}`, { body: adopt, headers });
+    expect(adopted.status).toBe(200);
     const stranger = await server.request('DELETE', `${path}/${id}`, {
-      headers: { 'gatewright-owner': 'someone' },
+      headers: await leaseHeaders(server.request, 'someone'),
     });
     expect(stranger.status).toBe(409);
-    const owner = await server.request('DELETE', `${path}/${id}`, {
-      headers: { 'gatewright-owner': 'git' },
-    });
-    expect(owner.status).toBe(200);
-    await make({ managed_by: managedBy });
+    expect((await server.request('DELETE', `${path}/${id}`, { headers })).status).toBe(200);
+    expect((await create('again')).status).toBe(200);
   });
 });

@@ -1,6 +1,7 @@
 /** Guarantees of declared resources: one owner each, nobody's by accident, and every step on record. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWellFormedApiKey, makeApiKey } from '../../src/model/credentials.ts';
+import { createLeases, leaseHeaders } from '../lease.ts';
 import { startTestServer, type TestResponse, type TestServer } from '../server.ts';
 import { addTenant, listAudit, type Send } from '../tenant.ts';
 
@@ -26,9 +27,24 @@ function mark(changes: Record<string, unknown> = {}): Record<string, unknown> {
   };
 }
 
-function post(body: Record<string, unknown>, send: Send = server.request): Promise<TestResponse> {
+const leases = createLeases();
+
+/** Headers for a body that claims something; none for any other. */
+async function headersFor(
+  { managed_by: managed }: Record<string, unknown>,
+  send: Send,
+): Promise<Record<string, string>> {
+  const named = (managed as { owner?: unknown } | undefined)?.owner;
+  return typeof named === 'string' && /^[a-z]/.test(named) ? await leases(send, named) : {};
+}
+
+async function post(
+  body: Record<string, unknown>,
+  send: Send = server.request,
+): Promise<TestResponse> {
   const fields = { name: 'bot', scopes: ['completions.write'], ...body };
-  return send('POST', `${keys}/organisation/service`, { body: fields });
+  const headers = await headersFor(body, send);
+  return send('POST', `${keys}/organisation/service`, { body: fields, headers });
 }
 
 async function make(managed_by?: Record<string, unknown>): Promise<string> {
@@ -37,12 +53,13 @@ async function make(managed_by?: Record<string, unknown>): Promise<string> {
   return made.body.id;
 }
 
-function put(id: string, body: Record<string, unknown>): Promise<TestResponse> {
-  return server.request('PUT', `${keys}/${id}`, { body });
+async function put(id: string, body: Record<string, unknown>): Promise<TestResponse> {
+  const headers = await headersFor(body, server.request);
+  return server.request('PUT', `${keys}/${id}`, { body, headers });
 }
 
-function remove(id: string, owner?: string): Promise<TestResponse> {
-  const headers: Record<string, string> = owner === undefined ? {} : { 'gatewright-owner': owner };
+async function remove(id: string, owner?: string): Promise<TestResponse> {
+  const headers = owner === undefined ? {} : await leases(server.request, owner);
   return server.request('DELETE', `${keys}/${id}`, { headers });
 }
 
@@ -114,6 +131,7 @@ describe('a create that claims an identity', () => {
     expect((await post({ managed_by }, tenant.send)).status).toBe(200);
     const workspace = await server.request('POST', '/admin/v2/workspaces', {
       body: { name: 'x', managed_by },
+      headers: await leases(server.request, 'platform'),
     });
     expect(workspace.status).toBe(200);
     expect((await post({ managed_by: { ...managed_by, workspace: 'w' } })).status).toBe(200);
@@ -263,11 +281,12 @@ describe('a delete', () => {
 
   it('of a workspace for its owner needs no name, and spares what others own in it', async () => {
     const managed_by = mark();
+    const headers = await leases(server.request, 'platform');
     const made = await server.request('POST', '/admin/v2/workspaces', {
       body: { name: 'Owned', managed_by },
+      headers,
     });
     const path = `/admin/v2/workspaces/${made.body.id}`;
-    const headers = { 'gatewright-owner': 'platform' };
     const key = await server.request('POST', `${keys}/workspace/service`, {
       body: {
         name: 'theirs',
@@ -275,6 +294,7 @@ describe('a delete', () => {
         workspace_id: made.body.id,
         managed_by: mark({ owner: 'team-b' }),
       },
+      headers: await leases(server.request, 'team-b'),
     });
     const force = { force_delete: true };
     const refused = await server.request('DELETE', path, { body: force, headers });
@@ -291,12 +311,13 @@ describe('the audit row', () => {
     await using own = await startTestServer();
     const { db } = own.database;
     const rename = (from: string, to: string) => db.schema.alterTable(from).renameTo(to).execute();
+    const headers = await leaseHeaders(own.request, 'platform');
     await rename('audit_log', 'audit_log_away');
     const body = { name: 'x', managed_by: mark() };
-    const made = await own.request('POST', '/admin/v2/workspaces', { body });
+    const made = await own.request('POST', '/admin/v2/workspaces', { body, headers });
     expect(made).toMatchObject({ status: 500, body: { error: { code: 'AB04' } } });
     await rename('audit_log_away', 'audit_log');
     expect((await own.request('GET', '/admin/v2/workspaces?exact_name=x')).body.total).toBe(0);
-    expect((await own.request('POST', '/admin/v2/workspaces', { body })).status).toBe(200);
+    expect((await own.request('POST', '/admin/v2/workspaces', { body, headers })).status).toBe(200);
   });
 });

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadBody } from '../../src/model/bodies.ts';
 import { type KindName, kindNames } from '../../src/model/kinds.ts';
+import { leaseHeaders } from '../lease.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant } from '../tenant.ts';
 
@@ -36,7 +37,8 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 async function create(to: string, body: Record<string, unknown>, method = 'POST') {
-  const answer = await server.request(method, to, { body });
+  const headers = 'managed_by' in body ? await leaseHeaders(server.request, managedBy.owner) : {};
+  const answer = await server.request(method, to, { body, headers });
   expect(answer).toMatchObject({ status: 200 });
   return answer.body;
 }

@@ -87,7 +87,7 @@ describe('addresses and headers', () => {
   it('put each path on its own base, with token, version and owner', async () => {
     await client.request(get);
     await client.request({ method: 'POST', path: '/v1/api-keys/a', body: {} });
-    await client.request({ method: 'DELETE', path: '/v2/x', ifMatch: 3 });
+    await client.request({ method: 'DELETE', path: '/v2/x', ifMatch: 3, fence: 7 });
     expect(peer.seen.map(({ url }) => url)).toEqual([
       '/base/v2/configs?page=1',
       '/public/v1/api-keys/a',
@@ -97,6 +97,7 @@ describe('addresses and headers', () => {
       authorization: 'Bearer t1',
       'if-match': '"3"',
       'gatewright-owner': 'platform',
+      'gatewright-fence': '7',
     });
     expect(client).toMatchObject({ requests: 4, writes: 2 });
   });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { CycleResult } from '../../src/sync/reconcile.ts';
 import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
+import { endLeases } from '../lease.ts';
 import type { TestServer } from '../server.ts';
 import { everyKind, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
 
@@ -46,11 +47,13 @@ async function cycleThrough(fateOf: (index: number) => Fate): Promise<CycleResul
   });
   const result = await sync.cycle(everyKind, { client }).catch((error: Error) => error);
   requestsSeen = proxy.seen;
+  // A run that died has not given it back; its time would be up in seconds.
+  await endLeases(server);
   return result;
 }
 
-/** Token, snapshot and one write for each of nine resources. */
-const requestsOfFirstApply = 11;
+/** Token, snapshot, lease, snapshot again, one write for each of nine resources, the lease given back. */
+const requestsOfFirstApply = 14;
 const everyRequest = Array.from({ length: requestsOfFirstApply }, (_, at) => at + 1);
 
 describe('a run', () => {

@@ -47,7 +47,13 @@ async function runLoop(
       return { digest: `${source.text}${source.broken}`, revision: null };
     },
     probeMs: folderProbeMs,
-    ...{ prune: true, allowDeletes: 10, takeOwnership: false, command: 'gatewright apply .' },
+    ...{
+      prune: true,
+      allowDeletes: 10,
+      takeOwnership: false,
+      command: 'gatewright apply .',
+      holder: 'watch',
+    },
     secretsFolder: sync.secretsFolder,
     signal: controller.signal,
     clock: server.clock,
@@ -193,7 +199,7 @@ describe('watch', () => {
       readDesired: async () => desiredFrom(''),
       newest: async () => ({ digest: 'd', revision: null }),
       probeMs: folderProbeMs,
-      ...{ prune: true, allowDeletes: null, takeOwnership: false, command: '' },
+      ...{ prune: true, allowDeletes: null, takeOwnership: false, command: '', holder: 'watch' },
       secretsFolder: sync.secretsFolder,
       signal: controller.signal,
       onEvent: (event) => events.push(event),

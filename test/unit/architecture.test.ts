@@ -47,7 +47,7 @@ const mayImport: Record<string, readonly string[]> = {
   admin: ['admin/*', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   'admin/request': ['auth', 'http', 'store', 'model', 'settings', 'clock'],
   ...adminFamilies('api-keys', 'workspaces', 'guardrails', 'configs', 'usage-limits', 'mcp'),
-  ...adminFamilies('identity'),
+  ...adminFamilies('identity', 'sync'),
   gateway: [
     ...['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   ],

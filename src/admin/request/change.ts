@@ -7,9 +7,10 @@ import type { Db } from '../../store/connection/db.ts';
 import type { ManagedResourceRow } from '../../store/tables/managed-resources.ts';
 import * as managedResources from '../../store/tables/managed-resources.ts';
 import type { AdminDeps, AdminRequest } from './deps.ts';
+import { requireLease } from './fencing.ts';
 
 /** The parts of a request that say who changes something, when, and on whose behalf. */
-export type Author = Pick<AdminRequest, 'caller' | 'requestId' | 'owner' | 'now'>;
+export type Author = Pick<AdminRequest, 'caller' | 'requestId' | 'owner' | 'fence' | 'now'>;
 
 export interface Change {
   /** `reset` touches counters only, so ownership has no say in it. */
@@ -30,7 +31,8 @@ export interface Change {
  * row. Call it after the resource's own write.
  *
  * @throws ApiError `conflict` when the declared identity belongs to another resource, when another
- *   owner holds the resource, or when a delete names an owner who is not the resource's.
+ *   owner holds the resource, or when a delete names an owner who is not the resource's; what
+ *   `requireLease` throws for a write in the name of an owner.
  */
 export async function recordChange(
   tx: Db,
@@ -40,6 +42,8 @@ export async function recordChange(
 ): Promise<void> {
   if (change.unchanged === true && change.managedBy === undefined) return;
   const ownership = await keepOwnership(tx, author, change);
+  const owner = change.managedBy?.owner ?? author.owner;
+  if (owner !== null) await requireLease(tx, author, owner);
   if (change.unchanged === true && ownership === null) return;
   const { caller, now, requestId } = author;
   const entry = {

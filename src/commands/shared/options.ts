@@ -1,5 +1,6 @@
 /** Knows the options that plan, apply and export share: where the source, the server and the secrets are. */
 import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join, resolve, sep } from 'node:path';
 import type { Argv } from 'yargs';
 import { Failure } from '../../failure.ts';
@@ -164,4 +165,9 @@ export function wantsColor(io: CommandIo): boolean {
 /** A word as a shell takes it. */
 function shellWord(text: string): string {
   return /^[\w./:@#=+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** What a run calls itself to another that waits for it: `apply on host-1 (process 12)`. */
+export function holderName(command: string): string {
+  return `${command} on ${hostname()} (process ${process.pid})`;
 }

@@ -42,6 +42,7 @@ import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
 import {
   applyCommand,
+  holderName,
   openClient,
   requireDesired,
   secretSourcesIn,
@@ -149,6 +150,7 @@ function openContext(given: {
     git: settings.sync.git,
     signal: io.signal,
   };
+  const progress = createProgress(io.stderr);
   return {
     ...{ home, options, io, location },
     source: openSource(location, sourceOptions),
@@ -164,9 +166,11 @@ function openContext(given: {
         paths: [location],
         'secrets-dir': undefined,
       }),
+      holder: holderName('up'),
+      onWait: progress,
       signal: io.signal,
     },
-    progress: createProgress(io.stderr),
+    progress,
   };
 }
 

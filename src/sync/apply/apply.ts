@@ -13,6 +13,7 @@ import {
   type Position,
 } from '../spec/resource-set.ts';
 import { pointerOf } from '../spec/spec-paths.ts';
+import { isFencedOff, type OwnerLease } from './owner-lease.ts';
 import {
   createRequest,
   deleteRequest,
@@ -54,6 +55,8 @@ export interface ApplyReport {
 
 export interface ApplyContext {
   readonly client: AdminClient;
+  /** Of the plan's owner; every write carries its fence. */
+  readonly lease: OwnerLease;
   readonly secretOutput: SecretOutput | null;
   /** Reads the server anew: live resources by identity key, as in the plan. */
   readonly lookAgain: () => Promise<ReadonlyMap<string, LiveResource>>;
@@ -63,6 +66,7 @@ export interface ApplyContext {
 }
 
 const workersMax = 32;
+const takenOver = 'another run has taken the lease of the owner over; run it again';
 
 /**
  * Carries out every change whose dependencies succeed. One failure blocks what depends on it and
@@ -137,6 +141,7 @@ class Run {
 
   async #attempt(change: PlannedChange): Promise<AppliedItem> {
     if (this.#context.signal?.aborted) return itemOf(change, 'blocked', 'not started: interrupted');
+    if (this.#context.lease.isLost) return itemOf(change, 'stale', `not started: ${takenOver}`);
     if (this.unreachable !== null) {
       return itemOf(change, 'blocked', 'not started: the server is out of reach');
     }
@@ -155,6 +160,10 @@ class Run {
     if (error instanceof Unreachable) {
       this.unreachable ??= error.message;
       return itemOf(change, 'failed', 'the server went out of reach');
+    }
+    if (isFencedOff(error)) {
+      this.#context.lease.markLost();
+      return itemOf(change, 'stale', takenOver);
     }
     if (error instanceof Stale) return itemOf(change, 'stale', error.message);
     if (error instanceof ApiRefusal) {
@@ -194,7 +203,7 @@ class Run {
     try {
       made = targetOf(await this.#send(wire));
     } catch (error) {
-      if (!(error instanceof ApiRefusal) || error.status !== 409) throw error;
+      if (!(error instanceof ApiRefusal) || error.status !== 409 || isFencedOff(error)) throw error;
       made = await this.#findMade(desired, error);
     }
     this.#targets.set(key, made);
@@ -240,7 +249,8 @@ class Run {
   }
 
   #send(request: WireRequest): Promise<ApiResponse> {
-    return this.#context.client.request({ ...request, signal: this.#context.signal });
+    const { client, lease, signal } = this.#context;
+    return client.request({ ...request, fence: lease.fence, signal });
   }
 }
 

@@ -11,7 +11,7 @@ export interface ClientOptions extends ServiceAccount, Omit<RepeatOptions, 'cloc
   readonly adminBaseUrl: string;
   /** Base of `/v1` paths; ends in `/v1`. */
   readonly baseUrl: string;
-  /** Sent with deletes, so that the server refuses to remove what another owner declared. */
+  /** In whose name is written, so that the server refuses to touch what another owner declared. */
   readonly owner: string;
   readonly clock?: Clock;
 }
@@ -23,6 +23,10 @@ export interface ApiRequest {
   readonly body?: unknown;
   /** Version for `If-Match`. */
   readonly ifMatch?: number | null;
+  /** Of the owner's lease, for a write in the owner's name. */
+  readonly fence?: number | undefined;
+  /** False for what changes no resource although it is no GET. */
+  readonly countsAsWrite?: boolean;
   /** Raw value for `If-None-Match`. */
   readonly ifNoneMatch?: string | null;
   /** Ends waiting for a turn and repeating; a request under way is never cut off. */
@@ -54,7 +58,7 @@ export class AdminClient implements AsyncDisposable {
     return this.#transport.requests;
   }
 
-  /** Those of them that could change something. */
+  /** Those of them that could change a resource. */
   get writes(): number {
     return this.#writes;
   }
@@ -95,10 +99,13 @@ export class AdminClient implements AsyncDisposable {
     const token = await this.#token.current(request.signal);
     const headers: Record<string, string> = { authorization: `Bearer ${token}` };
     if (request.body !== undefined) headers['content-type'] = 'application/json';
-    if (request.method === 'DELETE') headers['gatewright-owner'] = this.owner;
+    if (request.fence !== undefined) {
+      headers['gatewright-owner'] = this.owner;
+      headers['gatewright-fence'] = String(request.fence);
+    }
     if (typeof request.ifMatch === 'number') headers['if-match'] = `"${request.ifMatch}"`;
     if (typeof request.ifNoneMatch === 'string') headers['if-none-match'] = request.ifNoneMatch;
-    if (request.method !== 'GET') this.#writes += 1;
+    if (request.countsAsWrite ?? request.method !== 'GET') this.#writes += 1;
     const body = request.body === undefined ? null : JSON.stringify(request.body);
     const url = this.#urlOf(request.path);
     const outcome = await this.#transport.send(url, request.method, headers, body);

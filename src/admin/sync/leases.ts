@@ -1,0 +1,158 @@
+/** Knows the leases of owners over HTTP: taken, renewed and given back, one writer for each owner. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { ManagedName } from '../../model/managed-by.ts';
+import { formatTimestamp } from '../../model/timestamp.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as serviceAccounts from '../../store/tables/service-accounts.ts';
+import * as syncLeases from '../../store/tables/sync-leases.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { claimScope, heldBy } from '../request/fencing.ts';
+
+const ttlSecondsMax = 300;
+
+const LeaseBody = z.object({
+  /** Of the run that writes; sent again it renews. */
+  run_id: z.uuid(),
+  /** What the run calls itself to whoever waits for it. */
+  holder: z.string().regex(/^[\x20-\x7e]{1,200}$/, 'must be 1 to 200 printable ASCII characters'),
+  ttl_seconds: z.int().min(1).max(ttlSecondsMax),
+  /** Bind the owner to this caller although it is bound to another. */
+  take_over: z.boolean().optional(),
+});
+
+const Lease = z.object({
+  object: z.literal('lease'),
+  owner: z.string(),
+  holder: z.string(),
+  /** Goes with every write as `gatewright-fence`. */
+  fence: z.int(),
+  /** By the database's clock. */
+  expires_at: z.string(),
+});
+
+const OwnerParams = z.object({ owner: ManagedName });
+
+type LeaseParams = z.infer<typeof OwnerParams>;
+type LeaseRequest = AdminRequest<LeaseParams, undefined, z.infer<typeof LeaseBody>>;
+
+export function leaseRoutes(deps: AdminDeps): Route<Principal>[] {
+  const common = {
+    path: '/gatewright/leases/:owner',
+    mounts: { admin: ['access-token'] },
+    scope: claimScope,
+    params: OwnerParams,
+  } as const;
+  return [
+    route({
+      ...common,
+      method: 'PUT',
+      summary: 'Take or renew the lease of an owner, without which nothing is written in its name',
+      body: LeaseBody,
+      response: Lease,
+      handle: (request) => take(deps, request),
+    }),
+    route({
+      ...common,
+      method: 'DELETE',
+      summary: 'Give back the lease that gatewright-fence names; harmless when it is gone',
+      response: z.object({}),
+      handle: (request) => release(deps, request),
+    }),
+  ];
+}
+
+async function take(deps: AdminDeps, request: LeaseRequest): Promise<z.infer<typeof Lease>> {
+  const { caller, params, body } = request;
+  const { owner } = params;
+  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  const claimant: syncLeases.Claimant = {
+    organisationId: caller.organisationId,
+    owner,
+    principalId: caller.id,
+    runId: body.run_id.toLowerCase(),
+    holder: body.holder,
+    ttlMs: body.ttl_seconds * 1000,
+    takesOver: body.take_over === true,
+  };
+  await ensureRow(deps, caller.organisationId, owner);
+  return deps.database.transaction(async (tx) => {
+    const before = await syncLeases.findForUpdate(tx, caller.organisationId, owner);
+    if (!(await syncLeases.update(tx, claimant))) throw await refusal(tx, claimant, before!);
+    if (before!.principal_id !== caller.id) await auditBinding(tx, deps, request, before!);
+    const held = (await syncLeases.find(tx, caller.organisationId, owner))!;
+    return {
+      object: 'lease',
+      owner,
+      holder: held.holder,
+      fence: held.fence,
+      expires_at: formatTimestamp(held.expires_at),
+    };
+  });
+}
+
+/** In a transaction of its own: an insert that finds the row keeps a lock that two cannot both raise. */
+async function ensureRow(deps: AdminDeps, organisationId: string, owner: string): Promise<void> {
+  const known = await syncLeases.find(deps.database.readable, organisationId, owner);
+  if (known !== undefined) return;
+  await deps.database.transaction((tx) =>
+    syncLeases.insertUnlessPresent(tx, organisationId, owner),
+  );
+}
+
+/** The `param` tells a lease that will be free soon from an owner that is somebody else's. */
+async function refusal(
+  tx: Db,
+  claimant: syncLeases.Claimant,
+  row: syncLeases.SyncLeaseRow,
+): Promise<ApiError> {
+  const { owner, principalId } = claimant;
+  if (row.principal_id !== principalId && !claimant.takesOver) {
+    const bound = await serviceAccounts.findById(tx, row.principal_id);
+    const name = bound === undefined ? 'a service account that is gone' : bound.name;
+    const message = `Owner "${owner}" belongs to another credential (${name}); use that one, \
+another owner, or take it over (--take-ownership)`;
+    return new ApiError('conflict', message, 'owner');
+  }
+  return new ApiError('conflict', `The lease of owner "${owner}": ${heldBy(row)}`, 'run_id');
+}
+
+/** Whose credential may write for an owner is as weighty as what it writes. */
+async function auditBinding(
+  tx: Db,
+  deps: AdminDeps,
+  { caller, params, requestId, now }: LeaseRequest,
+  before: syncLeases.SyncLeaseRow,
+): Promise<void> {
+  const taken = before.principal_id === '' ? {} : { taken_from: before.principal_id };
+  const entry = {
+    organisationId: caller.organisationId,
+    workspaceId: null,
+    at: now,
+    actorKind: caller.kind,
+    actorId: caller.id,
+    action: 'bind',
+    resourceKind: 'SyncOwner',
+    resourceId: params.owner,
+    requestId,
+    changes: taken,
+  };
+  await deps.audit(tx, [entry]);
+}
+
+async function release(
+  deps: AdminDeps,
+  { caller, params, fence }: AdminRequest<LeaseParams>,
+): Promise<Record<string, never>> {
+  if (fence === null) {
+    const message = 'gatewright-fence: is required, to give back this holding and no later one';
+    throw new ApiError('invalid', message, 'gatewright-fence');
+  }
+  const { organisationId, id: principalId } = caller;
+  await deps.database.transaction((tx) =>
+    syncLeases.updateReleased(tx, { organisationId, owner: params.owner, principalId, fence }),
+  );
+  return {};
+}

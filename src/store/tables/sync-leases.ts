@@ -1,0 +1,132 @@
+/** Knows the sync_leases table: which run may write for an owner now, and which credential the owner is bound to. */
+import { sql } from 'kysely';
+import type { Db } from '../connection/db.ts';
+import { serverNowMs } from '../connection/server-time.ts';
+
+export interface SyncLeaseRow {
+  organisation_id: string;
+  owner: string;
+  /** The caller that the owner is bound to, also while nobody holds the lease; '' before the first. */
+  principal_id: string;
+  /** '' while nobody holds it. */
+  run_id: string;
+  /** What the holder calls itself, for people. */
+  holder: string;
+  /** Grows with every holding and every release; a write that carries an older one is refused. */
+  fence: number;
+  /** By the database's clock, milliseconds since the epoch. */
+  expires_at: number;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    sync_leases: SyncLeaseRow;
+  }
+}
+
+export interface Claimant {
+  readonly organisationId: string;
+  readonly owner: string;
+  readonly principalId: string;
+  /** UUID of the run; asking again with it renews, and is harmless when an answer was lost. */
+  readonly runId: string;
+  readonly holder: string;
+  readonly ttlMs: number;
+  /** Bind the owner to this caller although it is bound to another. */
+  readonly takesOver: boolean;
+}
+
+/** Makes the row that {@link update} competes for. */
+export async function insertUnlessPresent(
+  tx: Db,
+  organisationId: string,
+  owner: string,
+): Promise<void> {
+  await tx
+    .insertInto('sync_leases')
+    .ignore()
+    .values({
+      organisation_id: organisationId,
+      owner,
+      principal_id: '',
+      run_id: '',
+      holder: '',
+      fence: 0,
+      expires_at: 0,
+    })
+    .execute();
+}
+
+/**
+ * Takes the lease, or renews it for the run that has it. True unless another run holds it, or the
+ * owner is bound to another caller; of any number at once one wins.
+ */
+export async function update(tx: Db, claimant: Claimant): Promise<boolean> {
+  const { principalId, runId, holder, ttlMs, takesOver } = claimant;
+  const result = await ofOwner(tx, claimant)
+    .set({
+      // First, because assignments go from left to right: a new run has a new fence.
+      fence: sql<number>`fence + (run_id <> ${runId})`,
+      principal_id: principalId,
+      run_id: runId,
+      holder,
+      expires_at: sql<number>`${serverNowMs} + ${ttlMs}`,
+    })
+    .where((is) => is.or([is('run_id', '=', runId), is('expires_at', '<=', serverNowMs)]))
+    .where(sql<boolean>`(principal_id IN ('', ${principalId}) OR ${Number(takesOver)})`)
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
+/** Lets the next run in at once, and shuts out what this one still has under way. */
+export async function updateReleased(
+  tx: Db,
+  held: Pick<Claimant, 'organisationId' | 'owner' | 'principalId'> & { readonly fence: number },
+): Promise<void> {
+  await ofOwner(tx, held)
+    .set({ run_id: '', fence: sql<number>`fence + 1`, expires_at: 0 })
+    .where('principal_id', '=', held.principalId)
+    .where('fence', '=', held.fence)
+    .execute();
+}
+
+export function find(
+  db: Db,
+  organisationId: string,
+  owner: string,
+): Promise<SyncLeaseRow | undefined> {
+  return byOwner(db, organisationId, owner).executeTakeFirst();
+}
+
+export function findForUpdate(
+  tx: Db,
+  organisationId: string,
+  owner: string,
+): Promise<SyncLeaseRow | undefined> {
+  return byOwner(tx, organisationId, owner).forUpdate().executeTakeFirst();
+}
+
+/** Keeps the lease from changing hands until the transaction ends; writers of one run share it. */
+export function findForShare(
+  tx: Db,
+  organisationId: string,
+  owner: string,
+): Promise<SyncLeaseRow | undefined> {
+  // MariaDB knows this spelling only; MySQL knows it too.
+  return byOwner(tx, organisationId, owner).modifyEnd(sql`lock in share mode`).executeTakeFirst();
+}
+
+function byOwner(db: Db, organisationId: string, owner: string) {
+  return db
+    .selectFrom('sync_leases')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('owner', '=', owner);
+}
+
+function ofOwner(tx: Db, lease: Pick<Claimant, 'organisationId' | 'owner'>) {
+  return tx
+    .updateTable('sync_leases')
+    .where('organisation_id', '=', lease.organisationId)
+    .where('owner', '=', lease.owner);
+}

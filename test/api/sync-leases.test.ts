@@ -1,0 +1,220 @@
+/** Guarantees one writer for each owner: leases with fences, bound to a credential, checked in the transaction of every write. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { serviceAccountPrincipal } from '../../src/model/access-policy.ts';
+import { createLeases, endLeases, leaseHeaders } from '../lease.ts';
+import { exchange, fetchToken, startTestServer, type TestServer } from '../server.ts';
+import { addKeyCaller, addTenant, listAudit, type Send } from '../tenant.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const path = (owner: string): string => `/admin/v2/gatewright/leases/${owner}`;
+const claim = { run_id: randomUUID(), holder: 'first', ttl_seconds: 60 };
+
+function take(owner: string, changes: Record<string, unknown> = {}, send: Send = server.request) {
+  return send('PUT', path(owner), { body: { ...claim, ...changes } });
+}
+
+function managedBy(owner: string, name: string): Record<string, unknown> {
+  const source = { repo: '/srv/gateway', revision: null };
+  return { owner, workspace: null, name, source, last_applied: {} };
+}
+
+function makeWorkspace(
+  owner: string,
+  headers: Record<string, string>,
+  send: Send = server.request,
+) {
+  const name = `w-${randomUUID()}`;
+  const body = { name, managed_by: managedBy(owner, name) };
+  return send('POST', '/admin/v2/workspaces', { body, headers });
+}
+
+/** Another service account of the same tenant with this role. */
+async function addAccount(role: string): Promise<Send> {
+  const { db } = server.database;
+  const id = randomUUID();
+  const [clientId, secret, name] = [`client-${id}`, randomUUID(), `account-${id.slice(0, 8)}`];
+  await db
+    .insertInto('service_accounts')
+    .values({
+      id,
+      tsg_id: server.tsgId,
+      name,
+      client_id: clientId,
+      secret_hmac: server.app.keyring.hashCredential(secret),
+      pepper_id: server.app.keyring.pepperId,
+      created_at: server.clock.now(),
+    })
+    .execute();
+  await server.request('POST', '/iam/v1/access_policies', {
+    body: {
+      principal: serviceAccountPrincipal(name, server.tsgId),
+      resource: `prn:${server.tsgId}::::`,
+      role,
+    },
+  });
+  const client = { clientId, clientSecret: secret, tsgId: server.tsgId };
+  const authorization = `Bearer ${await fetchToken(server.url, client)}`;
+  return (method, to, { body, headers = {} } = {}) =>
+    exchange(method, server.url + to, body, { authorization, ...headers });
+}
+
+describe('a lease', () => {
+  it('is held by one run of fifty that ask at once; the rest are told who has it until when', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, at) =>
+        take('race', { run_id: randomUUID(), holder: `run ${at}` }),
+      ),
+    );
+    const [winner, ...more] = answers.filter(({ status }) => status === 200);
+    expect(more).toEqual([]);
+    for (const refused of answers.filter(({ status }) => status !== 200)) {
+      expect(refused).toMatchObject({ status: 409, body: { error: { param: 'run_id' } } });
+      expect(refused.body.error.message).toContain(`${winner!.body.holder} holds it until 20`);
+    }
+  });
+
+  it('asked for again by its run is renewed with the same fence, so a lost answer does no harm', async () => {
+    const first = await take('renewed');
+    const again = await take('renewed', { ttl_seconds: 120 });
+    expect(again.body.fence).toBe(first.body.fence);
+    expect(Date.parse(again.body.expires_at)).toBeGreaterThan(Date.parse(first.body.expires_at));
+  });
+
+  it('whose time is up goes to the next run with a greater fence, by the database’s clock', async () => {
+    const first = await take('expiring');
+    server.clock.advance(3_600_000);
+    expect((await take('expiring', { run_id: randomUUID() })).status).toBe(409);
+    await endLeases(server);
+    const next = await take('expiring', { run_id: randomUUID() });
+    expect(next.body.fence).toBeGreaterThan(first.body.fence);
+  });
+
+  it('given back is free at once; giving it back twice, or a later holding, changes nothing', async () => {
+    const { body } = await take('released');
+    const release = (fence: number) =>
+      server.request('DELETE', path('released'), { headers: { 'gatewright-fence': `${fence}` } });
+    expect((await release(body.fence)).status).toBe(200);
+    const next = await take('released', { run_id: randomUUID() });
+    expect(next.status).toBe(200);
+    expect((await release(body.fence)).status).toBe(200);
+    expect((await take('released', { run_id: randomUUID() })).status).toBe(409);
+  });
+
+  it('of one tenant or owner has nothing to do with another’s', async () => {
+    const tenant = await addTenant(server, 'leases-other');
+    const taken = await Promise.all([
+      take('apart'),
+      take('apart-2'),
+      take('apart', {}, tenant.send),
+    ]);
+    expect(taken.map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+
+  it.each([
+    ['ttl_seconds', { ttl_seconds: 0 }],
+    ['ttl_seconds', { ttl_seconds: 301 }],
+    ['run_id', { run_id: 'x' }],
+    ['holder', { holder: 'two\nlines' }],
+    ['holder', { holder: 'x'.repeat(201) }],
+  ])('is refused for a bad %s', async (param, changes) => {
+    expect(await take('bad', changes)).toMatchObject({ status: 400, body: { error: { param } } });
+  });
+
+  it.each(['x', '-1', '1.5', '1e3', '9'.repeat(16)])(
+    'is refused for the fence %j',
+    async (fence) => {
+      const headers = { 'gatewright-fence': fence };
+      const answer = await server.request('DELETE', path('bad'), { headers });
+      expect(answer).toMatchObject({ status: 400, body: { error: { param: 'gatewright-fence' } } });
+    },
+  );
+});
+
+describe('a write in the name of an owner', () => {
+  it('passes with the newest fence, and is refused with none or an older one', async () => {
+    const old = await leaseHeaders(server.request, 'fenced');
+    const made = await makeWorkspace('fenced', old);
+    expect(made.status).toBe(200);
+    await endLeases(server);
+    const headers = await leaseHeaders(server.request, 'fenced');
+    const at = `/admin/v2/workspaces/${made.body.id}`;
+    const refused = { status: 409, body: { error: { param: 'gatewright-fence' } } };
+    expect(await makeWorkspace('fenced', old)).toMatchObject(refused);
+    expect(await server.request('DELETE', at, { headers: old })).toMatchObject(refused);
+    expect(await makeWorkspace('fenced', {})).toMatchObject({ status: 400 });
+    expect((await makeWorkspace('fenced', headers)).status).toBe(200);
+    expect((await server.request('DELETE', at, { headers })).status).toBe(200);
+  });
+
+  it('does not pass with the lease of another owner', async () => {
+    const leases = createLeases();
+    const headers = await leases(server.request, 'mine');
+    await leases(server.request, 'theirs');
+    expect((await makeWorkspace('theirs', headers)).status).toBe(400);
+    const posing = { 'gatewright-owner': 'theirs', 'gatewright-fence': '99' };
+    expect((await makeWorkspace('theirs', posing)).status).toBe(409);
+  });
+
+  it('leaves nothing behind when it is refused', async () => {
+    const count = async () => (await server.request('GET', '/admin/v2/workspaces')).body.total;
+    const before = await count();
+    await makeWorkspace('platform', { 'gatewright-owner': 'platform', 'gatewright-fence': '999' });
+    expect(await count()).toBe(before);
+  });
+
+  it('and a takeover meanwhile never both succeed, in forty races', async () => {
+    for (let race = 0; race < 40; race += 1) {
+      const owner = `race-${race}`;
+      const headers = await leaseHeaders(server.request, owner);
+      await endLeases(server);
+      const [write, next] = await Promise.all([
+        makeWorkspace(owner, headers),
+        take(owner, { run_id: randomUUID() }),
+      ]);
+      expect(next.status).toBe(200);
+      expect([200, 409]).toContain(write.status);
+      expect((await makeWorkspace(owner, headers)).status).toBe(409);
+    }
+  });
+});
+
+describe('an owner', () => {
+  it('belongs to the credential that took it first, until another says that it takes it over', async () => {
+    const stranger = await addAccount('superuser');
+    await leaseHeaders(server.request, 'bound');
+    await endLeases(server);
+    const refused = await take('bound', { run_id: randomUUID() }, stranger);
+    expect(refused).toMatchObject({ status: 409, body: { error: { param: 'owner' } } });
+    expect(refused.body.error.message).toContain('--take-ownership');
+    const { fence } = (await take('bound', { run_id: randomUUID() })).body;
+    const posing = { 'gatewright-owner': 'bound', 'gatewright-fence': String(fence) };
+    expect((await makeWorkspace('bound', posing, stranger)).status).toBe(409);
+    await endLeases(server);
+    const taken = await take('bound', { run_id: randomUUID(), take_over: true }, stranger);
+    expect(taken.status).toBe(200);
+    expect((await makeWorkspace('bound', posing)).status).toBe(409);
+    expect(await listAudit(server, 'bound')).toMatchObject([
+      { action: 'bind', resource_kind: 'SyncOwner', changes: {} },
+      { action: 'bind', changes: { taken_from: expect.any(String) } },
+    ]);
+  });
+
+  it('cannot be claimed without the scope to claim, by reader or key', async () => {
+    const reader = await addAccount('view_only_admin');
+    expect((await take('scoped', {}, reader)).status).toBe(403);
+    const { fence } = (await take('scoped')).body;
+    const headers = { 'gatewright-owner': 'scoped', 'gatewright-fence': String(fence) };
+    const key = await addKeyCaller(server, ['workspaces.create', 'configs.create']);
+    const body = { name: 'x', config: {}, managed_by: managedBy('scoped', 'x') };
+    const answer = await key.send('POST', '/v1/configs', { body, headers });
+    expect(answer).toMatchObject({ status: 403, body: { error: { param: 'managed_by' } } });
+    const unmanaged = await key.send('POST', '/v1/configs', { body: { name: 'x', config: {} } });
+    expect(unmanaged.status).toBe(200);
+  });
+});
