@@ -145,9 +145,11 @@ export function inspectSettings(
   const faults: string[] = [];
   const warnings: string[] = [];
   const sources = openSources({ ...env }, options.cwd ?? process.cwd(), faults);
-  const given = collect(sources, names, faults);
+  const { given, unread } = collect(sources, names, faults);
   const values = parseAll(given, faults);
-  const { database, databaseReader } = readDatabases({ values, given, now, faults, warnings });
+  const { database, databaseReader } = readDatabases({
+    ...{ values, given, unread, now, faults, warnings },
+  });
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
   const { slips, idle } = sortUnknown(namesSet(sources));
   (strict ? faults : warnings).push(...slips);
@@ -181,8 +183,8 @@ function refreshable(
     const faults: string[] = [];
     const now = Date.now();
     const again = collect(sources, databaseNames, faults);
-    const values = parseAll(again, faults);
-    const next = readDatabases({ values, given: again, now, faults, warnings: [] })[which];
+    const values = parseAll(again.given, faults);
+    const next = readDatabases({ values, ...again, now, faults, warnings: [] })[which];
     if (faults.length > 0) throw new Failure('invalidInput', faultList(faults));
     return { ...(next ?? settings), refresh };
   };

@@ -9,6 +9,8 @@ import type { Name, Values } from './variables.ts';
 export interface DatabaseInput {
   readonly values: Values;
   readonly given: ReadonlyMap<Name, Given>;
+  /** Set, but without a text that could be read; each has its own fault already. */
+  readonly unread: ReadonlySet<Name>;
   /** Milliseconds since the epoch, for the dates of certificates. */
   readonly now: number;
   readonly faults: string[];
@@ -30,7 +32,7 @@ const meaningless = [
 
 /** Both endpoints; null where not configured. Faults and warnings go to the lists of the input. */
 export function readDatabases(input: DatabaseInput) {
-  const { values, given, faults } = input;
+  const { values, given, unread, faults } = input;
   const url =
     values.DB_URL === undefined
       ? null
@@ -38,6 +40,7 @@ export function readDatabases(input: DatabaseInput) {
   const placed = ['DB_HOST', 'DB_SOCKET', 'DB_URL'] as const;
   const places = placed.filter((name) => given.has(name));
   if (places.length === 0) {
+    if (unread.has('DB_URL')) return { database: null, databaseReader: null };
     const lost = meaningless.filter((name) => given.has(name));
     if (lost.length > 0) {
       const what = `${lost.join(', ')} would have no effect`;
@@ -53,9 +56,9 @@ export function readDatabases(input: DatabaseInput) {
     host: values.DB_HOST ?? url?.host ?? 'localhost',
     port: values.DB_PORT ?? url?.port ?? defaultPort,
     socketPath: values.DB_SOCKET ?? null,
-    user: required(input, 'DB_USER', url?.user),
+    user: required(input, 'DB_USER', url),
     password: secretOf(input, 'DB_PASS') ?? url?.password,
-    name: required(input, 'DB_NAME', url?.name),
+    name: required(input, 'DB_NAME', url),
     poolSize: values.DB_POOL_SIZE,
     tls,
   };
@@ -82,6 +85,8 @@ export function readDatabases(input: DatabaseInput) {
 }
 
 function checkReaderAlone({ values, given, faults }: DatabaseInput): void {
+  // Malformed: it has its own fault already.
+  if (given.has('DB_READER_HOST')) return;
   const lost = (['DB_READER_PORT', 'DB_READER_USER', 'DB_READER_PASS'] as const).filter((name) =>
     given.has(name),
   );
@@ -95,12 +100,14 @@ function checkReaderAlone({ values, given, faults }: DatabaseInput): void {
   }
 }
 
-function required(input: DatabaseInput, name: 'DB_USER' | 'DB_NAME', fromUrl?: string): string {
-  const value = input.values[name] ?? fromUrl;
+function required(input: DatabaseInput, name: 'DB_USER' | 'DB_NAME', url: UrlParts | null): string {
+  const value = input.values[name] ?? (name === 'DB_USER' ? url?.user : url?.name);
   if (value !== undefined) return value;
-  // A value that was given but is malformed has its own fault already.
-  if (!input.given.has(name))
+  // What was given but is malformed has its own fault already, and a URL may have held it.
+  const mayBeInUrl = url === null && (input.given.has('DB_URL') || input.unread.has('DB_URL'));
+  if (!input.given.has(name) && !mayBeInUrl) {
     input.faults.push(`${name} is required with an external database: set it`);
+  }
   return '';
 }
 

@@ -45,13 +45,17 @@ export function namesSet(sources: Sources): string[] {
   return [...all].filter((name) => lookUp(sources, name) !== null);
 }
 
-/** Text of each of the `wanted` settings that is set; `faults` receives unreadable files and double settings. */
-export function collect(
-  sources: Sources,
-  wanted: readonly Name[],
-  faults: string[],
-): Map<Name, Given> {
+export interface Collected {
+  /** Text of each setting that is set. */
+  readonly given: ReadonlyMap<Name, Given>;
+  /** Settings that are set in a way that yields no text: an unreadable file, or set twice. */
+  readonly unread: ReadonlySet<Name>;
+}
+
+/** Looks the `wanted` settings up; `faults` receives unreadable files and double settings. */
+export function collect(sources: Sources, wanted: readonly Name[], faults: string[]): Collected {
   const given = new Map<Name, Given>();
+  const unread = new Set<Name>();
   for (const name of wanted) {
     const direct = lookUp(sources, name);
     const named = factsAbout(name).file ? lookUp(sources, `${name}_FILE`) : null;
@@ -59,6 +63,7 @@ export function collect(
       faults.push(
         `${name} (${direct.from}) and ${name}_FILE (${named.from}) are both set: keep one`,
       );
+      unread.add(name);
       continue;
     }
     const found =
@@ -66,8 +71,9 @@ export function collect(
         ? fromFile(sources, `${name}_FILE`, named, faults)
         : direct && settle(sources, name, direct, faults);
     if (found !== null) given.set(name, found);
+    else if (direct !== null || named !== null) unread.add(name);
   }
-  return given;
+  return { given, unread };
 }
 
 function lookUp(sources: Sources, name: string): Given | null {

@@ -261,7 +261,7 @@ export const environment = z.object({
     'Server',
     { ...forms.listenPort, example: '9464' },
     '9464',
-    'Port of the Prometheus metrics (/metrics); 0 takes a free one. The probes are on PORT.',
+    'Port of the Prometheus metrics (/metrics) and, once more, of the probes; 0 takes a free one.',
   ),
   GATEWRIGHT_CONNECTIONS_MAX: defaulted(
     'Server',

@@ -171,6 +171,18 @@ describe('DB_URL', () => {
     },
   );
 
+  it.each<Record<string, string>>([
+    { DB_URL: 'postgres://u:canary@h/n' },
+    { DB_URL: 'not a url' },
+    { DB_URL: 'mysql://h\u0007/n' },
+    { DB_URL: '/nowhere/url' },
+    { DB_URL_FILE: '/nowhere/url' },
+    { DB_URL: 'mysql://h/n', DB_URL_FILE: '/nowhere/url' },
+  ])('that cannot be used is the only fault: %j', (url) => {
+    const message = faultsOf({ ...url, DB_PASS: 'p', DB_SSL: 'VERIFY_IDENTITY' });
+    expect(message).toMatch(/^1 setting is wrong:\n {2}DB_URL/);
+  });
+
   it('is refused beside what it already says', () => {
     const url = 'mysql://u:p@db.example:1/n';
     const message = faultsOf({ DB_URL: url, DB_HOST: 'other', DB_PORT: '2', DB_PASS: 'x' });
@@ -217,6 +229,12 @@ describe('the database', () => {
       'DB_READER_HOST is not used: set MYSQL_WRITER_HADR_MODE=ON, or remove it',
     ]);
     expect(read({ ...env, MYSQL_WRITER_HADR_MODE: 'ON' }).warnings).toEqual([]);
+  });
+
+  it('is told once of a reader that is malformed', () => {
+    const reader = { DB_READER_HOST: 'http://x', DB_READER_PORT: '1', DB_READER_USER: 'u' };
+    const message = faultsOf({ ...database, ...reader, MYSQL_WRITER_HADR_MODE: 'ON' });
+    expect(message).toMatch(/^1 setting is wrong:\n {2}DB_READER_HOST/);
   });
 
   it('refuses settings of a reader, and standing in, without a reader', () => {
