@@ -4,6 +4,7 @@ import { adminRoutes } from './admin/index.ts';
 import { createJobs } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { probeRoutes } from './app/probes.ts';
+import { createWriteCheck } from './app/write-check.ts';
 import { createAccessTokens } from './auth/access-token.ts';
 import { authenticate, authorise, createAuthCaches } from './auth/authenticate.ts';
 import { createFailureThrottle } from './auth/failure-throttle.ts';
@@ -29,7 +30,7 @@ import { readServerTime } from './store/connection/server-time.ts';
 import { isUnavailable } from './store/connection/unavailable.ts';
 import { migrationStatus } from './store/migrations/migrate.ts';
 import { auditTrail } from './store/tables/audit-log.ts';
-import { assertMasterKey } from './store/tables/deployment.ts';
+import { assertMasterKey, tryWrite } from './store/tables/deployment.ts';
 
 export interface AppOverrides {
   /** Of this process. */
@@ -214,6 +215,10 @@ function createProbes(
     isStoodIn: () => database.isStoodIn(),
     schemaState: async () => (await migrationStatus(databaseSettings)).state,
     isDraining,
+    takesWrites: createWriteCheck({
+      writeRefusedAtMs: () => database.writeRefusedAtMs(),
+      tryWrite: () => tryWrite(database.db, clock.now()),
+    }),
     readClock: () => clock.measure(),
   });
 }

@@ -57,8 +57,16 @@ export function externalDatabaseServer(
   };
 }
 
-/** `extraFlags` are for tests that need a server of their own. */
-export async function startTestDatabaseServer(extraFlags: readonly string[] = []): Promise<{
+const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+/**
+ * `extraFlags` and `parent`, the folder under which the server keeps its data, are for tests that need
+ * a server of their own.
+ */
+export async function startTestDatabaseServer(
+  extraFlags: readonly string[] = [],
+  parent = memory,
+): Promise<{
   server: TestDatabaseServer;
   pid: number;
   socketPath: string;
@@ -68,9 +76,8 @@ export async function startTestDatabaseServer(extraFlags: readonly string[] = []
     offline: false,
     progress: (line) => console.error(line),
   });
-  const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
-  removeAbandoned(memory);
-  const directory = mkdtempSync(join(memory, `${directoryPrefix}${process.pid}-`));
+  removeAbandoned(parent);
+  const directory = mkdtempSync(join(parent, `${directoryPrefix}${process.pid}-`));
   const dataDirectory = join(directory, 'data');
   const password = randomBytes(18).toString('base64url');
   await initialiseDataDirectory(binary, dataDirectory, initialFlags);

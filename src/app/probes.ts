@@ -12,6 +12,8 @@ export interface ProbeSources {
   readonly isStoodIn: () => Promise<boolean>;
   readonly schemaState: () => Promise<SchemaState>;
   readonly isDraining: () => boolean;
+  /** Whether the database takes changes. */
+  readonly takesWrites: () => Promise<boolean>;
   /** How far the clock of this process is from the database's. */
   readonly readClock: () => Promise<ClockReading>;
 }
@@ -78,6 +80,7 @@ function probe(path: string, summary: string, report: () => Promise<ProbeReport>
 function createReadiness({
   ping,
   isStoodIn,
+  takesWrites,
   schemaState,
   readClock,
 }: ProbeSources): () => Promise<ProbeReport> {
@@ -94,6 +97,12 @@ function createReadiness({
       return unavailable(fault);
     }
   });
+  const askWrites = async (): Promise<ProbeReport> =>
+    (await takesWrites())
+      ? sound
+      : unavailable('the database refuses changes: its disk is full, or it is read only');
+  // That all is well costs nothing to find out, and may be over with the next change.
+  const writes = cached(cacheMs, askWrites, ({ status }) => status !== 'ok');
   const schema = cached(cacheMs, async () => {
     try {
       const state = await schemaState();
@@ -112,7 +121,7 @@ function createReadiness({
   });
   const settledSchema = cached(schemaCacheMs, schema, ({ status }) => status === 'ok');
   return async () => {
-    for (const ask of [database, settledSchema]) {
+    for (const ask of [database, writes, settledSchema]) {
       const report = await ask();
       if (report.status !== 'ok') return report;
     }

@@ -32,6 +32,11 @@ export interface Database extends AsyncDisposable {
   ping(): Promise<void>;
   /** Whether the writer is down and the reader answers {@link readable} in its place. */
   isStoodIn(): Promise<boolean>;
+  /**
+   * When the writer last refused a change because it takes none (a full disk, a server that is read
+   * only), by `performance.now()`; null when it never did.
+   */
+  writeRefusedAtMs(): number | null;
   /** Connections of the writer now, for metrics. */
   pool(): PoolFigures;
   /** What the latest connection got, or null before the first. */
@@ -77,6 +82,7 @@ function databaseOn(connector: Connector, writer: ConnectionPool, roles: Roles):
     transaction: (work) => retrying(() => db.transaction().execute(work)),
     ping: () => writer.ping(),
     isStoodIn: roles.isStoodIn,
+    writeRefusedAtMs: () => writer.writeRefusedAtMs,
     pool: () => writer.figures(),
     tls: () => connector.tls(),
     [Symbol.asyncDispose]: async () => {

@@ -5,7 +5,12 @@ import { Pool } from 'tarn';
 import { type Connector, connectTimeoutMs, discard } from './connect.ts';
 import { killConnection } from './kill.ts';
 import { retrying } from './retry.ts';
-import { DatabaseUnavailable, isConnectionSpent, isTimeout } from './unavailable.ts';
+import {
+  DatabaseUnavailable,
+  isConnectionSpent,
+  isTimeout,
+  isWriteRefusal,
+} from './unavailable.ts';
 
 const acquireTimeoutMs = 5_000;
 /** Two handshakes (PREFERRED) and the session's statements, each bounded by the connect timeout. */
@@ -28,6 +33,8 @@ interface ConnectionOwner {
   release(connection: PooledConnection): void;
   /** Ends what the server still does for a connection that nobody listens to any more. */
   kill(threadId: number): void;
+  /** Takes note that the server takes no changes now. */
+  noteWriteRefusal(): void;
 }
 
 /** One connection, in the shape the query builder takes it from its own driver's pool. */
@@ -104,6 +111,7 @@ class PooledConnection implements MysqlPoolConnection {
       return await promise;
     } catch (error) {
       if (isTimeout(error)) this.#owner.kill(this.threadId);
+      if (isWriteRefusal(error)) this.#owner.noteWriteRefusal();
       if (isConnectionSpent(error) || query.sql === 'rollback') this.destroy();
       throw error;
     }
@@ -141,6 +149,7 @@ export class ConnectionPool implements MysqlPool {
   readonly #connector: Connector;
   readonly #kills = new Set<Promise<void>>();
   #closed: Promise<void> | undefined;
+  #writeRefusedAtMs: number | null = null;
 
   /** `queryTimeoutMs` 0 means no limit. */
   constructor(connector: Connector, size: number, queryTimeoutMs: number) {
@@ -151,6 +160,9 @@ export class ConnectionPool implements MysqlPool {
         new PooledConnection(await connector.open(), queryTimeoutMs, {
           release: (connection) => this.#tarn.release(connection),
           kill: (threadId) => this.#kill(threadId),
+          noteWriteRefusal: () => {
+            this.#writeRefusedAtMs = performance.now();
+          },
         }),
       destroy: (connection) => connection.close(),
       validate: (connection) => connection.usable,
@@ -216,6 +228,11 @@ export class ConnectionPool implements MysqlPool {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** When a change was last refused, by `performance.now()`; null when none ever was. */
+  get writeRefusedAtMs(): number | null {
+    return this.#writeRefusedAtMs;
   }
 
   figures(): PoolFigures {

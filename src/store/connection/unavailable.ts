@@ -22,6 +22,12 @@ interface DriverError {
 }
 
 const errnos = {
+  fileWriteFailed: 3,
+  fileSystemFull: 20,
+  diskFull: 1021,
+  errorOnWrite: 1026,
+  storageEngineError: 1030,
+  tableFull: 1114,
   tooManyConnections: 1040,
   accessDenied: 1045,
   databaseAccessDenied: 1044,
@@ -37,6 +43,7 @@ const errnos = {
   optionPreventsStatement: 1290,
   queryInterrupted: 1317,
   readOnlyMode: 1836,
+  temporaryFileWriteFailed: 1878,
   connectionKilled: 1927,
   secureTransportRequired: 3159,
   lockNotAvailable: 3572,
@@ -62,9 +69,25 @@ const spentErrnos: ReadonlySet<unknown> = new Set([
   errnos.inactive,
 ]);
 
+/** The server takes no changes now, though it may well answer reads: its disk is full, or it is a replica. */
+const noWriteErrnos: ReadonlySet<unknown> = new Set([
+  errnos.fileWriteFailed,
+  errnos.fileSystemFull,
+  errnos.diskFull,
+  errnos.errorOnWrite,
+  errnos.tableFull,
+  errnos.temporaryFileWriteFailed,
+  errnos.optionPreventsStatement,
+  errnos.readOnlyMode,
+]);
+
+/** The numbers of the operating system for a full disk and a used-up quota. */
+const noSpaceMessage = /\b(?:28|122)\b/;
+
 const unavailableErrnos: ReadonlySet<unknown> = new Set([
   ...retryableErrnos,
   ...spentErrnos,
+  ...noWriteErrnos,
   errnos.tooManyConnections,
   errnos.hostBlocked,
   errnos.tooManyUserConnections,
@@ -79,9 +102,19 @@ const unavailableErrnos: ReadonlySet<unknown> = new Set([
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) return true;
   const { errno, cause } = driverError(error);
-  if (isFromDriver(error) && (unavailableErrnos.has(errno) || isConnectionSpent(error)))
-    return true;
+  if (isFromDriver(error)) {
+    if (unavailableErrnos.has(errno) || isConnectionSpent(error) || isWriteRefusal(error)) {
+      return true;
+    }
+  }
   return cause instanceof Error && isUnavailable(cause);
+}
+
+/** Whether the server refused a change that it would take at another time: nothing was changed. */
+export function isWriteRefusal(error: unknown): boolean {
+  const { errno, message } = driverError(error);
+  if (errno === errnos.storageEngineError) return noSpaceMessage.test(String(message));
+  return noWriteErrnos.has(errno);
 }
 
 /** Whether the server undid the whole transaction for a reason that another run may not meet. */

@@ -9,6 +9,7 @@ declare module '../connection/db.ts' {
 }
 
 const masterKeyCheck = 'master-key-check';
+const writeCheck = 'write-check';
 
 /**
  * Records `check` (Keyring.check, not secret) on first use and compares ever after. Throws a Failure
@@ -38,4 +39,14 @@ export async function findMasterKeyCheck(db: Db): Promise<string | null> {
     .where('name', '=', masterKeyCheck)
     .executeTakeFirst();
   return row?.value ?? null;
+}
+
+/** Changes a row that nobody reads: resolves when the database takes changes. `now` in ms since the epoch. */
+export async function tryWrite(db: Db, now: number): Promise<void> {
+  const value = String(now);
+  await db
+    .insertInto('deployment')
+    .values({ name: writeCheck, value })
+    .onDuplicateKeyUpdate({ value })
+    .execute();
 }

@@ -1,0 +1,41 @@
+/** Guarantees of what database errors mean: a change refused for now is 503, a fault of ours is not. */
+import { expect, it } from 'vitest';
+import {
+  isRetryable,
+  isUnavailable,
+  isWriteRefusal,
+} from '../../src/store/connection/unavailable.ts';
+
+function driverError(errno: number, message = ''): Error {
+  return Object.assign(new Error(message), { errno, code: 'ER_X', sqlState: 'HY000' });
+}
+
+it.each([
+  [3, "Error writing file '/tmp/MLfd' (Errcode: 28)"],
+  [20, 'Disk got full writing'],
+  [1021, 'Disk full (/tmp/#sql); waiting for someone to free some space... (errno: 28)'],
+  [1026, "Error writing file 'binlog' (errno: 28)"],
+  [1030, "Got error 28 'No space left on device' from storage engine InnoDB"],
+  [1030, "Got error 122 'Disk quota exceeded' from storage engine InnoDB"],
+  [1114, "The table 'audit_log' is full"],
+  [1290, 'The MariaDB server is running with the --read-only option'],
+  [1836, 'Running in read-only mode'],
+  [1878, 'Temporary file write failure.'],
+])('%i %s is a change refused for now, which nobody repeats at once', (errno, message) => {
+  const error = driverError(errno, message);
+  expect([isWriteRefusal(error), isUnavailable(error), isRetryable(error)]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect(isUnavailable(new Error('wrapped', { cause: error }))).toBe(true);
+});
+
+it.each([
+  [1030, "Got error 1 'Operation not permitted' from storage engine InnoDB"],
+  [1062, "Duplicate entry '28' for key 'PRIMARY'"],
+  [1064, 'You have an error in your SQL syntax near 28'],
+])('%i %s is not', (errno, message) => {
+  const error = driverError(errno, message);
+  expect([isWriteRefusal(error), isUnavailable(error)]).toEqual([false, false]);
+});
