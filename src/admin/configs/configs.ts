@@ -15,6 +15,8 @@ import { refuseFaults } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as configs from '../../store/tables/configs.ts';
+import * as scopes from '../../store/tables/scopes.ts';
+import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -73,6 +75,16 @@ const changing: Changing<configs.StoredConfig> = {
   write: configs.update,
 };
 
+/** For an update that makes a config the default and so decides about the others beside it. */
+const deciding: Changing<configs.StoredConfig> = {
+  ...changing,
+  lock: async (tx, organisationId, reference) => {
+    const seen = await configs.findByIdOrSlug(tx, organisationId, reference);
+    if (seen !== undefined) await scopes.hold(tx, organisationId, seen.workspace_id);
+    return changing.lock(tx, organisationId, reference);
+  },
+};
+
 export function configRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes('/configs/:configId', (action) => `configs.${action}`);
   return [
@@ -121,7 +133,7 @@ export function configRoutes(deps: AdminDeps): Route<Principal>[] {
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body, now } = request;
   refuseFaults(documentFaults(deps, body.config));
-  const created = await createResource(deps, request, 'Config', async (tx, workspace) => {
+  const make = async (tx: Db, workspace: StoredWorkspace | null) => {
     const row = {
       id: newId(),
       organisation_id: caller.organisationId,
@@ -142,7 +154,10 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
     await insertVersion(tx, request, row);
     if (row.is_default === 1) await configs.updateOtherDefaults(tx, row);
     return { row, changes: { name: row.name } };
-  });
+  };
+  // Who becomes the default decides about the others.
+  const hold = body.isDefault === 1 ? 'alone' : 'shared';
+  const created = await createResource(deps, request, 'Config', make, hold);
   return receipt(created);
 }
 
@@ -175,7 +190,8 @@ async function listVersions(deps: AdminDeps, request: QueryRequest<z.infer<typeo
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { caller, body } = request;
   if (body.config !== undefined) refuseFaults(documentFaults(deps, body.config));
-  const updated = await updateResource(deps, request, changing, {
+  const course = body.isDefault === 1 ? deciding : changing;
+  const updated = await updateResource(deps, request, course, {
     columns: async (tx, row) => {
       if (body.config !== undefined) await requireGuardrails(tx, row, body.config);
       const config = rewriteDocument(row.config, body.config);

@@ -16,6 +16,7 @@ import {
 } from './frame-fields.ts';
 import {
   findOr404,
+  type Hold,
   requireOwnOrganisation,
   requireWorkspace,
   resolveWorkspaceForWrite,
@@ -61,7 +62,10 @@ export interface Update<Row extends StoredResource> {
   readonly follow?: (tx: Db, row: Row, changed: Partial<Row>) => Promise<void>;
 }
 
-/** Yields the row that `make` has inserted, once it is recorded; `changes` are facts for the audit row. */
+/**
+ * Yields the row that `make` has inserted, once it is recorded; `changes` are facts for the audit
+ * row. A `make` that decides about other rows of the place than its own has it `alone`.
+ */
 export async function createResource<
   Row extends { readonly id: string; readonly workspace_id: string | null },
 >(
@@ -72,11 +76,12 @@ export async function createResource<
     tx: Db,
     workspace: StoredWorkspace | null,
   ) => Promise<{ row: Row; changes: Record<string, unknown> }>,
+  hold: Hold = 'shared',
 ): Promise<Row> {
   const { caller, body } = request;
   requireOwnOrganisation(caller, body.organisation_id);
   return deps.database.transaction(async (tx) => {
-    const workspace = await resolveWorkspaceForWrite(tx, caller, body.workspace_id);
+    const workspace = await resolveWorkspaceForWrite(tx, caller, body.workspace_id, hold);
     const { row, changes } = await make(tx, workspace);
     await recordChange(tx, deps, request, {
       action: 'create',

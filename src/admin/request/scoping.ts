@@ -2,6 +2,7 @@
 import { ApiError } from '../../model/errors.ts';
 import { isUuid } from '../../model/slug.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as scopes from '../../store/tables/scopes.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import type { AdminRequest } from './deps.ts';
 
@@ -22,13 +23,20 @@ export async function resolveWorkspace(
   return resolve(db, caller, reference, workspaces.findByIdOrSlug);
 }
 
+/** How a create holds the place it creates in: beside others, or alone to decide about all in it. */
+export type Hold = 'shared' | 'alone';
+
 /** As {@link resolveWorkspace}, for a create: the workspace stays active until the transaction ends. */
 export async function resolveWorkspaceForWrite(
   tx: Db,
   caller: Caller,
   reference: string | null | undefined,
+  hold: Hold,
 ): Promise<workspaces.StoredWorkspace | null> {
-  return resolve(tx, caller, reference, workspaces.findByIdOrSlugForShare);
+  if (hold === 'shared') return resolve(tx, caller, reference, workspaces.findByIdOrSlugForShare);
+  const workspace = await resolve(tx, caller, reference, workspaces.findByIdOrSlugForUpdate);
+  if (workspace === null) await scopes.hold(tx, caller.organisationId, null);
+  return workspace;
 }
 
 async function resolve(

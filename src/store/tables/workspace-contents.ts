@@ -15,13 +15,23 @@ export interface WorkspaceItem {
   readonly id: string;
 }
 
-/** Everything of the workspace that is not archived, with the mappings that touch it. */
+/** What other rows can come to refer to, guardrails before servers as a mapping's author locks them. */
+const lockedFirst = ['guardrails', 'mcp_integrations', 'mcp_servers', 'configs', 'api_keys'];
+
+/**
+ * Everything of the workspace that is not archived, with the mappings that touch it. Nothing can come
+ * to refer to any of it until the transaction ends: whoever was about to has finished, or will find
+ * it gone.
+ */
 export async function list(
   tx: Db,
   organisationId: string,
   workspaceId: string,
 ): Promise<WorkspaceItem[]> {
   const held = sql`organisation_id = ${organisationId} and workspace_id = ${workspaceId}`;
+  for (const table of lockedFirst) {
+    await sql`select id from ${sql.table(table)} where ${held} for update`.execute(tx);
+  }
   const { rows } = await sql<WorkspaceItem>`
     select 'ApiKey' as kind, id from api_keys where ${held}
     union all select 'Config', id from configs where ${held}

@@ -1,0 +1,107 @@
+/** Guarantees that what is decided about several rows at once holds however many decide at the same time. */
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkConsistency } from '../../src/store/consistency.ts';
+import { startTestServer, type TestServer } from '../server.ts';
+
+const rounds = 20;
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(async () => {
+  expect((await checkConsistency(server.database)).found).toEqual([]);
+  await server[Symbol.asyncDispose]();
+});
+
+async function make(path: string, body: object): Promise<string> {
+  const answer = await server.request('POST', path, { body });
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
+  return answer.body.id;
+}
+
+async function defaultsOf(workspaceId: string | null): Promise<number> {
+  const { rows } = await sql<{ total: number }>`
+    SELECT COUNT(*) AS total FROM configs
+    WHERE workspace_id <=> ${workspaceId} AND is_default = 1`.execute(server.database.db);
+  return Number(rows[0]!.total);
+}
+
+describe('a default config', () => {
+  const places = { 'a workspace': true, 'the organisation': false };
+
+  it.each(Object.entries(places))(
+    'stays the only one of %s when many are created, and made it, at once',
+    async (_, inWorkspace) => {
+      const workspaceId = inWorkspace ? await make('/admin/v2/workspaces', { name: 'one' }) : null;
+      const place = workspaceId === null ? {} : { workspace_id: workspaceId };
+      const plain = await Promise.all(
+        Array.from({ length: 4 }, () => make('/v2/configs', { name: 'c', config: {}, ...place })),
+      );
+      for (let round = 0; round < rounds; round += 1) {
+        const creates = Array.from({ length: 4 }, () =>
+          server.request('POST', '/v2/configs', {
+            body: { name: 'c', config: {}, isDefault: 1, ...place },
+          }),
+        );
+        const updates = plain.map((id) =>
+          server.request('PUT', `/v2/configs/${id}`, { body: { isDefault: 1 } }),
+        );
+        const answers = await Promise.all([...creates, ...updates]);
+        expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+        expect(await defaultsOf(workspaceId)).toBe(1);
+      }
+    },
+  );
+});
+
+describe('a workspace deleted by force', () => {
+  it('leaves nothing that points into it, whatever is made there at the same time', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const workspaceId = await make('/admin/v2/workspaces', { name: 'doomed' });
+      const place = { workspace_id: workspaceId };
+      const integrationId = await make('/admin/v2/mcp-integrations', {
+        ...{
+          name: 'crm',
+          url: 'https://crm.example.com/mcp',
+          auth_type: 'none',
+          transport: 'http',
+        },
+        ...place,
+      });
+      const serverId = await make('/v2/mcp-servers', {
+        ...{ name: 'crm', mcp_integration_id: integrationId, ...place },
+      });
+      const checks = [{ id: 'default.wordCount' }];
+      const [guardrailId, outsideId] = await Promise.all([
+        make('/v2/guardrails', { name: 'in', target: 'mcp_tools', checks, ...place }),
+        make('/v2/guardrails', { name: 'out', target: 'mcp_tools', checks }),
+      ]);
+      const configId = await make('/v2/configs', { name: 'c', config: {}, ...place });
+      const at = (path: string, method: string, body: object) =>
+        server.request(method, path, { body });
+      const mapping = (id: string) => `/admin/v2/guardrails/${id}/mcp-servers/${serverId}`;
+      const answers = await Promise.all([
+        at(mapping(guardrailId), 'PUT', {}),
+        at(mapping(outsideId), 'PUT', {}),
+        at(`/admin/v2/mcp-integrations/${integrationId}/capabilities`, 'PUT', {
+          capabilities: [{ name: 'search', type: 'tool', enabled: true }],
+        }),
+        at('/v1/api-keys/workspace/service', 'POST', {
+          ...{ name: 'k', scopes: ['logs.view'], defaults: { config_id: configId }, ...place },
+        }),
+        at('/v2/mcp-servers', 'POST', {
+          ...{ name: 'second', mcp_integration_id: integrationId, ...place },
+        }),
+        at(`/v2/configs/${configId}`, 'PUT', { config: { retry: { attempts: 2 } } }),
+        at(`/admin/v2/workspaces/${workspaceId}`, 'DELETE', {
+          ...{ name: 'doomed', force_delete: true },
+        }),
+      ]);
+      expect(answers.at(-1)!.status).toBe(200);
+      expect(answers.filter(({ status }) => status >= 500)).toEqual([]);
+      expect((await checkConsistency(server.database)).found).toEqual([]);
+    }
+  });
+});
