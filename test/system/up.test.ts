@@ -268,8 +268,8 @@ describe('what it refuses', () => {
 
   it('is a folder with faults, each with its place; with --once by exit code 5', async () => {
     writeFileSync(join(source, 'bad.yaml'), 'apiVersion: gatewright.dev/v1\nkind: Workspce\n');
-    const { exitCode, document } = await upOnce();
-    expect(exitCode).toBe(exitCodes.invalidInput);
+    const { exitCode, document, stderr } = await upOnce();
+    expect(exitCode, stderr).toBe(exitCodes.invalidInput);
     expect(document.sync.failure).toMatch(/bad\.yaml:2:7 .*Workspce/);
   });
 

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
+import { isWellFormedApiKey, makeApiKey } from '../../src/model/credentials.ts';
 import {
   settingsJsonSchema,
   settingsListing,
@@ -333,6 +334,15 @@ describe('faults', () => {
         expect(JSON.stringify(settings)).not.toContain(JSON.stringify(text.trim()).slice(1, -1));
       }),
     );
+  });
+});
+
+describe('the prefix of API keys', () => {
+  it('may be as long as keys that are recognised, and no longer', () => {
+    const longest = read({ API_KEY_PREFIX: 'a'.repeat(32) }).apiKeyPrefix;
+    expect(isWellFormedApiKey(makeApiKey(longest))).toBe(true);
+    expect(isWellFormedApiKey(makeApiKey(`${longest}a`))).toBe(false);
+    expect(faultsOf({ API_KEY_PREFIX: `${longest}a` })).toContain('1 to 32 letters and digits');
   });
 });
 
