@@ -1,6 +1,7 @@
 /** Knows the schema of every kind's spec, and loads that of a kind when the first of it is met. */
 import { z } from 'zod';
 import type { ApiKeySubType, ApiKeyType } from './api-key.ts';
+import { HotSchema } from './hot-schema.ts';
 import type { KindName } from './kinds.ts';
 
 /**
@@ -8,14 +9,19 @@ import type { KindName } from './kinds.ts';
  * converted. An issue of its own may carry `params.candidates`: the words that would have been right.
  */
 export async function loadBody(kind: KindName): Promise<z.ZodObject> {
+  return (await loadHotBody(kind)).plain;
+}
+
+/** As {@link loadBody}, for whoever asks it about every manifest of a source. */
+export async function loadHotBody(kind: KindName): Promise<HotSchema<z.ZodObject>> {
   const known = bodies.get(kind);
   if (known !== undefined) return known;
-  const body = await loaders[kind]();
+  const body = new HotSchema(await loaders[kind]());
   bodies.set(kind, body);
   return body;
 }
 
-const bodies = new Map<KindName, z.ZodObject>();
+const bodies = new Map<KindName, HotSchema<z.ZodObject>>();
 
 /** Each schema costs time to make, and few sources have manifests of every kind. */
 const loaders: Readonly<Record<KindName, () => Promise<z.ZodObject>>> = {

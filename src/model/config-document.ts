@@ -5,6 +5,7 @@ import type { ConfigDocument } from './config.ts';
 import { below, type Fault, faultAt, faultsOfIssues } from './fault.ts';
 import { headerListFaults } from './forward-headers.ts';
 import { checkFaults } from './guardrail-checks.ts';
+import { HotSchema } from './hot-schema.ts';
 import { outboundUrlFault } from './outbound-url.ts';
 import { regexFault } from './regex-rule.ts';
 
@@ -73,6 +74,7 @@ const Level = z.looseObject({
   after_request_hooks: hookList.optional(),
 });
 type Level = z.infer<typeof Level>;
+const hotLevel = new HotSchema(Level);
 
 interface Visit {
   readonly level: unknown;
@@ -94,7 +96,7 @@ export function configFaults(
   const nestedCounts = new Map<number, number>();
   const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
   for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
-    const parsed = Level.safeParse(visit.level);
+    const parsed = hotLevel.safeParse(visit.level);
     if (parsed.success) faults.push(...below(visit.path, levelFaults(parsed.data, trusted)));
     else faults.push(...below(visit.path, faultsOfIssues(parsed.error.issues)));
     const next = targetsOf(visit);

@@ -4,6 +4,7 @@ import type { TrustedHosts } from '../trusted-hosts.ts';
 import { below, type Fault, faultAt, faultsOfIssues } from './fault.ts';
 import { headerListFaults, headerMapFaults } from './forward-headers.ts';
 import type { GuardrailTarget } from './guardrail.ts';
+import { HotSchema } from './hot-schema.ts';
 import { outboundUrlFault } from './outbound-url.ts';
 import { regexFault, replaceRuleFault } from './regex-rule.ts';
 
@@ -196,13 +197,18 @@ export function checkFaults(
   });
 }
 
+/** Of the checks that have been met, by id in lower case. */
+const parameterSchemas = new Map<string, HotSchema<z.ZodType>>();
+
 function parameterFaults(
   id: string,
   kind: CheckKind,
   parameters: Readonly<Record<string, unknown>>,
   trusted: TrustedHosts,
 ): Fault[] {
-  const parsed = kind.parameters.safeParse(parameters);
+  const schema = parameterSchemas.get(id) ?? new HotSchema(kind.parameters);
+  parameterSchemas.set(id, schema);
+  const parsed = schema.safeParse(parameters);
   if (!parsed.success) {
     return faultsOfIssues(parsed.error.issues);
   }

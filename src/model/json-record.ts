@@ -2,8 +2,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
-/** An object whose keys and values are the caller's own. */
-export const JsonRecord = z.record(z.string(), z.json());
+/**
+ * An object whose keys and values are the caller's own. Whatever stands in it has been read as JSON
+ * or by the reader of manifests, which lets nothing else pass, so it is not walked a second time.
+ */
+export const JsonRecord = z.record(z.string(), z.unknown() as z.ZodType<z.core.util.JSONType>);
 export type JsonRecord = z.infer<typeof JsonRecord>;
 
 /** Reads a document column: JSON text that this program wrote, or null. */

@@ -1,5 +1,6 @@
 /** Guarantees how files become values: YAML 1.2 core, exact places, and nothing that can run away. */
 import fc from 'fast-check';
+import { dump, loadAll } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { readDocuments } from '../../src/sync/manifest/yaml-document.ts';
@@ -79,6 +80,27 @@ describe('documents', () => {
     ]);
     expect(valuesOf('')).toEqual([]);
     expect(valuesOf('# only a comment\n')).toEqual([]);
+  });
+
+  it('have the values that the library gives them, whatever they hold', () => {
+    const key = fc.constantFrom('a', 'toString', '__proto__', 'constructor', '1', 'null', '');
+    const { value } = fc.letrec((tie) => ({
+      value: fc.oneof({ depthSize: 'small' }, fc.jsonValue(), tie('map'), tie('list')),
+      map: fc.dictionary(key, tie('value'), { maxKeys: 4 }),
+      list: fc.array(tie('value'), { maxLength: 4 }),
+    }));
+    const options = fc.record({ indent: fc.constantFrom(2, 4), flowLevel: fc.integer({ max: 3 }) });
+    fc.assert(
+      fc.property(fc.array(value, { maxLength: 3 }), options, (values, style) => {
+        const text = values.map((each) => dump(each, style)).join('---\n');
+        const expected = loadAll(text).filter((each) => each !== null);
+        expect(valuesOf(text)).toEqual(expected);
+      }),
+      { numRuns: 1000 },
+    );
+    expect(valuesOf('1: a\n0x10: b\n~: c\n"d": !!str 1\n')).toEqual([
+      { 1: 'a', 16: 'b', null: 'c', d: '1' },
+    ]);
   });
 
   it('may be JSON, indented with tabs', () => {

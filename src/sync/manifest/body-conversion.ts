@@ -1,60 +1,67 @@
 /** Knows how the keys and values of a spec as written become those of the API's body. */
-import type { z } from 'zod';
-import { type KindName, kinds, type ReferenceField } from '../../model/kinds.ts';
+import type { KindName, ReferenceField } from '../../model/kinds.ts';
 import { type Shape, shapeOf, toSnakeCase } from '../spec/spec-shape.ts';
+import { Literals } from './literals.ts';
 import { isMap } from './map-fields.ts';
 import { idStandIn, type Placeholders, secretStandIn } from './placeholders.ts';
-import {
-  isValueFrom,
-  looksLikeCredential,
-  readSecretField,
-  type SecretSources,
-} from './secrets.ts';
+import { isValueFrom, readSecretField, type SecretSources } from './secrets.ts';
 import { spelled } from './spec-faults.ts';
 import type { SpecReport } from './spec-report.ts';
 
 /** Walks one spec and rewrites it; what it finds on the way goes to the report and the placeholders. */
 export class BodyConversion {
   readonly #kind: KindName;
-  readonly #schema: z.ZodObject;
+  readonly #fields: Readonly<Record<string, unknown>>;
   readonly #sources: SecretSources;
   readonly #report: SpecReport;
+  readonly #literals: Literals;
   readonly #placeholders: Placeholders;
   /** Keys that lead to the value at hand: in the API's body, and in the manifest. */
   readonly #path: string[] = [];
   readonly #written: string[] = ['spec'];
 
+  /** @param fields that the API's body may have, as the API spells them */
   constructor(
     kind: KindName,
-    schema: z.ZodObject,
+    fields: Readonly<Record<string, unknown>>,
     sources: SecretSources,
     report: SpecReport,
     placeholders: Placeholders,
   ) {
     this.#kind = kind;
-    this.#schema = schema;
+    this.#fields = fields;
     this.#sources = sources;
     this.#report = report;
+    this.#literals = new Literals(kind, report);
     this.#placeholders = placeholders;
   }
 
-  /** The body, with stand-ins for references and for secrets that are not at hand. */
-  convert(spec: Record<string, unknown>): Record<string, unknown> {
-    return this.#object(spec, shapeOf(this.#kind));
+  /**
+   * The body, with stand-ins for references and for secrets that are not at hand.
+   *
+   * @param except a key of the spec that is no part of the body
+   */
+  convert(spec: Readonly<Record<string, unknown>>, except?: string): Record<string, unknown> {
+    return this.#object(spec, shapeOf(this.#kind), except);
   }
 
   #fault(code: string, message: string, fix?: string): void {
     this.#report.fault(this.#written, code, message, fix);
   }
 
-  #object(raw: Record<string, unknown>, shape: Shape): Record<string, unknown> {
+  #object(
+    raw: Readonly<Record<string, unknown>>,
+    shape: Shape,
+    except?: string,
+  ): Record<string, unknown> {
     const object: Record<string, unknown> = {};
     for (const key of Object.keys(raw)) {
+      if (key === except) continue;
       const reference = shape.opaque ? undefined : shape.referenceKeys.get(key);
       const name = reference === undefined ? this.#wireKey(key, shape) : lastKey(reference);
       this.#written.push(key);
       if (key === '__proto__') {
-        this.#refuseProto();
+        this.#literals.refuseProto(this.#written);
       } else if (Object.hasOwn(object, name)) {
         const message = `${spelled(this.#written)} gives "${name}" a second time`;
         this.#fault('duplicate-field', message, 'keep one of the two');
@@ -75,21 +82,21 @@ export class BodyConversion {
   #wireKey(key: string, shape: Shape): string {
     if (shape.opaque) return key;
     const isTop = this.#path.length === 0;
-    return isTop && Object.hasOwn(this.#schema.shape, key) ? key : toSnakeCase(key);
+    return isTop && Object.hasOwn(this.#fields, key) ? key : toSnakeCase(key);
   }
 
   #value(raw: unknown, shape: Shape): unknown {
     if (shape.secret) return this.#secret(raw);
     if (shape.verbatim) {
-      this.#checkVerbatim(raw);
+      this.#literals.check(raw, this.#written);
       return raw;
     }
     if (typeof raw !== 'object' || raw === null) {
-      this.#checkScalar(raw);
+      this.#literals.checkScalar(raw, this.#written);
       return raw;
     }
     if (isValueFrom(raw)) {
-      this.#refuseValueFrom();
+      this.#literals.refuseValueFrom(this.#written);
       return undefined;
     }
     return Array.isArray(raw)
@@ -114,36 +121,6 @@ export class BodyConversion {
     return item;
   }
 
-  #checkVerbatim(raw: unknown): void {
-    if (typeof raw !== 'object' || raw === null) {
-      this.#checkScalar(raw);
-    } else if (isValueFrom(raw)) {
-      this.#refuseValueFrom();
-    } else {
-      for (const key of Object.keys(raw)) {
-        this.#written.push(key);
-        if (key === '__proto__') this.#refuseProto();
-        this.#checkVerbatim((raw as Record<string, unknown>)[key]);
-        this.#written.pop();
-      }
-    }
-  }
-
-  #refuseProto(): void {
-    this.#fault('unknown-field', 'the key __proto__ is not allowed');
-  }
-
-  #refuseValueFrom(): void {
-    const message = `${spelled(this.#written)} is no secret field`;
-    this.#fault('value-from', message, secretFieldsOf(this.#kind));
-  }
-
-  #checkScalar(value: unknown): void {
-    const wrong = literalFault(value);
-    if (wrong === undefined) return;
-    this.#fault(wrong.code, `${spelled(this.#written)} ${wrong.message}`, wrong.fix);
-  }
-
   #secret(raw: unknown): unknown {
     const reading = readSecretField(raw, this.#path.at(-1) ?? '', this.#sources);
     if (reading === undefined) return raw;
@@ -166,33 +143,6 @@ export class BodyConversion {
     }
     return idStandIn;
   }
-}
-
-function secretFieldsOf(kind: KindName): string {
-  const places = kinds[kind].secrets.map((path) => `spec.${path}`);
-  return places.length === 0
-    ? `a ${kind} has no secret fields`
-    : `secret fields of a ${kind} are ${places.join(', ')}`;
-}
-
-/** What makes a plain value one that must not stand in a source as it is. */
-function literalFault(value: unknown): { code: string; message: string; fix: string } | undefined {
-  if (typeof value === 'string') {
-    if (!looksLikeCredential(value)) return undefined;
-    const message = 'holds what looks like a credential';
-    return { code: 'secret-literal', message, fix: 'keep credentials out of the source' };
-  }
-  const message = typeof value === 'number' ? numberFault(value) : undefined;
-  return message === undefined
-    ? undefined
-    : { code: 'number', message, fix: 'put it in quotes if it is text' };
-}
-
-/** What makes a number of YAML one that JSON or a program cannot hold as written. */
-function numberFault(value: number): string | undefined {
-  if (!Number.isFinite(value)) return 'must be a finite number';
-  const isExact = !Number.isInteger(value) || Number.isSafeInteger(value);
-  return isExact ? undefined : 'is too large to be read exactly';
 }
 
 /** `{guardrailRef: pii}` as an item of a list whose items are references. */

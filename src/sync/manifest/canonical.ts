@@ -1,5 +1,6 @@
 /** Knows how a manifest's spec becomes a canonical one: converted, completed, and judged by the schema. */
 import type { z } from 'zod';
+import type { HotSchema } from '../../model/hot-schema.ts';
 import type { KindName } from '../../model/kinds.ts';
 import type { Secret } from '../../secret.ts';
 import type { SourceFault } from '../source/source-files.ts';
@@ -25,7 +26,7 @@ export interface Canonical {
 /** A manifest and what its spec, once converted, must parse to. */
 interface Asked {
   readonly kind: KindName;
-  readonly schema: z.ZodObject;
+  readonly schema: HotSchema<z.ZodObject>;
   readonly manifest: Manifest;
 }
 
@@ -39,7 +40,7 @@ type Body = Record<string, unknown>;
  */
 export function canonicalise(
   kind: KindName,
-  schema: z.ZodObject,
+  schema: HotSchema<z.ZodObject>,
   manifest: Manifest,
   sources: SecretSources,
   tell: (fault: SourceFault) => void,
@@ -47,9 +48,11 @@ export function canonicalise(
   const asked = { kind, schema, manifest };
   const report = new SpecReport(manifest, tell);
   const placeholders = new Placeholders();
-  const raw = { ...manifest.spec };
-  const secretOutput = takeSecretOutput(asked, raw, report);
-  const body = new BodyConversion(kind, schema, sources, report, placeholders).convert(raw);
+  const outputKey = secretOutputKey(asked);
+  const secretOutput =
+    outputKey === undefined ? null : readSecretTarget(manifest, outputKey, report.pass);
+  const conversion = new BodyConversion(kind, schema.plain.shape, sources, report, placeholders);
+  const body = conversion.convert(manifest.spec, outputKey);
   complete(asked, body, report, placeholders);
   const spec = parse(asked, body, report);
   if (spec === undefined || report.isFaulty) return undefined;
@@ -58,24 +61,20 @@ export function canonicalise(
   return { spec, secrets, references, secretOutput };
 }
 
-function takeSecretOutput(
-  { kind, manifest }: Asked,
-  raw: Body,
-  report: SpecReport,
-): DesiredResource['secretOutput'] {
-  const key = ['secretOutput', 'secret_output'].find((name) => name in raw);
-  if (kind !== 'ApiKey' || key === undefined) return null;
-  delete raw[key];
-  return readSecretTarget(manifest, key, report.pass);
+/** The key under which the spec says where the value of a new key goes: no part of the API's body. */
+function secretOutputKey({ kind, manifest: { spec } }: Asked): string | undefined {
+  if (kind !== 'ApiKey') return undefined;
+  return ['secretOutput', 'secret_output'].find((key) => key in spec);
 }
 
 /** Adds what the envelope says: the name, the workspace, and the type of a key that it implies. */
 function complete(
-  { kind, schema: { shape }, manifest }: Asked,
+  { kind, schema, manifest }: Asked,
   body: Body,
   report: SpecReport,
   placeholders: Placeholders,
 ): void {
+  const { shape } = schema.plain;
   const { name, workspace } = manifest;
   if ('name' in shape) body.name ??= name;
   if (kind === 'ApiKey') {
@@ -105,7 +104,8 @@ function parse(asked: Asked, body: Body, report: SpecReport): Spec | undefined {
   const issues = result.error.issues.filter(
     ({ path }) => !report.covers(writtenPath(manifest.spec, path.map(String))),
   );
-  for (const fault of issueFaults(kind, manifest, { schema, body }, issues)) report.pass(fault);
+  const told = { schema: schema.plain, body };
+  for (const fault of issueFaults(kind, manifest, told, issues)) report.pass(fault);
   return undefined;
 }
 

@@ -1,15 +1,19 @@
-/** Knows one resource of a source whose manifest has been checked, as far as its references. */
-import type { Identity, Position, Spec } from '../spec/resource-set.ts';
-import { segmentsOf } from '../spec/spec-paths.ts';
+/** Knows what the rest of a source may ask of one resource whose manifest has been checked. */
+import type { DesiredResource, Identity } from '../spec/resource-set.ts';
 import type { Canonical } from './canonical.ts';
 import type { Manifest } from './manifest.ts';
 import type { PendingReference } from './placeholders.ts';
-import { writtenPath } from './spec-faults.ts';
 
+/** Holds no spec, so that a large source can be checked without keeping it. */
 export interface Declaration {
   readonly identity: Identity;
-  readonly manifest: Manifest;
-  readonly canonical: Canonical;
+  readonly place: Manifest['place'];
+  readonly absent: boolean;
+  readonly previousNames: readonly string[];
+  readonly slug: unknown;
+  readonly secretOutput: DesiredResource['secretOutput'];
+  /** Every reference, that to the workspace included. */
+  readonly references: readonly PendingReference[];
 }
 
 /** What the spec of a tombstone comes to. */
@@ -20,33 +24,29 @@ export const noCanonical: Canonical = {
   secretOutput: null,
 };
 
-/** What is left to ask of a resource once its spec has been checked: who it is and what it claims. */
-export function withoutSpec({ identity, manifest, canonical }: Declaration): Declaration {
-  const { slug } = canonical.spec;
-  const spec: Spec = slug === undefined ? {} : { slug };
+export function declarationOf(
+  identity: Identity,
+  { place, absent, previousNames }: Manifest,
+  { spec, secretOutput, references }: Canonical,
+): Declaration {
   return {
     identity,
-    manifest: { ...manifest, spec: {} },
-    canonical: { ...canonical, spec, secrets: noCanonical.secrets },
+    place,
+    absent,
+    previousNames,
+    slug: spec.slug,
+    secretOutput,
+    references: withWorkspace(references, identity.workspace),
   };
 }
 
-/** Where a place of the canonical spec, as JSON pointer, stands in the source. */
-export function positionIn({ place, spec }: Manifest, pointer: string): Position {
-  return place.at(writtenPath(spec, segmentsOf(pointer)));
-}
-
-/** Every reference of a resource, its workspace included. */
-export function referencesOf({ identity, canonical }: Declaration): readonly PendingReference[] {
-  const { references } = canonical;
-  const isReferred = references.some(({ written }) => written[0] === 'metadata');
-  return identity.workspace === null || isReferred
-    ? references
-    : [...references, workspaceOf(identity.workspace)];
-}
-
-/** The workspace of a kind that does not send it, or of a resource that is to be absent. */
-function workspaceOf(text: string): PendingReference {
+/** Adds the workspace of a kind that does not send it, or of a resource that is to be absent. */
+function withWorkspace(
+  references: readonly PendingReference[],
+  workspace: string | null,
+): readonly PendingReference[] {
+  const isThere = references.some(({ written }) => written[0] === 'metadata');
+  if (workspace === null || isThere) return references;
   const written = ['metadata', 'workspace'];
-  return { kind: 'Workspace', text, written, resolve: () => undefined };
+  return [...references, { kind: 'Workspace', text: workspace, written, placeholder: null }];
 }

@@ -1,6 +1,7 @@
 /** Knows how manifests become one set: each identity once, every reference leading somewhere. */
 import type { z } from 'zod';
-import { loadBody } from '../../model/bodies.ts';
+import { loadHotBody } from '../../model/bodies.ts';
+import type { HotSchema } from '../../model/hot-schema.ts';
 import type { KindName } from '../../model/kinds.ts';
 import {
   byCodeUnits,
@@ -16,21 +17,17 @@ import {
   identityKey,
   type Position,
 } from '../spec/resource-set.ts';
+import { segmentsOf } from '../spec/spec-paths.ts';
 import { type Canonical, canonicalise } from './canonical.ts';
 import type { contentFaults } from './content-faults.ts';
-import {
-  type Declaration,
-  noCanonical,
-  positionIn,
-  referencesOf,
-  withoutSpec,
-} from './declaration.ts';
+import { type Declaration, declarationOf, noCanonical } from './declaration.ts';
 import { readManifests } from './document-manifests.ts';
 import { readExternal } from './external.ts';
 import { Identities } from './identities.ts';
 import type { Manifest } from './manifest.ts';
 import type { SecretSources } from './secrets.ts';
 import { refuseSharedValues } from './shared-values.ts';
+import { writtenPath } from './spec-faults.ts';
 import { readDocuments } from './yaml-document.ts';
 
 export type Desired =
@@ -52,19 +49,38 @@ export interface Checked {
  * keys matter by their order.
  */
 export async function readDesired(files: SourceFiles, sources: SecretSources): Promise<Desired> {
-  const reader = new Reader(files, sources, true);
-  const declarations = await reader.run();
-  const resources = declarations.map((declaration) => reader.finish(declaration));
+  const resources: DesiredResource[] = [];
+  const reader = new Reader(files, sources);
+  const declarations = await reader.run((declaration, manifest, { spec, secrets }) => {
+    const { identity, place, absent, previousNames, secretOutput } = declaration;
+    resources.push({
+      identity,
+      position: place.start,
+      positionOf: (pointer) => positionIn(manifest, pointer),
+      spec,
+      secrets,
+      references: [],
+      absent,
+      protected: manifest.protected,
+      previousNames,
+      onRemoval: manifest.onRemoval,
+      secretOutput,
+    });
+  });
+  const resolved = resources.map((resource, at) => ({
+    ...resource,
+    references: reader.resolve(declarations[at]!),
+  }));
   if (reader.faults.length > 0) return { faults: reader.faults.toSorted(byPlace) };
   const externals = inOrder(reader.externals);
-  return { set: { resources: inOrder(resources), externals, source: files.info } };
+  return { set: { resources: inOrder(resolved), externals, source: files.info } };
 }
 
 /** As {@link readDesired}, and forgets each spec once it is checked, which a large source needs. */
 export async function checkSource(files: SourceFiles, sources: SecretSources): Promise<Checked> {
-  const reader = new Reader(files, sources, false);
+  const reader = new Reader(files, sources);
   const declarations = await reader.run();
-  for (const declaration of declarations) reader.resolveAll(declaration);
+  for (const declaration of declarations) reader.resolve(declaration);
   return {
     faults: reader.faults.toSorted(byPlace),
     kinds: declarations.map(({ identity }) => identity.kind),
@@ -73,13 +89,14 @@ export async function checkSource(files: SourceFiles, sources: SecretSources): P
 
 const freeForm: ReadonlySet<KindName> = new Set(['Config', 'Guardrail', 'McpIntegration']);
 
+type OnSpec = (declaration: Declaration, manifest: Manifest, canonical: Canonical) => void;
+
 class Reader {
   readonly faults: SourceFault[];
   readonly externals: ExternalResource[] = [];
   readonly #files: SourceFiles;
   readonly #sources: SecretSources;
-  readonly #keepsSpecs: boolean;
-  readonly #schemas = new Map<KindName, z.ZodObject>();
+  readonly #schemas = new Map<KindName, HotSchema<z.ZodObject>>();
   readonly #identities: Identities;
   readonly #declarations: Declaration[] = [];
   readonly #report = (fault: SourceFault): void => {
@@ -89,17 +106,20 @@ class Reader {
   /** Something could not be identified: what seems missing may be there. */
   #incomplete: boolean;
 
-  constructor(files: SourceFiles, sources: SecretSources, keepsSpecs: boolean) {
+  constructor(files: SourceFiles, sources: SecretSources) {
     this.#files = files;
     this.#sources = sources;
-    this.#keepsSpecs = keepsSpecs;
     this.faults = [...files.faults];
     this.#incomplete = files.faults.length > 0;
     this.#identities = new Identities(this.#report);
   }
 
-  /** Resources with faults of their own are left out; references are not followed yet. */
-  async run(): Promise<readonly Declaration[]> {
+  /**
+   * Resources with faults of their own are left out; references are not followed yet.
+   *
+   * @param onSpec is handed each resource with its spec, which is not kept otherwise
+   */
+  async run(onSpec?: OnSpec): Promise<readonly Declaration[]> {
     for (const file of this.#files.files) {
       const { documents, faults } = readDocuments(file);
       this.#take(faults, faults.length > 0);
@@ -110,7 +130,7 @@ class Reader {
           const { kind } = manifest;
           // Awaited once a kind, not once a manifest.
           if (kind !== 'External' && !this.#schemas.has(kind)) await this.#prepare(kind);
-          this.#takeManifest(manifest);
+          this.#takeManifest(manifest, onSpec);
         }
       }
     }
@@ -120,7 +140,7 @@ class Reader {
 
   /** Loads what it takes to check manifests of a kind. */
   async #prepare(kind: KindName): Promise<void> {
-    this.#schemas.set(kind, await loadBody(kind));
+    this.#schemas.set(kind, await loadHotBody(kind));
     if (!freeForm.has(kind)) return;
     this.#contentFaults ??= (await import('./content-faults.ts')).contentFaults;
   }
@@ -130,7 +150,7 @@ class Reader {
     this.#incomplete ||= unidentified;
   }
 
-  #takeManifest(manifest: Manifest): void {
+  #takeManifest(manifest: Manifest, onSpec: OnSpec | undefined): void {
     const { kind, workspace, name } = manifest;
     if (kind === 'External') {
       const external = readExternal(manifest, this.#report);
@@ -142,14 +162,14 @@ class Reader {
     const isNew = this.#identities.claim(identity, manifest);
     const canonical = manifest.absent ? noCanonical : this.#canonicalise(kind, manifest);
     if (!isNew || canonical === undefined) return;
-    const declaration = { identity, manifest, canonical };
-    if (freeForm.has(kind) && !manifest.absent) {
+    if (this.#contentFaults !== undefined && freeForm.has(kind) && !manifest.absent) {
       const positionOf = (pointer: string): Position => positionIn(manifest, pointer);
       const { spec, secrets } = canonical;
-      const content = { identity, spec, secrets, positionOf };
-      this.faults.push(...(this.#contentFaults?.(content) ?? []));
+      this.faults.push(...this.#contentFaults({ identity, spec, secrets, positionOf }));
     }
-    this.#declarations.push(this.#keepsSpecs ? declaration : withoutSpec(declaration));
+    const declaration = declarationOf(identity, manifest, canonical);
+    this.#declarations.push(declaration);
+    onSpec?.(declaration, manifest, canonical);
   }
 
   #canonicalise(kind: KindName, manifest: Manifest): Canonical | undefined {
@@ -158,37 +178,15 @@ class Reader {
     return canonicalise(kind, schema, manifest, this.#sources, this.#report);
   }
 
-  /** Follows every reference of a resource and tells which lead nowhere. */
-  resolveAll(declaration: Declaration): Identity[] {
-    const { identity, manifest } = declaration;
-    const references = new Map<string, Identity>();
-    for (const reference of referencesOf(declaration)) {
-      const isComplete = !this.#incomplete;
-      const referent = this.#identities.resolve(reference, identity, manifest, isComplete);
-      if (referent === undefined) continue;
-      reference.resolve(referent.key);
-      references.set(referent.key, referent.identity);
-    }
-    return [...references.values()];
+  /** What the references of a resource lead to; the faults of those that lead nowhere are added. */
+  resolve(declaration: Declaration): Identity[] {
+    return this.#identities.resolve(declaration, !this.#incomplete);
   }
+}
 
-  finish(declaration: Declaration): DesiredResource {
-    const { identity, manifest, canonical } = declaration;
-    const { spec, secrets, secretOutput } = canonical;
-    return {
-      identity,
-      position: manifest.place.start,
-      positionOf: (pointer) => positionIn(manifest, pointer),
-      spec,
-      secrets,
-      references: this.resolveAll(declaration),
-      absent: manifest.absent,
-      protected: manifest.protected,
-      previousNames: manifest.previousNames,
-      onRemoval: manifest.onRemoval,
-      secretOutput,
-    };
-  }
+/** Where a place of the canonical spec, as JSON pointer, stands in the source. */
+function positionIn({ place, spec }: Manifest, pointer: string): Position {
+  return place.at(writtenPath(spec, segmentsOf(pointer)));
 }
 
 function inOrder<T extends { readonly identity: Identity }>(items: readonly T[]): T[] {

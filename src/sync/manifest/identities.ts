@@ -1,13 +1,14 @@
 /** Knows every identity that a source declares, and which of them a reference means. */
-import { kinds } from '../../model/kinds.ts';
+import { type KindName, kinds } from '../../model/kinds.ts';
 import { nearest } from '../../suggest.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import { type Identity, identityKey, type Position } from '../spec/resource-set.ts';
+import type { Declaration } from './declaration.ts';
 import type { Manifest } from './manifest.ts';
 import type { PendingReference } from './placeholders.ts';
 
 /** What a reference may lead to. */
-export interface Referent {
+interface Referent {
   readonly key: string;
   readonly identity: Identity;
   readonly place: Manifest['place'];
@@ -38,30 +39,51 @@ export class Identities {
   }
 
   /**
-   * What a reference of a manifest leads to; undefined when it leads nowhere, which is reported.
+   * Follows every reference of a resource.
    *
    * @param isComplete false: something could not be identified, so what seems missing may be there
+   * @returns what they lead to, once each; those that lead nowhere are reported
    */
-  resolve(
+  resolve(declaration: Declaration, isComplete: boolean): Identity[] {
+    const found = new Set<Identity>();
+    for (const reference of declaration.references) {
+      const referent = this.#follow(reference, declaration, isComplete);
+      if (referent === undefined) continue;
+      if (reference.placeholder !== null) reference.placeholder.$ref = referent.key;
+      found.add(referent.identity);
+    }
+    return [...found];
+  }
+
+  #follow(
     reference: PendingReference,
-    from: Identity,
-    manifest: Manifest,
+    { identity: from, place, absent }: Declaration,
     isComplete: boolean,
   ): Referent | undefined {
-    const found = meanings(reference, from)
-      .map((identity) => this.#referents.get(identityKey(identity)))
-      .find((referent) => referent !== undefined);
-    if (found !== undefined && (!found.absent || manifest.absent)) return found;
+    const found = this.#referentOf(reference, from);
+    if (found !== undefined && (!found.absent || absent)) return found;
     const { kind, text, written } = reference;
     if (found !== undefined) {
       const message = `${kind} "${text}" is declared absent at ${placeText(nameOf(found))}`;
-      this.#report(manifest.place.fault(written, 'dangling-reference', message));
+      this.#report(place.fault(written, 'dangling-reference', message));
     } else if (isComplete) {
       const message = `${kind} "${text}" is not declared in this source`;
       const fix = this.#nearName(reference, from) ?? `declare it, or add an External for it`;
-      this.#report(manifest.place.fault(written, 'dangling-reference', message, fix));
+      this.#report(place.fault(written, 'dangling-reference', message, fix));
     }
     return undefined;
+  }
+
+  /** What a written name means, best first: in its own workspace, then at organisation level. */
+  #referentOf({ kind, text }: PendingReference, from: Identity): Referent | undefined {
+    const slash = text.indexOf('/');
+    if (kinds[kind].workspaced === 'none') return this.#find(kind, null, text);
+    if (slash >= 0) return this.#find(kind, text.slice(0, slash), text.slice(slash + 1));
+    return this.#find(kind, from.workspace, text) ?? this.#find(kind, null, text);
+  }
+
+  #find(kind: KindName, workspace: string | null, name: string): Referent | undefined {
+    return this.#referents.get(identityKey({ kind, workspace, name }));
   }
 
   #nearName({ kind, text }: PendingReference, from: Identity): string | undefined {
@@ -75,15 +97,6 @@ export class Identities {
     const near = nearest(text, names) ?? elsewhere;
     return near === undefined ? undefined : `did you mean "${near}"?`;
   }
-}
-
-/** What a written name can mean, best first: in its own workspace, then at organisation level. */
-function meanings({ kind, text }: PendingReference, from: Identity): Identity[] {
-  if (kinds[kind].workspaced === 'none') return [{ kind, workspace: null, name: text }];
-  const [first = '', second] = text.split('/');
-  if (second !== undefined) return [{ kind, workspace: first, name: second }];
-  const own = { kind, workspace: from.workspace, name: first };
-  return from.workspace === null ? [own] : [own, { ...own, workspace: null }];
 }
 
 function nameOf({ place }: Referent): Position {

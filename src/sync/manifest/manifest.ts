@@ -92,10 +92,8 @@ class Envelope {
 
   #readKind(): Manifest['kind'] | undefined {
     const { kind } = this.#document;
-    const names = [...kindNames, 'External' as const];
-    const found = names.find((name) => name === kind);
-    if (found !== undefined) return found;
-    const all = [...names, 'List'];
+    if (isKnownKind(kind)) return kind;
+    const all = [...kindNames, 'External', 'List'];
     if (typeof kind !== 'string') {
       this.#report(kind === undefined ? [] : ['kind'], 'missing-field', 'kind is required');
     } else {
@@ -122,4 +120,10 @@ class Envelope {
     this.#report(['state'], 'wrong-value', 'state must be "present" or "absent"');
     return false;
   }
+}
+
+const knownKinds: ReadonlySet<unknown> = new Set([...kindNames, 'External']);
+
+function isKnownKind(kind: unknown): kind is Manifest['kind'] {
+  return knownKinds.has(kind);
 }

@@ -95,8 +95,8 @@ class MetadataReader {
 
   #checkLabels(): void {
     const labels = this.#readMap('labels');
-    for (const [key, value] of Object.entries(labels)) {
-      if (typeof value === 'string') continue;
+    for (const key of Object.keys(labels)) {
+      if (typeof labels[key] === 'string') continue;
       const message = `the label ${key} must be text`;
       this.#report(['metadata', 'labels', key], 'wrong-type', message, 'put it in quotes');
     }

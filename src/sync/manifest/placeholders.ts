@@ -12,8 +12,8 @@ export interface PendingReference {
   readonly text: string;
   /** Where it stands in the manifest. */
   readonly written: Segments;
-  /** Puts the resolved `$ref` into the spec. */
-  readonly resolve: (reference: string) => void;
+  /** What stands for it in the spec, to be completed once it is resolved; null when nothing does. */
+  readonly placeholder: { $ref: string } | null;
 }
 
 /** Stands for an id that is not known yet while the schema is asked. */
@@ -38,12 +38,9 @@ export class Placeholders {
    * @param written keys that lead to it through the manifest
    */
   addReference(kind: KindName, text: string, path: Segments, written: Segments): void {
-    const value = { $ref: '' };
-    const resolve = (reference: string): void => {
-      value.$ref = reference;
-    };
-    this.#values.push({ path, value });
-    this.references.push({ kind, text, written, resolve });
+    const placeholder = { $ref: '' };
+    this.#values.push({ path, value: placeholder });
+    this.references.push({ kind, text, written, placeholder });
   }
 
   /** Replaces the stand-ins of a spec that the schema has agreed to. */

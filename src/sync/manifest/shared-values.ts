@@ -10,24 +10,23 @@ export function refuseSharedValues(
   report: (fault: SourceFault) => void,
 ): void {
   const seen = new Map<string, () => Position>();
-  for (const { identity, manifest, canonical } of declarations) {
+  for (const { identity, place, previousNames, slug, secretOutput } of declarations) {
     const claim = (key: string, what: string, segments: string[]): void => {
       const first = seen.get(key);
       if (first === undefined) {
-        seen.set(key, () => manifest.place.at(segments));
+        seen.set(key, () => place.at(segments));
         return;
       }
       const message = `${what} is used twice, first at ${placeText(first())}`;
-      report(manifest.place.fault(segments, 'duplicate', message, 'change one of the two'));
+      report(place.fault(segments, 'duplicate', message, 'change one of the two'));
     };
     const { kind, workspace } = identity;
-    const { slug } = canonical.spec;
     if (typeof slug === 'string') {
       claim(`slug ${kind} ${slug}`, `the slug "${slug}"`, ['spec', 'slug']);
     }
-    const path = canonical.secretOutput?.path;
+    const path = secretOutput?.path;
     if (path !== undefined) claim(`file ${path}`, `the file ${path}`, ['spec', 'secretOutput']);
-    manifest.previousNames.forEach((name, at) => {
+    previousNames.forEach((name, at) => {
       const key = identityKey({ kind, workspace, name });
       const segments = ['metadata', 'previousNames', `${at}`];
       claim(`former ${key}`, `the previous name ${key}`, segments);

@@ -4,8 +4,8 @@ import { constructFromEvents, EVENT_ID, type Event, parseEvents, YAMLException }
 import { fileFault, type SourceFault, type SourceFile } from '../source/source-files.ts';
 import type { Position } from '../spec/resource-set.ts';
 import { depthMax, positionAt, repeatedKeys, type YamlText } from './yaml-position.ts';
+import { keysPerMapMax, readPlain } from './yaml-values.ts';
 
-const keysPerMapMax = 2_000;
 const faultsPerTextMax = 20;
 /** A broken file with more documents than this is reported by its first mistake only. */
 const documentsMax = 1_000;
@@ -32,7 +32,8 @@ export interface DocumentsOfFile {
 export function readDocuments(file: SourceFile): DocumentsOfFile {
   const { content, path } = file;
   if (!isUtf8(content)) return { documents: [], faults: [notUtf8(path, content)] };
-  const text = content.toString('utf8').replace(/^\uFEFF/, '');
+  const decoded = content.toString('utf8');
+  const text = decoded.startsWith('\uFEFF') ? decoded.slice(1) : decoded;
   const source = { path, text, linesAbove: 0 };
   const whole = readText(source);
   if (!whole.isBroken) return whole;
@@ -53,6 +54,11 @@ interface DocumentsOfText extends DocumentsOfFile {
 function readText(source: YamlText): DocumentsOfText {
   try {
     const events = parseEvents(source.text, { maxDepth: depthMax });
+    const plain = readPlain(source.text, events);
+    if (plain !== undefined) {
+      const documents = toDocuments(source, plain.values, plain.starts);
+      return { documents, faults: [], isBroken: false };
+    }
     const scan = new Scan(source);
     const faults = scan.run(events);
     if (faults.length > 0) return { documents: [], faults, isBroken: false };

@@ -1,5 +1,13 @@
 /** Knows how manifests are read from a folder, a single file or standard input. */
-import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  type Dirent,
+  openSync,
+  readdirSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import { basename, dirname, join, normalize, resolve, sep } from 'node:path';
 import { Failure } from '../../failure.ts';
 import {
@@ -155,14 +163,32 @@ function resolveLink(path: string): string | undefined {
 }
 
 function readInto(found: Found, target: string, path: string): void {
-  if (statSync(target).size > fileBytesMax) {
+  const content = readBounded(target);
+  if (content === undefined) {
     found.faults.push(tooLarge(path));
     return;
   }
-  const content = readFileSync(target);
   found.bytes += content.length;
   found.files.push({ path, content });
   refuseExcess(found.files.length, found.bytes);
+}
+
+/** One byte more than a file may have, for all reads in turn. */
+let room: Buffer | undefined;
+
+/** The content of a file; undefined when it is too large, also where it grows while it is read. */
+function readBounded(path: string): Buffer | undefined {
+  room ??= Buffer.allocUnsafeSlow(fileBytesMax + 1);
+  const file = openSync(path, 'r');
+  try {
+    let bytes = 0;
+    for (let read = -1; read !== 0 && bytes <= fileBytesMax; bytes += read) {
+      read = readSync(file, room, bytes, room.length - bytes, null);
+    }
+    return bytes > fileBytesMax ? undefined : Buffer.from(room.subarray(0, bytes));
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** @throws Failure 5 when a source holds more than its limits allow. */

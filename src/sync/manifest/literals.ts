@@ -1,0 +1,67 @@
+/** Knows what must not stand as a plain value in a spec: credentials, and what no program reads as written. */
+import { type KindName, kinds } from '../../model/kinds.ts';
+import { isValueFrom, looksLikeCredential } from './secrets.ts';
+import { spelled } from './spec-faults.ts';
+import type { SpecReport } from './spec-report.ts';
+import type { Segments } from './yaml-position.ts';
+
+/** Looks at plain values of one spec. `written` leads through the manifest to the value at hand. */
+export class Literals {
+  readonly #kind: KindName;
+  readonly #report: SpecReport;
+
+  constructor(kind: KindName, report: SpecReport) {
+    this.#kind = kind;
+    this.#report = report;
+  }
+
+  /** A value that is taken as it is, with all that is in it. */
+  check(value: unknown, written: string[]): void {
+    if (typeof value !== 'object' || value === null) {
+      this.checkScalar(value, written);
+    } else if (isValueFrom(value)) {
+      this.refuseValueFrom(written);
+    } else {
+      for (const key of Object.keys(value)) {
+        written.push(key);
+        if (key === '__proto__') this.refuseProto(written);
+        this.check((value as Record<string, unknown>)[key], written);
+        written.pop();
+      }
+    }
+  }
+
+  checkScalar(value: unknown, written: Segments): void {
+    if (typeof value === 'string') {
+      if (!looksLikeCredential(value)) return;
+      const message = `${spelled(written)} holds what looks like a credential`;
+      const fix = 'keep credentials out of the source';
+      this.#report.fault(written, 'secret-literal', message, fix);
+    } else if (typeof value === 'number') {
+      const wrong = numberFault(value);
+      if (wrong === undefined) return;
+      const fix = 'put it in quotes if it is text';
+      this.#report.fault(written, 'number', `${spelled(written)} ${wrong}`, fix);
+    }
+  }
+
+  refuseProto(written: Segments): void {
+    this.#report.fault(written, 'unknown-field', 'the key __proto__ is not allowed');
+  }
+
+  refuseValueFrom(written: Segments): void {
+    const places = kinds[this.#kind].secrets.map((path) => `spec.${path}`);
+    const fix =
+      places.length === 0
+        ? `a ${this.#kind} has no secret fields`
+        : `secret fields of a ${this.#kind} are ${places.join(', ')}`;
+    this.#report.fault(written, 'value-from', `${spelled(written)} is no secret field`, fix);
+  }
+}
+
+/** What makes a number of YAML one that JSON or a program cannot hold as written. */
+function numberFault(value: number): string | undefined {
+  if (!Number.isFinite(value)) return 'must be a finite number';
+  const isExact = !Number.isInteger(value) || Number.isSafeInteger(value);
+  return isExact ? undefined : 'is too large to be read exactly';
+}
