@@ -5,7 +5,7 @@ import type { Log } from '../log.ts';
 import { ApiError, type ErrorKind } from '../model/errors.ts';
 import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
-import { createBodyReader, readLenient } from './input.ts';
+import { bodyLimitsOf, createBodyReader, readLenient } from './input.ts';
 import type { MountedRoute } from './registry.ts';
 import { type Answer, answerOf, errorAnswer, toApiError, usualHeaders } from './respond.ts';
 import type { CredentialKind, ErrorForm } from './route.ts';
@@ -54,6 +54,7 @@ export function attach<Caller>(
   kit.app.route({
     method: route.method,
     url: pattern,
+    bodyLimit: bodyLimitsOf(route).bytesMax,
     errorHandler: (error, request, reply) =>
       send(reply, failure(kit, error, request, route.errors ?? 'wrapped', accepts)),
     onRequest: async (request) => {

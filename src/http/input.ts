@@ -1,13 +1,11 @@
 /** Knows how a request's parts become the values of a route's schemas, and how faults in them read. */
 import { z } from 'zod';
-import type { ApiError } from '../model/errors.ts';
+import { type BodyLimits, formBody, usualBody } from '../model/body-limits.ts';
+import { ApiError } from '../model/errors.ts';
 import { type Fault, faultsOfIssues } from '../model/fault.ts';
 import { validationError } from '../model/validation-error.ts';
 import { parseJson } from './json.ts';
 import type { Mount, Route } from './route.ts';
-
-/** Bytes of a request body; more is answered with 413. */
-export const bodyBytesMax = 1024 * 1024;
 
 type Issue = z.core.$ZodIssue;
 
@@ -34,19 +32,28 @@ function readStrict<T>(schema: z.ZodType<T>, value: unknown): T {
  * those the route says it ignores. An absent body reads as `{}`.
  */
 export function createBodyReader(
-  route: Pick<Route, 'body' | 'ignoredFields' | 'bodyType'>,
+  route: Pick<Route, 'body' | 'ignoredFields' | 'bodyType' | 'bodyLimits'>,
   mount: Mount,
 ): (body: Buffer | undefined) => unknown {
   const { body: schema, ignoredFields = [], bodyType = 'json' } = route;
   if (schema === undefined) return () => undefined;
+  const limits = bodyLimitsOf(route);
   const decode = bodyType === 'form' ? parseForm : parseJson;
   const parse = (body: Buffer | undefined): unknown =>
-    body === undefined || body.length === 0 ? {} : decode(body);
+    body === undefined || body.length === 0 ? {} : decode(body, limits);
   if (mount === 'v1' || bodyType === 'form') return (body) => readLenient(schema, parse(body));
   const strict = refuseUnknown(schema);
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   const ignored = ignoredFields.filter((field) => !known.includes(field));
   return (body) => readStrict(strict, omit(parse(body), ignored));
+}
+
+/** What a route says of its body, or else what its kind of body is granted. */
+export function bodyLimitsOf({
+  bodyType,
+  bodyLimits,
+}: Pick<Route, 'bodyType' | 'bodyLimits'>): BodyLimits {
+  return bodyLimits ?? (bodyType === 'form' ? formBody : usualBody);
 }
 
 /** Closes an object schema that its author left open to unknown fields by default. */
@@ -56,8 +63,11 @@ export function refuseUnknown(schema: z.ZodType): z.ZodType {
 }
 
 /** A repeated field reads as a list, so that a schema of strings refuses it. */
-function parseForm(body: Buffer): Record<string, string | string[]> {
+function parseForm(body: Buffer, { valuesMax }: BodyLimits): Record<string, string | string[]> {
   const form = new URLSearchParams(body.toString('utf8'));
+  if (form.size > valuesMax) {
+    throw new ApiError('tooLarge', `The form has more than ${valuesMax} fields`);
+  }
   return Object.fromEntries(
     [...new Set(form.keys())].map((key) => {
       const values = form.getAll(key);

@@ -1,4 +1,6 @@
 /** Knows the JSON that is accepted: one reading only, so that no two readers can see different values. */
+import { type BodyLimits, keysMax } from '../model/body-limits.ts';
+import { ApiError } from '../model/errors.ts';
 import { validationError } from '../model/validation-error.ts';
 
 // Our own reader because JSON.parse keeps the last of two equal keys and rounds numbers without a word,
@@ -9,12 +11,13 @@ const depthMax = 64;
 /**
  * Parses UTF-8 JSON text. Refuses, with the offset of the fault, what parsers disagree on or what
  * does harm: duplicate or `__proto__` keys, byte order marks, lone surrogates, numbers beyond a
- * double, deep nesting, trailing data, invalid UTF-8 (docs/api.md, Limits of input).
+ * double, deep nesting, trailing data, invalid UTF-8; and what holds more values than the limits say,
+ * at the first one too many (docs/api.md, Limits of input).
  *
- * @throws ApiError `invalid`; the message never contains a piece of the input.
+ * @throws ApiError `invalid` or `tooLarge`; the message never contains a piece of the input.
  */
-export function parseJson(bytes: Buffer): unknown {
-  return new JsonReader(decode(bytes)).read();
+export function parseJson(bytes: Buffer, limits: Pick<BodyLimits, 'valuesMax'>): unknown {
+  return new JsonReader(decode(bytes), limits.valuesMax).read();
 }
 
 function decode(bytes: Buffer): string {
@@ -36,10 +39,13 @@ const literals: readonly (readonly [string, unknown])[] = [
 
 class JsonReader {
   readonly #text: string;
+  readonly #valuesMax: number;
+  #values = 0;
   #at = 0;
 
-  constructor(text: string) {
+  constructor(text: string, valuesMax: number) {
     this.#text = text;
+    this.#valuesMax = valuesMax;
   }
 
   read(): unknown {
@@ -52,6 +58,8 @@ class JsonReader {
 
   #value(depth: number): unknown {
     if (depth > depthMax) this.#fail(`is nested deeper than ${depthMax} levels`);
+    this.#values += 1;
+    if (this.#values > this.#valuesMax) this.#refuse(`has more than ${this.#valuesMax} values`);
     this.#skip();
     const first = this.#text[this.#at];
     if (first === '{') return this.#object(depth);
@@ -65,9 +73,12 @@ class JsonReader {
 
   #object(depth: number): Record<string, unknown> {
     const value: Record<string, unknown> = {};
+    let keys = 0;
     this.#at += 1;
     if (this.#takes('}')) return value;
     do {
+      keys += 1;
+      if (keys > keysMax) this.#refuse(`has an object with more than ${keysMax} keys`);
       this.#skip();
       const keyAt = this.#at;
       const key = this.#string();
@@ -129,5 +140,9 @@ class JsonReader {
   #fail(fault: string, at = this.#at): never {
     const message = `the JSON body ${fault} (at character ${at})`;
     throw validationError({ path: [], message });
+  }
+
+  #refuse(fault: string): never {
+    throw new ApiError('tooLarge', `The JSON body ${fault} (at character ${this.#at})`);
   }
 }

@@ -1,5 +1,6 @@
 /** Knows what a route is: data that says method, path, who may call it, what it takes, and what answers. */
 import type { z } from 'zod';
+import type { BodyLimits } from '../model/body-limits.ts';
 import type { Feature } from '../settings.ts';
 
 /** Where a route hangs: `/v1`, `/v2`, `/admin/v2`, or the root (token service, IAM, probes). */
@@ -111,6 +112,8 @@ export interface Route<Caller = unknown> {
   readonly body?: z.ZodType;
   /** `form` for application/x-www-form-urlencoded bodies (the token request). */
   readonly bodyType?: 'json' | 'form';
+  /** Bytes and values of the body; those usual for its type when left out. */
+  readonly bodyLimits?: BodyLimits;
   /** Body field names that repeat the path or the token and are ignored where unknown fields are refused. */
   readonly ignoredFields?: readonly string[];
   /** Shape of the answer of success, for the OpenAPI document; the handler answers nothing else. */

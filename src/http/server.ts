@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Log } from '../log.ts';
+import { usualBody } from '../model/body-limits.ts';
 import { ApiError, type ErrorKind, errorBody } from '../model/errors.ts';
 import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
@@ -18,7 +19,6 @@ import {
   type Running,
 } from './attach.ts';
 import { boundConnections, type ConnectionLimits, type Connections } from './connections.ts';
-import { bodyBytesMax } from './input.ts';
 import { checkRoutes, createMethodFinder, type MountedRoute, mountRoutes } from './registry.ts';
 import { usualHeaders } from './respond.ts';
 import type { CredentialKind, Route } from './route.ts';
@@ -152,7 +152,7 @@ function createFastify<Caller>(
   const node = createNodeServer(options, running);
   const app = fastify({
     logger: false,
-    bodyLimit: bodyBytesMax,
+    bodyLimit: usualBody.bytesMax,
     // While closing, requests on open connections are still served, and told to close.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1024 },

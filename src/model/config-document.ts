@@ -3,11 +3,11 @@ import { z } from 'zod';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import type { ConfigDocument } from './config.ts';
 import { below, type Fault, faultAt, faultsOfIssues } from './fault.ts';
-import { headerListFaults } from './forward-headers.ts';
-import { checkFaults } from './guardrail-checks.ts';
+import { headerListFaults, headerNamesMax } from './forward-headers.ts';
+import { checkFaults, type Judges } from './guardrail-checks.ts';
 import { HotSchema } from './hot-schema.ts';
 import { outboundUrlFault } from './outbound-url.ts';
-import { regexFault } from './regex-rule.ts';
+import { PatternJudge } from './regex-rule.ts';
 
 /** Null means the built-in limit. */
 export interface TargetLimits {
@@ -66,7 +66,7 @@ const Level = z.looseObject({
     .optional(),
   on_status_codes: statusCodes.optional(),
   request_timeout: z.int().min(1).optional(),
-  forward_headers: z.array(z.string()).optional(),
+  forward_headers: z.array(z.string()).max(headerNamesMax).optional(),
   strict_open_ai_compliance: z.boolean().optional(),
   input_guardrails: guardrailList.optional(),
   output_guardrails: guardrailList.optional(),
@@ -95,14 +95,18 @@ export function configFaults(
   const faults: Fault[] = [];
   const nestedCounts = new Map<number, number>();
   const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
+  const judges = { trusted, patterns: new PatternJudge() };
   for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
+    // Counted before anything in them is looked at.
+    const tooMany = countFaults(visit, limits, nestedCounts);
+    if (tooMany.length > 0) return [...faults, ...tooMany];
     const parsed = hotLevel.safeParse(visit.level);
-    if (parsed.success) faults.push(...below(visit.path, levelFaults(parsed.data, trusted)));
-    else faults.push(...below(visit.path, faultsOfIssues(parsed.error.issues)));
-    const next = targetsOf(visit);
-    faults.push(...countFaults(visit, next, limits, nestedCounts));
-    if (faults.length >= faultsMax || faults.some(({ path }) => path.at(-1) === 'targets')) break;
-    pending.push(...next.reverse());
+    const found = parsed.success
+      ? levelFaults(parsed.data, judges)
+      : faultsOfIssues(parsed.error.issues);
+    faults.push(...below(visit.path, found.slice(0, faultsMax)));
+    if (faults.length >= faultsMax) break;
+    pending.push(...targetsOf(visit).reverse());
   }
   return faults;
 }
@@ -147,14 +151,15 @@ function targetsOf({ level, path, rootTarget }: Visit): Visit[] {
 
 function countFaults(
   visit: Visit,
-  targets: readonly Visit[],
   limits: TargetLimits,
   nestedCounts: Map<number, number>,
 ): Fault[] {
+  const { targets, strategy } = (visit.level ?? {}) as Partial<Record<string, unknown>>;
+  if (!Array.isArray(targets)) return [];
   const path = [...visit.path, 'targets'];
   if (visit.rootTarget === null) {
-    const strategy = (visit.level as { strategy?: { mode?: unknown } }).strategy;
-    const limit = strategy?.mode === 'conditional' ? 'conditionalRootMax' : 'rootMax';
+    const { mode } = (strategy ?? {}) as { mode?: unknown };
+    const limit = mode === 'conditional' ? 'conditionalRootMax' : 'rootMax';
     const max = limits[limit] ?? builtInLimits[limit];
     if (targets.length <= max) return [];
     return [{ path, message: `has ${targets.length} targets; at most ${max} are allowed` }];
@@ -168,18 +173,18 @@ function countFaults(
 }
 
 /** What the schema of a level cannot say. */
-function levelFaults(level: Level, trusted: TrustedHosts): Fault[] {
+function levelFaults(level: Level, judges: Judges): Fault[] {
   const host = level.custom_host;
-  const hostFault = host === undefined ? null : outboundUrlFault(host, trusted);
+  const hostFault = host === undefined ? null : outboundUrlFault(host, judges.trusted);
   return [
     ...faultAt('custom_host', hostFault),
     ...below(['forward_headers'], headerListFaults(level.forward_headers ?? [], 'provider')),
-    ...below(['strategy'], strategyFaults(level)),
-    ...inlineGuardrailFaults(level, trusted),
+    ...below(['strategy'], strategyFaults(level, judges.patterns)),
+    ...inlineGuardrailFaults(level, judges),
   ];
 }
 
-function strategyFaults({ strategy, targets = [] }: Level): Fault[] {
+function strategyFaults({ strategy, targets = [] }: Level, patterns: PatternJudge): Fault[] {
   if (strategy?.mode !== 'conditional') return [];
   const faults: Fault[] = [];
   const names = new Set(targets.map((target) => target.name));
@@ -197,7 +202,7 @@ function strategyFaults({ strategy, targets = [] }: Level): Fault[] {
     if (typeof name !== 'string' || !names.has(name)) {
       faults.push({ path: [...path, 'then'], message: 'names no target' });
     }
-    faults.push(...below([...path, 'query'], queryFaults(query)));
+    faults.push(...below([...path, 'query'], queryFaults(query, patterns)));
   });
   return faults;
 }
@@ -207,7 +212,7 @@ const operators = new Set(
 );
 
 /** Operators must be known ones, and patterns must be such as the gateway can run. */
-function queryFaults(query: Record<string, unknown>): Fault[] {
+function queryFaults(query: Record<string, unknown>, patterns: PatternJudge): Fault[] {
   const faults: Fault[] = [];
   const pending: { value: unknown; path: (string | number)[] }[] = [{ value: query, path: [] }];
   let parts = 0;
@@ -225,7 +230,7 @@ function queryFaults(query: Record<string, unknown>): Fault[] {
         if (key.startsWith('$') && !operators.has(key)) {
           faults.push({ path: below, message: 'is not a known operator' });
         } else if (key === '$regex') {
-          const fault = typeof item === 'string' ? regexFault(item) : 'must be a string';
+          const fault = typeof item === 'string' ? patterns.regexFault(item) : 'must be a string';
           if (fault !== null) faults.push({ path: below, message: fault });
         } else pending.push({ value: item, path: below });
       }
@@ -238,28 +243,28 @@ function queryFaults(query: Record<string, unknown>): Fault[] {
 const actionKeys = new Set(['deny', 'async', 'sequential', 'on_success', 'on_fail', 'id', 'type']);
 
 /** Checks written into the config itself obey the rules of those in guardrails. */
-function inlineGuardrailFaults(level: Level, trusted: TrustedHosts): Fault[] {
+function inlineGuardrailFaults(level: Level, judges: Judges): Fault[] {
   const inline = guardrailFields.flatMap((field) =>
     (level[field] ?? []).flatMap((item, at) =>
-      typeof item === 'string' ? [] : below([field, at], shorthandFaults(item, trusted)),
+      typeof item === 'string' ? [] : below([field, at], shorthandFaults(item, judges)),
     ),
   );
   const hooks = hookFields.flatMap((field) =>
     (level[field] ?? []).flatMap((hook, at) =>
-      below([field, at, 'checks'], hookFaults(hook, trusted)),
+      below([field, at, 'checks'], hookFaults(hook, judges)),
     ),
   );
   return [...inline, ...hooks];
 }
 
 /** `{"default.contains": {"words": […]}, "deny": true}`; an id without a dot is a `default.` one. */
-function shorthandFaults(item: Record<string, unknown>, trusted: TrustedHosts): Fault[] {
+function shorthandFaults(item: Record<string, unknown>, judges: Judges): Fault[] {
   return Object.entries(item).flatMap(([key, parameters]) => {
     if (actionKeys.has(key)) return [];
     const check = record.safeParse(parameters);
     if (!check.success) return [];
     const id = key.includes('.') ? key : `default.${key}`;
-    const faults = checkFaults([{ id, parameters: check.data }], 'llm', trusted);
+    const faults = checkFaults([{ id, parameters: check.data }], 'llm', judges);
     // Without the index and the word `parameters`, which the shorthand does not have.
     return faults.map(({ path, message }) => ({ path: [key, ...path.slice(2)], message }));
   });
@@ -267,9 +272,9 @@ function shorthandFaults(item: Record<string, unknown>, trusted: TrustedHosts): 
 
 const HookChecks = z.array(z.looseObject({ id: z.string(), parameters: record.optional() }));
 
-function hookFaults(hook: Record<string, unknown>, trusted: TrustedHosts): Fault[] {
+function hookFaults(hook: Record<string, unknown>, judges: Judges): Fault[] {
   const checks = HookChecks.safeParse(hook.checks ?? []);
   return checks.success
-    ? checkFaults(checks.data, 'llm', trusted)
+    ? checkFaults(checks.data, 'llm', judges)
     : faultsOfIssues(checks.error.issues);
 }

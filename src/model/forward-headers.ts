@@ -1,7 +1,8 @@
 /** Knows which request headers may be passed on, set or forwarded, and what is wrong with the others. */
 import type { Fault } from './fault.ts';
 
-const namesMax = 32;
+/** Most names that one list or map of headers may hold. */
+export const headerNamesMax = 32;
 const nameLengthMax = 64;
 const valueLengthMax = 8192;
 
@@ -95,8 +96,8 @@ const applying: Readonly<Record<HeaderUse, ReadonlySet<string>>> = {
 
 /** What is wrong with a header name in this use, or null; written to follow the path of the name. */
 export function headerNameFault(name: string, use: HeaderUse): string | null {
-  if (!token.test(name)) return 'is not a valid header name';
   if (name.length > nameLengthMax) return `has more than ${nameLengthMax} characters`;
+  if (!token.test(name)) return 'is not a valid header name';
   const folded = name.toLowerCase().replaceAll('_', '-');
   if (alwaysAllowed.has(folded)) return null;
   const rule = rules.find(
@@ -110,8 +111,8 @@ export function headerNameFault(name: string, use: HeaderUse): string | null {
  * the index in the list, or empty for the whole.
  */
 export function headerListFaults(names: readonly string[], use: HeaderUse): Fault[] {
-  if (names.length > namesMax)
-    return [{ path: [], message: `names more than ${namesMax} headers` }];
+  if (names.length > headerNamesMax)
+    return [{ path: [], message: `names more than ${headerNamesMax} headers` }];
   const seen = new Set<string>();
   return names.flatMap((name, at) => {
     const fault = headerNameFault(name, use) ?? (seen.has(name.toLowerCase()) ? 'repeats' : null);
@@ -126,6 +127,7 @@ export function headerMapFaults(
   use: HeaderUse,
 ): Fault[] {
   const names = Object.keys(headers);
+  if (names.length > headerNamesMax) return headerListFaults(names, use);
   const faults = headerListFaults(names, use).map(({ path, message }) => ({
     path: path.map((at) => names[at as number]!),
     message,

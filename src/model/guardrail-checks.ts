@@ -6,7 +6,7 @@ import { headerListFaults, headerMapFaults } from './forward-headers.ts';
 import type { GuardrailTarget } from './guardrail.ts';
 import { HotSchema } from './hot-schema.ts';
 import { outboundUrlFault } from './outbound-url.ts';
-import { regexFault, replaceRuleFault } from './regex-rule.ts';
+import { PatternJudge } from './regex-rule.ts';
 
 interface CheckKind {
   /** Parameters it needs and the form of those it takes; keys beyond these are kept. */
@@ -23,6 +23,9 @@ const schemaDocument = z.union([z.record(z.string(), z.unknown()), z.string()]);
 const timeoutMs = z.number().positive().max(60_000).optional();
 const headers = z.record(z.string(), z.string()).optional();
 const matchType = z.enum(['exact', 'contains', 'containsAll', 'regex']).optional();
+
+/** Sets of keys that one check may read, separated by commas. */
+const jwksUrisMax = 10;
 
 /** HMAC and `none` are left out: their key would be the public one. */
 const asymmetric = ['RS', 'PS', 'ES'].flatMap((family) =>
@@ -166,8 +169,14 @@ export function guardrailFaults(
   const missing = target === 'llm' && actions === undefined;
   return [
     ...faultAt('actions', missing ? 'is required for target llm' : null),
-    ...below(['checks'], checkFaults(checks, target, trusted)),
+    ...below(['checks'], checkFaults(checks, target, { trusted, patterns: new PatternJudge() })),
   ];
+}
+
+/** What the values of checks are judged by, the same for all checks of one document. */
+export interface Judges {
+  readonly trusted: TrustedHosts;
+  readonly patterns: PatternJudge;
 }
 
 /**
@@ -178,7 +187,7 @@ export function guardrailFaults(
 export function checkFaults(
   checks: readonly Check[],
   target: GuardrailTarget,
-  trusted: TrustedHosts,
+  judges: Judges,
 ): Fault[] {
   return checks.flatMap((check, at) => {
     const id = check.id.toLowerCase();
@@ -190,7 +199,7 @@ export function checkFaults(
       faults.push({ path: ['id'], message });
     }
     if (kind !== undefined && check.parameters !== undefined) {
-      const parameters = parameterFaults(id, kind, check.parameters, trusted);
+      const parameters = parameterFaults(id, kind, check.parameters, judges);
       faults.push(...below(['parameters'], parameters));
     }
     return below([at], faults);
@@ -204,7 +213,7 @@ function parameterFaults(
   id: string,
   kind: CheckKind,
   parameters: Readonly<Record<string, unknown>>,
-  trusted: TrustedHosts,
+  judges: Judges,
 ): Fault[] {
   const schema = parameterSchemas.get(id) ?? new HotSchema(kind.parameters);
   parameterSchemas.set(id, schema);
@@ -213,29 +222,29 @@ function parameterFaults(
     return faultsOfIssues(parsed.error.issues);
   }
   const rules = contentRules[id];
-  return rules === undefined ? [] : rules(parameters, trusted);
+  return rules === undefined ? [] : rules(parameters, judges);
 }
 
 type Parameters = Readonly<Record<string, unknown>>;
 
 /** What the values of single parameters must obey; their types are known from the catalogue. */
-const contentRules: Readonly<
-  Record<string, (given: Parameters, trusted: TrustedHosts) => Fault[]>
-> = {
-  'default.regexmatch': ({ rule }) => faultAt('rule', regexFault(rule as string)),
-  'default.regexreplace': ({ rule }) => faultAt('rule', replaceRuleFault(rule as string)),
-  'default.webhook': (given, trusted) => [
+const contentRules: Readonly<Record<string, (given: Parameters, judges: Judges) => Fault[]>> = {
+  'default.regexmatch': ({ rule }, { patterns }) =>
+    faultAt('rule', patterns.regexFault(rule as string)),
+  'default.regexreplace': ({ rule }, { patterns }) =>
+    faultAt('rule', patterns.replaceRuleFault(rule as string)),
+  'default.webhook': (given, { trusted }) => [
     ...faultAt('webhookURL', outboundUrlFault(given.webhookURL as string, trusted)),
     ...headerFaults(given),
   ],
-  'default.log': (given, trusted) => [
+  'default.log': (given, { trusted }) => [
     ...faultAt('logURL', outboundUrlFault(given.logURL as string, trusted)),
     ...headerFaults(given),
   ],
   'default.jwt': jwtFaults,
 };
 
-function jwtFaults(given: Parameters, trusted: TrustedHosts): Fault[] {
+function jwtFaults(given: Parameters, { trusted }: Judges): Fault[] {
   if (
     given.jwksUri === undefined &&
     given.jwks === undefined &&
@@ -244,7 +253,10 @@ function jwtFaults(given: Parameters, trusted: TrustedHosts): Fault[] {
     return faultAt('jwksUri', 'is required');
   }
   const { jwksUri = '', introspectEndpoint } = given as Partial<Record<string, string>>;
-  const uris = jwksUri === '' ? [] : jwksUri.split(',');
+  const uris = jwksUri === '' ? [] : jwksUri.split(',', jwksUrisMax + 1);
+  if (uris.length > jwksUrisMax) {
+    return faultAt('jwksUri', `must name at most ${jwksUrisMax} addresses`);
+  }
   return [
     ...uris.flatMap((uri) => faultAt('jwksUri', outboundUrlFault(uri.trim(), trusted))),
     ...(introspectEndpoint === undefined

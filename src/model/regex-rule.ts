@@ -1,7 +1,12 @@
-/** Knows which regular expressions are accepted: those that a linear-time engine can run. */
+/** Knows which regular expressions are accepted: those that a linear-time engine can run, at a bounded cost. */
 import { RE2JS, RE2JSSyntaxException } from 're2js';
+import { patternCost } from './pattern-cost.ts';
 
 const patternLengthMax = 1024;
+/** What compiling one pattern may cost, in the steps of {@link patternCost}. */
+const patternStepsMax = 5000;
+/** What compiling the patterns of one document may cost together, so that it holds nobody up. */
+const documentStepsMax = 15_000;
 
 /** `\k<name>` whose backslash is not itself escaped. */
 const namedReference = /(?<!\\)(?:\\\\)*\\k</;
@@ -16,17 +21,58 @@ const refusedKinds = [
 const delimited = /^\/(.+)\/([a-z]*)$/s;
 
 /**
- * What is wrong with a pattern, or null. Look-around and backreferences are refused, because they
- * cannot be matched in time linear to the text and so would let one prompt stop the gateway.
+ * Judges the patterns of one document. Each is measured by its text before it is compiled; one that
+ * repeats is compiled once; once together they cost too much, none of those that follow is.
  */
-export function regexFault(pattern: string): string | null {
-  if (pattern.length > patternLengthMax) {
-    return `must have at most ${patternLengthMax} characters`;
+export class PatternJudge {
+  readonly #judged = new Map<string, string | null>();
+  #stepsLeft = documentStepsMax;
+
+  /**
+   * What is wrong with a pattern, or null. Look-around and backreferences are refused, because they
+   * cannot be matched in time linear to the text and so would let one prompt stop the gateway.
+   */
+  regexFault(pattern: string): string | null {
+    if (pattern.length > patternLengthMax) {
+      return `must have at most ${patternLengthMax} characters`;
+    }
+    const known = this.#judged.get(pattern);
+    if (known !== undefined) return known;
+    const fault = this.#judge(pattern);
+    this.#judged.set(pattern, fault);
+    return fault;
   }
-  // The engine would take it for a plain k.
-  if (namedReference.test(pattern)) return refusal('backreferences are not supported');
+
+  /** As {@link regexFault} for a rule that may be written `/pattern/flags`. */
+  replaceRuleFault(rule: string): string | null {
+    // Longer than any pattern with its flags; the length is told below.
+    if (rule.length > 2 * patternLengthMax) return this.regexFault(rule);
+    const parts = delimited.exec(rule);
+    if (parts === null) return this.regexFault(rule);
+    const flags = parts[2]!;
+    if (!/^[gimsuy]*$/.test(flags)) return 'has unknown flags after the last slash';
+    return this.regexFault(parts[1]!);
+  }
+
+  #judge(pattern: string): string | null {
+    // The engine would take it for a plain k.
+    if (namedReference.test(pattern)) return refusal('backreferences are not supported');
+    if (this.#stepsLeft <= 0) return tooMuch;
+    const translated = RE2JS.translateRegExp(pattern);
+    const steps = patternCost(translated);
+    if (steps > patternStepsMax) {
+      return `costs ${steps} steps to compile, where ${patternStepsMax} are allowed: shorten its repetitions, as each counts for every copy`;
+    }
+    this.#stepsLeft -= steps;
+    return this.#stepsLeft < 0 ? tooMuch : compileFault(translated, pattern);
+  }
+}
+
+const tooMuch = `is one pattern too many: those of one document may cost ${documentStepsMax} steps to compile together`;
+
+function compileFault(translated: string, pattern: string): string | null {
   try {
-    RE2JS.compile(RE2JS.translateRegExp(pattern));
+    RE2JS.compile(translated);
     return null;
   } catch (error) {
     const hint = refusedKinds.find(({ mark }) => mark.test(pattern))?.hint ?? reasonOf(error);
@@ -41,13 +87,4 @@ function refusal(reason: string): string {
 /** Without the piece of the pattern that the engine quotes. */
 function reasonOf(error: unknown): string {
   return error instanceof RE2JSSyntaxException ? error.error : 'it cannot be compiled';
-}
-
-/** As {@link regexFault} for a rule that may be written `/pattern/flags`. */
-export function replaceRuleFault(rule: string): string | null {
-  const parts = delimited.exec(rule);
-  if (parts === null) return regexFault(rule);
-  const flags = parts[2]!;
-  if (!/^[gimsuy]*$/.test(flags)) return 'has unknown flags after the last slash';
-  return regexFault(parts[1]!);
 }

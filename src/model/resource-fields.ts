@@ -3,7 +3,10 @@ import { z } from 'zod';
 
 /** Counts code points, as the database does, so that an emoji is one. */
 function atMost(codePointsMax: number): (text: string) => boolean {
-  return (text) => text.length <= codePointsMax || [...text].length <= codePointsMax;
+  return (text) =>
+    text.length <= codePointsMax ||
+    // Two units at most make a code point; a longer text is not worth counting.
+    (text.length <= 2 * codePointsMax && [...text].length <= codePointsMax);
 }
 
 /** 1 to 255 code points. */

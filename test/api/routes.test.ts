@@ -3,59 +3,16 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { adminRoutes } from '../../src/admin/index.ts';
 import { createAccessTokens } from '../../src/auth/access-token.ts';
-import { createKeyring } from '../../src/auth/keyring.ts';
 import type { Principal } from '../../src/auth/principal.ts';
-import { type MountedRoute, mountRoutes } from '../../src/http/registry.ts';
+import type { MountedRoute } from '../../src/http/registry.ts';
 import { serviceAccountPrincipal } from '../../src/model/access-policy.ts';
 import { isKnownScope } from '../../src/model/scopes.ts';
-import { Secret } from '../../src/secret.ts';
 import { bootstrapTenant } from '../../src/store/bootstrap.ts';
-import { openDatabase } from '../../src/store/connection/db.ts';
 import * as accessPolicies from '../../src/store/tables/access-policies.ts';
-import { auditTrail } from '../../src/store/tables/audit-log.ts';
 import * as serviceAccounts from '../../src/store/tables/service-accounts.ts';
-import { exchange, fetchToken, startTestServer, type TestServer, testSettings } from '../server.ts';
-
-/** The registry as the server has it; nothing of the dependencies is used before a request comes. */
-function everyRoute(): MountedRoute<Principal>[] {
-  const keyring = createKeyring(new Secret(Buffer.alloc(32), 'test'));
-  const nowhere = { ...unused, keyring, configTargets: testSettings().configTargets };
-  return mountRoutes(adminRoutes(nowhere, createAccessTokens(keyring)));
-}
-
-const unused = {
-  database: openDatabase({
-    host: '127.0.0.1',
-    port: 1,
-    socketPath: null,
-    user: 'nobody',
-    password: undefined,
-    name: 'nothing',
-    poolSize: 1,
-    tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
-  }),
-  apiKeyPrefix: '',
-  audit: auditTrail(true),
-  trustedHosts: [],
-};
-
-/** A path with every parameter filled: one of the allowed words, else an id that nobody has. */
-function pathOf({ route, pattern }: MountedRoute<Principal>): string {
-  const json =
-    route.params === undefined
-      ? {}
-      : z.toJSONSchema(route.params, { io: 'input', unrepresentable: 'any' });
-  const properties = ('properties' in json ? json.properties : {}) as Record<
-    string,
-    { enum?: string[] }
-  >;
-  return pattern.replaceAll(
-    /:([^/]+)/g,
-    (_, name: string) => properties[name]?.enum?.[0] ?? randomUUID(),
-  );
-}
+import { everyRoute, pathOf } from '../every-route.ts';
+import { exchange, fetchToken, startTestServer, type TestServer } from '../server.ts';
 
 const mounted = everyRoute();
 const cases = mounted.map((one) => [`${one.route.method} ${one.pattern}`, one] as const);

@@ -1,5 +1,6 @@
 /** Guarantees of config documents: what is refused and where, and that no nesting harms. */
-import { describe, expect, it } from 'vitest';
+import { RE2JS } from 're2js';
+import { describe, expect, it, vi } from 'vitest';
 import {
   configFaults,
   guardrailReferences,
@@ -119,6 +120,22 @@ describe('a config document', () => {
     expect(judge({ strategy, targets: targets(1000) })).toEqual([]);
     expect(judge({ strategy, targets: targets(1001) })).toEqual(['targets']);
     expect(judge({ targets: targets(3) }, { ...builtIn, rootMax: 2 })).toEqual(['targets']);
+  });
+
+  it('is refused for its targets before any of half a million is looked at', () => {
+    const targets = Array.from({ length: 500_000 }, () => 0);
+    expect(judge({ targets })).toEqual(['targets']);
+    expect(judge({ targets: [{ targets }] })).toEqual(['targets.0.targets']);
+    expect(judge({ forward_headers: targets })).toEqual(['forward_headers']);
+  });
+
+  it('compiles no more of its patterns than one document may have, wherever they stand', () => {
+    const compile = vi.spyOn(RE2JS, 'compile');
+    const rule = (at: number) => ({ regexMatch: { rule: `^${at}${'.{1000}'.repeat(2)}` } });
+    const targets = Array.from({ length: 100 }, (_, at) => ({ input_guardrails: [rule(at)] }));
+    expect(judge({ targets })).toHaveLength(50);
+    expect(compile.mock.calls.length).toBeLessThan(8);
+    compile.mockRestore();
   });
 
   it('holds at most 50 targets below each target of the root, at any depth', () => {

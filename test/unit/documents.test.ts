@@ -8,6 +8,7 @@ import { allJobs } from '../../src/jobs/all-jobs.ts';
 import { errorTable } from '../../src/model/errors.ts';
 import { checkFaults } from '../../src/model/guardrail-checks.ts';
 import { kindNames, kinds } from '../../src/model/kinds.ts';
+import { PatternJudge } from '../../src/model/regex-rule.ts';
 import { allScopes } from '../../src/model/scopes.ts';
 import { databaseTlsModes } from '../../src/settings/forms.ts';
 import { factsAbout, names } from '../../src/settings/variables.ts';
@@ -200,7 +201,8 @@ describe('docs/api.md', () => {
     const rows = rowsOf(sectionOf('docs/api.md', 'Checks')).filter(([id]) => id!.startsWith('`'));
     const wrong = rows.flatMap(([ids, fits]) =>
       namesIn(ids!).filter((id) => {
-        const unfit = checkFaults([{ id }], 'mcp_tools', []).length > 0;
+        const judges = { trusted: [], patterns: new PatternJudge() };
+        const unfit = checkFaults([{ id }], 'mcp_tools', judges).length > 0;
         return unfit !== (fits === 'no');
       }),
     );

@@ -1,16 +1,17 @@
 /** Guarantees of the check catalogue: what is judged, what is left alone, and for which target. */
 import { describe, expect, it } from 'vitest';
 import { checkFaults } from '../../src/model/guardrail-checks.ts';
-import { regexFault } from '../../src/model/regex-rule.ts';
+import { PatternJudge } from '../../src/model/regex-rule.ts';
 
 function judge(
   id: string,
   parameters?: Record<string, unknown>,
   target: 'llm' | 'mcp_tools' = 'llm',
 ) {
-  return checkFaults([{ id, parameters }], target, []).map(
-    ({ path, message }) => `${path.join('.')}: ${message}`,
-  );
+  return checkFaults([{ id, parameters }], target, {
+    trusted: [],
+    patterns: new PatternJudge(),
+  }).map(({ path, message }) => `${path.join('.')}: ${message}`);
 }
 
 describe('checks for LLM requests', () => {
@@ -104,7 +105,7 @@ describe('a pattern', () => {
   it.each(['^a$', '(?i)ab', '(?<year>\\d{4})', '\\u0041', '[^x]*', ''])(
     'is usable: %s',
     (pattern) => {
-      expect(regexFault(pattern)).toBeNull();
+      expect(new PatternJudge().regexFault(pattern)).toBeNull();
     },
   );
 
@@ -117,6 +118,6 @@ describe('a pattern', () => {
     ['a{2000}', 'invalid repeat count'],
     ['x'.repeat(1025), 'at most 1024 characters'],
   ])('is refused with its reason: %s', (pattern, reason) => {
-    expect(regexFault(pattern)).toContain(reason);
+    expect(new PatternJudge().regexFault(pattern)).toContain(reason);
   });
 });

@@ -2,10 +2,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../src/http/json.ts';
+import { usualBody } from '../../src/model/body-limits.ts';
 import { ApiError } from '../../src/model/errors.ts';
 
 function read(text: string | Buffer): unknown {
-  return parseJson(Buffer.from(text));
+  return parseJson(Buffer.from(text), usualBody);
+}
+
+function objectOf(keys: number): string {
+  return JSON.stringify(
+    Object.fromEntries(Array.from({ length: keys }, (_, at) => [`k${at}`, at])),
+  );
 }
 
 function refusalOf(text: string | Buffer): string {
@@ -71,6 +78,26 @@ describe('a JSON body', () => {
     ['nothing but space', '  ', 'lacks a value'],
   ])('with %s is refused with the place of the fault', (_, text, message) => {
     expect(refusalOf(text)).toContain(message);
+  });
+
+  it.each([
+    [
+      'values in a list',
+      `[${'0,'.repeat(4998)}0]`,
+      `[${'0,'.repeat(4999)}0]`,
+      'more than 5000 values',
+    ],
+    [
+      'values at any depth',
+      `[${'[0],'.repeat(2499)}0]`,
+      `[${'[0],'.repeat(2499)}[0]]`,
+      '5000 values',
+    ],
+    ['keys', objectOf(1000), objectOf(1001), 'object with more than 1000 keys'],
+  ])('may hold so many %s, and is too large with one more', (_, most, oneMore, message) => {
+    expect(read(most)).toEqual(JSON.parse(most));
+    expect(() => read(oneMore)).toThrow(expect.objectContaining({ kind: 'tooLarge' }));
+    expect(() => read(oneMore)).toThrow(message);
   });
 
   it('that is not UTF-8 is refused', () => {

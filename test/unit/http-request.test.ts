@@ -108,11 +108,11 @@ describe('a body', () => {
   });
 
   it('with thousands of faults yields a bounded message', () => {
-    const many = Array.from({ length: 5000 }, () => ({ unit: 'x'.repeat(1000) }));
+    const many = Array.from({ length: 2000 }, () => ({ unit: 'x'.repeat(1000) }));
     const read = createBodyReader({ body: schema }, 'v2');
     const error = errorOf(() => read(json({ name: 'a', limits: many })));
     expect(error.message.length).toBeLessThan(10_000);
-    expect(error.message).toContain('and 4980 more');
+    expect(error.message).toContain('and 1980 more');
   });
 
   it('as a form refuses a field that came twice', () => {

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
+import { documentBody } from '../../model/body-limits.ts';
 import { ConfigCreate, type ConfigDocument, ConfigUpdate } from '../../model/config.ts';
 import { configFaults, guardrailReferences } from '../../model/config-document.ts';
 import { ApiError } from '../../model/errors.ts';
@@ -91,6 +92,7 @@ export function configRoutes(deps: AdminDeps): Route<Principal>[] {
     on.create({
       summary: 'Create a config',
       body: CreateBody,
+      bodyLimits: documentBody,
       response: Receipt,
       handle: (request) => create(deps, request),
     }),
@@ -119,6 +121,7 @@ export function configRoutes(deps: AdminDeps): Route<Principal>[] {
     on.update({
       summary: 'Replace the fields sent of a config',
       body: UpdateBody,
+      bodyLimits: documentBody,
       ignoredFields: ['id', 'slug'],
       response: Receipt,
       handle: (request) => update(deps, request),

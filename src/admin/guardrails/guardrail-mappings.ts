@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
+import { documentBody } from '../../model/body-limits.ts';
 import { ApiError } from '../../model/errors.ts';
 import type { Fault } from '../../model/fault.ts';
 import {
@@ -68,6 +69,7 @@ export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Put a guardrail on exactly the MCP servers sent',
       versioned: true,
       body: SyncBody,
+      bodyLimits: documentBody,
       response: SyncReceipt,
       handle: (request) => sync(deps, request),
     }),

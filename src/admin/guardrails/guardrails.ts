@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/route.ts';
+import { documentBody } from '../../model/body-limits.ts';
 import { guardrailReferences } from '../../model/config-document.ts';
 import { ApiError } from '../../model/errors.ts';
 import {
@@ -75,6 +76,7 @@ export function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
     on.create({
       summary: 'Create a guardrail',
       body: CreateBody,
+      bodyLimits: documentBody,
       response: CreateReceipt,
       handle: (request) => create(deps, request),
     }),
@@ -93,6 +95,7 @@ export function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
     on.update({
       summary: 'Replace the fields sent of a guardrail',
       body: UpdateBody,
+      bodyLimits: documentBody,
       ignoredFields: ['id', 'slug'],
       response: Receipt,
       handle: (request) => update(deps, request),

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
+import { documentBody } from '../../model/body-limits.ts';
 import type { Fault } from '../../model/fault.ts';
 import { newId } from '../../model/ids.ts';
 import { McpCapabilitiesPut, McpCapabilityType } from '../../model/mcp-integration.ts';
@@ -73,6 +74,7 @@ export function mcpCapabilityRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: eitherScope('update'),
       summary: 'Enable or disable capabilities; unknown ones are added',
       body: PutBody,
+      bodyLimits: documentBody,
       response: PutReceipt,
       handle: (request) => put(deps, request),
     }),

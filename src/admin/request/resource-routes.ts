@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Answering, type Route, route } from '../../http/route.ts';
+import type { BodyLimits } from '../../model/body-limits.ts';
 import { everyMount } from './deps.ts';
 import {
   type BodyRequest,
@@ -21,6 +22,7 @@ interface Operation<Request, R extends z.ZodType> {
 interface BodyOperation<B extends z.ZodType, R extends z.ZodType>
   extends Operation<BodyRequest<z.output<B>>, R> {
   readonly body: B;
+  readonly bodyLimits?: BodyLimits;
   /** Body fields that repeat the path. */
   readonly ignoredFields?: readonly string[];
 }

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
+import { documentBody } from '../../model/body-limits.ts';
 import { ApiError } from '../../model/errors.ts';
 import { limitRules } from '../../model/limits.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
@@ -55,6 +56,7 @@ export function usageLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
     on.create({
       summary: 'Create a usage-limit policy',
       body: UsageLimitPolicyCreate.extend(createFields).superRefine(limitRules),
+      bodyLimits: documentBody,
       response: z.object({ id: z.uuid(), object: z.literal('usage-limits-policy') }),
       handle: (request) => create(deps, request),
     }),
@@ -73,6 +75,7 @@ export function usageLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
     on.update({
       summary: 'Update a usage-limit policy',
       body: UsageLimitPolicyUpdate.extend(updateFields),
+      bodyLimits: documentBody,
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),

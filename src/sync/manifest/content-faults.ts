@@ -1,4 +1,5 @@
 /** Knows what the server would refuse in the free-form parts of a spec: documents, checks, addresses, headers. */
+import { documentBody, documentSizeFault, usualBody } from '../../model/body-limits.ts';
 import type { ConfigDocument } from '../../model/config.ts';
 import { configFaults } from '../../model/config-document.ts';
 import { below, type Fault } from '../../model/fault.ts';
@@ -17,6 +18,9 @@ const trusted: TrustedHosts = [{ text: '*', port: null, covers: () => true }];
 /** So are the limits on targets; these are the built-in ones. */
 const targetLimits = { rootMax: null, conditionalRootMax: null, nestedMax: null };
 
+/** Kinds whose routes take large bodies. */
+const documentKinds: ReadonlySet<string> = new Set(['Config', 'Guardrail', 'UsageLimitPolicy']);
+
 type Content = Pick<DesiredResource, 'identity' | 'spec' | 'secrets' | 'positionOf'>;
 
 /** Faults of one resource that its schema alone cannot see. None shows a value of a secret. */
@@ -33,6 +37,11 @@ export function contentFaults(resource: Content): SourceFault[] {
 
 /** The spec has been through the schema of its kind, whose types are asserted here. */
 function faultsOf({ identity, spec, secrets }: Content): Fault[] {
+  const tooLarge = documentSizeFault(
+    spec,
+    documentKinds.has(identity.kind) ? documentBody : usualBody,
+  );
+  if (tooLarge !== null) return [{ path: [], message: tooLarge }];
   switch (identity.kind) {
     case 'Config': {
       const document = withoutReferences(spec.config ?? {}) as ConfigDocument;

@@ -1,0 +1,94 @@
+/** Knows how to run a server in a process of its own that tells how long its event loop stood still. */
+import { randomBytes } from 'node:crypto';
+import { createConnection } from 'mysql2/promise';
+import { createApp } from '../src/app.ts';
+import { createLog } from '../src/log.ts';
+import { readSettings } from '../src/settings.ts';
+import { bootstrapTenant } from '../src/store/bootstrap.ts';
+import { migrate } from '../src/store/migrations/migrate.ts';
+import { startTestDatabaseServer } from '../test/database-server.ts';
+
+/** What the server says once it listens; `token` opens every route but that of tokens. */
+export interface HostileServerReady {
+  readonly url: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly token: string;
+}
+
+/** Asked for by any message: the longest turn of the event loop since the last one, ms of its processor time. */
+export type Stall = number;
+
+const databaseName = 'hostile';
+const databases = await startTestDatabaseServer();
+const { host, port, user, password } = databases.server;
+const connection = await createConnection({ host, port, user, password });
+await connection.query(`CREATE DATABASE ${databaseName} COLLATE utf8mb4_bin`);
+await connection.end();
+
+const settings = readSettings(
+  {
+    ...{ PORT: '0', GATEWRIGHT_METRICS_PORT: '0', DB_SSL: 'DISABLED', DB_NAME: databaseName },
+    ...{ DB_HOST: host, DB_PORT: String(port), DB_USER: user, DB_PASS: password },
+    GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64'),
+  },
+  { cwd: '/nonexistent' },
+);
+const log = createLog({ level: 'silent' });
+await migrate(settings.database!, { log });
+const app = await createApp(settings, { log, startJobs: false });
+const tenant = await bootstrapTenant(app.database, {
+  keyring: app.keyring,
+  name: 'hostile',
+  apiKeyPrefix: '',
+  now: Date.now(),
+});
+const { adminUrl: url } = await app.listen();
+
+let longest = 0;
+let last = threadMs();
+/** Each turn of the loop ends here; what took long in between kept all others waiting. */
+function turn(): void {
+  const now = threadMs();
+  longest = Math.max(longest, now - last);
+  last = now;
+  setImmediate(turn);
+}
+turn();
+
+/** Processor time of the loop's thread, so that what else the machine does does not count. */
+function threadMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
+
+process.on('message', () => {
+  const stall: Stall = longest;
+  longest = 0;
+  process.send!(stall);
+});
+process.once('disconnect', async () => {
+  await app[Symbol.asyncDispose]();
+  await databases.stop();
+  process.exit();
+});
+async function accessToken(): Promise<string> {
+  const basic = Buffer.from(`${tenant.clientId}:${tenant.clientSecret.reveal()}`);
+  const response = await fetch(`${url}/oauth2/access_token`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${basic.toString('base64')}` },
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      scope: `tsg_id:${tenant.tsgId}`,
+    }),
+  });
+  return ((await response.json()) as { access_token: string }).access_token;
+}
+
+const ready: HostileServerReady = {
+  url,
+  clientId: tenant.clientId,
+  clientSecret: tenant.clientSecret.reveal(),
+  token: await accessToken(),
+};
+process.send!(ready);

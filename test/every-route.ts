@@ -1,0 +1,50 @@
+/** Knows every route of the Admin API as the server has it, for tests and benchmarks that must miss none. */
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { adminRoutes } from '../src/admin/index.ts';
+import { createAccessTokens } from '../src/auth/access-token.ts';
+import { createKeyring } from '../src/auth/keyring.ts';
+import type { Principal } from '../src/auth/principal.ts';
+import { type MountedRoute, mountRoutes } from '../src/http/registry.ts';
+import { Secret } from '../src/secret.ts';
+import { openDatabase } from '../src/store/connection/db.ts';
+import { auditTrail } from '../src/store/tables/audit-log.ts';
+
+/** The registry as the server has it; nothing of the dependencies is used before a request comes. */
+export function everyRoute(): MountedRoute<Principal>[] {
+  const keyring = createKeyring(new Secret(Buffer.alloc(32), 'test'));
+  return mountRoutes(adminRoutes({ ...unused, keyring }, createAccessTokens(keyring)));
+}
+
+const unused = {
+  database: openDatabase({
+    host: '127.0.0.1',
+    port: 1,
+    socketPath: null,
+    user: 'nobody',
+    password: undefined,
+    name: 'nothing',
+    poolSize: 1,
+    tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
+  }),
+  apiKeyPrefix: '',
+  audit: auditTrail(true),
+  trustedHosts: [],
+  configTargets: { rootMax: null, conditionalRootMax: null, nestedMax: null },
+};
+
+/** A path with every parameter filled: one of the allowed words, else an id that nobody has. */
+export function pathOf({ route, pattern }: MountedRoute<Principal>): string {
+  const json =
+    route.params === undefined
+      ? {}
+      : z.toJSONSchema(route.params, { io: 'input', unrepresentable: 'any' });
+  const properties = ('properties' in json ? json.properties : {}) as Record<
+    string,
+    { enum?: string[] }
+  >;
+  return pattern.replaceAll(
+    /:([^/]+)/g,
+    (_, name: string) => properties[name]?.enum?.[0] ?? randomUUID(),
+  );
+}
