@@ -27,7 +27,7 @@ import { packageVersion } from './package-root.ts';
 import type { DatabaseSettings, Feature, Settings } from './settings.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
-import { isUnavailable } from './store/connection/unavailable.ts';
+import { isOutcomeUnknown, isUnavailable } from './store/connection/unavailable.ts';
 import { migrationStatus } from './store/migrations/migrate.ts';
 import { auditTrail } from './store/tables/audit-log.ts';
 import { assertMasterKey, tryWrite } from './store/tables/deployment.ts';
@@ -245,7 +245,8 @@ function createMetricsServer(
   });
 }
 
-function classifyError(error: unknown): 'unavailable' | 'internal' {
+function classifyError(error: unknown): 'outcomeUnknown' | 'unavailable' | 'internal' {
+  if (isOutcomeUnknown(error)) return 'outcomeUnknown';
   return isUnavailable(error) ? 'unavailable' : 'internal';
 }
 

@@ -7,21 +7,34 @@ export interface DatabaseLink extends AsyncDisposable {
   lead(real: DatabaseSettings): Promise<DatabaseSettings>;
   /** Breaks every connection and refuses new ones, as a server that was killed. */
   cut(): void;
+  /** Breaks the connection that carries the next COMMIT, once the server has carried it out. */
+  loseNextCommit(): void;
   /** Keeps connections open, and takes new ones, but carries nothing, as a server that hangs. */
   freeze(): void;
   /** Ends either; what waited in a frozen link is carried. */
   mend(): void;
 }
 
+/** A query of the MySQL protocol: its command and its text. */
+const commitQuery = '\x03commit';
+
 export async function startDatabaseLink(): Promise<DatabaseLink> {
   const lines = new Set<readonly [Socket, Socket]>();
   let target: DatabaseSettings | undefined;
   let state: 'whole' | 'cut' | 'frozen' = 'whole';
+  let losesCommit = false;
   const listener = createServer((socket) => {
     if (state === 'cut' || target === undefined) return void socket.destroy();
     const onward = connect(target.port, target.host);
     const line = [socket, onward] as const;
     lines.add(line);
+    socket.on('data', (chunk: Buffer) => {
+      if (!losesCommit || !chunk.includes(commitQuery)) return;
+      losesCommit = false;
+      onward.unpipe(socket).once('data', () => socket.destroy());
+    });
+    // Nobody reads yet: with the first reader it would flow before it is carried.
+    socket.pause();
     for (const end of line) {
       end
         .on('error', () => {})
@@ -44,6 +57,9 @@ export async function startDatabaseLink(): Promise<DatabaseLink> {
       return { ...real, host: '127.0.0.1', port };
     },
     cut,
+    loseNextCommit: () => {
+      losesCommit = true;
+    },
     freeze: () => {
       state = 'frozen';
       for (const line of lines) hold(line);

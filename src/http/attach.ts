@@ -120,7 +120,7 @@ function failure(
   accepts: readonly CredentialKind[],
 ): Answer {
   const error = toApiError(thrown, kit.classifyError);
-  if (error.kind === 'internal' || error.kind === 'unavailable') {
+  if (error.status >= 500) {
     const cause = (error.cause ?? error) as Partial<Record<string, unknown>>;
     const { name, message, code, errno, stack } = cause;
     const requestId = kit.running.get(request.raw)?.id;

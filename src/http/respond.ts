@@ -38,6 +38,7 @@ export function errorAnswer(
       ? 'Basic realm="gatewright"'
       : 'Bearer';
   }
+  // Not for an outcome that is unknown: who tries again by itself could make a second one.
   if (error.kind === 'unavailable') headers['retry-after'] = '1';
   return { status: error.status, text: JSON.stringify(bodyOf(error, form)), headers };
 }
@@ -56,6 +57,7 @@ const oauthCodes: Partial<Record<ErrorKind, string>> = {
   forbidden: 'unauthorized_client',
   rateLimited: 'temporarily_unavailable',
   unavailable: 'temporarily_unavailable',
+  outcomeUnknown: 'temporarily_unavailable',
   internal: 'server_error',
 };
 

@@ -45,6 +45,14 @@ export const errorTable = {
     type: 'Server Error',
     message: 'The service is temporarily unavailable, try again',
   },
+  outcomeUnknown: {
+    status: 503,
+    code: 'AB04',
+    type: 'Server Error',
+    message:
+      'The outcome is unknown: the connection to the database was lost while the change was being ' +
+      'committed. Look whether it was made before sending it again',
+  },
 } as const;
 
 export type ErrorKind = keyof typeof errorTable;

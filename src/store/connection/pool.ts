@@ -10,6 +10,8 @@ import {
   isConnectionSpent,
   isTimeout,
   isWriteRefusal,
+  leavesOutcomeOpen,
+  OutcomeUnknown,
 } from './unavailable.ts';
 
 const acquireTimeoutMs = 5_000;
@@ -25,6 +27,9 @@ export interface PoolFigures {
   /** Callers waiting for a connection. */
   readonly pending: number;
 }
+
+/** Statements that change nothing, whatever becomes of them. */
+const readPattern = /^\s*(?:select|show)\b/i;
 
 type Callback = (error: unknown, result: MysqlQueryResult) => void;
 
@@ -95,10 +100,15 @@ class PooledConnection implements MysqlPoolConnection {
     if (ends) this.#inTransaction = false;
     const send = (): Promise<MysqlQueryResult> => this.#send(query);
     const sending = isAlone && !ends ? retrying(send) : send();
+    const settles = sql === 'commit' || (isAlone && !readPattern.test(sql));
     return sending.then(
       (result) => callback(null, result),
-      // The server rolls back what a lost connection left open; the error that led here matters more.
-      (error: unknown) => (sql === 'rollback' ? callback(null, []) : callback(error, [])),
+      (error: unknown) => {
+        // The server rolls back what a lost connection left open; the error that led here matters more.
+        if (sql === 'rollback') callback(null, []);
+        else if (settles && leavesOutcomeOpen(error)) callback(new OutcomeUnknown(error), []);
+        else callback(error, []);
+      },
     );
   }
 

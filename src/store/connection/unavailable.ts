@@ -11,6 +11,15 @@ export class DatabaseUnavailable extends Failure {
   }
 }
 
+/** The connection was lost while the server carried out a change: nobody knows whether it did. */
+export class OutcomeUnknown extends Error {
+  override name = 'OutcomeUnknown';
+
+  constructor(cause: unknown) {
+    super('The connection was lost before the database told the outcome of a change', { cause });
+  }
+}
+
 /** As the driver throws them: `errno` and `sqlState` on answers of the server, `code` on all. */
 interface DriverError {
   readonly code?: unknown;
@@ -95,9 +104,29 @@ const unavailableErrnos: ReadonlySet<unknown> = new Set([
   errnos.queryInterrupted,
 ]);
 
+/** The server says these of a statement that it may have carried out already. */
+const interruptedErrnos: ReadonlySet<unknown> = new Set([
+  errnos.serverShutdown,
+  errnos.queryInterrupted,
+  errnos.connectionKilled,
+]);
+
+/** Whether a change that ended so may have been carried out: no answer to it came, or none that tells. */
+export function leavesOutcomeOpen(error: unknown): boolean {
+  const { errno, sqlState } = driverError(error);
+  return sqlState === undefined || interruptedErrnos.has(errno);
+}
+
+/** Whether a change may have been carried out, and may be tried again only where twice does no harm. */
+export function isOutcomeUnknown(error: unknown): boolean {
+  if (error instanceof OutcomeUnknown) return true;
+  const { cause } = driverError(error);
+  return cause instanceof Error && isOutcomeUnknown(cause);
+}
+
 /**
- * Whether the database could not be reached or could not do the work now; callers answer 503. The
- * outcome of a change is then unknown: it may be tried again only if doing it twice does no harm.
+ * Whether the database could not be reached or could not do the work now; callers answer 503. A
+ * change was not carried out then, unless {@link isOutcomeUnknown}.
  */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) return true;
