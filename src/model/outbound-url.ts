@@ -24,7 +24,15 @@ const privateNetworks6 = networkList([
   ...['2001::/32', '2001:db8::/32', '2002::/16'],
 ]);
 
-const localName = /^(?:.+\.)?localhost$/;
+/**
+ * Names that only mean something within a machine, a cluster or a company: of a single label, below
+ * domains that are kept for such use (`cluster.local`, `docker.internal`), and services of Kubernetes
+ * under any domain of the cluster (`db.default.svc.acme.example`).
+ */
+const privateName =
+  /^[^.]*$|\.(?:localhost|local|localdomain|internal|intranet|private|lan|home|corp|home\.arpa|svc|default)$|\.svc\./;
+/** No public domain ends in anything else, so a name such as `db.kube-system` is one of a cluster. */
+const publicEnding = /\.(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})$/;
 
 /** Ports of services that answer to text they mistake for a command; a trusted entry may name one. */
 const servicePorts = new Set([
@@ -35,7 +43,7 @@ const servicePorts = new Set([
 
 /**
  * What is wrong with an address an administrator gives, or null. Public host names are accepted as
- * they are; what they resolve to is judged when they are called.
+ * they are, others where they are trusted; what they resolve to is judged when they are called.
  */
 export function outboundUrlFault(text: string, trusted: TrustedHosts): string | null {
   if (text.length > urlLengthMax) return `must have at most ${urlLengthMax} characters`;
@@ -56,7 +64,7 @@ export function outboundUrlFault(text: string, trusted: TrustedHosts): string | 
 function hostFault(url: URL, trusted: TrustedHosts): string | null {
   const host = url.hostname
     .replace(/^\[|\]$/g, '')
-    .replace(/\.$/, '')
+    .replace(/\.+$/, '')
     .toLowerCase();
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
   if (isMetadataHost(host)) {
@@ -64,8 +72,8 @@ function hostFault(url: URL, trusted: TrustedHosts): string | null {
   }
   if (trusted.some((entry) => entry.covers(host) && coversPort(entry, port))) return null;
   if (port === 0 || servicePorts.has(port)) return `must not use port ${port}`;
-  if (localName.test(host) || isPrivate(host)) {
-    return 'must not name a private or local address unless TRUSTED_CUSTOM_HOSTS lists it';
+  if (isIP(host) === 0 ? isPrivateName(host) : isPrivate(host)) {
+    return 'must not name a private, local or cluster-internal host unless TRUSTED_CUSTOM_HOSTS lists it';
   }
   return null;
 }
@@ -73,6 +81,10 @@ function hostFault(url: URL, trusted: TrustedHosts): string | null {
 /** Without a port the entry covers every port that is not a service port. */
 function coversPort(entry: TrustedHost, port: number): boolean {
   return entry.port === null ? !servicePorts.has(port) : entry.port === port;
+}
+
+function isPrivateName(host: string): boolean {
+  return privateName.test(host) || !publicEnding.test(host);
 }
 
 /** Of the IPv6 spellings of an IPv4 address only the mapped one stands for it; the others are refused. */

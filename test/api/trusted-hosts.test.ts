@@ -1,4 +1,4 @@
-/** Guarantees of TRUSTED_CUSTOM_HOSTS: private addresses only when listed. */
+/** Guarantees of TRUSTED_CUSTOM_HOSTS: private addresses and cluster-internal names only when listed. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readSettings } from '../../src/settings.ts';
 import { startTestServer, type TestServer } from '../server.ts';
@@ -30,7 +30,10 @@ describe('an MCP integration', () => {
     ['http://10.1.2.3:8001/mcp', isPrivate, isPrivate],
     ['http://10.1.2.4:8000/mcp', isPrivate, isPrivate],
     ['http://169.254.169.254/latest', isMetadata, isMetadata],
-    ['http://crm.svc.cluster.local:8080/mcp', 'accepted', 'accepted'],
+    ['http://crm.svc.cluster.local:8080/mcp', isPrivate, 'accepted'],
+    ['http://CRM.svc.Cluster.local.:8080/mcp', isPrivate, 'accepted'],
+    ['http://crm.default.svc.acme.example/mcp', isPrivate, isPrivate],
+    ['http://crm:8080/mcp', isPrivate, isPrivate],
   ])('at %s is judged by the list', async (url, unlisted, listed) => {
     expect(await verdict(closed, url)).toEqual(unlisted);
     expect(await verdict(open, url)).toEqual(listed);
