@@ -1,0 +1,254 @@
+/** Knows what the Admin API costs beside the bare web framework that sends the same statements. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { createConnection } from 'mysql2/promise';
+import { Agent, request as send } from 'undici';
+import { startTestDatabaseServer, type TestDatabaseServer } from '../test/database-server.ts';
+import type { Member, Row } from './harness.ts';
+
+const main = resolve(import.meta.dirname, '../dist/main.js');
+const bareServer = resolve(import.meta.dirname, 'bare-server.ts');
+const databaseName = 'gatewright_bench';
+const rounds = 7;
+const requestsPerRound = 1500;
+const connections = 8;
+const manyRequests = 100_000;
+
+interface Server {
+  readonly url: string;
+  readonly process: ChildProcess;
+}
+
+interface Credentials {
+  readonly key: string;
+  /** The hash of the key as stored, so that the bare server finds it without our pepper. */
+  readonly hash: string;
+  readonly token: string;
+}
+
+interface Operation {
+  readonly title: string;
+  readonly aim: number;
+  readonly method: 'GET' | 'PUT' | 'POST';
+  readonly path: string;
+  readonly by: 'key' | 'token';
+  readonly body?: (at: number) => object;
+}
+
+export const member: Member = {
+  name: 'the Admin API against the bare web framework with the same statements',
+  run: async (): Promise<Row[]> => {
+    const database = await startTestDatabaseServer();
+    const agent = new Agent({ connections });
+    const servers: Server[] = [];
+    try {
+      const env = environment(database.server);
+      const tenant = await setUp(database.server, env);
+      const product = await startProduct(env);
+      const bare = await startBare(database.server);
+      servers.push(product, bare);
+      const credentials = await credentialsOf(product, tenant, database.server);
+      const configId = await makeConfig(product, credentials, agent);
+      const rows: Row[] = [];
+      for (const operation of operations(configId)) {
+        const ratio = await compare(operation, product, bare, credentials, agent);
+        rows.push({ metric: operation.title, ratio, aim: operation.aim });
+      }
+      const load = { ...operations(configId)[0]!, title: 'memory' };
+      await drive(load, product, credentials, agent, manyRequests);
+      const memory = residentMiB(product.process.pid!);
+      return [...rows, { metric: 'MiB resident after 100,000 requests', ratio: memory, aim: 180 }];
+    } finally {
+      for (const server of servers) server.process.kill('SIGKILL');
+      await agent.close();
+      await database.stop();
+    }
+  },
+};
+
+function operations(configId: string): Operation[] {
+  const item = `/v1/configs/${configId}`;
+  return [
+    { title: 'GET by key, CPU', aim: 1.25, method: 'GET', path: item, by: 'key' },
+    { title: 'GET by token, CPU', aim: 1.25, method: 'GET', path: item, by: 'token' },
+    {
+      ...{ title: 'audited PUT, CPU', aim: 1.35, method: 'PUT', path: item, by: 'key' },
+      body: (at) => ({ name: `name ${at}` }),
+    },
+    {
+      ...{ title: 'POST of a key, CPU', aim: 1.2, method: 'POST', by: 'key' },
+      path: '/v1/api-keys/organisation/service',
+      body: (at) => ({ name: `key ${at}`, scopes: ['logs.view', 'configs.read'] }),
+    },
+  ];
+}
+
+/** The median over rounds of the ratio of CPU times, the two servers in turn, after a warm-up each. */
+async function compare(
+  operation: Operation,
+  product: Server,
+  bare: Server,
+  credentials: Credentials,
+  agent: Agent,
+): Promise<number> {
+  const ratios: number[] = [];
+  const cpuOf = async (server: Server): Promise<number> => {
+    const before = cpuTicks(server.process.pid!);
+    await drive(operation, server, credentials, agent, requestsPerRound);
+    return cpuTicks(server.process.pid!) - before;
+  };
+  for (let round = -2; round < rounds; round += 1) {
+    const top = await cpuOf(product);
+    const bottom = await cpuOf(bare);
+    if (round >= 0) ratios.push(top / bottom);
+  }
+  return ratios.toSorted((a, b) => a - b)[Math.floor(ratios.length / 2)]!;
+}
+
+async function drive(
+  { method, path, by, body }: Operation,
+  { url }: Server,
+  { key, hash, token }: Credentials,
+  agent: Agent,
+  count: number,
+): Promise<void> {
+  let left = count;
+  const headers = {
+    ...(by === 'key' ? { 'x-gateway-api-key': key } : { authorization: `Bearer ${token}` }),
+    // Only the bare server reads it.
+    hash,
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  };
+  const worker = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      const sent = body === undefined ? null : JSON.stringify(body(left));
+      const answer = await send(url + path, { method, headers, body: sent, dispatcher: agent });
+      const text = await answer.body.text();
+      if (answer.statusCode >= 300) throw new Error(`${method} ${path}: ${text}`);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, worker));
+}
+
+function environment({ port, user, password }: TestDatabaseServer): Record<string, string> {
+  return {
+    PATH: process.env.PATH!,
+    DB_HOST: '127.0.0.1',
+    DB_PORT: String(port),
+    DB_USER: user,
+    DB_PASS: password,
+    DB_NAME: databaseName,
+    DB_SSL: 'DISABLED',
+    GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64'),
+    GATEWRIGHT_LOG_LEVEL: 'warn',
+  };
+}
+
+interface Tenant {
+  readonly tsgId: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly organisationApiKey: string;
+}
+
+async function setUp(server: TestDatabaseServer, env: Record<string, string>): Promise<Tenant> {
+  const connection = await createConnection({ ...server });
+  await connection.query(`CREATE DATABASE ${databaseName}`);
+  await connection.end();
+  await runCommand(env, 'migrate');
+  return JSON.parse(await runCommand(env, 'bootstrap', '--output', '-')) as Tenant;
+}
+
+async function runCommand(env: Record<string, string>, ...words: string[]): Promise<string> {
+  const child = spawn(process.execPath, [main, ...words], { env, cwd: tmpdir() });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  child.stderr.pipe(process.stderr);
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}`);
+  return output;
+}
+
+async function startProduct(env: Record<string, string>): Promise<Server> {
+  const words = ['serve', '--port', '0', '--metrics-port', '0', '--no-jobs'];
+  const child = spawn(process.execPath, [main, ...words], {
+    env: { ...env, GATEWRIGHT_LOG_LEVEL: 'info' },
+    cwd: tmpdir(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const url = await firstLine(child, child.stderr!, (line) => {
+    const { adminUrl } = JSON.parse(line) as { adminUrl?: string };
+    return adminUrl;
+  });
+  return { url, process: child };
+}
+
+async function startBare({ port, user, password }: TestDatabaseServer): Promise<Server> {
+  const words = [bareServer, String(port), user, password, databaseName];
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  return { url: await firstLine(child, child.stdout!, (line) => line), process: child };
+}
+
+/** Reads on to the end, so that the process never waits for a reader. */
+async function firstLine(
+  child: ChildProcess,
+  stream: NodeJS.ReadableStream,
+  find: (line: string) => string | undefined,
+): Promise<string> {
+  const { promise, resolve: found, reject } = Promise.withResolvers<string>();
+  createInterface({ input: stream }).on('line', (line) => {
+    const wanted = find(line);
+    if (wanted !== undefined) found(wanted);
+  });
+  child.once('exit', (code) => reject(new Error(`a server ended with ${code}`)));
+  return promise;
+}
+
+async function credentialsOf(
+  { url }: Server,
+  { tsgId, clientId, clientSecret, organisationApiKey }: Tenant,
+  server: TestDatabaseServer,
+): Promise<Credentials> {
+  const answer = await send(`${url}/oauth2/access_token`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    body: `grant_type=client_credentials&scope=tsg_id%3A${tsgId}`,
+  });
+  const { access_token: token } = (await answer.body.json()) as { access_token: string };
+  const connection = await createConnection({ ...server, database: databaseName });
+  const [rows] = await connection.query('SELECT HEX(hash) AS hash FROM api_key_hashes');
+  await connection.end();
+  return { key: organisationApiKey, token, hash: (rows as { hash: string }[])[0]!.hash };
+}
+
+async function makeConfig({ url }: Server, { key }: Credentials, agent: Agent): Promise<string> {
+  const answer = await send(`${url}/v1/configs`, {
+    method: 'POST',
+    headers: { 'x-gateway-api-key': key, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'bench', config: { retry: { attempts: 3 } } }),
+    dispatcher: agent,
+  });
+  return ((await answer.body.json()) as { id: string }).id;
+}
+
+/** User and system time of a process. */
+function cpuTicks(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]!.split(' ').map(Number);
+  return fields[11]! + fields[12]!;
+}
+
+function residentMiB(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  return Number(/^VmRSS:\s+(\d+)/m.exec(status)![1]) / 1024;
+}
