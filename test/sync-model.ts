@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { loadBody } from '../src/model/bodies.ts';
 import { type KindName, kindNames, kinds } from '../src/model/kinds.ts';
+import type { Snapshot } from '../src/model/snapshot.ts';
 import { Secret } from '../src/secret.ts';
 import {
   createRequest,
@@ -11,7 +12,7 @@ import {
 } from '../src/sync/apply/requests.ts';
 import { makePlan } from '../src/sync/plan/plan.ts';
 import type { Plan, PlannedChange } from '../src/sync/plan/planned.ts';
-import { type Snapshot, type SnapshotRead, toLiveSet } from '../src/sync/server/live.ts';
+import { type SnapshotRead, toLiveSet } from '../src/sync/server/live.ts';
 import {
   type DesiredResource,
   type DesiredSet,

@@ -166,6 +166,8 @@ function versionOf(ifMatch: string | null): number | null {
 
 function fenceOf(text: string | null): number | null {
   if (text === null || /^\d{1,15}$/.test(text)) return text === null ? null : Number(text);
-  const message = 'Request Validation Error: gatewright-fence takes the whole number of a lease';
-  throw new ApiError('invalid', message, 'gatewright-fence');
+  throw validationError({
+    path: ['gatewright-fence'],
+    message: 'takes the whole number of a lease',
+  });
 }

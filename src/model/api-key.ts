@@ -4,6 +4,7 @@ import type { Fault } from './fault.ts';
 import { JsonRecord } from './json-record.ts';
 import { RateLimits, UsageLimits } from './limits.ts';
 import { freeText, WorkspaceReference } from './resource-fields.ts';
+import { allScopes, isKnownScope } from './scopes.ts';
 import { Timestamp } from './timestamp.ts';
 
 const scopesMax = 500;
@@ -129,12 +130,33 @@ export function apiKeyFaults(key: {
   if (key.type === 'workspace' && !placed)
     refuse('workspace_id', 'is required for a workspace key');
   if (key.type === 'organisation' && placed) {
-    refuse('workspace_id', 'an organisation key belongs to no workspace');
+    refuse('workspace_id', 'is not for an organisation key');
   }
   if (key.sub_type === 'user' && key.user_id === undefined) {
     refuse('user_id', 'is required for a user key');
   }
   return faults;
+}
+
+/** What a manifest says of a key: its path values and the body, with every rule that the server keeps. */
+export function makeApiKeySpec(): z.ZodObject {
+  return ApiKeyCreate.omit({ organisation_id: true })
+    .extend({ type: ApiKeyType, sub_type: ApiKeySubType })
+    .strict()
+    .superRefine((key, ctx) => {
+      for (const { path, message } of apiKeyFaults(key)) {
+        const placed = path[0] === 'workspace_id';
+        // A manifest says the workspace in its metadata, so that the fault is shown at the type.
+        const shown = placed ? `is "${key.type}": metadata.workspace ${message}` : message;
+        ctx.addIssue({ code: 'custom', path: placed ? ['type'] : [...path], message: shown });
+      }
+      for (const [at, scope] of key.scopes.entries()) {
+        if (isKnownScope(scope)) continue;
+        const params = { candidates: allScopes };
+        const path = ['scopes', at];
+        ctx.addIssue({ code: 'custom', path, message: 'is not a known scope', params });
+      }
+    });
 }
 
 /** Body of PUT /api-keys/{id}: absent fields stay, null clears. */

@@ -21,6 +21,14 @@ export const GuardrailMappingPut = z.object({
 });
 export type GuardrailMappingPut = z.infer<typeof GuardrailMappingPut>;
 
+/** What a manifest says of a mapping: its two ends, which are path values, and the body. */
+export function makeGuardrailMappingSpec(): z.ZodObject {
+  const End = z.string().min(1).max(255);
+  return GuardrailMappingPut.omit({ capability_ids: true })
+    .extend({ guardrail_id: End, mcp_server_id: End })
+    .strict();
+}
+
 /** Body of PUT /guardrails/{id}/mcp-servers: every server the guardrail is to be on, by id; the rest go. */
 export const GuardrailMappingSync = z.object({
   mcp_servers: z

@@ -1,4 +1,7 @@
-/** Knows every manifest kind: the fields that refer to others, and how its API is addressed. */
+/** Knows every manifest kind: its fields that refer to others, how its API is addressed, where its body is. */
+import type { z } from 'zod';
+
+// Read by every start of `validate`: nothing here makes a schema before it is asked for.
 export const kindNames = [
   'Workspace',
   'Guardrail',
@@ -32,6 +35,8 @@ export interface ReferenceField {
  */
 export interface Kind {
   readonly name: KindName;
+  /** Names the file of an export: `api-keys`. */
+  readonly plural: string;
   readonly workspaced: 'none' | 'required' | 'optional';
   readonly references: readonly ReferenceField[];
   /** Write-only values: given by `valueFrom`, compared by fingerprint, never printed. */
@@ -49,6 +54,11 @@ export interface Kind {
   readonly item: (id: string, body: Record<string, unknown>) => string;
   /** Body fields that live in the path only and are not sent. */
   readonly pathFields: readonly string[];
+  /**
+   * Makes the schema of the create body, strict: what a manifest's spec must parse to once converted.
+   * An issue of its own may carry `params.candidates`: the words that would have been right.
+   */
+  readonly makeBody: () => Promise<z.ZodObject>;
 }
 
 /** `metadata.workspace`, as the body of nearly every kind carries it. */
@@ -58,6 +68,9 @@ const workspaceReference: ReferenceField = {
   kind: 'Workspace',
   by: 'id',
 };
+
+/** What most kinds have none of. */
+const plain = { secrets: [], opaque: [], merged: [], sets: [] } as const;
 
 /** Lists of a resource whose requests are POST to a collection and PUT or DELETE on `/{id}` below it. */
 function collection(path: string): Pick<Kind, 'create' | 'item' | 'pathFields'> {
@@ -70,26 +83,27 @@ function collection(path: string): Pick<Kind, 'create' | 'item' | 'pathFields'> 
 
 const workspace: Kind = {
   name: 'Workspace',
+  plural: 'workspaces',
+  ...plain,
   workspaced: 'none',
   references: [],
-  secrets: [],
   opaque: ['defaults.metadata'],
   immutable: ['scope_name'],
   merged: ['defaults'],
-  sets: [],
   ...collection('/admin/v2/workspaces'),
+  makeBody: async () => (await import('./workspace.ts')).WorkspaceCreate.strict(),
 };
 
 const guardrail: Kind = {
   name: 'Guardrail',
+  plural: 'guardrails',
+  ...plain,
   workspaced: 'optional',
   references: [workspaceReference],
-  secrets: [],
   opaque: ['checks.*.parameters', 'actions'],
   immutable: ['target', 'workspace_id'],
-  merged: [],
-  sets: [],
   ...collection('/v2/guardrails'),
+  makeBody: async () => (await import('./guardrail.ts')).GuardrailCreate.strict(),
 };
 
 /** Guardrails of a config stand on the root document and on every target below it. */
@@ -104,24 +118,25 @@ const configGuardrails: ReferenceField[] = ['input_guardrails', 'output_guardrai
 
 const config: Kind = {
   name: 'Config',
+  plural: 'configs',
+  ...plain,
   workspaced: 'optional',
   references: [workspaceReference, ...configGuardrails],
-  secrets: [],
   opaque: ['config'],
   immutable: ['workspace_id'],
-  merged: [],
-  sets: [],
   ...collection('/v2/configs'),
+  makeBody: async () => (await import('./config.ts')).ConfigCreate.strict(),
 };
 
 const apiKey: Kind = {
   name: 'ApiKey',
+  plural: 'api-keys',
+  ...plain,
   workspaced: 'optional',
   references: [
     workspaceReference,
     { path: 'defaults.config_id', manifestField: 'configRef', kind: 'Config', by: 'id' },
   ],
-  secrets: [],
   opaque: ['defaults.metadata'],
   immutable: ['type', 'sub_type', 'user_id', 'workspace_id'],
   merged: ['defaults'],
@@ -132,10 +147,13 @@ const apiKey: Kind = {
   }),
   item: (id) => `/v1/api-keys/${encodeURIComponent(id)}`,
   pathFields: ['type', 'sub_type'],
+  makeBody: async () => (await import('./api-key.ts')).makeApiKeySpec(),
 };
 
 const mcpIntegration: Kind = {
   name: 'McpIntegration',
+  plural: 'mcp-integrations',
+  ...plain,
   workspaced: 'optional',
   references: [workspaceReference],
   secrets: ['configurations.custom_headers.*', 'configurations.headers.*'],
@@ -146,13 +164,14 @@ const mcpIntegration: Kind = {
     'configurations.passthrough_headers',
   ],
   immutable: ['slug', 'workspace_id'],
-  merged: [],
-  sets: [],
   ...collection('/admin/v2/mcp-integrations'),
+  makeBody: async () => (await import('./mcp-integration.ts')).McpIntegrationCreate.strict(),
 };
 
 const mcpServer: Kind = {
   name: 'McpServer',
+  plural: 'mcp-servers',
+  ...plain,
   workspaced: 'required',
   references: [
     workspaceReference,
@@ -163,12 +182,9 @@ const mcpServer: Kind = {
       by: 'id',
     },
   ],
-  secrets: [],
-  opaque: [],
   immutable: ['mcp_integration_id', 'workspace_id', 'slug'],
-  merged: [],
-  sets: [],
   ...collection('/v2/mcp-servers'),
+  makeBody: async () => (await import('./mcp-server.ts')).McpServerCreate.strict(),
 };
 
 function bindingPath(body: Record<string, unknown>): string {
@@ -179,35 +195,35 @@ function bindingPath(body: Record<string, unknown>): string {
 
 const guardrailMcpBinding: Kind = {
   name: 'GuardrailMcpBinding',
+  plural: 'guardrail-mcp-bindings',
+  ...plain,
   workspaced: 'optional',
   references: [
     { path: 'guardrail_id', manifestField: 'guardrailRef', kind: 'Guardrail', by: 'id' },
     { path: 'mcp_server_id', manifestField: 'mcpServerRef', kind: 'McpServer', by: 'id' },
   ],
-  secrets: [],
-  opaque: [],
   immutable: ['guardrail_id', 'mcp_server_id'],
-  merged: [],
   sets: ['run_on', 'mcp_integration_capability_ids'],
   create: (body) => ({ method: 'PUT', path: bindingPath(body) }),
   item: (_, body) => bindingPath(body),
   pathFields: ['guardrail_id', 'mcp_server_id'],
+  makeBody: async () => (await import('./guardrail-mapping.ts')).makeGuardrailMappingSpec(),
 };
 
 const usageLimitPolicy: Kind = {
   name: 'UsageLimitPolicy',
+  plural: 'usage-limit-policies',
+  ...plain,
   workspaced: 'optional',
   references: [
     workspaceReference,
     { path: 'conditions.*.value', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
     { path: 'conditions.*.value', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
   ],
-  secrets: [],
-  opaque: [],
   immutable: ['workspace_id'],
-  merged: [],
   sets: ['conditions'],
   ...collection('/v2/policies/usage-limits'),
+  makeBody: async () => (await import('./usage-limit-policy.ts')).makeUsageLimitPolicySpec(),
 };
 
 export const kinds: Readonly<Record<KindName, Kind>> = {

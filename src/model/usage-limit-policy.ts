@@ -1,6 +1,6 @@
 /** Knows the bodies by which usage-limit policies are made and changed. */
 import { z } from 'zod';
-import { policyLimitFields } from './limits.ts';
+import { limitRules, policyLimitFields } from './limits.ts';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
 
 const conditionsMax = 50;
@@ -62,6 +62,11 @@ export const UsageLimitPolicyCreate = z.object({
   workspace_id: WorkspaceReference.optional(),
 });
 export type UsageLimitPolicyCreate = z.infer<typeof UsageLimitPolicyCreate>;
+
+/** What a manifest says of a policy, with the rules that bind its fields together. */
+export function makeUsageLimitPolicySpec(): z.ZodObject {
+  return UsageLimitPolicyCreate.strict().superRefine(limitRules);
+}
 
 /** Body of PUT /policies/usage-limits/{id}: absent fields stay, null clears. */
 export const UsageLimitPolicyUpdate = z.object({

@@ -1,6 +1,6 @@
 /** Knows how the server's state is written down as manifests that plan to nothing. */
 import { dump } from 'js-yaml';
-import type { KindName } from '../model/kinds.ts';
+import { type KindName, kinds } from '../model/kinds.ts';
 import { ExportNames } from './export-names.ts';
 import { SpecWriter } from './export-spec.ts';
 import { apiVersion } from './manifest/manifest.ts';
@@ -150,7 +150,7 @@ function metadataOf({ workspace, name }: Identity): PlainObject {
 
 function filesOf(documents: readonly Document[], externals: readonly Document[]): ExportedFile[] {
   const groups = Map.groupBy(documents, ({ identity: { kind, workspace } }) => {
-    const file = `${fileNames[kind]}.yaml`;
+    const file = `${kinds[kind].plural}.yaml`;
     return workspace === null ? file : `${workspace}/${file}`;
   });
   if (externals.length > 0) groups.set('externals.yaml', [...externals]);
@@ -160,17 +160,6 @@ function filesOf(documents: readonly Document[], externals: readonly Document[])
     resources: group.length,
   }));
 }
-
-const fileNames: Readonly<Record<KindName, string>> = {
-  Workspace: 'workspaces',
-  Guardrail: 'guardrails',
-  Config: 'configs',
-  ApiKey: 'api-keys',
-  McpIntegration: 'mcp-integrations',
-  McpServer: 'mcp-servers',
-  GuardrailMcpBinding: 'guardrail-mcp-bindings',
-  UsageLimitPolicy: 'usage-limit-policies',
-};
 
 function yaml(document: object): string {
   return dump(document, { lineWidth: 100, noRefs: true });

@@ -1,5 +1,6 @@
 /** Guarantees of every resource: an update sent again changes nothing, one from an old version is refused. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createLeases } from '../lease.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { listAudit } from '../tenant.ts';
 
@@ -152,6 +153,8 @@ const cases: Case[] = [
   },
 ];
 
+const leases = createLeases();
+
 let marks = 0;
 function mark(): Record<string, unknown> {
   marks += 1;
@@ -164,16 +167,18 @@ describe.each(cases)('$pattern', ({ make, update, alike = update }) => {
   it('writes nothing when an update is sent again, neither row nor version nor trace', async () => {
     const { path, id = path.split('/').at(-1)! } = await make();
     const managed_by = mark();
+    const headers = await leases(server.request, 'platform');
     const body = { ...update, managed_by };
     const before = await server.request('GET', path);
     server.clock.advance(1000);
-    expect((await server.request('PUT', path, { body })).status).toBe(200);
+    expect((await server.request('PUT', path, { body, headers })).status).toBe(200);
     const changed = await server.request('GET', path);
     expect(changed.headers.etag).not.toBe(before.headers.etag);
     const audit = await listAudit(server, id);
     for (const again of [body, update, alike, { ...alike, managed_by }, { managed_by }]) {
       server.clock.advance(1000);
-      expect((await server.request('PUT', path, { body: again })).status).toBe(200);
+      const mine = 'managed_by' in again ? { headers } : {};
+      expect((await server.request('PUT', path, { body: again, ...mine })).status).toBe(200);
     }
     const after = await server.request('GET', path);
     expect(after.body).toEqual(changed.body);

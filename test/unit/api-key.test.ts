@@ -1,7 +1,13 @@
 /** Guarantees of API key bodies: what is refused before any look-up, and how rotation is planned. */
 import { describe, expect, it } from 'vitest';
 import { plannedRotation } from '../../src/admin/api-keys/api-key-rules.ts';
-import { ApiKeyCreate, ApiKeyUpdate, RotationPolicy } from '../../src/model/api-key.ts';
+import {
+  ApiKeyCreate,
+  ApiKeyUpdate,
+  apiKeyFaults,
+  makeApiKeySpec,
+  RotationPolicy,
+} from '../../src/model/api-key.ts';
 
 const minimal = { name: 'bot', scopes: ['completions.write'] };
 const monday = Date.UTC(2027, 0, 4, 8);
@@ -31,6 +37,21 @@ describe('the body of a create', () => {
 
   it('counts the name in characters, not in UTF-16 units', () => {
     expect(ApiKeyCreate.safeParse({ ...minimal, name: '🚀'.repeat(100) }).success).toBe(true);
+  });
+});
+
+describe('what a key of a type needs', () => {
+  const user = { user_id: '018f0000-0000-7000-8000-000000000000' };
+  it.each([
+    [{ type: 'workspace', sub_type: 'service' }, ['workspace_id'], ['type']],
+    [{ type: 'organisation', sub_type: 'service', workspace_id: 'ws' }, ['workspace_id'], ['type']],
+    [{ type: 'workspace', sub_type: 'user', workspace_id: 'ws' }, ['user_id'], ['user_id']],
+    [{ type: 'organisation', sub_type: 'user', ...user }, [], []],
+    [{ type: 'workspace', sub_type: 'service', workspace_id: 'ws' }, [], []],
+  ] as const)('is asked for by server and manifest alike: %j', (key, served, declared) => {
+    expect(apiKeyFaults(key).map(({ path }) => path.join('.'))).toEqual(served);
+    const { error } = makeApiKeySpec().safeParse({ ...minimal, ...key });
+    expect((error?.issues ?? []).map(({ path }) => path.join('.'))).toEqual(declared);
   });
 });
 

@@ -179,6 +179,14 @@ describe('the habits of the house', () => {
     expect(barrels).toEqual([]);
   });
 
+  it('refuses what was sent in one form of words, save bytes that are no HTTP', () => {
+    const tellers = files.filter((file) => /new ApiError\(\s*'invalid'/.test(sources.get(file)!));
+    expect(tellers.map((file) => relative(root, file)).toSorted()).toEqual([
+      'http/server.ts',
+      'model/validation-error.ts',
+    ]);
+  });
+
   it('lets no file that declares routes import another one', () => {
     const declares = (file: string): boolean =>
       /^export function \w+Routes?\(/m.test(sources.get(file) ?? '');

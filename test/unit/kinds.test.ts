@@ -1,5 +1,6 @@
 /** Guarantees that the kinds table agrees with the schemas of the API and with itself. */
 import { describe, expect, it } from 'vitest';
+import { resources } from '../../src/admin/resources.ts';
 import { ApiKeyUpdate } from '../../src/model/api-key.ts';
 import { loadBody } from '../../src/model/bodies.ts';
 import { ConfigUpdate } from '../../src/model/config.ts';
@@ -50,6 +51,15 @@ it.each(Object.entries(updates))('%s: what the update body lacks is immutable', 
   const body = bodies[name as KindName];
   const fixed = Object.keys(body.shape).filter((field) => !(field in update.shape));
   expect([...immutable].sort()).toEqual(fixed.sort());
+});
+
+it('has a resource of the Admin API for every kind, each after those that it refers to', () => {
+  const order = resources.map(({ kind }) => kind);
+  expect(order.toSorted()).toEqual(kindNames.toSorted());
+  const early = order.flatMap((kind, at) =>
+    kinds[kind].references.filter((reference) => order.indexOf(reference.kind) >= at),
+  );
+  expect(early).toEqual([]);
 });
 
 it('has no circle among the kinds, so that resources cannot refer to each other in one', () => {

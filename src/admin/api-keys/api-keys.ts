@@ -19,6 +19,7 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { findOr404, idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
@@ -30,7 +31,7 @@ import {
   scopeOf,
   update,
 } from './api-key-changes.ts';
-import { ApiKeyRecord, toRecord } from './api-key-record.ts';
+import { ApiKeyRecord, toRecord, toSpec } from './api-key-record.ts';
 
 const idsMax = 100;
 const ignoredFields = ['type', 'sub-type', 'sub_type'];
@@ -43,7 +44,15 @@ const ListQuery = WorkspaceQuery.extend({
   ids: z.string().min(1).optional(),
 });
 
-export function apiKeyRoutes(deps: AdminDeps): Route<Principal>[] {
+export const apiKeyResource: Resource = {
+  kind: 'ApiKey',
+  features: ['apiAccess'],
+  routes: apiKeyRoutes,
+  snapshot: snapshotOf(apiKeys.listAllForOrganisation, toSpec),
+  contents: apiKeys.contents,
+};
+
+function apiKeyRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes('/api-keys/:id', anyScope);
   return [
     ...createRoutes(deps),

@@ -28,6 +28,7 @@ import {
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { statusOfReachable } from '../request/guardrail-access.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   type Changing,
   createResource,
@@ -48,6 +49,7 @@ import {
   ConfigVersionRecord,
   toListItem,
   toRecord,
+  toSpec,
   toVersionRecord,
 } from './config-record.ts';
 
@@ -86,7 +88,14 @@ const deciding: Changing<configs.StoredConfig> = {
   },
 };
 
-export function configRoutes(deps: AdminDeps): Route<Principal>[] {
+export const configResource: Resource = {
+  kind: 'Config',
+  routes: configRoutes,
+  snapshot: snapshotOf(configs.listAllForOrganisation, toSpec),
+  contents: configs.contents,
+};
+
+function configRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes('/configs/:configId', (action) => `configs.${action}`);
   return [
     on.create({

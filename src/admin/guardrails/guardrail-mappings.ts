@@ -30,9 +30,10 @@ import {
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { findGuardrail, guardrailScope } from '../request/guardrail-access.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
 import { findOr404, requireWorkspace } from '../request/scoping.ts';
 import { requireVersion, versioned } from '../request/version.ts';
-import { GuardrailMapping, toRecord } from './guardrail-mapping-record.ts';
+import { GuardrailMapping, toRecord, toSpec } from './guardrail-mapping-record.ts';
 
 const PutBody = GuardrailMappingPut.extend(updateFields);
 const SyncBody = GuardrailMappingSync.extend({ workspace_id: updateFields.workspace_id });
@@ -48,7 +49,15 @@ type PutRequest = BodyRequest<z.infer<typeof PutBody>>;
 type SyncRequest = BodyRequest<z.infer<typeof SyncBody>>;
 type StoredMapping = guardrailMappings.StoredGuardrailMapping;
 
-export function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
+export const guardrailMappingResource: Resource = {
+  kind: 'GuardrailMcpBinding',
+  features: ['guardrails'],
+  routes: guardrailMappingRoutes,
+  snapshot: snapshotOf(guardrailMappings.listAllPlaced, toSpec),
+  contents: guardrailMappings.contents,
+};
+
+function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
   const shared = { mounts: everyMount } as const;
   const all = { ...shared, path: '/guardrails/:guardrailId/mcp-servers' };
   const one = { ...shared, path: '/guardrails/:guardrailId/mcp-servers/:mcpServerId' };

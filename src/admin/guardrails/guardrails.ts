@@ -35,6 +35,7 @@ import {
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { findGuardrail, guardrailScope } from '../request/guardrail-access.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   type Changing,
   createResource,
@@ -45,7 +46,13 @@ import {
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
-import { GuardrailListItem, GuardrailRecord, toListItem, toRecord } from './guardrail-record.ts';
+import {
+  GuardrailListItem,
+  GuardrailRecord,
+  toListItem,
+  toRecord,
+  toSpec,
+} from './guardrail-record.ts';
 
 const slugForm = { prefix: 'pg', nameLengthMax: 6 };
 
@@ -70,7 +77,15 @@ const changing: Changing<guardrails.StoredGuardrail> = {
   write: guardrails.update,
 };
 
-export function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
+export const guardrailResource: Resource = {
+  kind: 'Guardrail',
+  features: ['guardrails'],
+  routes: guardrailRoutes,
+  snapshot: snapshotOf(guardrails.listAllForOrganisation, toSpec),
+  contents: guardrails.contents,
+};
+
+function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes('/guardrails/:guardrailId', guardrailScope);
   return [
     on.create({

@@ -1,10 +1,10 @@
 /** Knows what the API tells about an MCP integration, and the body that would make it again. */
 import { z } from 'zod';
-import type { Keyring } from '../../auth/keyring.ts';
 import { readDocument } from '../../model/json-record.ts';
 import { McpConfigurations, SecretMapping } from '../../model/mcp-integration.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
+import type { SpecSecrets } from '../request/resource.ts';
 import {
   fingerprintConfigurations,
   maskConfigurations,
@@ -68,8 +68,7 @@ export function toListItem(row: StoredMcpIntegration, form: 'object' | 'text') {
 /** The body that would create this integration; header values stand in it as fingerprints. */
 export function toSpec(
   row: StoredMcpIntegration,
-  keyring: Keyring,
-  fingerprintKey: Buffer,
+  { keyring, fingerprintKey }: SpecSecrets,
 ): Record<string, unknown> {
   const stored = readConfigurations(row);
   const optional = {

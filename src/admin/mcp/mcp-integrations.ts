@@ -27,6 +27,7 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   type Changing,
   createResource,
@@ -44,6 +45,7 @@ import {
   readConfigurations,
   toListItem,
   toRecord,
+  toSpec,
 } from './mcp-integration-record.ts';
 import { type SealedConfigurations, sealConfigurations } from './mcp-secrets.ts';
 
@@ -75,7 +77,15 @@ const changing: Changing<mcpIntegrations.StoredMcpIntegration> = {
   admit: requireScope,
 };
 
-export function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
+export const mcpIntegrationResource: Resource = {
+  kind: 'McpIntegration',
+  features: ['mcp'],
+  routes: mcpIntegrationRoutes,
+  snapshot: snapshotOf(mcpIntegrations.listAllForOrganisation, toSpec),
+  contents: mcpIntegrations.contents,
+};
+
+function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes('/mcp-integrations/:mcpIntegrationId', eitherScope);
   return [
     on.create({

@@ -1,7 +1,7 @@
 /** Knows how header values of MCP integrations are kept: sealed at rest, masked or fingerprinted outside. */
-import { createHmac } from 'node:crypto';
 import type { Keyring } from '../../auth/keyring.ts';
 import type { Fault } from '../../model/fault.ts';
+import { fingerprintOf } from '../../model/fingerprint.ts';
 import {
   type McpConfigurations,
   secretHeaderMaps,
@@ -66,8 +66,7 @@ export function fingerprintConfigurations(
 ): Record<string, unknown> {
   return withSecretMaps<SecretMark>(stored, (field, name, sealed) => {
     const value = keyring.unseal(sealed, contextOf(integrationId, field, name));
-    const fingerprint = createHmac('sha256', fingerprintKey).update(value).digest('hex');
-    return { $secret: 'live', fingerprint };
+    return { $secret: 'live', fingerprint: fingerprintOf(fingerprintKey, value) };
   });
 }
 

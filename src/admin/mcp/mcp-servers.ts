@@ -24,6 +24,7 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   type Changing,
   createResource,
@@ -35,7 +36,13 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { findServer } from './mcp-access.ts';
-import { McpServerListItem, McpServerRecord, toListItem, toRecord } from './mcp-server-record.ts';
+import {
+  McpServerListItem,
+  McpServerRecord,
+  toListItem,
+  toRecord,
+  toSpec,
+} from './mcp-server-record.ts';
 
 const slugForm = { prefix: '', nameLengthMax: 40 };
 const idsMax = 100;
@@ -61,7 +68,15 @@ const changing: Changing<mcpServers.StoredMcpServer> = {
   write: mcpServers.update,
 };
 
-export function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
+export const mcpServerResource: Resource = {
+  kind: 'McpServer',
+  features: ['mcp'],
+  routes: mcpServerRoutes,
+  snapshot: snapshotOf(mcpServers.listAllForOrganisation, toSpec),
+  contents: mcpServers.contents,
+};
+
+function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes('/mcp-servers/:mcpServerId', (action) => `mcp_servers.${action}`);
   return [
     on.create({

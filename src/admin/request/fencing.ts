@@ -3,6 +3,7 @@ import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../model/errors.ts';
 import { covers } from '../../model/scopes.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
+import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as syncLeases from '../../store/tables/sync-leases.ts';
 import type { AdminRequest } from './deps.ts';
@@ -28,9 +29,9 @@ export async function requireLease(
     throw new ApiError('forbidden', message, 'managed_by');
   }
   if (author.owner !== owner || fence === null) {
-    const message = `A write for owner "${owner}" carries the headers gatewright-owner and \
+    const message = `a write for owner "${owner}" carries the headers gatewright-owner and \
 gatewright-fence of its lease: take it with PUT /admin/v2/gatewright/leases/${owner}`;
-    throw new ApiError('invalid', message, 'gatewright-fence');
+    throw validationError({ path: ['gatewright-fence'], message });
   }
   const held = await syncLeases.findForShare(tx, caller.organisationId, owner);
   if (held === undefined || held.fence !== fence || held.principal_id !== caller.id) {

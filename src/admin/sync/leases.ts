@@ -5,6 +5,7 @@ import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { ManagedName } from '../../model/managed-by.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
+import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as serviceAccounts from '../../store/tables/service-accounts.ts';
 import * as syncLeases from '../../store/tables/sync-leases.ts';
@@ -147,8 +148,8 @@ async function release(
   { caller, params, fence }: AdminRequest<LeaseParams>,
 ): Promise<Record<string, never>> {
   if (fence === null) {
-    const message = 'gatewright-fence: is required, to give back this holding and no later one';
-    throw new ApiError('invalid', message, 'gatewright-fence');
+    const message = 'is required, to give back this holding and no later one';
+    throw validationError({ path: ['gatewright-fence'], message });
   }
   const { organisationId, id: principalId } = caller;
   await deps.database.transaction((tx) =>

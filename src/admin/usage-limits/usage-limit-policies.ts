@@ -17,6 +17,7 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { findOr404, idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
@@ -24,6 +25,7 @@ import { create, remove, resetEntity, subjectOf, update } from './usage-limit-po
 import {
   toEntity,
   toRecord,
+  toSpec,
   toUsageMap,
   UsageEntity,
   UsageLimitPolicyRecord,
@@ -50,7 +52,15 @@ const EntitiesQuery = WorkspaceQuery.extend({
   search: z.string().max(512).optional(),
 });
 
-export function usageLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
+export const usageLimitPolicyResource: Resource = {
+  kind: 'UsageLimitPolicy',
+  features: ['policy', 'usageLimits'],
+  routes: usageLimitPolicyRoutes,
+  snapshot: snapshotOf(policies.listAllForOrganisation, toSpec),
+  contents: policies.contents,
+};
+
+function usageLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes(item, (action) => `policies.${action}`);
   return [
     on.create({

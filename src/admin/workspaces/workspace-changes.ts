@@ -17,6 +17,7 @@ import {
 } from '../../model/workspace.ts';
 import type { Db } from '../../store/connection/db.ts';
 import type { UsageSubject } from '../../store/tables/usage-entities.ts';
+import * as usageEntities from '../../store/tables/usage-entities.ts';
 import * as workspaceContents from '../../store/tables/workspace-contents.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import { changeBudget, openBudget, requireFutureReset } from '../request/budgets.ts';
@@ -112,15 +113,18 @@ export async function update(
  */
 export async function remove(
   deps: AdminDeps,
+  contents: readonly workspaceContents.WorkspaceContents[],
   request: BodyRequest<WorkspaceDelete>,
 ): Promise<Record<string, never>> {
   const { body, now } = request;
   const admit = (_: unknown, row: Placed) => requireConfirmation(request, row);
   return deleteResource(deps, request, { ...changing, admit }, async (tx, row) => {
     const { organisation_id: organisationId } = row;
-    const items = await workspaceContents.list(tx, organisationId, row.id);
+    const place = { organisationId, workspaceId: row.id };
+    const items = await workspaceContents.list(tx, contents, place);
     if (items.length > 0 && body.force_delete !== true) refuseWith(items);
-    await workspaceContents.deleteAll(tx, organisationId, row.id, now);
+    await workspaceContents.removeAll(tx, contents, place, now);
+    await usageEntities.deleteBySubject(tx, subjectOf(row));
     for (const item of items) {
       await recordChange(tx, deps, request, {
         action: 'delete',

@@ -6,15 +6,18 @@ import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { WorkspaceCreate, WorkspaceDelete, WorkspaceUpdate } from '../../model/workspace.ts';
+import type { WorkspaceContents } from '../../store/tables/workspace-contents.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { createFields, type QueryRequest } from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
 import { versioned } from '../request/version.ts';
 import { create, remove, update } from './workspace-changes.ts';
 import {
   toCreated,
   toItem,
   toRecord,
+  toSpec,
   WorkspaceCreated,
   WorkspaceItem,
   WorkspaceRecord,
@@ -43,7 +46,16 @@ const GetQuery = z.object(nameFormat);
 /** v1 clients know `/admin/workspaces`, those of the admin planes `/workspaces`. */
 const paths = ['/admin/workspaces', '/workspaces'];
 
-export function workspaceRoutes(deps: AdminDeps): Route<Principal>[] {
+export const workspaceResource: Resource = {
+  kind: 'Workspace',
+  routes: workspaceRoutes,
+  snapshot: snapshotOf(workspaces.listAllForOrganisation, toSpec),
+};
+
+function workspaceRoutes(
+  deps: AdminDeps,
+  contents: readonly WorkspaceContents[],
+): Route<Principal>[] {
   return paths.flatMap((path) => [
     route({
       method: 'POST',
@@ -66,11 +78,15 @@ export function workspaceRoutes(deps: AdminDeps): Route<Principal>[] {
       response: listOf(WorkspaceItem),
       handle: (request) => list(deps, request),
     }),
-    ...itemRoutes(deps, `${path}/:id`),
+    ...itemRoutes(deps, contents, `${path}/:id`),
   ]);
 }
 
-function itemRoutes(deps: AdminDeps, path: string): Route<Principal>[] {
+function itemRoutes(
+  deps: AdminDeps,
+  contents: readonly WorkspaceContents[],
+  path: string,
+): Route<Principal>[] {
   return [
     route({
       method: 'GET',
@@ -103,7 +119,7 @@ function itemRoutes(deps: AdminDeps, path: string): Route<Principal>[] {
       versioned: true,
       body: WorkspaceDelete,
       response: z.object({}),
-      handle: (request) => remove(deps, request),
+      handle: (request) => remove(deps, contents, request),
     }),
   ];
 }

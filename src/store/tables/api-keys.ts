@@ -1,10 +1,12 @@
 /** Knows the api_keys table. Only the HMAC of a key's value ever comes here. */
 import type { Insertable, Selectable } from 'kysely';
+import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
+import { contentsOf, heldIds } from './workspace-contents.ts';
 
 export interface ApiKeyRow extends Versioned {
   id: string;
@@ -53,6 +55,14 @@ export type StoredApiKey = Selectable<ApiKeyRow>;
 const table = resourceTable('api_keys');
 
 export const { findById, findByIdForUpdate, listAllForOrganisation, update } = table;
+
+/** With its values and its counter. */
+export const contents = contentsOf('ApiKey', 'api_keys', (at) => [
+  sql`delete from usage_entities where organisation_id = ${at.organisationId}
+    and subject_kind = 'api_key' and subject_id in ${heldIds('api_keys', at)}`,
+  sql`delete from api_key_hashes where organisation_id = ${at.organisationId}
+    and api_key_id in ${heldIds('api_keys', at)}`,
+]);
 
 /** A new key with the hash of its first value and the pepper that was hashed with. */
 export type NewApiKey = Insertable<ApiKeyRow> & Pick<ApiKeyHashRow, 'hash' | 'pepper_id'>;

@@ -8,6 +8,7 @@ import { listPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import { type VersionRow, versionTable } from './resource-versions.ts';
 import type { Versioned } from './versioned.ts';
+import { contentsOf, heldIdBytes } from './workspace-contents.ts';
 
 interface ConfigRow extends Versioned {
   id: string;
@@ -51,6 +52,12 @@ export const {
   listAllForOrganisation,
   update,
 } = table;
+
+/** With its versions. */
+export const contents = contentsOf('Config', 'configs', (at) => [
+  sql`delete from config_versions where organisation_id = ${at.organisationId}
+    and resource_id in ${heldIdBytes('configs', at)}`,
+]);
 
 const versions = versionTable('config_versions');
 

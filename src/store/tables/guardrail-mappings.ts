@@ -1,9 +1,11 @@
 /** Knows the guardrail_mcp_mappings table: which guardrails stand before which MCP servers. */
 import type { Selectable } from 'kysely';
+import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import * as managedResources from './managed-resources.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
+import { heldIds, type Place, type WorkspaceContents } from './workspace-contents.ts';
 
 interface GuardrailMcpMappingRow extends Versioned {
   id: string;
@@ -23,7 +25,37 @@ declare module '../connection/db.ts' {
 /** A mapping as stored. */
 export type StoredGuardrailMapping = Selectable<GuardrailMcpMappingRow>;
 
-export const { insert, listAllForOrganisation, update } = resourceTable('guardrail_mcp_mappings');
+export const { insert, update } = resourceTable('guardrail_mcp_mappings');
+
+/** Those of the workspace's guardrails and those onto its servers. */
+const touching = (at: Place) => sql`organisation_id = ${at.organisationId}
+  and (guardrail_id in ${heldIds('guardrails', at)} or mcp_server_id in ${heldIds('mcp_servers', at)})`;
+
+export const contents: WorkspaceContents = {
+  kind: 'GuardrailMcpBinding',
+  table: 'guardrail_mcp_mappings',
+  held: touching,
+  removal: (at) => [sql`delete from guardrail_mcp_mappings where ${touching(at)}`],
+};
+
+/** Oldest first, each with the workspace of its guardrail. */
+export function listAllPlaced(
+  db: Db,
+  organisationId: string,
+): Promise<(StoredGuardrailMapping & { readonly workspace_id: string | null })[]> {
+  return db
+    .selectFrom('guardrail_mcp_mappings as mapping')
+    .innerJoin('guardrails', (join) =>
+      join
+        .onRef('guardrails.organisation_id', '=', 'mapping.organisation_id')
+        .onRef('guardrails.id', '=', 'mapping.guardrail_id'),
+    )
+    .selectAll('mapping')
+    .select('guardrails.workspace_id')
+    .where('mapping.organisation_id', '=', organisationId)
+    .orderBy('mapping.id')
+    .execute();
+}
 
 export function findByServer(
   db: Db,

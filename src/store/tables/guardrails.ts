@@ -1,9 +1,11 @@
 /** Knows the guardrails table and guardrail_versions, which keeps what each guardrail once said. */
 import type { Selectable } from 'kysely';
+import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { resourceTable } from './resource-table.ts';
 import { type VersionRow, versionTable } from './resource-versions.ts';
 import type { Versioned } from './versioned.ts';
+import { contentsOf, heldIdBytes } from './workspace-contents.ts';
 
 interface GuardrailRow extends Versioned {
   id: string;
@@ -46,6 +48,12 @@ export const {
   listAllForOrganisation,
   update,
 } = table;
+
+/** With its versions. */
+export const contents = contentsOf('Guardrail', 'guardrails', (at) => [
+  sql`delete from guardrail_versions where organisation_id = ${at.organisationId}
+    and resource_id in ${heldIdBytes('guardrails', at)}`,
+]);
 
 const versions = versionTable('guardrail_versions');
 

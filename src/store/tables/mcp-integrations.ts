@@ -1,10 +1,12 @@
 /** Knows the mcp_integrations table. Secret values in it are sealed before they come here. */
 import type { Selectable } from 'kysely';
+import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
 import { type ListFilter, nameOrSlugHolds, resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
+import { contentsOf, heldIds } from './workspace-contents.ts';
 
 interface McpIntegrationRow extends Versioned {
   id: string;
@@ -41,6 +43,12 @@ export const {
   update,
   deleteById,
 } = resourceTable('mcp_integrations');
+
+/** With its capabilities. */
+export const contents = contentsOf('McpIntegration', 'mcp_integrations', (at) => [
+  sql`delete from mcp_capabilities where organisation_id = ${at.organisationId}
+    and mcp_integration_id in ${heldIds('mcp_integrations', at)}`,
+]);
 
 export interface McpIntegrationFilter extends Omit<ListFilter, 'ids'> {
   readonly type?: 'workspace' | 'organisation' | undefined;

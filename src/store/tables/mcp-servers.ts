@@ -3,6 +3,7 @@ import type { Selectable } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
+import { contentsOf } from './workspace-contents.ts';
 
 interface McpServerRow extends Versioned {
   id: string;
@@ -34,6 +35,8 @@ export const {
   update,
   deleteById,
 } = resourceTable('mcp_servers');
+
+export const contents = contentsOf('McpServer', 'mcp_servers');
 
 /** A server made from the integration, if there is one. */
 export function findByIntegration(

@@ -5,6 +5,7 @@ import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
+import { archivedContentsOf } from './workspace-contents.ts';
 
 export interface UsageLimitPolicyRow extends Versioned {
   id: string;
@@ -41,6 +42,8 @@ export const { insert, findById, findByIdForUpdate, update } =
 export const { listAllForOrganisation } = resourceTable('usage_limit_policies', {
   archived: 'hidden',
 });
+
+export const contents = archivedContentsOf('UsageLimitPolicy', 'usage_limit_policies');
 
 export interface UsageLimitPolicyFilter {
   readonly workspaceId?: string | undefined;

@@ -1,92 +1,108 @@
-/** Knows what a workspace holds in other tables, and how all of it goes at once. */
-import { sql } from 'kysely';
+/** Knows how a workspace's contents in other tables are found, and how all of it goes at once. */
+import { type RawBuilder, sql } from 'kysely';
+import { type KindName, kinds } from '../../model/kinds.ts';
 import type { Db } from '../connection/db.ts';
 
-/** One resource of a workspace; kinds are those of model/kinds.ts. */
+/** A workspace, as the one that holds. */
+export interface Place {
+  readonly organisationId: string;
+  readonly workspaceId: string;
+}
+
+/** How workspaces hold resources of one kind. */
+export interface WorkspaceContents {
+  readonly kind: KindName;
+  /** Condition on the rows of its table that the workspace holds. */
+  readonly held: (at: Place) => RawBuilder<unknown>;
+  readonly table: string;
+  /** Statements that take them away, what depends on them first. */
+  readonly removal: (at: Place, now: number) => RawBuilder<unknown>[];
+}
+
+/** One resource of a workspace. */
 export interface WorkspaceItem {
-  readonly kind:
-    | 'ApiKey'
-    | 'Config'
-    | 'Guardrail'
-    | 'GuardrailMcpBinding'
-    | 'McpIntegration'
-    | 'McpServer'
-    | 'UsageLimitPolicy';
+  readonly kind: KindName;
   readonly id: string;
 }
 
-/** What other rows can come to refer to, guardrails before servers as a mapping's author locks them. */
-const lockedFirst = ['guardrails', 'mcp_integrations', 'mcp_servers', 'configs', 'api_keys'];
+/** Rows of the table itself, deleted after what `dependents` of them are in other tables. */
+export function contentsOf(
+  kind: KindName,
+  table: string,
+  dependents: (at: Place) => RawBuilder<unknown>[] = () => [],
+): WorkspaceContents {
+  return {
+    kind,
+    table,
+    held,
+    removal: (at) => [...dependents(at), sql`delete from ${sql.table(table)} where ${held(at)}`],
+  };
+}
+
+/** As {@link contentsOf}, for rows that stay as archived, as after a delete of their own. */
+export function archivedContentsOf(kind: KindName, table: string): WorkspaceContents {
+  const active = (at: Place) => sql`${held(at)} and status = 'active'`;
+  return {
+    kind,
+    table,
+    held: active,
+    removal: (at, now) => [
+      sql`update ${sql.table(table)}
+        set status = 'archived', version = version + 1, last_updated_at = ${now}
+        where ${active(at)}`,
+    ],
+  };
+}
+
+/** Condition on rows with a workspace of their own. */
+function held({ organisationId, workspaceId }: Place): RawBuilder<unknown> {
+  return sql`organisation_id = ${organisationId} and workspace_id = ${workspaceId}`;
+}
+
+/** Ids of the rows of a table that a workspace holds, as text. */
+export function heldIds(table: string, at: Place): RawBuilder<unknown> {
+  return sql`(select id from ${sql.table(table)} where ${held(at)})`;
+}
+
+/** As {@link heldIds}, in bytes. */
+export function heldIdBytes(table: string, at: Place): RawBuilder<unknown> {
+  return sql`(select unhex(replace(id, '-', '')) from ${sql.table(table)} where ${held(at)})`;
+}
+
+const referredTo: ReadonlySet<KindName> = new Set(
+  Object.values(kinds).flatMap(({ references }) => references.map(({ kind }) => kind)),
+);
 
 /**
- * Everything of the workspace that is not archived, with the mappings that touch it. Nothing can come
- * to refer to any of it until the transaction ends: whoever was about to has finished, or will find
- * it gone.
+ * Everything of the workspace that is not archived. Nothing can come to refer to any of it until the
+ * transaction ends: whoever was about to has finished, or will find it gone. What is referred to is
+ * locked in the order of `contents`, guardrails before servers as a mapping's author locks them.
  */
 export async function list(
   tx: Db,
-  organisationId: string,
-  workspaceId: string,
+  contents: readonly WorkspaceContents[],
+  at: Place,
 ): Promise<WorkspaceItem[]> {
-  const held = sql`organisation_id = ${organisationId} and workspace_id = ${workspaceId}`;
-  for (const table of lockedFirst) {
-    await sql`select id from ${sql.table(table)} where ${held} for update`.execute(tx);
+  for (const { kind, table, held: holds } of contents) {
+    if (!referredTo.has(kind)) continue;
+    await sql`select id from ${sql.table(table)} where ${holds(at)} for update`.execute(tx);
   }
-  const { rows } = await sql<WorkspaceItem>`
-    select 'ApiKey' as kind, id from api_keys where ${held}
-    union all select 'Config', id from configs where ${held}
-    union all select 'GuardrailMcpBinding', id from guardrail_mcp_mappings
-      where ${touching(organisationId, workspaceId)}
-    union all select 'Guardrail', id from guardrails where ${held}
-    union all select 'McpServer', id from mcp_servers where ${held}
-    union all select 'McpIntegration', id from mcp_integrations where ${held}
-    union all select 'UsageLimitPolicy', id from usage_limit_policies
-      where ${held} and status = 'active'`.execute(tx);
+  const parts = contents.map(
+    ({ kind, table, held: holds }) =>
+      sql`select ${sql.lit(kind)} as kind, id from ${sql.table(table)} where ${holds(at)}`,
+  );
+  const { rows } = await sql<WorkspaceItem>`${sql.join(parts, sql` union all `)}`.execute(tx);
   return rows;
 }
 
-/** Deletes what {@link list} yields, policies excepted: those are archived, as their own delete does. */
-export async function deleteAll(
+/** Takes away what {@link list} yields: last of `contents` first, so that what refers goes first. */
+export async function removeAll(
   tx: Db,
-  organisationId: string,
-  workspaceId: string,
+  contents: readonly WorkspaceContents[],
+  at: Place,
   now: number,
 ): Promise<void> {
-  const held = sql`organisation_id = ${organisationId} and workspace_id = ${workspaceId}`;
-  const idsIn = (table: string) => sql`(select id from ${sql.table(table)} where ${held})`;
-  const bytesIn = (table: string) =>
-    sql`(select unhex(replace(id, '-', '')) from ${sql.table(table)} where ${held})`;
-  const statements = [
-    sql`delete from usage_entities
-      where organisation_id = ${organisationId}
-        and subject_kind = 'api_key' and subject_id in ${idsIn('api_keys')}`,
-    sql`delete from usage_entities where organisation_id = ${organisationId}
-      and subject_kind = 'workspace' and subject_id = ${workspaceId}`,
-    sql`delete from api_key_hashes
-      where organisation_id = ${organisationId} and api_key_id in ${idsIn('api_keys')}`,
-    sql`delete from api_keys where ${held}`,
-    sql`delete from config_versions
-      where organisation_id = ${organisationId} and resource_id in ${bytesIn('configs')}`,
-    sql`delete from configs where ${held}`,
-    sql`delete from guardrail_mcp_mappings where ${touching(organisationId, workspaceId)}`,
-    sql`delete from guardrail_versions
-      where organisation_id = ${organisationId} and resource_id in ${bytesIn('guardrails')}`,
-    sql`delete from guardrails where ${held}`,
-    sql`delete from mcp_servers where ${held}`,
-    sql`delete from mcp_capabilities where organisation_id = ${organisationId}
-      and mcp_integration_id in ${idsIn('mcp_integrations')}`,
-    sql`delete from mcp_integrations where ${held}`,
-    sql`update usage_limit_policies
-      set status = 'archived', version = version + 1, last_updated_at = ${now}
-      where ${held} and status = 'active'`,
-  ];
-  for (const statement of statements) await statement.execute(tx);
-}
-
-/** Mappings of the workspace's guardrails and onto its servers. */
-function touching(organisationId: string, workspaceId: string) {
-  const held = sql`organisation_id = ${organisationId} and workspace_id = ${workspaceId}`;
-  return sql`organisation_id = ${organisationId}
-    and (guardrail_id in (select id from guardrails where ${held})
-      or mcp_server_id in (select id from mcp_servers where ${held}))`;
+  for (const { removal } of contents.toReversed()) {
+    for (const statement of removal(at, now)) await statement.execute(tx);
+  }
 }

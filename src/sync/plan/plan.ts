@@ -1,5 +1,5 @@
 /** Knows what must change for the server to match the manifests: a pure three-way comparison. */
-import { createHmac } from 'node:crypto';
+import { fingerprintOf } from '../../model/fingerprint.ts';
 import { kinds } from '../../model/kinds.ts';
 import {
   type DesiredResource,
@@ -68,8 +68,7 @@ function withFingerprints(resource: DesiredResource, key: Buffer): DesiredResour
     if (!isSecret(value)) return undefined;
     const secret = resource.secrets.get(pointerOf(segments));
     if (secret === undefined) return value;
-    const fingerprint = createHmac('sha256', key).update(secret.reveal()).digest('hex');
-    return { $secret: value.$secret, fingerprint };
+    return { $secret: value.$secret, fingerprint: fingerprintOf(key, secret.reveal()) };
   });
   return { ...resource, spec };
 }

@@ -1,7 +1,7 @@
 /** Knows how the server's state is read: one snapshot, brought into the same words as the manifests. */
-import { z } from 'zod';
 import { Failure } from '../../failure.ts';
 import { type KindName, kindNames, kinds } from '../../model/kinds.ts';
+import { Snapshot, type SnapshotResource } from '../../model/snapshot.ts';
 import {
   type ExternalResource,
   type Identity,
@@ -13,50 +13,6 @@ import {
 } from '../spec/resource-set.ts';
 import { mapSpec, matchesPattern } from '../spec/spec-paths.ts';
 import type { AdminClient } from './client.ts';
-
-const SpecSchema: z.ZodType<Spec> = z.record(z.string(), z.json());
-
-const SnapshotResource = z.object({
-  kind: z.enum(kindNames),
-  id: z.string(),
-  slug: z.string().nullable(),
-  name: z.string().nullable(),
-  workspace_id: z.string().nullable(),
-  version: z.int(),
-  spec: SpecSchema,
-  managed_by: z
-    .object({
-      owner: z.string(),
-      workspace: z.string().nullable(),
-      name: z.string(),
-      source: z.object({
-        repo: z.string(),
-        revision: z.string().nullable(),
-        file: z.string().optional(),
-        line: z.int().optional(),
-        protected: z.boolean().optional(),
-        on_removal: z.enum(['delete', 'retain']).optional(),
-      }),
-      last_applied: SpecSchema,
-    })
-    .nullable(),
-});
-type SnapshotResource = z.infer<typeof SnapshotResource>;
-
-/** Answer of GET /admin/v2/gatewright/snapshot. */
-const Snapshot = z.object({
-  object: z.literal('snapshot'),
-  organisation_id: z.string(),
-  /** Base64. */
-  fingerprint_key: z.string(),
-  /** Absent from servers that do not tell it yet. */
-  api_key_prefix: z
-    .string()
-    .regex(/^[0-9A-Za-z]*$/)
-    .default(''),
-  resources: z.array(SnapshotResource),
-});
-export type Snapshot = z.infer<typeof Snapshot>;
 
 /** What was read before; hand it in again to pay for nothing when nothing has changed. */
 export interface SnapshotRead {

@@ -1,0 +1,65 @@
+/** Knows what the Admin API as a whole asks of each resource: routes, its place in the snapshot and in workspaces. */
+import type { Keyring } from '../../auth/keyring.ts';
+import type { Principal } from '../../auth/principal.ts';
+import type { Route } from '../../http/route.ts';
+import type { KindName } from '../../model/kinds.ts';
+import type { SnapshotResource } from '../../model/snapshot.ts';
+import type { Feature } from '../../settings.ts';
+import type { Db } from '../../store/connection/db.ts';
+import type { WorkspaceContents } from '../../store/tables/workspace-contents.ts';
+import type { AdminDeps } from './deps.ts';
+
+export interface Resource {
+  readonly kind: KindName;
+  /** Switches that turn its routes off; any of them does. */
+  readonly features?: readonly Feature[];
+  /** `contents` are those of all resources, for whoever deletes a workspace. */
+  readonly routes: (deps: AdminDeps, contents: readonly WorkspaceContents[]) => Route<Principal>[];
+  readonly snapshot: ReadForSnapshot;
+  /** How a workspace holds it; absent for what no workspace holds. */
+  readonly contents?: WorkspaceContents;
+}
+
+/** A resource as the snapshot tells it, its kind and owner apart. */
+type Told = Omit<SnapshotResource, 'kind' | 'managed_by' | 'spec'> & {
+  readonly spec: Record<string, unknown>;
+};
+
+/** By what write-only values are opened and fingerprinted. */
+export interface SpecSecrets {
+  readonly keyring: Keyring;
+  readonly fingerprintKey: Buffer;
+}
+
+/** Reads all that an organisation has; what it yields tells them, once the transaction is over. */
+type ReadForSnapshot = (
+  tx: Db,
+  organisationId: string,
+) => Promise<(secrets: SpecSecrets) => Told[]>;
+
+/** `toSpec` makes the body that would create the resource again. */
+export function snapshotOf<
+  Row extends {
+    readonly id: string;
+    readonly version: number;
+    readonly slug?: string;
+    readonly name?: string | null;
+    readonly workspace_id?: string | null;
+  },
+>(
+  list: (tx: Db, organisationId: string) => Promise<Row[]>,
+  toSpec: (row: Row, secrets: SpecSecrets) => Record<string, unknown>,
+): ReadForSnapshot {
+  return async (tx, organisationId) => {
+    const rows = await list(tx, organisationId);
+    return (secrets) =>
+      rows.map((row) => ({
+        id: row.id,
+        slug: row.slug ?? null,
+        name: row.name ?? null,
+        workspace_id: row.workspace_id ?? null,
+        version: row.version,
+        spec: toSpec(row, secrets),
+      }));
+  };
+}

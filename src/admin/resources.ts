@@ -1,0 +1,21 @@
+/** Knows every resource, each after those that it refers to. */
+import { apiKeyResource } from './api-keys/api-keys.ts';
+import { configResource } from './configs/configs.ts';
+import { guardrailMappingResource } from './guardrails/guardrail-mappings.ts';
+import { guardrailResource } from './guardrails/guardrails.ts';
+import { mcpIntegrationResource } from './mcp/mcp-integrations.ts';
+import { mcpServerResource } from './mcp/mcp-servers.ts';
+import type { Resource } from './request/resource.ts';
+import { usageLimitPolicyResource } from './usage-limits/usage-limit-policies.ts';
+import { workspaceResource } from './workspaces/workspaces.ts';
+
+export const resources: readonly Resource[] = [
+  workspaceResource,
+  guardrailResource,
+  configResource,
+  apiKeyResource,
+  mcpIntegrationResource,
+  mcpServerResource,
+  guardrailMappingResource,
+  usageLimitPolicyResource,
+];

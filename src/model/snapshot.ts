@@ -1,0 +1,38 @@
+/** Knows the snapshot as it travels: what the server tells sync of everything an organisation holds. */
+import { z } from 'zod';
+import { JsonRecord } from './json-record.ts';
+import { kindNames } from './kinds.ts';
+import { ManagedBy } from './managed-by.ts';
+
+const { source, take_ownership: _, ...mark } = ManagedBy.shape;
+
+/** Objects are open, so that a reader of an older version takes what a newer server tells. */
+const SnapshotResource = z.object({
+  kind: z.enum(kindNames),
+  id: z.uuid(),
+  slug: z.string().nullable(),
+  /** Null for a mapping, which has none. */
+  name: z.string().nullable(),
+  workspace_id: z.uuid().nullable(),
+  /** Counts writes; what `If-Match` compares. */
+  version: z.int(),
+  /** The create body, without nulls; write-only values stand in it as fingerprints. */
+  spec: JsonRecord,
+  managed_by: z.object({ ...mark, source: z.object(source.shape) }).nullable(),
+});
+export type SnapshotResource = z.infer<typeof SnapshotResource>;
+
+/** Answer of GET /admin/v2/gatewright/snapshot. */
+export const Snapshot = z.object({
+  object: z.literal('snapshot'),
+  organisation_id: z.uuid(),
+  /** Base64; the key of the fingerprints, another for each owner. */
+  fingerprint_key: z.string(),
+  /** API_KEY_PREFIX, for values of keys that the caller makes; '' when unset, absent from older servers. */
+  api_key_prefix: z
+    .string()
+    .regex(/^[0-9A-Za-z]*$/)
+    .default(''),
+  resources: z.array(SnapshotResource),
+});
+export type Snapshot = z.infer<typeof Snapshot>;
