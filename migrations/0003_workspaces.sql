@@ -1,4 +1,4 @@
--- Workspaces and their limits. Limits are stored as sent; counters live in usage_entities.
+-- Workspaces and their limits. Limits are stored as sent; the window they are counted in is in usage_budgets.
 CREATE TABLE IF NOT EXISTS workspaces (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -14,7 +14,6 @@ CREATE TABLE IF NOT EXISTS workspaces (
   is_default TINYINT NOT NULL DEFAULT 0,
   api_key_max_ttl_days INT UNSIGNED NULL,
   created_by VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  last_reset_at BIGINT NULL,
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,

@@ -27,7 +27,8 @@ CREATE TABLE IF NOT EXISTS api_keys (
   PRIMARY KEY (organisation_id, id),
   KEY api_keys_list (organisation_id, workspace_id, id),
   KEY api_keys_expiry (status, expires_at),
-  KEY api_keys_config (organisation_id, config_id)
+  KEY api_keys_config (organisation_id, config_id),
+  CONSTRAINT api_keys_status CHECK (status IN ('active', 'expired'))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- Values by which keys are known: only their HMAC is kept. A key has one, and two while it is rotated.

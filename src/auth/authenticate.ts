@@ -4,10 +4,11 @@ import { isWellFormedApiKey } from '../model/credentials.ts';
 import { ApiError } from '../model/errors.ts';
 import { covers, scopesOfRoles } from '../model/scopes.ts';
 import { validationError } from '../model/validation-error.ts';
-import type { Database } from '../store/connection/db.ts';
+import type { Database, Db } from '../store/connection/db.ts';
 import * as apiKeys from '../store/tables/api-keys.ts';
 import * as organisations from '../store/tables/organisations.ts';
 import * as serviceAccounts from '../store/tables/service-accounts.ts';
+import * as usageBudgets from '../store/tables/usage-budgets.ts';
 import type { AccessTokens, TokenGrant } from './access-token.ts';
 import type { FailureThrottle } from './failure-throttle.ts';
 import { createFreshCache, type FreshCache } from './fresh-cache.ts';
@@ -124,6 +125,13 @@ async function findStanding(deps: AuthDeps, grant: TokenGrant): Promise<Standing
   };
 }
 
+/** Asked at the moment of use: a limit raised, or a window begun, brings a key back by itself. */
+async function isExhausted(db: Db, row: apiKeys.StoredApiKey, now: number): Promise<boolean> {
+  if (row.usage_limits === null) return false;
+  const key = { organisationId: row.organisation_id, kind: 'api_key', id: row.id } as const;
+  return (await usageBudgets.findState(db, key, now))?.isExhausted ?? false;
+}
+
 async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Principal> {
   if (!isWellFormedApiKey(key)) throw new ApiError('unauthorized');
   const db = deps.database.readable;
@@ -132,7 +140,7 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
     row !== undefined &&
     row.status === 'active' &&
     (row.expires_at === null || row.expires_at > now);
-  if (!usable) throw new ApiError('unauthorized');
+  if (!usable || (await isExhausted(db, row, now))) throw new ApiError('unauthorized');
   const organisation = await deps.organisations.get(row.organisation_id, now, () =>
     organisations.findById(db, row.organisation_id),
   );

@@ -1,59 +1,53 @@
 /** Knows how API keys expire: in batches, each key once, with its audit row in the same transaction. */
-
-import type { Db } from '../store/connection/db.ts';
 import * as apiKeyExpiry from '../store/tables/api-key-expiry.ts';
-import { type AuditTrail, auditTrail } from '../store/tables/audit-log.ts';
+import { auditSweep } from '../store/tables/audit-log.ts';
+import { countsOf, workThrough } from './due-work.ts';
 import type { Job, JobContext } from './job.ts';
 
-/** Small enough to stall a concurrent writer for less than a tenth of a second. */
-const batchKeysMax = 1000;
-
 export function expireKeys({ auditLogs }: { auditLogs: boolean }): Job {
-  const audit = auditTrail(auditLogs);
+  const audit = auditSweep(auditLogs);
   return {
     name: 'expire-keys',
     cron: '* * * * *',
     summary: 'Marks API keys whose expires_at has passed as expired',
     idleBecause: null,
-    run: async ({ db, transaction, now, signal }: JobContext) => {
+    run: async (context) => {
+      const { db, now } = context;
       let expired = 0;
-      while (!signal.aborted) {
-        const due = await apiKeyExpiry.listDue(db, now, batchKeysMax);
-        if (due.length === 0) break;
+      const undone = await workThrough<apiKeyExpiry.DueKey>(context, {
+        list: (limit, except) => apiKeyExpiry.listDue(db, now, limit, except),
         // A transaction an organisation, so that each stays on one shard.
-        for (const [organisationId, keys] of Map.groupBy(due, (key) => key.organisation_id)) {
-          const ids = keys.map(({ id }) => id);
-          expired += await transaction((tx) =>
-            expireBatch(tx, { organisationId, ids }, now, audit),
-          );
-        }
-      }
-      return { expired };
+        sort: (key) => key.organisation_id,
+        work: async (batch) => {
+          expired += await expireBatch(context, batch, audit);
+        },
+        describe: (key) => `ApiKey ${key.id}`,
+      });
+      return countsOf({ expired }, undone);
     },
   };
 }
 
-async function expireBatch(
-  tx: Db,
-  { organisationId, ids }: { organisationId: string; ids: readonly string[] },
-  now: number,
-  audit: AuditTrail,
+/** Yields how many expired. */
+function expireBatch(
+  { transaction, now }: JobContext,
+  batch: readonly apiKeyExpiry.DueKey[],
+  audit: ReturnType<typeof auditSweep>,
 ): Promise<number> {
-  const keys = await apiKeyExpiry.updateDueToExpired(tx, organisationId, ids, now);
-  await audit(
-    tx,
-    keys.map((key) => ({
-      organisationId: key.organisation_id,
-      workspaceId: key.workspace_id,
+  const organisationId = batch[0]!.organisation_id;
+  const ids = batch.map((key) => key.id);
+  return transaction(async (tx) => {
+    const due = await apiKeyExpiry.lockDue(tx, organisationId, ids, now);
+    if (due.length === 0) return 0;
+    await apiKeyExpiry.updateToExpired(tx, organisationId, due, now);
+    await audit(tx, {
+      organisationId,
       at: now,
-      actorKind: 'job',
       actorId: 'expire-keys',
       action: 'expire',
       resourceKind: 'ApiKey',
-      resourceId: key.id,
-      requestId: '',
-      changes: { status: 'expired', expires_at: key.expires_at },
-    })),
-  );
-  return keys.length;
+      ...apiKeyExpiry.expiryFacts(organisationId, due),
+    });
+    return due.length;
+  });
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { Timestamp } from './timestamp.ts';
 
-const microsPerUnit = 1_000_000;
+const microsPerDollar = 1_000_000;
 /** Up to here neighbouring numbers lie closer together than one micro-unit, so each has its own. */
 const amountMax = 2 ** 33;
 const rateLimitsMax = 20;
@@ -20,15 +20,28 @@ export const Amount = z
     error: 'must be a decimal with at most 6 places',
   });
 
-/** Micro-units of an amount that {@link Amount} has parsed; exact. */
-export function toMicros(amount: number): number {
+/** What a budget counts. */
+export type UsageType = 'cost' | 'tokens' | 'requests';
+
+/**
+ * The whole units that an amount is kept and counted in: micro-dollars of a cost, else the tokens or
+ * requests themselves. Exact, for an amount that {@link Amount} has parsed and no rule faults.
+ */
+export function toUnits(amount: number, type: UsageType): number {
+  if (type !== 'cost') return amount;
   const [whole = '0', fraction = ''] = String(amount).split('.');
-  return Number(whole) * microsPerUnit + Number(fraction.padEnd(6, '0'));
+  return Number(whole) * microsPerDollar + Number(fraction.padEnd(6, '0'));
 }
 
-/** The number a client reads for micro-units: the nearest to the exact decimal. */
-export function fromMicros(micros: number): number {
-  return micros / microsPerUnit;
+/**
+ * The number that a client reads for whole units: the nearest to the exact decimal. Units may be
+ * more than a number can hold, so they come as bigint where they were counted.
+ */
+export function fromUnits(units: number | bigint, type: UsageType): number {
+  if (type !== 'cost') return Number(units);
+  if (typeof units === 'number') return units / microsPerDollar;
+  const perDollar = BigInt(microsPerDollar);
+  return Number(units / perDollar) + Number(units % perDollar) / microsPerDollar;
 }
 
 const PeriodicReset = z.enum(['weekly', 'monthly']);
@@ -45,6 +58,8 @@ const scheduleFields = {
 };
 
 export interface LimitTerms {
+  /** A cost when absent. */
+  readonly type?: UsageType | undefined;
   readonly credit_limit?: number | undefined;
   readonly alert_threshold?: number | null | undefined;
   readonly periodic_reset?: PeriodicReset | null | undefined;
@@ -56,7 +71,11 @@ export interface LimitTerms {
 export function findLimitFault(
   terms: LimitTerms,
 ): { field: keyof LimitTerms; message: string } | undefined {
-  const { credit_limit: limit, alert_threshold: threshold } = terms;
+  const { credit_limit: limit, alert_threshold: threshold, type = 'cost' } = terms;
+  for (const field of ['credit_limit', 'alert_threshold'] as const) {
+    if (type === 'cost' || Number.isInteger(terms[field] ?? 0)) continue;
+    return { field, message: `must be a whole number of ${type}` };
+  }
   if (typeof threshold === 'number' && limit !== undefined && threshold > limit) {
     return { field: 'alert_threshold', message: 'must not exceed credit_limit' };
   }

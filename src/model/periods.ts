@@ -33,6 +33,45 @@ export function nextResetAt(
   return start + (Math.floor((after - start) / periodMs) + 1) * periodMs;
 }
 
+/** A stretch of time that usage is counted in. */
+export interface UsageWindow {
+  /** First millisecond of it; names the window among those of its subject. */
+  readonly startMs: number;
+  /** First millisecond after it; null when it never ends. */
+  readonly nextResetAtMs: number | null;
+}
+
+/**
+ * The window that `nowMs` lies in, where `stored` is the one that was written last. As long as that
+ * lasts, it is that one. Else it begins at the latest boundary since, and `skippedWindows` says how
+ * many came and went between the two. A schedule that was set back to a boundary before the stored
+ * start begins nothing anew.
+ */
+export function currentWindow(
+  schedule: ResetSchedule,
+  stored: UsageWindow,
+  nowMs: number,
+): UsageWindow & { readonly skippedWindows: number } {
+  const boundary = stored.nextResetAtMs;
+  if (boundary === null || boundary > nowMs) return { ...stored, skippedWindows: 0 };
+  const start = Math.max(boundary, latestBoundary(schedule, boundary, nowMs));
+  return {
+    startMs: Math.max(start, stored.startMs),
+    nextResetAtMs: nextResetAt(schedule, boundary, nowMs),
+    skippedWindows: skippedWindows(schedule, boundary, nowMs),
+  };
+}
+
+/** The last regular boundary up to and including `nowMs`, counted from the boundary `fromMs`. */
+function latestBoundary(schedule: ResetSchedule, fromMs: number, nowMs: number): number {
+  if (schedule.periodicReset === 'weekly') return mondayAt(weekOf(nowMs));
+  if (schedule.periodicReset === 'monthly') return firstOfMonth(monthOf(nowMs));
+  if (schedule.periodicResetDays === null) return fromMs;
+  const periodMs = schedule.periodicResetDays * dayMs;
+  const start = startOfDay(fromMs);
+  return start + Math.floor((nowMs - start) / periodMs) * periodMs;
+}
+
 /**
  * How many boundaries lie after `boundaryMs` (the one being applied) up to and including `nowMs`:
  * windows that came and went while nothing was running.

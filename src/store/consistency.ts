@@ -115,7 +115,11 @@ const rules: readonly Rule[] = [
       GROUP BY organisation_id, workspace_id HAVING COUNT(*) > 1`,
   },
   ...kindNames.map(claim),
-  ...(Object.keys(subjectTables) as (keyof typeof subjectTables)[]).map(counter),
+  ...(Object.keys(subjectTables) as (keyof typeof subjectTables)[]).flatMap((kind) => [
+    counter('usage_counters', kind),
+    counter('usage_windows', kind),
+  ]),
+  ...(['api_key', 'workspace'] as const).map(budget),
 ];
 
 function reference(table: string, column: string, target: string): Rule {
@@ -168,12 +172,38 @@ function claim(kind: KindName): Rule {
   };
 }
 
-function counter(kind: keyof typeof subjectTables): Rule {
+function counter(
+  table: 'usage_counters' | 'usage_windows',
+  kind: keyof typeof subjectTables,
+): Rule {
   return {
-    table: 'usage_entities',
+    table,
     fault: `counts for a ${kind} that is gone`,
-    broken: missing('usage_entities', 'subject_id', subjectTables[kind], {
+    broken: sql`SELECT counted.organisation_id, counted.id, NULL AS detail
+      FROM (SELECT DISTINCT organisation_id, ${asText(sql`subject_id`)} AS id
+        FROM ${sql.table(table)} WHERE subject_kind = ${sql.lit(kind)}) AS counted
+      LEFT JOIN ${sql.table(subjectTables[kind])} AS named
+        ON named.organisation_id = counted.organisation_id AND named.id = counted.id
+      WHERE named.id IS NULL`,
+  };
+}
+
+/** The text of an id that is kept as bytes, so that its table can be asked by its key. */
+function asText(bytes: RawBuilder<unknown>): RawBuilder<string> {
+  const hyphens = [9, 14, 19, 24].reduce(
+    (text, at) => sql`INSERT(${text}, ${sql.lit(at)}, 0, '-')`,
+    sql`LOWER(HEX(${bytes}))`,
+  );
+  return sql<string>`CONVERT(${hyphens} USING ascii) COLLATE ascii_bin`;
+}
+
+function budget(kind: 'api_key' | 'workspace'): Rule {
+  return {
+    table: 'usage_budgets',
+    fault: `is the budget of what is not in ${subjectTables[kind]}`,
+    broken: missing('usage_budgets', 'subject_id', subjectTables[kind], {
       where: sql`referring.subject_kind = ${sql.lit(kind)}`,
+      id: sql`referring.subject_id`,
     }),
   };
 }

@@ -1,8 +1,11 @@
 /** Guarantees of API keys over HTTP: what is asked, what is answered, and that their value is seen once. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWellFormedApiKey, makeApiKey } from '../../src/model/credentials.ts';
+import { idToBytes } from '../../src/model/ids.ts';
+import { findState } from '../../src/store/tables/usage-budgets.ts';
 import { startTestServer, type TestResponse, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../tenant.ts';
+import { insertCounter } from '../usage-rows.ts';
 
 const minimal = { name: 'bot', scopes: ['completions.write'] };
 const dayMs = 86_400_000;
@@ -41,33 +44,28 @@ async function put(id: string, body: Record<string, unknown>): Promise<void> {
   expect(answer).toMatchObject({ status: 200, body: {} });
 }
 
-async function counter(id: string): Promise<Record<string, unknown> | undefined> {
+async function budget(id: string): Promise<Record<string, unknown> | undefined> {
   return server.database.db
-    .selectFrom('usage_entities')
+    .selectFrom('usage_budgets')
     .selectAll()
     .where('subject_kind', '=', 'api_key')
     .where('subject_id', '=', id)
     .executeTakeFirst();
 }
 
-/** What the ledger will do: usage reaches the limit. */
-async function spend(id: string, micros: number): Promise<void> {
-  await server.database.db
-    .updateTable('usage_entities')
-    .set((eb) => ({
-      used_micros: micros,
-      status: eb
-        .case()
-        .when('credit_limit_micros', '<=', micros)
-        .then('exhausted' as const)
-        .else('active' as const)
-        .end(),
-      threshold_alert_sent: 1,
-      exhausted_alert_sent: 1,
-    }))
-    .where('subject_id', '=', id)
-    .execute();
+/** What the ledger will do: usage of the running window reaches so many whole units. */
+async function spend(id: string, used: number): Promise<void> {
+  const { db } = server.database;
+  await db.deleteFrom('usage_counters').where('subject_id', '=', idToBytes(id)).execute();
+  const subject = { organisationId: server.organisationId, kind: 'api_key', id } as const;
+  const windowStart = (await budget(id))!.window_start as number;
+  await insertCounter(db, subject, { windowStart, used });
 }
+
+const used = async (id: string) => {
+  const subject = { organisationId: server.organisationId, kind: 'api_key', id } as const;
+  return (await findState(server.database.db, subject, server.clock.now()))?.usedUnits;
+};
 
 describe('200 create', () => {
   it('answers id, a well-formed key and the object name, and no more', async () => {
@@ -177,12 +175,11 @@ describe('200 create', () => {
       next_usage_reset_at: '2027-02-01T00:00:00.000Z',
     });
     expect((await read(id)).usage_limits).toEqual(body.usage_limits);
-    expect(await counter(id)).toMatchObject({
-      credit_limit_micros: 10_500_000,
-      alert_threshold_micros: 8_000_000,
-      used_micros: 0,
-      status: 'active',
+    expect(await budget(id)).toMatchObject({
+      credit_limit_units: 10_500_000,
+      alert_threshold_units: 8_000_000,
     });
+    expect(await used(id)).toBe(0n);
   });
 
   it('begins a schedule of days at the start of the given day', async () => {
@@ -215,41 +212,73 @@ describe('200 update', () => {
       defaults: { metadata: { b: '2' }, allow_config_override: true },
       allow_config_override: 1,
     });
-    expect(await counter(id)).toBeUndefined();
+    expect(await budget(id)).toBeUndefined();
     await put(id, { defaults: null });
     const cleared = await read(id);
     expect(cleared.defaults).toEqual({ metadata: null, config_id: null });
     expect(cleared.allow_config_override).toBeNull();
   });
 
-  it('revives an exhausted key when the limit rises above its usage, and re-arms its alerts', async () => {
-    const id = await make({ usage_limits: { credit_limit: 10, alert_threshold: 5 } });
-    await spend(id, 12_000_000);
-    expect(await read(id)).toMatchObject({ status: 'exhausted' });
-    await put(id, { usage_limits: { credit_limit: 11, alert_threshold: 5 } });
-    expect(await read(id)).toMatchObject({ status: 'exhausted' });
-    expect(await counter(id)).toMatchObject({ threshold_alert_sent: 1, exhausted_alert_sent: 1 });
-    await put(id, { usage_limits: { credit_limit: 20, alert_threshold: 5 } });
-    expect(await read(id)).toMatchObject({ status: 'active' });
-    expect(await counter(id)).toMatchObject({
-      used_micros: 12_000_000,
-      threshold_alert_sent: 0,
-      exhausted_alert_sent: 0,
+  it('is exhausted for as long as its usage reaches its limit, at authentication too', async () => {
+    const made = await post({
+      scopes: ['logs.view', 'workspaces.list'],
+      usage_limits: { credit_limit: 10 },
     });
+    const { id, key } = made.body;
+    const path = '/v1/admin/workspaces';
+    const status = async (): Promise<[unknown, number]> => {
+      const headers = { 'x-gateway-api-key': key };
+      const answer = await server.request('GET', path, { auth: 'none', headers });
+      return [(await read(id)).status, answer.status];
+    };
+    expect(await status()).toEqual(['active', 200]);
+    await spend(id, 12_000_000);
+    expect(await status()).toEqual(['exhausted', 401]);
+    await put(id, { usage_limits: { credit_limit: 11 } });
+    expect(await status()).toEqual(['exhausted', 401]);
+    await put(id, { usage_limits: { credit_limit: 20 } });
+    expect(await status()).toEqual(['active', 200]);
+    await put(id, { usage_limits: { credit_limit: 12 } });
+    expect(await status()).toEqual(['exhausted', 401]);
+    await put(id, { reset_usage: true });
+    expect(await status()).toEqual(['active', 200]);
+    await spend(id, 12_000_000);
+    await put(id, { usage_limits: null });
+    expect(await status()).toEqual(['active', 200]);
   });
 
-  it.each([
-    ['raised', 7, 0],
-    ['removed', null, 0],
-    ['lowered', 4, 1],
-    ['repeated', 5, 1],
-  ])('%s threshold: re-arms its alert or not', async (_, threshold, sent) => {
-    const id = await make({ usage_limits: { credit_limit: 10, alert_threshold: 5 } });
-    await spend(id, 6_000_000);
-    await put(id, { usage_limits: { credit_limit: 10, alert_threshold: threshold } });
-    expect(await counter(id)).toMatchObject({
-      threshold_alert_sent: sent,
-      exhausted_alert_sent: 1,
+  it('works again at its boundary, though no job has run', async () => {
+    const id = await make({ usage_limits: { credit_limit: 10, periodic_reset_days: 3 } });
+    await spend(id, 12_000_000);
+    const { next_usage_reset_at: boundary } = await read(id);
+    server.clock.set(Date.parse(String(boundary)));
+    expect(await read(id)).toMatchObject({
+      status: 'active',
+      last_reset_at: boundary,
+      next_usage_reset_at: new Date(Date.parse(String(boundary)) + 3 * dayMs).toISOString(),
+    });
+    // A change of the schedule does not swallow the reset that was due.
+    await put(id, { usage_limits: { credit_limit: 10, periodic_reset: 'monthly' } });
+    expect(await read(id)).toMatchObject({ status: 'active', last_reset_at: boundary });
+  });
+
+  it('counts tokens whole, and from nought when it begins to count something else', async () => {
+    const limits = { type: 'tokens', credit_limit: 2 ** 33, alert_threshold: 7 };
+    const id = await make({ usage_limits: limits });
+    expect(await budget(id)).toMatchObject({
+      type: 'tokens',
+      credit_limit_units: 2 ** 33,
+      alert_threshold_units: 7,
+    });
+    await spend(id, 2 ** 33);
+    expect(await read(id)).toMatchObject({ status: 'exhausted' });
+    await put(id, { usage_limits: { type: 'cost', credit_limit: 1.5 } });
+    expect(await read(id)).toMatchObject({ status: 'active' });
+    expect(await used(id)).toBe(0n);
+    const fraction = { usage_limits: { type: 'tokens', credit_limit: 1.5 } };
+    expect(await server.request('PUT', `/v1/api-keys/${id}`, { body: fraction })).toMatchObject({
+      status: 400,
+      body: { error: { param: 'usage_limits.credit_limit' } },
     });
   });
 
@@ -272,7 +301,7 @@ describe('200 update', () => {
       next_usage_reset_at: next,
       last_reset_at: new Date(server.clock.now()).toISOString(),
     });
-    expect(await counter(id)).toMatchObject({ used_micros: 0, exhausted_alert_sent: 0 });
+    expect(await used(id)).toBe(0n);
   });
 
   it('tells an expired key as expired from that moment, and brings it back with a later expiry', async () => {
@@ -341,7 +370,7 @@ describe('200 list and delete', () => {
     expect(gone).toMatchObject({ status: 200, body: {} });
     expect((await server.request('DELETE', path)).status).toBe(404);
     expect((await server.request('GET', path)).status).toBe(404);
-    expect(await counter(id)).toBeUndefined();
+    expect(await budget(id)).toBeUndefined();
     expect((await send('GET', '/v1/workspaces')).status).toBe(401);
   });
 });

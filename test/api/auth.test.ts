@@ -68,8 +68,9 @@ describe('authentication', () => {
     expect((await call({ 'x-gateway-api-key': key })).status).toBe(401);
   });
 
-  it.each(['exhausted', 'expired'] as const)('refuses a key that is %s', async (status) => {
-    expect((await call({ 'x-gateway-api-key': await addKey({ status }) })).status).toBe(401);
+  it('refuses a key that is expired', async () => {
+    const key = await addKey({ status: 'expired' });
+    expect((await call({ 'x-gateway-api-key': key })).status).toBe(401);
   });
 
   it.each(['', 'Bearer', 'Bearer ', 'Token x', 'x'])(

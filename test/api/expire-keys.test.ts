@@ -29,7 +29,7 @@ describe('expire-keys', () => {
   it('marks what is due to the millisecond, and nothing else', async () => {
     const keys = {
       due: key({ expires_at: now }),
-      overdue: key({ expires_at: now - 1, status: 'exhausted' }),
+      overdue: key({ expires_at: now - 1 }),
       later: key({ expires_at: now + 1 }),
       never: key({ expires_at: null }),
       expired: key({ expires_at: now - 5, status: 'expired' }),
@@ -80,6 +80,27 @@ describe('expire-keys', () => {
     expect(await auditRows()).toHaveLength(1);
   });
 
+  it('one of which somebody holds locked stops no other, and is expired by a later run', async () => {
+    const [held, ...free] = Array.from({ length: 30 }, () => key({ expires_at: now }));
+    await insertKeys(test.database, [held!, ...free]);
+    const { promise: locked, resolve: lock } = Promise.withResolvers<void>();
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const holding = test.database.transaction(async (tx) => {
+      await tx.updateTable('api_keys').set({ name: 'held' }).where('id', '=', held!.id).execute();
+      lock();
+      await released;
+    });
+    await locked;
+    await expect(run()).rejects.toMatchObject({
+      message: expect.stringContaining(`ApiKey ${held!.id} could not be done`),
+      counts: { expired: 29, failed: 1 },
+    });
+    release();
+    await holding;
+    expect(await run()).toEqual({ expired: 1 });
+    expect(await auditRows()).toHaveLength(30);
+  });
+
   it('starts no further batch once it is told to stop', async () => {
     await insertKeys(test.database, [key({ expires_at: now })]);
     const stopped = jobContext(test.database, now, AbortSignal.abort());
@@ -109,8 +130,8 @@ describe('expire-keys', () => {
       },
       transformResult: async ({ result }) => result,
     });
-    await listDue(watched, now, 1000);
-    expect(queries).toHaveLength(2);
+    await listDue(watched, now, 1000, []);
+    expect(queries).toHaveLength(1);
     const { db } = test.database;
     for (const node of queries) {
       const query = db.getExecutor().compileQuery(node, { queryId: 'explained' });

@@ -115,7 +115,7 @@ const cases: Case[] = [
       return { path: `/v2/policies/usage-limits/${await post('/v2/policies/usage-limits', body)}` };
     },
     update: {
-      ...{ name: 'team', description: 'monthly', type: 'tokens', credit_limit: 2.5 },
+      ...{ name: 'team', description: 'monthly', type: 'tokens', credit_limit: 25 },
       ...{ alert_threshold: 2, periodic_reset: 'monthly', group_by: [{ key: 'model' }] },
       conditions: [{ key: 'metadata.team', value: ['a', 'b'], excludes: true }],
     },

@@ -157,5 +157,6 @@ const vitessTypes: Readonly<Record<string, string>> = {
   int: 'INT32',
   bigint: 'INT64',
   decimal: 'DECIMAL',
+  enum: 'ENUM',
   datetime: 'DATETIME',
 };

@@ -1,9 +1,9 @@
 /** Guarantees of usage-limit policies and their counters over HTTP. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { newId } from '../../src/model/ids.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../tenant.ts';
+import { insertCounter } from '../usage-rows.ts';
 
 const base = '/v2/policies/usage-limits';
 let server: TestServer;
@@ -43,32 +43,16 @@ async function read(id: string, query = ''): Promise<Record<string, unknown>> {
   return got.body;
 }
 
-/** Counters as the ledger will make them. */
-async function addEntity(policyId: string, valueKey: string, usedMicros: number): Promise<string> {
-  const id = newId();
-  await server.database.db
-    .insertInto('usage_entities')
-    .values({
-      id,
-      organisation_id: server.organisationId,
-      subject_kind: 'policy',
-      subject_id: policyId,
-      value_key: valueKey,
-      credit_limit_micros: 10_000_000,
-      alert_threshold_micros: null,
-      used_micros: usedMicros,
-      reserved_micros: 0,
-      status: usedMicros >= 10_000_000 ? 'exhausted' : 'active',
-      threshold_alert_sent: 0,
-      exhausted_alert_sent: usedMicros >= 10_000_000 ? 1 : 0,
-      periodic_reset: null,
-      periodic_reset_days: null,
-      next_reset_at: null,
-      last_reset_at: null,
-      created_at: server.clock.now(),
-    })
-    .execute();
-  return id;
+/** A counter of the window that a policy made now is in; yields its id. */
+async function addEntity(policyId: string, valueKey: string, used: number): Promise<string> {
+  const { db } = server.database;
+  const policy = await db
+    .selectFrom('usage_limit_policies')
+    .select('window_start')
+    .where('id', '=', policyId)
+    .executeTakeFirstOrThrow();
+  const subject = { organisationId: server.organisationId, kind: 'policy', id: policyId } as const;
+  return insertCounter(db, subject, { windowStart: policy.window_start, used, valueKey });
 }
 
 describe('200', () => {
@@ -222,17 +206,18 @@ describe('200 entities', () => {
     }
     const list = (query: string) => server.request('GET', `${base}/${id}/entities?${query}`);
     const all = await list('');
-    expect(all.body).toEqual({
-      object: 'list',
-      total: 3,
-      data: [
-        { id: expect.any(String), value_key: 'red_2', current_usage: 0 },
-        { id: expect.any(String), value_key: 'blue%', current_usage: 0.000002 },
-        { id: expect.any(String), value_key: 'red_1', current_usage: 1.5 },
-      ],
-    });
+    const data: Record<string, unknown>[] = all.body.data;
+    expect(all.body).toMatchObject({ object: 'list', total: 3 });
+    expect(data.map(({ id }) => id)).toEqual(data.map(({ id }) => id).toSorted());
+    expect(
+      data.toSorted((one, other) => Number(other.current_usage) - Number(one.current_usage)),
+    ).toEqual([
+      { id: expect.any(String), value_key: 'red_1', current_usage: 1.5 },
+      { id: expect.any(String), value_key: 'blue%', current_usage: 0.000002 },
+      { id: expect.any(String), value_key: 'red_2', current_usage: 0 },
+    ]);
     const second = await list('page_size=1&current_page=1');
-    expect(second.body).toMatchObject({ total: 3, data: [{ value_key: 'blue%' }] });
+    expect(second.body).toEqual({ object: 'list', total: 3, data: [data[1]] });
     expect((await list('search=red_')).body.total).toBe(2);
     expect((await list('search=%25')).body.total).toBe(1);
   });
@@ -261,6 +246,42 @@ describe('200 entities', () => {
       ['update', { fields: ['reset_usage_for_value'] }],
     ]);
     expect(b).not.toBe(a);
+  });
+});
+
+describe('windows', () => {
+  const usageOf = async (id: string): Promise<unknown> =>
+    (await read(id, '?include_usage=true')).value_key_usage_map;
+
+  it('begin empty at their boundary, though no job has run, and counters keep their ids', async () => {
+    const id = await make({ periodic_reset_days: 2 });
+    const entity = await addEntity(id, 'a', 12_000_000);
+    const { next_usage_reset_at: boundary } = await read(id);
+    server.clock.set(Date.parse(String(boundary)));
+    expect(await usageOf(id)).toEqual({});
+    expect(await read(id)).toMatchObject({
+      last_reset_at: boundary,
+      next_usage_reset_at: new Date(server.clock.now() + 2 * 86_400_000).toISOString(),
+    });
+    const reset = await server.request('PUT', `${base}/${id}/entities/${entity}/reset`);
+    expect(reset.status).toBe(404);
+    expect(await server.app.jobs.runNow('reset-usage')).toMatchObject({ state: 'done' });
+    expect(await addEntity(id, 'a', 1_000_000)).toBe(entity);
+    expect(await usageOf(id)).toMatchObject({ a: { current_usage: 1, status: 'active' } });
+  });
+
+  it('begin anew when something else is counted, which must be whole', async () => {
+    const id = await make({ credit_limit: 2.5 });
+    await addEntity(id, 'a', 2_500_000);
+    const put = (body: object) => server.request('PUT', `${base}/${id}`, { body });
+    expect(await put({ type: 'tokens' })).toMatchObject({
+      status: 400,
+      body: { error: { param: 'credit_limit' } },
+    });
+    expect((await put({ type: 'tokens', credit_limit: 2500 })).status).toBe(200);
+    expect(await usageOf(id)).toEqual({});
+    await addEntity(id, 'a', 2500);
+    expect(await usageOf(id)).toMatchObject({ a: { current_usage: 2500, status: 'exhausted' } });
   });
 });
 

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../tenant.ts';
+import { endedWindows } from '../usage-rows.ts';
 
 const base = '/admin/v2/workspaces';
 let server: TestServer;
@@ -143,13 +144,13 @@ describe('200', () => {
         changes: { with_workspace: id },
       });
     }
-    const counters = await server.database.db
-      .selectFrom('usage_entities')
-      .selectAll()
-      .where('subject_kind', '=', 'api_key')
-      .where('subject_id', '=', inside.key.split('/').at(-1)!)
-      .execute();
-    expect(counters).toEqual([]);
+    const { db } = server.database;
+    const budgets = await db.selectFrom('usage_budgets').selectAll().execute();
+    expect(budgets.filter((row) => row.workspace_id === id)).toEqual([]);
+    expect(await db.selectFrom('usage_counters').selectAll().execute()).toEqual([]);
+    // The policy is archived and its window ends, so that its counters go in time.
+    const policy = inside.policy.split('/').at(-1)!;
+    expect(await endedWindows(db)).toMatchObject([{ subject_kind: 'policy', subject_id: policy }]);
   });
 });
 

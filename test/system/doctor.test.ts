@@ -5,6 +5,7 @@ import { idToBytes, newId } from '../../src/model/ids.ts';
 import { bootstrapTenant } from '../../src/store/bootstrap.ts';
 import { apiKeyRow } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { endWindow, insertBudget, insertCounter } from '../usage-rows.ts';
 import { runCli } from './run-cli.ts';
 
 let test: TestDatabase;
@@ -53,6 +54,12 @@ describe('doctor', () => {
         ...{ name: 'x', owner: 'o', source: '{}', last_applied: '{}', updated_at: 0 },
       })
       .execute();
+    const [counted, ended, held] = [newId(), newId(), newId()];
+    const policy = (id: string) => ({ organisationId, kind: 'policy', id }) as const;
+    await insertCounter(db, policy(counted), { windowStart: 1, used: 1 });
+    await insertCounter(db, policy(counted), { windowStart: 2, used: 1 });
+    await endWindow(db, policy(ended), 1, 2);
+    await insertBudget(db, organisationId, { subject_id: held });
     const { exitCode, stdout } = await doctor('--json');
     expect(exitCode).toBe(3);
     const { inconsistencies } = JSON.parse(stdout);
@@ -63,7 +70,12 @@ describe('doctor', () => {
       `config_versions: is a version of what is not in configs: ${lost.replaceAll('-', '')}`,
       'api_keys: has no value, so nobody can use it',
       `managed_resources: claims a Config that is gone: ${lost}`,
+      'usage_counters: counts for a policy that is gone',
+      'usage_windows: counts for a policy that is gone',
+      `usage_budgets: is the budget of what is not in api_keys: ${held}`,
     ]);
-    expect((await doctor()).stdout).toMatch(/^wrong {2}tables {6}5 found wrong by \d\d rules$/m);
+    const named = inconsistencies.map((one: { id: string }) => one.id);
+    expect(named).toEqual(expect.arrayContaining([counted, ended, held]));
+    expect((await doctor()).stdout).toMatch(/^wrong {2}tables {6}8 found wrong by \d\d rules$/m);
   });
 });

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   Amount,
-  fromMicros,
+  fromUnits,
   RateLimits,
-  toMicros,
+  toUnits,
   UsageLimits,
   WorkspaceUsageLimits,
 } from '../../src/model/limits.ts';
@@ -14,8 +14,8 @@ describe('an amount', () => {
   it('of micro-units comes back as the same number, for every count of them', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 2 ** 33 * 1_000_000 }), (micros) => {
-        const amount = fromMicros(micros);
-        expect(toMicros(Amount.parse(amount))).toBe(micros);
+        const amount = fromUnits(micros, 'cost');
+        expect(toUnits(Amount.parse(amount), 'cost')).toBe(micros);
       }),
     );
   });
@@ -24,7 +24,7 @@ describe('an amount', () => {
     fc.assert(
       fc.property(fc.nat(1_000_000), fc.nat(999_999), (whole, fraction) => {
         const text = `${whole}.${String(fraction).padStart(6, '0')}`;
-        expect(toMicros(Amount.parse(Number(text)))).toBe(whole * 1_000_000 + fraction);
+        expect(toUnits(Amount.parse(Number(text)), 'cost')).toBe(whole * 1_000_000 + fraction);
       }),
     );
   });
@@ -36,7 +36,29 @@ describe('an amount', () => {
     [0.1, 100_000],
     [2 ** 33, 2 ** 33 * 1_000_000],
   ])('%d is %d micro-units', (amount, micros) => {
-    expect(toMicros(Amount.parse(amount))).toBe(micros);
+    expect(toUnits(Amount.parse(amount), 'cost')).toBe(micros);
+  });
+
+  it('of tokens or requests is counted whole, and reads the same as text that a number cannot hold', () => {
+    fc.assert(
+      fc.property(
+        fc.nat(2 ** 33),
+        fc.constantFrom('tokens' as const, 'requests' as const),
+        (n, type) => {
+          expect(toUnits(n, type)).toBe(n);
+          expect(fromUnits(BigInt(n), type)).toBe(n);
+        },
+      ),
+    );
+  });
+
+  it('of micro-dollars beyond what a number can hold is the nearest to the exact decimal', () => {
+    expect(fromUnits(2n ** 63n - 1n, 'cost')).toBe(9223372036854.775);
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 2n ** 53n - 1n }), (units) => {
+        expect(fromUnits(units, 'cost')).toBeCloseTo(fromUnits(Number(units), 'cost'), 5);
+      }),
+    );
   });
 
   it.each([

@@ -1,7 +1,12 @@
 /** Guarantees that usage windows tile time: whatever the schedule, downtime and clock, none is lost or doubled. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nextResetAt, type ResetSchedule, skippedWindows } from '../../src/model/periods.ts';
+import {
+  currentWindow,
+  nextResetAt,
+  type ResetSchedule,
+  skippedWindows,
+} from '../../src/model/periods.ts';
 
 const dayMs = 86_400_000;
 const at = (text: string): number => Date.parse(text);
@@ -131,3 +136,46 @@ function listBoundaries(schedule: ResetSchedule, boundary: number, count: number
   }
   return boundaries;
 }
+
+describe('currentWindow', () => {
+  it('is the stored one for as long as that lasts', () => {
+    const stored = { startMs: 5, nextResetAtMs: at('2026-11-23T00:00:00Z') };
+    const now = at('2026-11-22T23:59:59.999Z');
+    expect(currentWindow(weekly, stored, now)).toEqual({ ...stored, skippedWindows: 0 });
+    const endless = { startMs: 5, nextResetAtMs: null };
+    expect(currentWindow(weekly, endless, now)).toEqual({ ...endless, skippedWindows: 0 });
+  });
+
+  it('holds the moment, and is the same whether the windows before it were written one by one or not', () => {
+    const gaps = fc.array(fc.integer({ min: 0, max: 400 * dayMs }), { maxLength: 6 });
+    fc.assert(
+      fc.property(schedules, moments, gaps, (schedule, made, waits) => {
+        let now = made;
+        const first = { startMs: made, nextResetAtMs: nextResetAt(schedule, null, made) };
+        let stored: { startMs: number; nextResetAtMs: number | null } = first;
+        for (const wait of waits) {
+          now += wait;
+          stored = currentWindow(schedule, stored, now);
+          expect(stored.startMs).toBeLessThanOrEqual(now);
+          expect(stored.nextResetAtMs).toBeGreaterThan(now);
+        }
+        const { startMs, nextResetAtMs } = currentWindow(schedule, first, now);
+        expect({ startMs, nextResetAtMs }).toEqual({
+          startMs: stored.startMs,
+          nextResetAtMs: stored.nextResetAtMs,
+        });
+        // It ends where the next one begins.
+        expect(currentWindow(schedule, stored, nextResetAtMs!).startMs).toBe(nextResetAtMs);
+      }),
+    );
+  });
+
+  it('never begins before the stored start, whatever boundary a schedule was set back to', () => {
+    fc.assert(
+      fc.property(schedules, moments, moments, moments, (schedule, startMs, boundary, now) => {
+        const window = currentWindow(schedule, { startMs, nextResetAtMs: boundary }, now);
+        expect(window.startMs).toBeGreaterThanOrEqual(startMs);
+      }),
+    );
+  });
+});

@@ -60,12 +60,14 @@ const policy = {
   conditions: '[{"key":"api_key","value":"*"}]',
   group_by: '[{"key":"api_key"}]',
   type: 'cost' as const,
-  credit_limit_micros: 2_500_000,
-  alert_threshold_micros: null,
+  credit_limit_units: 2_500_000,
+  alert_threshold_units: null,
   periodic_reset: null,
   periodic_reset_days: null,
   first_reset_at: null,
+  window_start: at,
   next_reset_at: null,
+  last_reset_at: null,
   status: 'active' as const,
 };
 

@@ -20,10 +20,15 @@ import { refuseFaults, validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
-import type { UsageSubject } from '../../store/tables/usage-entities.ts';
-import * as usageEntities from '../../store/tables/usage-entities.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
-import { changeBudget, openBudget, requireFutureReset } from '../request/budgets.ts';
+import {
+  type BudgetOwner,
+  changeBudget,
+  closeBudget,
+  openBudget,
+  requireFutureReset,
+  resetBudget,
+} from '../request/budgets.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -149,7 +154,7 @@ async function insertKey(
     if (isDuplicateEntry(error)) throw new ApiError('conflict', 'This key exists already', 'key');
     throw error;
   }
-  if (budget !== null) await openBudget(tx, subjectOf(row), budget, now);
+  if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
   return row;
 }
 
@@ -172,11 +177,9 @@ export async function update(
     follow: async (tx, row, changed) => {
       if (body.usage_limits !== undefined && changed.usage_limits !== undefined) {
         const before = readDocument<UsageLimits>(row.usage_limits);
-        await changeBudget(tx, subjectOf(row), { before, after: body.usage_limits }, now);
+        await changeBudget(tx, ownerOf(row), { before, after: body.usage_limits }, now);
       }
-      if (body.reset_usage === true) {
-        await usageEntities.reset(tx, subjectOf(row), { valueKey: '' }, now);
-      }
+      if (body.reset_usage === true) await resetBudget(tx, ownerOf(row), now);
     },
   });
   return {};
@@ -262,11 +265,14 @@ export async function remove(
 ): Promise<Record<string, never>> {
   return deleteResource(deps, request, changing, async (tx, row) => {
     await apiKeys.deleteById(tx, row.organisation_id, row.id);
-    await usageEntities.deleteBySubject(tx, subjectOf(row));
+    await closeBudget(tx, ownerOf(row));
     return { name: row.name };
   });
 }
 
-function subjectOf(row: Pick<apiKeys.StoredApiKey, 'id' | 'organisation_id'>): UsageSubject {
-  return { organisationId: row.organisation_id, kind: 'api_key', id: row.id };
+function ownerOf(
+  row: Pick<apiKeys.StoredApiKey, 'id' | 'organisation_id' | 'workspace_id'>,
+): BudgetOwner {
+  const { id, organisation_id: organisationId, workspace_id: workspaceId } = row;
+  return { organisationId, kind: 'api_key', id, workspaceId };
 }

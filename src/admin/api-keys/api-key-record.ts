@@ -5,7 +5,7 @@ import { type JsonRecord, readDocument, sparse } from '../../model/json-record.t
 import type { RateLimits, UsageLimits } from '../../model/limits.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
 import type { StoredApiKey } from '../../store/tables/api-keys.ts';
-import type { StoredUsageEntity } from '../../store/tables/usage-entities.ts';
+import type { BudgetState } from '../../store/tables/usage-budgets.ts';
 
 const Time = z.string();
 
@@ -49,10 +49,10 @@ export const ApiKeyRecord = z.object({
   object: z.literal('api-key'),
 });
 
-/** `entity` is the counter of the key's budget, where it has one. Nothing unsent is filled in. */
+/** `budget` is that of the key as of now, where it has one. Nothing unsent is filled in. */
 export function toRecord(
   row: StoredApiKey,
-  entity: StoredUsageEntity | undefined,
+  budget: BudgetState | undefined,
   now: number,
 ): z.infer<typeof ApiKeyRecord> {
   return {
@@ -64,7 +64,7 @@ export function toRecord(
     organisation_id: row.organisation_id,
     workspace_id: row.workspace_id,
     user_id: row.user_id,
-    status: statusOf(row, entity, now),
+    status: statusOf(row, budget, now),
     creation_mode: row.creation_mode,
     created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at),
@@ -73,8 +73,8 @@ export function toRecord(
     usage_limits: readDocument<JsonRecord>(row.usage_limits),
     reset_usage: null,
     expires_at: formatTimestampOrNull(row.expires_at),
-    last_reset_at: formatTimestampOrNull(lastResetAt(row, entity)),
-    next_usage_reset_at: formatTimestampOrNull(entity?.next_reset_at ?? null),
+    last_reset_at: formatTimestampOrNull(lastResetAt(row, budget)),
+    next_usage_reset_at: formatTimestampOrNull(budget?.nextResetAt ?? null),
     alert_emails: readDocument<string[]>(row.alert_emails),
     expiry_enforced: 0,
     allow_config_override: flagOf(row),
@@ -142,20 +142,20 @@ export function hasPeriod(policy: RotationPolicy): boolean {
   return typeof period === 'string' || typeof days === 'number';
 }
 
-/** Expiry and exhaustion hold from their moment on, whether or not a job has seen them yet. */
+/** Expiry and exhaustion hold from their moment on, and for as long; whether a job has seen them says nothing. */
 function statusOf(
   row: StoredApiKey,
-  entity: StoredUsageEntity | undefined,
+  budget: BudgetState | undefined,
   now: number,
-): StoredApiKey['status'] {
+): z.infer<typeof ApiKeyRecord>['status'] {
   if (row.status === 'expired' || (row.expires_at !== null && row.expires_at <= now)) {
     return 'expired';
   }
-  return entity?.status === 'exhausted' ? 'exhausted' : 'active';
+  return budget?.isExhausted === true ? 'exhausted' : 'active';
 }
 
-function lastResetAt(row: StoredApiKey, entity: StoredUsageEntity | undefined): number | null {
-  const times = [row.last_reset_at, entity?.last_reset_at ?? null].filter((at) => at !== null);
+function lastResetAt(row: StoredApiKey, budget: BudgetState | undefined): number | null {
+  const times = [row.last_reset_at, budget?.lastResetAt ?? null].filter((at) => at !== null);
   return times.length === 0 ? null : Math.max(...times);
 }
 

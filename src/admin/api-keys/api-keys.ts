@@ -9,7 +9,7 @@ import { covers } from '../../model/scopes.ts';
 import { isUuid } from '../../model/slug.ts';
 import { validationError } from '../../model/validation-error.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
-import * as usageEntities from '../../store/tables/usage-entities.ts';
+import * as usageBudgets from '../../store/tables/usage-budgets.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -171,10 +171,9 @@ async function list(
   const filter = { workspaceId: workspace?.id, ids: parseIds(query.ids), types };
   const { rows, total } = await apiKeys.list(db, caller.organisationId, filter, toPage(query));
   const ids = rows.filter((row) => row.usage_limits !== null).map((row) => row.id);
-  const entities = await usageEntities.listBySubjects(db, caller.organisationId, 'api_key', ids);
-  const byKey = new Map(entities.map((entity) => [entity.subject_id, entity]));
+  const budgets = await usageBudgets.listStates(db, caller.organisationId, 'api_key', ids, now);
   return listReply(
-    rows.map((row) => toRecord(row, byKey.get(row.id), now)),
+    rows.map((row) => toRecord(row, budgets.get(row.id), now)),
     total,
   );
 }
@@ -197,6 +196,6 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   await requireWorkspace(db, caller, row, request.query.workspace_id);
   authoriseType(caller, row, 'read');
   const subject = { organisationId: caller.organisationId, kind: 'api_key', id } as const;
-  const record = toRecord(row, await usageEntities.findBySubject(db, subject), now);
+  const record = toRecord(row, await usageBudgets.findState(db, subject, now), now);
   return versioned(record, row);
 }

@@ -1,76 +1,106 @@
-/** Knows how the budget written on an API key, workspace or policy becomes a counter with a schedule. */
-
-import { newId } from '../../model/ids.ts';
-import { type LimitTerms, toMicros } from '../../model/limits.ts';
+/** Knows how the budget written on an API key, workspace or policy becomes terms, a schedule and a window. */
+import { type LimitTerms, toUnits, type UsageType } from '../../model/limits.ts';
 import { nextResetAt, startOfDay } from '../../model/periods.ts';
 import { parseTimestamp } from '../../model/timestamp.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as usageEntities from '../../store/tables/usage-entities.ts';
+import * as usageBudgets from '../../store/tables/usage-budgets.ts';
+import * as usageCounters from '../../store/tables/usage-counters.ts';
+import * as usageWindows from '../../store/tables/usage-windows.ts';
 
 /** A budget as sent, its schema's rules already checked. */
 export type Budget = LimitTerms & { readonly credit_limit: number };
 
-/** Makes the counter of a key or workspace that begins with a budget. */
+/** An API key or workspace that has a budget, or may have one. */
+export interface BudgetOwner extends usageBudgets.BudgetSubject {
+  /** Of the key; a workspace's own. */
+  readonly workspaceId: string | null;
+}
+
+/** Begins the first window of a key or workspace that begins with a budget. */
 export async function openBudget(
   tx: Db,
-  subject: usageEntities.UsageSubject,
+  owner: BudgetOwner,
   budget: Budget,
   now: number,
 ): Promise<void> {
-  const terms = termsOf(budget);
-  await usageEntities.insert(tx, {
-    id: newId(),
-    organisation_id: subject.organisationId,
-    subject_kind: subject.kind,
-    subject_id: subject.id,
-    value_key: '',
-    credit_limit_micros: terms.creditLimitMicros,
-    alert_threshold_micros: terms.alertThresholdMicros,
-    used_micros: 0,
-    reserved_micros: 0,
-    status: terms.creditLimitMicros > 0 ? 'active' : 'exhausted',
-    threshold_alert_sent: 0,
-    exhausted_alert_sent: 0,
+  await usageBudgets.insert(tx, {
+    organisation_id: owner.organisationId,
+    subject_kind: owner.kind,
+    subject_id: owner.id,
+    workspace_id: owner.workspaceId,
+    type: typeOf(budget),
+    ...termColumnsOf(budget),
     ...scheduleOf(budget, now),
+    window_start: now,
     last_reset_at: null,
     created_at: now,
   });
 }
 
 /**
- * Brings the counter of a key or workspace from one budget to another; null is no budget. The
- * running period goes on unless the schedule itself was changed, so that repeating an update
- * postpones nothing.
+ * Brings a key or workspace from one budget to another; null is no budget. The running window goes
+ * on unless something else is counted from now on, and its end stays where it is unless the schedule
+ * itself was changed, so that repeating an update postpones nothing.
  */
 export async function changeBudget(
   tx: Db,
-  subject: usageEntities.UsageSubject,
+  owner: BudgetOwner,
   change: { before: Budget | null; after: Budget | null },
   now: number,
 ): Promise<void> {
   const { before, after } = change;
-  if (after === null) return usageEntities.deleteBySubject(tx, subject);
-  if (before === null) return openBudget(tx, subject, after, now);
-  await usageEntities.updateTerms(tx, subject, termsOf(after));
-  if (!sameSchedule(before, after)) {
-    await usageEntities.updateSchedule(tx, subject, scheduleOf(after, now));
+  if (after === null) return closeBudget(tx, owner);
+  if (before === null) return openBudget(tx, owner, after, now);
+  const row = await usageBudgets.findForUpdate(tx, owner);
+  if (row !== undefined) await usageWindows.catchUp(tx, 'usage_budgets', owner, row, now);
+  if (typeOf(before) !== typeOf(after)) {
+    await usageWindows.restart(tx, 'usage_budgets', owner, now);
   }
+  await usageBudgets.update(tx, owner, {
+    type: typeOf(after),
+    ...termColumnsOf(after),
+    ...(sameSchedule(before, after) ? {} : scheduleOf(after, now)),
+  });
 }
 
-/** Micro-units of a budget's limit and threshold. */
-export function termsOf(
-  budget: Pick<Budget, 'credit_limit' | 'alert_threshold'>,
-): usageEntities.UsageTerms {
+/** Takes the budget away with all that was counted for it. */
+export async function closeBudget(tx: Db, owner: usageBudgets.BudgetSubject): Promise<void> {
+  await usageBudgets.deleteBySubject(tx, owner);
+  await usageCounters.deleteBySubject(tx, owner);
+  await usageWindows.deleteBySubject(tx, owner);
+}
+
+/** Sets what was used in the running window to nought; nothing happens where there is no budget. */
+export async function resetBudget(
+  tx: Db,
+  owner: usageBudgets.BudgetSubject,
+  now: number,
+): Promise<void> {
+  const row = await usageBudgets.findForUpdate(tx, owner);
+  if (row === undefined) return;
+  const windowStart = usageBudgets.windowAt(row, now).startMs;
+  const id = usageCounters.counterId(owner.id, '');
+  await usageCounters.reset(tx, { ...owner, windowStart }, id, now);
+}
+
+/** A budget's limit and threshold in whole units. */
+export function termColumnsOf(
+  budget: Pick<Budget, 'type' | 'credit_limit' | 'alert_threshold'>,
+): Pick<usageBudgets.UsageBudgetRow, 'credit_limit_units' | 'alert_threshold_units'> {
   const { credit_limit: limit, alert_threshold: threshold } = budget;
+  const type = typeOf(budget);
   return {
-    creditLimitMicros: toMicros(limit),
-    alertThresholdMicros: typeof threshold === 'number' ? toMicros(threshold) : null,
+    credit_limit_units: toUnits(limit, type),
+    alert_threshold_units: typeof threshold === 'number' ? toUnits(threshold, type) : null,
   };
 }
 
 /** The columns of a schedule and its first boundary after `now`. */
-export function scheduleOf(terms: LimitTerms, now: number): usageEntities.UsageSchedule {
+export function scheduleOf(
+  terms: LimitTerms,
+  now: number,
+): Pick<usageBudgets.WindowColumns, 'periodic_reset' | 'periodic_reset_days' | 'next_reset_at'> {
   const schedule = {
     periodicReset: terms.periodic_reset ?? null,
     periodicResetDays: terms.periodic_reset_days ?? null,
@@ -104,4 +134,8 @@ export function requireFutureReset(
 function sameSchedule(one: LimitTerms, other: LimitTerms): boolean {
   const fields = ['periodic_reset', 'periodic_reset_days', 'next_usage_reset_at'] as const;
   return fields.every((field) => (one[field] ?? null) === (other[field] ?? null));
+}
+
+function typeOf({ type = 'cost' }: Pick<LimitTerms, 'type'>): UsageType {
+  return type;
 }

@@ -8,7 +8,8 @@ import { ApiError } from '../../model/errors.ts';
 import { limitRules } from '../../model/limits.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { UsageLimitPolicyCreate, UsageLimitPolicyUpdate } from '../../model/usage-limit-policy.ts';
-import * as usageEntities from '../../store/tables/usage-entities.ts';
+import { termsOf } from '../../store/tables/usage-budgets.ts';
+import * as usageCounters from '../../store/tables/usage-counters.ts';
 import * as policies from '../../store/tables/usage-limit-policies.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import {
@@ -21,7 +22,7 @@ import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { findOr404, idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
-import { create, remove, resetEntity, subjectOf, update } from './usage-limit-policy-changes.ts';
+import { create, remove, resetEntity, update, windowOf } from './usage-limit-policy-changes.ts';
 import {
   toEntity,
   toRecord,
@@ -121,33 +122,48 @@ function entityRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typeof ListQuery>>) {
+async function list(
+  deps: AdminDeps,
+  { caller, query, now }: QueryRequest<z.infer<typeof ListQuery>>,
+) {
   const db = deps.database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id, status: query.status, type: query.type };
   const { rows, total } = await policies.list(db, caller.organisationId, filter, toPage(query));
-  return listReply(rows.map(toRecord), total);
+  return listReply(
+    rows.map((row) => toRecord(row, now)),
+    total,
+  );
 }
 
 async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuery>>) {
-  const { query } = request;
+  const { query, now } = request;
   const db = deps.database.readable;
   const row = await findPolicy(deps, request);
   if (row.status !== query.status) throw new ApiError('notFound');
-  if (query.include_usage !== 'true') return versioned(toRecord(row), row);
+  const record = toRecord(row, now);
+  if (query.include_usage !== 'true') return versioned(record, row);
   const all = { limit: usageMapMax, offset: 0 };
-  const { rows: entities } = await usageEntities.list(db, subjectOf(row), {}, all);
-  return versioned({ ...toRecord(row), value_key_usage_map: toUsageMap(entities) }, row);
+  const { rows: counters } = await usageCounters.list(db, windowOf(row, now), {}, all);
+  return versioned({ ...record, value_key_usage_map: toUsageMap(row, counters) }, row);
 }
 
 async function listEntities(deps: AdminDeps, request: QueryRequest<z.infer<typeof EntitiesQuery>>) {
-  const { query } = request;
+  const { query, now } = request;
   const row = await findPolicy(deps, request);
   if (row.status !== 'active') throw new ApiError('notFound');
-  const filter = { status: query.status, search: query.search };
+  const exhausted =
+    query.status === undefined
+      ? undefined
+      : { is: query.status === 'exhausted', terms: termsOf(row) };
+  const filter = { exhausted, search: query.search };
   const db = deps.database.readable;
-  const { rows, total } = await usageEntities.list(db, subjectOf(row), filter, toPage(query));
-  return listReply(rows.map(toEntity), total);
+  const window = windowOf(row, now);
+  const { rows, total } = await usageCounters.list(db, window, filter, toPage(query));
+  return listReply(
+    rows.map((counter) => toEntity(row, counter)),
+    total,
+  );
 }
 
 async function findPolicy(

@@ -3,7 +3,7 @@
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { rewriteDocument } from '../../model/json-record.ts';
-import { findLimitFault, fromMicros, type LimitTerms } from '../../model/limits.ts';
+import { findLimitFault, fromUnits, type LimitTerms } from '../../model/limits.ts';
 import { formatTimestampOrNull, parseTimestamp } from '../../model/timestamp.ts';
 import type {
   UsageLimitPolicyCreate,
@@ -11,10 +11,11 @@ import type {
 } from '../../model/usage-limit-policy.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import type { UsageSubject } from '../../store/tables/usage-entities.ts';
-import * as usageEntities from '../../store/tables/usage-entities.ts';
+import { windowAt } from '../../store/tables/usage-budgets.ts';
+import * as usageCounters from '../../store/tables/usage-counters.ts';
 import * as policies from '../../store/tables/usage-limit-policies.ts';
-import { type Budget, requireFutureReset, scheduleOf, termsOf } from '../request/budgets.ts';
+import * as usageWindows from '../../store/tables/usage-windows.ts';
+import { type Budget, requireFutureReset, scheduleOf, termColumnsOf } from '../request/budgets.ts';
 import { recordChange } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
@@ -39,7 +40,6 @@ export async function create(
 ): Promise<{ id: string; object: 'usage-limits-policy' }> {
   const { body, caller, now } = request;
   requireFutureReset(body, now);
-  const terms = termsOf(body);
   const { id } = await createResource(deps, request, 'UsageLimitPolicy', async (tx, workspace) => {
     if (workspace === null) {
       const message = 'is required with a credential of the organisation';
@@ -54,10 +54,10 @@ export async function create(
       conditions: JSON.stringify(body.conditions),
       group_by: JSON.stringify(body.group_by),
       type: body.type,
-      credit_limit_micros: terms.creditLimitMicros,
-      alert_threshold_micros: terms.alertThresholdMicros,
+      ...termColumnsOf(body),
       ...scheduleOf(body, now),
       first_reset_at: firstResetOf(body),
+      window_start: now,
       last_reset_at: null,
       status: 'active' as const,
       created_at: now,
@@ -84,29 +84,30 @@ export async function update(
   const { body, now } = request;
   const { reset_usage_for_value: valueKey } = body;
   await updateResource(deps, request, changing, {
-    columns: (_, row) => columnsOf(body, row, now),
+    columns: async (tx, row) => {
+      await usageWindows.catchUp(tx, table, subjectOf(row), row, now);
+      return columnsOf(body, row, now);
+    },
     triggers: typeof valueKey === 'string' ? ['reset_usage_for_value'] : [],
     follow: async (tx, row, changed) => {
-      const subject = subjectOf(row);
-      if (termColumns.some((column) => changed[column] !== undefined)) {
-        const after = { ...row, ...changed };
-        await usageEntities.updateTerms(tx, subject, {
-          creditLimitMicros: after.credit_limit_micros,
-          alertThresholdMicros: after.alert_threshold_micros,
-        });
+      // Dollars and tokens cannot be added up.
+      if (changed.type !== undefined) await usageWindows.restart(tx, table, subjectOf(row), now);
+      else if (typeof valueKey === 'string') {
+        const id = usageCounters.counterId(row.id, valueKey);
+        await usageCounters.reset(tx, windowOf(row, now), id, now);
       }
-      if (typeof valueKey === 'string') await usageEntities.reset(tx, subject, { valueKey }, now);
     },
   });
   return {};
 }
 
-/** Archives the policy and answers `{}`; its counters stay for the record. */
+/** Archives the policy and answers `{}`; its window ends, and its counters stay for as long as those of any. */
 export async function remove(
   deps: AdminDeps,
   request: ItemRequest,
 ): Promise<Record<string, never>> {
   return deleteResource(deps, request, changing, async (tx, row) => {
+    await usageWindows.end(tx, table, subjectOf(row), request.now);
     await policies.update(tx, row.organisation_id, row.id, {
       status: 'archived',
       last_updated_at: request.now,
@@ -124,7 +125,7 @@ export async function resetEntity(
   const entityId = idOr404(params.entityId!);
   await deps.database.transaction(async (tx) => {
     const row = findOr404(caller, await findActive(tx, caller.organisationId, params.id!));
-    if (!(await usageEntities.reset(tx, subjectOf(row), { id: entityId }, now))) {
+    if (!(await usageCounters.reset(tx, windowOf(row, now), entityId, now))) {
       throw new ApiError('notFound');
     }
     await recordChange(tx, deps, request, {
@@ -138,9 +139,18 @@ export async function resetEntity(
   return {};
 }
 
-/** Whose counters those of a policy are. */
-export function subjectOf(row: policies.StoredUsageLimitPolicy): UsageSubject {
+const table = 'usage_limit_policies';
+
+function subjectOf(row: policies.StoredUsageLimitPolicy): usageCounters.UsageSubject {
   return { organisationId: row.organisation_id, kind: 'policy', id: row.id };
+}
+
+/** Which counters are those of a policy at `now`. */
+export function windowOf(
+  row: policies.StoredUsageLimitPolicy,
+  now: number,
+): usageCounters.WindowSubject {
+  return { ...subjectOf(row), windowStart: windowAt(row, now).startMs };
 }
 
 async function findActive(
@@ -152,23 +162,19 @@ async function findActive(
   return row?.status === 'active' ? row : undefined;
 }
 
-const termColumns = ['credit_limit_micros', 'alert_threshold_micros'] as const;
-
 function columnsOf(
   body: UsageLimitPolicyUpdate,
   row: policies.StoredUsageLimitPolicy,
   now: number,
 ): Partial<policies.StoredUsageLimitPolicy> {
   const budget = mergedBudget(body, row);
-  const terms = termsOf(budget);
   return {
     name: body.name,
     description: body.description,
     conditions: rewriteDocument(row.conditions, body.conditions),
     group_by: rewriteDocument(row.group_by, body.group_by),
     type: body.type,
-    credit_limit_micros: terms.creditLimitMicros,
-    alert_threshold_micros: terms.alertThresholdMicros,
+    ...termColumnsOf(budget),
     ...(changesSchedule(budget, row)
       ? { ...scheduleOf(budget, now), first_reset_at: firstResetOf(budget) }
       : {}),
@@ -183,6 +189,7 @@ function columnsOf(
  */
 function mergedBudget(body: UsageLimitPolicyUpdate, row: policies.StoredUsageLimitPolicy): Budget {
   const sent = definedFields({
+    type: body.type,
     credit_limit: body.credit_limit,
     alert_threshold: body.alert_threshold,
     periodic_reset: body.periodic_reset,
@@ -204,10 +211,11 @@ function mergedBudget(body: UsageLimitPolicyUpdate, row: policies.StoredUsageLim
 }
 
 function storedBudget(row: policies.StoredUsageLimitPolicy) {
-  const threshold = row.alert_threshold_micros;
+  const { type, credit_limit_units: limit, alert_threshold_units: threshold } = row;
   return {
-    credit_limit: fromMicros(row.credit_limit_micros),
-    alert_threshold: threshold === null ? null : fromMicros(threshold),
+    type,
+    credit_limit: fromUnits(limit, type),
+    alert_threshold: threshold === null ? null : fromUnits(threshold, type),
     periodic_reset: row.periodic_reset,
     periodic_reset_days: row.periodic_reset_days,
     next_usage_reset_at: formatTimestampOrNull(row.first_reset_at),

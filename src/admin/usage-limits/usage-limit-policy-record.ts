@@ -1,15 +1,17 @@
 /** Knows what the API tells about a usage-limit policy: record, counters, and the body that would make it. */
 import { z } from 'zod';
 import { sparse } from '../../model/json-record.ts';
-import { fromMicros } from '../../model/limits.ts';
+import { fromUnits } from '../../model/limits.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
+import { isExhausted, isExhaustedAlertSent, isThresholdAlertSent } from '../../model/usage.ts';
 import {
   type Condition,
   Conditions,
   type GroupBy,
   Grouping,
 } from '../../model/usage-limit-policy.ts';
-import type { StoredUsageEntity } from '../../store/tables/usage-entities.ts';
+import { termsOf, windowAt } from '../../store/tables/usage-budgets.ts';
+import type { UsageCounter } from '../../store/tables/usage-counters.ts';
 import type { StoredUsageLimitPolicy } from '../../store/tables/usage-limit-policies.ts';
 
 const EntityStatus = z.enum(['active', 'exhausted']);
@@ -55,7 +57,12 @@ export const UsageEntity = z.object({
   current_usage: z.number(),
 });
 
-export function toRecord(row: StoredUsageLimitPolicy): z.infer<typeof UsageLimitPolicyRecord> {
+/** As of `now`: a boundary that has come counts whether or not the job has seen it. */
+export function toRecord(
+  row: StoredUsageLimitPolicy,
+  now: number,
+): z.infer<typeof UsageLimitPolicyRecord> {
+  const { nextResetAtMs, lastResetAtMs } = windowAt(row, now);
   return {
     id: row.id,
     name: row.name,
@@ -65,12 +72,12 @@ export function toRecord(row: StoredUsageLimitPolicy): z.infer<typeof UsageLimit
     conditions: JSON.parse(row.conditions) as Condition[],
     group_by: JSON.parse(row.group_by) as GroupBy,
     type: row.type,
-    credit_limit: fromMicros(row.credit_limit_micros),
+    credit_limit: fromUnits(row.credit_limit_units, row.type),
     alert_threshold: thresholdOf(row),
     periodic_reset: row.periodic_reset,
     periodic_reset_days: row.periodic_reset_days,
-    next_usage_reset_at: formatTimestampOrNull(row.next_reset_at),
-    last_reset_at: formatTimestampOrNull(row.last_reset_at),
+    next_usage_reset_at: formatTimestampOrNull(nextResetAtMs),
+    last_reset_at: formatTimestampOrNull(lastResetAtMs),
     status: row.status,
     created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at),
@@ -80,27 +87,32 @@ export function toRecord(row: StoredUsageLimitPolicy): z.infer<typeof UsageLimit
 
 /** Usage by value key, for `include_usage`. */
 export function toUsageMap(
-  entities: readonly StoredUsageEntity[],
+  row: StoredUsageLimitPolicy,
+  counters: readonly UsageCounter[],
 ): NonNullable<z.infer<typeof UsageLimitPolicyRecord>['value_key_usage_map']> {
+  const terms = termsOf(row);
   return Object.fromEntries(
-    entities.map((entity) => [
-      entity.value_key,
+    counters.map((counter) => [
+      counter.valueKey,
       {
-        current_usage: fromMicros(entity.used_micros),
-        status: entity.status,
-        is_threshold_alerts_sent: entity.threshold_alert_sent !== 0,
-        is_exhausted_alerts_sent: entity.exhausted_alert_sent !== 0,
+        current_usage: fromUnits(counter.usedUnits, row.type),
+        status: isExhausted(counter, terms) ? 'exhausted' : 'active',
+        is_threshold_alerts_sent: isThresholdAlertSent(counter, terms),
+        is_exhausted_alerts_sent: isExhaustedAlertSent(counter, terms),
       },
     ]),
   );
 }
 
 /** One counter of a policy: what one of its groups has used. */
-export function toEntity(entity: StoredUsageEntity): z.infer<typeof UsageEntity> {
+export function toEntity(
+  row: StoredUsageLimitPolicy,
+  counter: UsageCounter,
+): z.infer<typeof UsageEntity> {
   return {
-    id: entity.id,
-    value_key: entity.value_key,
-    current_usage: fromMicros(entity.used_micros),
+    id: counter.id,
+    value_key: counter.valueKey,
+    current_usage: fromUnits(counter.usedUnits, row.type),
   };
 }
 
@@ -116,7 +128,7 @@ export function toSpec(row: StoredUsageLimitPolicy): Record<string, unknown> {
     conditions: JSON.parse(row.conditions),
     group_by: JSON.parse(row.group_by),
     type: row.type,
-    credit_limit: fromMicros(row.credit_limit_micros),
+    credit_limit: fromUnits(row.credit_limit_units, row.type),
     alert_threshold: thresholdOf(row),
     periodic_reset: row.periodic_reset,
     periodic_reset_days: row.periodic_reset_days,
@@ -125,5 +137,5 @@ export function toSpec(row: StoredUsageLimitPolicy): Record<string, unknown> {
 }
 
 function thresholdOf(row: StoredUsageLimitPolicy): number | null {
-  return row.alert_threshold_micros === null ? null : fromMicros(row.alert_threshold_micros);
+  return row.alert_threshold_units === null ? null : fromUnits(row.alert_threshold_units, row.type);
 }

@@ -16,11 +16,15 @@ import {
   workspaceSlugForm,
 } from '../../model/workspace.ts';
 import type { Db } from '../../store/connection/db.ts';
-import type { UsageSubject } from '../../store/tables/usage-entities.ts';
-import * as usageEntities from '../../store/tables/usage-entities.ts';
 import * as workspaceContents from '../../store/tables/workspace-contents.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
-import { changeBudget, openBudget, requireFutureReset } from '../request/budgets.ts';
+import {
+  type BudgetOwner,
+  changeBudget,
+  closeBudget,
+  openBudget,
+  requireFutureReset,
+} from '../request/budgets.ts';
 import { recordChange } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { type BodyRequest, type CreateFields, sentFields } from '../request/frame-fields.ts';
@@ -56,7 +60,6 @@ export async function create(
     is_default: 0,
     api_key_max_ttl_days: null,
     created_by: caller.id,
-    last_reset_at: null,
     version: 1,
     created_at: now,
     last_updated_at: now,
@@ -65,7 +68,7 @@ export async function create(
   if (budget !== null) requireFutureReset(budget, now, ['usage_limits', 0]);
   await createResource(deps, request, 'Workspace', async (tx) => {
     await workspaces.insert(tx, row);
-    if (budget !== null) await openBudget(tx, subjectOf(row), budget, now);
+    if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
     return { row: inItself(row), changes: { fields: sentFields(body) } };
   });
   return row;
@@ -100,7 +103,7 @@ export async function update(
       if (body.usage_limits === undefined || changed.usage_limits === undefined) return;
       const before = readDocument<WorkspaceUsageLimits>(row.usage_limits)?.[0] ?? null;
       const after = body.usage_limits?.[0] ?? null;
-      await changeBudget(tx, subjectOf(row), { before, after }, now);
+      await changeBudget(tx, ownerOf(row), { before, after }, now);
     },
   });
   return {};
@@ -124,7 +127,7 @@ export async function remove(
     const items = await workspaceContents.list(tx, contents, place);
     if (items.length > 0 && body.force_delete !== true) refuseWith(items);
     await workspaceContents.removeAll(tx, contents, place, now);
-    await usageEntities.deleteBySubject(tx, subjectOf(row));
+    await closeBudget(tx, ownerOf(row));
     for (const item of items) {
       await recordChange(tx, deps, request, {
         action: 'delete',
@@ -212,6 +215,6 @@ async function requireGuardrails(
   throw validationError({ path: ['defaults', field], message });
 }
 
-function subjectOf(row: workspaces.StoredWorkspace): UsageSubject {
-  return { organisationId: row.organisation_id, kind: 'workspace', id: row.id };
+function ownerOf({ id, organisation_id }: workspaces.StoredWorkspace): BudgetOwner {
+  return { organisationId: organisation_id, kind: 'workspace', id, workspaceId: id };
 }

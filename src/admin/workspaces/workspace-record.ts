@@ -4,6 +4,7 @@ import { readDocument, sparse } from '../../model/json-record.ts';
 import type { RateLimits, WorkspaceUsageLimits } from '../../model/limits.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
 import { displayName, type WorkspaceDefaults } from '../../model/workspace.ts';
+import type { BudgetState } from '../../store/tables/usage-budgets.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 
 const Limits = z.array(z.record(z.string(), z.json()));
@@ -65,14 +66,18 @@ export function toItem(row: StoredWorkspace, names: NameFormat): z.infer<typeof 
   };
 }
 
-/** Answer of get. */
-export function toRecord(row: StoredWorkspace, names: NameFormat): z.infer<typeof WorkspaceRecord> {
+/** Answer of get; `budget` is the workspace's as of now, where it has one. */
+export function toRecord(
+  row: StoredWorkspace,
+  budget: BudgetState | undefined,
+  names: NameFormat,
+): z.infer<typeof WorkspaceRecord> {
   return {
     ...toItem(row, names),
     organisation_id: row.organisation_id,
     created_by: row.created_by,
     creation_source: null,
-    last_reset_at: formatTimestampOrNull(row.last_reset_at),
+    last_reset_at: formatTimestampOrNull(budget?.lastResetAt ?? null),
     settings: {},
     users: [],
   };

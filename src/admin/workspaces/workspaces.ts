@@ -6,6 +6,7 @@ import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { WorkspaceCreate, WorkspaceDelete, WorkspaceUpdate } from '../../model/workspace.ts';
+import * as usageBudgets from '../../store/tables/usage-budgets.ts';
 import type { WorkspaceContents } from '../../store/tables/workspace-contents.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
@@ -141,11 +142,14 @@ async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typ
 
 /** A bound credential finds no other than its own. */
 async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuery>>) {
-  const { caller, params, query } = request;
+  const { caller, params, query, now } = request;
   const db = deps.database.readable;
   const row = await workspaces.findByIdOrSlug(db, caller.organisationId, params.id!);
   if (row === undefined || (caller.workspaceId ?? row.id) !== row.id) {
     throw new ApiError('notFound');
   }
-  return versioned(toRecord(row, query.name_format), row);
+  const { id, organisation_id: organisationId } = row;
+  const subject = { organisationId, kind: 'workspace', id } as const;
+  const budget = await usageBudgets.findState(db, subject, now);
+  return versioned(toRecord(row, budget, query.name_format), row);
 }

@@ -122,6 +122,8 @@ async function handshake(
     jsonStrings: true,
     // A stray object as parameter would otherwise become a list of assignments.
     stringifyObjects: true,
+    // A BIGINT or sum beyond what a number can hold comes as text, not as another number.
+    supportBigNumbers: true,
     ...(settings.socketPath === null ? {} : { socketPath: settings.socketPath }),
     ...(tls === undefined ? {} : { ssl: tls }),
   });

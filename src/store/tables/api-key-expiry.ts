@@ -1,69 +1,71 @@
 /** Knows how expired API keys are found by index and marked by primary key, each of them once. */
+import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 
-/** What the audit row of an expiry tells. */
-export interface ExpiredKey {
-  id: string;
-  organisation_id: string;
-  workspace_id: string | null;
-  expires_at: number | null;
-}
-
 /** Where a due key is found again: by its primary key. */
-export type DueKey = Pick<ExpiredKey, 'id' | 'organisation_id'>;
+export interface DueKey {
+  organisation_id: string;
+  id: string;
+}
 
-/**
- * Keys with `expires_at <= now` that are not marked yet, longest overdue first within each
- * status. A query a status, because only then the index (status, expires_at) gives order and limit.
- */
-export async function listDue(db: Db, now: number, limit: number): Promise<DueKey[]> {
-  const due: DueKey[] = [];
-  for (const status of ['active', 'exhausted'] as const) {
-    if (due.length === limit) break;
-    const rows = await db
-      .selectFrom('api_keys')
-      .select(['id', 'organisation_id'])
-      .where('status', '=', status)
-      .where('expires_at', '<=', now)
-      .orderBy('expires_at')
-      .limit(limit - due.length)
-      .execute();
-    due.push(...rows);
-  }
-  return due;
+/** Keys with `expires_at <= now` that are not marked yet, longest overdue first, save `except`. */
+export function listDue(
+  db: Db,
+  now: number,
+  limit: number,
+  except: readonly DueKey[],
+): Promise<DueKey[]> {
+  const ids = except.map(({ id }) => id);
+  return db
+    .selectFrom('api_keys')
+    .select(['organisation_id', 'id'])
+    .where('status', '=', 'active')
+    .where('expires_at', '<=', now)
+    .$if(ids.length > 0, (keys) => keys.where('id', 'not in', ids))
+    .orderBy('expires_at')
+    .limit(limit)
+    .execute();
 }
 
 /**
- * Marks those of an organisation's `ids` that are still due as expired and returns them: each key is returned to
- * exactly one caller, because the row locks make a second one see it marked. Call it in a transaction.
+ * Locks those of an organisation's `ids` that are still due and yields them, in a transaction that
+ * then marks them: each key is yielded to exactly one caller. One that somebody holds locked is an
+ * error at once, to be tried again; the primary key leads to them, so that no other is waited for.
  */
-export async function updateDueToExpired(
+export async function lockDue(
   tx: Db,
   organisationId: string,
   ids: readonly string[],
   now: number,
-): Promise<ExpiredKey[]> {
-  const due = await tx
-    .selectFrom('api_keys')
-    .select(['id', 'organisation_id', 'workspace_id', 'expires_at'])
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .where('status', '!=', 'expired')
-    .where('expires_at', '<=', now)
-    .orderBy('id')
-    .forUpdate()
-    .execute();
-  if (due.length === 0) return [];
-  await tx
-    .updateTable('api_keys')
-    .set({ status: 'expired', last_updated_at: now })
-    .where('organisation_id', '=', organisationId)
-    .where(
-      'id',
-      'in',
-      due.map((key) => key.id),
-    )
-    .where('status', '!=', 'expired')
-    .execute();
-  return due;
+): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    SELECT id FROM api_keys FORCE INDEX (PRIMARY)
+    WHERE ${keysOf(organisationId, ids)} AND status = 'active' AND expires_at <= ${now}
+    ORDER BY id FOR UPDATE NOWAIT`.execute(tx);
+  return rows.map((row) => row.id);
+}
+
+/** Marks keys of {@link lockDue}. */
+export async function updateToExpired(
+  tx: Db,
+  organisationId: string,
+  ids: readonly string[],
+  now: number,
+): Promise<void> {
+  await sql`
+    UPDATE api_keys FORCE INDEX (PRIMARY) SET status = 'expired', last_updated_at = ${now}
+    WHERE ${keysOf(organisationId, ids)}`.execute(tx);
+}
+
+/** What an audit row tells of each key. */
+export function expiryFacts(organisationId: string, ids: readonly string[]) {
+  return {
+    from: sql`FROM api_keys WHERE ${keysOf(organisationId, ids)}`,
+    resourceId: sql<string>`id`,
+    changes: sql<string>`CONCAT('{"status":"expired","expires_at":', expires_at, '}')`,
+  };
+}
+
+function keysOf(organisationId: string, ids: readonly string[]): RawBuilder<unknown> {
+  return sql`organisation_id = ${organisationId} AND id IN (${sql.join(ids)})`;
 }

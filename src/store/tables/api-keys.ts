@@ -6,7 +6,7 @@ import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
-import { contentsOf, heldIds } from './workspace-contents.ts';
+import { contentsOf, heldIdBytes, heldIds } from './workspace-contents.ts';
 
 export interface ApiKeyRow extends Versioned {
   id: string;
@@ -17,7 +17,8 @@ export interface ApiKeyRow extends Versioned {
   name: string;
   description: string | null;
   key_mask: string;
-  status: 'active' | 'exhausted' | 'expired';
+  /** Expired once the job has seen it; whether its budget is exhausted is asked when it matters. */
+  status: 'active' | 'expired';
   creation_mode: 'ui' | 'api' | 'auto';
   scopes: string;
   rate_limits: string | null;
@@ -56,10 +57,14 @@ const table = resourceTable('api_keys');
 
 export const { findById, findByIdForUpdate, listAllForOrganisation, update } = table;
 
-/** With its values and its counter. */
+/** With its values, its budget and what was counted for it. */
 export const contents = contentsOf('ApiKey', 'api_keys', (at) => [
-  sql`delete from usage_entities where organisation_id = ${at.organisationId}
+  sql`delete from usage_budgets where organisation_id = ${at.organisationId}
     and subject_kind = 'api_key' and subject_id in ${heldIds('api_keys', at)}`,
+  sql`delete from usage_counters where organisation_id = ${at.organisationId}
+    and subject_kind = 'api_key' and subject_id in ${heldIdBytes('api_keys', at)}`,
+  sql`delete from usage_windows where organisation_id = ${at.organisationId}
+    and subject_kind = 'api_key' and subject_id in ${heldIdBytes('api_keys', at)}`,
   sql`delete from api_key_hashes where organisation_id = ${at.organisationId}
     and api_key_id in ${heldIds('api_keys', at)}`,
 ]);

@@ -1,4 +1,5 @@
 /** Knows the audit_log table: rows are only ever added, in the transaction of the change they record. */
+import { type RawBuilder, sql } from 'kysely';
 import { idToBytes, newId } from '../../model/ids.ts';
 import type { Db } from '../connection/db.ts';
 
@@ -48,6 +49,39 @@ export function auditTrail(on: boolean): AuditTrail {
   return async (tx, entries) => {
     if (on && entries.length > 0) await insertMany(tx, entries);
   };
+}
+
+/** What is told alike of many resources; of each, what its row says. */
+export interface AuditSweep
+  extends Pick<AuditEntry, 'organisationId' | 'at' | 'actorId' | 'action' | 'resourceKind'> {
+  /** FROM … WHERE …: rows with a workspace_id, one for each resource. */
+  readonly from: RawBuilder<unknown>;
+  /** The column of the resource's id. */
+  readonly resourceId: RawBuilder<string>;
+  /** The facts, or an expression that yields them as JSON. */
+  readonly changes: Record<string, unknown> | RawBuilder<string>;
+}
+
+/** As {@link auditTrail}, for jobs: one statement adds a row for each that it finds. */
+export function auditSweep(on: boolean): (tx: Db, sweep: AuditSweep) => Promise<void> {
+  return async (tx, sweep) => {
+    if (on) await insertFrom(tx, sweep);
+  };
+}
+
+async function insertFrom(tx: Db, sweep: AuditSweep): Promise<void> {
+  const { organisationId, at, actorId, action, resourceKind, resourceId, changes } = sweep;
+  const facts = 'toOperationNode' in changes ? changes : sql`${JSON.stringify(changes)}`;
+  // A UUID of version 7, whose random part is made of what happened to what: at one moment, once.
+  const start = `${at.toString(16).padStart(12, '0')}7`;
+  const hash = sql`SHA2(CONCAT(${`${action} ${resourceKind} `}, ${resourceId}), 256)`;
+  const id = sql`UNHEX(CONCAT(${start}, LEFT(${hash}, 3), '8', SUBSTR(${hash}, 4, 15)))`;
+  await sql`
+    INSERT INTO audit_log (organisation_id, at, id, workspace_id, actor_kind, actor_id, action,
+      resource_kind, resource_id, request_id, changes)
+    SELECT ${organisationId}, ${at}, ${id}, workspace_id, 'job', ${actorId}, ${action},
+      ${resourceKind}, ${resourceId}, '', ${facts}
+    ${sweep.from}`.execute(tx);
 }
 
 async function insertMany(tx: Db, entries: readonly AuditEntry[]): Promise<void> {

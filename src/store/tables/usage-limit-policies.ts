@@ -4,10 +4,12 @@ import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
+import type { WindowColumns } from './usage-budgets.ts';
+import { ends } from './usage-windows.ts';
 import type { Versioned } from './versioned.ts';
 import { archivedContentsOf } from './workspace-contents.ts';
 
-export interface UsageLimitPolicyRow extends Versioned {
+export interface UsageLimitPolicyRow extends Versioned, WindowColumns {
   id: string;
   organisation_id: string;
   workspace_id: string | null;
@@ -16,14 +18,11 @@ export interface UsageLimitPolicyRow extends Versioned {
   conditions: string;
   group_by: string;
   type: 'cost' | 'tokens' | 'requests';
-  credit_limit_micros: number;
-  alert_threshold_micros: number | null;
-  periodic_reset: 'weekly' | 'monthly' | null;
-  periodic_reset_days: number | null;
+  /** Whole units, like the threshold: micro-dollars of a cost, else tokens or requests. */
+  credit_limit_units: number;
+  alert_threshold_units: number | null;
   /** First reset as its author gave it; `next_reset_at` moves on from there. */
   first_reset_at: number | null;
-  next_reset_at: number | null;
-  last_reset_at: number | null;
   status: 'active' | 'archived';
 }
 
@@ -43,7 +42,11 @@ export const { listAllForOrganisation } = resourceTable('usage_limit_policies', 
   archived: 'hidden',
 });
 
-export const contents = archivedContentsOf('UsageLimitPolicy', 'usage_limit_policies');
+export const contents = archivedContentsOf(
+  'UsageLimitPolicy',
+  'usage_limit_policies',
+  (rows, now) => [ends('usage_limit_policies', rows, now)],
+);
 
 export interface UsageLimitPolicyFilter {
   readonly workspaceId?: string | undefined;

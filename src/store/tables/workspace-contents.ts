@@ -39,14 +39,22 @@ export function contentsOf(
   };
 }
 
-/** As {@link contentsOf}, for rows that stay as archived, as after a delete of their own. */
-export function archivedContentsOf(kind: KindName, table: string): WorkspaceContents {
+/**
+ * As {@link contentsOf}, for rows that stay as archived, as after a delete of their own; `ends` are
+ * statements about the rows that a condition finds, before it finds them no more.
+ */
+export function archivedContentsOf(
+  kind: KindName,
+  table: string,
+  ends: (rows: RawBuilder<unknown>, now: number) => RawBuilder<unknown>[],
+): WorkspaceContents {
   const active = (at: Place) => sql`${held(at)} and status = 'active'`;
   return {
     kind,
     table,
     held: active,
     removal: (at, now) => [
+      ...ends(active(at), now),
       sql`update ${sql.table(table)}
         set status = 'archived', version = version + 1, last_updated_at = ${now}
         where ${active(at)}`,

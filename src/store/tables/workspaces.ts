@@ -22,7 +22,6 @@ interface WorkspaceRow extends Versioned {
   is_default: number;
   api_key_max_ttl_days: number | null;
   created_by: string;
-  last_reset_at: number | null;
 }
 
 declare module '../connection/db.ts' {

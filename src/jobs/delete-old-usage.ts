@@ -1,0 +1,49 @@
+/** Knows how long the counters of a window are kept after its end, and how they go: a few at a time. */
+import * as usageWindows from '../store/tables/usage-windows.ts';
+import type { Job, JobContext } from './job.ts';
+
+const keptMs = 90 * 86_400_000;
+const windowsMax = 100;
+/** Small enough to stall a concurrent writer for less than a twentieth of a second. */
+const countersMax = 1_000;
+
+export function deleteOldUsage({ usageLimits }: { usageLimits: boolean }): Job {
+  return {
+    name: 'delete-old-usage',
+    cron: '17 * * * *',
+    summary: 'Deletes the counters of windows that ended 90 days ago',
+    idleBecause: usageLimits ? null : 'USAGE_LIMITS_ENABLED is OFF',
+    run: async (context) => {
+      const { db, transaction, now, signal } = context;
+      const total = { windows: 0, counters: 0 };
+      while (!signal.aborted) {
+        const ended = await usageWindows.listEndedBefore(db, now - keptMs, windowsMax);
+        if (ended.length === 0) break;
+        // A transaction an organisation, so that each stays on one shard.
+        for (const windows of Map.groupBy(ended, (one) => one.organisation_id).values()) {
+          total.counters += await deleteCounters(context, windows);
+          if (signal.aborted) break;
+          await transaction((tx) => usageWindows.deleteMany(tx, windows));
+          total.windows += windows.length;
+        }
+      }
+      return total;
+    },
+  };
+}
+
+/** All of them, or those until the run is to stop; their windows are deleted only when none is left. */
+async function deleteCounters(
+  { transaction, signal }: JobContext,
+  windows: readonly usageWindows.EndedWindow[],
+): Promise<number> {
+  let total = 0;
+  while (!signal.aborted) {
+    const deleted = await transaction((tx) =>
+      usageWindows.deleteCounters(tx, windows, countersMax),
+    );
+    total += deleted;
+    if (deleted < countersMax) break;
+  }
+  return total;
+}

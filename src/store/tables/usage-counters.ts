@@ -1,0 +1,171 @@
+/** Knows the usage_counters table: what was used in one window. A counter that does not exist is nought. */
+import { createHash } from 'node:crypto';
+import { type Selectable, sql } from 'kysely';
+import { idFromBytes, idToBytes } from '../../model/ids.ts';
+import type { Page } from '../../model/paging.ts';
+import type { Usage, UsageTerms } from '../../model/usage.ts';
+import type { Db } from '../connection/db.ts';
+
+export type UsageSubjectKind = 'api_key' | 'workspace' | 'policy';
+
+/** Amounts are whole units; beyond 2^53 the driver yields them as text, so {@link toUsage} takes both. */
+export interface UsageCounterRow {
+  organisation_id: string;
+  subject_kind: UsageSubjectKind;
+  subject_id: Buffer;
+  window_start: number;
+  id: Buffer;
+  value_key: string;
+  used_units: number | string;
+  reserved_units: number | string;
+  threshold_alert_units: number | string | null;
+  exhausted_alert_units: number | string | null;
+  last_reset_at: number | null;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    usage_counters: UsageCounterRow;
+  }
+}
+
+/** Whose counters: an API key's or workspace's one, or those of a policy. */
+export interface UsageSubject {
+  readonly organisationId: string;
+  readonly kind: UsageSubjectKind;
+  readonly id: string;
+}
+
+/** The counters of a subject in one window. */
+export interface WindowSubject extends UsageSubject {
+  readonly windowStart: number;
+}
+
+export interface UsageCounter extends Usage {
+  readonly id: string;
+  /** '' for an API key or workspace. */
+  readonly valueKey: string;
+}
+
+/**
+ * The id of the counter of one value: the same in every window, and another for other subjects. A
+ * UUID of version 8, made of the SHA-256 of subject and value, byte for byte.
+ */
+export function counterId(subjectId: string, valueKey: string): string {
+  const hash = createHash('sha256').update(idToBytes(subjectId)).update(valueKey, 'utf8').digest();
+  hash[6] = (hash[6]! & 0x0f) | 0x80;
+  hash[8] = (hash[8]! & 0x3f) | 0x80;
+  return idFromBytes(hash.subarray(0, 16));
+}
+
+/** Counters of API keys or workspaces, each in a window of its own; by subject id. */
+export async function listByWindows(
+  db: Db,
+  organisationId: string,
+  kind: UsageSubjectKind,
+  windows: ReadonlyMap<string, number>,
+): Promise<Map<string, UsageCounter>> {
+  if (windows.size === 0) return new Map();
+  const named = [...windows].map(([id, start]) => sql`(${idToBytes(id)}, ${start})`);
+  const rows = await db
+    .selectFrom('usage_counters')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('subject_kind', '=', kind)
+    .where(sql<boolean>`(subject_id, window_start) IN (${sql.join(named)})`)
+    .execute();
+  return new Map(rows.map((row) => [idFromBytes(row.subject_id), toUsage(row)]));
+}
+
+export interface UsageCounterFilter {
+  /** Those that have used up these terms, or those that have not. */
+  readonly exhausted?: { readonly is: boolean; readonly terms: UsageTerms } | undefined;
+  /** Part of the value key. */
+  readonly search?: string | undefined;
+}
+
+/** In the order of their ids, which is the table's own: a policy may have a million. */
+export async function list(
+  db: Db,
+  subject: WindowSubject,
+  filter: UsageCounterFilter,
+  page: Page,
+): Promise<{ rows: UsageCounter[]; total: number }> {
+  const { exhausted, search } = filter;
+  let query = ofWindow(db, subject);
+  if (exhausted !== undefined) {
+    const limit = exhausted.terms.creditLimitUnits;
+    query = query.where('used_units', exhausted.is ? '>=' : '<', limit);
+  }
+  if (search !== undefined) query = query.where(sql<boolean>`LOCATE(${search}, value_key) > 0`);
+  const rows = await query
+    .selectAll()
+    .orderBy('id')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute();
+  const counted = await query
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow();
+  return { rows: rows.map(toUsage), total: Number(counted.total) };
+}
+
+/**
+ * Sets a counter to nought and re-arms its alerts; what is reserved by running requests stays. False
+ * when there is no such counter in this window, which then is at nought already.
+ */
+export async function reset(
+  tx: Db,
+  subject: WindowSubject,
+  id: string,
+  now: number,
+): Promise<boolean> {
+  const result = await tx
+    .updateTable('usage_counters')
+    .set({
+      used_units: 0,
+      threshold_alert_units: null,
+      exhausted_alert_units: null,
+      last_reset_at: now,
+    })
+    .where('organisation_id', '=', subject.organisationId)
+    .where('subject_kind', '=', subject.kind)
+    .where('subject_id', '=', idToBytes(subject.id))
+    .where('window_start', '=', subject.windowStart)
+    .where('id', '=', idToBytes(id))
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
+/** Counters of every window. For subjects that have one a window: a policy's are too many for one statement. */
+export async function deleteBySubject(tx: Db, subject: UsageSubject): Promise<void> {
+  await tx
+    .deleteFrom('usage_counters')
+    .where('organisation_id', '=', subject.organisationId)
+    .where('subject_kind', '=', subject.kind)
+    .where('subject_id', '=', idToBytes(subject.id))
+    .execute();
+}
+
+function ofWindow(db: Db, subject: WindowSubject) {
+  return db
+    .selectFrom('usage_counters')
+    .where('organisation_id', '=', subject.organisationId)
+    .where('subject_kind', '=', subject.kind)
+    .where('subject_id', '=', idToBytes(subject.id))
+    .where('window_start', '=', subject.windowStart);
+}
+
+function toUsage(row: Selectable<UsageCounterRow>): UsageCounter {
+  return {
+    id: idFromBytes(row.id),
+    valueKey: row.value_key,
+    usedUnits: BigInt(row.used_units),
+    thresholdAlertUnits: unitsOrNull(row.threshold_alert_units),
+    exhaustedAlertUnits: unitsOrNull(row.exhausted_alert_units),
+  };
+}
+
+function unitsOrNull(units: number | string | null): bigint | null {
+  return units === null ? null : BigInt(units);
+}
