@@ -75,6 +75,25 @@ function builtinCode(name) {
   ].join('\n');
 }
 
+/**
+ * To find and link a small file takes Node longer than to run it, so what is always loaded together
+ * is one file: each part is made of these sources and of what they import. The first that wants a
+ * source has it.
+ */
+const parts = {
+  base: ['failure', 'suggest', 'package-root', 'commands/shared/exit-codes'],
+  manifests: [
+    ...['sync/manifest/desired', 'sync/source/source', 'settings/environment'],
+    ...['commands/shared/fault-text', 'commands/shared/table'],
+  ],
+  limits: ['model/limits', 'model/resource-fields'],
+};
+const groups = Object.entries(parts).map(([name, sources], at, { length }) => ({
+  name,
+  test: (id) => sources.some((source) => id === resolve(root, `src/${source}.ts`)),
+  priority: length - at,
+}));
+
 /** Another folder can be named, for tests of what is published. */
 const out = resolve(root, process.argv[2] ?? 'dist');
 await rm(out, { recursive: true, force: true });
@@ -91,6 +110,7 @@ const { output } = await bundle.write({
   format: 'esm',
   entryFileNames: '[name].js',
   chunkFileNames: 'parts/[name]-[hash].js',
+  codeSplitting: { groups },
   minify: { mangle: false, compress: false, codegen: { removeWhitespace: true } },
 });
 await bundle.close();

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Fault } from './fault.ts';
 import { JsonRecord } from './json-record.ts';
-import { RateLimits, UsageLimits } from './limits.ts';
+import { RateLimits, UsageLimits } from './key-limits.ts';
 import { freeText, WorkspaceReference } from './resource-fields.ts';
 import { allScopes, isKnownScope } from './scopes.ts';
 import { Timestamp } from './timestamp.ts';

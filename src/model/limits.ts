@@ -1,11 +1,10 @@
-/** Knows budgets and rate limits: how they are written, which amounts are exact, and which rules bind them. */
+/** Knows what all budgets and rate limits share: which amounts are exact, and which rules bind them. */
 import { z } from 'zod';
 import { Timestamp } from './timestamp.ts';
 
 const microsPerDollar = 1_000_000;
 /** Up to here neighbouring numbers lie closer together than one micro-unit, so each has its own. */
-const amountMax = 2 ** 33;
-const rateLimitsMax = 20;
+export const amountMax = 2 ** 33;
 
 /**
  * An amount of money, tokens or requests: exact to at most six decimal places. What binary
@@ -48,7 +47,7 @@ const PeriodicReset = z.enum(['weekly', 'monthly']);
 type PeriodicReset = z.infer<typeof PeriodicReset>;
 
 /** When a budget starts anew (docs/jobs.md, Windows); the three forms are one choice. */
-const scheduleFields = {
+export const scheduleFields = {
   /** Monday or the first of the month, 00:00 UTC. */
   periodic_reset: PeriodicReset.nullable().optional(),
   /** Every so many days at 00:00 UTC; excludes `periodic_reset`. */
@@ -98,59 +97,11 @@ export function limitRules(terms: LimitTerms, ctx: z.RefinementCtx): void {
   ctx.addIssue({ code: 'custom', path: [fault.field], message: fault.message });
 }
 
-/** Budget of an API key; an object there. */
-export const UsageLimits = z
-  .strictObject({
-    /** What is counted; stays absent in answers when not sent. */
-    type: z.enum(['cost', 'tokens']).optional(),
-    credit_limit: Amount.min(1),
-    alert_threshold: Amount.nullable().optional(),
-    ...scheduleFields,
-  })
-  .superRefine(limitRules);
-export type UsageLimits = z.infer<typeof UsageLimits>;
-
-/** Budget of a workspace: whole amounts, in a list of at most one. */
-export const WorkspaceUsageLimits = z
-  .array(
-    z
-      .strictObject({
-        type: z.enum(['cost', 'tokens']).optional(),
-        credit_limit: z.int().min(1).max(amountMax),
-        alert_threshold: z.int().min(1).max(amountMax).nullable().optional(),
-        ...scheduleFields,
-      })
-      .superRefine(limitRules),
-  )
-  .max(1);
-export type WorkspaceUsageLimits = z.infer<typeof WorkspaceUsageLimits>;
-
-/** Fields of a usage-limit policy's budget; spread there, where they are top-level. */
-export const policyLimitFields = {
-  type: z.enum(['cost', 'tokens', 'requests']),
-  credit_limit: Amount,
-  alert_threshold: Amount.nullable().optional(),
-  ...scheduleFields,
-};
-
-const RateLimit = z.strictObject({
+/** One limit on requests or tokens in a unit of time. */
+export const RateLimit = z.strictObject({
   type: z.enum(['requests', 'tokens']),
   /** Per day, hour, minute, second, week. */
   unit: z.enum(['rpd', 'rph', 'rpm', 'rps', 'rpw']),
   value: z.int().min(0),
 });
 export type RateLimit = z.infer<typeof RateLimit>;
-
-function isFreeOfRepeats(limits: readonly RateLimit[]): boolean {
-  return new Set(limits.map(({ type, unit }) => `${type} ${unit}`)).size === limits.length;
-}
-
-/** Rate limits of an API key; a pair of type and unit once. */
-export const RateLimits = z
-  .array(RateLimit)
-  .max(rateLimitsMax)
-  .refine(isFreeOfRepeats, 'must not repeat a pair of type and unit');
-export type RateLimits = z.infer<typeof RateLimits>;
-
-/** Rate limits of a workspace: a list of at most one. */
-export const WorkspaceRateLimits = z.array(RateLimit).max(1);

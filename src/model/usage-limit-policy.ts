@@ -1,10 +1,18 @@
 /** Knows the bodies by which usage-limit policies are made and changed. */
 import { z } from 'zod';
-import { limitRules, policyLimitFields } from './limits.ts';
+import { Amount, limitRules, scheduleFields } from './limits.ts';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
 
 const conditionsMax = 50;
 const valuesMax = 500;
+
+/** The budget, whose fields stand beside the others here. */
+const limitFields = {
+  type: z.enum(['cost', 'tokens', 'requests']),
+  credit_limit: Amount,
+  alert_threshold: Amount.nullable().optional(),
+  ...scheduleFields,
+};
 
 /** What requests a policy is about: `api_key`, `model`, `metadata.team`, `workspace_id` and so on. */
 const conditionKeys = [
@@ -58,7 +66,7 @@ export const UsageLimitPolicyCreate = z.object({
   ...described,
   conditions: Conditions,
   group_by: Grouping,
-  ...policyLimitFields,
+  ...limitFields,
   workspace_id: WorkspaceReference.optional(),
 });
 export type UsageLimitPolicyCreate = z.infer<typeof UsageLimitPolicyCreate>;
@@ -73,9 +81,9 @@ export const UsageLimitPolicyUpdate = z.object({
   ...described,
   conditions: Conditions.optional(),
   group_by: Grouping.optional(),
-  ...policyLimitFields,
-  type: policyLimitFields.type.optional(),
-  credit_limit: policyLimitFields.credit_limit.optional(),
+  ...limitFields,
+  type: limitFields.type.optional(),
+  credit_limit: limitFields.credit_limit.optional(),
   /** A trigger, not a field: sets the usage of one value to nought. */
   reset_usage_for_value: z.string().min(1).max(512).nullable().optional(),
 });

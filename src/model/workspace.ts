@@ -1,8 +1,8 @@
 /** Knows the bodies by which workspaces are made and changed, and how a name is shown with its icon. */
 import { z } from 'zod';
-import { WorkspaceRateLimits, WorkspaceUsageLimits } from './limits.ts';
 import { freeText, ResourceName } from './resource-fields.ts';
 import type { SlugForm } from './slug.ts';
+import { WorkspaceRateLimits, WorkspaceUsageLimits } from './workspace-limits.ts';
 
 const guardrailsMax = 100;
 

@@ -1,14 +1,9 @@
 /** Guarantees of budgets and rate limits: amounts are exact, and rules that belong together hold. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  Amount,
-  fromUnits,
-  RateLimits,
-  toUnits,
-  UsageLimits,
-  WorkspaceUsageLimits,
-} from '../../src/model/limits.ts';
+import { RateLimits, UsageLimits } from '../../src/model/key-limits.ts';
+import { Amount, fromUnits, toUnits } from '../../src/model/limits.ts';
+import { WorkspaceUsageLimits } from '../../src/model/workspace-limits.ts';
 
 describe('an amount', () => {
   it('of micro-units comes back as the same number, for every count of them', () => {

@@ -13,7 +13,7 @@ import { isWellFormedApiKey, makeApiKey, maskApiKey } from '../../model/credenti
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
-import type { UsageLimits } from '../../model/limits.ts';
+import type { UsageLimits } from '../../model/key-limits.ts';
 import { covers } from '../../model/scopes.ts';
 import { parseTimestamp } from '../../model/timestamp.ts';
 import { refuseFaults, validationError } from '../../model/validation-error.ts';

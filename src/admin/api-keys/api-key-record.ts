@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ApiKeySubType, ApiKeyType, RotationPolicy } from '../../model/api-key.ts';
 import { type JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
-import type { RateLimits, UsageLimits } from '../../model/limits.ts';
+import type { RateLimits, UsageLimits } from '../../model/key-limits.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
 import type { StoredApiKey } from '../../store/tables/api-keys.ts';
 import type { BudgetState } from '../../store/tables/usage-budgets.ts';

@@ -3,7 +3,6 @@
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
-import type { WorkspaceUsageLimits } from '../../model/limits.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
 import { makeSlug } from '../../model/slug.ts';
 import { validationError } from '../../model/validation-error.ts';
@@ -15,6 +14,7 @@ import {
   type WorkspaceUpdate,
   workspaceSlugForm,
 } from '../../model/workspace.ts';
+import type { WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as workspaceContents from '../../store/tables/workspace-contents.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';

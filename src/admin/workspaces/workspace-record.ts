@@ -1,9 +1,10 @@
 /** Knows what the API tells about a workspace: the record, and the body that would make it again. */
 import { z } from 'zod';
 import { readDocument, sparse } from '../../model/json-record.ts';
-import type { RateLimits, WorkspaceUsageLimits } from '../../model/limits.ts';
+import type { RateLimits } from '../../model/key-limits.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
 import { displayName, type WorkspaceDefaults } from '../../model/workspace.ts';
+import type { WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
 import type { BudgetState } from '../../store/tables/usage-budgets.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 
