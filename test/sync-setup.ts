@@ -12,8 +12,8 @@ import { startTestServer, type TestServer } from './server.ts';
 
 /** Values of the variables that test manifests name; none may ever be printed. */
 export const canaries: Readonly<Record<string, string>> = {
-  CRM_TOKEN: 'canary-crm-4f1b9c',
-  OTHER_TOKEN: 'canary-other-77aa01',
+  GW_VAR_CRM_TOKEN: 'canary-crm-4f1b9c',
+  GW_VAR_OTHER_TOKEN: 'canary-other-77aa01',
 };
 
 /** Parses manifests; a string is one file. */
@@ -160,7 +160,7 @@ spec:
   transport: http
   configurations:
     custom_headers:
-      Authorization: {valueFrom: {env: CRM_TOKEN, prefix: 'Bearer '}}
+      Authorization: {valueFrom: {env: GW_VAR_CRM_TOKEN, prefix: 'Bearer '}}
 ---
 apiVersion: gatewright.dev/v1
 kind: McpServer

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { kindNames } from '../model/kinds.ts';
 import { environmentIn } from '../settings/environment.ts';
 import { type Checked, checkSource } from '../sync/manifest/desired.ts';
+import type { Environment } from '../sync/manifest/substitute.ts';
 import { isGitLocation } from '../sync/source/git-location.ts';
 import { readSources } from '../sync/source/source.ts';
 import type { SourceFiles } from '../sync/source/source-files.ts';
@@ -64,11 +65,23 @@ async function readFiles(locations: readonly string[], io: CommandIo): Promise<S
 
 /** Continuous integration checks manifests without holding the secrets that they name. */
 async function check(files: SourceFiles, cwd: string): Promise<Checked> {
+  const mention = files.files.some(
+    ({ content }) => content.includes('${') || content.includes('valueFrom'),
+  );
   return await checkSource(files, {
-    environment: environmentIn(cwd),
+    environment: mention ? await openVariables(cwd) : () => undefined,
     readSecretFile: () => undefined,
     requireSecrets: false,
   });
+}
+
+/** Loaded where a manifest mentions one, because most mention none. */
+async function openVariables(cwd: string): Promise<Environment> {
+  const { manifestVariables } = await import('../settings/manifest-variables.ts');
+  const look = environmentIn(cwd);
+  if (look('GATEWRIGHT_SYNC_VARIABLES') === undefined) return manifestVariables(look, []);
+  const { readSettings } = await import('../settings.ts');
+  return manifestVariables(look, readSettings(undefined, { cwd }).sync.variables);
 }
 
 const writers: Readonly<Record<Format, (checked: Checked, files: SourceFiles) => string>> = {

@@ -79,6 +79,16 @@ export const headerNames: Form<string[]> = {
   example: 'x-team,x-app',
 };
 
+export const variableNames: Form<string[]> = {
+  schema: z
+    .string()
+    .max(4096)
+    .regex(/^[A-Za-z_]\w*(?:_\*)?(?:\s*,\s*[A-Za-z_]\w*(?:_\*)?)*$/)
+    .transform((text) => text.split(',').map((name) => name.trim())),
+  expected: 'names of variables separated by commas, NAME or PREFIX_* for all that begin so',
+  example: 'CRM_URL,TEAM_*',
+};
+
 /** An issue with a `fault` completes "NAME …" instead of "NAME is …: expected …". */
 export const trustedHosts: Form<TrustedHosts> = {
   schema: z.string().transform((text, context) => {

@@ -13,6 +13,16 @@ const later =
 /** Names under these prefixes are meant for this program alone. */
 const ours = /^(?:GATEWRIGHT|DB)_/;
 
+/** Whether a name is a setting, names a file with one, or is one of another deployment of this interface. */
+export function isKnownName(name: string): boolean {
+  return (
+    ours.test(name) ||
+    (names as readonly string[]).includes(name.replace(/_FILE$/, '')) ||
+    withoutEffect.test(name) ||
+    later.test(name)
+  );
+}
+
 export interface Strangers {
   /** One sentence for each name that is probably a slip. */
   readonly slips: string[];

@@ -315,6 +315,11 @@ export const environment = z.object({
     { ...forms.path, example: '/run/gatewright' },
     'Folder into which issued keys may be written.',
   ),
+  GATEWRIGHT_SYNC_VARIABLES: optional(
+    'Sync',
+    forms.variableNames,
+    'Variables that manifests may read beside GW_VAR_*; never settings or credentials of this program.',
+  ),
   GATEWRIGHT_GIT_TOKEN: optional(
     'Sync',
     forms.line('a token on one line, or a path to a file', '/run/secrets/git-token'),

@@ -76,12 +76,13 @@ export class SpecWriter {
   /** No server tells a secret: where it came from is known at best. */
   #stub(origin: string, path: readonly string[]): Json {
     const [, source, name] = /^(env|file):(.+)$/.exec(origin) ?? [];
-    const invented = [this.#identity.name, path.at(-1)!]
+    // Under the prefix that manifests may read without being permitted to.
+    const invented = ['GW_VAR', this.#identity.name, path.at(-1)!]
       .join('_')
       .toUpperCase()
       .replace(/\W+/g, '_');
     const field = source === 'file' ? 'file' : 'env';
-    const variable = name ?? invented.replace(/^\d/, '_$&');
+    const variable = name ?? invented;
     this.#stubs.push(`${identityKey(this.#identity)} ${path.join('.')}: ${field} ${variable}`);
     return { valueFrom: { [field]: variable } };
   }

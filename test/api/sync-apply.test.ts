@@ -74,7 +74,7 @@ describe('every kind', () => {
       .replace('  alertEmails: [ops@example.com]\n', '  description: bot of support\n')
       .replace('  expiresAt: 2028-03-31T00:00:00Z\n', '')
       .replace(', allowConfigOverride: false, metadata: {app: bot}', '')
-      .replace('{env: CRM_TOKEN', '{env: OTHER_TOKEN')
+      .replace('{env: GW_VAR_CRM_TOKEN', '{env: GW_VAR_OTHER_TOKEN')
       .replace(', description: CRM tools', '')
       .replace('runOn: [input]', 'runOn: [input, output]')
       .replace('creditLimit: 12.5', 'creditLimit: 13.75')
@@ -484,7 +484,9 @@ describe('key delivery', () => {
 describe('secrets', () => {
   it('appear in no plan, report or server log', async () => {
     const first = await sync.cycle(everyKind);
-    const changed = await sync.cycle(everyKind.replace('{env: CRM_TOKEN', '{env: OTHER_TOKEN'));
+    const changed = await sync.cycle(
+      everyKind.replace('{env: GW_VAR_CRM_TOKEN', '{env: GW_VAR_OTHER_TOKEN'),
+    );
     const key = readFileSync(join(sync.secretsFolder, 'support/bot.key'), 'utf8').trim();
     const outputs = [first, changed].flatMap((result) => [
       textReport(result, { color: true }),
@@ -497,6 +499,6 @@ describe('secrets', () => {
     for (const value of [...Object.values(canaries), key, server.clientSecret]) {
       expect(everything).not.toContain(value);
     }
-    expect(outputs.join()).toContain('(secret env:OTHER_TOKEN)');
+    expect(outputs.join()).toContain('(secret env:GW_VAR_OTHER_TOKEN)');
   });
 });

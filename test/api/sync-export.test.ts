@@ -60,9 +60,11 @@ describe('what this owner declared', () => {
   it('plans to nothing once the stubs are filled in', async () => {
     const result = await exported();
     expect(result.stubs).toEqual([
-      'McpIntegration/support/crm configurations.custom_headers.Authorization: env CRM_TOKEN',
+      'McpIntegration/support/crm configurations.custom_headers.Authorization: env GW_VAR_CRM_TOKEN',
     ]);
-    const set = await desiredFrom(filesOf(result), { CRM_TOKEN: `Bearer ${canaries.CRM_TOKEN}` });
+    const set = await desiredFrom(filesOf(result), {
+      GW_VAR_CRM_TOKEN: `Bearer ${canaries.GW_VAR_CRM_TOKEN}`,
+    });
     const { plan } = await sync.cycle(set, { act: false });
     expect(plan.changes.map(({ id, fields }) => [id, fields])).toEqual([]);
     expect(plan).toMatchObject({ unchanged: 9, blocked: [] });

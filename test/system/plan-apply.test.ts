@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { manifest } from '../manifests.ts';
 import type { TestServer } from '../server.ts';
 import { canaries, everyKind, startSyncServer } from '../sync-setup.ts';
 import { type CliResult, runCli } from './run-cli.ts';
@@ -146,6 +147,40 @@ describe('apply', () => {
   });
 });
 
+describe('variables of the operator', () => {
+  it.each([
+    ['in a text', 'description: "${GATEWRIGHT_GIT_TOKEN}"'],
+    ['with a default', 'description: "${GATEWRIGHT_GIT_TOKEN:-none}"'],
+    ['of Git hosts', 'description: "${GITLAB_TOKEN}"'],
+    ['that nobody permitted', 'description: "${HOME_PAGE}"'],
+    [
+      'as a secret',
+      'url: https://a.example\nauthType: headers\ntransport: http\n' +
+        'configurations: {headers: {X-A: {valueFrom: {env: GATEWRIGHT_GIT_TOKEN}}}}',
+    ],
+  ])('%s are in no output and reach no server', async (_, spec) => {
+    const kind = spec.startsWith('url') ? 'McpIntegration' : 'Workspace';
+    write('variables/a.yaml', manifest(kind, 'curious', spec));
+    for (const words of [
+      ['plan', 'variables'],
+      ['apply', 'variables', '--yes', '--no-prune'],
+    ]) {
+      const { exitCode, stdout, stderr } = await runCli(words, null, {
+        cwd: folder,
+        env: {
+          GATEWRIGHT_GIT_TOKEN: 'canary-git-token',
+          GITLAB_TOKEN: 'canary-host-token',
+          HOME_PAGE: 'canary-home-page',
+          GATEWRIGHT_SYNC_VARIABLES: 'GITLAB_*',
+        },
+      });
+      expect([words[0], exitCode]).toEqual([words[0], 5]);
+      expect(stdout + stderr).not.toContain('canary');
+      expect(stderr).toMatch(/variables\/a\.yaml:\d+:\d+ .*manifests (?:may not|never) read/);
+    }
+  });
+});
+
 describe('export', () => {
   it('writes files that plan to nothing once their stubs are filled in', async () => {
     const { exitCode, stdout, stderr } = await run('export', 'exported');
@@ -154,7 +189,7 @@ describe('export', () => {
     expect(stderr).toContain('fill in: McpIntegration/support/crm');
     const planned = await runCli(['plan', 'exported'], null, {
       cwd: folder,
-      env: { CRM_TOKEN: `Bearer ${canaries.CRM_TOKEN}` },
+      env: { GW_VAR_CRM_TOKEN: `Bearer ${canaries.GW_VAR_CRM_TOKEN}` },
     });
     expect(planned).toMatchObject({
       exitCode: 0,

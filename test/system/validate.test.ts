@@ -79,14 +79,50 @@ it('reads standard input', async () => {
 });
 
 it('takes variables from the environment and from .env, and needs no secrets', async () => {
-  const spec = `url: \${CRM_URL}
+  const spec = `url: \${GW_VAR_CRM_URL}
 authType: headers
 transport: http
-configurations: {custom_headers: {Authorization: {valueFrom: {env: NOT_HERE}}}}`;
+configurations: {custom_headers: {Authorization: {valueFrom: {env: GW_VAR_NOT_HERE}}}}`;
   writeFileSync(join(folder, 'a.yaml'), manifest('McpIntegration', 'crm', spec));
-  expect((await validate()).stdout).toContain('the environment variable CRM_URL is not set');
-  writeFileSync(join(folder, '.env'), 'CRM_URL=https://crm.example.com\n');
+  expect((await validate()).stdout).toContain('the environment variable GW_VAR_CRM_URL is not set');
+  writeFileSync(join(folder, '.env'), 'GW_VAR_CRM_URL=https://crm.example.com\n');
   expect((await validate()).exitCode).toBe(0);
+});
+
+it('reads no variable that is not permitted, from the process or from .env, and says what would permit it', async () => {
+  const masterKey = 'canary-of-a-master-key-0123456789-0123456789-0123456789';
+  const env = { CRM_URL: 'canary-1', GATEWRIGHT_MASTER_KEY: masterKey, GITHUB_TOKEN: 'canary-3' };
+  writeFileSync(join(folder, '.env'), 'DB_PASS=canary-4\nTEAM_NAME=canary-5\n');
+  const spec = (name: string): string => `description: "a \${${name}}"`;
+  const names = [
+    'CRM_URL',
+    'GATEWRIGHT_MASTER_KEY',
+    'GITHUB_TOKEN',
+    'DB_PASS',
+    'TEAM_NAME',
+    'PORT',
+  ];
+  const text = names.map((name) =>
+    manifest('Workspace', name.toLowerCase().replaceAll('_', '-'), spec(name)),
+  );
+  writeFileSync(join(folder, 'a.yaml'), text.join('---\n'));
+  const listed = { ...env, GATEWRIGHT_SYNC_VARIABLES: 'TEAM_*,GITHUB_*, GATEWRIGHT_*,DB_*,PORT' };
+  for (const given of [env, listed]) {
+    const { exitCode, stdout, stderr } = await runCli(['validate'], null, {
+      cwd: folder,
+      env: given,
+    });
+    expect(exitCode).toBe(5);
+    expect(stdout + stderr).not.toContain('canary');
+    expect(stdout.match(/manifests never read \w+/g)).toHaveLength(4);
+    expect(stdout).toMatch(
+      /a\.yaml:\d+:\d+ manifests may not read the environment variable CRM_URL/,
+    );
+    expect(stdout).toContain(
+      'call it GW_VAR_CRM_URL, or permit it with GATEWRIGHT_SYNC_VARIABLES=',
+    );
+    expect(stdout.includes('variable TEAM_NAME')).toBe(given === env);
+  }
 });
 
 it('says what does not exist, with exit code 5, and nothing on standard output', async () => {

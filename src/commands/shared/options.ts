@@ -7,7 +7,8 @@ import { Failure } from '../../failure.ts';
 import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { Secret } from '../../secret.ts';
 import { environmentIn } from '../../settings/environment.ts';
-import { readSettings } from '../../settings.ts';
+import { manifestVariables } from '../../settings/manifest-variables.ts';
+import { readSettings, type Settings } from '../../settings.ts';
 import { type Desired, readDesired } from '../../sync/manifest/desired.ts';
 import type { SecretSources } from '../../sync/manifest/secrets.ts';
 import { AdminClient } from '../../sync/server/client.ts';
@@ -102,7 +103,7 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
   const home = resolve(io.cwd, options.home ?? settings.home);
   const given = options['secrets-dir'] ?? settings.sync.secretsDirectory;
   const secretsFolder = given === null ? join(home, 'secrets') : resolve(io.cwd, given);
-  const sources = secretSourcesIn(io.cwd, secretsFolder);
+  const sources = secretSourcesIn(io.cwd, secretsFolder, settings);
   const locations = locationsOf(options);
   const read = async (): Promise<DesiredSet> => {
     const files = await readSources(locations, {
@@ -117,10 +118,14 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
   return { secretsFolder, read };
 }
 
-/** What `${VAR}` and `valueFrom` in manifests may read: the environment and the secrets folder. */
-export function secretSourcesIn(cwd: string, secretsFolder: string): SecretSources {
+/** What `${VAR}` and `valueFrom` in manifests may read: permitted variables and the secrets folder. */
+export function secretSourcesIn(
+  cwd: string,
+  secretsFolder: string,
+  { sync }: Pick<Settings, 'sync'>,
+): SecretSources {
   return {
-    environment: environmentIn(cwd),
+    environment: manifestVariables(environmentIn(cwd), sync.variables),
     readSecretFile: (path) => readInside(secretsFolder, path),
     requireSecrets: true,
   };

@@ -143,7 +143,7 @@ function openContext(given: {
   const { settings, home, options, io } = given;
   const location = options.source ?? defaultSource(io.cwd);
   const secretsFolder = resolve(io.cwd, settings.sync.secretsDirectory ?? join(home, 'secrets'));
-  const secrets = secretSourcesIn(io.cwd, secretsFolder);
+  const secrets = secretSourcesIn(io.cwd, secretsFolder, settings);
   const sourceOptions = {
     cwd: io.cwd,
     cacheDirectory: join(home, 'git'),

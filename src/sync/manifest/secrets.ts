@@ -52,6 +52,7 @@ function readValueFrom(holder: { valueFrom: unknown }, sources: SecretSources): 
   const { env, file, prefix = '' } = holder.valueFrom as Record<string, string | undefined>;
   const origin = env === undefined ? `file:${file}` : `env:${env}`;
   const found = env === undefined ? sources.readSecretFile(file ?? '') : sources.environment(env);
+  if (typeof found === 'object') return { code: 'variable-refused', ...found };
   const value = found?.replace(/\r?\n$/, '');
   if (value !== undefined && value !== '') {
     return { secret: new Secret(`${prefix}${value}`, origin), available: true };

@@ -1,12 +1,18 @@
 /** Knows `${VAR}` in manifests: put into values after parsing, so that a value can never become structure. */
 
-/** Looks up one environment variable; undefined when it is not set. */
-export type Environment = (name: string) => string | undefined;
+/** Why manifests may not read a variable, and what to do. */
+interface VariableRefusal {
+  readonly message: string;
+  readonly fix: string;
+}
+
+/** Looks up one environment variable; undefined when it is not set, a refusal when it is none of ours. */
+export type Environment = (name: string) => string | undefined | VariableRefusal;
 
 interface SubstitutionFault {
   /** Keys that lead to the value. */
   readonly segments: readonly string[];
-  readonly code: 'variable-unset' | 'variable-syntax';
+  readonly code: 'variable-unset' | 'variable-syntax' | 'variable-refused';
   readonly message: string;
   readonly fix: string;
 }
@@ -73,6 +79,10 @@ function replaceAll(
       return match;
     }
     const value = environment(name);
+    if (typeof value === 'object') {
+      report({ code: 'variable-refused', ...value });
+      return '';
+    }
     if (value !== undefined && (value !== '' || operator === undefined)) return value;
     if (operator === ':-') return operand ?? '';
     const reason = operand === undefined || operand === '' ? '' : `: ${operand}`;

@@ -30,7 +30,7 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
  * A spec in canonical form: the Admin API's own field names and values (the create body), sparse,
  * with two kinds of placeholder objects in it:
  * `{"$ref": "Config/support/routing"}` stands for the id or slug of that resource, and
- * `{"$secret": "env:CRM_TOKEN", "fingerprint": "<hex>"}` for a write-only value. So a spec can be
+ * `{"$secret": "env:GW_VAR_CRM_TOKEN", "fingerprint": "<hex>"}` for a write-only value. So a spec can be
  * compared, stored as `last_applied` and printed without holding an id of one server or any secret.
  */
 export type Spec = { [field: string]: Json };
