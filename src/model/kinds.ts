@@ -34,7 +34,6 @@ export interface ReferenceField {
  * one key or item, `**` any number of them, also none.
  */
 export interface Kind {
-  readonly name: KindName;
   /** Names the file of an export: `api-keys`. */
   readonly plural: string;
   readonly workspaced: 'none' | 'required' | 'optional';
@@ -81,31 +80,6 @@ function collection(path: string): Pick<Kind, 'create' | 'item' | 'pathFields'> 
   };
 }
 
-const workspace: Kind = {
-  name: 'Workspace',
-  plural: 'workspaces',
-  ...plain,
-  workspaced: 'none',
-  references: [],
-  opaque: ['defaults.metadata'],
-  immutable: ['scope_name'],
-  merged: ['defaults'],
-  ...collection('/admin/v2/workspaces'),
-  makeBody: async () => (await import('./workspace.ts')).WorkspaceCreate.strict(),
-};
-
-const guardrail: Kind = {
-  name: 'Guardrail',
-  plural: 'guardrails',
-  ...plain,
-  workspaced: 'optional',
-  references: [workspaceReference],
-  opaque: ['checks.*.parameters', 'actions'],
-  immutable: ['target', 'workspace_id'],
-  ...collection('/v2/guardrails'),
-  makeBody: async () => (await import('./guardrail.ts')).GuardrailCreate.strict(),
-};
-
 /** Guardrails of a config stand on the root document and on every target below it. */
 const configGuardrails: ReferenceField[] = ['input_guardrails', 'output_guardrails'].map(
   (field) => ({
@@ -116,123 +90,132 @@ const configGuardrails: ReferenceField[] = ['input_guardrails', 'output_guardrai
   }),
 );
 
-const config: Kind = {
-  name: 'Config',
-  plural: 'configs',
-  ...plain,
-  workspaced: 'optional',
-  references: [workspaceReference, ...configGuardrails],
-  opaque: ['config'],
-  immutable: ['workspace_id'],
-  ...collection('/v2/configs'),
-  makeBody: async () => (await import('./config.ts')).ConfigCreate.strict(),
-};
-
-const apiKey: Kind = {
-  name: 'ApiKey',
-  plural: 'api-keys',
-  ...plain,
-  workspaced: 'optional',
-  references: [
-    workspaceReference,
-    { path: 'defaults.config_id', manifestField: 'configRef', kind: 'Config', by: 'id' },
-  ],
-  opaque: ['defaults.metadata'],
-  immutable: ['type', 'sub_type', 'user_id', 'workspace_id'],
-  merged: ['defaults'],
-  sets: ['scopes', 'alert_emails', 'rate_limits'],
-  create: ({ type, sub_type: subType }) => ({
-    method: 'POST',
-    path: `/v1/api-keys/${type}/${subType}`,
-  }),
-  item: (id) => `/v1/api-keys/${encodeURIComponent(id)}`,
-  pathFields: ['type', 'sub_type'],
-  makeBody: async () => (await import('./api-key.ts')).makeApiKeySpec(),
-};
-
-const mcpIntegration: Kind = {
-  name: 'McpIntegration',
-  plural: 'mcp-integrations',
-  ...plain,
-  workspaced: 'optional',
-  references: [workspaceReference],
-  secrets: ['configurations.custom_headers.*', 'configurations.headers.*'],
-  opaque: [
-    'configurations.custom_headers',
-    'configurations.headers',
-    'configurations.passthrough_header',
-    'configurations.passthrough_headers',
-  ],
-  immutable: ['slug', 'workspace_id'],
-  ...collection('/admin/v2/mcp-integrations'),
-  makeBody: async () => (await import('./mcp-integration.ts')).McpIntegrationCreate.strict(),
-};
-
-const mcpServer: Kind = {
-  name: 'McpServer',
-  plural: 'mcp-servers',
-  ...plain,
-  workspaced: 'required',
-  references: [
-    workspaceReference,
-    {
-      path: 'mcp_integration_id',
-      manifestField: 'mcpIntegrationRef',
-      kind: 'McpIntegration',
-      by: 'id',
-    },
-  ],
-  immutable: ['mcp_integration_id', 'workspace_id', 'slug'],
-  ...collection('/v2/mcp-servers'),
-  makeBody: async () => (await import('./mcp-server.ts')).McpServerCreate.strict(),
-};
-
 function bindingPath(body: Record<string, unknown>): string {
   const guardrailId = encodeURIComponent(String(body.guardrail_id));
   const serverId = encodeURIComponent(String(body.mcp_server_id));
   return `/admin/v2/guardrails/${guardrailId}/mcp-servers/${serverId}`;
 }
 
-const guardrailMcpBinding: Kind = {
-  name: 'GuardrailMcpBinding',
-  plural: 'guardrail-mcp-bindings',
-  ...plain,
-  workspaced: 'optional',
-  references: [
-    { path: 'guardrail_id', manifestField: 'guardrailRef', kind: 'Guardrail', by: 'id' },
-    { path: 'mcp_server_id', manifestField: 'mcpServerRef', kind: 'McpServer', by: 'id' },
-  ],
-  immutable: ['guardrail_id', 'mcp_server_id'],
-  sets: ['run_on', 'mcp_integration_capability_ids'],
-  create: (body) => ({ method: 'PUT', path: bindingPath(body) }),
-  item: (_, body) => bindingPath(body),
-  pathFields: ['guardrail_id', 'mcp_server_id'],
-  makeBody: async () => (await import('./guardrail-mapping.ts')).makeGuardrailMappingSpec(),
-};
-
-const usageLimitPolicy: Kind = {
-  name: 'UsageLimitPolicy',
-  plural: 'usage-limit-policies',
-  ...plain,
-  workspaced: 'optional',
-  references: [
-    workspaceReference,
-    { path: 'conditions.*.value', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
-    { path: 'conditions.*.value', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
-  ],
-  immutable: ['workspace_id'],
-  sets: ['conditions'],
-  ...collection('/v2/policies/usage-limits'),
-  makeBody: async () => (await import('./usage-limit-policy.ts')).makeUsageLimitPolicySpec(),
-};
-
+/** Each after those that it refers to. */
 export const kinds: Readonly<Record<KindName, Kind>> = {
-  Workspace: workspace,
-  Guardrail: guardrail,
-  Config: config,
-  ApiKey: apiKey,
-  McpIntegration: mcpIntegration,
-  McpServer: mcpServer,
-  GuardrailMcpBinding: guardrailMcpBinding,
-  UsageLimitPolicy: usageLimitPolicy,
+  Workspace: {
+    plural: 'workspaces',
+    ...plain,
+    workspaced: 'none',
+    references: [],
+    opaque: ['defaults.metadata'],
+    immutable: ['scope_name'],
+    merged: ['defaults'],
+    ...collection('/admin/v2/workspaces'),
+    makeBody: async () => (await import('./workspace.ts')).WorkspaceCreate.strict(),
+  },
+
+  Guardrail: {
+    plural: 'guardrails',
+    ...plain,
+    workspaced: 'optional',
+    references: [workspaceReference],
+    opaque: ['checks.*.parameters', 'actions'],
+    immutable: ['target', 'workspace_id'],
+    ...collection('/v2/guardrails'),
+    makeBody: async () => (await import('./guardrail.ts')).GuardrailCreate.strict(),
+  },
+
+  Config: {
+    plural: 'configs',
+    ...plain,
+    workspaced: 'optional',
+    references: [workspaceReference, ...configGuardrails],
+    opaque: ['config'],
+    immutable: ['workspace_id'],
+    ...collection('/v2/configs'),
+    makeBody: async () => (await import('./config.ts')).ConfigCreate.strict(),
+  },
+
+  ApiKey: {
+    plural: 'api-keys',
+    ...plain,
+    workspaced: 'optional',
+    references: [
+      workspaceReference,
+      { path: 'defaults.config_id', manifestField: 'configRef', kind: 'Config', by: 'id' },
+    ],
+    opaque: ['defaults.metadata'],
+    immutable: ['type', 'sub_type', 'user_id', 'workspace_id'],
+    merged: ['defaults'],
+    sets: ['scopes', 'alert_emails', 'rate_limits'],
+    create: ({ type, sub_type: subType }) => ({
+      method: 'POST',
+      path: `/v1/api-keys/${type}/${subType}`,
+    }),
+    item: (id) => `/v1/api-keys/${encodeURIComponent(id)}`,
+    pathFields: ['type', 'sub_type'],
+    makeBody: async () => (await import('./api-key.ts')).makeApiKeySpec(),
+  },
+
+  McpIntegration: {
+    plural: 'mcp-integrations',
+    ...plain,
+    workspaced: 'optional',
+    references: [workspaceReference],
+    secrets: ['configurations.custom_headers.*', 'configurations.headers.*'],
+    opaque: [
+      'configurations.custom_headers',
+      'configurations.headers',
+      'configurations.passthrough_header',
+      'configurations.passthrough_headers',
+    ],
+    immutable: ['slug', 'workspace_id'],
+    ...collection('/admin/v2/mcp-integrations'),
+    makeBody: async () => (await import('./mcp-integration.ts')).McpIntegrationCreate.strict(),
+  },
+
+  McpServer: {
+    plural: 'mcp-servers',
+    ...plain,
+    workspaced: 'required',
+    references: [
+      workspaceReference,
+      {
+        path: 'mcp_integration_id',
+        manifestField: 'mcpIntegrationRef',
+        kind: 'McpIntegration',
+        by: 'id',
+      },
+    ],
+    immutable: ['mcp_integration_id', 'workspace_id', 'slug'],
+    ...collection('/v2/mcp-servers'),
+    makeBody: async () => (await import('./mcp-server.ts')).McpServerCreate.strict(),
+  },
+
+  GuardrailMcpBinding: {
+    plural: 'guardrail-mcp-bindings',
+    ...plain,
+    workspaced: 'optional',
+    references: [
+      { path: 'guardrail_id', manifestField: 'guardrailRef', kind: 'Guardrail', by: 'id' },
+      { path: 'mcp_server_id', manifestField: 'mcpServerRef', kind: 'McpServer', by: 'id' },
+    ],
+    immutable: ['guardrail_id', 'mcp_server_id'],
+    sets: ['run_on', 'mcp_integration_capability_ids'],
+    create: (body) => ({ method: 'PUT', path: bindingPath(body) }),
+    item: (_, body) => bindingPath(body),
+    pathFields: ['guardrail_id', 'mcp_server_id'],
+    makeBody: async () => (await import('./guardrail-mapping.ts')).makeGuardrailMappingSpec(),
+  },
+
+  UsageLimitPolicy: {
+    plural: 'usage-limit-policies',
+    ...plain,
+    workspaced: 'optional',
+    references: [
+      workspaceReference,
+      { path: 'conditions.*.value', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
+      { path: 'conditions.*.value', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
+    ],
+    immutable: ['workspace_id'],
+    sets: ['conditions'],
+    ...collection('/v2/policies/usage-limits'),
+    makeBody: async () => (await import('./usage-limit-policy.ts')).makeUsageLimitPolicySpec(),
+  },
 };
