@@ -186,6 +186,7 @@ function createAdminServer(
       keyring,
       apiKeyPrefix: settings.apiKeyPrefix,
       audit: auditTrail(settings.features.auditLogs),
+      throttle,
       trustedHosts: settings.trustedHosts,
       configTargets: settings.configTargets,
     },

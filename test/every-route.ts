@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { adminRoutes } from '../src/admin/index.ts';
 import { createAccessTokens } from '../src/auth/access-token.ts';
+import { createFailureThrottle } from '../src/auth/failure-throttle.ts';
 import { createKeyring } from '../src/auth/keyring.ts';
 import type { Principal } from '../src/auth/principal.ts';
 import { type MountedRoute, mountRoutes } from '../src/http/registry.ts';
@@ -29,6 +30,7 @@ const unused = {
   }),
   apiKeyPrefix: '',
   audit: auditTrail(true),
+  throttle: createFailureThrottle(),
   trustedHosts: [],
   configTargets: { rootMax: null, conditionalRootMax: null, nestedMax: null },
 };

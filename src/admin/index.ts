@@ -10,6 +10,7 @@ import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
 import type { AdminDeps } from './request/deps.ts';
 import { resources } from './resources.ts';
 import { snapshotRoutes } from './snapshot.ts';
+import { keyProofRoutes } from './sync/key-proofs.ts';
 import { leaseRoutes } from './sync/leases.ts';
 
 export function adminRoutes(deps: AdminDeps, tokens: AccessTokens): Route<Principal>[] {
@@ -22,6 +23,7 @@ export function adminRoutes(deps: AdminDeps, tokens: AccessTokens): Route<Princi
     ...governed(['mcp'], mcpMetadataRoutes(deps)),
     ...snapshotRoutes(deps, resources),
     ...leaseRoutes(deps),
+    ...keyProofRoutes(deps),
   ];
 }
 

@@ -1,14 +1,22 @@
 /** Knows one sync cycle from end to end: read both sides, plan, permit, apply; returns values, prints nothing. */
-import type { Ending } from '../failure.ts';
+import { type Ending, Failure } from '../failure.ts';
 import { type AppliedItem, type ApplyReport, applyPlan, endingOf } from './apply/apply.ts';
-import { acquireLease } from './apply/owner-lease.ts';
+import { KeyFiles } from './apply/key-files.ts';
+import { type Claim, findHolders } from './apply/key-proofs.ts';
+import {
+  type ExistingKey,
+  type KeyFile,
+  type SurveyedKey,
+  surveyKeys,
+} from './apply/key-survey.ts';
+import { acquireLease, type OwnerLease } from './apply/owner-lease.ts';
 import { SecretOutput } from './apply/secret-output.ts';
 import { findRefusal, type Refusal } from './plan/guards.ts';
 import { makePlan } from './plan/plan.ts';
 import type { Plan } from './plan/planned.ts';
 import type { AdminClient } from './server/client.ts';
 import { readSnapshot, type SnapshotRead, toLiveSet } from './server/live.ts';
-import { type DesiredResource, type DesiredSet, identityKey } from './spec/resource-set.ts';
+import { type DesiredSet, identityKey } from './spec/resource-set.ts';
 
 export interface CycleOptions {
   readonly client: AdminClient;
@@ -53,6 +61,8 @@ export interface CycleResult {
   /** Null when nothing was tried. */
   readonly report: ApplyReport | null;
   readonly warnings: readonly string[];
+  /** Of every key that exists and whose value belongs in a file: whether the file has it. */
+  readonly keyFiles: readonly KeyFile[];
   readonly ending: Ending;
   /** State of the server before the cycle. */
   readonly read: SnapshotRead;
@@ -62,6 +72,7 @@ export interface CycleResult {
  * Plans without the owner's lease, which is for those who write; then takes it, looks again at what
  * whoever had it before may have changed, and carries out what is to be done now. What a person has
  * confirmed is carried out as confirmed: what has changed since then is stale, never overwritten.
+ * A key counts as delivered once its file has proven itself, so the last look is at the files.
  *
  * @throws Failure when a side cannot be read, the source is wrong, or another run has the lease;
  *   then nothing was written
@@ -69,50 +80,122 @@ export interface CycleResult {
 export async function reconcile(options: CycleOptions): Promise<CycleResult> {
   const { client, act, signal, onWait } = options;
   const desired = await options.readDesired();
-  const { outputs, ...first } = await look(options, desired, options.previous ?? null);
-  const waiting = await waitingValues(desired.resources, first.plan, outputs);
-  const isIdle = writes(first.plan) === 0 && waiting.length === 0;
-  if (!act || first.refusal !== null || isIdle) return first;
-  if (options.confirm !== undefined && !(await options.confirm(first.plan))) {
-    return { ...first, declined: true, ending: 'changesPresent' };
+  const first = await look(options, desired, options.previous ?? null);
+  const isIdle = writes(first.result.plan) === 0 && !first.keys.some(needsSettling);
+  if (!act || first.result.refusal !== null || isIdle) return first.result;
+  if (options.confirm !== undefined && !(await options.confirm(first.result.plan))) {
+    return { ...first.result, declined: true, ending: 'changesPresent' };
   }
   const { holder, takeOwnership: takeOver, leaseWaitMs: waitMs } = options;
   await using lease = await acquireLease(client, { holder, takeOver, signal, onWait, waitMs });
-  const { outputs: _, ...now } = await look(options, desired, first.read);
-  if (now.refusal !== null) return now;
-  const { plan } = options.confirm === undefined ? now : first;
-  for (const waits of await waitingValues(desired.resources, plan, outputs)) {
-    await outputs.deliver(waits);
-  }
-  const warnings = await warningsOf(desired, plan, outputs);
-  if (writes(plan) === 0) return { ...now, warnings };
+  const now = await look(options, desired, first.result.read);
+  if (now.result.refusal !== null) return now.result;
+  const { plan } = options.confirm === undefined ? now.result : first.result;
+  return await carryOut(options, desired, lease, { ...now, result: { ...now.result, plan } });
+}
+
+interface Look {
+  /** As though nothing were to be done. */
+  readonly result: CycleResult;
+  readonly keys: readonly SurveyedKey[];
+}
+
+async function look(
+  options: CycleOptions,
+  desired: DesiredSet,
+  previous: SnapshotRead | null,
+): Promise<Look> {
+  const { client, takeOwnership, prune, act } = options;
+  const read = await readSnapshot(client, previous, options.signal);
+  const live = toLiveSet(read, client.owner, desired.externals);
+  const plan = makePlan(desired, live, { owner: client.owner, takeOwnership, prune });
+  const keys = await survey(options, read, existingKeys(desired, plan), options.signal);
+  const keyFiles = keys.map(({ file }) => file);
+  const warnings = [...plan.warnings, ...lostValues(plan), ...messagesOf(keyFiles)];
+  const refusal = findRefusal(plan, options) ?? null;
+  const ending = withKeyFiles(endingOfPlan(plan, refusal), keyFiles, act);
+  const done = { declined: false, report: null };
+  return { keys, result: { plan, refusal, warnings, keyFiles, read, ending, ...done } };
+}
+
+async function carryOut(
+  options: CycleOptions,
+  desired: DesiredSet,
+  lease: OwnerLease,
+  { result, keys }: Look,
+): Promise<CycleResult> {
+  const { client, signal } = options;
+  const { plan, read } = result;
+  const owned = [...plan.live].filter(([, live]) => live.owner === plan.owner);
+  const secretOutput = new SecretOutput({
+    files: filesOf(options, read),
+    fence: lease.fence,
+    keyPrefix: read.snapshot.api_key_prefix,
+    findHolders: (claims) => findHolders(client, claims),
+    resources: desired.resources,
+    owned: new Map(owned.map(([key, { id }]) => [id, key])),
+  });
+  for (const key of keys) if (needsSettling(key)) await secretOutput.settle(key);
   const report = await applyPlan(plan, {
-    ...{ client, lease, secretOutput: outputs, signal, onItem: options.onItem },
+    ...{ client, lease, secretOutput, signal, onItem: options.onItem },
     lookAgain: async () => {
       const again = toLiveSet(await readSnapshot(client, null), client.owner, desired.externals);
       return new Map(again.resources.map((resource) => [identityKey(resource.identity), resource]));
     },
   });
+  const proven = await prove(options, read, [
+    ...existingKeys(desired, plan),
+    ...writtenKeys(plan, report),
+  ]);
+  const keyFiles = proven ?? result.keyFiles;
+  const warnings = [
+    ...[...plan.warnings, ...lostValues(plan), ...secretOutput.warnings, ...messagesOf(keyFiles)],
+    ...(proven === null
+      ? ['whether the key files are right could not be asked; run it again']
+      : []),
+  ];
   const applied = endingOf(report);
   const isHeldBack = applied === 'success' && plan.blocked.length > 0;
-  return { ...now, plan, warnings, report, ending: isHeldBack ? 'refusedByGuard' : applied };
+  const ending = isHeldBack ? 'refusedByGuard' : withKeyFiles(applied, keyFiles, true);
+  const isUnproven = proven === null && ending === 'success';
+  const told = report.items.length === 0 ? null : report;
+  return {
+    ...{ ...result, warnings, keyFiles, report: told },
+    ending: isUnproven ? 'retryable' : ending,
+  };
 }
 
-/** What there is to do, with nothing done yet. */
-async function look(
+function filesOf({ secretsFolder, client }: CycleOptions, { snapshot }: SnapshotRead): KeyFiles {
+  return new KeyFiles(secretsFolder, snapshot.organisation_id, client.owner);
+}
+
+function survey(
   options: CycleOptions,
-  desired: DesiredSet,
-  previous: SnapshotRead | null,
-): Promise<CycleResult & { outputs: SecretOutput }> {
-  const { client, takeOwnership, prune } = options;
-  const read = await readSnapshot(client, previous, options.signal);
-  const live = toLiveSet(read, client.owner, desired.externals);
-  const plan = makePlan(desired, live, { owner: client.owner, takeOwnership, prune });
-  const outputs = new SecretOutput(options.secretsFolder, read.snapshot.api_key_prefix);
-  const warnings = await warningsOf(desired, plan, outputs);
-  const refusal = findRefusal(plan, options) ?? null;
-  const ending = endingOfPlan(plan, refusal);
-  return { plan, refusal, warnings, read, ending, outputs, declined: false, report: null };
+  read: SnapshotRead,
+  keys: readonly ExistingKey[],
+  signal?: AbortSignal,
+): Promise<SurveyedKey[]> {
+  const find = (claims: readonly Claim[]) => findHolders(options.client, claims, signal);
+  return surveyKeys(keys, filesOf(options, read), find);
+}
+
+/** Null when the server has gone out of reach. Done even where the run was interrupted. */
+async function prove(
+  options: CycleOptions,
+  read: SnapshotRead,
+  keys: readonly ExistingKey[],
+): Promise<KeyFile[] | null> {
+  try {
+    return (await survey(options, read, keys)).map(({ file }) => file);
+  } catch (error) {
+    if (error instanceof Failure) return null;
+    throw error;
+  }
+}
+
+/** A pending file has the value, or one is left whose value no key has. */
+function needsSettling({ file, unclaimed }: SurveyedKey): boolean {
+  return file.state === 'pending' || unclaimed.length > 0;
 }
 
 /** How many changes a plan would write. */
@@ -123,6 +206,20 @@ function writes(plan: Plan): number {
 function endingOfPlan(plan: Plan, refusal: Refusal | null): Ending {
   if (refusal !== null || plan.blocked.length > 0) return 'refusedByGuard';
   return writes(plan) > 0 ? 'changesPresent' : 'success';
+}
+
+/**
+ * A run is no success while the folder lacks a value. A plan is made in other places too, so that a
+ * file which is not there says nothing to it; one that holds something else does.
+ */
+function withKeyFiles(ending: Ending, keyFiles: readonly KeyFile[], act: boolean): Ending {
+  const wrong = act ? ['none', 'pending', 'mismatch'] : ['mismatch'];
+  const isWrong = keyFiles.some(({ state }) => wrong.includes(state));
+  return ending === 'success' && isWrong ? 'partialFailure' : ending;
+}
+
+function messagesOf(keyFiles: readonly KeyFile[]): string[] {
+  return keyFiles.flatMap(({ message }) => message ?? []);
 }
 
 /** Keys whose value nobody would ever see. */
@@ -140,42 +237,29 @@ function lostValues(plan: Plan): string[] {
     );
 }
 
-async function warningsOf(
-  { resources }: DesiredSet,
-  plan: Plan,
-  outputs: SecretOutput,
-): Promise<string[]> {
-  const warnings = [...plan.warnings, ...lostValues(plan)];
-  for (const resource of existingOutputs(resources, plan)) {
-    const state = await outputs.state(resource);
-    if (state === 'missing') warnings.push(outputs.missingMessage(resource));
-    if (state === 'pending') {
-      const id = identityKey(resource.identity);
-      warnings.push(`the value of ${id} waits in its .pending file; apply puts it in place`);
-    }
-  }
-  return warnings;
-}
-
-/** Deliveries that were cut off after the key was made. */
-async function waitingValues(
-  resources: readonly DesiredResource[],
-  plan: Plan,
-  outputs: SecretOutput,
-): Promise<DesiredResource[]> {
-  const existing = existingOutputs(resources, plan);
-  const states = await Promise.all(existing.map((resource) => outputs.state(resource)));
-  return existing.filter((_, at) => states[at] === 'pending');
-}
-
-/** Keys that are there already and whose value belongs in a file. */
-function existingOutputs(resources: readonly DesiredResource[], plan: Plan): DesiredResource[] {
-  const created = new Set(
-    plan.changes.filter(({ action }) => action !== 'update').map(({ id }) => id),
+/** Keys that are there before the plan and stay as they are, and whose value belongs in a file. */
+function existingKeys({ resources }: DesiredSet, plan: Plan): ExistingKey[] {
+  const moving = new Set(
+    plan.changes
+      .filter(({ action, reason }) => action !== 'update' || reason === 'rename')
+      .map(({ id }) => id),
   );
-  return resources.filter((resource) => {
-    const id = identityKey(resource.identity);
-    const exists = plan.live.get(id)?.owner === plan.owner && !created.has(id);
-    return resource.secretOutput !== null && !resource.absent && exists;
+  return resources.flatMap((desired) => {
+    const id = identityKey(desired.identity);
+    const live = plan.live.get(id);
+    const isThere = live?.owner === plan.owner && !moving.has(id) && !desired.absent;
+    return isThere && desired.secretOutput !== null ? [{ desired, keyId: live.id }] : [];
+  });
+}
+
+/** Keys that the run has made or renamed. */
+function writtenKeys(plan: Plan, report: ApplyReport): ExistingKey[] {
+  const done = new Map(report.items.map((item) => [item.id, item]));
+  return plan.changes.flatMap(({ id, action, reason, desired }) => {
+    const item = done.get(id);
+    const isWritten = action === 'create' || action === 'replace' || reason === 'rename';
+    if (!isWritten || item?.status !== 'done' || item.resourceId === null) return [];
+    if (desired === null || desired.secretOutput === null || desired.absent) return [];
+    return [{ desired, keyId: item.resourceId }];
   });
 }

@@ -249,6 +249,7 @@ export function resultDocument(result: CycleResult): Record<string, unknown> {
   return {
     ...planDocument(result.plan, result.warnings),
     refusal: refusal?.message ?? null,
+    keyFiles: result.keyFiles,
     result:
       report === null
         ? null

@@ -24,6 +24,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
 import { Failure } from '../failure.ts';
+import { endingOf } from './apply/apply.ts';
 import { type CycleOptions, type CycleResult, reconcile } from './reconcile.ts';
 import type { SnapshotRead } from './server/live.ts';
 import type { SourceVersion } from './source/source-files.ts';
@@ -155,9 +156,12 @@ class Loop {
     this.#read = result.read;
     this.#lastGood = good;
     const mayPass =
-      result.ending === 'partialFailure' ||
       result.ending === 'retryable' ||
-      result.ending === 'unreachable';
+      result.ending === 'unreachable' ||
+      // A key file that is missing or wrong is for a person to bring.
+      (result.ending === 'partialFailure' &&
+        result.report !== null &&
+        endingOf(result.report) !== 'success');
     if (mayPass) this.#retryAt = this.#nextTry();
     else this.#failures = 0;
     this.#told = null;

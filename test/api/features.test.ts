@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { adminRoutes } from '../../src/admin/index.ts';
 import { createAccessTokens } from '../../src/auth/access-token.ts';
+import { createFailureThrottle } from '../../src/auth/failure-throttle.ts';
 import { readSettings } from '../../src/settings.ts';
 import { auditTrail } from '../../src/store/tables/audit-log.ts';
 import { startTestServer, type TestServer } from '../server.ts';
@@ -67,6 +68,7 @@ describe('every route of a governed family', () => {
     const routes = adminRoutes(
       {
         ...{ database: server.database, keyring: server.app.keyring, audit: auditTrail(true) },
+        throttle: createFailureThrottle(),
         ...{ apiKeyPrefix: '', trustedHosts: [], configTargets: server.settings.configTargets },
       },
       createAccessTokens(server.app.keyring),

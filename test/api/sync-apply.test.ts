@@ -1,19 +1,9 @@
 /** Guarantees applying over HTTP to a real server: convergence, budgets, ownership, stale plans, secrets. */
-import {
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isWellFormedApiKey } from '../../src/model/credentials.ts';
 import { markdownReport, resultDocument, textReport } from '../../src/sync/report.ts';
-import { startTestServer, type TestServer } from '../server.ts';
+import type { TestServer } from '../server.ts';
 import {
   canaries,
   desiredFrom,
@@ -391,93 +381,6 @@ spec: {config: {retry: {attempts: 1}}}
     expect(result.report?.items[0]).toMatchObject({ id: 'Workspace/support', status: 'done' });
     expect(result.report?.items.slice(1).every(({ status }) => status === 'blocked')).toBe(true);
     expect((await sync.cycle(everyKind)).ending).toBe('success');
-  });
-});
-
-describe('key delivery', () => {
-  const file = (): string => join(sync.secretsFolder, 'support/bot.key');
-  const pending = (): string => `${file()}.pending`;
-
-  it('writes a working value, mode 0600, and leaves no pending file', async () => {
-    await sync.cycle(everyKind);
-    const value = readFileSync(file(), 'utf8').trim();
-    expect(isWellFormedApiKey(value)).toBe(true);
-    expect(statSync(file()).mode & 0o777).toBe(0o600);
-    expect(readdirSync(join(sync.secretsFolder, 'support'))).toEqual(['bot.key']);
-    const masked = await server.request('GET', `/v2/api-keys/${await idOf('ApiKey/support/bot')}`);
-    expect(masked.body.key).toBe(`${value.slice(0, 2)}*****${value.slice(-3)}`);
-  });
-
-  it('goes on with the value that a crash before the create has left', async () => {
-    await sync.cycle(everyKind);
-    const value = readFileSync(file(), 'utf8');
-    await sync.cycle('');
-    rmSync(file());
-    writeFileSync(pending(), value);
-    await sync.cycle(everyKind);
-    expect(readFileSync(file(), 'utf8')).toBe(value);
-  });
-
-  it('throws a torn pending value away, because it was never sent', async () => {
-    mkdirSync(join(sync.secretsFolder, 'support'));
-    writeFileSync(pending(), 'torn');
-    await sync.cycle(everyKind);
-    expect(isWellFormedApiKey(readFileSync(file(), 'utf8').trim())).toBe(true);
-  });
-
-  it('puts the value in place after a crash between create and rename, with no second key', async () => {
-    await sync.cycle(everyKind);
-    const value = readFileSync(file(), 'utf8');
-    rmSync(file());
-    writeFileSync(pending(), value);
-    const planned = await sync.cycle(everyKind, { act: false });
-    expect(planned.warnings.join()).toContain('waits in its .pending file');
-    const client = sync.openClient();
-    const result = await sync.cycle(everyKind, { client });
-    expect(result.warnings).toEqual([]);
-    expect(client.writes).toBe(0);
-    expect(readFileSync(file(), 'utf8')).toBe(value);
-  });
-
-  it('begins a value as the server begins those that it makes', async () => {
-    await using prefixed = await startTestServer({ settings: { apiKeyPrefix: 'acme' } });
-    await using other = openSync(prefixed);
-    expect((await other.cycle(everyKind)).ending).toBe('success');
-    const value = readFileSync(join(other.secretsFolder, 'support/bot.key'), 'utf8').trim();
-    expect(value).toMatch(/^acme/);
-    expect(isWellFormedApiKey(value)).toBe(true);
-    const headers = { 'x-gateway-api-key': value };
-    const made = await prefixed.request('GET', '/v1/configs', { auth: 'none', headers });
-    expect(made.status).not.toBe(401);
-  });
-
-  it('warns of a value that is nowhere, naming file and way out, and changes nothing', async () => {
-    await sync.cycle(everyKind);
-    rmSync(file());
-    const result = await sync.cycle(everyKind);
-    expect(result.warnings).toHaveLength(1);
-    expect(result.warnings[0]).toContain(`SecretMissing: ApiKey/support/bot`);
-    expect(result.warnings[0]).toContain(file());
-    expect(result.ending).toBe('success');
-  });
-
-  it('warns of a key without secretOutput, whose value nobody would see', async () => {
-    const without = everyKind.replace('  secretOutput: {file: {path: support/bot.key}}\n', '');
-    const { warnings } = await sync.cycle(without, { act: false });
-    expect(warnings.join()).toContain('ApiKey/support/bot has no secretOutput');
-  });
-
-  it('does not follow a symbolic link out of the secrets folder, and makes no key', async () => {
-    symlinkSync(tmpdir(), join(sync.secretsFolder, 'support'));
-    const result = await sync.cycle(everyKind);
-    expect(result.ending).toBe('partialFailure');
-    const item = result.report?.items.find(({ id }) => id === 'ApiKey/support/bot');
-    expect(item).toMatchObject({
-      status: 'failed',
-      message: expect.stringContaining('symbolic link'),
-    });
-    const { plan } = await sync.cycle('', { act: false });
-    expect(plan.live.has('ApiKey/support/bot')).toBe(false);
   });
 });
 

@@ -77,7 +77,7 @@ async function expectFinished(): Promise<void> {
 }
 
 describe('apply', () => {
-  it.each([2, 3, 4, 5, 7, 9, 11, 13])(
+  it.each([2, 3, 4, 5, 7, 9, 11, 13, 14, 15])(
     'killed with SIGKILL at request %i is finished by the next',
     async (k) => {
       const killed = await applySignalled(k, 'SIGKILL');

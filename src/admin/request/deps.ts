@@ -1,4 +1,5 @@
 /** Knows what every Admin API handler is given. */
+import type { FailureThrottle } from '../../auth/failure-throttle.ts';
 import type { Keyring } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { CredentialKind, Mount, RouteRequest } from '../../http/route.ts';
@@ -15,6 +16,8 @@ export interface AdminDeps {
   /** Alphanumeric prefix of new API keys (API_KEY_PREFIX), '' when unset. */
   readonly apiKeyPrefix: string;
   readonly audit: AuditTrail;
+  /** Counts who proves wrong values of keys. */
+  readonly throttle: FailureThrottle;
   /** Private addresses that guardrails, configs and MCP integrations may name (TRUSTED_CUSTOM_HOSTS). */
   readonly trustedHosts: TrustedHosts;
   /** How many targets a config may have; null means the built-in limit. */

@@ -106,6 +106,27 @@ export function findByHash(db: Db, hash: Buffer, now: number): Promise<StoredApi
     .executeTakeFirst();
 }
 
+/** Which key each of these values is of, and what kind of key; values that are over are nobody's. */
+export function listHolders(
+  db: Db,
+  organisationId: string,
+  hashes: readonly Buffer[],
+  now: number,
+): Promise<(Pick<ApiKeyRow, 'id' | 'type'> & Pick<ApiKeyHashRow, 'hash'>)[]> {
+  return db
+    .selectFrom('api_key_hashes as known')
+    .innerJoin('api_keys', (join) =>
+      join
+        .onRef('api_keys.organisation_id', '=', 'known.organisation_id')
+        .onRef('api_keys.id', '=', 'known.api_key_id'),
+    )
+    .select(['api_keys.id', 'api_keys.type', 'known.hash'])
+    .where('known.organisation_id', '=', organisationId)
+    .where('known.hash', 'in', hashes)
+    .where((eb) => eb.or([eb('known.valid_until', 'is', null), eb('known.valid_until', '>', now)]))
+    .execute();
+}
+
 /** Takes its values with it. */
 export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
   await tx

@@ -1,28 +1,12 @@
 /** Knows how a plan is carried out over HTTP: in parallel, in order, and on past what fails. */
-import { isDeepStrictEqual } from 'node:util';
 import { type Ending, Failure } from '../../failure.ts';
-import { loadBody } from '../../model/bodies.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
-import type { AdminClient, ApiResponse } from '../server/client.ts';
 import { Pace } from '../server/pace.ts';
 import { ApiRefusal, Unreachable } from '../server/refusal.ts';
-import {
-  type DesiredResource,
-  identityKey,
-  type LiveResource,
-  type Position,
-} from '../spec/resource-set.ts';
+import type { Position } from '../spec/resource-set.ts';
 import { pointerOf } from '../spec/spec-paths.ts';
-import { isFencedOff, type OwnerLease } from './owner-lease.ts';
-import {
-  createRequest,
-  deleteRequest,
-  type RequestContext,
-  type Target,
-  updateRequest,
-  type WireRequest,
-} from './requests.ts';
-import type { SecretOutput } from './secret-output.ts';
+import { ChangeWriter, Stale, type WriterContext } from './change-writer.ts';
+import { isFencedOff } from './owner-lease.ts';
 
 type ItemStatus =
   | 'done'
@@ -53,15 +37,7 @@ export interface ApplyReport {
   readonly unreachable: string | null;
 }
 
-export interface ApplyContext {
-  readonly client: AdminClient;
-  /** Of the plan's owner; every write carries its fence. */
-  readonly lease: OwnerLease;
-  readonly secretOutput: SecretOutput | null;
-  /** Reads the server anew: live resources by identity key, as in the plan. */
-  readonly lookAgain: () => Promise<ReadonlyMap<string, LiveResource>>;
-  /** Aborted: what is under way is finished, nothing more is started. */
-  readonly signal?: AbortSignal | undefined;
+export interface ApplyContext extends WriterContext {
   readonly onItem?: ((item: AppliedItem) => void) | undefined;
 }
 
@@ -97,21 +73,13 @@ export function endingOf(report: ApplyReport): Ending {
 
 class Run {
   unreachable: string | null = null;
-  readonly #plan: Plan;
   readonly #context: ApplyContext;
-  readonly #wire: RequestContext;
-  readonly #targets: Map<string, Target>;
+  readonly #writer: ChangeWriter;
   readonly #workers = new Pace({ start: workersMax, max: workersMax });
 
   constructor(plan: Plan, context: ApplyContext) {
-    this.#plan = plan;
     this.#context = context;
-    this.#targets = new Map(plan.live);
-    this.#wire = {
-      owner: plan.owner,
-      source: plan.source,
-      resolve: (key) => this.#targets.get(key),
-    };
+    this.#writer = new ChangeWriter(plan, context);
   }
 
   async all(changes: readonly PlannedChange[]): Promise<AppliedItem[]> {
@@ -146,7 +114,7 @@ class Run {
       return itemOf(change, 'blocked', 'not started: the server is out of reach');
     }
     try {
-      const id = await this.#carryOut(change);
+      const id = await this.#writer.write(change);
       return { ...itemOf(change, 'done', null), resourceId: id };
     } catch (error) {
       return this.#failedItem(change, error);
@@ -173,89 +141,6 @@ class Run {
     if (error instanceof Failure) return itemOf(change, 'failed', error.message);
     throw error;
   }
-
-  /** Yields the id of the resource on the server. */
-  async #carryOut(change: PlannedChange): Promise<string | null> {
-    const { live, desired } = change;
-    switch (change.action) {
-      case 'create':
-        return this.#create(desired!);
-      case 'update':
-      case 'adopt':
-        return this.#update(change);
-      case 'replace':
-        await this.#delete(live!);
-        return this.#create(desired!);
-      case 'delete':
-        await this.#delete(live!);
-        return live!.id;
-      case 'retain':
-        return live!.id;
-    }
-  }
-
-  async #create(desired: DesiredResource): Promise<string> {
-    const output = desired.secretOutput === null ? null : this.#context.secretOutput;
-    const value = await output?.prepare(desired);
-    const wire = createRequest(desired, this.#wire, false, value?.reveal());
-    const key = identityKey(desired.identity);
-    let made: Target;
-    try {
-      made = targetOf(await this.#send(wire));
-    } catch (error) {
-      if (!(error instanceof ApiRefusal) || error.status !== 409 || isFencedOff(error)) throw error;
-      made = await this.#findMade(desired, error);
-    }
-    this.#targets.set(key, made);
-    await output?.deliver(desired);
-    return made.id;
-  }
-
-  /** Refused as a duplicate: by an earlier try of our own whose answer was lost, or by somebody else's. */
-  async #findMade(desired: DesiredResource, refusal: ApiRefusal): Promise<Target> {
-    const found = (await this.#context.lookAgain()).get(identityKey(desired.identity));
-    if (found?.owner !== this.#plan.owner) throw refusal;
-    if (refusal.maybeDone && isDeepStrictEqual(found.base, desired.spec)) return found;
-    throw new Stale('another run has made it meanwhile; run it again');
-  }
-
-  async #update(change: PlannedChange): Promise<string> {
-    const live = change.live!;
-    try {
-      const schema = await loadBody(change.desired!.identity.kind);
-      await this.#send(updateRequest(change, this.#wire, schema));
-    } catch (error) {
-      if (!(error instanceof ApiRefusal)) throw error;
-      if (error.status === 404) throw new Stale('it is gone from the server; run it again');
-      if (error.status !== 412) throw error;
-      const now = (await this.#context.lookAgain()).get(identityKey(change.identity));
-      const isOurs = error.maybeDone && isDeepStrictEqual(now?.base, change.desired!.spec);
-      if (!isOurs) throw new Stale('it was changed on the server since the plan; run it again');
-    }
-    return live.id;
-  }
-
-  /** Gone already is as good. */
-  async #delete(live: LiveResource): Promise<void> {
-    try {
-      await this.#send(deleteRequest(live, this.#wire));
-    } catch (error) {
-      if (!(error instanceof ApiRefusal)) throw error;
-      if (error.status === 412) {
-        throw new Stale('it was changed on the server since the plan; run it again');
-      }
-      if (error.status !== 404) throw error;
-    }
-  }
-
-  #send(request: WireRequest): Promise<ApiResponse> {
-    const { client, lease, signal } = this.#context;
-    return client.request({ ...request, fence: lease.fence, signal });
-  }
-}
-
-class Stale extends Error {
-  override name = 'Stale';
 }
 
 function itemOf(change: PlannedChange, status: ItemStatus, message: string | null): AppliedItem {
@@ -269,16 +154,6 @@ function itemOf(change: PlannedChange, status: ItemStatus, message: string | nul
     position,
     resourceId: live?.id ?? null,
   };
-}
-
-function targetOf({ body }: ApiResponse): Target {
-  const fields = body as { id?: unknown; map_id?: unknown; slug?: unknown } | null;
-  const id = fields?.id ?? fields?.map_id;
-  if (typeof id !== 'string') {
-    const fault = { message: 'its answer holds no id', code: '', param: '' };
-    throw new ApiRefusal(200, fault, true);
-  }
-  return { id, slug: typeof fields?.slug === 'string' ? fields.slug : null };
 }
 
 /** Where the field stands that the server names: `usage_limits.credit_limit`, `checks[0].id`. */

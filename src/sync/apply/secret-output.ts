@@ -1,167 +1,168 @@
-/** Knows how the value of an API key reaches its file without ever being lost: written before the key exists. */
-import { constants } from 'node:fs';
-import { chmod, lstat, mkdir, open, readFile, realpath, rename } from 'node:fs/promises';
-import { dirname, isAbsolute, join, resolve, sep } from 'node:path';
-import { Failure } from '../../failure.ts';
-import { isWellFormedApiKey, makeApiKey } from '../../model/credentials.ts';
-import { Secret } from '../../secret.ts';
-import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
-
-const pendingSuffix = '.pending';
-const privateFileMode = 0o600;
-const privateFolderMode = 0o700;
-
-export type OutputState =
-  /** The file is there. */
-  | 'delivered'
-  /** The value waits in its `.pending` file: the key may exist already, or not yet. */
-  | 'pending'
-  /** Neither is there. */
-  | 'missing';
-
-/**
- * Files of one secrets folder. The order is always: value to `<path>.pending` and to disk, create the
- * key with it, rename to `<path>`. So a crash anywhere leaves the value in one of the two files, and
- * the next run goes on with the same value.
+/** Knows how the value of an API key reaches its file: never lost, never another's, proven before it counts. */
+/*
+ * A key and its file are made in two places that cannot change at once. What holds them together is
+ * an order of steps, one writer at a time, and a proof that asks the server, not the file's name.
+ *
+ * States of one key's file, for a key that exists on the server:
+ *
+ *   none       no file, and no pending one whose value is the key's
+ *   pending    a pending file proves itself: its value is the key's. It outranks whatever is delivered
+ *   delivered  the file proves itself
+ *   mismatch   the file is there and is not the key's; it is somebody's, and is left alone
+ *
+ * Steps of a run, which holds the lease of its owner from before the first to after the last:
+ *
+ *   1  what left the source of truth: pending files of earlier runs. Their leases are over, so that the
+ *      server refuses what they may still send; a value that no key has by now never will be one's, and
+ *      its file is removed
+ *   2  a value is made and written to `<path>.<owner>-<fence>.pending`: exclusively, flushed, folder too
+ *   3  the key is created with it, under the fence
+ *   4  the pending file takes its place. It never replaces a file in silence: one that is proven to be
+ *      of the key this one replaces goes, any other keeps its value under `<path>.kept-<fence>`, and
+ *      one that belongs to a key of somebody else stops the create before step 2
+ *   5  what lies in the place is read back and proven; only then is the run a success
+ *
+ *   dies after   on disk           on the server   the next run of the owner
+ *   2            pending           no key          removes it (1) and begins anew
+ *   3            pending           the key         proves it and goes on with 4
+ *   4            the file          the key         finds it delivered
+ *
+ * An answer that is lost after 3 is a create that is refused when it is sent again: the pending value
+ * then proves whether the key that is there is the run's own. If it is, the run goes on with 4; if not,
+ * the run removes the pending file that it wrote, and fails. Of two runs with folders of their own the
+ * second finds the key made and its own folder without the value: it ends with a failure that names file
+ * and key. A run that slept through its lease is refused at 3, because the fence is compared in the
+ * transaction that would make the key. Two writers never share a pending file: its name has the fence.
+ *
+ * Where this credential may not ask for proofs nothing is removed and nothing counts as delivered.
  */
+import { Failure } from '../../failure.ts';
+import { makeApiKey } from '../../model/credentials.ts';
+import type { Secret } from '../../secret.ts';
+import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
+import type { KeyFiles, PendingFile } from './key-files.ts';
+import type { Claim, Holder } from './key-proofs.ts';
+import type { SurveyedKey } from './key-survey.ts';
+
+export interface OutputContext {
+  readonly files: KeyFiles;
+  /** Of the lease that is held. */
+  readonly fence: number;
+  /** New values begin with it, as those do that the server makes. */
+  readonly keyPrefix: string;
+  readonly findHolders: (claims: readonly Claim[]) => Promise<readonly Holder[] | null>;
+  /** Every wanted resource. */
+  readonly resources: readonly DesiredResource[];
+  /** Identity keys by id of the keys that this owner has on the server. */
+  readonly owned: ReadonlyMap<string, string>;
+}
+
+/** What publishing finds in its place, and so what becomes of it. */
+type Occupant = 'nothing' | 'dead' | 'kept';
+
+/** The delivery of one new key, from the pending file on. */
+export interface Delivery {
+  readonly value: Secret;
+  /** Whether the key of this id has the value; null when nobody may say. */
+  isOf(keyId: string): Promise<boolean | null>;
+  /** Puts the value in its place; for once the key exists. */
+  deliver(): Promise<void>;
+  /** Removes the value; for once it is certain that no key has it. */
+  abandon(): Promise<void>;
+}
+
 export class SecretOutput {
-  readonly #folder: string;
-  readonly #keyPrefix: string;
+  /** What people should know of, in the order in which it happened. */
+  readonly warnings: string[] = [];
+  readonly #context: OutputContext;
 
-  /** New values begin with `keyPrefix`, as those do that the server makes. */
-  constructor(folder: string, keyPrefix: string) {
-    this.#folder = resolve(folder);
-    this.#keyPrefix = keyPrefix;
-  }
-
-  /** Reads only; for plans. */
-  async state(desired: DesiredResource): Promise<OutputState> {
-    const path = this.#pathOf(desired);
-    if ((await fileKind(path, desired)) === 'file') return 'delivered';
-    return (await fileKind(path + pendingSuffix, desired)) === 'file' ? 'pending' : 'missing';
+  constructor(context: OutputContext) {
+    this.#context = context;
   }
 
   /**
-   * The value to create the key with, safe on disk once this returns: the one an interrupted run has
-   * left, else a new one.
+   * Makes a value, safe on disk once this returns.
    *
-   * @throws Failure when the file lies outside the folder or cannot be written
+   * @param replacedId the key whose place in the file the new one takes, or null
+   * @throws Failure when the file lies outside the folder, cannot be written, or is somebody else's
    */
-  async prepare(desired: DesiredResource): Promise<Secret> {
-    const path = this.#pathOf(desired);
-    const pending = path + pendingSuffix;
-    try {
-      await this.#makeFolder(dirname(path), desired);
-      const left = await readPending(pending, desired);
-      if (left !== null) return new Secret(left, `file:${pending}`);
-      const value = makeApiKey(this.#keyPrefix);
-      await writeDurably(pending, value);
-      return new Secret(value, `file:${pending}`);
-    } catch (error) {
-      throw readable(error, desired, pending);
+  async prepare(desired: DesiredResource, replacedId: string | null): Promise<Delivery> {
+    const { files, fence, keyPrefix, findHolders } = this.#context;
+    const { delivered, pending } = await files.read(desired);
+    const values = [...(delivered === null ? [] : [delivered]), ...pending.map((one) => one.value)];
+    const holders = await findHolders(values.map((value) => ({ id: null, value })));
+    const occupant =
+      delivered === null
+        ? 'nothing'
+        : this.#occupant(desired, holders === null ? null : holders[0]!, replacedId);
+    if (holders !== null) {
+      const offset = delivered === null ? 0 : 1;
+      await this.#discard(pending.filter((_, at) => holders[at + offset] === null));
     }
+    const written = await files.writePending(desired, fence, makeApiKey(keyPrefix));
+    return {
+      value: written.value,
+      isOf: async (keyId) => {
+        const found = await findHolders([{ id: keyId, value: written.value }]);
+        return found === null ? null : found[0] === keyId;
+      },
+      deliver: () => this.#publish(desired, written, occupant),
+      abandon: () => files.discard(written),
+    };
   }
 
-  /** Puts the pending value in its place; for once the key exists on the server. */
-  async deliver(desired: DesiredResource): Promise<void> {
-    const path = this.#pathOf(desired);
-    try {
-      await chmod(path + pendingSuffix, desired.secretOutput!.mode);
-      await rename(path + pendingSuffix, path);
-      await syncFolder(dirname(path));
-    } catch (error) {
-      throw readable(error, desired, path);
+  /** Finishes what earlier runs have left of a key that exists. */
+  async settle({ desired, file, proven, holder, unclaimed }: SurveyedKey): Promise<void> {
+    if (proven !== null && file.state === 'pending') {
+      if (holder === undefined) await this.#publish(desired, proven, 'nothing');
+      else if (holder === file.keyId) await this.#context.files.discard(proven);
+      else await this.#publish(desired, proven, this.#occupant(desired, holder, null));
     }
+    await this.#discard(unclaimed);
   }
 
-  /** What to tell the user about a key that exists while its value is nowhere. */
-  missingMessage(desired: DesiredResource): string {
-    const path = this.#pathOf(desired);
-    return `SecretMissing: ${identityKey(desired.identity)} exists on the server but ${path} does \
-not, and the value cannot be read again. Bring the file back, or make a new key: set \
-metadata.name to a new name, apply, and hand out the new value.`;
+  /** Takes the file of a renamed key along, where its former name's file has its value. */
+  async follow(desired: DesiredResource, keyId: string, formerKey: string | null): Promise<void> {
+    const { files, findHolders, resources } = this.#context;
+    const former = resources.find(({ identity }) => identityKey(identity) === formerKey);
+    if (former === undefined || former.secretOutput === null || former === desired) return;
+    if ((await files.read(desired)).delivered !== null) return;
+    const { delivered } = await files.read(former);
+    if (delivered === null) return;
+    const holders = await findHolders([{ id: keyId, value: delivered }]);
+    if (holders?.[0] === keyId) await files.move(former, desired);
   }
 
-  #pathOf(desired: DesiredResource): string {
-    const wanted = desired.secretOutput!.path;
-    const path = resolve(this.#folder, wanted);
-    if (isAbsolute(wanted) || !path.startsWith(this.#folder + sep)) {
-      throw misplaced(desired, `secretOutput path "${wanted}" leads out of ${this.#folder}`);
+  /** @throws Failure for the value of a key that is somebody else's */
+  #occupant(desired: DesiredResource, holder: Holder, replacedId: string | null): Occupant {
+    if (holder === null) return 'kept';
+    if (holder === replacedId) return 'dead';
+    if (this.#context.owned.has(holder)) return 'kept';
+    const path = this.#context.files.pathOf(desired);
+    const { file, line, column } = desired.position;
+    throw new Failure(
+      'invalidInput',
+      `${file}:${line}:${column}: ${path} holds the value of another key (id ${holder}), which is \
+not yours; move the file away, or give ${identityKey(desired.identity)} another secretOutput path`,
+    );
+  }
+
+  async #publish(desired: DesiredResource, from: PendingFile, over: Occupant): Promise<void> {
+    const { files, fence } = this.#context;
+    if (over === 'nothing') return files.publish(desired, from);
+    if (over === 'kept') {
+      const aside = await files.keepAside(desired, fence);
+      const key = identityKey(desired.identity);
+      this.warnings.push(
+        `${files.pathOf(desired)} held a value that is not of ${key}; it is kept in ${aside}`,
+      );
     }
-    return path;
+    return files.publishOver(desired, from);
   }
 
-  /** Makes the folders on the way one by one; a symbolic link among them must not lead outside. */
-  async #makeFolder(folder: string, desired: DesiredResource): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: privateFolderMode });
-    const root = await realpath(this.#folder);
-    let at = root;
-    for (const part of folder.slice(this.#folder.length).split(sep).filter(Boolean)) {
-      at = join(at, part);
-      await mkdir(at, { mode: privateFolderMode }).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'EEXIST') throw error;
-      });
-      at = await realpath(at);
-      if (!at.startsWith(root + sep)) {
-        throw misplaced(desired, `a symbolic link leads from ${folder} out of ${root}`);
-      }
-    }
+  /** Only of runs that are shut out: what this one has written it still needs. */
+  async #discard(pending: readonly PendingFile[]): Promise<void> {
+    const { files, fence } = this.#context;
+    for (const one of pending) if (one.fence < fence) await files.discard(one);
   }
-}
-
-async function readPending(path: string, desired: DesiredResource): Promise<string | null> {
-  if ((await fileKind(path, desired)) === 'none') return null;
-  const value = (await readFile(path, 'utf8')).trim();
-  // What a crash tore apart was never sent.
-  return isWellFormedApiKey(value) ? value : null;
-}
-
-async function fileKind(path: string, desired: DesiredResource): Promise<'file' | 'none'> {
-  try {
-    if ((await lstat(path)).isFile()) return 'file';
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return 'none';
-    throw readable(error, desired, path);
-  }
-  throw misplaced(desired, `${path} is not a plain file; symbolic links are not followed`);
-}
-
-/** On disk, name and all, once it returns. */
-async function writeDurably(path: string, value: string): Promise<void> {
-  const { O_CREAT, O_NOFOLLOW, O_TRUNC, O_WRONLY } = constants;
-  const file = await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, privateFileMode);
-  try {
-    await file.chmod(privateFileMode);
-    await file.writeFile(`${value}\n`);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await syncFolder(dirname(path));
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, constants.O_RDONLY);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
-function readable(error: unknown, desired: DesiredResource, path: string): Failure {
-  if (error instanceof Failure) return error;
-  const { code, message } = error as NodeJS.ErrnoException;
-  const text = `${placeOf(desired)}: cannot write the value of ${identityKey(desired.identity)} \
-to ${path} (${code ?? message})`;
-  return new Failure('invalidInput', text, { cause: error });
-}
-
-function misplaced(desired: DesiredResource, reason: string): Failure {
-  return new Failure('invalidInput', `${placeOf(desired)}: ${reason}`);
-}
-
-function placeOf({ position }: DesiredResource): string {
-  return `${position.file}:${position.line}:${position.column}`;
 }

@@ -1,0 +1,86 @@
+/** Knows how a holder of key values proves them over HTTP: which value is of which key, and never a value back. */
+import { timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { listOf, listReply } from '../../model/paging.ts';
+import { covers } from '../../model/scopes.ts';
+import * as apiKeys from '../../store/tables/api-keys.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+
+const proofsMax = 200;
+/** Longer than any prefix and checksum make a value. */
+const valueLengthMax = 128;
+
+/** What may be written with a key may be asked about it: reading roles learn nothing here. */
+const scopes = [
+  'organisation_service',
+  'organisation_user',
+  'workspace_service',
+  'workspace_user',
+].map((type) => `${type}_api_keys.update`);
+
+const ProofBody = z.object({
+  keys: z
+    .array(
+      z.object({
+        /** The key that the value should be of; left out, whoever has it is told. */
+        id: z.uuid().optional(),
+        value: z.string().min(1).max(valueLengthMax),
+      }),
+    )
+    .min(1)
+    .max(proofsMax),
+});
+
+/** In the order of the request. */
+const Proof = z.object({
+  id: z.uuid().nullable(),
+  matches: z.boolean(),
+  /** The key that has this value now, of those the caller may write; null for none. */
+  holder: z.uuid().nullable(),
+});
+
+type ProofRequest = AdminRequest<Record<string, string>, undefined, z.infer<typeof ProofBody>>;
+
+export function keyProofRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/gatewright/key-proofs',
+      mounts: { admin: ['access-token'] },
+      scope: scopes,
+      summary: 'Prove that values are those of keys, for files that hold them',
+      body: ProofBody,
+      response: listOf(Proof),
+      handle: (request) => prove(deps, request),
+    }),
+  ];
+}
+
+async function prove(deps: AdminDeps, request: ProofRequest) {
+  const { caller, body, now } = request;
+  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  const hashes = body.keys.map(({ value }) => deps.keyring.hashCredential(value));
+  const db = deps.database.readable;
+  const known = (await apiKeys.listHolders(db, caller.organisationId, hashes, now)).filter(
+    ({ type }) => covers(caller.scopes, `${type.replace('-', '_')}_api_keys.update`),
+  );
+  const proofs = body.keys.map(({ id = null }, at): z.infer<typeof Proof> => {
+    const holder = known.find(({ hash }) => timingSafeEqual(hash, hashes[at]!))?.id ?? null;
+    return { id, matches: holder !== null && holder === id?.toLowerCase(), holder };
+  });
+  refuseGuessing(deps, request, proofs);
+  return listReply(proofs, proofs.length);
+}
+
+/** Values are too long to be guessed; whoever sends wrong ones all the time is wrong about something else. */
+function refuseGuessing(
+  { throttle }: AdminDeps,
+  { caller, now }: ProofRequest,
+  proofs: readonly z.infer<typeof Proof>[],
+): void {
+  if (proofs.every(({ id, matches }) => matches || id === null)) return;
+  if (!throttle.recordFailure([`key-proofs ${caller.id}`], now)) throw new ApiError('rateLimited');
+}

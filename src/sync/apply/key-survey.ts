@@ -1,0 +1,124 @@
+/** Knows in which state the file of every key is: looks at the folder and asks the server. */
+import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
+import type { KeyFileSet, KeyFiles, PendingFile } from './key-files.ts';
+import type { Claim, Holder } from './key-proofs.ts';
+
+type KeyFileState =
+  /** No file; the value cannot be read again. */
+  | 'none'
+  /** A pending file has the value. */
+  | 'pending'
+  /** The file has the value. */
+  | 'delivered'
+  /** The file has another one. */
+  | 'mismatch'
+  /** There is a file, and this credential may not ask what it holds. */
+  | 'unproven';
+
+/** The file of one key that exists on the server. */
+export interface KeyFile {
+  /** Identity key. */
+  readonly key: string;
+  /** On the server. */
+  readonly keyId: string;
+  readonly path: string;
+  readonly state: KeyFileState;
+  /** What is wrong and the way out; null when nothing is. */
+  readonly message: string | null;
+}
+
+/** One key with what lies in its place; `holder` is undefined where there is no file. */
+export interface SurveyedKey {
+  readonly desired: DesiredResource;
+  readonly file: KeyFile;
+  readonly holder: Holder | undefined;
+  /** The pending file whose value is the key's. */
+  readonly proven: PendingFile | null;
+  /** Pending files whose value no key has. */
+  readonly unclaimed: readonly PendingFile[];
+}
+
+/** A wanted key that exists. */
+export interface ExistingKey {
+  readonly desired: DesiredResource;
+  readonly keyId: string;
+}
+
+export async function surveyKeys(
+  keys: readonly ExistingKey[],
+  files: KeyFiles,
+  findHolders: (claims: readonly Claim[]) => Promise<readonly Holder[] | null>,
+): Promise<SurveyedKey[]> {
+  const listed = new Map<string, Promise<string[]>>();
+  const found = await Promise.all(
+    keys.map(async (key) => ({ ...key, set: await files.read(key.desired, listed) })),
+  );
+  const claims = found.flatMap(({ keyId, set }) =>
+    valuesOf(set).map((value) => ({ id: keyId, value })),
+  );
+  const holders = await findHolders(claims);
+  let at = 0;
+  return found.map(({ desired, keyId, set }) => {
+    const count = valuesOf(set).length;
+    const own = holders === null ? null : holders.slice(at, at + count);
+    at += count;
+    return surveyed(desired, keyId, set, own);
+  });
+}
+
+function valuesOf({ delivered, pending }: KeyFileSet) {
+  return [...(delivered === null ? [] : [delivered]), ...pending.map(({ value }) => value)];
+}
+
+function surveyed(
+  desired: DesiredResource,
+  keyId: string,
+  { path, delivered, pending }: KeyFileSet,
+  holders: readonly Holder[] | null,
+): SurveyedKey {
+  const offset = delivered === null ? 0 : 1;
+  const holder = delivered === null ? undefined : (holders?.[0] ?? null);
+  const proven = pending.find((_, at) => holders?.[at + offset] === keyId) ?? null;
+  const unclaimed =
+    holders === null ? [] : pending.filter((_, at) => holders[at + offset] === null);
+  const state = stateOf({ keyId, holder, proven, mayAsk: holders !== null });
+  const key = identityKey(desired.identity);
+  const message = messageOf(state, { key, keyId, path, holder: holder ?? null });
+  return { desired, holder, proven, unclaimed, file: { key, keyId, path, state, message } };
+}
+
+function stateOf(known: {
+  keyId: string;
+  holder: Holder | undefined;
+  proven: PendingFile | null;
+  mayAsk: boolean;
+}): KeyFileState {
+  if (known.proven !== null) return 'pending';
+  if (known.holder === undefined) return 'none';
+  if (!known.mayAsk) return 'unproven';
+  return known.holder === known.keyId ? 'delivered' : 'mismatch';
+}
+
+function messageOf(
+  state: KeyFileState,
+  { key, keyId, path, holder }: { key: string; keyId: string; path: string; holder: Holder },
+): string | null {
+  const anew = `or make a new key: set metadata.name to a new name, apply, and hand out the new value`;
+  switch (state) {
+    case 'none':
+      return `SecretMissing: ${key} exists on the server but ${path} does not, and the value cannot \
+be read again. Bring the file back, from the folder of the run that made the key, ${anew}.`;
+    case 'mismatch': {
+      const truth = holder === null ? 'no key of this organisation has it' : `key ${holder} has it`;
+      return `SecretMismatch: the value in ${path} is not that of ${key} (id ${keyId}): ${truth}. \
+The file is left as it is. Put the right one there, ${anew}.`;
+    }
+    case 'pending':
+      return `the value of ${key} waits in its .pending file; apply puts it in place`;
+    case 'unproven':
+      return `whether ${path} holds the value of ${key} cannot be told: the credential lacks the \
+scope to update keys`;
+    case 'delivered':
+      return null;
+  }
+}
