@@ -92,16 +92,12 @@ configurations: {custom_headers: {Authorization: {valueFrom: {env: GW_VAR_NOT_HE
 it('reads no variable that is not permitted, from the process or from .env, and says what would permit it', async () => {
   const masterKey = 'canary-of-a-master-key-0123456789-0123456789-0123456789';
   const env = { CRM_URL: 'canary-1', GATEWRIGHT_MASTER_KEY: masterKey, GITHUB_TOKEN: 'canary-3' };
-  writeFileSync(join(folder, '.env'), 'DB_PASS=canary-4\nTEAM_NAME=canary-5\n');
+  writeFileSync(
+    join(folder, '.env'),
+    'DB_URL=mysql://u:canary-4@h.example/n\nTEAM_NAME=canary-5\n',
+  );
   const spec = (name: string): string => `description: "a \${${name}}"`;
-  const names = [
-    'CRM_URL',
-    'GATEWRIGHT_MASTER_KEY',
-    'GITHUB_TOKEN',
-    'DB_PASS',
-    'TEAM_NAME',
-    'PORT',
-  ];
+  const names = ['CRM_URL', 'GATEWRIGHT_MASTER_KEY', 'GITHUB_TOKEN', 'DB_URL', 'TEAM_NAME', 'PORT'];
   const text = names.map((name) =>
     manifest('Workspace', name.toLowerCase().replaceAll('_', '-'), spec(name)),
   );
