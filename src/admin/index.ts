@@ -8,14 +8,16 @@ import { tokenRoutes } from './identity/tokens.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
 import type { AdminDeps } from './request/deps.ts';
+import { createIdempotency } from './request/idempotency.ts';
 import { resources } from './resources.ts';
 import { snapshotRoutes } from './snapshot.ts';
 import { keyProofRoutes } from './sync/key-proofs.ts';
 import { leaseRoutes } from './sync/leases.ts';
 
-export function adminRoutes(deps: AdminDeps, tokens: AccessTokens): Route<Principal>[] {
+export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Principal>[] {
+  const { deps, heed } = createIdempotency(given);
   const contents = resources.flatMap((resource) => resource.contents ?? []);
-  return [
+  const routes = [
     ...tokenRoutes(deps, tokens),
     ...accessPolicyRoutes(deps),
     ...resources.flatMap(({ features, routes }) => governed(features, routes(deps, contents))),
@@ -25,6 +27,7 @@ export function adminRoutes(deps: AdminDeps, tokens: AccessTokens): Route<Princi
     ...leaseRoutes(deps),
     ...keyProofRoutes(deps),
   ];
+  return routes.map(heed);
 }
 
 function governed(

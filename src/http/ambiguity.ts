@@ -12,6 +12,7 @@ const singleHeaders = new Set([
   'if-none-match',
   'gatewright-owner',
   'gatewright-fence',
+  'idempotency-key',
   'x-gateway-api-key',
   'x-portkey-api-key',
 ]);

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../log.ts';
 import { ApiError, type ErrorKind } from '../model/errors.ts';
+import { idempotencyKeyPattern } from '../model/idempotency.ts';
 import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
 import { bodyLimitsOf, createBodyReader, readLenient } from './input.ts';
@@ -78,6 +79,8 @@ export function attach<Caller>(
         acceptEncoding: header(request, 'accept-encoding'),
         owner: header(request, 'gatewright-owner'),
         fence: fenceOf(header(request, 'gatewright-fence')),
+        idempotencyKey:
+          route.method === 'POST' ? idempotencyKeyOf(header(request, 'idempotency-key')) : null,
         requestId: running.id,
         now: running.startedAt,
       });
@@ -169,5 +172,13 @@ function fenceOf(text: string | null): number | null {
   throw validationError({
     path: ['gatewright-fence'],
     message: 'takes the whole number of a lease',
+  });
+}
+
+function idempotencyKeyOf(text: string | null): string | null {
+  if (text === null || idempotencyKeyPattern.test(text)) return text;
+  throw validationError({
+    path: ['Idempotency-Key'],
+    message: 'takes 1 to 255 visible ASCII characters, a UUID as a rule',
   });
 }

@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { errorTable } from '../model/errors.ts';
+import { idempotencyKeyPattern } from '../model/idempotency.ts';
 import { createDocument } from './document.ts';
 import { refuseUnknown } from './input.ts';
 import { type MountedRoute, mountRoutes } from './registry.ts';
@@ -94,6 +95,7 @@ function operation(
       ...pathParameters(route, path),
       ...queryParameters(route),
       ...versionHeader(route),
+      ...idempotencyHeader(route),
     ],
     ...(closed === undefined
       ? {}
@@ -163,6 +165,13 @@ function versionHeader(route: Route<never>): Json[] {
   return [
     { name: 'If-Match', in: 'header', required: false, description, schema: { type: 'string' } },
   ];
+}
+
+function idempotencyHeader(route: Route<never>): Json[] {
+  if (route.method !== 'POST' || route.bodyType === 'form') return [];
+  const description = 'Sent again with the same request within 24 hours, answers as the first time';
+  const schema = { type: 'string', pattern: idempotencyKeyPattern.source };
+  return [{ name: 'Idempotency-Key', in: 'header', required: false, description, schema }];
 }
 
 function propertiesOf(schema: z.ZodType | undefined): {

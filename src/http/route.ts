@@ -40,6 +40,8 @@ export interface RouteRequest<
   readonly owner: string | null;
   /** Value of the `gatewright-fence` header: which holding of the owner's lease writes; or null. */
   readonly fence: number | null;
+  /** Value of the `idempotency-key` header of a POST, or null. */
+  readonly idempotencyKey: string | null;
   readonly requestId: string;
   /** Milliseconds since the epoch, read once when the request was accepted. */
   readonly now: number;

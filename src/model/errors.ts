@@ -51,7 +51,7 @@ export const errorTable = {
     type: 'Server Error',
     message:
       'The outcome is unknown: the connection to the database was lost while the change was being ' +
-      'committed. Look whether it was made before sending it again',
+      'committed. Send it again with the same Idempotency-Key, or look whether it was made',
   },
 } as const;
 

@@ -125,7 +125,7 @@ describe('the first start', () => {
     expect(run.stderr()).toMatch(/initialising[\s\S]*starting M[\s\S]*migrating[\s\S]*serving/);
     expect(run.stdout()).toMatch(/Workspace +2/);
     expect(run.stdout()).toMatch(/database +M\w+ \d+\.\d+\.\d+, embedded/);
-    expect(run.stdout()).toMatch(/migrations +8 run/);
+    expect(run.stdout()).toMatch(/migrations +9 run/);
     expect(run.stdout()).toContain(join(home.path, 'credentials.json'));
     expect(run.stdout().split('try next')[1]!.trim().split('\n')).toHaveLength(3);
   });

@@ -1,0 +1,87 @@
+/** Knows how a change sent twice is made once: its answer is kept in the transaction that made it. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createHash } from 'node:crypto';
+import type { Principal } from '../../auth/principal.ts';
+import { answerOf } from '../../http/respond.ts';
+import { RawReply, type Route, type RouteRequest } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { answersKeptMs } from '../../model/idempotency.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as idempotencyKeys from '../../store/tables/idempotency-keys.ts';
+import type { AdminDeps } from './deps.ts';
+
+export interface Idempotency {
+  /** For the handlers: their transactions become part of the one that keeps the answer. */
+  readonly deps: AdminDeps;
+  /** Makes a route that creates heed `Idempotency-Key`; any other stays as it is. */
+  readonly heed: (route: Route<Principal>) => Route<Principal>;
+}
+
+export function createIdempotency(given: AdminDeps): Idempotency {
+  const { database } = given;
+  const joined = new AsyncLocalStorage<Db>();
+  const deps: AdminDeps = {
+    ...given,
+    database: {
+      // What the handler has written is seen in its own transaction only.
+      get readable() {
+        return joined.getStore() ?? database.readable;
+      },
+      transaction: (work) => {
+        const tx = joined.getStore();
+        return tx === undefined ? database.transaction(work) : work(tx);
+      },
+    },
+  };
+  const once = (route: Route<Principal>, request: RouteRequest<Principal>, key: string) =>
+    database.transaction(async (tx) => {
+      const identity = {
+        organisation_id: request.caller.organisationId,
+        principal_id: request.caller.id,
+        idempotency_key: key,
+      };
+      const made = { request_hash: hashOf(route, request), created_at: request.now };
+      const kept = await idempotencyKeys.lock(tx, identity, made);
+      const context = ['idempotency_keys', ...Object.values(identity), 'answer'].join('|');
+      if (kept.answer !== null && kept.created_at > request.now - answersKeptMs) {
+        if (!kept.request_hash.equals(made.request_hash)) throw otherRequest();
+        return replay(given.keyring.unseal(kept.answer, context));
+      }
+      const result = await joined.run(tx, () => route.handle(request));
+      const { status, text, headers } = answerOf(result, route.successStatus ?? 200);
+      const answer = given.keyring.seal(JSON.stringify({ status, text, headers }), context);
+      await idempotencyKeys.update(tx, identity, { ...made, answer });
+      return result;
+    });
+  const heed = (route: Route<Principal>): Route<Principal> => {
+    // The token service makes nothing that a second request would double.
+    if (route.method !== 'POST' || route.bodyType === 'form') return route;
+    const handle: Route<Principal>['handle'] = (request) =>
+      request.idempotencyKey === null
+        ? route.handle(request)
+        : once(route, request, request.idempotencyKey);
+    return { ...route, handle };
+  };
+  return { deps, heed };
+}
+
+/** Of all that decides what the request does, as it was understood. */
+function hashOf(route: Route<Principal>, request: RouteRequest<Principal>): Buffer {
+  const { mount, params, query, body, owner } = request;
+  const text = JSON.stringify([route.method, route.path, mount, params, query, body, owner]);
+  return createHash('sha256').update(text).digest();
+}
+
+function replay(unsealed: string): RawReply {
+  const { status, text, headers } = JSON.parse(unsealed) as Pick<
+    RawReply,
+    'status' | 'text' | 'headers'
+  >;
+  return new RawReply(status, text, { ...headers, 'idempotency-replayed': 'true' });
+}
+
+function otherRequest(): ApiError {
+  const message =
+    'This Idempotency-Key was used for another request; a new request needs a new key';
+  return new ApiError('conflict', message, 'Idempotency-Key');
+}
