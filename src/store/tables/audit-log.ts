@@ -26,7 +26,7 @@ declare module '../connection/db.ts' {
   }
 }
 
-export interface AuditEntry {
+interface AuditEntry {
   organisationId: string;
   workspaceId: string | null;
   at: number;
