@@ -1,4 +1,6 @@
 /** Knows how a test gets a second tenant on a server, and callers with fewer rights than all. */
+import { randomUUID } from 'node:crypto';
+import { serviceAccountPrincipal } from '../src/model/access-policy.ts';
 import { bootstrapTenant } from '../src/store/bootstrap.ts';
 import { exchange, fetchToken, type TestResponse, type TestServer } from './server.ts';
 
@@ -41,6 +43,41 @@ export async function addKeyCaller(
   if (made.status !== 200) throw new Error(`no key: ${JSON.stringify(made.body)}`);
   const { id, key } = made.body;
   return { id, key, send: senderWith(server, { 'x-gateway-api-key': key }) };
+}
+
+/** Makes another service account of the server's own tenant, with this role on all of it. */
+export async function addServiceAccount(
+  server: TestServer,
+  role: string,
+): Promise<{ readonly clientId: string; readonly clientSecret: string; readonly send: Send }> {
+  const id = randomUUID();
+  const [clientId, clientSecret, name] = [
+    `client-${id}`,
+    randomUUID(),
+    `account-${id.slice(0, 8)}`,
+  ];
+  await server.database.db
+    .insertInto('service_accounts')
+    .values({
+      id,
+      tsg_id: server.tsgId,
+      name,
+      client_id: clientId,
+      secret_hmac: server.app.keyring.hashCredential(clientSecret),
+      pepper_id: server.app.keyring.pepperId,
+      created_at: server.clock.now(),
+    })
+    .execute();
+  await server.request('POST', '/iam/v1/access_policies', {
+    body: {
+      principal: serviceAccountPrincipal(name, server.tsgId),
+      resource: `prn:${server.tsgId}::::`,
+      role,
+    },
+  });
+  const token = await fetchToken(server.url, { clientId, clientSecret, tsgId: server.tsgId });
+  const send = senderWith(server, { authorization: `Bearer ${token}` });
+  return { clientId, clientSecret, send };
 }
 
 interface AuditEntry {

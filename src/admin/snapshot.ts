@@ -7,6 +7,7 @@ import { RawReply, type Route, route } from '../http/route.ts';
 import { ApiError } from '../model/errors.ts';
 import type { KindName } from '../model/kinds.ts';
 import { ManagedName } from '../model/managed-by.ts';
+import { covers } from '../model/scopes.ts';
 import { Snapshot, type SnapshotResource } from '../model/snapshot.ts';
 import { readConsistently } from '../store/consistent-read.ts';
 import type { ManagedResourceRow } from '../store/tables/managed-resources.ts';
@@ -14,6 +15,13 @@ import * as managedResources from '../store/tables/managed-resources.ts';
 import type { AdminDeps } from './request/deps.ts';
 import type { QueryRequest } from './request/frame-fields.ts';
 import type { Resource } from './request/resource.ts';
+
+/** Whoever holds these may write every header value, and is given what proves them unchanged. */
+const secretWriters = [
+  'managed_resources.claim',
+  'organisation_mcp_integrations.update',
+  'workspace_mcp_integrations.update',
+];
 
 const Query = z.object({ owner: ManagedName });
 
@@ -44,19 +52,20 @@ async function snapshot(
   const { organisationId } = caller;
   if (caller.workspaceId !== null) throw new ApiError('forbidden');
   const { keyring, apiKeyPrefix } = deps;
-  const fingerprintKey = keyring.fingerprintKey(organisationId, query.owner);
+  const mayWrite = secretWriters.every((scope) => covers(caller.scopes, scope));
+  const fingerprintKey = mayWrite ? keyring.fingerprintKey(organisationId, query.owner) : null;
   const read = await readAll(deps, resources, organisationId);
   const owners = new Map(read.managed.map((row) => [`${row.kind} ${row.resource_id}`, row]));
   const text = JSON.stringify({
     object: 'snapshot',
     organisation_id: organisationId,
-    fingerprint_key: fingerprintKey.toString('base64'),
+    fingerprint_key: fingerprintKey?.toString('base64') ?? null,
     api_key_prefix: apiKeyPrefix,
     resources: read.resources.flatMap(({ kind, tell }) =>
       tell({ keyring, fingerprintKey }).map((told) => ({
         kind,
         ...told,
-        managed_by: managedBy(owners.get(`${kind} ${told.id}`)),
+        managed_by: managedBy(owners.get(`${kind} ${told.id}`), mayWrite),
       })),
     ),
   } satisfies Told);
@@ -82,13 +91,22 @@ function readAll(deps: AdminDeps, resources: readonly Resource[], organisationId
   });
 }
 
-function managedBy(row: ManagedResourceRow | undefined): SnapshotResource['managed_by'] {
+function managedBy(
+  row: ManagedResourceRow | undefined,
+  tellsFingerprints: boolean,
+): SnapshotResource['managed_by'] {
   if (row === undefined) return null;
   return {
     owner: row.owner,
     workspace: row.workspace === '' ? null : row.workspace,
     name: row.name,
     source: JSON.parse(row.source),
-    last_applied: JSON.parse(row.last_applied),
+    last_applied: JSON.parse(row.last_applied, tellsFingerprints ? undefined : hideFingerprint),
   };
+}
+
+/** Reviver of JSON: the record of what was applied holds fingerprints too. */
+function hideFingerprint(_key: string, value: unknown): unknown {
+  const isSecret = typeof value === 'object' && value !== null && '$secret' in value;
+  return isSecret ? { ...value, fingerprint: '' } : value;
 }

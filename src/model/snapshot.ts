@@ -26,8 +26,11 @@ export type SnapshotResource = z.infer<typeof SnapshotResource>;
 export const Snapshot = z.object({
   object: z.literal('snapshot'),
   organisation_id: z.uuid(),
-  /** Base64; the key of the fingerprints, another for each owner. */
-  fingerprint_key: z.string(),
+  /**
+   * Base64; the key of the fingerprints, another for each owner. Null for who may not write header
+   * values: with the key a short value could be found by trying. Fingerprints are then ''.
+   */
+  fingerprint_key: z.string().nullable(),
   /** API_KEY_PREFIX, for values of keys that the caller makes; '' when unset, absent from older servers. */
   api_key_prefix: z
     .string()

@@ -5,7 +5,7 @@ import { loadBody } from '../../src/model/bodies.ts';
 import { type KindName, kindNames } from '../../src/model/kinds.ts';
 import { leaseHeaders } from '../lease.ts';
 import { startTestServer, type TestServer } from '../server.ts';
-import { addKeyCaller, addTenant } from '../tenant.ts';
+import { addKeyCaller, addServiceAccount, addTenant, type Send } from '../tenant.ts';
 
 const path = '/admin/v2/gatewright/snapshot?owner=git';
 const canary = 'Bearer canary-4c7d19aa';
@@ -179,6 +179,47 @@ describe('the snapshot', () => {
     const other = (await read('someone-else')).body;
     expect(other.fingerprint_key).not.toBe(body.fingerprint_key);
     expect(JSON.stringify(other)).not.toContain(fingerprint);
+  });
+
+  it('gives neither key nor fingerprints to who may not write, in specs or in what was applied', async () => {
+    const secret = { $secret: 'env:PIN', fingerprint: 'f'.repeat(64) };
+    const configurations = { custom_headers: { 'X-Pin': secret }, fingerprint: 'kept' };
+    const made = await server.request('POST', '/v2/mcp-integrations', {
+      headers: await leaseHeaders(server.request, 'pins'),
+      body: {
+        ...{ name: 'PIN', url: 'https://pin.example.com', auth_type: 'headers', transport: 'http' },
+        configurations: { custom_headers: { 'X-Pin': '4711' } },
+        managed_by: { ...managedBy, owner: 'pins', last_applied: { configurations } },
+      },
+    });
+    expect(made.status).toBe(200);
+    const { id } = made.body;
+    const told = async (send: Send): Promise<{ text: string; key: unknown; pin: Resource }> => {
+      const { status, body } = await send('GET', path);
+      expect(status).toBe(200);
+      const pin = (body.resources as Resource[]).find((resource) => resource.id === id)!;
+      return { text: JSON.stringify(body), key: body.fingerprint_key, pin };
+    };
+    const { send } = await addServiceAccount(server, 'view_only_admin');
+    const seen = await told(send);
+    expect(seen.key).toBeNull();
+    expect(seen.text).not.toMatch(/"fingerprint":"[0-9a-f]/);
+    expect(seen.pin).toMatchObject({
+      spec: {
+        configurations: { custom_headers: { 'X-Pin': { $secret: 'live', fingerprint: '' } } },
+      },
+      managed_by: {
+        last_applied: {
+          configurations: {
+            custom_headers: { 'X-Pin': { $secret: 'env:PIN', fingerprint: '' } },
+            fingerprint: 'kept',
+          },
+        },
+      },
+    });
+    const writer = await told(server.request);
+    expect(writer.key).toEqual(expect.any(String));
+    expect(writer.text).toContain('f'.repeat(64));
   });
 
   it('answers 304 while nothing has changed, and anew after any change', async () => {

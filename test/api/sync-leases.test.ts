@@ -1,10 +1,9 @@
 /** Guarantees one writer for each owner: leases with fences, bound to a credential, checked in the transaction of every write. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { serviceAccountPrincipal } from '../../src/model/access-policy.ts';
 import { createLeases, endLeases, leaseHeaders } from '../lease.ts';
-import { exchange, fetchToken, startTestServer, type TestServer } from '../server.ts';
-import { addKeyCaller, addTenant, listAudit, type Send } from '../tenant.ts';
+import { startTestServer, type TestServer } from '../server.ts';
+import { addKeyCaller, addServiceAccount, addTenant, listAudit, type Send } from '../tenant.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -36,32 +35,7 @@ function makeWorkspace(
 
 /** Another service account of the same tenant with this role. */
 async function addAccount(role: string): Promise<Send> {
-  const { db } = server.database;
-  const id = randomUUID();
-  const [clientId, secret, name] = [`client-${id}`, randomUUID(), `account-${id.slice(0, 8)}`];
-  await db
-    .insertInto('service_accounts')
-    .values({
-      id,
-      tsg_id: server.tsgId,
-      name,
-      client_id: clientId,
-      secret_hmac: server.app.keyring.hashCredential(secret),
-      pepper_id: server.app.keyring.pepperId,
-      created_at: server.clock.now(),
-    })
-    .execute();
-  await server.request('POST', '/iam/v1/access_policies', {
-    body: {
-      principal: serviceAccountPrincipal(name, server.tsgId),
-      resource: `prn:${server.tsgId}::::`,
-      role,
-    },
-  });
-  const client = { clientId, clientSecret: secret, tsgId: server.tsgId };
-  const authorization = `Bearer ${await fetchToken(server.url, client)}`;
-  return (method, to, { body, headers = {} } = {}) =>
-    exchange(method, server.url + to, body, { authorization, ...headers });
+  return (await addServiceAccount(server, role)).send;
 }
 
 describe('a lease', () => {

@@ -53,18 +53,19 @@ export function maskConfigurations(stored: SealedConfigurations): McpConfigurati
 /** What stands in a spec for a write-only value: equal values have equal fingerprints. */
 interface SecretMark {
   readonly $secret: 'live';
-  /** Hex HMAC-SHA256 of the value. */
+  /** Hex HMAC-SHA256 of the value; '' where none is told. */
   readonly fingerprint: string;
 }
 
-/** For the snapshot: proves a value unchanged to whoever holds the key, without showing it. */
+/** For the snapshot: proves a value unchanged to whoever is given the key, without showing it. */
 export function fingerprintConfigurations(
   keyring: Keyring,
-  fingerprintKey: Buffer,
+  fingerprintKey: Buffer | null,
   integrationId: string,
   stored: SealedConfigurations,
 ): Record<string, unknown> {
   return withSecretMaps<SecretMark>(stored, (field, name, sealed) => {
+    if (fingerprintKey === null) return { $secret: 'live', fingerprint: '' };
     const value = keyring.unseal(sealed, contextOf(integrationId, field, name));
     return { $secret: 'live', fingerprint: fingerprintOf(fingerprintKey, value) };
   });

@@ -28,7 +28,8 @@ type Told = Omit<SnapshotResource, 'kind' | 'managed_by' | 'spec'> & {
 /** By what write-only values are opened and fingerprinted. */
 export interface SpecSecrets {
   readonly keyring: Keyring;
-  readonly fingerprintKey: Buffer;
+  /** Null: no fingerprint is told. */
+  readonly fingerprintKey: Buffer | null;
 }
 
 /** Reads all that an organisation has; what it yields tells them, once the transaction is over. */

@@ -57,13 +57,17 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     desired: wanted.filter((resource) => !resource.absent).length,
     owned: owned.length,
     unmanaged: resources.filter((resource) => resource.owner === null).length,
-    warnings: renameHints(changes),
+    warnings: [...uncomparedHints(wanted, live, byKey), ...renameHints(changes)],
     live: byKey,
   };
 }
 
-/** The wanted spec as compared and remembered: every secret by its keyed fingerprint. */
-function withFingerprints(resource: DesiredResource, key: Buffer): DesiredResource {
+/**
+ * The wanted spec as compared and remembered: every secret by its keyed fingerprint. Without the key
+ * all fingerprints are '' here and on the server, so that values count as equal.
+ */
+function withFingerprints(resource: DesiredResource, key: Buffer | null): DesiredResource {
+  if (key === null) return resource;
   const spec = mapSpec(resource.spec, (value, segments) => {
     if (!isSecret(value)) return undefined;
     const secret = resource.secrets.get(pointerOf(segments));
@@ -225,6 +229,22 @@ function mainReason(fields: readonly FieldChange[]): Reason {
   const reasons = new Set(fields.map((field) => field.reason));
   if (reasons.has('drift')) return 'drift';
   return reasons.has('change') || reasons.size === 0 ? 'change' : 'default-reset';
+}
+
+/** What a plan made without the key does not know. */
+function uncomparedHints(
+  wanted: readonly DesiredResource[],
+  { fingerprintKey }: LiveSet,
+  byKey: Lookup,
+): string[] {
+  if (fingerprintKey !== null) return [];
+  return wanted
+    .map(({ identity, secrets }) => ({ id: identityKey(identity), count: secrets.size }))
+    .filter(({ id, count }) => count > 0 && byKey.has(id))
+    .map(
+      ({ id }) =>
+        `the secret values of ${id} cannot be compared by credentials that may not write them`,
+    );
 }
 
 /** A resource that leaves and an equal one that comes look like a rename that would lose the id. */

@@ -76,7 +76,8 @@ export function toLiveSet(
     byKind.get(kind)!.get(value) ?? (by === 'slug' ? bySlug.get(kind)!.get(value) : undefined);
   return {
     etag,
-    fingerprintKey: Buffer.from(snapshot.fingerprint_key, 'base64'),
+    fingerprintKey:
+      snapshot.fingerprint_key === null ? null : Buffer.from(snapshot.fingerprint_key, 'base64'),
     resources: snapshot.resources.map((resource) => {
       const managed = resource.managed_by;
       return {

@@ -116,6 +116,6 @@ export interface LiveResource {
 export interface LiveSet {
   readonly resources: readonly LiveResource[];
   readonly etag: string;
-  /** HMAC key for secret fingerprints of this owner. */
-  readonly fingerprintKey: Buffer;
+  /** HMAC key for secret fingerprints of this owner; null when these credentials may not write secrets. */
+  readonly fingerprintKey: Buffer | null;
 }

@@ -1,0 +1,43 @@
+/** Guarantees what sync does with secrets it may not compare, and with those that a new address needs again. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Secret } from '../../src/secret.ts';
+import type { TestServer } from '../server.ts';
+import { everyKind, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
+import { addServiceAccount } from '../tenant.ts';
+
+let server: TestServer;
+let sync: SyncSetup;
+
+beforeAll(async () => {
+  server = await startSyncServer();
+  sync = openSync(server);
+  await sync.cycle(everyKind);
+});
+afterAll(async () => {
+  await sync[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const uncompared =
+  'the secret values of McpIntegration/support/crm cannot be compared by credentials that may not write them';
+
+describe('a plan by credentials that may only look', () => {
+  it('shows every change but those of secret values, and says that it does not know them', async () => {
+    const { clientId, clientSecret } = await addServiceAccount(server, 'view_only_admin');
+    const client = sync.openClient({ clientId, clientSecret: new Secret(clientSecret, 'test') });
+    const changed = everyKind
+      .replace('{env: GW_VAR_CRM_TOKEN', '{env: GW_VAR_OTHER_TOKEN')
+      .replace('https://crm.example.com/mcp', 'https://crm.example.com/mcp2');
+    const { plan, warnings } = await sync.cycle(changed, { client, act: false });
+    expect(plan.changes.map(({ id, fields }) => [id, fields.map(({ path }) => path)])).toEqual([
+      ['McpIntegration/support/crm', ['/url']],
+    ]);
+    expect(warnings).toContain(uncompared);
+    const known = await sync.cycle(changed, { act: false });
+    expect(known.warnings).not.toContain(uncompared);
+    expect(known.plan.changes[0]!.fields.map(({ path }) => path)).toEqual([
+      '/configurations/custom_headers/Authorization',
+      '/url',
+    ]);
+  });
+});
