@@ -1,6 +1,7 @@
 /** Guarantees that every text a caller sends fits its column at its bound, in the widest characters, and is refused one beyond. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createLeases } from '../lease.ts';
 import { startTestServer, type TestResponse, type TestServer } from '../server.ts';
 
 /** Four bytes in the database, one character to its user. */
@@ -25,6 +26,7 @@ interface Resource {
 }
 
 let server: TestServer;
+const leases = createLeases();
 let workspaceId: string;
 let integrationId: string;
 let configId: string;
@@ -154,8 +156,13 @@ async function send(resource: Resource, bound: Bound, beyond: number): Promise<T
   const value = textFor(bound, beyond);
   const body = structuredClone(resource.body());
   const [kind, header] = bound.field.split(':');
-  const headers = header === undefined ? {} : { [header]: value };
+  const told = header === undefined ? {} : { [header]: value };
   if (header === undefined) set(body, kind!.split('.'), value);
+  const { owner } = (body.managed_by ?? {}) as { owner?: string };
+  // No lease can be had under a name that is too long.
+  const isNamed = owner !== undefined && owner.length <= 253;
+  const fence = isNamed ? await leases(server.request, owner) : {};
+  const headers = { ...told, ...fence };
   const path = resource.path.replace('{integration}', integrationId);
   return server.request(resource.method ?? 'POST', path, { body, headers });
 }

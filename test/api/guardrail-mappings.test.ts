@@ -151,10 +151,14 @@ describe('the bulk sync', () => {
     [{ mcp_servers: { x: { run_on: [] } } }],
     [{ mcp_servers: { x: { run_on: ['sometimes'] } } }],
     [{ mcp_servers: { x: { capability_ids: ['x'] } } }],
-    [{ mcp_servers: Object.fromEntries(Array.from({ length: 1001 }, (_, at) => [`s${at}`, {}])) }],
   ])('refuses a body like %j', async (body) => {
     const answer = await server.request('PUT', path, { body });
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01' } } });
+  });
+
+  it('refuses more servers than one object may have keys', async () => {
+    const named = Array.from({ length: 1001 }, (_, at) => [`s${at}`, {}]);
+    expect((await sync(Object.fromEntries(named))).status).toBe(413);
   });
 
   it('answers 404 for a server that does not exist or is another tenant’s, alike', async () => {
