@@ -76,6 +76,7 @@ export function want(
     absent: false,
     protected: false,
     previousNames: [],
+    renamedBefore: [],
     onRemoval: 'delete',
     secretOutput: null,
     ...options,

@@ -30,6 +30,8 @@ export const ManagedBy = z.strictObject({
     protected: z.boolean().optional(),
     /** What becomes of the resource once its manifest leaves the source. */
     on_removal: z.enum(['delete', 'retain']).optional(),
+    /** Names of the manifests that were once called so; they do not take this resource for theirs. */
+    renamed_before: z.array(ManagedName).max(100).optional(),
   }),
   /** Sparse canonical spec as applied; secrets stand in it as fingerprints. */
   last_applied: JsonRecord,

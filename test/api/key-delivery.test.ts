@@ -231,6 +231,35 @@ describe('a key that exists', () => {
   });
 });
 
+describe('a key that is renamed beside a new one of its name', () => {
+  const fresh = key('bot', 'configs.list');
+
+  it('keeps id, scopes and value, and takes its file along; the new one has its own of each', async () => {
+    await sync.cycle(bot);
+    const [old, id] = [valueIn('bot.key'), (await sync.cycle(bot)).keyFiles[0]!.keyId];
+    const legacy = key('bot-legacy', 'workspaces.list', 'legacy.key', ', previousNames: [bot]');
+    const result = await sync.cycle(legacy + fresh);
+    expect(result.ending).toBe('success');
+    expect(result.keyFiles.find(({ key: name }) => name === 'ApiKey/bot-legacy')?.keyId).toBe(id);
+    expect(valueIn('legacy.key')).toBe(old);
+    expect(await scopesOf(old)).toEqual(['workspaces.list']);
+    expect(await scopesOf(valueIn('bot.key'))).toEqual(['configs.list']);
+    expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key', 'legacy.key']);
+    expect((await sync.cycle(legacy + fresh)).plan.changes).toEqual([]);
+  });
+
+  it('that has no file of its own keeps its value aside', async () => {
+    await sync.cycle(bot);
+    const old = valueIn('bot.key');
+    const legacy = key('bot-legacy', 'workspaces.list', null, ', previousNames: [bot]');
+    expect((await sync.cycle(legacy + fresh)).ending).toBe('success');
+    expect(await scopesOf(valueIn('bot.key'))).toEqual(['configs.list']);
+    const kept = readdirSync(sync.secretsFolder).filter((name) => name.includes('.kept-'));
+    expect(kept.map(valueIn)).toEqual([old]);
+    expect(await scopesOf(old)).toEqual(['workspaces.list']);
+  });
+});
+
 interface Runner extends AsyncDisposable {
   /** The ending of one run, or the kind of failure that it ended with. */
   run(fateOf: (index: number) => Fate, text?: string): Promise<string>;

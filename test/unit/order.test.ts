@@ -5,10 +5,14 @@ import { type Orderable, orderChanges } from '../../src/sync/plan/order.ts';
 function change(
   id: string,
   action: Orderable['action'],
-  { needs = [], holds = [] }: { needs?: string[]; holds?: string[] } = {},
+  {
+    needs = [],
+    holds = [],
+    frees = null,
+  }: { needs?: string[]; holds?: string[]; frees?: string | null } = {},
 ): Orderable {
   const position = { file: `${id}.yaml`, line: 7, column: 1 };
-  return { id, action, needs, holds, position };
+  return { id, action, needs, holds, frees, position };
 }
 
 function order(...changes: Orderable[]): string[] {

@@ -122,14 +122,6 @@ describe('another owner’s resource', () => {
 });
 
 describe('previous names', () => {
-  it('are not followed to what is itself declared', () => {
-    server.apply(server.plan(setOf([want('Workspace', 'a')])));
-    const plan = server.plan(
-      setOf([want('Workspace', 'a'), want('Workspace', 'b', {}, { previousNames: ['a'] })]),
-    );
-    expect(plan.changes.map(({ action, id }) => [action, id])).toEqual([['create', 'Workspace/b']]);
-  });
-
   it('give one resource to one manifest', () => {
     server.apply(server.plan(setOf([want('Workspace', 'a')])));
     const heirs = ['b', 'c'].map((name) => want('Workspace', name, {}, { previousNames: ['a'] }));

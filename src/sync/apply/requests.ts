@@ -118,6 +118,7 @@ function managedBy(
       line: position.line,
       ...(desired.protected ? { protected: true } : {}),
       ...(desired.onRemoval === 'retain' ? { on_removal: 'retain' } : {}),
+      ...(desired.renamedBefore.length > 0 ? { renamed_before: desired.renamedBefore } : {}),
     },
     last_applied: spec,
     ...(takeOwnership ? { take_ownership: true } : {}),

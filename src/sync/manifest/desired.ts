@@ -63,6 +63,7 @@ export async function readDesired(files: SourceFiles, sources: SecretSources): P
       absent,
       protected: manifest.protected,
       previousNames,
+      renamedBefore: [],
       onRemoval: manifest.onRemoval,
       secretOutput,
     });

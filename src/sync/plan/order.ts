@@ -10,6 +10,8 @@ export interface Orderable {
   readonly needs: readonly string[];
   /** Identity keys that the live spec names; they may not go while this one still names them. */
   readonly holds: readonly string[];
+  /** Name on the server, as an identity key, that the change gives up; null when it keeps its own. */
+  readonly frees: string | null;
   readonly position: Position | null;
 }
 
@@ -31,7 +33,14 @@ export interface Ordered<T extends Orderable> {
 export function orderChanges<T extends Orderable>(changes: readonly T[]): Ordered<T>[] {
   const byId = new Map(changes.map((change) => [change.id, change]));
   const edges = new Map<string, Set<string>>(changes.map((change) => [change.id, new Set()]));
+  const freeing = new Map(changes.map((change) => [change.frees, change]));
   for (const change of changes) {
+    // A name is one resource's at a time: whoever has it now gives it up first.
+    const holder = freeing.get(change.id);
+    const takesName = change.action !== 'delete' && change.action !== 'retain';
+    if (takesName && holder !== undefined && holder !== change) {
+      edges.get(change.id)!.add(holder.id);
+    }
     if (change.action !== 'delete') {
       for (const needed of change.needs) {
         const other = byId.get(needed);

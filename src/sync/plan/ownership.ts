@@ -10,6 +10,7 @@ import {
   type Spec,
 } from '../spec/resource-set.ts';
 import { isReference, mapSpec } from '../spec/spec-paths.ts';
+import { findContinued } from './renames.ts';
 
 /** Why a resource must be left alone. */
 export type BlockReason =
@@ -80,17 +81,15 @@ function claimAll(
   options: OwnershipOptions,
 ): Claimed {
   const index = indexLive(resources, options.owner);
-  const taken = new Set(desired.map((resource) => identityKey(resource.identity)));
+  const continued = findContinued(desired, index.owned);
   const claims = new Map<string, Claim>();
   const renames = new Map<string, Identity>();
   for (const resource of desired) {
     const key = identityKey(resource.identity);
-    const found = claim(resource, index, taken, options.takeOwnership);
+    const found = claim(resource, index, continued.get(key), options.takeOwnership);
     claims.set(key, found);
     if ('live' in found && identityKey(found.live.identity) !== key) {
       renames.set(found.live.id, resource.identity);
-      // Two manifests that name the same previous name: the first in order has it.
-      taken.add(identityKey(found.live.identity));
     }
   }
   return { claims, renames };
@@ -121,20 +120,13 @@ function indexLive(resources: readonly LiveResource[], owner: string): LiveIndex
 function claim(
   desired: DesiredResource,
   index: LiveIndex,
-  taken: ReadonlySet<string>,
+  own: LiveResource | undefined,
   takeOwnership: boolean,
 ): Claim {
-  const own = index.owned.get(identityKey(desired.identity));
   if (own !== undefined) {
     // A renamed workspace has renamed what is in it: the record on the server says so not yet.
-    return { standing: 'owned', live: own, renamed: own.declared !== identityKey(own.identity) };
-  }
-  for (const name of desired.previousNames) {
-    const key = identityKey({ ...desired.identity, name });
-    const previous = index.owned.get(key);
-    if (previous !== undefined && !taken.has(key)) {
-      return { standing: 'owned', live: previous, renamed: true };
-    }
+    const renamed = own.declared !== identityKey(desired.identity);
+    return { standing: 'owned', live: own, renamed };
   }
   const foreign = index.foreign.get(identityKey(desired.identity));
   if (foreign === undefined) return claimUnmanaged(desired, index, takeOwnership);

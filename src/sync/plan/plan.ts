@@ -15,6 +15,7 @@ import { diffSpecs, type FieldChange, topLevelField } from './diff.ts';
 import { orderChanges } from './order.ts';
 import { align, type Claim, describeSource, type OwnershipOptions } from './ownership.ts';
 import { type BlockedItem, Draft, type DraftChange, type Plan, type Reason } from './planned.ts';
+import { renamedBefore } from './renames.ts';
 
 export interface PlanOptions extends OwnershipOptions {
   /** False leaves alone what left the source without a tombstone. */
@@ -28,10 +29,14 @@ export interface PlanOptions extends OwnershipOptions {
  * @throws Failure (invalid input) when the wanted resources refer to each other in a circle
  */
 export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOptions): Plan {
+  const named = desired.resources.filter(({ previousNames }) => previousNames.length > 0);
   const wanted = desired.resources
     .map((resource) => ({ key: identityKey(resource.identity), resource }))
     .toSorted((one, two) => (one.key < two.key ? -1 : 1))
-    .map(({ resource }) => withFingerprints(resource, live.fingerprintKey));
+    .map(({ resource }) => ({
+      ...withFingerprints(resource, live.fingerprintKey),
+      renamedBefore: renamedBefore(resource, named),
+    }));
   const { resources, claims } = align(wanted, live, options);
   const owned = resources.filter((resource) => resource.owner === options.owner);
   const byKey = new Map(resources.map((resource) => [identityKey(resource.identity), resource]));
@@ -185,7 +190,19 @@ function changeOf(
     position: desired?.position ?? null,
     needs: desired === null || desired.absent ? [] : desired.references.map(identityKey),
     holds: live === null ? [] : referencesIn(live.spec),
+    frees: freedName(live, desired, parts.action),
   };
+}
+
+/** The name on the server that a change gives up: by taking another, or by going. */
+function freedName(
+  live: LiveResource | null,
+  desired: DesiredResource | null,
+  action: DraftChange['action'],
+): string | null {
+  if (live === null || action === 'retain') return null;
+  const staysNamed = desired !== null && identityKey(desired.identity) === live.declared;
+  return staysNamed ? null : live.declared;
 }
 
 function created(desired: DesiredResource): FieldChange[] {

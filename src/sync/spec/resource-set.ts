@@ -52,6 +52,8 @@ export interface DesiredResource {
   /** `metadata.protected`: never deleted or replaced. */
   readonly protected: boolean;
   readonly previousNames: readonly string[];
+  /** Names of the manifests of its place that were once called as this one is now. */
+  readonly renamedBefore: readonly string[];
   /** Annotation `gatewright.dev/deletion`: what happens to it once it leaves the source. */
   readonly onRemoval: 'delete' | 'retain';
   /** ApiKey only: file that receives the key value, relative to the secrets folder. */
@@ -90,6 +92,8 @@ export interface ManagedSource {
   readonly line?: number | undefined;
   readonly protected?: boolean | undefined;
   readonly on_removal?: 'delete' | 'retain' | undefined;
+  /** Names of the manifests that were once called so: their rename is done, and this is another. */
+  readonly renamed_before?: readonly string[] | undefined;
 }
 
 /** One resource as the server holds it. */
