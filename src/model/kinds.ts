@@ -40,6 +40,8 @@ export interface Kind {
   readonly references: readonly ReferenceField[];
   /** Write-only values: given by `valueFrom`, compared by fingerprint, never printed. */
   readonly secrets: readonly string[];
+  /** Top-level fields of which the server takes another value only with the write-only values beside it. */
+  readonly secretsGoWith: readonly string[];
   /** Subtrees copied as written, without camelCase conversion. */
   readonly opaque: readonly string[];
   /** Top-level fields that cannot be changed in place: a difference means replace. */
@@ -69,7 +71,7 @@ const workspaceReference: ReferenceField = {
 };
 
 /** What most kinds have none of. */
-const plain = { secrets: [], opaque: [], merged: [], sets: [] } as const;
+const plain = { secrets: [], secretsGoWith: [], opaque: [], merged: [], sets: [] } as const;
 
 /** Lists of a resource whose requests are POST to a collection and PUT or DELETE on `/{id}` below it. */
 function collection(path: string): Pick<Kind, 'create' | 'item' | 'pathFields'> {
@@ -159,6 +161,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     workspaced: 'optional',
     references: [workspaceReference],
     secrets: ['configurations.custom_headers.*', 'configurations.headers.*'],
+    secretsGoWith: ['url'],
     opaque: [
       'configurations.custom_headers',
       'configurations.headers',

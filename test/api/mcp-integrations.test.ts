@@ -212,6 +212,65 @@ describe('secret headers', () => {
     expect(fromStored(id, stored, 'a')).toBe('3');
   });
 
+  describe('where the address changes', () => {
+    const elsewhere = [
+      'https://evil.example.com/mcp',
+      'http://crm.example.com/mcp',
+      'https://crm.example.com:8443/mcp',
+      'https://crm.example.com.evil.example/mcp',
+    ];
+
+    it.each(elsewhere)('are not kept for another origin: %s', async (url) => {
+      const headers = {
+        custom_headers: { Authorization: canary, 'x-b': 'b' },
+        headers: { c: 'c' },
+      };
+      const { id } = await make({ configurations: headers });
+      const before = await storedConfigurations(id);
+      const kept = { custom_headers: { Authorization: mask, 'x-b': 'b' }, headers: { c: 'c' } };
+      for (const configurations of [undefined, kept]) {
+        const answer = await put(id, { url, configurations, name: 'Moved' });
+        expect(answer).toMatchObject({
+          status: 400,
+          body: { error: { param: 'configurations.custom_headers.Authorization' } },
+        });
+        expect(answer.body.error.message).toContain('must be sent again with its value');
+        expect(JSON.stringify(answer.body)).not.toContain(canary);
+      }
+      expect(await read(id)).toMatchObject({ url: minimal.url, name: 'CRM' });
+      expect(await storedConfigurations(id)).toBe(before);
+    });
+
+    it.each([
+      ['sent again', { custom_headers: { Authorization: canary } }],
+      ['changed', { custom_headers: { Authorization: 'Bearer new' } }],
+      ['left out', { custom_headers: { 'x-new': 'n' } }],
+      ['cleared', null],
+    ])('let it change when they are %s in the same request', async (_, configurations) => {
+      const { id } = await make({ configurations: { custom_headers: { Authorization: canary } } });
+      const url = 'https://other.example.com/mcp';
+      expect((await put(id, { url, configurations })).status).toBe(200);
+      expect(await read(id)).toMatchObject({ url });
+    });
+
+    it.each(['https://crm.example.com/other?x=1', 'https://CRM.example.com:443/mcp'])(
+      'are kept within the origin: %s',
+      async (url) => {
+        const { id } = await make({
+          configurations: { custom_headers: { Authorization: canary } },
+        });
+        const before = await storedConfigurations(id);
+        expect((await put(id, { url })).status).toBe(200);
+        expect(await storedConfigurations(id)).toBe(before);
+      },
+    );
+
+    it('leave an integration without secrets free to move', async () => {
+      const { id } = await make({ configurations: { passthrough_headers: { 'x-a': 'b' } } });
+      expect((await put(id, { url: 'https://other.example.com/mcp' })).status).toBe(200);
+    });
+  });
+
   it('refuse a mask that stands for nothing', async () => {
     const custom_headers = { Authorization: mask };
     const param = 'configurations.custom_headers.Authorization';

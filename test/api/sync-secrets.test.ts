@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../src/secret.ts';
 import type { TestServer } from '../server.ts';
-import { everyKind, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
+import { canaries, everyKind, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
 import { addServiceAccount } from '../tenant.ts';
 
 let server: TestServer;
@@ -39,5 +39,28 @@ describe('a plan by credentials that may only look', () => {
       '/configurations/custom_headers/Authorization',
       '/url',
     ]);
+  });
+});
+
+describe('an address that changes', () => {
+  it('takes its secrets along, and nothing is left to change', async () => {
+    const moved = everyKind.replace('https://crm.example.com/mcp', 'https://crm2.example.com/mcp');
+    const planned = await sync.cycle(moved, { act: false });
+    expect(planned.plan.changes.map(({ action, fields }) => [action, fields])).toEqual([
+      ['update', [expect.objectContaining({ path: '/url' })]],
+    ]);
+    const applied = await sync.cycle(moved);
+    expect(applied.report?.items.map(({ status }) => status)).toEqual(['done']);
+    const again = await sync.cycle(moved, { act: false });
+    expect(again.plan.changes).toEqual([]);
+    const row = await server.database.db
+      .selectFrom('mcp_integrations')
+      .select(['id', 'url', 'configurations'])
+      .executeTakeFirstOrThrow();
+    expect(row.url).toBe('https://crm2.example.com/mcp');
+    const sealed = JSON.parse(row.configurations!).custom_headers.Authorization;
+    const context = `mcp_integrations|${row.id}|custom_headers|Authorization`;
+    const value = `Bearer ${canaries.GW_VAR_CRM_TOKEN}`;
+    expect(server.app.keyring.unseal(sealed, context)).toBe(value);
   });
 });

@@ -47,7 +47,7 @@ import {
   toRecord,
   toSpec,
 } from './mcp-integration-record.ts';
-import { type SealedConfigurations, sealConfigurations } from './mcp-secrets.ts';
+import { keptSecretFaults, type SealedConfigurations, sealConfigurations } from './mcp-secrets.ts';
 
 const slugForm = { prefix: '', nameLengthMax: 40 };
 
@@ -197,7 +197,11 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
   await updateResource(deps, request, changing, {
     columns: (_, row) => {
       requireUnchanged('slug', body.slug, row.slug);
-      const configurations = sealed(deps, row.id, body.configurations, readConfigurations(row));
+      const stored = readConfigurations(row);
+      if (body.url !== undefined && new URL(body.url).origin !== new URL(row.url).origin) {
+        refuseFaults(keptSecretFaults(body.configurations, stored));
+      }
+      const configurations = sealed(deps, row.id, body.configurations, stored);
       return {
         name: body.name,
         description:

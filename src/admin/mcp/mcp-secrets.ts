@@ -45,6 +45,24 @@ export function sealConfigurations(
   return { configurations, faults };
 }
 
+/**
+ * The stored values that an update would keep, by a mask or by saying nothing of the configurations:
+ * none of them may go to another origin than the one they were given for. Paths start at the body.
+ */
+export function keptSecretFaults(
+  sent: McpConfigurations | null | undefined,
+  stored: SealedConfigurations | null,
+): Fault[] {
+  return secretHeaderMaps.flatMap((field) =>
+    Object.keys(stored?.[field] ?? {})
+      .filter((name) => sent === undefined || ownValue(sent?.[field], name) === secretMask)
+      .map((name) => ({
+        path: ['configurations', field, name],
+        message: 'must be sent again with its value, because url leads to another origin',
+      })),
+  );
+}
+
 /** For answers: the mask has one length, whatever it hides. */
 export function maskConfigurations(stored: SealedConfigurations): McpConfigurations {
   return withSecretMaps(stored, () => secretMask);

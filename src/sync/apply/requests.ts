@@ -18,6 +18,7 @@ import {
   mapSpec,
   matchesPattern,
   pointerOf,
+  segmentsOf,
 } from '../spec/spec-paths.ts';
 
 /** What a reference resolves to once the resource exists. */
@@ -75,8 +76,11 @@ export function updateRequest(
   const wire = toWire(desired.identity, desired.spec, context, desired);
   // Where a PUT also creates, it replaces the whole: a field left out goes back to its default.
   const isWhole = kind.create(wire).method === 'PUT';
+  const changed = change.fields.map(topLevelField);
+  const withSecrets = changed.some((field) => kind.secretsGoWith.includes(field));
   const touched = new Set([
-    ...change.fields.map(topLevelField),
+    ...changed,
+    ...(withSecrets ? secretHolders(desired) : []),
     ...(isWhole ? Object.keys(desired.spec) : []),
   ]);
   const body: Record<string, unknown> = {};
@@ -92,6 +96,11 @@ export function updateRequest(
     body: { ...body, managed_by: managedBy(desired, context, change.action === 'adopt') },
     ifMatch: live.version,
   };
+}
+
+/** Top-level fields that hold write-only values; the API takes them whole. */
+function secretHolders({ secrets }: DesiredResource): string[] {
+  return [...secrets.keys()].map((pointer) => segmentsOf(pointer)[0]!);
 }
 
 export function deleteRequest(live: LiveResource, context: RequestContext): WireRequest {
