@@ -80,13 +80,14 @@ export async function startTestDatabaseServer(
   const directory = mkdtempSync(join(parent, `${directoryPrefix}${process.pid}-`));
   const dataDirectory = join(directory, 'data');
   const password = randomBytes(18).toString('base64url');
-  await initialiseDataDirectory(binary, dataDirectory, initialFlags);
+  await initialiseDataDirectory(binary, dataDirectory, { flags: initialFlags });
   const socketPath = join(directory, 'sql.sock');
   const started = await startOnFreePort((port) =>
     startServerProcess({
       binary,
       dataDirectory,
       socketPath,
+      temporaryDirectory: join(directory, 'temporary'),
       logPath: join(directory, 'server.log'),
       flags: [
         ...fastFlags,

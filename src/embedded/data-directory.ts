@@ -1,20 +1,21 @@
 /** Knows how a server's data directory comes to be, whole or not at all, and which server may open it. */
-import { execFile } from 'node:child_process';
 import {
+  closeSync,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { Failure } from '../failure.ts';
+import { spawnLeashed } from './leash.ts';
 import { commandLineOf, type DatabaseServerBinary } from './server-binary.ts';
 
-const run = promisify(execFile);
 const initialiseTimeoutMs = 120_000;
 
 const makerFileName = 'gatewright-server.json';
@@ -46,75 +47,106 @@ export function canOpen(binary: DatabaseServerBinary, maker: DataDirectoryMaker)
 }
 
 /**
- * Makes the system tables in a directory beside `dataDirectory` and renames it into place, so that
- * a crash leaves nothing that looks finished. What earlier crashes left is removed first.
+ * Makes the system tables in a folder beside `dataDirectory` and renames them into place, so that a
+ * crash leaves nothing that looks finished. What earlier crashes left is removed first.
  * `flags` are server flags that must be the same at every start (`--innodb-log-file-size=16M`).
  */
 export async function initialiseDataDirectory(
   binary: DatabaseServerBinary,
   dataDirectory: string,
-  flags: readonly string[] = [],
+  { flags = [], signal }: InitialiseOptions = {},
 ): Promise<void> {
   const parent = dirname(dataDirectory);
   const prefix = `${basename(dataDirectory)}.new-`;
   mkdirSync(parent, { recursive: true, mode: 0o700 });
   for (const left of readdirSync(parent).filter((name) => name.startsWith(prefix))) {
-    rmSync(join(parent, left), { recursive: true, force: true });
+    removeTree(join(parent, left));
   }
   const unfinished = join(parent, `${prefix}${process.pid}`);
-  const [file, ...rest] = initialiseCommand(binary, unfinished, flags);
   try {
-    await run(file, rest, { timeout: initialiseTimeoutMs, maxBuffer: 16 * 1024 * 1024 });
-  } catch (error) {
-    rmSync(unfinished, { recursive: true, force: true });
-    throw new Failure(
-      'unexpected',
-      `the database could not be initialised in ${dataDirectory}\n${outputOf(error)}`,
-      { cause: error },
-    );
+    await runInitialiser(binary, unfinished, flags, signal);
+    const maker: DataDirectoryMaker = { flavour: binary.flavour, version: binary.version };
+    writeFileSync(join(unfinished, 'data', makerFileName), JSON.stringify(maker));
+    renameSync(join(unfinished, 'data'), dataDirectory);
+  } finally {
+    removeTree(unfinished);
   }
-  const maker: DataDirectoryMaker = { flavour: binary.flavour, version: binary.version };
-  writeFileSync(join(unfinished, makerFileName), JSON.stringify(maker));
-  renameSync(unfinished, dataDirectory);
+}
+
+export interface InitialiseOptions {
+  readonly flags?: readonly string[];
+  /** Ends it, and all that it has started. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * In `unfinished` lie `data`, `temporary` and, as `software`, the tree of an unpacked server. They are
+ * named from within `data`, because MariaDB's script splits and interprets what a path may hold.
+ */
+async function runInitialiser(
+  binary: DatabaseServerBinary,
+  unfinished: string,
+  flags: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const dataDirectory = join(unfinished, 'data');
+  const logPath = join(unfinished, 'log');
+  for (const directory of [dataDirectory, join(unfinished, 'temporary')]) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+  }
+  if (binary.root !== null) symlinkSync(binary.root, join(unfinished, 'software'));
+  const log = openSync(logPath, 'w', 0o600);
+  const command = initialiseCommand(binary, flags);
+  const { exited, cut } = spawnLeashed(command, { cwd: dataDirectory, output: log });
+  closeSync(log);
+  signal?.addEventListener('abort', cut);
+  const timer = setTimeout(cut, initialiseTimeoutMs);
+  const how = await exited;
+  clearTimeout(timer);
+  signal?.removeEventListener('abort', cut);
+  signal?.throwIfAborted();
+  if (how === '0') return;
+  const lines = readFileSync(logPath, 'utf8').split('\n');
+  const last = lines.filter((line) => line.trim() !== '').slice(-12);
+  throw new Failure(
+    'unexpected',
+    [`the database could not be initialised in ${dirname(unfinished)} (${how})`, ...last].join(
+      '\n',
+    ),
+  );
 }
 
 function initialiseCommand(
   binary: DatabaseServerBinary,
-  dataDirectory: string,
   flags: readonly string[],
 ): [string, ...string[]] {
+  const places = ['--no-defaults', '--datadir=./', '--tmpdir=../temporary'];
   if (binary.initialiserPath === null) {
-    return commandLineOf(binary, binary.serverPath, [
-      '--no-defaults',
-      '--initialize-insecure',
-      `--datadir=${dataDirectory}`,
-      '--secure-file-priv=NULL',
-      ...serverUserFlags(),
-      ...flags,
-    ]);
+    const own = ['--initialize-insecure', '--secure-file-priv=NULL'];
+    const all = [...places, ...own, ...serverUserFlags(), ...flags];
+    return commandLineOf(binary, binary.serverPath, all);
   }
-  return commandLineOf(binary, binary.initialiserPath, [
-    '--no-defaults',
-    ...(binary.baseDirectory === null ? [] : [`--basedir=${binary.baseDirectory}`]),
-    `--datadir=${dataDirectory}`,
+  const own = [
+    ...(binary.root === null ? [] : ['--basedir=../software/usr']),
     '--auth-root-authentication-method=normal',
     '--skip-test-db',
     '--skip-name-resolve',
     // Else it refuses to work where the machine's own name cannot be looked up.
     '--force',
-    ...serverUserFlags(),
-    ...flags,
-  ]);
+  ];
+  const all = [...places, ...own, ...serverUserFlags(), ...flags];
+  return commandLineOf(binary, binary.initialiserPath, all, '../software');
 }
 
-/** A server started by root refuses to run until told that it may. */
+/**
+ * A server started by root refuses to run until told that it may. In this form MariaDB's script hands
+ * it on without taking it for a reason to give plugins of the machine another owner.
+ */
 export function serverUserFlags(): string[] {
-  return process.getuid?.() === 0 ? ['--user=root'] : [];
+  return process.getuid?.() === 0 ? ['-uroot'] : [];
 }
 
-/** The last lines a failed program printed. */
-function outputOf(error: unknown): string {
-  const { stderr = '', stdout = '' } = error as { stderr?: string; stdout?: string };
-  const lines = `${stdout}\n${stderr}`.split('\n').filter((line) => line.trim() !== '');
-  return lines.length === 0 ? String(error) : lines.slice(-12).join('\n');
+/** Patiently, because what was killed a moment ago may still write. */
+function removeTree(path: string): void {
+  rmSync(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
 }

@@ -8,6 +8,8 @@ import { Failure } from '../failure.ts';
 const run = promisify(execFile);
 const updateTimeoutMs = 120_000;
 const downloadTimeoutMs = 600_000;
+const configurationName = 'apt.conf';
+const archivesPath = 'cache/archives';
 const dpkgStatusPath = '/var/lib/dpkg/status';
 
 /** Debian 12 and Ubuntu 24.04 on; then Ubuntu 22.04, whose names carry the version. */
@@ -39,17 +41,16 @@ export async function fetchDebianServer(root: string, options: FetchOptions): Pr
   const work = `${root}.fetch-${process.pid}`;
   removeUnfinished(root);
   try {
-    const configurationPath = prepareApt(work);
+    prepareApt(work);
     options.progress('reading the package lists of Debian (apt, private to this folder)');
-    await apt(configurationPath, ['update', '-qq'], updateTimeoutMs, options.signal);
-    const archives = await download(configurationPath, work, options);
+    await apt(work, ['update', '-qq'], updateTimeoutMs, options.signal);
+    const archives = await download(work, options);
     options.progress(`unpacking ${archives.length} packages into ${root}`);
-    const unpacked = join(work, 'root');
     for (const archive of archives) {
-      await run('dpkg-deb', ['-x', archive, unpacked], { signal: options.signal });
+      await run('dpkg-deb', ['-x', archive, 'root'], { cwd: work, signal: options.signal });
     }
     rmSync(root, { recursive: true, force: true });
-    renameSync(unpacked, root);
+    renameSync(join(work, 'root'), root);
   } catch (error) {
     options.signal?.throwIfAborted();
     throw fetchFailure(error);
@@ -76,16 +77,16 @@ function removeUnfinished(root: string): void {
 
 /**
  * Writes apt's settings: its own state and cache, the machine's list of installed packages (read
- * only), no lock on the machine's, and none of the hooks that would clean the machine's cache.
+ * only), no lock on the machine's, and none of the hooks that would clean the machine's cache. Paths
+ * are as seen from `work`, because apt's settings cannot hold each name that a folder may have.
  */
-function prepareApt(work: string): string {
+function prepareApt(work: string): void {
   for (const directory of ['state/lists/partial', 'cache/archives/partial', 'root']) {
     mkdirSync(join(work, directory), { recursive: true, mode: 0o700 });
   }
-  const path = join(work, 'apt.conf');
   const lines = [
-    `Dir::State "${join(work, 'state')}/";`,
-    `Dir::Cache "${join(work, 'cache')}/";`,
+    'Dir::State "./state/";',
+    'Dir::Cache "./cache/";',
     `Dir::State::status "${dpkgStatusPath}";`,
     'Debug::NoLocking "true";',
     'APT::Sandbox::User "";',
@@ -97,21 +98,17 @@ function prepareApt(work: string): string {
     '#clear DPkg::Pre-Install-Pkgs;',
     '#clear DPkg::Post-Invoke;',
   ];
-  writeFileSync(path, `${lines.join('\n')}\n`);
-  return path;
+  writeFileSync(join(work, configurationName), `${lines.join('\n')}\n`);
 }
 
-async function download(
-  configurationPath: string,
-  work: string,
-  options: FetchOptions,
-): Promise<string[]> {
+/** The names of the packages' files, relative to `work`. */
+async function download(work: string, options: FetchOptions): Promise<string[]> {
   const errors: unknown[] = [];
   for (const packages of packageSets) {
     options.progress(`downloading ${packages.join(', ')} and the libraries missing here`);
     try {
       await apt(
-        configurationPath,
+        work,
         [
           'install',
           '-qq',
@@ -123,10 +120,9 @@ async function download(
         downloadTimeoutMs,
         options.signal,
       );
-      const directory = join(work, 'cache/archives');
-      return readdirSync(directory)
+      return readdirSync(join(work, archivesPath))
         .filter((name) => name.endsWith('.deb'))
-        .map((name) => join(directory, name));
+        .map((name) => join(archivesPath, name));
     } catch (error) {
       options.signal?.throwIfAborted();
       errors.push(error);
@@ -138,7 +134,7 @@ async function download(
 }
 
 async function apt(
-  configurationPath: string,
+  work: string,
   commandArguments: readonly string[],
   timeoutMs: number,
   signal: AbortSignal | undefined,
@@ -146,8 +142,9 @@ async function apt(
   const settings = ['LC_ALL=C', 'DEBIAN_FRONTEND=noninteractive'];
   await run(
     '/usr/bin/env',
-    [...settings, 'apt-get', '-c', configurationPath, ...commandArguments],
+    [...settings, 'apt-get', '-c', `./${configurationName}`, ...commandArguments],
     {
+      cwd: work,
       timeout: timeoutMs,
       maxBuffer: 64 * 1024 * 1024,
       signal,

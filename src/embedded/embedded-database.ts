@@ -1,6 +1,15 @@
 /** Knows the database a home carries with it: where its data lies, where it listens, how to reach it. */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -14,6 +23,8 @@ import { type ServerProcess, startServerProcess } from './server-process.ts';
 const socketPathBytesMax = 103;
 const connectTimeoutMs = 2_000;
 const fallbackPrefix = 'gatewright-';
+const socketName = 'sql.sock';
+const temporaryName = 'sql.temporary';
 
 /** How to reach a running database; the user may do everything in it. */
 export interface EmbeddedConnection {
@@ -55,12 +66,12 @@ export async function startEmbeddedDatabase(
   const binary = await chooseServer(softwareDirectoryOf(home), maker, options);
   if (maker === null) {
     options.progress(`initialising the database in ${dataDirectory}`);
-    await initialiseDataDirectory(binary, dataDirectory);
+    await initialiseDataDirectory(binary, dataDirectory, { signal: options.signal });
   }
   options.progress(`starting ${describe(binary)}`);
-  const socketDirectory = makeSocketDirectory(home);
+  const runDirectory = makeRunDirectory(home);
   const connection: EmbeddedConnection = {
-    socketPath: join(socketDirectory, 'sql.sock'),
+    socketPath: join(runDirectory, socketName),
     user: 'gatewright',
     password: new Secret(randomBytes(24).toString('base64url'), 'embedded database'),
     name: 'gatewright',
@@ -69,6 +80,7 @@ export async function startEmbeddedDatabase(
     binary,
     dataDirectory,
     socketPath: connection.socketPath,
+    temporaryDirectory: join(runDirectory, temporaryName),
     logPath: join(home, 'database.log'),
     flags: durableFlags(binary),
     user: connection.user,
@@ -81,7 +93,7 @@ export async function startEmbeddedDatabase(
     connection,
     pid: server.pid,
     exited: server.exited,
-    stop: () => stopServer(home, server, socketDirectory),
+    stop: () => stopServer(home, server, runDirectory),
   };
 }
 
@@ -97,11 +109,11 @@ export async function findRunningDatabase(home: string): Promise<EmbeddedConnect
 async function stopServer(
   home: string,
   server: ServerProcess,
-  socketDirectory: string,
+  runDirectory: string,
 ): Promise<void> {
   rmSync(recordPathOf(home), { force: true });
   await server.stop();
-  rmSync(socketDirectory, { recursive: true, force: true });
+  removeRunDirectory(runDirectory);
 }
 
 function describe({ flavour, version, serverPath }: DatabaseServerBinary): string {
@@ -123,28 +135,37 @@ function durableFlags({ flavour }: DatabaseServerBinary): string[] {
 }
 
 /**
- * `HOME/run`, or a private folder among the temporary ones when the home's path is too long for a
- * socket. One left by a crash is removed: whoever holds the lock of the home owns what lies here.
+ * The folder of the socket and of the server's temporary files: `HOME/run`, or a private one of the
+ * system's where the home's path is too long for a socket, or has the colon that separates temporary
+ * folders. What a crash left is removed: whoever holds the lock of the home owns it.
  */
-function makeSocketDirectory(home: string): string {
-  removeAbandonedSocketDirectory(home);
-  const directory = join(home, 'run');
-  if (Buffer.byteLength(join(directory, 'sql.sock')) > socketPathBytesMax) {
-    return mkdtempSync(join(tmpdir(), fallbackPrefix));
-  }
+function makeRunDirectory(home: string): string {
+  removeAbandonedRunDirectory(home);
+  const own = join(home, 'run');
+  const isUsable =
+    Buffer.byteLength(join(own, socketName)) <= socketPathBytesMax && !own.includes(':');
+  const directory = isUsable ? own : mkdtempSync(join(tmpdir(), fallbackPrefix));
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   return directory;
 }
 
-function removeAbandonedSocketDirectory(home: string): void {
+function removeAbandonedRunDirectory(home: string): void {
+  removeRunDirectory(join(home, 'run'));
   const path = recordPathOf(home);
   if (!existsSync(path)) return;
   const { socketPath } = JSON.parse(readFileSync(path, 'utf8')) as ConnectionRecord;
   const directory = dirname(socketPath);
-  const ours =
-    directory === join(home, 'run') || directory.startsWith(join(tmpdir(), fallbackPrefix));
-  if (ours) rmSync(directory, { recursive: true, force: true });
+  if (directory.startsWith(join(tmpdir(), fallbackPrefix))) removeRunDirectory(directory);
   rmSync(path, { force: true });
+}
+
+/** Only what is the server's, because the home may be a folder where others keep theirs. */
+function removeRunDirectory(directory: string): void {
+  if (!existsSync(directory)) return;
+  const names = readdirSync(directory);
+  const own = names.filter((name) => name.startsWith(socketName) || name === temporaryName);
+  for (const name of own) rmSync(join(directory, name), { recursive: true, force: true });
+  if (own.length === names.length) rmdirSync(directory);
 }
 
 function recordPathOf(home: string): string {

@@ -1,7 +1,7 @@
 /** Knows where database servers lie on a machine, and which of them can serve us. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -15,9 +15,9 @@ export interface DatabaseServerBinary {
   readonly serverPath: string;
   /** The script that makes MariaDB's system tables; MySQL's server makes its own. */
   readonly initialiserPath: string | null;
-  /** Root of the unpacked tree (`ROOT/usr`), or null for an installed server, which knows its own. */
-  readonly baseDirectory: string | null;
-  /** Where an unpacked server finds its libraries; empty for an installed one. */
+  /** Tree of an unpacked server, absolute; null for an installed one, which knows its own places. */
+  readonly root: string | null;
+  /** Where an unpacked server finds its libraries, relative to `root`; empty for an installed one. */
   readonly libraryDirectories: readonly string[];
 }
 
@@ -64,28 +64,38 @@ export async function findInstalledServers(
 
 /** The server in a tree of unpacked packages, or null when it has none that runs. */
 export async function findUnpackedServer(root: string): Promise<DatabaseServerBinary | null> {
-  const baseDirectory = join(root, 'usr');
-  const directories = [join(baseDirectory, 'sbin'), join(baseDirectory, 'bin')];
-  const serverPath = join(baseDirectory, 'sbin/mariadbd');
+  const directories = ['usr/sbin', 'usr/bin'].map((directory) => join(root, directory));
+  const serverPath = join(root, 'usr/sbin/mariadbd');
   if (!existsSync(serverPath)) return null;
-  return await inspectServer(serverPath, directories, baseDirectory, libraryDirectoriesOf(root));
+  return await inspectServer(serverPath, directories, resolve(root), libraryDirectoriesOf(root));
 }
 
-/** Arguments that run a program of `binary`, with its own libraries where it brings them. */
+/** Where to run a program of `binary` when it does not matter to the program. */
+export function workingDirectoryOf({ root }: DatabaseServerBinary): string {
+  return root ?? '/';
+}
+
+/**
+ * Arguments that run a program of `binary`, with its own libraries where it brings them. An unpacked
+ * one is named by `root`, its tree as seen from the working directory, because a list of libraries
+ * cannot hold a path with a colon or a semicolon; by default that is `workingDirectoryOf`.
+ */
 export function commandLineOf(
   binary: DatabaseServerBinary,
   program: string,
   programArguments: readonly string[],
+  root = '.',
 ): [string, ...string[]] {
-  if (binary.libraryDirectories.length === 0) return [program, ...programArguments];
-  const libraryPath = `LD_LIBRARY_PATH=${binary.libraryDirectories.join(':')}`;
-  return ['/usr/bin/env', libraryPath, program, ...programArguments];
+  if (binary.root === null) return [program, ...programArguments];
+  const libraryPath = binary.libraryDirectories.map((directory) => join(root, directory)).join(':');
+  const seen = join(root, relative(binary.root, program));
+  return ['/usr/bin/env', `LD_LIBRARY_PATH=${libraryPath}`, seen, ...programArguments];
 }
 
 async function inspectServer(
   serverPath: string,
   directories: readonly string[],
-  baseDirectory: string | null,
+  root: string | null,
   libraryDirectories: readonly string[],
 ): Promise<DatabaseServerBinary | null> {
   const unknown: DatabaseServerBinary = {
@@ -93,11 +103,12 @@ async function inspectServer(
     version: '',
     serverPath,
     initialiserPath: null,
-    baseDirectory,
+    root,
     libraryDirectories,
   };
   const [file, ...rest] = commandLineOf(unknown, serverPath, ['--no-defaults', '--version']);
-  const banner = await run(file, rest, { timeout: 10_000 }).then(
+  const cwd = workingDirectoryOf(unknown);
+  const banner = await run(file, rest, { cwd, timeout: 10_000 }).then(
     ({ stdout }) => stdout,
     () => null,
   );
@@ -124,7 +135,7 @@ export function parseServerVersion(
   return usable ? { flavour, version: match[1]! } : null;
 }
 
-/** Debian keeps libraries below a directory named after the machine: `usr/lib/x86_64-linux-gnu`. */
+/** Relative to `root`. Debian keeps libraries below a directory named after the machine: `usr/lib/x86_64-linux-gnu`. */
 function libraryDirectoriesOf(root: string): string[] {
   const machines: Partial<Record<NodeJS.Architecture, string>> = {
     x64: 'x86_64-linux-gnu',
@@ -136,8 +147,8 @@ function libraryDirectoriesOf(root: string): string[] {
   };
   const machine = machines[process.arch];
   const directories = ['usr/lib', 'lib'].flatMap((directory) => [
-    ...(machine === undefined ? [] : [join(root, directory, machine)]),
-    join(root, directory),
+    ...(machine === undefined ? [] : [join(directory, machine)]),
+    directory,
   ]);
-  return directories.filter((directory) => existsSync(directory));
+  return directories.filter((directory) => existsSync(join(root, directory)));
 }

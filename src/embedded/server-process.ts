@@ -1,13 +1,21 @@
 /** Knows one running database server as a private child: start, readiness, orderly stop, never an orphan. */
-import type { ChildProcess } from 'node:child_process';
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
 import { Failure } from '../failure.ts';
 import type { Secret } from '../secret.ts';
 import { serverUserFlags } from './data-directory.ts';
-import { spawnLeashed } from './leash.ts';
-import { commandLineOf, type DatabaseServerBinary } from './server-binary.ts';
+import { type LeashedProcess, spawnLeashed } from './leash.ts';
+import { commandLineOf, type DatabaseServerBinary, workingDirectoryOf } from './server-binary.ts';
 
 const readyTimeoutMs = 60_000;
 const stopTimeoutMs = 30_000;
@@ -19,6 +27,8 @@ export interface ServerProcessOptions {
   readonly dataDirectory: string;
   /** At most 107 bytes. */
   readonly socketPath: string;
+  /** Of this server alone, because a server that starts clears its own; made where missing. No colon in it. */
+  readonly temporaryDirectory: string;
   /** Where the server writes its log; replaced at each start. */
   readonly logPath: string;
   /** How durable, how large, how reachable. */
@@ -46,29 +56,27 @@ export interface ServerProcess {
  * Throws `Failure` with the end of the server's log when it does not come up.
  */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
+  mkdirSync(options.temporaryDirectory, { recursive: true, mode: 0o700 });
   const statementsPath = `${options.logPath}.init.sql`;
   writeFileSync(statementsPath, accountStatements(options), { mode: 0o600 });
   rmSync(options.socketPath, { force: true });
-  const child = spawnServer(options, statementsPath);
-  const exited = new Promise<string>((resolve) => {
-    child.once('error', (error) => resolve(error.message));
-    child.once('exit', (code, signal) => resolve(String(code ?? signal)));
-  });
+  const server = spawnServer(options, statementsPath);
+  const { exited } = server;
   try {
-    await waitUntilReady(options, child, exited);
+    await waitUntilReady(options, exited);
   } catch (error) {
-    child.kill('SIGKILL');
+    server.cut();
     await exited;
     throw error;
   } finally {
     rmSync(statementsPath, { force: true });
   }
   return {
-    pid: child.pid!,
+    pid: server.pid!,
     exited,
     stop: async () => {
-      child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs);
+      server.kill('SIGTERM');
+      const timer = setTimeout(server.cut, stopTimeoutMs);
       await exited;
       clearTimeout(timer);
       rmSync(options.socketPath, { force: true });
@@ -96,14 +104,15 @@ function accountStatements({ user, password, databaseName }: ServerProcessOption
   ].join('\n');
 }
 
-function spawnServer(options: ServerProcessOptions, statementsPath: string): ChildProcess {
+function spawnServer(options: ServerProcessOptions, statementsPath: string): LeashedProcess {
   const { binary } = options;
   const serverCommand = commandLineOf(binary, binary.serverPath, [
     '--no-defaults',
-    ...(binary.baseDirectory === null ? [] : baseDirectoryFlags(binary.baseDirectory)),
+    ...(binary.root === null ? [] : baseDirectoryFlags(join(binary.root, 'usr'))),
     `--datadir=${options.dataDirectory}`,
     `--socket=${options.socketPath}`,
     `--pid-file=${options.socketPath}.pid`,
+    `--tmpdir=${options.temporaryDirectory}`,
     `--init-file=${statementsPath}`,
     '--skip-name-resolve',
     '--character-set-server=utf8mb4',
@@ -115,7 +124,7 @@ function spawnServer(options: ServerProcessOptions, statementsPath: string): Chi
   ]);
   const log = openSync(options.logPath, 'w', 0o600);
   try {
-    return spawnLeashed(serverCommand, log);
+    return spawnLeashed(serverCommand, { cwd: workingDirectoryOf(binary), output: log });
   } finally {
     closeSync(log);
   }
@@ -133,7 +142,6 @@ function baseDirectoryFlags(baseDirectory: string): string[] {
 
 async function waitUntilReady(
   options: ServerProcessOptions,
-  child: ChildProcess,
   exited: Promise<string>,
 ): Promise<void> {
   const state: { gone: string | null; lastError: unknown } = { gone: null, lastError: undefined };
@@ -145,7 +153,7 @@ async function waitUntilReady(
     if (state.gone !== null) {
       throw notStarted(options, `it exited with ${state.gone}`, state.lastError);
     }
-    if (existsSync(options.socketPath) && child.pid !== undefined) {
+    if (existsSync(options.socketPath)) {
       const error = await query(options).catch((reason: unknown) => reason);
       if (error === undefined) return;
       state.lastError = error;

@@ -17,7 +17,7 @@ function stateOfMachine(): string[] {
 
 it('fetches a server from Debian, runs it, and needs no network the second time', async () => {
   using parent = createTestHome();
-  const home = join(parent.path, 'home');
+  const home = join(parent.path, `My Projects\\n;a:b=c\nd'"`);
   const before = stateOfMachine();
   const lines: string[] = [];
   const options = { searchPaths: [], progress: (line: string) => void lines.push(line) };

@@ -1,7 +1,7 @@
 /** Guarantees of the embedded database: whole or absent, private, durable, never orphaned. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -16,6 +16,9 @@ import { createTestHome, lendSoftware, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
 
 const silent = { offline: true, progress: () => {} };
+/** Names that a starting server takes for its own leavings. */
+const foreignTemporaryFiles = ['#sql-temptable-1-1-0.MAD', '#sql-temptable-1-1-0.MAI'];
+const holderScript = join(import.meta.dirname, 'embedded-holder.ts');
 const children: ChildProcess[] = [];
 let home: TestHome;
 
@@ -46,10 +49,12 @@ async function query(connection: EmbeddedConnection, sql: string): Promise<unkno
 /** Runs a script beside this one and reads the process id it prints once it is ready. */
 async function startHolder(
   script: string,
+  env: Record<string, string> = {},
   ...words: string[]
 ): Promise<{ holder: ChildProcess; heldPid: number }> {
   const holder = spawn(process.execPath, [join(import.meta.dirname, script), ...words], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
   });
   children.push(holder);
   const [line] = (await once(holder.stdout!, 'data')) as [Buffer];
@@ -98,6 +103,35 @@ describe('a start', () => {
     await database.stop();
   });
 
+  it('leaves the temporary folder of the system alone, and what others have there', async () => {
+    const shared = join(home.path, 'shared');
+    mkdirSync(shared);
+    for (const name of foreignTemporaryFiles) writeFileSync(join(shared, name), 'in use');
+    const { heldPid } = await startHolder('embedded-holder.ts', { TMPDIR: shared }, home.path);
+    expect(readdirSync(shared).sort()).toEqual(foreignTemporaryFiles);
+    expect(filesOpenedBy(heldPid).filter((path) => path.startsWith(shared))).toEqual([]);
+    expect(filesOpenedBy(heldPid).join()).toContain(join(home.path, 'run/sql.temporary/'));
+  });
+
+  it('beside five others, all of them first starts, succeeds', async () => {
+    const homes = Array.from({ length: 6 }, createTestHome);
+    const starts = homes.map(({ path }) => startEmbeddedDatabase(path, silent));
+    const outcomes = await Promise.allSettled(starts);
+    for (const outcome of outcomes) if (outcome.status === 'fulfilled') await outcome.value.stop();
+    for (const one of homes) one[Symbol.dispose]();
+    expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([]);
+  });
+
+  it('works in a home whose path means something to shells, lists and loaders', async () => {
+    const odd = join(home.path, `My Projects\\t\\;a:b=c\nd'"$HOME*`);
+    lendSoftware(odd);
+    const database = await startEmbeddedDatabase(odd, silent);
+    expect(await query(database.connection, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await database.stop();
+    const again = await startEmbeddedDatabase(odd, silent);
+    await again.stop();
+  });
+
   it('works in a home whose path is too long for a socket', async () => {
     const deep = join(home.path, 'a-rather-long-folder-name'.repeat(6));
     lendSoftware(deep);
@@ -130,7 +164,7 @@ describe('a start', () => {
 
 describe('SIGKILL of the process that holds the database', () => {
   it('ends the server, and the next start has every acknowledged row', async () => {
-    const { holder, heldPid } = await startHolder('embedded-holder.ts', home.path);
+    const { holder, heldPid } = await startHolder('embedded-holder.ts', {}, home.path);
     const connection = (await findRunningDatabase(home.path))!;
     await query(connection, 'CREATE TABLE kept (id INT PRIMARY KEY)');
     for (let id = 0; id < 50; id += 1) await query(connection, `INSERT INTO kept VALUES (${id})`);
@@ -143,7 +177,7 @@ describe('SIGKILL of the process that holds the database', () => {
   });
 
   it('leaves no lock behind', async () => {
-    const { holder } = await startHolder('embedded-holder.ts', home.path);
+    const { holder } = await startHolder('embedded-holder.ts', {}, home.path);
     expect(() => acquireHomeLock(home.path)).toThrow(
       expect.objectContaining({
         kind: 'retryable',
@@ -155,13 +189,50 @@ describe('SIGKILL of the process that holds the database', () => {
     acquireHomeLock(home.path)[Symbol.dispose]();
   });
 
-  it('ends a child that only a pipe holds, where the machine has no setpriv', async () => {
-    const { holder, heldPid } = await startHolder('pipe-holder.ts');
+  it('in the middle of initialising ends all of that, and the next start is not held up', async () => {
+    for (const written of ['ibdata1', 'aria_log_control', 'mysql']) {
+      const holder = spawn(process.execPath, [holderScript, home.path], { stdio: 'ignore' });
+      children.push(holder);
+      await eventually(() => expect(unfinishedData()).toContain(written));
+      holder.kill('SIGKILL');
+      await eventually(() => expect(processesWithin(home.path)).toEqual([]));
+    }
+    const database = await startEmbeddedDatabase(home.path, silent);
+    await database.stop();
+    expect(readdirSync(home.path).filter((name) => name.includes('.new-'))).toEqual([]);
+  });
+
+  it('ends what a leashed child has started, too', async () => {
+    const { holder, heldPid } = await startHolder('leash-holder.ts');
     expect(isRunning(heldPid)).toBe(true);
     holder.kill('SIGKILL');
     await eventually(() => expect(isRunning(heldPid)).toBe(false));
   });
 });
+
+function filesOpenedBy(pid: number): string[] {
+  const directory = `/proc/${pid}/fd`;
+  return readdirSync(directory).map((name) => readlinkSync(join(directory, name)));
+}
+
+/** What lies in the data directory that is being initialised. */
+function unfinishedData(): string[] {
+  const unfinished = readdirSync(home.path).find((name) => name.startsWith('database.new-'));
+  return unfinished === undefined ? [] : readdirSync(join(home.path, unfinished, 'data'));
+}
+
+/** Ids of the processes that work in a folder below `parent`. */
+function processesWithin(parent: string): number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`).startsWith(parent);
+      } catch {
+        return false;
+      }
+    });
+}
 
 describe('the lock of a home', () => {
   it('tells the second one who holds it and where', () => {

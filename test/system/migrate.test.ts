@@ -268,6 +268,7 @@ async function prepareServer(home: string): Promise<() => Promise<ServerProcess>
       binary,
       dataDirectory,
       socketPath: join(home, 'sql.sock'),
+      temporaryDirectory: join(home, 'temporary'),
       logPath: join(home, 'server.log'),
       flags: ['--skip-networking', '--skip-log-bin'],
       user: 'tester',

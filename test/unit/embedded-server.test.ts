@@ -35,7 +35,7 @@ describe('data made by one server', () => {
     version,
     serverPath: '/usr/sbin/mysqld',
     initialiserPath: null,
-    baseDirectory: null,
+    root: null,
     libraryDirectories: [],
   });
 
