@@ -26,7 +26,8 @@ export interface Row {
 
 export interface Member {
   readonly name: string;
-  readonly run: () => Promise<Row[]>;
+  /** `scale` is the share of the full size, for members that take long at that; others ignore it. */
+  readonly run: (scale: number) => Promise<Row[]>;
 }
 
 export interface Interleaved {

@@ -2,17 +2,22 @@
 import { member as admin } from './admin.ts';
 import { member as cliStart } from './cli-start.ts';
 import { member as hostileBodies } from './hostile-bodies.ts';
+import { member as jobs } from './jobs.ts';
 import { member as validateMany } from './validate-10k.ts';
 
-const wanted = process.argv.slice(2);
-const members = [cliStart, validateMany, admin, hostileBodies].filter(
+const words = process.argv.slice(2);
+const scaleWord = words.find((word) => word.startsWith('--scale='));
+const scale = scaleWord === undefined ? 1 : Number(scaleWord.slice('--scale='.length));
+if (!(scale > 0 && scale <= 1)) throw new Error('--scale= takes a share, more than 0 and up to 1');
+const wanted = words.filter((word) => word !== scaleWord);
+const members = [cliStart, validateMany, admin, hostileBodies, jobs].filter(
   ({ name }) =>
     wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word.toLowerCase())),
 );
 
 for (const { name, run } of members) {
   process.stdout.write(`\n${name}\n`);
-  for (const { metric, ratio, aim } of await run()) {
+  for (const { metric, ratio, aim } of await run(scale)) {
     const verdict = aim === null ? '' : `  aim ${aim}  ${ratio <= aim ? 'met' : 'missed'}`;
     process.stdout.write(`  ${metric.padEnd(52)} ${ratio.toFixed(2)}${verdict}\n`);
   }

@@ -11,7 +11,7 @@ export function jobContext(
 ): JobContext {
   return {
     db: database.db,
-    transaction: (work) => database.transaction(work),
+    transaction: (work) => database.transaction(work, 1),
     now,
     signal,
     log: createLog({ level: 'silent' }),

@@ -28,7 +28,10 @@ export function expireKeys({ auditLogs }: { auditLogs: boolean }): Job {
   };
 }
 
-/** Yields how many expired. */
+/**
+ * Yields how many expired: all, or none where another replica has them. Where it has some of them,
+ * the batch is undone, to be tried one by one: an audit row is written for what this one marked only.
+ */
 function expireBatch(
   { transaction, now }: JobContext,
   batch: readonly apiKeyExpiry.DueKey[],
@@ -37,17 +40,17 @@ function expireBatch(
   const organisationId = batch[0]!.organisation_id;
   const ids = batch.map((key) => key.id);
   return transaction(async (tx) => {
-    const due = await apiKeyExpiry.lockDue(tx, organisationId, ids, now);
-    if (due.length === 0) return 0;
-    await apiKeyExpiry.updateToExpired(tx, organisationId, due, now);
+    const expired = await apiKeyExpiry.updateDueToExpired(tx, organisationId, ids, now);
+    if (expired === 0) return 0;
+    if (expired < ids.length) throw new Error('others changed some of these keys meanwhile');
     await audit(tx, {
       organisationId,
       at: now,
       actorId: 'expire-keys',
       action: 'expire',
       resourceKind: 'ApiKey',
-      ...apiKeyExpiry.expiryFacts(organisationId, due),
+      ...apiKeyExpiry.expiryFacts(organisationId, ids),
     });
-    return due.length;
+    return expired;
   });
 }

@@ -33,6 +33,8 @@ import { type Job, type JobContext, type JobCounts, PartialRun, RunLost } from '
 
 const recordsKeptMs = 7 * 86_400_000;
 const recordsDeletedMax = 1000;
+/** Not tried again as it is: a job takes what failed apart, and comes back in a minute. */
+const attemptsMax = 1;
 
 export interface JobOutcome {
   readonly name: string;
@@ -160,7 +162,7 @@ function fenced(
         throw new RunLost();
       }
       return work(tx);
-    });
+    }, attemptsMax);
 }
 
 /** Extends the lease three times in its length until `ended`; aborts `lost` once it is no longer ours. */

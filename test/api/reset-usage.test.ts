@@ -9,6 +9,7 @@ import { findState } from '../../src/store/tables/usage-budgets.ts';
 import type { UsageSubject } from '../../src/store/tables/usage-counters.ts';
 import { apiKeyRow } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { hangMs } from '../hang-limit.ts';
 import { jobContext } from '../job-context.ts';
 import { endedWindows, insertBudget, insertCounter, insertPolicy } from '../usage-rows.ts';
 
@@ -329,6 +330,71 @@ describe('several replicas', () => {
     expect(sum('policies')).toBe(40);
     expect(await endedWindows(test.database.db)).toHaveLength(1240);
   });
+});
+
+describe('a hundred races', () => {
+  /** Runs the job until it is through, each time dying before one of its statements. */
+  async function runAndDie(database: Database, now: number, seed: number): Promise<void> {
+    for (let statement = seed % 5; ; statement += 3) {
+      let left = statement;
+      const dying = database.db.withPlugin({
+        transformQuery: ({ node }) => {
+          left -= 1;
+          if (left < 0) throw new Error('killed');
+          return node;
+        },
+        transformResult: async ({ result }) => result,
+      });
+      const context = jobContext(database, now);
+      try {
+        await job.run({
+          ...context,
+          db: dying,
+          transaction: (work) => dying.transaction().execute(work),
+        });
+        return;
+      } catch {
+        // The next life does what is left.
+      }
+    }
+  }
+
+  it(
+    'of replicas that die between any two statements, beside a change of the schedule, apply each boundary once',
+    async () => {
+      const { db } = test.database;
+      await using other = openDatabase(test.settings);
+      for (let round = 0; round < 100; round += 1) {
+        const subjects = await Promise.all([dueBudget(), dueBudget(), duePolicy()]);
+        const now = monday + round;
+        const reschedule = db
+          .updateTable('usage_budgets')
+          .set({ periodic_reset: 'monthly', next_reset_at: monday + 8 * dayMs })
+          .where('subject_id', '=', subjects[0]!.id)
+          .execute();
+        await Promise.all([
+          runAndDie(test.database, now, round),
+          runAndDie(other, now, round + 1),
+          reschedule,
+        ]);
+        const ended = await endedWindows(db);
+        const mine = ended.filter((row) => subjects.some(({ id }) => id === row.subject_id));
+        const audited = await db.selectFrom('audit_log').select('resource_id').execute();
+        const told = audited.filter((row) => subjects.some(({ id }) => id === row.resource_id));
+        // The rescheduled one was reset before or not at all; each other once, and audited as often.
+        expect(told.map((row) => row.resource_id).toSorted()).toEqual(
+          mine.map((row) => row.subject_id).toSorted(),
+        );
+        expect(new Set(mine.map((row) => row.subject_id)).size).toBe(mine.length);
+        expect(mine.map((row) => row.subject_id)).toEqual(
+          expect.arrayContaining([subjects[1]!.id, subjects[2]!.id]),
+        );
+        const stands = await stored(subjects[0]!);
+        expect(stands.next_reset_at).toBeGreaterThan(now);
+      }
+    },
+    hangMs,
+  );
 });
 
 it('is idle where usage limits are off, and says so', () => {

@@ -25,9 +25,9 @@ export interface Database extends AsyncDisposable {
   /**
    * Runs `work` in one READ COMMITTED transaction; any error rolls back. A deadlock or lock-wait
    * timeout runs `work` again from its start, a few times; a statement outside of transactions is
-   * tried again by the same rule.
+   * tried again by the same rule. `attemptsMax` 1 means that the caller has a rule of its own.
    */
-  transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: Db) => Promise<T>, attemptsMax?: number): Promise<T>;
   /** Resolves when the writer answers; rejects within the connect timeout when it does not. */
   ping(): Promise<void>;
   /** Whether the writer is down and the reader answers {@link readable} in its place. */
@@ -79,7 +79,7 @@ function databaseOn(connector: Connector, writer: ConnectionPool, roles: Roles):
   return {
     db,
     readable: build(roles.readable),
-    transaction: (work) => retrying(() => db.transaction().execute(work)),
+    transaction: (work, attemptsMax) => retrying(() => db.transaction().execute(work), attemptsMax),
     ping: () => writer.ping(),
     isStoodIn: roles.isStoodIn,
     writeRefusedAtMs: () => writer.writeRefusedAtMs,

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isRetryable } from './unavailable.ts';
 
-const attemptsMax = 6;
+const attemptsDefault = 6;
 const firstDelayMs = 20;
 
 /**
@@ -10,7 +10,10 @@ const firstDelayMs = 20;
  * between nodes of a cluster. `work` is a whole transaction, or one statement outside of any:
  * everything it did must have been undone by such an error.
  */
-export async function retrying<T>(work: () => Promise<T>): Promise<T> {
+export async function retrying<T>(
+  work: () => Promise<T>,
+  attemptsMax = attemptsDefault,
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();

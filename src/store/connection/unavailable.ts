@@ -55,7 +55,6 @@ const errnos = {
   temporaryFileWriteFailed: 1878,
   connectionKilled: 1927,
   secureTransportRequired: 3159,
-  lockNotAvailable: 3572,
   inactive: 4031,
 } as const;
 
@@ -63,7 +62,6 @@ const errnos = {
 const retryableErrnos: ReadonlySet<unknown> = new Set([
   errnos.deadlock,
   errnos.lockWaitTimeout,
-  errnos.lockNotAvailable,
   errnos.unknownCommand,
   errnos.rollbackDuringCommit,
 ]);

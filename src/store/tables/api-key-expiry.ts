@@ -28,33 +28,22 @@ export function listDue(
 }
 
 /**
- * Locks those of an organisation's `ids` that are still due and yields them, in a transaction that
- * then marks them: each key is yielded to exactly one caller. One that somebody holds locked is an
- * error at once, to be tried again; the primary key leads to them, so that no other is waited for.
+ * Marks those of an organisation's `ids` that are still due and yields how many those were. Each key
+ * is marked by exactly one caller, because a second one waits for the row and finds it marked. The
+ * primary key leads to them, so that no row in between is waited for.
  */
-export async function lockDue(
+export async function updateDueToExpired(
   tx: Db,
   organisationId: string,
   ids: readonly string[],
   now: number,
-): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
-    SELECT id FROM api_keys FORCE INDEX (PRIMARY)
-    WHERE ${keysOf(organisationId, ids)} AND status = 'active' AND expires_at <= ${now}
-    ORDER BY id FOR UPDATE NOWAIT`.execute(tx);
-  return rows.map((row) => row.id);
-}
-
-/** Marks keys of {@link lockDue}. */
-export async function updateToExpired(
-  tx: Db,
-  organisationId: string,
-  ids: readonly string[],
-  now: number,
-): Promise<void> {
-  await sql`
+): Promise<number> {
+  const result = await sql`
     UPDATE api_keys FORCE INDEX (PRIMARY) SET status = 'expired', last_updated_at = ${now}
-    WHERE ${keysOf(organisationId, ids)}`.execute(tx);
+    WHERE ${keysOf(organisationId, ids)} AND status = 'active' AND expires_at <= ${now}`.execute(
+    tx,
+  );
+  return Number(result.numAffectedRows ?? 0n);
 }
 
 /** What an audit row tells of each key. */

@@ -9,7 +9,7 @@ import type { Db } from '../connection/db.ts';
 export type UsageSubjectKind = 'api_key' | 'workspace' | 'policy';
 
 /** Amounts are whole units; beyond 2^53 the driver yields them as text, so {@link toUsage} takes both. */
-export interface UsageCounterRow {
+interface UsageCounterRow {
   organisation_id: string;
   subject_kind: UsageSubjectKind;
   subject_id: Buffer;

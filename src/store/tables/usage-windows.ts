@@ -6,7 +6,7 @@ import { type WindowColumns, windowAt } from './usage-budgets.ts';
 import type { UsageSubject, UsageSubjectKind } from './usage-counters.ts';
 
 /** A window that ended, and with it the record of a reset. */
-export interface UsageWindowRow {
+interface UsageWindowRow {
   organisation_id: string;
   subject_kind: UsageSubjectKind;
   subject_id: Buffer;
@@ -89,9 +89,8 @@ export async function listDue(
 }
 
 /**
- * Locks those that still stand at the boundary, in the order of their ids, and yields their ids. One
- * that somebody holds locked is an error at once, to be tried again; the primary key leads to them,
- * so that no other row is waited for.
+ * Locks those that still stand at the boundary, in the order of their ids, and yields their ids. The
+ * primary key leads to them, so that no row in between is waited for.
  */
 export async function lockDue(
   tx: Db,
@@ -103,7 +102,7 @@ export async function lockDue(
   const { rows } = await sql<{ id: string }>`
     SELECT ${id} AS id FROM ${sql.table(table)} FORCE INDEX (PRIMARY)
     WHERE ${among(table, subjects)} AND ${open} AND next_reset_at = ${boundaryAt}
-    ORDER BY ${id} FOR UPDATE NOWAIT`.execute(tx);
+    ORDER BY ${id} FOR UPDATE`.execute(tx);
   return rows.map((row) => row.id);
 }
 
