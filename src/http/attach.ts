@@ -57,7 +57,7 @@ export function attach<Caller>(
     url: pattern,
     bodyLimit: bodyLimitsOf(route).bytesMax,
     errorHandler: (error, request, reply) =>
-      send(reply, failure(kit, error, request, route.errors ?? 'wrapped', accepts)),
+      send(kit, reply, failure(kit, error, request, route.errors ?? 'wrapped', accepts)),
     onRequest: async (request) => {
       const running = kit.running.get(request.raw)!;
       running.route = pattern;
@@ -84,7 +84,7 @@ export function attach<Caller>(
         requestId: running.id,
         now: running.startedAt,
       });
-      return send(reply, answerOf(result, route.successStatus ?? 200));
+      send(kit, reply, answerOf(result, route.successStatus ?? 200));
     },
   });
 }
@@ -94,11 +94,12 @@ export function answerStrangers(kit: RouteKit, methodsOf: (path: string) => stri
   kit.app.setNotFoundHandler((request, reply) => {
     const allowed = methodsOf(request.url.split('?', 1)[0]!);
     const error = new ApiError(allowed.length > 0 ? 'methodNotAllowed' : 'notFound');
-    if (allowed.length > 0) reply.header('allow', allowed.join(', '));
-    return send(reply, errorAnswer(error, 'wrapped', []));
+    const answer = errorAnswer(error, 'wrapped', []);
+    const headers = allowed.length > 0 ? { allow: allowed.join(', ') } : answer.headers;
+    send(kit, reply, { ...answer, headers });
   });
   kit.app.setErrorHandler((error, request, reply) =>
-    send(reply, failure(kit, error, request, 'wrapped', [])),
+    send(kit, reply, failure(kit, error, request, 'wrapped', [])),
   );
 }
 
@@ -108,10 +109,20 @@ export function header(request: FastifyRequest, name: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-function send(reply: FastifyReply, { status, text, headers }: Answer): FastifyReply {
-  reply.code(status).headers({ ...usualHeaders, ...headers });
-  // A buffer goes out untouched; the framework would add a charset to the type of a string.
-  return reply.send(typeof text === 'string' ? Buffer.from(text) : (text ?? undefined));
+/** The answer is finished, so the framework is passed by: it would look at type and headers once more. */
+function send(kit: RouteKit, reply: FastifyReply, { status, text, headers }: Answer): void {
+  const response = reply.hijack().raw;
+  const lines: Record<string, string | number | string[]> = {
+    'x-request-id': kit.running.get(response.req)!.id,
+    ...usualHeaders,
+    ...headers,
+  };
+  // What the framework has to say: that a connection ends whose request it leaves unread.
+  const connection = reply.getHeader('connection');
+  if (connection !== undefined) lines.connection = connection;
+  // A 304 tells the length of nothing.
+  if (status !== 304) lines['content-length'] = text === null ? 0 : Buffer.byteLength(text);
+  response.writeHead(status, lines).end(text);
 }
 
 /** Only faults of ours are logged, without the fields where drivers keep the values of a statement. */

@@ -196,7 +196,6 @@ function createNodeServer<Caller>(
       if (!connections.admit(response)) return;
       const state = begin(request, options.now());
       running.set(request, state);
-      response.setHeader('x-request-id', state.id);
       const started = performance.now();
       response.once('close', () => {
         report(options, state, request, response, performance.now() - started);
@@ -206,7 +205,8 @@ function createNodeServer<Caller>(
       // The rest of the request is not trusted either.
       connections.endWith(response);
       const body = Buffer.from(JSON.stringify(errorBody(ambiguity)));
-      response.writeHead(400, { ...usualHeaders, 'content-length': body.length }).end(body);
+      const headers = { 'x-request-id': state.id, ...usualHeaders, 'content-length': body.length };
+      response.writeHead(400, headers).end(body);
     });
   return { connections, serve };
 }

@@ -58,6 +58,7 @@ export function isKnownScope(scope: string): boolean {
 
 /** Whether `held` grants `wanted`. No scope implies another: list does not imply read. */
 export function covers(held: readonly string[], wanted: string): boolean {
+  if (held.includes(wanted)) return true;
   const scope = canonical(wanted);
   return held.some((own) => canonical(own) === scope);
 }

@@ -19,6 +19,8 @@ const acquireTimeoutMs = 5_000;
 const createTimeoutMs = 7 * connectTimeoutMs;
 const idleTimeoutMs = 60_000;
 const createRetryMs = 50;
+/** Far below what the pool calls idle, and far above the time between two statements of a busy server. */
+const atHandMs = 1_000;
 
 export interface PoolFigures {
   /** Connections open now. */
@@ -158,6 +160,8 @@ export class ConnectionPool implements MysqlPool {
   readonly #size: number;
   readonly #connector: Connector;
   readonly #kills = new Set<Promise<void>>();
+  /** Lent out in the eyes of the pool, whose lending takes timers and promises, and free all the same. */
+  #atHand: PooledConnection[] = [];
   #closed: Promise<void> | undefined;
   #writeRefusedAtMs: number | null = null;
 
@@ -168,7 +172,7 @@ export class ConnectionPool implements MysqlPool {
     this.#tarn = new Pool<PooledConnection>({
       create: async () =>
         new PooledConnection(await connector.open(), queryTimeoutMs, {
-          release: (connection) => this.#tarn.release(connection),
+          release: (connection) => this.#takeBack(connection),
           kill: (threadId) => this.#kill(threadId),
           noteWriteRefusal: () => {
             this.#writeRefusedAtMs = performance.now();
@@ -188,6 +192,9 @@ export class ConnectionPool implements MysqlPool {
 
   async acquire(): Promise<PooledConnection> {
     if (this.#closed !== undefined) throw closedError();
+    const ready = this.#atHand.pop();
+    if (ready?.usable) return ready;
+    if (ready !== undefined) this.#tarn.release(ready);
     try {
       return await this.#tarn.acquire().promise;
     } catch (error) {
@@ -199,6 +206,21 @@ export class ConnectionPool implements MysqlPool {
         { cause: error },
       );
     }
+  }
+
+  /** Whoever waits gets it; else it stays at hand for a while. */
+  #takeBack(connection: PooledConnection): void {
+    const isWanted = this.#tarn.numPendingAcquires() > 0;
+    if (isWanted || this.#closed !== undefined || !connection.usable) {
+      this.#tarn.release(connection);
+      return;
+    }
+    if (this.#atHand.length === 0) setTimeout(() => this.#giveBack(), atHandMs).unref();
+    this.#atHand.push(connection);
+  }
+
+  #giveBack(): void {
+    for (const connection of this.#atHand.splice(0)) this.#tarn.release(connection);
   }
 
   getConnection(callback: (error: unknown, connection: MysqlPoolConnection) => void): void {
@@ -246,9 +268,10 @@ export class ConnectionPool implements MysqlPool {
   }
 
   figures(): PoolFigures {
-    const used = this.#tarn.numUsed();
+    const atHand = this.#atHand.length;
+    const used = this.#tarn.numUsed() - atHand;
     const pending = this.#tarn.numPendingAcquires();
-    return { size: used + this.#tarn.numFree(), used, pending };
+    return { size: used + atHand + this.#tarn.numFree(), used, pending };
   }
 
   /** Waits for running work, then closes every connection. */
@@ -257,7 +280,9 @@ export class ConnectionPool implements MysqlPool {
   }
 
   close(): Promise<void> {
-    this.#closed ??= this.#tarn
+    if (this.#closed !== undefined) return this.#closed;
+    this.#giveBack();
+    this.#closed = this.#tarn
       .destroy()
       .then(() => Promise.all(this.#kills))
       .then(() => undefined);

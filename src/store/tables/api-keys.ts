@@ -3,6 +3,7 @@ import type { Insertable, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
+import { statement } from '../connection/statement.ts';
 import { listPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
@@ -75,25 +76,30 @@ export type NewApiKey = Insertable<ApiKeyRow> & Pick<ApiKeyHashRow, 'hash' | 'pe
 /** Throws errno 1062 when a key of this value exists, in whatever organisation. */
 export async function insert(tx: Db, { hash, pepper_id, ...row }: NewApiKey): Promise<void> {
   await table.insert(tx, row);
-  await tx
-    .insertInto('api_key_hashes')
-    .values({
-      hash,
-      pepper_id,
-      organisation_id: row.organisation_id,
-      api_key_id: row.id,
-      valid_from: row.created_at,
-      valid_until: null,
-    })
-    .execute();
+  await insertHash.all(tx, {
+    hash,
+    pepper_id,
+    organisation_id: row.organisation_id,
+    api_key_id: row.id,
+    valid_from: row.created_at,
+    valid_until: null,
+  });
 }
+
+const insertHash = statement((tx, row: ApiKeyHashRow & Record<string, unknown>) =>
+  tx.insertInto('api_key_hashes').values(row),
+);
 
 /**
  * The key a caller holds, in whatever organisation: the one look-up without a tenant, because the
  * key itself says which tenant the caller is of. `hash` is `keyring.hashCredential` of its value.
  */
 export function findByHash(db: Db, hash: Buffer, now: number): Promise<StoredApiKey | undefined> {
-  return db
+  return byHash.first(db, { hash, now });
+}
+
+const byHash = statement((db, { hash, now }: { hash: Buffer; now: number }) =>
+  db
     .selectFrom('api_key_hashes as known')
     .innerJoin('api_keys', (join) =>
       join
@@ -102,9 +108,8 @@ export function findByHash(db: Db, hash: Buffer, now: number): Promise<StoredApi
     )
     .selectAll('api_keys')
     .where('known.hash', '=', hash)
-    .where((eb) => eb.or([eb('known.valid_until', 'is', null), eb('known.valid_until', '>', now)]))
-    .executeTakeFirst();
-}
+    .where((eb) => eb.or([eb('known.valid_until', 'is', null), eb('known.valid_until', '>', now)])),
+);
 
 /** Which key each of these values is of, and what kind of key; values that are over are nobody's. */
 export function listHolders(

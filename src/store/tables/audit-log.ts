@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { idToBytes, newId } from '../../model/ids.ts';
 import type { Db } from '../connection/db.ts';
+import { statement } from '../connection/statement.ts';
 
 interface AuditRow {
   organisation_id: string;
@@ -85,24 +86,29 @@ async function insertFrom(tx: Db, sweep: AuditSweep): Promise<void> {
 }
 
 async function insertMany(tx: Db, entries: readonly AuditEntry[]): Promise<void> {
-  await tx
-    .insertInto('audit_log')
-    .values(
-      entries.map((entry) => ({
-        organisation_id: entry.organisationId,
-        at: entry.at,
-        id: idToBytes(newId()),
-        workspace_id: entry.workspaceId,
-        actor_kind: entry.actorKind,
-        actor_id: entry.actorId,
-        action: entry.action,
-        resource_kind: entry.resourceKind,
-        resource_id: entry.resourceId,
-        request_id: entry.requestId,
-        changes: JSON.stringify(entry.changes),
-        chain_position: null,
-        chain_hash: null,
-      })),
-    )
-    .execute();
+  const rows = entries.map(rowOf);
+  if (rows.length === 1) await insertOne.all(tx, rows[0]!);
+  else await tx.insertInto('audit_log').values(rows).execute();
+}
+
+const insertOne = statement((tx, row: ReturnType<typeof rowOf>) =>
+  tx.insertInto('audit_log').values(row),
+);
+
+function rowOf(entry: AuditEntry) {
+  return {
+    organisation_id: entry.organisationId,
+    at: entry.at,
+    id: idToBytes(newId()),
+    workspace_id: entry.workspaceId,
+    actor_kind: entry.actorKind,
+    actor_id: entry.actorId,
+    action: entry.action,
+    resource_kind: entry.resourceKind,
+    resource_id: entry.resourceId,
+    request_id: entry.requestId,
+    changes: JSON.stringify(entry.changes),
+    chain_position: null,
+    chain_hash: null,
+  };
 }

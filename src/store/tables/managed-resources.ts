@@ -1,5 +1,6 @@
 /** Knows the managed_resources table: which resources are declared in manifests, and by whom. */
 import type { Db } from '../connection/db.ts';
+import { statement } from '../connection/statement.ts';
 import { isDuplicateEntry } from './duplicate.ts';
 
 export interface ManagedResourceRow {
@@ -27,15 +28,19 @@ export async function findForUpdate(
   kind: string,
   resourceId: string,
 ): Promise<ManagedResourceRow | undefined> {
-  return tx
-    .selectFrom('managed_resources')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('kind', '=', kind)
-    .where('resource_id', '=', resourceId)
-    .forUpdate()
-    .executeTakeFirst();
+  return byResourceForUpdate.first(tx, { organisationId, kind, resourceId });
 }
+
+const byResourceForUpdate = statement(
+  (tx, at: { organisationId: string; kind: string; resourceId: string }) =>
+    tx
+      .selectFrom('managed_resources')
+      .selectAll()
+      .where('organisation_id', '=', at.organisationId)
+      .where('kind', '=', at.kind)
+      .where('resource_id', '=', at.resourceId)
+      .forUpdate(),
+);
 
 /** `workspace` is '' for a resource of the organisation. */
 export async function findByIdentity(

@@ -1,5 +1,6 @@
 /** Knows the organisations table: one organisation a tenant service group (TSG), in a tree of TSGs. */
 import type { Db } from '../connection/db.ts';
+import { statement } from '../connection/statement.ts';
 
 export interface OrganisationRow {
   id: string;
@@ -25,12 +26,12 @@ export async function insert(tx: Db, row: OrganisationRow): Promise<void> {
 }
 
 export function findById(db: Db, organisationId: string): Promise<OrganisationRow | undefined> {
-  return db
-    .selectFrom('organisations')
-    .selectAll()
-    .where('id', '=', organisationId)
-    .executeTakeFirst();
+  return byId.first(db, { id: organisationId });
 }
+
+const byId = statement((db, { id }: { id: string }) =>
+  db.selectFrom('organisations').selectAll().where('id', '=', id),
+);
 
 export function findByTsgId(db: Db, tsgId: string): Promise<OrganisationRow | undefined> {
   return db.selectFrom('organisations').selectAll().where('tsg_id', '=', tsgId).executeTakeFirst();

@@ -10,6 +10,7 @@ import type {
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db, Tables } from '../connection/db.ts';
+import { statement } from '../connection/statement.ts';
 import { listPage } from './paging.ts';
 import { type Reference, readReference } from './references.ts';
 import type { Versioned } from './versioned.ts';
@@ -81,25 +82,32 @@ type Filtered = (
   organisationId: string,
 ) => SelectQueryBuilder<{ t: Common }, 't', Record<never, never>>;
 
+/** The same, as a statement that is whole but for its end. */
+type Found = SelectQueryBuilder<{ t: Common }, 't', Selectable<Common>>;
+
 function lookUps<Stored>(filtered: Filtered) {
-  const byId = (db: Db, organisationId: string, id: string) =>
-    filtered(db, organisationId).selectAll().where('id', '=', id);
-  const byReference = (db: Db, organisationId: string, reference: string) => {
-    const { column, value } = readReference(reference);
-    return filtered(db, organisationId).selectAll().where(column, '=', value);
+  const by = (column: Reference['column'], lock: (query: Found) => Found = (query) => query) =>
+    statement((db, { organisationId, value }: { organisationId: string; value: string }) =>
+      lock(filtered(db, organisationId).selectAll().where(column, '=', value)),
+    );
+  const byReference = (lock?: (query: Found) => Found) => {
+    const columns = { id: by('id', lock), slug: by('slug', lock) };
+    return (db: Db, organisationId: string, reference: string) => {
+      const { column, value } = readReference(reference);
+      return one(columns[column].first(db, { organisationId, value }));
+    };
   };
-  const one = (query: { executeTakeFirst(): Promise<unknown> }) =>
-    query.executeTakeFirst() as Promise<Stored | undefined>;
+  const one = (finding: Promise<unknown>) => finding as Promise<Stored | undefined>;
+  const byId = by('id');
+  const byIdForUpdate = by('id', (query) => query.forUpdate());
   return {
-    findById: (db: Db, organisationId: string, id: string) => one(byId(db, organisationId, id)),
+    findById: (db: Db, organisationId: string, id: string) =>
+      one(byId.first(db, { organisationId, value: id })),
     findByIdForUpdate: (tx: Db, organisationId: string, id: string) =>
-      one(byId(tx, organisationId, id).forUpdate()),
-    findByIdOrSlug: (db: Db, organisationId: string, reference: string) =>
-      one(byReference(db, organisationId, reference)),
-    findByIdOrSlugForShare: (tx: Db, organisationId: string, reference: string) =>
-      one(byReference(tx, organisationId, reference).modifyEnd(lockInShareMode)),
-    findByIdOrSlugForUpdate: (tx: Db, organisationId: string, reference: string) =>
-      one(byReference(tx, organisationId, reference).forUpdate()),
+      one(byIdForUpdate.first(tx, { organisationId, value: id })),
+    findByIdOrSlug: byReference(),
+    findByIdOrSlugForShare: byReference((query) => query.modifyEnd(lockInShareMode)),
+    findByIdOrSlugForUpdate: byReference((query) => query.forUpdate()),
   };
 }
 
@@ -146,11 +154,23 @@ function lists<Stored>(filtered: Filtered) {
 }
 
 function writes<Row>(name: 't') {
+  const inserting = statement((tx, row: Record<string, unknown>) =>
+    tableOf(tx)
+      .insertInto(name)
+      .values(row as unknown as Insertable<Common>),
+  );
+  const updating = statement(
+    (tx, { of: organisationId, at: id, ...columns }: Record<string, unknown> & Place) =>
+      tableOf(tx)
+        .updateTable(name)
+        .set({ ...columns, version: sql`version + 1` })
+        .where('organisation_id', '=', organisationId)
+        .where('id', '=', id),
+  );
   return {
     /** Throws errno 1062 when what must be unique is taken. */
     insert: async (tx: Db, row: Insertable<Row>): Promise<void> => {
-      const values = row as unknown as Insertable<Common>;
-      await tableOf(tx).insertInto(name).values(values).execute();
+      await inserting.all(tx, row as Record<string, unknown>);
     },
     /** Writes the given columns and counts the write. */
     update: async (
@@ -159,12 +179,7 @@ function writes<Row>(name: 't') {
       id: string,
       columns: Omit<Updateable<Row>, 'id' | 'organisation_id' | 'version'>,
     ): Promise<void> => {
-      await tableOf(tx)
-        .updateTable(name)
-        .set({ ...columns, version: sql`version + 1` })
-        .where('organisation_id', '=', organisationId)
-        .where('id', '=', id)
-        .execute();
+      await updating.all(tx, { ...columns, of: organisationId, at: id });
     },
     deleteById: async (tx: Db, organisationId: string, id: string): Promise<void> => {
       await tableOf(tx)
@@ -174,6 +189,12 @@ function writes<Row>(name: 't') {
         .execute();
     },
   };
+}
+
+/** Beside the columns of a change; no table has columns of these names. */
+interface Place {
+  readonly of: string;
+  readonly at: string;
 }
 
 function tableOf(db: Db): Kysely<{ t: Common }> {
