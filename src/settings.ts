@@ -82,6 +82,8 @@ export interface Settings {
     readonly owner: string;
     /** Folder of files that `secretOutput` may write, or null when unset. */
     readonly secretsDirectory: string | null;
+    /** How long a watched source must stay the same before what left it is deleted. */
+    readonly pruneSettleSeconds: number;
     /** Names, and prefixes as `CRM_*`, of variables that manifests may read beside `GW_VAR_*`. */
     readonly variables: readonly string[];
     /** How a Git source is reached. */
@@ -263,6 +265,7 @@ function assemble(
       credentialsFile: values.GATEWRIGHT_CREDENTIALS ?? null,
       owner: values.GATEWRIGHT_OWNER,
       secretsDirectory: values.GATEWRIGHT_SECRETS_DIR ?? null,
+      pruneSettleSeconds: values.GATEWRIGHT_PRUNE_SETTLE_SECONDS,
       variables: values.GATEWRIGHT_SYNC_VARIABLES ?? [],
       git: gitAccess(values, given),
     },

@@ -310,6 +310,12 @@ export const environment = z.object({
     'gatewright',
     'Name under which a sync owns what it creates.',
   ),
+  GATEWRIGHT_PRUNE_SETTLE_SECONDS: defaulted(
+    'Sync',
+    forms.integer(0, 3600, '2'),
+    '2',
+    'Seconds that a source must stay the same under `up` before what left it is deleted.',
+  ),
   GATEWRIGHT_SECRETS_DIR: optional(
     'Sync',
     { ...forms.path, example: '/run/gatewright' },

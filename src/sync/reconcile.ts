@@ -12,6 +12,7 @@ import {
 import { acquireLease, type OwnerLease } from './apply/owner-lease.ts';
 import { SecretOutput } from './apply/secret-output.ts';
 import { findRefusal, type Refusal } from './plan/guards.ts';
+import { heldBackAdvice, type Unattended } from './plan/held-back.ts';
 import { makePlan } from './plan/plan.ts';
 import type { Plan } from './plan/planned.ts';
 import type { AdminClient } from './server/client.ts';
@@ -32,6 +33,8 @@ export interface CycleOptions {
   readonly prune: boolean;
   /** How many such deletes have been released; null when none were named. */
   readonly allowDeletes: number | null;
+  /** Set where nobody watches: then removals wait. */
+  readonly unattended?: Unattended | null | undefined;
   readonly takeOwnership: boolean;
   /** Folder of the files that `secretOutput` writes. */
   readonly secretsFolder: string;
@@ -105,13 +108,14 @@ async function look(
   desired: DesiredSet,
   previous: SnapshotRead | null,
 ): Promise<Look> {
-  const { client, takeOwnership, prune, act } = options;
+  const { client, takeOwnership, prune, unattended, act } = options;
   const read = await readSnapshot(client, previous, options.signal);
   const live = toLiveSet(read, client.owner, desired.externals);
-  const plan = makePlan(desired, live, { owner: client.owner, takeOwnership, prune });
+  const plan = makePlan(desired, live, { owner: client.owner, takeOwnership, prune, unattended });
   const keys = await survey(options, read, existingKeys(desired, plan), options.signal);
   const keyFiles = keys.map(({ file }) => file);
-  const warnings = [...plan.warnings, ...lostValues(plan), ...messagesOf(keyFiles)];
+  const told = [...lostValues(plan), ...heldBackAdvice(plan, options.command)];
+  const warnings = [...plan.warnings, ...told, ...messagesOf(keyFiles)];
   const refusal = findRefusal(plan, options) ?? null;
   const ending = withKeyFiles(endingOfPlan(plan, refusal), keyFiles, act);
   const done = { declined: false, report: null };
@@ -149,7 +153,8 @@ async function carryOut(
   ]);
   const keyFiles = proven ?? result.keyFiles;
   const warnings = [
-    ...[...plan.warnings, ...lostValues(plan), ...secretOutput.warnings, ...messagesOf(keyFiles)],
+    ...[...plan.warnings, ...lostValues(plan), ...heldBackAdvice(plan, options.command)],
+    ...[...secretOutput.warnings, ...messagesOf(keyFiles)],
     ...(proven === null
       ? ['whether the key files are right could not be asked; run it again']
       : []),

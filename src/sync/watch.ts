@@ -19,18 +19,26 @@
  * hand on the server all lead to the same next cycle. A process that dies here loses nothing but the
  * snapshot it had read and the moments above; the next one begins with a cycle.
  *
+ * What left the source is not removed at once: a folder may be away for a moment while it is mounted,
+ * copied or checked out. The same has to be read twice, a settling time apart, and in between what is
+ * to go is told as blocked. API keys and workspaces stay even then unless the loop was started with
+ * the word for it: what depends on them cannot be made again.
+ *
  * What is told: each cycle, and each failure once for as long as the same one holds.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
 import { Failure } from '../failure.ts';
 import { endingOf } from './apply/apply.ts';
+import type { Unattended } from './plan/held-back.ts';
 import { type CycleOptions, type CycleResult, reconcile } from './reconcile.ts';
 import type { SnapshotRead } from './server/live.ts';
 import type { SourceVersion } from './source/source-files.ts';
 import type { DesiredSet } from './spec/resource-set.ts';
 
-export interface WatchOptions extends Omit<CycleOptions, 'act' | 'previous' | 'confirm'> {
+export interface WatchOptions
+  extends Omit<CycleOptions, 'act' | 'previous' | 'confirm' | 'unattended'>,
+    Omit<Unattended, 'settledDigest'> {
   /** What stands in the source now, without reading it all; as `Source.newest`. */
   readonly newest: () => Promise<SourceVersion>;
   /** Time between two looks at the source, ms; spread by ±10 % from a minute on. */
@@ -86,6 +94,23 @@ export async function watch(options: WatchOptions): Promise<void> {
   }
 }
 
+/**
+ * One sync that nobody watches: what left the source goes if it is still gone a settling time later.
+ *
+ * @throws as `reconcile`
+ */
+export async function syncSettled(
+  options: Omit<WatchOptions, 'newest' | 'probeMs' | 'onEvent'>,
+): Promise<CycleResult> {
+  const { settleMs, pruneKeys, signal, pause = pauseFor } = options;
+  const run = (act: boolean, settledDigest: string | null): Promise<CycleResult> =>
+    reconcile({ ...options, act, unattended: { settledDigest, settleMs, pruneKeys } });
+  const { plan } = await run(false, null);
+  if (!plan.blocked.some(({ reason }) => reason === 'settling')) return await run(true, null);
+  await pause(settleMs, signal);
+  return await run(true, plan.source.digest);
+}
+
 class Loop {
   readonly #options: WatchOptions;
   readonly #clock: Clock;
@@ -98,6 +123,9 @@ class Loop {
   #lastGood: DesiredSet | null = null;
   #read: SnapshotRead | null = null;
   #told: string | null = null;
+  /** What the source was read as, since when; its removals wait until that has lasted. */
+  #seen: { readonly digest: string; readonly at: number } | null = null;
+  #settlesAt: number | null = null;
   /** The source itself is out of reach, so that even looking at it backs off. */
   #isSourceDown = false;
 
@@ -119,10 +147,11 @@ class Loop {
       const isNew = version !== this.#version;
       if (isNew) this.#failures = 0;
       const isRetry = this.#retryAt !== null && now >= this.#retryAt;
-      if (!isNew && !isRetry && now - this.#cycleAt < driftPassMs) return;
+      const isSettled = this.#settlesAt !== null && now >= this.#settlesAt;
+      if (!isNew && !isRetry && !isSettled && now - this.#cycleAt < driftPassMs) return;
       this.#version = version;
       this.#cycleAt = now;
-      await this.#cycle(isNew || isRetry);
+      await this.#cycle(isNew || isRetry || isSettled);
     } catch (error) {
       if (this.#options.signal.aborted) return;
       if (!(error instanceof Failure)) throw error;
@@ -135,13 +164,17 @@ class Loop {
     const { probeMs } = this.#options;
     const spread = probeMs >= 60_000 ? 0.2 * this.#random() - 0.1 : 0;
     const probe = Math.round(probeMs * (1 + spread));
-    if (this.#retryAt === null) return probe;
-    return Math.max(0, Math.min(probe, this.#retryAt - this.#clock.now()));
+    const moments = [this.#retryAt, this.#settlesAt].filter((moment) => moment !== null);
+    return Math.max(0, Math.min(probe, ...moments.map((moment) => moment - this.#clock.now())));
   }
 
   async #cycle(isFresh: boolean): Promise<void> {
     this.#retryAt = null;
-    const { readDesired } = this.#options;
+    this.#settlesAt = null;
+    const { readDesired, settleMs, pruneKeys } = this.#options;
+    const startedAt = this.#clock.now();
+    const isLasting = this.#seen !== null && startedAt - this.#seen.at >= settleMs;
+    const settledDigest = isLasting ? this.#seen!.digest : null;
     let good: DesiredSet | null = null;
     const read = async (): Promise<DesiredSet> => {
       good = await this.#newestGood(readDesired, isFresh);
@@ -152,7 +185,12 @@ class Loop {
       act: true,
       previous: this.#read,
       readDesired: read,
+      unattended: { settledDigest, settleMs, pruneKeys },
     });
+    const { digest } = result.plan.source;
+    if (this.#seen?.digest !== digest) this.#seen = { digest, at: startedAt };
+    const isSettling = result.plan.blocked.some(({ reason }) => reason === 'settling');
+    if (isSettling) this.#settlesAt = this.#seen.at + settleMs;
     this.#read = result.read;
     this.#lastGood = good;
     const mayPass =

@@ -28,7 +28,7 @@ spec: {description: ${description}}
 async function runLoop(
   start: { text: string; broken?: string; isDown?: boolean },
   steps: ((source: { text: string; broken?: string; isDown?: boolean }) => unknown)[],
-  options: { client?: SyncSetup['client'] } = {},
+  options: { client?: SyncSetup['client']; pruneKeys?: boolean } = {},
 ): Promise<{ events: WatchEvent[]; pauses: number[]; reads: number }> {
   const source = { ...start };
   const controller = new AbortController();
@@ -51,6 +51,8 @@ async function runLoop(
       prune: true,
       allowDeletes: 10,
       takeOwnership: false,
+      settleMs: 2_000,
+      pruneKeys: options.pruneKeys ?? false,
       command: 'gatewright apply .',
       holder: 'watch',
     },
@@ -190,6 +192,113 @@ describe('watch', () => {
     expect(tries.map((ms) => Math.round(ms / 1_000))).toEqual([1, 6, 16, 36]);
   });
 
+  describe('what left the source', () => {
+    const config = `---
+apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: routing, workspace: support}
+spec: {config: {retry: {attempts: 2}}}
+`;
+    const both = manifest('a') + config;
+    const bot = `---
+apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot}
+spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
+`;
+    type Step = (source: { text: string }) => unknown;
+    const becomes =
+      (text: string): Step =>
+      (source) => {
+        source.text = text;
+      };
+    const remaining = async (): Promise<string[]> => {
+      const { plan } = await sync.cycle('', { act: false, prune: false });
+      return [...plan.live].filter(([, live]) => live.owner !== null).map(([key]) => key);
+    };
+
+    it('is deleted once the source has read the same again, a settling time apart', async () => {
+      const left: string[][] = [];
+      const look = async (): Promise<void> => {
+        left.push(await remaining());
+      };
+      const { events } = await runLoop({ text: both }, [becomes(manifest('a')), look, look, look]);
+      expect(told(events)).toEqual([['create change', 'create change'], [], ['delete change']]);
+      const [, waiting] = events;
+      expect(waiting).toMatchObject({
+        result: { plan: { blocked: [{ id: 'Config/support/routing', reason: 'settling' }] } },
+      });
+      expect(left.map((keys) => keys.length)).toEqual([2, 2, 1]);
+    });
+
+    it('and comes back within that time is never touched, keys and all', async () => {
+      const before = both + bot;
+      const { events } = await runLoop({ text: before }, [
+        becomes(''),
+        becomes(before),
+        nothing,
+        nothing,
+        nothing,
+      ]);
+      expect(told(events)).toEqual([Array(3).fill('create change'), [], []]);
+      expect(await remaining()).toHaveLength(3);
+    });
+
+    it('and changes meanwhile has to settle anew', async () => {
+      const { events } = await runLoop({ text: both }, [
+        becomes(manifest('a')),
+        becomes(manifest('b')),
+        nothing,
+        nothing,
+        nothing,
+      ]);
+      expect(told(events)).toEqual([
+        ['create change', 'create change'],
+        [],
+        ['update change'],
+        ['delete change'],
+      ]);
+    });
+
+    it('as a key or workspace stays until somebody says so, with the command that does', async () => {
+      const away = Array.from({ length: 6 }, () => nothing);
+      const { events } = await runLoop({ text: both + bot }, [
+        becomes(config.replace(', workspace: support', '')),
+        ...away,
+      ]);
+      const last = events.at(-1);
+      expect(last).toMatchObject({
+        kind: 'cycle',
+        retryAt: null,
+        result: {
+          ending: 'refusedByGuard',
+          plan: {
+            blocked: [
+              { id: 'ApiKey/bot', reason: 'unattended' },
+              { id: 'Workspace/support', reason: 'unattended' },
+            ],
+          },
+        },
+      });
+      expect(last?.kind === 'cycle' && last.result.warnings.join()).toContain(
+        'gatewright apply . --allow-deletes 2',
+      );
+      expect(await remaining()).toEqual(
+        expect.arrayContaining(['ApiKey/bot', 'Workspace/support']),
+      );
+    });
+
+    it('goes, keys and all, by a tombstone at once, or where the loop was told to', async () => {
+      const tombstone = bot.replace('kind: ApiKey', 'kind: ApiKey\nstate: absent');
+      const told1 = told((await runLoop({ text: bot }, [becomes(tombstone), nothing])).events);
+      expect(told1).toEqual([['create change'], ['delete change']]);
+      const steps = [becomes(manifest('a')), nothing, nothing, nothing];
+      const { events } = await runLoop({ text: manifest('a') + bot }, steps, { pruneKeys: true });
+      expect(told(events).at(-1)).toEqual(['delete change']);
+      expect(await remaining()).toEqual(['Workspace/support']);
+    });
+  });
+
   it('stops at once when the signal is aborted', async () => {
     const controller = new AbortController();
     controller.abort();
@@ -199,7 +308,15 @@ describe('watch', () => {
       readDesired: async () => desiredFrom(''),
       newest: async () => ({ digest: 'd', revision: null }),
       probeMs: folderProbeMs,
-      ...{ prune: true, allowDeletes: null, takeOwnership: false, command: '', holder: 'watch' },
+      ...{
+        prune: true,
+        allowDeletes: null,
+        takeOwnership: false,
+        settleMs: 2_000,
+        pruneKeys: false,
+        command: '',
+        holder: 'watch',
+      },
       secretsFolder: sync.secretsFolder,
       signal: controller.signal,
       onEvent: (event) => events.push(event),

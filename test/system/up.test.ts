@@ -211,7 +211,7 @@ describe('while it runs', () => {
     await using run = startUp(home.path, ['--source', source]);
     await run.saw(/Workspace +32/);
     writeFileSync(join(source, 'many.yaml'), many[0]!);
-    await run.saw(/Refused: 29 of the[\s\S]*--allow-deletes 29/);
+    await run.saw(/29 API keys and workspaces left[\s\S]*--allow-deletes 29/);
     expect(await workspaceNames()).toContain('W29');
   });
 

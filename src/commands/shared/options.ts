@@ -137,9 +137,13 @@ export function requireDesired(desired: Desired): DesiredSet {
   throw new Failure('invalidInput', formatFaults(desired.faults).trimEnd());
 }
 
-/** The command line for advice: `gatewright apply ./gateway`. */
+/** The command line for advice, with what was given to this one: `gatewright apply ./gateway`. */
 export function applyCommand(options: ManifestOptions): string {
-  return ['gatewright apply', ...locationsOf(options).map(shellWord)].join(' ');
+  const given = (['home', 'credentials', 'owner', 'secrets-dir'] as const).flatMap((name) => {
+    const value = options[name];
+    return value === undefined ? [] : [`--${name}`, shellWord(value)];
+  });
+  return ['gatewright apply', ...locationsOf(options).map(shellWord), ...given].join(' ');
 }
 
 function locationsOf({ paths }: ManifestOptions): string[] {

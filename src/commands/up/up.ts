@@ -33,11 +33,17 @@ import { type Ending, Failure } from '../../failure.ts';
 import { packageRoot } from '../../package-root.ts';
 import { readSettings, type Settings } from '../../settings.ts';
 import { readDesired } from '../../sync/manifest/desired.ts';
-import { type CycleOptions, reconcile } from '../../sync/reconcile.ts';
 import { isGitLocation } from '../../sync/source/git-location.ts';
 import { openSource, readSources } from '../../sync/source/source.ts';
 import type { Source } from '../../sync/source/source-files.ts';
-import { folderProbeMs, gitProbeMs, type WatchEvent, watch } from '../../sync/watch.ts';
+import {
+  folderProbeMs,
+  gitProbeMs,
+  syncSettled,
+  type WatchEvent,
+  type WatchOptions,
+  watch,
+} from '../../sync/watch.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
 import {
@@ -66,6 +72,7 @@ interface Options {
   once: boolean;
   json: boolean;
   offline: boolean;
+  'prune-keys': boolean;
 }
 
 export const up: Command<Options> = {
@@ -100,6 +107,11 @@ export const up: Command<Options> = {
         default: false,
         describe: 'Fetch nothing: a database server must be installed',
       })
+      .option('prune-keys', {
+        type: 'boolean',
+        default: false,
+        describe: 'Also delete API keys and workspaces that left the source',
+      })
       .check(({ port }) => {
         const isPort = port === undefined || (Number.isInteger(port) && port >= 0 && port < 65_536);
         if (!isPort) throw new Error('--port is a whole number from 0 to 65535');
@@ -130,7 +142,7 @@ interface Context {
   /** The source as named by the user. */
   readonly location: string;
   readonly source: Source;
-  readonly cycle: Omit<CycleOptions, 'client' | 'act'>;
+  readonly cycle: Omit<WatchOptions, 'client' | 'newest' | 'probeMs' | 'onEvent'>;
   readonly progress: (line: string) => void;
 }
 
@@ -160,9 +172,11 @@ function openContext(given: {
       prune: true,
       allowDeletes: null,
       takeOwnership: false,
+      settleMs: settings.sync.pruneSettleSeconds * 1000,
+      pruneKeys: options['prune-keys'],
       secretsFolder,
       command: applyCommand({
-        ...serverOptions(home),
+        ...{ home: options.home, credentials: undefined, owner: undefined },
         paths: [location],
         'secrets-dir': undefined,
       }),
@@ -182,7 +196,7 @@ async function syncOnce(context: Context, started: Started): Promise<Ending> {
   const { home, io, location, progress } = context;
   await using client = openClient(serverOptions(home), io);
   progress(`syncing ${location}`);
-  const outcome = await reconcile({ ...context.cycle, client, act: true }).then(
+  const outcome = await syncSettled({ ...context.cycle, client }).then(
     (result): SyncOutcome => ({ result, failure: null }),
     (error: unknown): SyncOutcome => {
       if (error instanceof Failure) return { result: null, failure: error };

@@ -19,7 +19,9 @@ export type BlockReason =
   | 'protected'
   | 'in-use'
   | 'missing-external'
-  | 'dependency';
+  | 'dependency'
+  | 'settling'
+  | 'unattended';
 
 /** `live` carries the identity of the manifest, also where the server knows it by another. */
 export type Claim =

@@ -12,6 +12,7 @@ import {
 import { isSecret, mapSpec, pointerOf, referencesIn } from '../spec/spec-paths.ts';
 import { blockDependants, blockMissingExternals, blockWhatIsInUse } from './blocking.ts';
 import { diffSpecs, type FieldChange, topLevelField } from './diff.ts';
+import { type Held, heldBack, type Unattended } from './held-back.ts';
 import { orderChanges } from './order.ts';
 import { align, type Claim, describeSource, type OwnershipOptions } from './ownership.ts';
 import { type BlockedItem, Draft, type DraftChange, type Plan, type Reason } from './planned.ts';
@@ -20,6 +21,8 @@ import { renamedBefore } from './renames.ts';
 export interface PlanOptions extends OwnershipOptions {
   /** False leaves alone what left the source without a tombstone. */
   readonly prune: boolean;
+  /** Set where nobody watches; null and absent are the same. */
+  readonly unattended?: Unattended | null | undefined;
 }
 
 /**
@@ -45,7 +48,12 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
   for (const resource of wanted) {
     consider(draft, resource, claims.get(identityKey(resource.identity))!, byKey);
   }
-  if (options.prune) planRemovals(draft, owned, claims);
+  if (options.prune) {
+    const { unattended } = options;
+    planRemovals(draft, owned, claims, (left) =>
+      unattended == null ? null : heldBack(left, desired.source.digest, unattended),
+    );
+  }
   blockWhatIsInUse(draft, resources);
   blockDependants(draft, resources);
   const changes = orderChanges([...draft.changes.values()]).map(({ change, ...order }) => ({
@@ -152,6 +160,7 @@ function planRemovals(
   draft: Draft,
   owned: readonly LiveResource[],
   claims: ReadonlyMap<string, Claim>,
+  holdBack: (live: LiveResource) => Held | null,
 ): void {
   for (const live of owned) {
     const { identity, source } = live;
@@ -165,7 +174,12 @@ once without metadata.protected before removing it`;
       draft.block({ id, identity, position: null, reason: 'protected', message });
     } else {
       const action = source?.on_removal === 'retain' ? 'retain' : 'delete';
-      draft.add(changeOf({ action, desired: null, live, fields: [], prune: action === 'delete' }));
+      const held = action === 'delete' ? holdBack(live) : null;
+      if (held !== null) draft.block({ id, identity, position: null, ...held });
+      else
+        draft.add(
+          changeOf({ action, desired: null, live, fields: [], prune: action === 'delete' }),
+        );
     }
   }
 }

@@ -1,0 +1,49 @@
+/** Knows which removals have to wait where nobody watches: for the source to settle, or for a word. */
+import type { KindName } from '../../model/kinds.ts';
+import type { LiveResource } from '../spec/resource-set.ts';
+import type { Plan } from './planned.ts';
+
+/** How a loop that nobody watches may remove what left the source without a tombstone. */
+export interface Unattended {
+  /** Digest of a source that has been read a settling time ago; null when there is none yet. */
+  readonly settledDigest: string | null;
+  /** How long a source must stay the same before anything is removed, ms. */
+  readonly settleMs: number;
+  /** Whether API keys and workspaces go, too: what hangs on them cannot be made again. */
+  readonly pruneKeys: boolean;
+}
+
+export interface Held {
+  readonly reason: 'settling' | 'unattended';
+  readonly message: string;
+}
+
+const keptKinds: readonly KindName[] = ['ApiKey', 'Workspace'];
+
+/** Why a resource that left the source of this digest stays for now; null when it may go. */
+export function heldBack(
+  live: LiveResource,
+  digest: string,
+  { settledDigest, settleMs, pruneKeys }: Unattended,
+): Held | null {
+  if (keptKinds.includes(live.identity.kind) && !pruneKeys) {
+    const message =
+      'it left the source, and nobody is here to say that it is meant; a manifest with state: absent says it';
+    return { reason: 'unattended', message };
+  }
+  if (settledDigest === digest) return null;
+  const message = `it left the source; it is deleted once the source has been read the same again, \
+${settleMs / 1000} s from now`;
+  return { reason: 'settling', message };
+}
+
+/** What is held back for want of a word, and the command that says it. */
+export function heldBackAdvice({ blocked }: Plan, command: string): string[] {
+  const count = blocked.filter(({ reason }) => reason === 'unattended').length;
+  if (count === 0) return [];
+  const what = count === 1 ? '1 API key or workspace' : `${count} API keys and workspaces`;
+  return [
+    `${what} left the source and stays, because nobody is here to say that it is meant. \
+To delete now: ${command} --allow-deletes ${count}`,
+  ];
+}
