@@ -1,7 +1,10 @@
 /** Knows how a test gets a second tenant on a server, and callers with fewer rights than all. */
 import { randomUUID } from 'node:crypto';
-import { serviceAccountPrincipal } from '../src/model/access-policy.ts';
+import { createAccessTokens } from '../src/auth/access-token.ts';
+import { formatResource, serviceAccountPrincipal } from '../src/model/access-policy.ts';
 import { bootstrapTenant } from '../src/store/bootstrap.ts';
+import * as accessPolicies from '../src/store/tables/access-policies.ts';
+import * as serviceAccounts from '../src/store/tables/service-accounts.ts';
 import { exchange, fetchToken, type TestResponse, type TestServer } from './server.ts';
 
 export type Send = (
@@ -78,6 +81,24 @@ export async function addServiceAccount(
   const token = await fetchToken(server.url, { clientId, clientSecret, tsgId: server.tsgId });
   const send = senderWith(server, { authorization: `Bearer ${token}` });
   return { clientId, clientSecret, send };
+}
+
+/** Calls as the server's own service account with a token that is bound to this workspace. */
+export async function bindToWorkspace(server: TestServer, workspaceId: string): Promise<Send> {
+  const { database, tsgId, clientId } = server;
+  const account = await serviceAccounts.findByClientId(database.db, clientId);
+  const role = 'superuser';
+  await accessPolicies.insert(database.db, {
+    id: randomUUID(),
+    tsg_id: tsgId,
+    principal: serviceAccountPrincipal(account!.name, tsgId),
+    resource: formatResource(tsgId, workspaceId),
+    role,
+    created_at: server.clock.now(),
+  });
+  const grant = { serviceAccountId: account!.id, tsgId, workspaceId, roles: [role] };
+  const token = await createAccessTokens(server.app.keyring).issue(grant, server.clock.now());
+  return senderWith(server, { authorization: `Bearer ${token}` });
 }
 
 interface AuditEntry {

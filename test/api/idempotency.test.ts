@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DatabaseLink, startDatabaseLink } from '../database-link.ts';
 import { startTestServer, type TestServer } from '../server.ts';
-import { addKeyCaller, listAudit } from '../tenant.ts';
+import { addKeyCaller, bindToWorkspace, listAudit, type Send } from '../tenant.ts';
 
 let link: DatabaseLink;
 let server: TestServer;
@@ -129,6 +129,39 @@ describe('a request under an Idempotency-Key', () => {
       headers: { 'idempotency-key': key },
     });
     expect([theirs.status, theirs.body.id === mine.body.id]).toEqual([200, false]);
+  });
+
+  it('is not answered to a token of the same account for another workspace, or with fewer scopes', async () => {
+    const [one, two] = await Promise.all(
+      ['One', 'Two'].map(async (name) => (await create(name, randomUUID())).body.id),
+    );
+    const [inOne, inTwo] = [await bindToWorkspace(server, one), await bindToWorkspace(server, two)];
+    const key = randomUUID();
+    const ask = (send: Send) =>
+      send('POST', '/v2/api-keys/service', {
+        body: { name: 'bot', scopes: ['workspaces.list'] },
+        headers: { 'idempotency-key': key },
+      });
+    const made = await ask(inOne);
+    expect((await ask(inOne)).body).toEqual(made.body);
+    for (const send of [inTwo, server.request]) {
+      expect(await ask(send)).toMatchObject({
+        status: 409,
+        body: { error: { param: 'Idempotency-Key' } },
+      });
+    }
+    const scopes = ['workspace_service_api_keys.create', 'workspaces.list'];
+    const caller = await addKeyCaller(server, scopes, one);
+    const askByKey = () =>
+      caller.send('POST', '/v1/api-keys/workspace/service', {
+        body: { name: 'bot', scopes: ['workspaces.list'] },
+        headers: { 'idempotency-key': key },
+      });
+    expect((await askByKey()).status).toBe(200);
+    await server.request('PUT', `/v1/api-keys/${caller.id}`, {
+      body: { scopes: ['workspace_service_api_keys.create'] },
+    });
+    expect((await askByKey()).status).toBe(409);
   });
 
   it('leaves no key value readable in the database', async () => {

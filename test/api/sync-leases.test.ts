@@ -3,7 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLeases, endLeases, leaseHeaders } from '../lease.ts';
 import { startTestServer, type TestServer } from '../server.ts';
-import { addKeyCaller, addServiceAccount, addTenant, listAudit, type Send } from '../tenant.ts';
+import {
+  addKeyCaller,
+  addServiceAccount,
+  addTenant,
+  bindToWorkspace,
+  listAudit,
+  type Send,
+} from '../tenant.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -78,6 +85,18 @@ describe('a lease', () => {
     expect(next.status).toBe(200);
     expect((await release(body.fence)).status).toBe(200);
     expect((await take('released', { run_id: randomUUID() })).status).toBe(409);
+  });
+
+  it('is neither taken nor given back by a token that its account has for one workspace', async () => {
+    const { body: place } = await server.request('POST', '/v2/workspaces', {
+      body: { name: 'bound' },
+    });
+    const bound = await bindToWorkspace(server, place.id);
+    expect((await take('whole', {}, bound)).status).toBe(403);
+    const { fence } = (await take('whole')).body;
+    const headers = { 'gatewright-fence': String(fence) };
+    expect((await bound('DELETE', path('whole'), { headers })).status).toBe(403);
+    expect((await take('whole', { run_id: randomUUID() })).status).toBe(409);
   });
 
   it('of one tenant or owner has nothing to do with another’s', async () => {

@@ -65,10 +65,14 @@ export function createIdempotency(given: AdminDeps): Idempotency {
   return { deps, heed };
 }
 
-/** Of all that decides what the request does, as it was understood. */
+/**
+ * Of all that decides what the request does, as it was understood, and whether it may: the place and
+ * the scopes of the credential too, because one account is given tokens for other workspaces and roles.
+ */
 function hashOf(route: Route<Principal>, request: RouteRequest<Principal>): Buffer {
-  const { mount, params, query, body, owner } = request;
-  const text = JSON.stringify([route.method, route.path, mount, params, query, body, owner]);
+  const { mount, params, query, body, owner, caller } = request;
+  const asked = [route.method, route.path, mount, params, query, body, owner];
+  const text = JSON.stringify([asked, caller.workspaceId, caller.scopes.toSorted()]);
   return createHash('sha256').update(text).digest();
 }
 

@@ -68,7 +68,7 @@ export function leaseRoutes(deps: AdminDeps): Route<Principal>[] {
 async function take(deps: AdminDeps, request: LeaseRequest): Promise<z.infer<typeof Lease>> {
   const { caller, params, body } = request;
   const { owner } = params;
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireWholeOrganisation(caller);
   const claimant: syncLeases.Claimant = {
     organisationId: caller.organisationId,
     owner,
@@ -92,6 +92,11 @@ async function take(deps: AdminDeps, request: LeaseRequest): Promise<z.infer<typ
       expires_at: formatTimestamp(held.expires_at),
     };
   });
+}
+
+/** An owner is of an organisation: a token of one workspace neither takes its lease nor ends it. */
+function requireWholeOrganisation(caller: Principal): void {
+  if (caller.workspaceId !== null) throw new ApiError('forbidden');
 }
 
 /** In a transaction of its own: an insert that finds the row keeps a lock that two cannot both raise. */
@@ -147,6 +152,7 @@ async function release(
   deps: AdminDeps,
   { caller, params, fence }: AdminRequest<LeaseParams>,
 ): Promise<Record<string, never>> {
+  requireWholeOrganisation(caller);
   if (fence === null) {
     const message = 'is required, to give back this holding and no later one';
     throw validationError({ path: ['gatewright-fence'], message });
