@@ -9,12 +9,13 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
-  writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { z } from 'zod';
 import { Failure } from '../failure.ts';
 import { spawnLeashed } from './leash.ts';
 import { commandLineOf, type DatabaseServerBinary } from './server-binary.ts';
+import { inspectStateFile, setAside, writeStateFile } from './state-file.ts';
 
 const initialiseTimeoutMs = 120_000;
 
@@ -23,18 +24,46 @@ const makerFileName = 'gatewright-server.json';
 /** The server that initialised a data directory, and so the oldest that may open it. */
 export type DataDirectoryMaker = Pick<DatabaseServerBinary, 'flavour' | 'version'>;
 
+const DataDirectoryMaker: z.ZodType<DataDirectoryMaker> = z.object({
+  flavour: z.enum(['mariadb', 'mysql']),
+  version: z.string().regex(/^\d+\.\d+\.\d+$/),
+});
+
 /**
- * Who made `dataDirectory`, or null when there is none yet. Throws `Failure` when something else
- * lies there, because nothing of the user's is ever replaced.
+ * Who made `dataDirectory`, or null when there is none yet. Where the file that says so is damaged it
+ * is set aside, which `progress` tells, and the data itself is asked. Throws `Failure` when something
+ * else lies there, because nothing of the user's is ever replaced.
  */
-export function readDataDirectoryMaker(dataDirectory: string): DataDirectoryMaker | null {
+export function readDataDirectoryMaker(
+  dataDirectory: string,
+  progress: (line: string) => void,
+): DataDirectoryMaker | null {
   const path = join(dataDirectory, makerFileName);
-  if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8')) as DataDirectoryMaker;
+  const found = inspectStateFile(path, DataDirectoryMaker);
+  if (found?.isDamaged === false) return found.state;
+  if (found !== null) {
+    const maker = makerByData(dataDirectory);
+    const aside = setAside(path);
+    writeStateFile(path, JSON.stringify(maker));
+    progress(`${path} was damaged: set aside as ${aside}; the data is of ${maker.flavour}`);
+    return maker;
+  }
   if (!existsSync(dataDirectory) || readdirSync(dataDirectory).length === 0) return null;
   throw new Failure(
     'invalidInput',
     `${dataDirectory} was not made by gatewright: move it away, or pass another --home`,
   );
+}
+
+/** MariaDB notes its version beside the data; a server refuses by itself what a newer one wrote. */
+function makerByData(dataDirectory: string): DataDirectoryMaker {
+  const notes = ['mariadb_upgrade_info', 'mysql_upgrade_info'].map((name) =>
+    join(dataDirectory, name),
+  );
+  const note = notes.find((path) => existsSync(path));
+  const version = note && /^\d+\.\d+\.\d+/.exec(readFileSync(note, 'utf8'))?.[0];
+  const isMariadb = existsSync(join(dataDirectory, 'aria_log_control'));
+  return { flavour: isMariadb ? 'mariadb' : 'mysql', version: version ?? '0.0.0' };
 }
 
 /** Data of one flavour is unreadable to the other, and an older server cannot read a newer one's. */
@@ -66,7 +95,7 @@ export async function initialiseDataDirectory(
   try {
     await runInitialiser(binary, unfinished, flags, signal);
     const maker: DataDirectoryMaker = { flavour: binary.flavour, version: binary.version };
-    writeFileSync(join(unfinished, 'data', makerFileName), JSON.stringify(maker));
+    writeStateFile(join(unfinished, 'data', makerFileName), JSON.stringify(maker));
     renameSync(join(unfinished, 'data'), dataDirectory);
   } finally {
     removeTree(unfinished);

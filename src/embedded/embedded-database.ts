@@ -1,23 +1,17 @@
 /** Knows the database a home carries with it: where its data lies, where it listens, how to reach it. */
 import { randomBytes } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { Failure } from '../failure.ts';
 import { Secret } from '../secret.ts';
 import { initialiseDataDirectory, readDataDirectoryMaker } from './data-directory.ts';
 import type { DatabaseServerBinary } from './server-binary.ts';
 import { chooseServer, type ServerChoiceOptions, softwareDirectoryOf } from './server-choice.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
+import { inspectStateFile, setAside, writeStateFile } from './state-file.ts';
 
 /** Longest path the kernel takes for a unix socket, in bytes (104 on macOS, 108 with its end on Linux). */
 const socketPathBytesMax = 103;
@@ -44,12 +38,12 @@ export interface EmbeddedDatabase {
 }
 
 /** What is written for other commands, mode 0600. */
-interface ConnectionRecord {
-  readonly socketPath: string;
-  readonly user: string;
-  readonly password: string;
-  readonly name: string;
-}
+const ConnectionRecord = z.object({
+  socketPath: z.string(),
+  user: z.string(),
+  password: z.string(),
+  name: z.string(),
+});
 
 /**
  * Starts the database of `home` (whose lock the caller holds), making it at the first start.
@@ -62,14 +56,14 @@ export async function startEmbeddedDatabase(
   options: ServerChoiceOptions,
 ): Promise<EmbeddedDatabase> {
   const dataDirectory = join(home, 'database');
-  const maker = readDataDirectoryMaker(dataDirectory);
+  const maker = readDataDirectoryMaker(dataDirectory, options.progress);
   const binary = await chooseServer(softwareDirectoryOf(home), maker, options);
   if (maker === null) {
     options.progress(`initialising the database in ${dataDirectory}`);
     await initialiseDataDirectory(binary, dataDirectory, { signal: options.signal });
   }
   options.progress(`starting ${describe(binary)}`);
-  const runDirectory = makeRunDirectory(home);
+  const runDirectory = makeRunDirectory(home, options.progress);
   const connection: EmbeddedConnection = {
     socketPath: join(runDirectory, socketName),
     user: 'gatewright',
@@ -97,11 +91,22 @@ export async function startEmbeddedDatabase(
   };
 }
 
-/** The running database of `home`, or null when none answers; for commands beside `up`. */
+/**
+ * The running database of `home`, or null when none answers; for commands beside `up`. Throws
+ * `Failure` when the file that tells its address is damaged.
+ */
 export async function findRunningDatabase(home: string): Promise<EmbeddedConnection | null> {
   const path = recordPathOf(home);
-  if (!existsSync(path)) return null;
-  const record = JSON.parse(readFileSync(path, 'utf8')) as ConnectionRecord;
+  const found = inspectStateFile(path, ConnectionRecord);
+  if (found === null) return null;
+  if (found.isDamaged) {
+    throw new Failure(
+      'invalidInput',
+      `${path}, which tells where the embedded database listens, is damaged. Start again ` +
+        '(gatewright up): that sets it aside and writes a new one.',
+    );
+  }
+  const record = found.state;
   if (!(await accepts(record.socketPath))) return null;
   return { ...record, password: new Secret(record.password, `file:${path}`) };
 }
@@ -139,8 +144,8 @@ function durableFlags({ flavour }: DatabaseServerBinary): string[] {
  * system's where the home's path is too long for a socket, or has the colon that separates temporary
  * folders. What a crash left is removed: whoever holds the lock of the home owns it.
  */
-function makeRunDirectory(home: string): string {
-  removeAbandonedRunDirectory(home);
+function makeRunDirectory(home: string, progress: (line: string) => void): string {
+  removeAbandonedRunDirectory(home, progress);
   const own = join(home, 'run');
   const isUsable =
     Buffer.byteLength(join(own, socketName)) <= socketPathBytesMax && !own.includes(':');
@@ -149,12 +154,16 @@ function makeRunDirectory(home: string): string {
   return directory;
 }
 
-function removeAbandonedRunDirectory(home: string): void {
+function removeAbandonedRunDirectory(home: string, progress: (line: string) => void): void {
   removeRunDirectory(join(home, 'run'));
   const path = recordPathOf(home);
-  if (!existsSync(path)) return;
-  const { socketPath } = JSON.parse(readFileSync(path, 'utf8')) as ConnectionRecord;
-  const directory = dirname(socketPath);
+  const found = inspectStateFile(path, ConnectionRecord);
+  if (found?.isDamaged === true) {
+    progress(`${path} was damaged: set aside as ${setAside(path)}`);
+    return;
+  }
+  if (found === null) return;
+  const directory = dirname(found.state.socketPath);
   if (directory.startsWith(join(tmpdir(), fallbackPrefix))) removeRunDirectory(directory);
   rmSync(path, { force: true });
 }
@@ -173,8 +182,11 @@ function recordPathOf(home: string): string {
 }
 
 function writeRecord(home: string, connection: EmbeddedConnection): void {
-  const record: ConnectionRecord = { ...connection, password: connection.password.reveal() };
-  writeFileSync(recordPathOf(home), JSON.stringify(record), { mode: 0o600 });
+  const record: z.infer<typeof ConnectionRecord> = {
+    ...connection,
+    password: connection.password.reveal(),
+  };
+  writeStateFile(recordPathOf(home), JSON.stringify(record));
 }
 
 async function accepts(socketPath: string): Promise<boolean> {

@@ -1,10 +1,12 @@
 /** Knows that one process at a time works in a home, and says which one it is. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Failure } from '../failure.ts';
+import { writeStateFile } from './state-file.ts';
 
 const sqliteBusy = 5;
+const sqliteNotADatabase = 26;
 /** Keeps locks from the garbage collector, which would release them. */
 const held = new Set<DatabaseSync>();
 
@@ -25,18 +27,21 @@ export interface HomeLock extends Disposable {
  */
 export function acquireHomeLock(home: string): HomeLock {
   mkdirSync(home, { recursive: true, mode: 0o700 });
+  const lockPath = join(home, 'lock');
   const holderPath = join(home, 'running.json');
-  const lock = new DatabaseSync(join(home, 'lock'));
+  const lock = new DatabaseSync(lockPath);
   try {
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     lock.close();
-    if ((error as { errcode?: number }).errcode !== sqliteBusy) throw error;
+    const { errcode } = error as { errcode?: number };
+    if (errcode === sqliteNotADatabase) throw foreignLock(lockPath, error);
+    if (errcode !== sqliteBusy) throw error;
     throw new Failure('retryable', heldMessage(home, readHolder(holderPath)), {
       cause: error,
     });
   }
-  const publish = (holder: Holder): void => writeFileSync(holderPath, JSON.stringify(holder));
+  const publish = (holder: Holder): void => writeStateFile(holderPath, JSON.stringify(holder));
   held.add(lock);
   publish({ pid: process.pid, address: null });
   return {
@@ -47,6 +52,14 @@ export function acquireHomeLock(home: string): HomeLock {
       lock.close();
     },
   };
+}
+
+function foreignLock(path: string, cause: unknown): Failure {
+  return new Failure(
+    'invalidInput',
+    `${path} is not a lock of gatewright: remove it when nothing runs in this home, or pass another --home`,
+    { cause },
+  );
 }
 
 function readHolder(path: string): Holder | null {

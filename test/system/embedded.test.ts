@@ -162,6 +162,14 @@ describe('a start', () => {
   });
 });
 
+it('a damaged address of the running database is told to whoever asks for it', async () => {
+  writeFileSync(join(home.path, 'database.json'), '{"socketPath"');
+  await expect(findRunningDatabase(home.path)).rejects.toMatchObject({
+    kind: 'invalidInput',
+    message: expect.stringMatching(/database\.json.*is damaged.*gatewright up/),
+  });
+});
+
 describe('SIGKILL of the process that holds the database', () => {
   it('ends the server, and the next start has every acknowledged row', async () => {
     const { holder, heldPid } = await startHolder('embedded-holder.ts', {}, home.path);
@@ -241,6 +249,14 @@ describe('the lock of a home', () => {
     expect(() => acquireHomeLock(home.path)).toThrow(
       new RegExp(`process ${process.pid} \\(http://127\\.0\\.0\\.1:8080\\)[\\s\\S]*--home`),
     );
+  });
+
+  it('is never taken over from a file of someone else', () => {
+    writeFileSync(
+      join(home.path, 'lock'),
+      'mine, and longer than the header of a database: '.repeat(40),
+    );
+    expect(() => acquireHomeLock(home.path)).toThrow(/lock is not a lock of gatewright/);
   });
 
   it('is free again once released', () => {

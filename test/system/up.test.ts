@@ -169,22 +169,34 @@ describe('the next start', () => {
     expect((await upOnce()).document.sync.summary).toMatchObject({ create: 0, noop: 412 });
   });
 
-  it('makes new credentials of the same tenant where the file was lost', async () => {
+  it('sets damaged state aside, says so, and makes new credentials of the same tenant', async () => {
     await upOnce();
     const before = readCredentials();
-    writeFileSync(join(home.path, 'credentials.json'), 'damaged');
-    expect((await upOnce()).exitCode).toBe(exitCodes.invalidInput);
-    await using run = startUp(home.path, ['--once', '--source', source]);
-    expect(await run.exited).toBe(exitCodes.invalidInput);
-    expect(run.stderr()).toMatch(
-      /credentials\.json is not a credentials file: JSON missing or wrong\.\nRemove it/,
-    );
-    home.remove('credentials.json');
-    const { exitCode, document } = await upOnce();
-    expect(exitCode).toBe(exitCodes.success);
+    const names = ['credentials.json', 'database.json', 'database/gatewright-server.json'];
+    for (const name of names) writeFileSync(join(home.path, name), '{"half');
+    const { exitCode, document, stderr } = await upOnce();
+    expect(exitCode, stderr).toBe(exitCodes.success);
+    for (const name of names) {
+      const path = join(home.path, name);
+      expect(stderr).toContain(`${path} was damaged: set aside as ${path}.damaged`);
+      expect(readFileSync(`${path}.damaged`, 'utf8')).toBe('{"half');
+    }
     expect(document.sync.summary).toMatchObject({ create: 0, noop: 12 });
     expect(readCredentials().tsgId).toBe(before.tsgId);
     expect(readCredentials().clientId).not.toBe(before.clientId);
+  });
+
+  it('makes new credentials of the same tenant where the file was lost', async () => {
+    await upOnce();
+    const before = readCredentials();
+    home.remove('credentials.json');
+    expect((await upOnce()).document.sync.summary).toMatchObject({ create: 0, noop: 12 });
+    expect(readCredentials().tsgId).toBe(before.tsgId);
+    home.remove('credentials.json');
+    writeFileSync(join(home.path, 'tsg-id'), '12');
+    const { exitCode, stderr } = await upOnce();
+    expect(exitCode).toBe(exitCodes.invalidInput);
+    expect(stderr).toMatch(/tsg-id does not hold the 10 digits[\s\S]*Put them back/);
   });
 });
 

@@ -1,5 +1,5 @@
 /** Guarantees that only servers we can run are taken, and only for data they can open. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -53,6 +53,7 @@ describe('data made by one server', () => {
 });
 
 describe('a data directory', () => {
+  const unexpected = (line: string): void => expect.fail(line);
   let parent: string;
   beforeEach(() => {
     parent = mkdtempSync(join(tmpdir(), 'gatewright-unit-'));
@@ -60,13 +61,39 @@ describe('a data directory', () => {
   afterEach(() => rmSync(parent, { recursive: true }));
 
   it('that does not exist or is empty has no maker', () => {
-    expect(readDataDirectoryMaker(join(parent, 'database'))).toBeNull();
+    expect(readDataDirectoryMaker(join(parent, 'database'), unexpected)).toBeNull();
     mkdirSync(join(parent, 'database'));
-    expect(readDataDirectoryMaker(join(parent, 'database'))).toBeNull();
+    expect(readDataDirectoryMaker(join(parent, 'database'), unexpected)).toBeNull();
   });
 
   it('that holds files of someone else is refused, not replaced', () => {
     writeFileSync(join(parent, 'thesis.txt'), 'mine');
-    expect(() => readDataDirectoryMaker(parent)).toThrow(/was not made by gatewright.*--home/);
+    expect(() => readDataDirectoryMaker(parent, unexpected)).toThrow(
+      /was not made by gatewright.*--home/,
+    );
+  });
+
+  it.each([
+    ['10.11.19', ['aria_log_control', 'mysql_upgrade_info'], 'mariadb'],
+    ['11.4.2', ['aria_log_control', 'mariadb_upgrade_info'], 'mariadb'],
+    ['0.0.0', ['mysql.ibd'], 'mysql'],
+  ])('whose note of its maker is damaged is known by the data: %s', (version, names, flavour) => {
+    for (const damaged of [
+      '',
+      '{"flavour": "mari',
+      '{"flavour":"oracle","version":"9.1.0"}',
+      '\0',
+    ]) {
+      for (const name of names) writeFileSync(join(parent, name), `${version}-MariaDB`);
+      writeFileSync(join(parent, 'gatewright-server.json'), damaged);
+      const lines: string[] = [];
+      const read = () => readDataDirectoryMaker(parent, (line) => void lines.push(line));
+      expect(read()).toEqual({ flavour, version });
+      expect(lines.join()).toMatch(/gatewright-server\.json was damaged: set aside as .*\.damaged/);
+      expect(read()).toEqual({ flavour, version });
+      expect(lines).toHaveLength(1);
+    }
+    const aside = readdirSync(parent).filter((name) => name.includes('.damaged'));
+    expect(aside).toHaveLength(4);
   });
 });

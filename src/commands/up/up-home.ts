@@ -1,18 +1,14 @@
 /** Knows the files that `up` keeps in its home: the master key, the tenant's id, the credentials. */
 import { randomBytes, randomInt } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { App } from '../../app.ts';
+import { inspectStateFile, setAside, writeStateFile } from '../../embedded/state-file.ts';
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
 import { bootstrapTenant, type Tenant } from '../../store/bootstrap.ts';
 import * as serviceAccounts from '../../store/tables/service-accounts.ts';
-import {
-  Credentials,
-  credentialsPathOf,
-  credentialsText,
-  readCredentials,
-} from '../shared/credentials-file.ts';
+import { Credentials, credentialsPathOf, credentialsText } from '../shared/credentials-file.ts';
 
 const masterKeyBytes = 32;
 
@@ -25,6 +21,8 @@ export interface TenantContext {
   readonly auditLogs: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** Called with one line a step. */
+  readonly progress: (line: string) => void;
 }
 
 /**
@@ -34,7 +32,7 @@ export interface TenantContext {
 export function ensureMasterKey(home: string): Secret<Buffer> {
   const path = join(home, 'master.key');
   if (!existsSync(path)) {
-    replaceFile(path, `${randomBytes(masterKeyBytes).toString('base64')}\n`);
+    writeStateFile(path, `${randomBytes(masterKeyBytes).toString('base64')}\n`);
   }
   const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64');
   if (key.length >= masterKeyBytes) return new Secret(key, `file:${path}`);
@@ -47,24 +45,28 @@ export function ensureMasterKey(home: string): Secret<Buffer> {
 
 /**
  * The credentials of the home's tenant, with the addresses of this start. They stay the same as
- * long as the database knows them; where the file was lost, a new service account is made for the
- * same tenant, because the old secret is nowhere in the clear.
+ * long as the database knows them; where the file was lost or damaged, a new service account is made
+ * for the same tenant, because the old secret is nowhere in the clear.
  */
 export async function ensureCredentials(context: TenantContext): Promise<void> {
   const path = credentialsPathOf(context.home);
-  const kept = existsSync(path) ? readKept(path) : null;
+  const kept = readKept(path, context.progress);
   const tenant =
     kept !== null && (await isKnown(context.app, kept)) ? kept : await makeTenant(context);
-  replaceFile(path, credentialsText(context.url, tenant));
+  writeStateFile(path, credentialsText(context.url, tenant));
 }
 
 type KeptTenant = Omit<Tenant, 'organisationId'>;
 
-const removeIt = 'Remove it: the next start makes new credentials for the same tenant.';
-
-function readKept(path: string): KeptTenant {
-  const advice = { missing: removeIt, damaged: removeIt };
-  const { tsgId, clientId, ...secrets } = readCredentials(path, Credentials, advice);
+function readKept(path: string, progress: (line: string) => void): KeptTenant | null {
+  const found = inspectStateFile(path, Credentials);
+  if (found === null) return null;
+  if (found.isDamaged) {
+    const aside = setAside(path);
+    progress(`${path} was damaged: set aside as ${aside}; making new credentials`);
+    return null;
+  }
+  const { tsgId, clientId, ...secrets } = found.state;
   return {
     tsgId,
     clientId,
@@ -96,14 +98,13 @@ async function makeTenant(context: TenantContext): Promise<KeptTenant> {
 function ensureTsgId(home: string): string {
   const path = join(home, 'tsg-id');
   if (!existsSync(path)) {
-    replaceFile(path, `${randomInt(1_000_000_000, 10_000_000_000)}\n`);
+    writeStateFile(path, `${randomInt(1_000_000_000, 10_000_000_000)}\n`);
   }
-  return readFileSync(path, 'utf8').trim();
-}
-
-/** All of it or nothing, readable by its owner only. */
-function replaceFile(path: string, content: string): void {
-  const unfinished = `${path}.new`;
-  writeFileSync(unfinished, content, { mode: 0o600, flush: true });
-  renameSync(unfinished, path);
+  const tsgId = readFileSync(path, 'utf8').trim();
+  if (Credentials.shape.tsgId.safeParse(tsgId).success) return tsgId;
+  throw new Failure(
+    'invalidInput',
+    `${path} does not hold the 10 digits of the tenant's id. Put them back: they are the tsgId of ` +
+      'older credentials of this home, and what the tenant owns cannot be found without them.',
+  );
 }

@@ -59,6 +59,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
     apiKeyPrefix: settings.apiKeyPrefix,
     auditLogs: settings.features.auditLogs,
     now: systemClock.now(),
+    progress,
   });
   lock.publishAddress(addresses.adminUrl);
   progress(`serving the Admin API on ${addresses.adminUrl}`);

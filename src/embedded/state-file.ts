@@ -1,0 +1,51 @@
+/** Knows how the small files of a home are written whole or not at all, and how a damaged one is set aside. */
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import type { z } from 'zod';
+
+/** Replaces `path` by all of `text` or not at all, readable by its owner only, whatever crashes. */
+export function writeStateFile(path: string, text: string): void {
+  const unfinished = `${path}.new`;
+  writeFileSync(unfinished, text, { mode: 0o600, flush: true });
+  renameSync(unfinished, path);
+  const directory = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}
+
+/** The state in a file of JSON; `isDamaged` when it holds something else; null when there is no file. */
+export function inspectStateFile<T>(
+  path: string,
+  schema: z.ZodType<T>,
+): { readonly isDamaged: false; readonly state: T } | { readonly isDamaged: true } | null {
+  if (!existsSync(path)) return null;
+  const parsed = schema.safeParse(jsonOf(readFileSync(path, 'utf8')));
+  return parsed.success ? { isDamaged: false, state: parsed.data } : { isDamaged: true };
+}
+
+/** Moves a damaged file to a free name beside it and returns that path. */
+export function setAside(path: string): string {
+  let aside = `${path}.damaged`;
+  for (let number = 2; existsSync(aside); number += 1) aside = `${path}.damaged-${number}`;
+  renameSync(path, aside);
+  return aside;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
