@@ -81,7 +81,10 @@ function builtinCode(name) {
  * source has it.
  */
 const parts = {
-  base: ['failure', 'suggest', 'package-root', 'commands/shared/exit-codes'],
+  base: [
+    ...['failure', 'suggest', 'package-root', 'commands/shared/exit-codes'],
+    '\0builtin:module?rolldown/runtime.js',
+  ],
   manifests: [
     ...['sync/manifest/desired', 'sync/source/source', 'settings/environment'],
     ...['commands/shared/fault-text', 'commands/shared/table'],
@@ -90,7 +93,8 @@ const parts = {
 };
 const groups = Object.entries(parts).map(([name, sources], at, { length }) => ({
   name,
-  test: (id) => sources.some((source) => id === resolve(root, `src/${source}.ts`)),
+  test: (id) =>
+    sources.includes(id) || sources.some((source) => id === resolve(root, `src/${source}.ts`)),
   priority: length - at,
 }));
 

@@ -22,7 +22,10 @@ export type ApiKeySubType = z.infer<typeof ApiKeySubType>;
 const ApiKeyName = z
   .string()
   .min(1)
-  .refine((text) => [...text].length <= 100, 'must have at most 100 characters')
+  .refine(
+    (text) => text.length <= 100 || [...text].length <= 100,
+    'must have at most 100 characters',
+  )
   .refine((text) => !/\p{Cc}/u.test(text), 'must not hold control characters');
 
 /** Scope names; order is kept. The catalogue of names is checked apart (model/scopes.ts). */

@@ -19,7 +19,10 @@ export const Timestamp = z.iso
     abort: true,
     error: 'must lie between the years 1970 and 9999',
   })
-  .overwrite((text) => (inRange(Date.parse(text)) ? formatTimestamp(Date.parse(text)) : text));
+  .overwrite((text) => {
+    const ms = Date.parse(text);
+    return inRange(ms) ? formatTimestamp(ms) : text;
+  });
 
 function inRange(ms: number): boolean {
   return ms >= 0 && ms <= latestMs;

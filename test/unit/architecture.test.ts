@@ -207,7 +207,7 @@ describe('the habits of the house', () => {
     expect(silent.map((file) => relative(root, file))).toEqual([]);
   });
 
-  it('keeps files at 400 lines, classes at 160 and functions at 70', () => {
+  it('keeps files at 400 lines, classes at 150 and functions at 70', () => {
     const long = files.filter((file) => sources.get(file)!.split('\n').length > 401);
     expect(long.map((file) => relative(root, file))).toEqual([]);
     expect(files.flatMap(longSpans)).toEqual([]);
@@ -243,5 +243,5 @@ function longSpans(file: string): string[] {
 
 function spanLinesMax(type: string | undefined): number | undefined {
   if (type?.includes('Function')) return 70;
-  return type?.startsWith('Class') && type !== 'ClassBody' ? 160 : undefined;
+  return type?.startsWith('Class') && type !== 'ClassBody' ? 150 : undefined;
 }

@@ -94,15 +94,7 @@ export class KeyFiles {
     const pending = `${path}.${this.#tag}-${fence}.pending`;
     try {
       await this.#makeFolder(dirname(path), desired);
-      const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-      const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
-      const file = await open(pending, flags, privateFileMode);
-      try {
-        await file.writeFile(`${value}\n`);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
+      await writeNew(pending, `${value}\n`);
       await syncFolder(dirname(path));
       return { path: pending, fence, value: new Secret(value, `file:${pending}`) };
     } catch (error) {
@@ -191,6 +183,18 @@ export class KeyFiles {
         throw misplaced(desired, `a symbolic link leads from ${folder} out of ${root}`);
       }
     }
+  }
+}
+
+/** Fails where something lies at the path. The content, not yet the name, is on disk once it returns. */
+async function writeNew(path: string, text: string): Promise<void> {
+  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+  const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, privateFileMode);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }
 

@@ -8,7 +8,7 @@ import type { DesiredResource, Spec } from '../spec/resource-set.ts';
 import { putAt, valueAt } from '../spec/spec-paths.ts';
 import { BodyConversion } from './body-conversion.ts';
 import type { Manifest } from './manifest.ts';
-import { idStandIn, type PendingReference, Placeholders } from './placeholders.ts';
+import { idStandIn, type PendingReference, Placeholders, workspacePlace } from './placeholders.ts';
 import { readSecretTarget } from './secret-target.ts';
 import type { SecretSources } from './secrets.ts';
 import { issueFaults, writtenPath } from './spec-faults.ts';
@@ -87,8 +87,7 @@ function complete(
     const fix = 'set metadata.workspace instead';
     report.fault(['spec', key], 'workspace', 'the workspace is not part of the spec', fix);
   } else if (workspace !== null) {
-    const written = ['metadata', 'workspace'];
-    placeholders.addReference('Workspace', workspace, ['workspace_id'], written);
+    placeholders.addReference('Workspace', workspace, ['workspace_id'], workspacePlace);
     body.workspace_id = idStandIn;
   }
 }

@@ -2,7 +2,7 @@
 import type { DesiredResource, Identity } from '../spec/resource-set.ts';
 import type { Canonical } from './canonical.ts';
 import type { Manifest } from './manifest.ts';
-import type { PendingReference } from './placeholders.ts';
+import { type PendingReference, workspacePlace } from './placeholders.ts';
 
 /** Holds no spec, so that a large source can be checked without keeping it. */
 export interface Declaration {
@@ -45,8 +45,8 @@ function withWorkspace(
   references: readonly PendingReference[],
   workspace: string | null,
 ): readonly PendingReference[] {
-  const isThere = references.some(({ written }) => written[0] === 'metadata');
+  const isThere = references.some(({ written }) => written === workspacePlace);
   if (workspace === null || isThere) return references;
-  const written = ['metadata', 'workspace'];
-  return [...references, { kind: 'Workspace', text: workspace, written, placeholder: null }];
+  const added = { text: workspace, written: workspacePlace, placeholder: null };
+  return [...references, { kind: 'Workspace', ...added }];
 }

@@ -4,7 +4,7 @@ import { type Manifest, readManifest } from './manifest.ts';
 import { isMap, refuseUnknownKeys } from './map-fields.ts';
 import { substitutionDisabled } from './metadata.ts';
 import { Place } from './place.ts';
-import { type Environment, mentionsVariables, substitute } from './substitute.ts';
+import { type Environment, substitute } from './substitute.ts';
 import type { YamlDocument } from './yaml-document.ts';
 
 export interface ReadManifests {
@@ -18,7 +18,7 @@ export interface ReadManifests {
 export function readManifests(document: YamlDocument, environment: Environment): ReadManifests {
   const { value } = document;
   if (isMap(value) && value.kind === 'List') return readList(value, document, environment);
-  return readOne(value, new Place(document, []), environment);
+  return readOne(value, document, new Place(document), environment);
 }
 
 function readList(
@@ -26,7 +26,7 @@ function readList(
   document: YamlDocument,
   environment: Environment,
 ): ReadManifests {
-  const place = new Place(document, []);
+  const place = new Place(document);
   const faults: SourceFault[] = [];
   refuseUnknownKeys(list, [], ['apiVersion', 'kind', 'metadata', 'items'], place, faults);
   if (!Array.isArray(list.items)) {
@@ -35,7 +35,7 @@ function readList(
   }
   const read = list.items.map((item: unknown, at) => {
     const inner = new Place(document, ['items', `${at}`]);
-    if (!isMap(item) || item.kind !== 'List') return readOne(item, inner, environment);
+    if (!isMap(item) || item.kind !== 'List') return readOne(item, document, inner, environment);
     const fault = inner.fault(['kind'], 'nested-list', 'a List cannot hold another List');
     return { manifests: [], faults: [fault], unidentified: true };
   });
@@ -46,14 +46,23 @@ function readList(
   };
 }
 
-function readOne(raw: unknown, place: Place, environment: Environment): ReadManifests {
+function readOne(
+  raw: unknown,
+  document: YamlDocument,
+  place: Place,
+  environment: Environment,
+): ReadManifests {
   if (!isMap(raw) || (raw.apiVersion === undefined && raw.kind === undefined)) {
     const fix = 'a manifest begins with apiVersion, kind and metadata';
     const fault = place.fault([], 'not-a-manifest', 'this is no manifest', fix);
     return { manifests: [], faults: [fault], unidentified: true };
   }
-  const { document, wholeVariables, faults } = replaceVariables(raw, place, environment);
-  const manifest = readManifest(document, place, wholeVariables, faults);
+  const isPlain =
+    !document.mentionsVariables || isRawName(document.source.path) || substitutionDisabled(raw);
+  const { values, wholeVariables, faults } = isPlain
+    ? { values: raw, wholeVariables: none, faults: [] }
+    : replaceVariables(raw, place, environment);
+  const manifest = readManifest(values, place, wholeVariables, faults);
   return {
     manifests: manifest === undefined ? [] : [manifest],
     faults,
@@ -61,25 +70,25 @@ function readOne(raw: unknown, place: Place, environment: Environment): ReadMani
   };
 }
 
-interface Replaced {
-  readonly document: Record<string, unknown>;
-  readonly wholeVariables: ReadonlySet<string>;
-  readonly faults: SourceFault[];
-}
-
 const none: ReadonlySet<string> = new Set();
 
+/** Files of this name are taken as they are. */
+function isRawName(path: string): boolean {
+  return /\.raw\.(ya?ml|json)$/i.test(path);
+}
+
 function replaceVariables(
-  document: Record<string, unknown>,
+  raw: Record<string, unknown>,
   place: Place,
   environment: Environment,
-): Replaced {
-  const { path, text } = place.source;
-  const isRaw = /\.raw\.(ya?ml|json)$/i.test(path) || substitutionDisabled(document);
-  if (isRaw || !mentionsVariables(text)) return { document, wholeVariables: none, faults: [] };
-  const { value, whole, faults } = substitute(document, environment);
+): {
+  readonly values: Record<string, unknown>;
+  readonly wholeVariables: ReadonlySet<string>;
+  readonly faults: SourceFault[];
+} {
+  const { value, whole, faults } = substitute(raw, environment);
   return {
-    document: value as Record<string, unknown>,
+    values: value as Record<string, unknown>,
     wholeVariables: whole,
     faults: faults.map(({ segments, code, message, fix }) =>
       place.fault(segments, code, message, fix),

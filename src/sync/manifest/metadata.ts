@@ -47,6 +47,9 @@ export function readMetadata(
   return new MetadataReader(document, place, faults).read(absent);
 }
 
+/** One for all, because there are many without. */
+const noNames: readonly string[] = [];
+
 class MetadataReader {
   readonly #metadata: Record<string, unknown>;
   /** Something stands under `metadata`, if only the word. */
@@ -115,9 +118,9 @@ class MetadataReader {
     return value === true;
   }
 
-  #readPreviousNames(name: string | undefined): string[] {
+  #readPreviousNames(name: string | undefined): readonly string[] {
     const value = this.#metadata.previousNames;
-    if (value === undefined) return [];
+    if (value === undefined) return noNames;
     const segments = ['metadata', 'previousNames'];
     if (!Array.isArray(value)) {
       this.#report(segments, 'wrong-type', 'metadata.previousNames must be a list of names');

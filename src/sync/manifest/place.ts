@@ -4,17 +4,19 @@ import type { Position } from '../spec/resource-set.ts';
 import type { YamlDocument } from './yaml-document.ts';
 import { locate, type Segments, type YamlText } from './yaml-position.ts';
 
+const nothing: Segments = [];
+
 /** Where a manifest stands: finds positions below it and makes faults of them. */
 export class Place {
-  readonly source: YamlText;
+  readonly #source: YamlText;
   readonly #index: number;
   readonly #position: Position;
   /** From the document to the manifest: empty, or `items`, index. */
   readonly #base: Segments;
 
   /** Keeps what leads to the document, not its values. */
-  constructor({ source, index, position }: YamlDocument, base: Segments) {
-    this.source = source;
+  constructor({ source, index, position }: YamlDocument, base: Segments = nothing) {
+    this.#source = source;
     this.#index = index;
     this.#position = position;
     this.#base = base;
@@ -26,7 +28,7 @@ export class Place {
   }
 
   at(segments: Segments, part: 'key' | 'value' = 'value'): Position {
-    return locate(this.source, this.#index, [...this.#base, ...segments], part);
+    return locate(this.#source, this.#index, [...this.#base, ...segments], part);
   }
 
   /** @param fix what to do about it, if that can be said */

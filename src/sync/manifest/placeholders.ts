@@ -21,6 +21,9 @@ export const idStandIn = '00000000-0000-4000-8000-000000000000';
 /** Stands for a secret that is not at hand while the schema is asked. */
 export const secretStandIn = 'secret';
 
+/** Where the reference to its workspace stands in every manifest. */
+export const workspacePlace: Segments = ['metadata', 'workspace'];
+
 /** Collects the references and secrets of one spec while stand-ins hold their places. */
 export class Placeholders {
   readonly secrets = new Map<string, Secret>();

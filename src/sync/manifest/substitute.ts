@@ -24,11 +24,6 @@ export interface Substituted {
   readonly whole: ReadonlySet<string>;
 }
 
-/** Cheap test that spares most files the walk. */
-export function mentionsVariables(text: string): boolean {
-  return text.includes('${');
-}
-
 export function placeKey(segments: readonly (string | number)[]): string {
   return segments.join('\u0000');
 }

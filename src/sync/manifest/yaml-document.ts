@@ -18,6 +18,8 @@ export interface YamlDocument {
   /** Of its first key. */
   readonly position: Position;
   readonly value: unknown;
+  /** Whether `${` stands anywhere in the text; spares most documents a walk. */
+  readonly mentionsVariables: boolean;
 }
 
 export interface DocumentsOfFile {
@@ -32,18 +34,34 @@ export interface DocumentsOfFile {
 export function readDocuments(file: SourceFile): DocumentsOfFile {
   const { content, path } = file;
   if (!isUtf8(content)) return { documents: [], faults: [notUtf8(path, content)] };
-  const decoded = content.toString('utf8');
-  const text = decoded.startsWith('\uFEFF') ? decoded.slice(1) : decoded;
-  const source = { path, text, linesAbove: 0 };
-  const whole = readText(source);
+  const source = new FileText(file);
+  const { text } = source;
+  const whole = readText(source, text);
   if (!whole.isBroken) return whole;
-  const parts = splitDocuments(source);
+  const parts = splitDocuments({ path, text, linesAbove: 0 });
   if (parts.length < 2) return whole;
-  const read = parts.map(readText);
+  const read = parts.map((part) => readText(part, part.text));
   return {
     documents: read.flatMap(({ documents }) => documents),
     faults: read.flatMap(({ faults }) => faults).slice(0, faultsPerTextMax),
   };
+}
+
+/** The text of a whole file, decoded again when it is asked for: few are, and all of them are large. */
+class FileText implements YamlText {
+  readonly path: string;
+  readonly linesAbove = 0;
+  readonly #content: Buffer;
+
+  constructor({ path, content }: SourceFile) {
+    this.path = path;
+    this.#content = content;
+  }
+
+  get text(): string {
+    const text = this.#content.toString('utf8');
+    return text.startsWith('\uFEFF') ? text.slice(1) : text;
+  }
 }
 
 interface DocumentsOfText extends DocumentsOfFile {
@@ -51,28 +69,34 @@ interface DocumentsOfText extends DocumentsOfFile {
   readonly isBroken: boolean;
 }
 
-function readText(source: YamlText): DocumentsOfText {
+/** @param text of `source` */
+function readText(source: YamlText, text: string): DocumentsOfText {
   try {
-    const events = parseEvents(source.text, { maxDepth: depthMax });
-    const plain = readPlain(source.text, events);
+    const events = parseEvents(text, { maxDepth: depthMax });
+    const plain = readPlain(text, events);
     if (plain !== undefined) {
-      const documents = toDocuments(source, plain.values, plain.starts);
+      const documents = toDocuments(source, text, plain.values, plain.starts);
       return { documents, faults: [], isBroken: false };
     }
-    const scan = new Scan(source);
+    const scan = new Scan(source, text);
     const faults = scan.run(events);
     if (faults.length > 0) return { documents: [], faults, isBroken: false };
-    return { ...construct(source, events, scan.starts), isBroken: false };
+    return { ...construct(source, text, events, scan.starts), isBroken: false };
   } catch (error) {
-    return { documents: [], faults: [syntaxFault(source, error)], isBroken: true };
+    return { documents: [], faults: [syntaxFault(source, text, error)], isBroken: true };
   }
 }
 
-function construct(source: YamlText, events: Event[], starts: readonly number[]): DocumentsOfFile {
-  const options = { source: source.text, maxAliases: 0 };
+function construct(
+  source: YamlText,
+  text: string,
+  events: Event[],
+  starts: readonly number[],
+): DocumentsOfFile {
+  const options = { source: text, maxAliases: 0 };
   try {
     const values = constructFromEvents(events, options);
-    return { documents: toDocuments(source, values, starts), faults: [] };
+    return { documents: toDocuments(source, text, values, starts), faults: [] };
   } catch (error) {
     const faults = repeatedKeys(source).map(({ key, first, second }): SourceFault => {
       const message = `the key "${shortened(key)}" stands twice in one map, first in line ${first.line}`;
@@ -81,7 +105,7 @@ function construct(source: YamlText, events: Event[], starts: readonly number[])
     if (faults.length === 0) throw error;
     const values = constructFromEvents(events, { ...options, json: true });
     return {
-      documents: toDocuments(source, values, starts),
+      documents: toDocuments(source, text, values, starts),
       faults: faults.slice(0, faultsPerTextMax),
     };
   }
@@ -89,23 +113,24 @@ function construct(source: YamlText, events: Event[], starts: readonly number[])
 
 function toDocuments(
   source: YamlText,
+  text: string,
   values: readonly unknown[],
   starts: readonly number[],
 ): YamlDocument[] {
   const documents: YamlDocument[] = [];
+  const mentionsVariables = text.includes('${');
   let line = source.linesAbove + 1;
   let lineStart = 0;
   values.forEach((value, index) => {
     // An empty document has no place of its own and takes the line that was reached.
     const start = Math.max(starts[index] ?? 0, lineStart);
-    const { text, path } = source;
     for (let end = text.indexOf('\n', lineStart); end >= 0 && end < start; ) {
       line += 1;
       lineStart = end + 1;
       end = text.indexOf('\n', lineStart);
     }
-    const position = { file: path, line, column: start - lineStart + 1 };
-    if (value !== null) documents.push({ source, index, position, value });
+    const position = { file: source.path, line, column: start - lineStart + 1 };
+    if (value !== null) documents.push({ source, index, position, value, mentionsVariables });
   });
   return documents;
 }
@@ -136,11 +161,13 @@ class Scan {
   /** Offset at which the content of each document begins. */
   readonly starts: number[] = [];
   readonly #source: YamlText;
+  readonly #text: string;
   readonly #faults: SourceFault[] = [];
   readonly #levels: Level[] = [];
 
-  constructor(source: YamlText) {
+  constructor(source: YamlText, text: string) {
     this.#source = source;
+    this.#text = text;
   }
 
   run(events: readonly Event[]): SourceFault[] {
@@ -191,7 +218,7 @@ class Scan {
   }
 
   #checkKey(start: number, end: number): void {
-    const isMerge = end - start === 2 && this.#source.text.startsWith('<<', start);
+    const isMerge = end - start === 2 && this.#text.startsWith('<<', start);
     if (!isMerge) return;
     const message = 'merge keys (<<) are not supported';
     this.#fault(start, 'merge-key', message, 'write the fields out');
@@ -204,7 +231,7 @@ class Scan {
   }
 
   #checkTag(start: number, end: number): void {
-    const tag = this.#source.text.slice(start, end);
+    const tag = this.#text.slice(start, end);
     if (plainTags.has(tag)) return;
     const message = `the tag ${shortened(tag)} is not known`;
     this.#fault(start, 'tag', message, 'remove the tag, or quote the value if it is text');
@@ -232,11 +259,11 @@ const syntaxFixes: readonly (readonly [RegExp, string])[] = [
   [/multiline key|implicit/, 'put the key and its ":" on one line'],
 ];
 
-function syntaxFault(source: YamlText, error: unknown): SourceFault {
+function syntaxFault(source: YamlText, text: string, error: unknown): SourceFault {
   const reason = error instanceof YAMLException ? error.reason : 'cannot be read as YAML';
   const offset = error instanceof YAMLException ? (error.mark?.position ?? 0) : 0;
   return {
-    position: positionAt(source, Math.min(offset, Math.max(source.text.length - 1, 0))),
+    position: positionAt(source, Math.min(offset, Math.max(text.length - 1, 0))),
     code: 'yaml-syntax',
     message: reason,
     fix: syntaxFixes.find(([words]) => words.test(reason))?.[1],
