@@ -2,7 +2,7 @@
 import { type JobContext, type JobCounts, PartialRun, RunLost } from './job.ts';
 
 /** Small enough to keep a writer waiting for less than a twentieth of a second. */
-const batchMax = 500;
+const batchMax = 250;
 /** How many are looked for at once. */
 const pageMax = 5_000;
 /** A run that meets more than this many ends: the fault is not in the subjects. */
