@@ -26,6 +26,7 @@ CREATE TABLE IF NOT EXISTS managed_resources (
   workspace VARCHAR(253) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
   name VARCHAR(253) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   owner VARCHAR(253) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  recorded_by VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   source LONGTEXT NOT NULL,
   last_applied LONGTEXT NOT NULL,
   updated_at BIGINT NOT NULL,

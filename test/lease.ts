@@ -4,15 +4,19 @@ import type { TestServer } from './server.ts';
 import type { Send } from './tenant.ts';
 
 /** Headers that a write for this owner carries; takes the owner's lease with a run of its own. */
-export async function leaseHeaders(send: Send, owner: string): Promise<Record<string, string>> {
-  const body = { run_id: randomUUID(), holder: 'a test', ttl_seconds: 300 };
+export async function leaseHeaders(
+  send: Send,
+  owner: string,
+  more: Record<string, unknown> = {},
+): Promise<Record<string, string>> {
+  const body = { run_id: randomUUID(), holder: 'a test', ttl_seconds: 300, ...more };
   const taken = await send('PUT', `/admin/v2/gatewright/leases/${owner}`, { body });
   if (taken.status !== 200) throw new Error(`no lease: ${JSON.stringify(taken.body)}`);
   return { 'gatewright-owner': owner, 'gatewright-fence': String(taken.body.fence) };
 }
 
 /** Leases by sender and owner, each taken once. */
-export function createLeases(): typeof leaseHeaders {
+export function createLeases(): (send: Send, owner: string) => Promise<Record<string, string>> {
   const taken = new Map<Send, Map<string, Promise<Record<string, string>>>>();
   return async (send, owner) => {
     const own = taken.get(send) ?? new Map<string, Promise<Record<string, string>>>();

@@ -65,7 +65,7 @@ async function snapshot(
       tell({ keyring, fingerprintKey }).map((told) => ({
         kind,
         ...told,
-        managed_by: managedBy(owners.get(`${kind} ${told.id}`), mayWrite),
+        managed_by: managedBy(owners.get(`${kind} ${told.id}`), caller.id, mayWrite),
       })),
     ),
   } satisfies Told);
@@ -93,6 +93,7 @@ function readAll(deps: AdminDeps, resources: readonly Resource[], organisationId
 
 function managedBy(
   row: ManagedResourceRow | undefined,
+  callerId: string,
   tellsFingerprints: boolean,
 ): SnapshotResource['managed_by'] {
   if (row === undefined) return null;
@@ -101,6 +102,7 @@ function managedBy(
     workspace: row.workspace === '' ? null : row.workspace,
     name: row.name,
     source: JSON.parse(row.source),
+    recorded_by_caller: row.recorded_by === callerId,
     last_applied: JSON.parse(row.last_applied, tellsFingerprints ? undefined : hideFingerprint),
   };
 }

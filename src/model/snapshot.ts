@@ -18,7 +18,14 @@ const SnapshotResource = z.object({
   version: z.int(),
   /** The create body, without nulls; write-only values stand in it as fingerprints. */
   spec: JsonRecord,
-  managed_by: z.object({ ...mark, source: z.object(source.shape) }).nullable(),
+  managed_by: z
+    .object({
+      ...mark,
+      source: z.object(source.shape),
+      /** Whether the caller wrote the claim itself: what it did not, it does not remove unasked. */
+      recorded_by_caller: z.boolean().default(true),
+    })
+    .nullable(),
 });
 export type SnapshotResource = z.infer<typeof SnapshotResource>;
 

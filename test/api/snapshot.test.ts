@@ -160,7 +160,8 @@ describe('the snapshot', () => {
   });
 
   it('tells who manages a resource and what was last applied', async () => {
-    expect((await find('Guardrail')).managed_by).toEqual(managedBy);
+    const managed = { ...managedBy, recorded_by_caller: true };
+    expect((await find('Guardrail')).managed_by).toEqual(managed);
     expect((await find('Config')).managed_by).toBeNull();
   });
 

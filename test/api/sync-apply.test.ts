@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { markdownReport, resultDocument, textReport } from '../../src/sync/report.ts';
+import { endLeases, leaseHeaders } from '../lease.ts';
 import type { TestServer } from '../server.ts';
 import {
   canaries,
@@ -12,6 +13,7 @@ import {
   type SyncSetup,
   startSyncServer,
 } from '../sync-setup.ts';
+import { addServiceAccount } from '../tenant.ts';
 
 let server: TestServer;
 let sync: SyncSetup;
@@ -275,6 +277,63 @@ spec: {config: {retry: {attempts: 2}}}
       `/v2/configs/${await idOf('Config/shared/routing')}`,
     );
     expect(config.body.workspace_id).toBe(made.body.id);
+  });
+});
+
+describe('the values of a stranger', () => {
+  /** Eight resources that nobody declares, and the marks by which an owner would claim them. */
+  const made = async () =>
+    await Promise.all(
+      Array.from({ length: 8 }, async (_, index) => {
+        const body = { name: `precious ${index}`, config: {} };
+        const { id } = (await server.request('POST', '/v2/configs', { body })).body;
+        const source = { repo: '/elsewhere', revision: null };
+        const mark = { owner: 'platform', workspace: null, name: `p${index}`, source };
+        return { id, managed_by: { ...mark, last_applied: {} } };
+      }),
+    );
+
+  it('make no sync delete anything: neither without the lease nor with one taken over', async () => {
+    await sync.cycle(support);
+    const { send: stranger } = await addServiceAccount(server, 'superuser');
+    const precious = await made();
+    const claimAll = (headers: Record<string, string>) =>
+      Promise.all(
+        precious.map(({ id, managed_by }) =>
+          stranger('PUT', `/v2/configs/${id}`, { body: { managed_by }, headers }),
+        ),
+      );
+    const statuses = async (headers: Record<string, string>) =>
+      (await claimAll(headers)).map(({ status }) => status);
+    expect(new Set(await statuses({}))).toEqual(new Set([400]));
+    await expect(leaseHeaders(stranger, 'platform')).rejects.toThrow(/another credential/);
+    const taken = await leaseHeaders(stranger, 'platform', { take_over: true });
+    expect(new Set(await statuses(taken))).toEqual(new Set([200]));
+    await endLeases(server);
+    expect(await sync.cycle('', { prune: true }).catch((error: Error) => error.message)).toContain(
+      'belongs to another credential',
+    );
+    await leaseHeaders(server.request, 'platform', { take_over: true });
+    await endLeases(server);
+    const { plan } = await sync.cycle(support, { allowDeletes: 1000 });
+    expect(plan.changes).toEqual([]);
+    expect(new Set(plan.blocked.map(({ reason }) => reason))).toEqual(
+      new Set(['other-credential']),
+    );
+    for (const { id } of precious) {
+      expect((await server.request('GET', `/v2/configs/${id}`)).status).toBe(200);
+    }
+  });
+
+  it('are taken over by who says so: records and lease go to the new credential', async () => {
+    await sync.cycle(support);
+    const { db } = server.database;
+    await db.updateTable('managed_resources').set({ recorded_by: 'lost' }).execute();
+    await db.updateTable('sync_leases').set({ principal_id: 'lost' }).execute();
+    expect(await sync.cycle(support)).toMatchObject({ ending: 'success', report: null });
+    const taken = await sync.cycle(support, { takeOwnership: true });
+    expect(taken).toMatchObject({ ending: 'success', plan: { changes: [{ action: 'update' }] } });
+    expect(await sync.cycle('')).toMatchObject({ ending: 'success' });
   });
 });
 

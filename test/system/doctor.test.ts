@@ -51,7 +51,14 @@ describe('doctor', () => {
       .insertInto('managed_resources')
       .values({
         ...{ organisation_id: organisationId, kind: 'Config', resource_id: lost, workspace: '' },
-        ...{ name: 'x', owner: 'o', source: '{}', last_applied: '{}', updated_at: 0 },
+        ...{
+          name: 'x',
+          owner: 'o',
+          recorded_by: '',
+          source: '{}',
+          last_applied: '{}',
+          updated_at: 0,
+        },
       })
       .execute();
     const [counted, ended, held] = [newId(), newId(), newId()];

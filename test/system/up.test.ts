@@ -182,6 +182,9 @@ describe('the next start', () => {
       expect(readFileSync(`${path}.damaged`, 'utf8')).toBe('{"half');
     }
     expect(document.sync.summary).toMatchObject({ create: 0, noop: 12 });
+    const more = manyWorkspaces(1).join('');
+    writeFileSync(join(source, 'more.yaml'), more);
+    expect((await upOnce()).document.sync.summary).toMatchObject({ create: 1, noop: 12 });
     expect(readCredentials().tsgId).toBe(before.tsgId);
     expect(readCredentials().clientId).not.toBe(before.clientId);
   });

@@ -165,6 +165,7 @@ function ownershipRow(author: Author, change: Change, managedBy: ManagedBy): Man
     workspace: managedBy.workspace ?? '',
     name: managedBy.name,
     owner: managedBy.owner,
+    recorded_by: author.caller.id,
     source: JSON.stringify(managedBy.source),
     last_applied: JSON.stringify(managedBy.last_applied),
     updated_at: author.now,

@@ -7,7 +7,9 @@ import { inspectStateFile, setAside, writeStateFile } from '../../embedded/state
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
 import { bootstrapTenant, type Tenant } from '../../store/bootstrap.ts';
+import * as managedResources from '../../store/tables/managed-resources.ts';
 import * as serviceAccounts from '../../store/tables/service-accounts.ts';
+import * as syncLeases from '../../store/tables/sync-leases.ts';
 import { Credentials, credentialsPathOf, credentialsText } from '../shared/credentials-file.ts';
 
 const masterKeyBytes = 32;
@@ -15,6 +17,8 @@ const masterKeyBytes = 32;
 export interface TenantContext {
   readonly app: Pick<App, 'database' | 'keyring'>;
   readonly home: string;
+  /** In whose name `up` syncs. */
+  readonly owner: string;
   /** Where the server listens, without a path. */
   readonly url: string;
   readonly apiKeyPrefix: string;
@@ -83,8 +87,8 @@ async function isKnown(app: TenantContext['app'], credentials: KeptTenant): Prom
 }
 
 async function makeTenant(context: TenantContext): Promise<KeptTenant> {
-  const { app, home, apiKeyPrefix, auditLogs, now } = context;
-  return await bootstrapTenant(app.database, {
+  const { app, home, owner, apiKeyPrefix, auditLogs, now } = context;
+  const tenant = await bootstrapTenant(app.database, {
     keyring: app.keyring,
     tsgId: ensureTsgId(home),
     name: `up-${now.toString(36)}`,
@@ -92,6 +96,14 @@ async function makeTenant(context: TenantContext): Promise<KeptTenant> {
     now,
     auditLogs,
   });
+  const { organisationId, clientId } = tenant;
+  // What the lost credential has declared is this home's own, and nobody else could go on with it.
+  await app.database.transaction(async (tx) => {
+    const account = (await serviceAccounts.findByClientId(tx, clientId))!;
+    await syncLeases.updatePrincipal(tx, organisationId, owner, account.id);
+    await managedResources.updateRecorder(tx, organisationId, owner, account.id);
+  });
+  return tenant;
 }
 
 /** Written before the tenant is made, so that a crash between the two does not make a second one. */

@@ -55,6 +55,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   await ensureCredentials({
     app,
     home,
+    owner: settings.sync.owner,
     url: addresses.adminUrl,
     apiKeyPrefix: settings.apiKeyPrefix,
     auditLogs: settings.features.auditLogs,

@@ -10,6 +10,8 @@ export interface ManagedResourceRow {
   workspace: string;
   name: string;
   owner: string;
+  /** Id of the caller who wrote the claim last. */
+  recorded_by: string;
   source: string;
   last_applied: string;
   updated_at: number;
@@ -75,6 +77,21 @@ export async function updateUnlessClaimed(tx: Db, row: ManagedResourceRow): Prom
       .where('resource_id', '=', resource_id)
       .execute(),
   );
+}
+
+/** For an installation whose credential was lost: what the owner's old one recorded is the new one's. */
+export async function updateRecorder(
+  tx: Db,
+  organisationId: string,
+  owner: string,
+  recordedBy: string,
+): Promise<void> {
+  await tx
+    .updateTable('managed_resources')
+    .set({ recorded_by: recordedBy })
+    .where('organisation_id', '=', organisationId)
+    .where('owner', '=', owner)
+    .execute();
 }
 
 export async function deleteByResource(

@@ -90,6 +90,18 @@ export async function updateReleased(
     .execute();
 }
 
+/** For an installation whose credential was lost: the owner belongs to the new one. */
+export async function updatePrincipal(
+  tx: Db,
+  organisationId: string,
+  owner: string,
+  principalId: string,
+): Promise<void> {
+  await ofOwner(tx, { organisationId, owner })
+    .set({ principal_id: principalId, run_id: '', fence: sql<number>`fence + 1`, expires_at: 0 })
+    .execute();
+}
+
 export function find(
   db: Db,
   organisationId: string,

@@ -14,7 +14,7 @@ export interface Unattended {
 }
 
 export interface Held {
-  readonly reason: 'settling' | 'unattended';
+  readonly reason: 'settling' | 'unattended' | 'other-credential';
   readonly message: string;
 }
 
@@ -35,6 +35,14 @@ export function heldBack(
   const message = `it left the source; it is deleted once the source has been read the same again, \
 ${settleMs / 1000} s from now`;
   return { reason: 'settling', message };
+}
+
+/** What this credential has not recorded itself it does not remove: anybody could have put the mark there. */
+export function recordedElsewhere({ isRecordedHere }: LiveResource): Held | null {
+  if (isRecordedHere) return null;
+  const message = `it is in no manifest, and another credential than this one has recorded it for this \
+owner; delete it by hand, or take it over with --take-ownership`;
+  return { reason: 'other-credential', message };
 }
 
 /** What is held back for want of a word, and the command that says it. */

@@ -21,12 +21,19 @@ export type BlockReason =
   | 'missing-external'
   | 'dependency'
   | 'settling'
-  | 'unattended';
+  | 'unattended'
+  | 'other-credential';
 
 /** `live` carries the identity of the manifest, also where the server knows it by another. */
 export type Claim =
   | { readonly standing: 'free' }
-  | { readonly standing: 'owned'; readonly live: LiveResource; readonly renamed: boolean }
+  | {
+      readonly standing: 'owned';
+      readonly live: LiveResource;
+      readonly renamed: boolean;
+      /** The record is another credential's, and this run has the word to make it its own. */
+      readonly recordsAnew: boolean;
+    }
   | { readonly standing: 'takeover'; readonly live: LiveResource }
   | { readonly standing: 'blocked'; readonly reason: BlockReason; readonly message: string };
 
@@ -128,7 +135,8 @@ function claim(
   if (own !== undefined) {
     // A renamed workspace has renamed what is in it: the record on the server says so not yet.
     const renamed = own.declared !== identityKey(desired.identity);
-    return { standing: 'owned', live: own, renamed };
+    const recordsAnew = takeOwnership && !own.isRecordedHere;
+    return { standing: 'owned', live: own, renamed, recordsAnew };
   }
   const foreign = index.foreign.get(identityKey(desired.identity));
   if (foreign === undefined) return claimUnmanaged(desired, index, takeOwnership);

@@ -12,7 +12,7 @@ import {
 import { isSecret, mapSpec, pointerOf, referencesIn } from '../spec/spec-paths.ts';
 import { blockDependants, blockMissingExternals, blockWhatIsInUse } from './blocking.ts';
 import { diffSpecs, type FieldChange, topLevelField } from './diff.ts';
-import { type Held, heldBack, type Unattended } from './held-back.ts';
+import { type Held, heldBack, recordedElsewhere, type Unattended } from './held-back.ts';
 import { orderChanges } from './order.ts';
 import { align, type Claim, describeSource, type OwnershipOptions } from './ownership.ts';
 import { type BlockedItem, Draft, type DraftChange, type Plan, type Reason } from './planned.ts';
@@ -50,9 +50,11 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
   }
   if (options.prune) {
     const { unattended } = options;
-    planRemovals(draft, owned, claims, (left) =>
-      unattended == null ? null : heldBack(left, desired.source.digest, unattended),
-    );
+    planRemovals(draft, owned, claims, (left) => {
+      const foreign = options.takeOwnership ? null : recordedElsewhere(left);
+      if (foreign !== null || unattended == null) return foreign;
+      return heldBack(left, desired.source.digest, unattended);
+    });
   }
   blockWhatIsInUse(draft, resources);
   blockDependants(draft, resources);
@@ -148,7 +150,7 @@ function compare(
     draft.add(changeOf({ action: 'replace', desired, live, fields, renamed }));
   } else if (standing === 'takeover') {
     draft.add(changeOf({ action: 'adopt', desired, live, fields }));
-  } else if (fields.length > 0 || renamed || changesTerms(desired, live)) {
+  } else if (fields.length > 0 || renamed || claim.recordsAnew || changesTerms(desired, live)) {
     draft.add(changeOf({ action: 'update', desired, live, fields, renamed }));
   } else {
     draft.unchanged += 1;

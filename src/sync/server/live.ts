@@ -87,6 +87,7 @@ export function toLiveSet(
         version: resource.version,
         spec: withReferences(resource, find),
         owner: managed?.owner ?? null,
+        isRecordedHere: managed?.recorded_by_caller ?? true,
         base: managed?.last_applied ?? null,
         declared: managed === null ? null : identityKey({ ...managed, kind: resource.kind }),
         source: managed?.source ?? null,

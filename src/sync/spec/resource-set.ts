@@ -107,6 +107,8 @@ export interface LiveResource {
   /** Canonical: ids and slugs of known resources stand as `$ref`. */
   readonly spec: Spec;
   readonly owner: string | null;
+  /** Whether its owner's record was written with this credential. */
+  readonly isRecordedHere: boolean;
   /** What its owner last applied; null when unmanaged. */
   readonly base: Spec | null;
   /** Identity key in its owner's record on the server; null when unmanaged. */
