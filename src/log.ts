@@ -33,7 +33,13 @@ const secretField = new RegExp(
 const bearerToken = /\b(Bearer|Basic) [\w.~+/=-]{8,}/gi;
 
 /** Where lines go: a stream of Node, or whatever else takes text. */
-type Destination = Pick<Writable, 'write'> & Partial<Pick<Writable, 'writableLength'>>;
+type Destination = Pick<Writable, 'write'> &
+  Partial<Pick<Writable, 'writableLength' | 'cork' | 'uncork'>>;
+
+/** Lines of these levels are written together; of the others each at once. */
+const patientLine = /^\{"level":"(?:trace|debug|info)"/;
+/** Longest that they wait; a process that is killed without warning loses as much of them. */
+const gatherMs = 10;
 
 /**
  * Writes to `destination`, standard error when none is given. Lines that its reader leaves waiting
@@ -62,6 +68,7 @@ export function createLog(options: { level: LogLevel; destination?: Destination 
 class LineSink {
   readonly #stream: Destination;
   #isFull = false;
+  #isGathering = false;
   #lost = 0;
 
   constructor(stream: Destination) {
@@ -70,9 +77,31 @@ class LineSink {
 
   write(line: string): void {
     this.#isFull ||= this.#backlogBytes > backlogBytesMax;
-    if (this.#isFull) this.#lost += 1;
-    else this.#stream.write(line, this.#settle);
+    if (this.#isFull) {
+      this.#lost += 1;
+      return;
+    }
+    const isPatient = patientLine.test(line);
+    if (isPatient) this.#gather();
+    this.#stream.write(line, this.#settle);
+    if (!isPatient) this.#writeGathered();
   }
+
+  /** One write a line would cost the server more than the line itself. */
+  #gather(): void {
+    if (this.#isGathering || this.#stream.cork === undefined) return;
+    this.#isGathering = true;
+    this.#stream.cork();
+    setTimeout(this.#writeGathered, gatherMs).unref();
+    process.once('exit', this.#writeGathered);
+  }
+
+  readonly #writeGathered = (): void => {
+    if (!this.#isGathering) return;
+    this.#isGathering = false;
+    process.removeListener('exit', this.#writeGathered);
+    this.#stream.uncork?.();
+  };
 
   get #backlogBytes(): number {
     return this.#stream.writableLength ?? 0;

@@ -152,8 +152,21 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
     organisationId: row.organisation_id,
     tsgId: organisation.tsg_id,
     workspaceId: row.workspace_id,
-    scopes: JSON.parse(row.scopes) as string[],
+    scopes: readScopes(row.scopes),
   };
+}
+
+const scopeTextsMax = 1_000;
+const scopesByText = new Map<string, readonly string[]>();
+
+/** Many keys hold the same scopes, and each request of a key asks for them anew. */
+function readScopes(text: string): readonly string[] {
+  const known = scopesByText.get(text);
+  if (known !== undefined) return known;
+  const scopes = JSON.parse(text) as string[];
+  if (scopesByText.size === scopeTextsMax) scopesByText.clear();
+  scopesByText.set(text, scopes);
+  return scopes;
 }
 
 /**

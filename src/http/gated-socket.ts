@@ -110,7 +110,9 @@ export class GatedSocket extends Duplex {
 
   // A chunk pushed within this call would not be announced before the next one.
   override _read(): void {
-    process.nextTick(() => this.#handOver());
+    if (this.#waiting.length > 0 || this.#socket.isPaused()) {
+      process.nextTick(() => this.#handOver());
+    }
   }
 
   override _write(chunk: Buffer | string, encoding: BufferEncoding, done: Done): void {
