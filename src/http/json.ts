@@ -20,9 +20,11 @@ export function parseJson(bytes: Buffer, limits: Pick<BodyLimits, 'valuesMax'>):
   return new JsonReader(decode(bytes), limits.valuesMax).read();
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 function decode(bytes: Buffer): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     throw validationError({ path: [], message: 'the body is not valid UTF-8' });
   }

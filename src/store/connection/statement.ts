@@ -29,6 +29,7 @@ const shapesMax = 50;
  */
 export function statement<V extends Values, Row>(
   write: (db: Db, values: V) => Compilable<Row>,
+  isGiven: (value: unknown) => boolean = (value) => value !== undefined,
 ): Statement<V, Row> {
   const shapes = new Map<string, CompiledQuery<Row>>();
   const shapeOf = (db: Db, names: readonly string[]): CompiledQuery<Row> => {
@@ -42,7 +43,7 @@ export function statement<V extends Values, Row>(
     return shape;
   };
   const all = async (db: Db, values: V): Promise<Row[]> => {
-    const names = Object.keys(values).filter((name) => values[name] !== undefined);
+    const names = Object.keys(values).filter((name) => isGiven(values[name]));
     const shape = shapeOf(db, names);
     const parameters = shape.parameters.map((parameter) =>
       parameter instanceof Blank ? values[parameter.name] : parameter,
@@ -51,4 +52,14 @@ export function statement<V extends Values, Row>(
     return (await db.executeQuery(filled)).rows;
   };
   return { all, first: async (db, values) => (await all(db, values))[0] };
+}
+
+/** As {@link statement}, for a row to insert: what it says nothing of is null without being sent. */
+export function insertion<V extends Values>(
+  write: (db: Db, row: V) => Compilable<unknown>,
+): (db: Db, row: V) => Promise<void> {
+  const { all } = statement(write, (value) => value !== undefined && value !== null);
+  return async (db, row) => {
+    await all(db, row);
+  };
 }

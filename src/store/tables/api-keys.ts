@@ -3,7 +3,7 @@ import type { Insertable, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { statement } from '../connection/statement.ts';
+import { insertion, statement } from '../connection/statement.ts';
 import { listPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
@@ -76,7 +76,7 @@ export type NewApiKey = Insertable<ApiKeyRow> & Pick<ApiKeyHashRow, 'hash' | 'pe
 /** Throws errno 1062 when a key of this value exists, in whatever organisation. */
 export async function insert(tx: Db, { hash, pepper_id, ...row }: NewApiKey): Promise<void> {
   await table.insert(tx, row);
-  await insertHash.all(tx, {
+  await insertHash(tx, {
     hash,
     pepper_id,
     organisation_id: row.organisation_id,
@@ -86,7 +86,7 @@ export async function insert(tx: Db, { hash, pepper_id, ...row }: NewApiKey): Pr
   });
 }
 
-const insertHash = statement((tx, row: ApiKeyHashRow & Record<string, unknown>) =>
+const insertHash = insertion((tx, row: ApiKeyHashRow & Record<string, unknown>) =>
   tx.insertInto('api_key_hashes').values(row),
 );
 

@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { idToBytes, newId } from '../../model/ids.ts';
 import type { Db } from '../connection/db.ts';
-import { statement } from '../connection/statement.ts';
+import { insertion } from '../connection/statement.ts';
 
 interface AuditRow {
   organisation_id: string;
@@ -87,11 +87,11 @@ async function insertFrom(tx: Db, sweep: AuditSweep): Promise<void> {
 
 async function insertMany(tx: Db, entries: readonly AuditEntry[]): Promise<void> {
   const rows = entries.map(rowOf);
-  if (rows.length === 1) await insertOne.all(tx, rows[0]!);
+  if (rows.length === 1) await insertOne(tx, rows[0]!);
   else await tx.insertInto('audit_log').values(rows).execute();
 }
 
-const insertOne = statement((tx, row: ReturnType<typeof rowOf>) =>
+const insertOne = insertion((tx, row: ReturnType<typeof rowOf>) =>
   tx.insertInto('audit_log').values(row),
 );
 

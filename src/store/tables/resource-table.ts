@@ -10,7 +10,7 @@ import type {
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db, Tables } from '../connection/db.ts';
-import { statement } from '../connection/statement.ts';
+import { insertion, statement } from '../connection/statement.ts';
 import { listPage } from './paging.ts';
 import { type Reference, readReference } from './references.ts';
 import type { Versioned } from './versioned.ts';
@@ -154,7 +154,7 @@ function lists<Stored>(filtered: Filtered) {
 }
 
 function writes<Row>(name: 't') {
-  const inserting = statement((tx, row: Record<string, unknown>) =>
+  const inserting = insertion((tx, row: Record<string, unknown>) =>
     tableOf(tx)
       .insertInto(name)
       .values(row as unknown as Insertable<Common>),
@@ -170,7 +170,7 @@ function writes<Row>(name: 't') {
   return {
     /** Throws errno 1062 when what must be unique is taken. */
     insert: async (tx: Db, row: Insertable<Row>): Promise<void> => {
-      await inserting.all(tx, row as Record<string, unknown>);
+      await inserting(tx, row as Record<string, unknown>);
     },
     /** Writes the given columns and counts the write. */
     update: async (
