@@ -84,8 +84,10 @@ describe('documents', () => {
 
   it('have the values that the library gives them, whatever they hold', () => {
     const key = fc.constantFrom('a', 'toString', '__proto__', 'constructor', '1', 'null', '');
+    // Merge keys are refused, and the library writes a key of that name as one.
+    const json = fc.jsonValue().filter((each) => !JSON.stringify(each).includes('"<<":'));
     const { value } = fc.letrec((tie) => ({
-      value: fc.oneof({ depthSize: 'small' }, fc.jsonValue(), tie('map'), tie('list')),
+      value: fc.oneof({ depthSize: 'small' }, json, tie('map'), tie('list')),
       map: fc.dictionary(key, tie('value'), { maxKeys: 4 }),
       list: fc.array(tie('value'), { maxLength: 4 }),
     }));
