@@ -55,10 +55,7 @@ export function boundConnections(server: Server, limits: ConnectionLimits, log: 
   });
   server.maxConnections = limits.connectionsMax + refusalsMax;
   server.timeout = limits.stallTimeoutMs;
-  server.on('timeout', (socket) => {
-    const gate = gateOf(socket);
-    if (gate.writableLength > 0 || !gate.isWorking) gate.destroy();
-  });
+  server.on('timeout', (socket) => gateOf(socket).endSilence());
   return {
     admit: (response) => {
       const isAdmitted = gateOf(response.req.socket).admit(response);

@@ -59,8 +59,10 @@ async function finish(make: () => Promise<string>): Promise<Made> {
 }
 
 function answer({ tag, plain, coded }: Made, { ifNoneMatch, acceptEncoding }: Asking): RawReply {
-  const headers = { etag: tag, vary: 'accept-encoding', 'cache-control': 'no-cache' };
-  if (holdsTag(ifNoneMatch, tag)) return new RawReply(304, null, headers);
+  const revalidated = { etag: tag, vary: 'accept-encoding', 'cache-control': 'no-cache' };
+  if (holdsTag(ifNoneMatch, tag)) return new RawReply(304, null, revalidated);
+  // The kernel takes what nobody reads: a connection is given so much of its memory once.
+  const headers = { ...revalidated, connection: 'close' };
   const coding = choose(acceptEncoding ?? '', [...coded.keys()]);
   if (coding === null) return new RawReply(200, plain, headers);
   return new RawReply(200, coded.get(coding)!, { ...headers, 'content-encoding': coding });

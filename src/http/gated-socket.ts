@@ -10,6 +10,8 @@ export interface ConnectionBounds {
   readonly unsentBytesMax: number;
   /** The answer to the last of these closes the connection. */
   readonly requestsPerSocketMax: number;
+  /** A peer is given this long to close after the last answer. */
+  readonly lingerTimeoutMs: number;
 }
 
 /** An answer in the making, and by its `req` the request. */
@@ -33,6 +35,8 @@ export class GatedSocket extends Duplex {
   #admitted = 0;
   /** After which the connection ends; null while that is not known. */
   #last: PendingAnswer | null = null;
+  #isEnding = false;
+  #isCut = false;
 
   constructor(socket: Socket, bounds: ConnectionBounds) {
     super({ allowHalfOpen: true, decodeStrings: false });
@@ -83,6 +87,7 @@ export class GatedSocket extends Duplex {
   }
 
   #handOver(): void {
+    if (this.#isEnding) return;
     while (this.#waiting.length > 0 && this.#hasRoom()) {
       const end = this.#waiting.indexOf(endOfHeaders, requestBytesMin - endOfHeaders.length);
       const length = end < 0 ? this.#waiting.length : end + endOfHeaders.length;
@@ -132,13 +137,37 @@ export class GatedSocket extends Duplex {
   }
 
   override _destroy(error: Error | null, done: Done): void {
-    this.#socket.destroy();
+    if (this.#isCut) this.#socket.resetAndDestroy();
+    else this.#socket.destroy();
     done(error);
   }
 
-  /** As the method of a socket, which the server calls after an answer that closes. */
+  /**
+   * To be called when no byte has moved for as long as may be. A peer that does not take what it is
+   * sent is cut, which also takes back what the kernel holds for it; one that is idle is let go.
+   */
+  endSilence(): void {
+    if (this.writableLength > 0 || this.#isEnding) {
+      this.#isCut = true;
+      this.destroy();
+    } else if (!this.isWorking) {
+      this.destroySoon();
+    }
+  }
+
+  /**
+   * As the method of a socket, which the server calls after an answer that closes. The answer may
+   * still lie in the kernel: until the peer has closed, too, the connection counts as one. What the
+   * peer still sends is dropped, because closing on unread bytes would take the answer back.
+   */
   destroySoon(): void {
-    this.end(() => this.destroy());
+    this.#isEnding = true;
+    this.#waiting = nothing;
+    const socket = this.#socket.removeAllListeners('data').resume();
+    this.end(() => {
+      if (socket.readableEnded) this.destroy();
+      else socket.once('end', () => this.destroy()).setTimeout(this.#bounds.lingerTimeoutMs);
+    });
   }
 
   /** As the method of a socket; bytes in either direction start the time anew. */

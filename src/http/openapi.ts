@@ -185,13 +185,30 @@ function propertiesOf(schema: z.ZodType | undefined): {
   };
 }
 
-/** Writes schemas in place, and those that refer to themselves under a name of their own. */
+/** From here on a schema is written once, under a name, and referred to. */
+const sharedFromChars = 200;
+
+/** Writes each schema once: small ones in place, others under the name of the operation that came first. */
 class SchemaBook {
   readonly shared: Record<string, Json> = {};
+  readonly #references = new Map<string, Json>();
 
   write(schema: z.ZodType, io: 'input' | 'output', operation: string): Json {
-    const { $defs = {}, ...json } = schemaOf(schema, io);
+    const original = schemaOf(schema, io);
+    const text = JSON.stringify(original);
+    const isSmall = text.length < sharedFromChars && !text.includes('"$ref":"#');
+    if (isSmall) return original;
+    const known = this.#references.get(text);
+    if (known !== undefined) return known;
     const name = `${operation}_${io}`;
+    const reference = { $ref: `#/components/schemas/${name}` };
+    this.#references.set(text, reference);
+    this.#define(name, original);
+    return reference;
+  }
+
+  /** References within a schema are to its own parts, which get names that begin with its own. */
+  #define(name: string, { $defs = {}, ...json }: Json): void {
     const local = (definition: Json): Json => {
       const text = JSON.stringify(definition)
         .replaceAll('"$ref":"#"', `"$ref":"#/components/schemas/${name}"`)
@@ -201,10 +218,7 @@ class SchemaBook {
     for (const [key, definition] of Object.entries($defs as Record<string, Json>)) {
       this.shared[`${name}_${key}`] = local(definition);
     }
-    const written = local(json);
-    if (!JSON.stringify(written).includes(`"#/components/schemas/${name}"`)) return written;
-    this.shared[name] = written;
-    return { $ref: `#/components/schemas/${name}` };
+    this.shared[name] = local(json);
   }
 }
 

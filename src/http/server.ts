@@ -57,6 +57,7 @@ export const usualLimits: HttpLimits = {
   unsentBytesMax: 64 * 1024,
   connectionsMax: 2000,
   stallTimeoutMs: 20_000,
+  lingerTimeoutMs: 60_000,
 };
 
 export interface HttpServerOptions<Caller> {
@@ -165,8 +166,11 @@ function createFastify<Caller>(
   return { app, connections: node.connections };
 }
 
+/** Of connections that wait to be taken; the kernel has a bound of its own as well. */
+const backlogMax = 4096;
+
 async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
-  await app.listen({ host, port });
+  await app.listen({ host, port, backlog: backlogMax });
   const { address, family, port: taken } = app.server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;
 }

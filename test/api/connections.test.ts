@@ -92,6 +92,15 @@ function answered(text: string): string[] {
   return [...text.matchAll(/HTTP\/1\.1 200 OK\r\nx-request-id: (\S+)/g)].map(([, id]) => id!);
 }
 
+/** Of the first answer on a connection of its own. */
+async function statusOf(request: string): Promise<string> {
+  const socket = dial();
+  socket.write(request);
+  const [chunk] = await once(socket, 'data');
+  socket.destroy();
+  return String(chunk).slice(9, 12);
+}
+
 const probe = () => exchange('PUT', `${http.url}/echo`, 1, {});
 
 describe('pipelined requests', () => {
@@ -180,6 +189,15 @@ describe('a peer that stalls', () => {
     expect(seen.running).toBe(0);
   });
 
+  it('after the answer that ends the connection counts as one, and is cut, too', async () => {
+    await start({ connectionsMax: 1, lingerTimeoutMs: 100 });
+    const socket = dial().pause();
+    socket.write(get('/document', 'r').replace(/(\r\n)+$/, '\r\nConnection: close\r\n\r\n'));
+    await expect.poll(() => http.logLines.join('')).toContain('"route":"/document"');
+    expect(await readAll(dial())).toMatch(/^HTTP\/1\.1 503 /);
+    await expect.poll(() => statusOf(get('/echo', 'again'))).toBe('405');
+  });
+
   it('before it has sent anything is closed, and one whose request is still handled is not', async () => {
     await start({ stallTimeoutMs: 100 });
     const waiting = exchange('GET', `${http.url}/held`, undefined, {});
@@ -204,14 +222,7 @@ describe('connections', () => {
     expect(refused).toMatch(/^HTTP\/1\.1 503 .*Retry-After: 1.*The server has 2 connections/s);
     expect(http.logLines.join('')).toContain('connections are refused');
     first.destroy();
-    await expect
-      .poll(async () => {
-        const socket = dial();
-        socket.write(get('/echo', 'again'));
-        const [chunk] = await once(socket, 'data');
-        return String(chunk).slice(9, 12);
-      })
-      .toBe('405');
+    await expect.poll(() => statusOf(get('/echo', 'again'))).toBe('405');
   });
 
   it('are told with each answer to go elsewhere once the server takes its leave', async () => {

@@ -1,4 +1,6 @@
 /** Guarantees of the interface description: it is served, sound, and of the routes that really answer. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { request as send } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -85,6 +87,34 @@ describe('the interface description', () => {
     expect(headers.vary).toBe('accept-encoding');
   });
 
+  it('is sent whole once a connection, however often it is asked for, and 304 as often', async () => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1').setEncoding('latin1');
+    let said = '';
+    socket.on('data', (text) => {
+      said += text;
+    });
+    const held = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\nIf-None-Match: *\r\n\r\n';
+    socket.write(`${held}${held}${held.replace(/If.*\*\r\n/, '').repeat(50)}`);
+    await once(socket, 'close');
+    expect(said.match(/HTTP\/1\.1 \d+/g)).toEqual(
+      [304, 304, 200].map((code) => `HTTP/1.1 ${code}`),
+    );
+    expect(said).toMatch(/connection: close/i);
+  });
+
+  it('tells each schema once, however many routes use it', () => {
+    const texts = Object.values(document.components.schemas).map((schema) =>
+      JSON.stringify(schema),
+    );
+    expect(texts.length).toBeGreaterThan(20);
+    const inPlace = operations().flatMap(({ operation }) =>
+      Object.values(operation.responses).flatMap(({ content }) =>
+        Object.values(content).map(({ schema }) => JSON.stringify(schema)),
+      ),
+    );
+    expect(inPlace.filter((text) => text.length >= 200)).toEqual([]);
+  });
+
   it('is made in small steps, between which the process serves others', async () => {
     await using fresh = await startTestServer();
     let turns = 0;
@@ -133,7 +163,9 @@ describe('the interface description', () => {
 
   it('closes bodies where unknown fields are refused', () => {
     const create = document.paths['/iam/v1/access_policies']!.post!;
-    expect(create.requestBody!.content['application/json']!.schema).toMatchObject({
+    const { $ref } = create.requestBody!.content['application/json']!.schema;
+    const schema = document.components.schemas[String($ref).split('/').at(-1)!];
+    expect(schema).toMatchObject({
       type: 'object',
       required: ['principal', 'resource', 'role'],
       additionalProperties: false,
