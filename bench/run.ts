@@ -2,6 +2,7 @@
 import { member as admin } from './admin.ts';
 import { member as cliStart } from './cli-start.ts';
 import { member as hostileBodies } from './hostile-bodies.ts';
+import { member as hostileConnections } from './hostile-connections.ts';
 import { member as jobs } from './jobs.ts';
 import { member as validateMany } from './validate-10k.ts';
 
@@ -10,7 +11,7 @@ const scaleWord = words.find((word) => word.startsWith('--scale='));
 const scale = scaleWord === undefined ? 1 : Number(scaleWord.slice('--scale='.length));
 if (!(scale > 0 && scale <= 1)) throw new Error('--scale= takes a share, more than 0 and up to 1');
 const wanted = words.filter((word) => word !== scaleWord);
-const members = [cliStart, validateMany, admin, hostileBodies, jobs].filter(
+const members = [cliStart, validateMany, admin, hostileBodies, hostileConnections, jobs].filter(
   ({ name }) =>
     wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word.toLowerCase())),
 );

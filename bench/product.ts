@@ -1,0 +1,103 @@
+/** Knows how the built product is set up and served for a measurement, on a real database of its own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { createConnection } from 'mysql2/promise';
+import type { TestDatabaseServer } from '../test/database-server.ts';
+
+const main = resolve(import.meta.dirname, '../dist/main.js');
+export const databaseName = 'gatewright_bench';
+
+export interface Server {
+  readonly url: string;
+  readonly process: ChildProcess;
+}
+
+export function environment({ port, user, password }: TestDatabaseServer): Record<string, string> {
+  return {
+    PATH: process.env.PATH!,
+    DB_HOST: '127.0.0.1',
+    DB_PORT: String(port),
+    DB_USER: user,
+    DB_PASS: password,
+    DB_NAME: databaseName,
+    DB_SSL: 'DISABLED',
+    GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64'),
+    GATEWRIGHT_LOG_LEVEL: 'warn',
+  };
+}
+
+export interface Tenant {
+  readonly tsgId: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly organisationApiKey: string;
+}
+
+/** Migrates a database and makes the first tenant in it. */
+export async function setUp(
+  server: TestDatabaseServer,
+  env: Record<string, string>,
+): Promise<Tenant> {
+  const connection = await createConnection({ ...server });
+  await connection.query(`CREATE DATABASE ${databaseName}`);
+  await connection.end();
+  await runCommand(env, 'migrate');
+  return JSON.parse(await runCommand(env, 'bootstrap', '--output', '-')) as Tenant;
+}
+
+async function runCommand(env: Record<string, string>, ...words: string[]): Promise<string> {
+  const child = spawn(process.execPath, [main, ...words], { env, cwd: tmpdir() });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  child.stderr.pipe(process.stderr);
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${words.join(' ')} ended with ${code}`);
+  return output;
+}
+
+export async function startProduct(env: Record<string, string>): Promise<Server> {
+  const words = ['serve', '--port', '0', '--metrics-port', '0', '--no-jobs'];
+  const child = spawn(process.execPath, [main, ...words], {
+    env: { ...env, GATEWRIGHT_LOG_LEVEL: 'info' },
+    cwd: tmpdir(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const url = await firstLine(child, child.stderr!, (line) => {
+    const { adminUrl } = JSON.parse(line) as { adminUrl?: string };
+    return adminUrl;
+  });
+  return { url, process: child };
+}
+
+/** Reads on to the end, so that the process never waits for a reader. */
+export async function firstLine(
+  child: ChildProcess,
+  stream: NodeJS.ReadableStream,
+  find: (line: string) => string | undefined,
+): Promise<string> {
+  const { promise, resolve: found, reject } = Promise.withResolvers<string>();
+  createInterface({ input: stream }).on('line', (line) => {
+    const wanted = find(line);
+    if (wanted !== undefined) found(wanted);
+  });
+  child.once('exit', (code) => reject(new Error(`a server ended with ${code}`)));
+  return promise;
+}
+
+/** User and system time of a process. */
+export function cpuTicks(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]!.split(' ').map(Number);
+  return fields[11]! + fields[12]!;
+}
+
+export function residentMiB(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  return Number(/^VmRSS:\s+(\d+)/m.exec(status)![1]) / 1024;
+}
