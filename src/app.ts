@@ -24,13 +24,14 @@ import { createHttpServer, type HttpServer, usualLimits } from './http/server.ts
 import type { Scheduler } from './jobs/scheduler.ts';
 import { createLog, type Log } from './log.ts';
 import { packageVersion } from './package-root.ts';
+import type { Secret } from './secret.ts';
 import type { DatabaseSettings, Feature, Settings } from './settings.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
 import { isOutcomeUnknown, isUnavailable } from './store/connection/unavailable.ts';
 import { migrationStatus } from './store/migrations/migrate.ts';
 import { auditTrail } from './store/tables/audit-log.ts';
-import { assertMasterKey, tryWrite } from './store/tables/deployment.ts';
+import { assertMasterKey, findMasterKeyCheck, tryWrite } from './store/tables/deployment.ts';
 
 export interface AppOverrides {
   /** Of this process. */
@@ -88,6 +89,19 @@ export async function createApp(settings: Settings, overrides: AppOverrides = {}
     await database[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/**
+ * Proves the master key against a database that may need migrating first. Throws a Failure when it was
+ * made with another; all else that is wrong with the database is for those who go on to use it.
+ */
+export async function proveMasterKey(
+  databaseSettings: DatabaseSettings,
+  masterKey: Secret<Buffer>,
+): Promise<void> {
+  await using database = openDatabase(databaseSettings);
+  const known = await findMasterKeyCheck(database.db).catch(() => null);
+  if (known !== null) await assertMasterKey(database.db, createKeyring(masterKey).check);
 }
 
 interface Parts {
@@ -161,15 +175,20 @@ async function listen(
   try {
     return await server.listen(host, port);
   } catch (error) {
-    const fault = listenFaults[String((error as NodeJS.ErrnoException).code)];
-    if (fault === undefined) throw error;
-    throw new Failure(
-      'invalidInput',
-      `Cannot listen on ${host}:${port}: ${fault}. Set GATEWRIGHT_HOST or ${setting} otherwise; ` +
-        'port 0 (--port 0) takes a free one.',
-      { cause: error },
-    );
+    throw listenFailure(host, port, setting, error as Error);
   }
+}
+
+/** What to tell of `error`, which kept a server from listening at the place that `setting` names. */
+export function listenFailure(host: string, port: number, setting: string, error: Error): Error {
+  const fault = listenFaults[String((error as NodeJS.ErrnoException).code)];
+  if (fault === undefined) return error;
+  return new Failure(
+    'invalidInput',
+    `Cannot listen on ${host}:${port}: ${fault}. Set GATEWRIGHT_HOST or ${setting} otherwise; ` +
+      'port 0 (--port 0) takes a free one.',
+    { cause: error },
+  );
 }
 
 function createAdminServer(

@@ -1,6 +1,6 @@
 /** Knows that one process at a time works in a home, and says which one it is. */
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Failure } from '../failure.ts';
 import { writeStateFile } from './state-file.ts';
@@ -21,22 +21,80 @@ export interface HomeLock extends Disposable {
 }
 
 /**
+ * Makes the folder `home` (mode 0700) where missing. Throws `Failure` when it cannot be made, is no
+ * folder, or cannot be written.
+ */
+export function makeHome(home: string): void {
+  try {
+    makeFolder(home);
+    accessSync(`${home}/`, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw unusableHome(home, error as NodeJS.ErrnoException);
+  }
+}
+
+/** Not by Node's own recursion, which never ends where a folder takes no entries (/proc). */
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return;
+    if (code !== 'ENOENT' || existsSync(dirname(path))) throw error;
+    makeFolder(dirname(path));
+    mkdirSync(path, { mode: 0o700 });
+  }
+}
+
+const homeFaults: Record<string, string> = {
+  ENOTDIR: 'it, or what it should lie in, is not a folder',
+  ENOENT: 'the system makes no folder there',
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'it lies on a read-only file system',
+  ENOSPC: 'the disk is full',
+};
+
+function unusableHome(home: string, error: NodeJS.ErrnoException): Failure {
+  const reason = homeFaults[String(error.code)] ?? error.message;
+  return new Failure(
+    'invalidInput',
+    `${home} cannot be the home: ${reason}. ` +
+      'Pass a folder that this user may write, by --home or GATEWRIGHT_HOME.',
+    { cause: error },
+  );
+}
+
+/** Whether another process works in `home` now. */
+export function isHeld(home: string): boolean {
+  // Only who seems to be there is asked for the lock, because asking keeps others from taking it.
+  const holder = readHolder(join(home, 'running.json'));
+  if (holder === null) return false;
+  try {
+    acquireHomeLock(home)[Symbol.dispose]();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/**
  * Takes the lock of `home`, making the folder (mode 0700) where missing. It is a lock of the kernel
  * on a file (SQLite's, because Node offers no other), so it ends with the process however that dies
  * and never goes stale. Throws `Failure` (exit 7) naming the holder when another process has it.
  */
 export function acquireHomeLock(home: string): HomeLock {
-  mkdirSync(home, { recursive: true, mode: 0o700 });
+  makeHome(home);
   const lockPath = join(home, 'lock');
   const holderPath = join(home, 'running.json');
-  const lock = new DatabaseSync(lockPath);
+  const lock = openLock(home, lockPath);
   try {
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     lock.close();
     const { errcode } = error as { errcode?: number };
     if (errcode === sqliteNotADatabase) throw foreignLock(lockPath, error);
-    if (errcode !== sqliteBusy) throw error;
+    if (errcode !== sqliteBusy) throw unusableHome(home, error as Error);
     throw new Failure('retryable', heldMessage(home, readHolder(holderPath)), {
       cause: error,
     });
@@ -52,6 +110,14 @@ export function acquireHomeLock(home: string): HomeLock {
       lock.close();
     },
   };
+}
+
+function openLock(home: string, path: string): DatabaseSync {
+  try {
+    return new DatabaseSync(path);
+  } catch (error) {
+    throw unusableHome(home, error as Error);
+  }
 }
 
 function foreignLock(path: string, cause: unknown): Failure {

@@ -6,6 +6,14 @@ import { resolve } from 'node:path';
 const program = resolve(import.meta.dirname, '../../src/main.ts');
 const clone = resolve(import.meta.dirname, '../..');
 
+interface RunOptions {
+  readonly env?: Record<string, string>;
+  readonly cwd?: string;
+  readonly before?: string;
+  /** Program and arguments that run it. */
+  readonly as?: readonly string[];
+}
+
 export interface RunningUp extends AsyncDisposable {
   readonly child: ChildProcess;
   readonly stdout: () => string;
@@ -22,11 +30,19 @@ export function startUp(
   words: readonly string[],
   env: Record<string, string> = {},
 ): RunningUp {
+  return runUp(['--home', home, '--port', '0', '--offline', ...words], { env });
+}
+
+/** Starts `gatewright up` as its user does, after the commands of a shell in `before`. */
+export function runUp(
+  words: readonly string[],
+  { env = {}, cwd = clone, before = ':', as = [] }: RunOptions = {},
+): RunningUp {
   const child = spawn(
-    process.execPath,
-    [program, 'up', '--home', home, '--port', '0', '--offline', ...words],
+    '/bin/sh',
+    ['-c', `${before} && exec "$@"`, 'up', ...as, process.execPath, program, 'up', ...words],
     {
-      cwd: clone,
+      cwd,
       env: { PATH: process.env.PATH ?? '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     },

@@ -2,16 +2,27 @@
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
+import { createConnection } from 'mysql2/promise';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
+import type { DatabaseSettings } from '../../src/settings.ts';
 import { createEmptyDatabase } from '../database.ts';
+import { findFreePort, softwareDirectory } from '../database-server.ts';
 import { eventually } from '../eventually.ts';
-import { createTestHome, type TestHome } from '../home.ts';
+import { createTestHome, lendSoftware, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
-import { startUp } from './up-runner.ts';
+import { runUp, startUp } from './up-runner.ts';
 
 const example = resolve(import.meta.dirname, '../../examples/1-quickstart');
 let home: TestHome;
@@ -278,7 +289,63 @@ describe('what it refuses', () => {
     await using run = startUp(home.path, ['--source', source, '--port', String(port)]);
     expect(await run.exited).toBe(exitCodes.invalidInput);
     expect(run.stderr()).toMatch(new RegExp(`127\\.0\\.0\\.1:${port}: another program.*--port 0`));
+    expect(existsSync(join(home.path, 'database'))).toBe(false);
+    const env = { GATEWRIGHT_METRICS_PORT: String(port) };
+    const words = ['--source', source, '--port', String(await findFreePort())];
+    await using second = startUp(home.path, words, env);
+    expect(await second.exited).toBe(exitCodes.invalidInput);
+    expect(second.stderr()).toMatch(new RegExp(`:${port}: another.*GATEWRIGHT_METRICS_PORT`));
+    expect(existsSync(join(home.path, 'database'))).toBe(false);
     taken.close();
+  });
+
+  it.each([
+    ['gateway/workspaces.yaml', 'is not a folder'],
+    ['gateway/workspaces.yaml/home', 'is not a folder'],
+    ['/dev/null', 'is not a folder'],
+    ['/proc/home', 'the system makes no folder there'],
+    ['/sys/home', 'this user may not write there'],
+  ])('is %s for a home, whatever the source', async (name, reason) => {
+    const path = resolve(home.path, name);
+    for (const location of [source, 'https://127.0.0.1:1/team.git']) {
+      await using run = startUp(path, ['--source', location]);
+      expect(await run.exited).toBe(exitCodes.invalidInput);
+      expect(run.stderr()).toContain(`${path} cannot be the home: `);
+      expect(run.stderr()).toContain(reason);
+      expect(run.stderr()).toContain('GATEWRIGHT_HOME');
+    }
+  });
+
+  it('is a home that this user may not write', async () => {
+    const path = join(home.path, 'read-only');
+    mkdirSync(path, { mode: 0o555 });
+    // Root may write everywhere, so it becomes somebody else.
+    const before = process.getuid?.() === 0 ? `chmod 755 ${home.path}` : ':';
+    const words = ['--home', path, '--source', source];
+    const nobody = ['setpriv', '--reuid', '65534', '--clear-groups'];
+    await using run = runUp(words, { before, as: process.getuid?.() === 0 ? nobody : [] });
+    expect(await run.exited).toBe(exitCodes.invalidInput);
+    expect(run.stderr()).toMatch(/read-only cannot be the home: this user may not write there/);
+  });
+
+  it('is a limit of open files that a database cannot live with', async () => {
+    const words = ['--home', home.path, '--port', '0', '--source', source];
+    await using run = runUp(words, { before: 'ulimit -n 64' });
+    expect(await run.exited).toBe(exitCodes.invalidInput);
+    expect(run.stderr()).toMatch(/may open 64 files at a time;.* 256 or more.*ulimit -n/s);
+    expect(existsSync(join(home.path, 'lock'))).toBe(false);
+  });
+
+  it('is another master key, before the database is migrated', async () => {
+    await using database = await createEmptyDatabase();
+    const connection = await createConnection(connectionOf(database.settings));
+    await connection.query('CREATE TABLE deployment (name VARCHAR(64) PRIMARY KEY, value TEXT)');
+    await connection.query("INSERT INTO deployment VALUES ('master-key-check', 'of another key')");
+    await using run = startUp(home.path, ['--once', '--source', source], envOf(database.settings));
+    expect(await run.exited).toBe(exitCodes.refusedByGuard);
+    expect(run.stderr()).toMatch(/master key is not the one/);
+    expect((await connection.query('SHOW TABLES'))[0]).toHaveLength(1);
+    await connection.end();
   });
 
   it('is a folder with faults, each with its place; with --once by exit code 5', async () => {
@@ -299,22 +366,58 @@ describe('what it refuses', () => {
   });
 });
 
+describe('a second start in the same folder', () => {
+  it('with another port is a deployment of its own, which that port finds again', async () => {
+    const [firstPort, secondPort] = [await findFreePort(), await findFreePort()];
+    const homes = [`.gatewright`, `.gatewright-${secondPort}`];
+    if (existsSync(softwareDirectory)) {
+      for (const name of homes) lendSoftware(join(home.path, name));
+    }
+    const words = ['--offline', '--source', source, '--port'];
+    const at = { cwd: home.path };
+    await using first = runUp([...words, String(firstPort)], at);
+    await first.saw(/Ctrl-C stops everything/);
+    for (const created of [2, undefined]) {
+      await using second = runUp([...words, String(secondPort), '--once', '--json'], at);
+      expect(await second.exited, second.stderr()).toBe(exitCodes.success);
+      const document = JSON.parse(second.stdout());
+      expect(document.home).toBe(join(home.path, homes[1]!));
+      expect(document.addresses.adminUrl).toContain(`:${secondPort}`);
+      const workspaces = document.sync.counts.find(({ kind }: Count) => kind === 'Workspace');
+      expect(workspaces?.created).toBe(created);
+    }
+    await using third = runUp(['--offline', '--source', source], at);
+    expect(await third.exited).toBe(exitCodes.retryable);
+  });
+});
+
+interface Count {
+  readonly kind: string;
+}
+
+function connectionOf({ host, port, user, password, name }: DatabaseSettings) {
+  return { host, port, user, password: password!.reveal(), database: name };
+}
+
+function envOf({ host, port, user, password, name }: DatabaseSettings): Record<string, string> {
+  return {
+    DB_HOST: host,
+    DB_PORT: String(port),
+    DB_USER: user,
+    DB_PASS: password!.reveal(),
+    DB_NAME: name,
+    DB_SSL: 'DISABLED',
+  };
+}
+
 describe('a database of the settings', () => {
   it('is used instead of the embedded one', async () => {
     await using database = await createEmptyDatabase();
-    const { host, port, user, password, name } = database.settings;
-    const env = {
-      DB_HOST: host,
-      DB_PORT: String(port),
-      DB_USER: user,
-      DB_PASS: password!.reveal(),
-      DB_NAME: name,
-      DB_SSL: 'DISABLED',
-    };
+    const env = envOf(database.settings);
     await using run = startUp(home.path, ['--once', '--json', '--source', source], env);
     expect(await run.exited, run.stderr()).toBe(exitCodes.success);
     expect(JSON.parse(run.stdout()).database).toMatchObject({ embedded: false });
     expect(existsSync(join(home.path, 'database'))).toBe(false);
-    expect(run.stderr()).not.toContain(password!.reveal());
+    expect(run.stderr()).not.toContain(env.DB_PASS);
   });
 });

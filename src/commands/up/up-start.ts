@@ -1,7 +1,7 @@
 /** Knows how `up` starts its parts in order and stops them in the reverse: lock, log, database, server. */
 import { createWriteStream, existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { createApp } from '../../app.ts';
+import { createApp, proveMasterKey } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../embedded/embedded-database.ts';
 import { acquireHomeLock } from '../../embedded/home-lock.ts';
@@ -10,6 +10,7 @@ import type { DatabaseSettings, Settings } from '../../settings.ts';
 import { type MigrationReport, migrate } from '../../store/migrations/migrate.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { describeDatabase, embeddedSettings } from '../shared/database.ts';
+import { choosePorts } from './up-checks.ts';
 import { ensureCredentials, ensureMasterKey } from './up-home.ts';
 
 export interface StartOptions {
@@ -18,6 +19,8 @@ export interface StartOptions {
   readonly home: string;
   /** Overrides the settings; 0 takes free ports. */
   readonly port: number | undefined;
+  /** Metrics may go to a free port where the usual one is taken. */
+  readonly isMetricsPortFree: boolean;
   /** Fetch nothing. */
   readonly offline: boolean;
   /** Where the log goes; null for standard error. */
@@ -42,14 +45,16 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   const lock = parts.use(acquireHomeLock(home));
   progress(`home ${home}`);
   for (const warning of settings.warnings) progress(`warning: ${warning}`);
+  const masterKey = settings.masterKey ?? ensureMasterKey(home);
+  const wanted = serverSettings(settings, options.port);
+  const server = await choosePorts(wanted, options.isMetricsPortFree, progress);
   const log = openLog(options, io, parts);
   const embedded = await startDatabase(options, io, parts);
   const database = embedded
     ? embeddedSettings(embedded.connection, settings.databasePoolSize)
     : settings.database!;
+  await proveMasterKey(database, masterKey);
   const migration = await migrateDatabase(database, log, progress, io.signal);
-  const masterKey = settings.masterKey ?? ensureMasterKey(home);
-  const server = serverSettings(settings, options.port);
   const app = parts.use(await createApp({ ...settings, database, masterKey, server }, { log }));
   const addresses = await app.listen();
   await ensureCredentials({

@@ -5,6 +5,7 @@
  *
  *   looked at    the source is there                     nothing was started yet
  *   locked       the home is this process's              a kernel lock: it ends with the process
+ *   ready        ports are free, the master key is one   nothing was fetched or made yet
  *   database     embedded server up, or the one set      made beside its place and renamed into it
  *   migrated     the schema is this build's              resumable at each statement
  *   serving      master key proved, ports open, jobs on  the key is written before anything needs it
@@ -29,9 +30,10 @@
  */
 import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { makeHome } from '../../embedded/home-lock.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { packageRoot } from '../../package-root.ts';
-import { readSettings, type Settings } from '../../settings.ts';
+import type { Settings } from '../../settings.ts';
 import { readDesired } from '../../sync/manifest/desired.ts';
 import { isGitLocation } from '../../sync/source/git-location.ts';
 import { openSource, readSources } from '../../sync/source/source.ts';
@@ -54,6 +56,7 @@ import {
   secretSourcesIn,
   wantsColor,
 } from '../shared/options.ts';
+import { assertOpenFiles, readUpSettings } from './up-checks.ts';
 import {
   createProgress,
   endingOf,
@@ -118,13 +121,15 @@ export const up: Command<Options> = {
         return true;
       }),
   run: async (options, io) => {
-    const settings = readSettings(undefined, { cwd: io.cwd });
-    const home = resolve(io.cwd, options.home ?? settings.home);
+    assertOpenFiles();
+    const { settings, home, isMetricsPortFree } = readUpSettings(io.cwd, options);
     const context = openContext({ settings, home, options, io });
+    // What is cloned lies in the home; a folder is looked at before anything is made.
+    if (isGitLocation(context.location)) makeHome(home);
     await context.source.newest();
     await using started = await startDeployment(
       {
-        ...{ settings, home, port: options.port, offline: options.offline },
+        ...{ settings, home, port: options.port, isMetricsPortFree, offline: options.offline },
         logPath: options.json ? null : logPathOf(home),
         progress: context.progress,
       },

@@ -1,0 +1,93 @@
+/** Knows what `up` makes sure of before it fetches, makes or migrates anything: home, open files, ports. */
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { resolve } from 'node:path';
+import { listenFailure } from '../../app.ts';
+import { isHeld } from '../../embedded/home-lock.ts';
+import { Failure } from '../../failure.ts';
+import { faultList, inspectSettings, type Settings } from '../../settings.ts';
+
+/** The database server keeps up to 100 open, this process what its connections need. */
+const openFilesMin = 256;
+
+export interface UpSettings {
+  readonly settings: Settings;
+  /** Absolute path. */
+  readonly home: string;
+  /** The metrics may go to another port than the usual one, because nobody asked for that one. */
+  readonly isMetricsPortFree: boolean;
+}
+
+/**
+ * The settings, and the home: the one named or, for a port named while another process holds the
+ * usual home, that with the port behind its name, which is then the home of that port for good.
+ * Throws `Failure` that lists every fault of the settings.
+ */
+export function readUpSettings(
+  cwd: string,
+  options: { readonly home: string | undefined; readonly port: number | undefined },
+): UpSettings {
+  const { settings, faults, given } = inspectSettings(undefined, { cwd });
+  if (faults.length > 0) throw new Failure('invalidInput', faultList(faults));
+  const usual = resolve(cwd, options.home ?? settings.home);
+  const isNamed = options.home !== undefined || given.has('GATEWRIGHT_HOME');
+  const isMetricsPortFree = !given.has('GATEWRIGHT_METRICS_PORT');
+  if (isNamed || !options.port) return { settings, home: usual, isMetricsPortFree };
+  const ofPort = `${usual}-${options.port}`;
+  const home = existsSync(ofPort) || isHeld(usual) ? ofPort : usual;
+  return { settings, home, isMetricsPortFree };
+}
+
+/** Throws `Failure` when this process may open too few files for a server and a database server. */
+export function assertOpenFiles(): void {
+  // Its list of addresses would ask the network for their names.
+  Object.assign(process.report, { excludeNetwork: true });
+  const { userLimits } = process.report.getReport() as unknown as {
+    userLimits?: { open_files?: { soft: number | string } };
+  };
+  const limit = Number(userLimits?.open_files?.soft);
+  if (Number.isNaN(limit) || limit >= openFilesMin) return;
+  throw new Failure(
+    'invalidInput',
+    `this process may open ${limit} files at a time; gatewright and its database need ` +
+      `${openFilesMin} or more. Raise the limit before the start: ulimit -n 1024`,
+  );
+}
+
+/**
+ * The ports to listen on, each free a moment ago. Throws `Failure` that names a port asked for which
+ * cannot be had.
+ */
+export async function choosePorts(
+  server: Settings['server'],
+  isMetricsPortFree: boolean,
+  progress: (line: string) => void,
+): Promise<Settings['server']> {
+  const { host, port, metricsPort } = server;
+  const apiFault = await tryPort(host, port);
+  if (apiFault !== null) throw listenFailure(host, port, 'PORT', apiFault);
+  const fault =
+    port === metricsPort && port !== 0
+      ? Object.assign(new Error('taken by the API'), { code: 'EADDRINUSE' })
+      : await tryPort(host, metricsPort);
+  if (fault === null) return server;
+  if (!isMetricsPortFree) {
+    throw listenFailure(host, metricsPort, 'GATEWRIGHT_METRICS_PORT', fault);
+  }
+  progress(`port ${metricsPort} is taken: metrics go to a free one (GATEWRIGHT_METRICS_PORT)`);
+  return { ...server, metricsPort: 0 };
+}
+
+/** Why nothing can listen there; null when it can. */
+async function tryPort(host: string, port: number): Promise<Error | null> {
+  const probe = createServer();
+  try {
+    await once(probe.listen(port, host), 'listening');
+    return null;
+  } catch (error) {
+    return error as Error;
+  } finally {
+    probe.close();
+  }
+}
