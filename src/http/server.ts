@@ -216,7 +216,7 @@ function createNodeServer<Caller>(
 }
 
 /** As long as the audit log keeps one; a longer one, or one of other characters, is replaced. */
-const requestIdPattern = /^[\w.:-]{1,64}$/;
+const requestIdPattern = /^[\w.:-]{1,128}$/;
 
 function begin(request: IncomingMessage, startedAt: number): Running {
   const given = request.headers['x-request-id'];
