@@ -1,4 +1,5 @@
 /** Knows which requests can be read in two ways, so that no proxy in front sees another request than we do. */
+import type { IncomingMessage } from 'node:http';
 import type { ApiError } from '../model/errors.ts';
 import { validationError } from '../model/validation-error.ts';
 
@@ -23,10 +24,14 @@ const forbiddenCharacter = /[\\#\u0000-\u0020\u007f-\uffff]/;
 const dotSegment = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
- * Refuses duplicate headers and targets that a router and a handler, or a proxy and this server,
- * could read differently. `rawHeaders` alternates names and values as received.
+ * Refuses duplicate headers, a host left open, and targets that a router and a handler, or a proxy and
+ * this server, could read differently. `rawHeaders` alternates names and values as received.
  */
-export function refuseAmbiguity(rawHeaders: readonly string[], target: string): ApiError | null {
+export function refuseAmbiguity({
+  rawHeaders,
+  url = '',
+  httpVersion,
+}: Pick<IncomingMessage, 'rawHeaders' | 'url' | 'httpVersion'>): ApiError | null {
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase();
@@ -35,7 +40,10 @@ export function refuseAmbiguity(rawHeaders: readonly string[], target: string): 
     }
     seen.add(name);
   }
-  return refuseTarget(target);
+  if (httpVersion === '1.1' && !seen.has('host')) {
+    return validationError({ path: ['host'], message: 'is missing' });
+  }
+  return refuseTarget(url);
 }
 
 function refuseTarget(target: string): ApiError | null {

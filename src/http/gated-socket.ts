@@ -1,7 +1,7 @@
 /** Knows how much one connection may ask at a time: few requests in flight, few bytes unsent, the rest unread. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Duplex } from 'node:stream';
+import { SocketStream } from './socket-stream.ts';
 
 export interface ConnectionBounds {
   /** Requests handled at a time; those pipelined behind them stay in the socket. */
@@ -27,8 +27,7 @@ const nothing = Buffer.alloc(0);
  * some thousand of them; so it is given one at a time, and what follows waits, first here (one chunk
  * at most), then in the kernel, then with the sender.
  */
-export class GatedSocket extends Duplex {
-  readonly #socket: Socket;
+export class GatedSocket extends SocketStream {
   readonly #bounds: ConnectionBounds;
   readonly #inFlight = new Set<PendingAnswer>();
   #waiting: Buffer = nothing;
@@ -37,23 +36,24 @@ export class GatedSocket extends Duplex {
   #last: PendingAnswer | null = null;
   #isEnding = false;
   #isCut = false;
+  /** Said in the place of an answer to bytes that mean nothing, by which the connection ends. */
+  #refusal: string | null = null;
+  /** Whether the peer has sent its last byte; it may still read. */
+  #hasHeardAll = false;
 
   constructor(socket: Socket, bounds: ConnectionBounds) {
-    super({ allowHalfOpen: true, decodeStrings: false });
-    this.#socket = socket;
+    super(socket);
     this.#bounds = bounds;
     socket.on('data', (chunk: Buffer) => {
+      // The parser takes nothing more, whatever it is.
+      if (this.#refusal !== null) return;
       this.#waiting = this.#waiting.length === 0 ? chunk : Buffer.concat([this.#waiting, chunk]);
       this.#handOver();
     });
-    socket.on('end', () => this.push(null));
-    socket.on('timeout', () => this.emit('timeout'));
-    socket.on('error', (error) => this.destroy(error));
-    socket.on('close', () => this.destroy());
-  }
-
-  get remoteAddress(): string | undefined {
-    return this.#socket.remoteAddress;
+    socket.on('end', () => {
+      this.#hasHeardAll = true;
+      this.#handOver();
+    });
   }
 
   /** Whether a request that was received whole is not yet answered: its peer is not to blame. */
@@ -86,6 +86,13 @@ export class GatedSocket extends Duplex {
     if (latest !== undefined && !latest.headersSent) this.endWith(latest);
   }
 
+  /** Says this once the answers that are owed are out, and ends the connection. */
+  refuse(text: string): void {
+    this.#refusal ??= text;
+    this.#waiting = nothing;
+    this.#handOver();
+  }
+
   #handOver(): void {
     if (this.#isEnding) return;
     while (this.#waiting.length > 0 && this.#hasRoom()) {
@@ -95,51 +102,41 @@ export class GatedSocket extends Duplex {
       this.#waiting = this.#waiting.subarray(length);
       this.push(request);
     }
-    if (this.#waiting.length > 0 || !this.#hasRoom()) this.#socket.pause();
-    else this.#socket.resume();
+    // The parser may have refused what it was just given.
+    if (this.#isEnding) return;
+    if (this.#waiting.length > 0 || !this.#hasRoom()) this.socket.pause();
+    else this.socket.resume();
+    this.#finish();
+  }
+
+  /** The end of what is read would end the answers too, and a refusal is not an answer to what came before it. */
+  #finish(): void {
+    if (this.#inFlight.values().some(({ req }) => req.complete)) return;
+    if (this.#refusal !== null) {
+      this.write(this.#refusal);
+      this.destroySoon();
+    } else if (this.#hasHeardAll && this.#waiting.length === 0 && this.readableLength === 0) {
+      this.push(null);
+    }
   }
 
   /** Nothing goes to a parser that has not yet taken what it was given. */
   #hasRoom(): boolean {
     if (this.#last?.req.complete || this.destroyed || this.readableLength > 0) return false;
     if (this.#inFlight.size >= this.#bounds.requestsInFlightMax) return false;
-    return this.#unsentBytes() <= this.#bounds.unsentBytesMax;
-  }
-
-  /** The response whose turn it is counts what lies in this stream, the others what they hold back. */
-  #unsentBytes(): number {
-    let bytes = 0;
-    for (const response of this.#inFlight) bytes += response.writableLength;
-    return bytes;
+    return unsentBytes(this.#inFlight) <= this.#bounds.unsentBytesMax;
   }
 
   // A chunk pushed within this call would not be announced before the next one.
   override _read(): void {
-    if (this.#waiting.length > 0 || this.#socket.isPaused()) {
+    if (this.#waiting.length > 0 || this.socket.isPaused()) {
       process.nextTick(() => this.#handOver());
     }
   }
 
-  override _write(chunk: Buffer | string, encoding: BufferEncoding, done: Done): void {
-    this.#socket.write(chunk, encoding, done);
-  }
-
-  override _writev(chunks: { chunk: Buffer | string; encoding: BufferEncoding }[], done: Done) {
-    this.#socket.cork();
-    for (const [at, { chunk, encoding }] of chunks.entries()) {
-      this.#socket.write(chunk, encoding, at === chunks.length - 1 ? done : undefined);
-    }
-    this.#socket.uncork();
-  }
-
-  override _final(done: Done): void {
-    this.#socket.end(done);
-  }
-
-  override _destroy(error: Error | null, done: Done): void {
-    if (this.#isCut) this.#socket.resetAndDestroy();
-    else this.#socket.destroy();
-    done(error);
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    if (this.#isCut) this.socket.resetAndDestroy();
+    super._destroy(error, done);
   }
 
   /**
@@ -163,18 +160,23 @@ export class GatedSocket extends Duplex {
   destroySoon(): void {
     this.#isEnding = true;
     this.#waiting = nothing;
-    const socket = this.#socket.removeAllListeners('data').resume();
+    const socket = this.socket.removeAllListeners('data').resume();
     this.end(() => {
-      if (socket.readableEnded) this.destroy();
-      else socket.once('end', () => this.destroy()).setTimeout(this.#bounds.lingerTimeoutMs);
+      if (socket.readableEnded) {
+        this.destroy();
+        return;
+      }
+      // Not by the socket's own time, which a peer that goes on sending would start anew.
+      socket.once('end', () => this.destroy()).setTimeout(0);
+      const linger = setTimeout(() => this.endSilence(), this.#bounds.lingerTimeoutMs).unref();
+      this.once('close', () => clearTimeout(linger));
     });
-  }
-
-  /** As the method of a socket; bytes in either direction start the time anew. */
-  setTimeout(ms: number): this {
-    this.#socket.setTimeout(ms);
-    return this;
   }
 }
 
-type Done = (error?: Error | null) => void;
+/** The response whose turn it is counts what lies in the stream, the others what they hold back. */
+function unsentBytes(inFlight: Iterable<PendingAnswer>): number {
+  let bytes = 0;
+  for (const response of inFlight) bytes += response.writableLength;
+  return bytes;
+}

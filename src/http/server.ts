@@ -1,6 +1,12 @@
 /** Knows how routes are served: listening, limits, order of the checks, access log, and stopping. */
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
@@ -157,7 +163,7 @@ function createFastify<Caller>(
     // While closing, requests on open connections are still served, and told to close.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1024 },
-    clientErrorHandler: refuseMalformed,
+    clientErrorHandler: (error, stream) => refuseMalformed(node.connections, error, stream),
     serverFactory: node.serve,
   });
   app.removeAllContentTypeParsers();
@@ -192,11 +198,13 @@ function createNodeServer<Caller>(
     connectionsCheckingInterval: Math.min(1000, limits.headersTimeoutMs),
     maxHeaderSize: limits.headerBytesMax,
     keepAliveTimeout: 65_000,
+    // Missing ones are refused with what else can be read in two ways, and in the same form.
+    requireHostHeader: false,
   });
   server.maxHeadersCount = limits.headersMax;
   const connections = boundConnections(server, limits, options.log);
-  const serve: NodeServer['serve'] = (answer) =>
-    server.on('request', (request, response) => {
+  const serve: NodeServer['serve'] = (answer) => {
+    const take: RequestListener = (request, response) => {
       if (!connections.admit(response)) return;
       const state = begin(request, options.now());
       running.set(request, state);
@@ -204,14 +212,18 @@ function createNodeServer<Caller>(
       response.once('close', () => {
         report(options, state, request, response, performance.now() - started);
       });
-      const ambiguity = refuseAmbiguity(request.rawHeaders, request.url ?? '');
+      const ambiguity = refuseAmbiguity(request);
       if (ambiguity === null) return answer(request, response);
       // The rest of the request is not trusted either.
       connections.endWith(response);
       const body = Buffer.from(JSON.stringify(errorBody(ambiguity)));
       const headers = { 'x-request-id': state.id, ...usualHeaders, 'content-length': body.length };
       response.writeHead(400, headers).end(body);
-    });
+    };
+    // What a request expects beyond 100-continue may be ignored; the server would refuse it by itself,
+    // past every bound, and tell nobody.
+    return server.on('request', take).on('checkExpectation', take);
+  };
   return { connections, serve };
 }
 
@@ -243,20 +255,26 @@ function report<Caller>(
   else log.info(line, 'request');
 }
 
-/** Answers bytes that are not HTTP; what follows on the socket means nothing. */
-function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
+/** Answers bytes that are not HTTP; what follows on the connection means nothing. */
+function refuseMalformed(
+  connections: Connections,
+  error: NodeJS.ErrnoException,
+  stream: Duplex,
+): void {
+  if (error.code === 'ECONNRESET' || !stream.writable) {
+    stream.destroy();
     return;
   }
   const [status, reason] =
     error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? [408, 'Request Timeout']
+      ? ([408, 'Request Timeout'] as const)
       : error.code === 'HPE_HEADER_OVERFLOW'
-        ? [431, 'Request Header Fields Too Large']
-        : [400, 'Bad Request'];
-  const body = JSON.stringify(errorBody(new ApiError('invalid', reason)));
-  socket.end(
+        ? ([431, 'Request Header Fields Too Large'] as const)
+        : ([400, 'Bad Request'] as const);
+  const fault = errorBody(new ApiError('invalid', reason));
+  const body = JSON.stringify({ ...fault, status_code: status });
+  connections.refuse(
+    stream,
     `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );

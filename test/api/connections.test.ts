@@ -179,6 +179,116 @@ describe('pipelined requests', () => {
   });
 });
 
+describe('an answer that is owed', () => {
+  const nonsense = ['NONSENSE\r\n\r\n', 'GET /document HTTP/1.1\r\nHost : a\r\n\r\n'];
+  const noMore = 'GET /held HTTP/1.1\r\nHost: a\r\nX-Request-Id: last\r\nConnection: close\r\n\r\n';
+
+  it.each(nonsense)('comes before the refusal of %j behind its request', async (bytes) => {
+    await start();
+    const socket = dial();
+    const text = readAll(socket);
+    socket.write(`${get('/held', 'r0')}${get('/held', 'r1')}${bytes}`);
+    await expect.poll(() => holding.length).toBe(2);
+    for (const letGo of holding) letGo();
+    expect(answered(await text)).toEqual(['r0', 'r1']);
+    expect([...(await text).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code)).toEqual([
+      '200',
+      '200',
+      '400',
+    ]);
+  });
+
+  it.each([
+    ['HTTP/1.1 that closes', noMore],
+    ['HTTP/1.0', 'GET /held HTTP/1.0\r\nX-Request-Id: last\r\n\r\n'],
+  ])('to the last request of %s is all that is said, whatever comes behind', async (_, request) => {
+    await start();
+    const socket = dial();
+    const text = readAll(socket);
+    socket.write(`${request}${get('/held', 'r1')}`);
+    await expect.poll(() => holding.length).toBe(1);
+    holding[0]!();
+    expect(answered(await text)).toEqual(['last']);
+    expect((await text).match(/HTTP\/1\.1/g)).toHaveLength(1);
+    expect(seen.entered).toBe(1);
+  });
+
+  it('comes to a peer that has ended its own direction, however many were pipelined', async () => {
+    await start();
+    const socket = connect({
+      port: Number(new URL(http.url).port),
+      host: '127.0.0.1',
+      allowHalfOpen: true,
+    });
+    sockets.push(socket);
+    const ids = Array.from({ length: 20 }, (_, at) => `r${at}`);
+    const text = readAll(socket);
+    socket.end(ids.map((id) => get('/held', id)).join(''));
+    for (let left = ids.length; left > 0; left -= 1) {
+      await expect.poll(() => holding.length).toBe(Math.min(4, left));
+      holding.shift()!();
+    }
+    expect(answered(await text)).toEqual(ids);
+  });
+
+  it('is not waited for by a request that its peer has ended before its body', async () => {
+    await start();
+    const socket = connect({
+      port: Number(new URL(http.url).port),
+      host: '127.0.0.1',
+      allowHalfOpen: true,
+    });
+    sockets.push(socket);
+    const text = readAll(socket);
+    socket.end(
+      `${get('/document', 'r0')}PUT /echo HTTP/1.1\r\nHost: a\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 9\r\n\r\n1',
+    );
+    expect(answered(await text)).toEqual(['r0']);
+    expect(await text).toMatch(/HTTP\/1\.1 400 .*"status_code":400/s);
+    expect(seen.entered).toBe(1);
+  });
+});
+
+describe('a refusal of bytes that are no request', () => {
+  it('is read by a peer that has more to send, and says its own status', async () => {
+    await start();
+    const socket = dial();
+    const failed: string[] = [];
+    socket.on('error', (error: NodeJS.ErrnoException) => failed.push(error.code ?? ''));
+    const text = readAll(socket);
+    socket.write(`GET /document HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(1_000_000)}\r\n\r\n`);
+    socket.end();
+    expect(await text).toMatch(/^HTTP\/1\.1 431 .*"status_code":431/s);
+    expect(failed).toEqual([]);
+  });
+
+  it('ends the connection of a peer that goes on sending', async () => {
+    await start({ lingerTimeoutMs: 200 });
+    const socket = dial();
+    const closed = once(socket.resume(), 'close');
+    socket.write('NONSENSE\r\n\r\n');
+    const sending = setInterval(() => socket.write('x'), 10);
+    await closed.finally(() => clearInterval(sending));
+    expect(seen.entered).toBe(0);
+  });
+});
+
+describe('a request that node would answer by itself', () => {
+  it.each([
+    ['that expects what nobody knows', 'GET /document HTTP/1.1\r\nHost: a\r\nExpect: x\r\n', '200'],
+    ['without a host', 'GET /document HTTP/1.1\r\n', '400'],
+  ])('%s is logged and bound like any other', async (_, head, status) => {
+    await start({ requestsPerSocketMax: 1 });
+    const socket = dial();
+    const text = readAll(socket);
+    socket.write(`${head}\r\n${head}\r\n`);
+    expect((await text).match(/HTTP\/1\.1 (\d+)/g)).toEqual([`HTTP/1.1 ${status}`]);
+    expect(await text).toMatch(/x-request-id: \S+\r\ncontent-type: application\/json/);
+    expect(http.exchanges.map((one) => String(one.status))).toEqual([status]);
+  });
+});
+
 describe('a peer that stalls', () => {
   it('while it should read its answer is closed, and its request is logged as aborted', async () => {
     await start({ stallTimeoutMs: 100 });

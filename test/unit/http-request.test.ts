@@ -20,11 +20,16 @@ function errorOf(work: () => unknown): ApiError {
   throw new Error('nothing was refused');
 }
 
+/** The headers of a request of HTTP/1.1 and its target. */
+function refuse(rawHeaders: string[], url: string): ApiError | null {
+  return refuseAmbiguity({ rawHeaders, url, httpVersion: '1.1' });
+}
+
 describe('a request that can be read in two ways', () => {
   it.each(['Authorization', 'Host', 'X-Gateway-Api-Key', 'Content-Type', 'If-Match'])(
     'because %s came twice is refused',
     (name) => {
-      const error = refuseAmbiguity([name, 'a', 'accept', '*', name.toLowerCase(), 'a'], '/v1/x');
+      const error = refuse([name, 'a', 'accept', '*', name.toLowerCase(), 'a'], '/v1/x');
       expect(error?.kind).toBe('invalid');
       expect(error?.param).toBe(name.toLowerCase());
     },
@@ -46,7 +51,7 @@ describe('a request that can be read in two ways', () => {
     '*',
     '',
   ])('because its target is %j is refused', (target) => {
-    expect(refuseAmbiguity(['host', 'a'], target)?.kind).toBe('invalid');
+    expect(refuse(['host', 'a'], target)?.kind).toBe('invalid');
   });
 
   it('is the only kind refused: every encoded identifier passes', () => {
@@ -54,7 +59,7 @@ describe('a request that can be read in two ways', () => {
       fc.property(fc.string({ minLength: 1, unit: 'grapheme' }), (id) => {
         fc.pre(!/[/\\\0]/.test(id) && !/^\.{1,2}$/.test(id));
         const target = `/v1/configs/${encodeURIComponent(id)}?name=${encodeURIComponent(id)}`;
-        expect(refuseAmbiguity(['host', 'a'], target)).toBeNull();
+        expect(refuse(['host', 'a'], target)).toBeNull();
       }),
     );
   });
