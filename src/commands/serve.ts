@@ -7,6 +7,7 @@ import { readSettings, type Settings } from '../settings.ts';
 import { migrate } from '../store/migrations/migrate.ts';
 import type { Command } from './shared/command.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
+import { keepHeapSmall } from './shared/heap.ts';
 
 interface Options {
   host: string | undefined;
@@ -57,6 +58,7 @@ export const serve: Command<Options> = {
     const database = await resolveDatabase(settings, home);
     if (options.migrate) await migrate(database, { log, signal: io.signal });
     else await assertMigrated(database);
+    keepHeapSmall();
     const app = await createApp({ ...settings, database }, { log, startJobs: options.jobs });
     try {
       log.info(await app.listen(), 'listening');

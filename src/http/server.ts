@@ -165,6 +165,10 @@ function createFastify<Caller>(
     routerOptions: { maxParamLength: 1024 },
     clientErrorHandler: (error, stream) => refuseMalformed(node.connections, error, stream),
     serverFactory: node.serve,
+    // Routes have schemas of another kind; the framework would load a compiler for its own.
+    schemaController: {
+      compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler },
+    },
   });
   app.removeAllContentTypeParsers();
   // Bytes are kept as they came: each route knows how to read them.
@@ -174,6 +178,10 @@ function createFastify<Caller>(
 
 /** Of connections that wait to be taken; the kernel has a bound of its own as well. */
 const backlogMax = 4096;
+
+function noCompiler(): never {
+  throw new Error('no route has a schema of the framework');
+}
 
 async function listen(app: FastifyInstance, host: string, port: number): Promise<string> {
   await app.listen({ host, port, backlog: backlogMax });

@@ -10,6 +10,7 @@ import type { DatabaseSettings, Settings } from '../../settings.ts';
 import { type MigrationReport, migrate } from '../../store/migrations/migrate.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { describeDatabase, embeddedSettings } from '../shared/database.ts';
+import { keepHeapSmall } from '../shared/heap.ts';
 import { choosePorts } from './up-checks.ts';
 import { ensureCredentials, ensureMasterKey } from './up-home.ts';
 
@@ -55,6 +56,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
     : settings.database!;
   await proveMasterKey(database, masterKey);
   const migration = await migrateDatabase(database, log, progress, io.signal);
+  keepHeapSmall();
   const app = parts.use(await createApp({ ...settings, database, masterKey, server }, { log }));
   const addresses = await app.listen();
   await ensureCredentials({
