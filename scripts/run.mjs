@@ -21,6 +21,9 @@ const onStderr = ['inherit', 2, 2];
 /** The child holds a channel to this process, and stops in order when it closes, however this ends. */
 const onLeash = ['inherit', 'inherit', 'inherit', 'ipc'];
 const parentsPollMs = 500;
+const signOfLifeMs = 5_000;
+/** npm by itself tries again after 10 s and after 60 s, in silence, where there is no network at all. */
+const npmPatience = ['--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=3000'];
 
 /** Each target: the commands it runs, in order; `node` is Node 24. Arguments go to the last one. */
 const targets = {
@@ -124,12 +127,18 @@ function npm(node, ...words) {
 }
 
 /** Scripts of packages are never run, and what npm says never mixes into the output of the target. */
-function runNpm(node, words) {
-  const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+async function runNpm(node, words) {
+  const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error', ...npmPatience];
   const npmScript = process.env.npm_execpath;
-  return npmScript?.endsWith('.js')
-    ? run(node, ['--no-deprecation', npmScript, ...words, ...flags], onStderr)
-    : run('npm', [...words, ...flags], onStderr);
+  const startedAt = Date.now();
+  const timer = setInterval(() => {
+    say(`set-up: npm is still at it, ${Math.round((Date.now() - startedAt) / 1000)} s so far`);
+  }, signOfLifeMs);
+  const code = npmScript?.endsWith('.js')
+    ? await run(node, ['--no-deprecation', npmScript, ...words, ...flags], onStderr)
+    : await run('npm', [...words, ...flags], onStderr);
+  clearInterval(timer);
+  return code;
 }
 
 /** By the mark of an earlier run or, where someone ran npm by hand, by npm's own record. */

@@ -1,13 +1,24 @@
 /** Knows how to fetch a database server from Debian's packages into a folder, leaving the machine as it was. */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Failure } from '../failure.ts';
+import { tellWhile } from './long-step.ts';
 
 const run = promisify(execFile);
-const updateTimeoutMs = 120_000;
-const downloadTimeoutMs = 600_000;
+const aptTimeoutMs = 900_000;
+/** Longer than apt's own timeout, so that a second server has a chance. */
+const arrivalTimeoutMs = 20_000;
+const arrivalPollMs = 500;
 const configurationName = 'apt.conf';
 const archivesPath = 'cache/archives';
 const dpkgStatusPath = '/var/lib/dpkg/status';
@@ -40,11 +51,15 @@ export function hasDebianPackages(): boolean {
 export async function fetchDebianServer(root: string, options: FetchOptions): Promise<void> {
   const work = `${root}.fetch-${process.pid}`;
   removeUnfinished(root);
+  let listWarnings = '';
   try {
     prepareApt(work);
     options.progress('reading the package lists of Debian (apt, private to this folder)');
-    await apt(work, ['update', '-qq'], updateTimeoutMs, options.signal);
+    // Lists that cannot be had are a warning to apt: others may name the packages.
+    const update = apt(work, ['update', '-qq'], options.signal);
+    listWarnings = await tellWhile(options.progress, 'reading the package lists', update);
     const archives = await download(work, options);
+    if (archives.length === 0) throw new Error('the packages are nowhere to be had');
     options.progress(`unpacking ${archives.length} packages into ${root}`);
     for (const archive of archives) {
       await run('dpkg-deb', ['-x', archive, 'root'], { cwd: work, signal: options.signal });
@@ -53,7 +68,7 @@ export async function fetchDebianServer(root: string, options: FetchOptions): Pr
     renameSync(join(work, 'root'), root);
   } catch (error) {
     options.signal?.throwIfAborted();
-    throw fetchFailure(error);
+    throw fetchFailure(error, listWarnings);
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
@@ -90,7 +105,9 @@ function prepareApt(work: string): void {
     `Dir::State::status "${dpkgStatusPath}";`,
     'Debug::NoLocking "true";',
     'APT::Sandbox::User "";',
-    'Acquire::Retries "3";',
+    'Acquire::Retries "2";',
+    'Acquire::http::Timeout "10";',
+    'Acquire::https::Timeout "10";',
     'Acquire::Languages "none";',
     '#clear APT::Update::Pre-Invoke;',
     '#clear APT::Update::Post-Invoke;',
@@ -107,7 +124,7 @@ async function download(work: string, options: FetchOptions): Promise<string[]> 
   for (const packages of packageSets) {
     options.progress(`downloading ${packages.join(', ')} and the libraries missing here`);
     try {
-      await apt(
+      const fetching = apt(
         work,
         [
           'install',
@@ -117,9 +134,9 @@ async function download(work: string, options: FetchOptions): Promise<string[]> 
           '--reinstall',
           '--no-install-recommends',
         ].concat(packages),
-        downloadTimeoutMs,
         options.signal,
       );
+      await tellWhile(options.progress, 'downloading', fetching);
       return readdirSync(join(work, archivesPath))
         .filter((name) => name.endsWith('.deb'))
         .map((name) => join(archivesPath, name));
@@ -133,29 +150,64 @@ async function download(work: string, options: FetchOptions): Promise<string[]> 
   throw errors[0];
 }
 
+/** Resolves with what it warned of. */
 async function apt(
   work: string,
   commandArguments: readonly string[],
-  timeoutMs: number,
   signal: AbortSignal | undefined,
-): Promise<void> {
+): Promise<string> {
   const settings = ['LC_ALL=C', 'DEBIAN_FRONTEND=noninteractive'];
-  await run(
+  using arrival = watchArrival(work);
+  const signals = [arrival.stopped, ...(signal === undefined ? [] : [signal])];
+  const running = run(
     '/usr/bin/env',
     [...settings, 'apt-get', '-c', `./${configurationName}`, ...commandArguments],
     {
       cwd: work,
-      timeout: timeoutMs,
+      timeout: aptTimeoutMs,
       maxBuffer: 64 * 1024 * 1024,
-      signal,
+      signal: AbortSignal.any(signals),
     },
   );
+  const { stderr } = await running.catch((error: unknown) => {
+    arrival.stopped.throwIfAborted();
+    throw error;
+  });
+  return stderr;
 }
 
-function fetchFailure(error: unknown): Failure {
-  const reasons = stderrOf(error)
-    .split('\n')
-    .filter((line) => /^[EW]: /.test(line));
+/** Aborts with the reason when nothing has been added below `work` for a while. */
+function watchArrival(work: string): Disposable & { readonly stopped: AbortSignal } {
+  const stopping = new AbortController();
+  let bytesBefore: number | null = null;
+  let changedAt = performance.now();
+  const timer = setInterval(() => {
+    const bytes = bytesBelow(work);
+    if (bytes !== bytesBefore) changedAt = performance.now();
+    bytesBefore = bytes;
+    if (performance.now() - changedAt < arrivalTimeoutMs) return;
+    const seconds = arrivalTimeoutMs / 1000;
+    stopping.abort(new Error(`nothing came from the package servers for ${seconds} s`));
+  }, arrivalPollMs);
+  return { stopped: stopping.signal, [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+/** Null while apt moves something. */
+function bytesBelow(directory: string): number | null {
+  try {
+    return readdirSync(directory, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+  } catch {
+    return null;
+  }
+}
+
+/** What kept the lists away says more than that a package is not in them. */
+function fetchFailure(error: unknown, listWarnings: string): Failure {
+  const all = `${listWarnings}\n${stderrOf(error)}`.split('\n');
+  const fetching = all.filter((line) => /^[EW]: Failed to fetch/.test(line));
+  const reasons = fetching.length > 0 ? fetching : all.filter((line) => /^[EW]: /.test(line));
   return new Failure(
     'unreachable',
     [

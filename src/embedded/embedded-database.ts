@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { Failure } from '../failure.ts';
 import { Secret } from '../secret.ts';
 import { initialiseDataDirectory, readDataDirectoryMaker } from './data-directory.ts';
+import { tellWhile } from './long-step.ts';
 import type { DatabaseServerBinary } from './server-binary.ts';
 import { chooseServer, type ServerChoiceOptions, softwareDirectoryOf } from './server-choice.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
@@ -60,7 +61,8 @@ export async function startEmbeddedDatabase(
   const binary = await chooseServer(softwareDirectoryOf(home), maker, options);
   if (maker === null) {
     options.progress(`initialising the database in ${dataDirectory}`);
-    await initialiseDataDirectory(binary, dataDirectory, { signal: options.signal });
+    const making = initialiseDataDirectory(binary, dataDirectory, { signal: options.signal });
+    await tellWhile(options.progress, 'initialising the database', making);
   }
   options.progress(`starting ${describe(binary)}`);
   const runDirectory = makeRunDirectory(home, options.progress);
@@ -70,7 +72,7 @@ export async function startEmbeddedDatabase(
     password: new Secret(randomBytes(24).toString('base64url'), 'embedded database'),
     name: 'gatewright',
   };
-  const server = await startServerProcess({
+  const starting = startServerProcess({
     binary,
     dataDirectory,
     socketPath: connection.socketPath,
@@ -82,6 +84,7 @@ export async function startEmbeddedDatabase(
     databaseName: connection.name,
     signal: options.signal,
   });
+  const server = await tellWhile(options.progress, 'starting the database', starting);
   writeRecord(home, connection);
   return {
     connection,

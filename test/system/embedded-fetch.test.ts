@@ -1,7 +1,9 @@
 /** Guarantees that a machine without a database server gets one in its home, and is not changed by it. */
+import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { startEmbeddedDatabase } from '../../src/embedded/embedded-database.ts';
 import { createTestHome } from '../home.ts';
 
@@ -28,4 +30,30 @@ it('fetches a server from Debian, runs it, and needs no network the second time'
   expect(readdirSync(home).sort()).toEqual(['database', 'database-server', 'database.log']);
   const second = await startEmbeddedDatabase(home, { ...options, offline: true });
   await second.stop();
+});
+
+it('ends soon, with the reason and signs of life, where the package servers do not answer', async () => {
+  using parent = createTestHome();
+  const silent = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as { port: number };
+  vi.stubEnv('http_proxy', `http://127.0.0.1:${port}`);
+  const lines: string[] = [];
+  const start = startEmbeddedDatabase(join(parent.path, 'home'), {
+    searchPaths: [],
+    progress: (line) => void lines.push(line),
+    offline: false,
+  });
+  await expect(start).rejects.toMatchObject({
+    kind: 'unreachable',
+    message: expect.stringMatching(
+      /fetching one .* failed:\n.*nothing came from the package servers for 20 s\ninstall it yourself/,
+    ),
+  });
+  expect(lines).toContainEqual(
+    expect.stringMatching(/still reading the package lists, \d+ s so far/),
+  );
+  expect(readdirSync(join(parent.path, 'home'))).toEqual([]);
+  vi.unstubAllEnvs();
+  silent.close();
 });

@@ -1,5 +1,5 @@
 /** Guarantees of a clone: the launcher and the set-up script find what is there and say what is not. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import {
   cpSync,
   mkdirSync,
@@ -76,6 +76,27 @@ it('keeps what npm says during the set-up out of standard output', async () => {
   const { stdout, stderr } = await start(env);
   expect(stdout).toBe('{}\n');
   expect(stderr.match(/added 188 packages/g)).toHaveLength(2);
+});
+
+it('shows that a long set-up goes on, and lets npm give up an absent network soon', async () => {
+  writeMain('');
+  const { env, calls } = fakeNpm(0);
+  const go = join(clone, 'go');
+  const waiting = `while (!fs.existsSync(${JSON.stringify(go)})) await new Promise(setImmediate);`;
+  writeFileSync(
+    join(clone, 'slow-npm.js'),
+    `import fs from 'node:fs'; ${waiting} await import('./npm.js');`,
+  );
+  const script = join(clone, 'scripts/run.mjs');
+  const slowEnv = { ...env, npm_execpath: join(clone, 'slow-npm.js') };
+  const set = spawn(process.execPath, [script, 'start'], { env: slowEnv });
+  let told = '';
+  for await (const chunk of set.stderr) {
+    told += String(chunk);
+    if (/npm is still at it, \d+ s so far/.test(told)) writeFileSync(go, '');
+  }
+  expect(told).toMatch(/still at it[\s\S]*dependencies ready/);
+  expect(calls()[0]).toMatch(/--fetch-retry-maxtimeout=3000/);
 });
 
 it('falls back to npm install, which leaves the lock file alone', async () => {
