@@ -35,9 +35,8 @@ export function refuseAmbiguity({
   const seen = new Set<string>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase();
-    if (singleHeaders.has(name) && seen.has(name)) {
-      return validationError({ path: [name], message: 'was sent twice' });
-    }
+    if (!singleHeaders.has(name)) continue;
+    if (seen.has(name)) return validationError({ path: [name], message: 'was sent twice' });
     seen.add(name);
   }
   if (httpVersion === '1.1' && !seen.has('host')) {
@@ -54,7 +53,7 @@ function refuseTarget(target: string): ApiError | null {
     hiddenSeparator.test(path) ||
     forbiddenCharacter.test(target) ||
     dotSegment.test(path) ||
-    !isDecodable(path);
+    (path.includes('%') && !isDecodable(path));
   if (!ambiguous) return null;
   return validationError({ path: [], message: 'the request target is not a plain path' });
 }

@@ -40,7 +40,8 @@ function randomText(length: number): string {
   const limit = 256 - (256 % alphabet.length);
   let text = '';
   while (text.length < length) {
-    for (const byte of randomBytes(length)) {
+    // One draw is nearly always enough.
+    for (const byte of randomBytes(2 * length)) {
       if (byte < limit && text.length < length) text += alphabet.charAt(byte % alphabet.length);
     }
   }
