@@ -6,6 +6,7 @@ import { ApiError, type ErrorKind } from '../model/errors.ts';
 import { idempotencyKeyPattern } from '../model/idempotency.ts';
 import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
+import type { Connections } from './connections.ts';
 import { bodyLimitsOf, createBodyReader, readLenient } from './input.ts';
 import type { MountedRoute } from './registry.ts';
 import { type Answer, answerOf, errorAnswer, toApiError, usualHeaders } from './respond.ts';
@@ -26,6 +27,7 @@ export interface Running {
 export interface RouteKit {
   readonly app: FastifyInstance;
   readonly running: WeakMap<IncomingMessage, Running>;
+  readonly holdBehind: Connections['holdBehind'];
   readonly disabledFeatures: ReadonlySet<Feature>;
   readonly classifyError: (error: unknown) => ErrorKind;
   readonly log: Log;
@@ -58,7 +60,8 @@ export function attach<Caller>(
     bodyLimit: bodyLimitsOf(route).bytesMax,
     errorHandler: (error, request, reply) =>
       send(kit, reply, failure(kit, error, request, route.errors ?? 'wrapped', accepts)),
-    onRequest: async (request) => {
+    onRequest: async (request, reply) => {
+      if (route.mayClose === true) kit.holdBehind(reply.raw);
       const running = kit.running.get(request.raw)!;
       running.route = pattern;
       admitted.set(request, await identify(request, () => paramsOf(request), running));

@@ -20,6 +20,8 @@ export interface Connections {
   admit(response: PendingAnswer): boolean;
   /** Makes this answer the last of its connection. */
   endWith(response: PendingAnswer): void;
+  /** Begins nothing behind this request until it is answered. */
+  holdBehind(response: PendingAnswer): void;
   /** Says this in the place of an answer, after those that are owed, and ends the connection. */
   refuse(stream: Duplex, text: string): void;
   /** From now on every answer is the last of its connection. */
@@ -65,6 +67,7 @@ export function boundConnections(server: Server, limits: ConnectionLimits, log: 
       return isAdmitted;
     },
     endWith: (response) => gateOf(response.req.socket).endWith(response),
+    holdBehind: (response) => gateOf(response.req.socket).holdBehind(response),
     refuse: (stream, text) => gateOf(stream).refuse(text),
     takeLeave: () => {
       isLeaving = true;

@@ -34,12 +34,12 @@ export class GatedSocket extends SocketStream {
   #admitted = 0;
   /** After which the connection ends; null while that is not known. */
   #last: PendingAnswer | null = null;
+  /** Behind which nothing is handed over, because its answer may be the last. */
+  #alone: PendingAnswer | null = null;
   #isEnding = false;
   #isCut = false;
   /** Said in the place of an answer to bytes that mean nothing, by which the connection ends. */
   #refusal: string | null = null;
-  /** Whether the peer has sent its last byte; it may still read. */
-  #hasHeardAll = false;
 
   constructor(socket: Socket, bounds: ConnectionBounds) {
     super(socket);
@@ -50,10 +50,7 @@ export class GatedSocket extends SocketStream {
       this.#waiting = this.#waiting.length === 0 ? chunk : Buffer.concat([this.#waiting, chunk]);
       this.#handOver();
     });
-    socket.on('end', () => {
-      this.#hasHeardAll = true;
-      this.#handOver();
-    });
+    socket.on('end', () => this.#handOver());
   }
 
   /** Whether a request that was received whole is not yet answered: its peer is not to blame. */
@@ -80,6 +77,11 @@ export class GatedSocket extends SocketStream {
     response.shouldKeepAlive = false;
   }
 
+  /** Keeps what is behind this request from being carried out by a connection that its answer may close. */
+  holdBehind(response: PendingAnswer): void {
+    this.#alone = response;
+  }
+
   /** Ends with the latest request, where its headers are not out yet. */
   takeLeave(): void {
     const latest = [...this.#inFlight].at(-1);
@@ -96,8 +98,7 @@ export class GatedSocket extends SocketStream {
   #handOver(): void {
     if (this.#isEnding) return;
     while (this.#waiting.length > 0 && this.#hasRoom()) {
-      const end = this.#waiting.indexOf(endOfHeaders, requestBytesMin - endOfHeaders.length);
-      const length = end < 0 ? this.#waiting.length : end + endOfHeaders.length;
+      const length = firstRequestBytes(this.#waiting);
       const request = this.#waiting.subarray(0, length);
       this.#waiting = this.#waiting.subarray(length);
       this.push(request);
@@ -115,7 +116,11 @@ export class GatedSocket extends SocketStream {
     if (this.#refusal !== null) {
       this.write(this.#refusal);
       this.destroySoon();
-    } else if (this.#hasHeardAll && this.#waiting.length === 0 && this.readableLength === 0) {
+    } else if (
+      this.socket.readableEnded &&
+      this.#waiting.length === 0 &&
+      this.readableLength === 0
+    ) {
       this.push(null);
     }
   }
@@ -123,7 +128,8 @@ export class GatedSocket extends SocketStream {
   /** Nothing goes to a parser that has not yet taken what it was given. */
   #hasRoom(): boolean {
     if (this.#last?.req.complete || this.destroyed || this.readableLength > 0) return false;
-    if (this.#inFlight.size >= this.#bounds.requestsInFlightMax) return false;
+    const isAlone = this.#alone !== null && this.#inFlight.has(this.#alone);
+    if (isAlone || this.#inFlight.size >= this.#bounds.requestsInFlightMax) return false;
     return unsentBytes(this.#inFlight) <= this.#bounds.unsentBytesMax;
   }
 
@@ -162,16 +168,23 @@ export class GatedSocket extends SocketStream {
     this.#waiting = nothing;
     const socket = this.socket.removeAllListeners('data').resume();
     this.end(() => {
-      if (socket.readableEnded) {
-        this.destroy();
-        return;
-      }
-      // Not by the socket's own time, which a peer that goes on sending would start anew.
-      socket.once('end', () => this.destroy()).setTimeout(0);
-      const linger = setTimeout(() => this.endSilence(), this.#bounds.lingerTimeoutMs).unref();
-      this.once('close', () => clearTimeout(linger));
+      if (socket.readableEnded) this.destroy();
+      else linger(this, socket, this.#bounds.lingerTimeoutMs);
     });
   }
+}
+
+/** Waits for the peer to close, but not by the socket's time: one that goes on sending would start it anew. */
+function linger(gate: GatedSocket, socket: Socket, timeoutMs: number): void {
+  socket.once('end', () => gate.destroy()).setTimeout(0);
+  const timer = setTimeout(() => gate.endSilence(), timeoutMs).unref();
+  gate.once('close', () => clearTimeout(timer));
+}
+
+/** Up to the first end of headers; all of them where there is none. */
+function firstRequestBytes(bytes: Buffer): number {
+  const end = bytes.indexOf(endOfHeaders, requestBytesMin - endOfHeaders.length);
+  return end < 0 ? bytes.length : end + endOfHeaders.length;
 }
 
 /** The response whose turn it is counts what lies in the stream, the others what they hold back. */

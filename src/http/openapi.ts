@@ -30,6 +30,7 @@ export function openApiRoute(
     mounts: { root: ['none'] },
     summary: 'This description',
     response: z.record(z.string(), z.unknown()),
+    mayClose: true,
     handle: (request) => document(request),
   });
   const document = createDocument(async () =>

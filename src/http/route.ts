@@ -121,6 +121,8 @@ export interface Route<Caller = unknown> {
   /** Shape of the answer of success, for the OpenAPI document; the handler answers nothing else. */
   readonly response: z.ZodType;
   readonly successStatus?: 200 | 201;
+  /** Whether an answer may close its connection, on which nothing behind it is begun before; for routes without body. */
+  readonly mayClose?: boolean;
   /** Whether the handler honours `If-Match`. */
   readonly versioned?: boolean;
   readonly handle: (request: RouteRequest<Caller>) => Promise<unknown>;

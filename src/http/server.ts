@@ -108,7 +108,8 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Ht
   const running = new WeakMap<IncomingMessage, Running>();
   const { app, connections } = createFastify(options, running);
   const { disabledFeatures, classifyError, log } = options;
-  const kit: RouteKit = { app, running, disabledFeatures, classifyError, log };
+  const { holdBehind } = connections;
+  const kit: RouteKit = { app, running, holdBehind, disabledFeatures, classifyError, log };
   for (const mounted of guarded) attach(kit, mounted, createIdentify(options, mounted));
   for (const mounted of open) attach(kit, mounted, () => Promise.resolve(null));
   answerStrangers(kit, createMethodFinder([...guarded, ...open]));

@@ -50,6 +50,18 @@ const routes: Route<null>[] = [
   }),
   route({
     ...open,
+    method: 'GET',
+    path: '/last',
+    summary: 'Waits until it is let go, and closes',
+    mayClose: true,
+    handle: () =>
+      counted(async () => {
+        await new Promise<void>((done) => holding.push(done));
+        return new RawReply(200, '"last"', { connection: 'close' });
+      }),
+  }),
+  route({
+    ...open,
     method: 'PUT',
     path: '/echo',
     summary: 'Says what was sent',
@@ -211,6 +223,19 @@ describe('an answer that is owed', () => {
     expect(answered(await text)).toEqual(['last']);
     expect((await text).match(/HTTP\/1\.1/g)).toHaveLength(1);
     expect(seen.entered).toBe(1);
+  });
+
+  it('to a request whose answer may close is waited for, and what is behind is not carried out', async () => {
+    await start();
+    const socket = dial();
+    const text = readAll(socket);
+    socket.write(`${get('/held', 'r0')}${get('/last', 'r1')}${get('/held', 'r2')}`);
+    await expect.poll(() => holding.length).toBe(2);
+    for (let at = 0; at < 5; at++) expect((await probe()).status).toBe(200);
+    for (const letGo of holding) letGo();
+    expect(answered(await text)).toEqual(['r0', 'r1']);
+    expect((await probe()).status).toBe(200);
+    expect(seen.entered).toBe(2 + 5 + 1);
   });
 
   it('comes to a peer that has ended its own direction, however many were pipelined', async () => {
