@@ -4,6 +4,7 @@ import { member as cliStart } from './cli-start.ts';
 import { member as hostileBodies } from './hostile-bodies.ts';
 import { member as hostileConnections } from './hostile-connections.ts';
 import { member as jobs } from './jobs.ts';
+import { member as largeAnswers } from './large-answers.ts';
 import { member as serve } from './serve.ts';
 import { member as validateMany } from './validate-10k.ts';
 
@@ -12,7 +13,8 @@ const scaleWord = words.find((word) => word.startsWith('--scale='));
 const scale = scaleWord === undefined ? 1 : Number(scaleWord.slice('--scale='.length));
 if (!(scale > 0 && scale <= 1)) throw new Error('--scale= takes a share, more than 0 and up to 1');
 const wanted = words.filter((word) => word !== scaleWord);
-const all = [cliStart, validateMany, serve, admin, hostileBodies, hostileConnections, jobs];
+const hostile = [hostileBodies, largeAnswers, hostileConnections];
+const all = [cliStart, validateMany, serve, admin, ...hostile, jobs];
 const members = all.filter(
   ({ name }) =>
     wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word.toLowerCase())),

@@ -4,8 +4,10 @@ import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
 import { holdsTag } from '../http/entity-tag.ts';
 import { RawReply, type Route, route } from '../http/route.ts';
+import { SlicedText } from '../http/sliced-text.ts';
 import { ApiError } from '../model/errors.ts';
 import type { KindName } from '../model/kinds.ts';
+import { LongList } from '../model/long-list.ts';
 import { ManagedName } from '../model/managed-by.ts';
 import { covers } from '../model/scopes.ts';
 import { Snapshot, type SnapshotResource } from '../model/snapshot.ts';
@@ -56,28 +58,40 @@ async function snapshot(
   const fingerprintKey = mayWrite ? keyring.fingerprintKey(organisationId, query.owner) : null;
   const read = await readAll(deps, resources, organisationId);
   const owners = new Map(read.managed.map((row) => [`${row.kind} ${row.resource_id}`, row]));
-  const text = JSON.stringify({
+  const items = function* (): Generator<ToldResource> {
+    for (const { kind, tell } of read.resources) {
+      for (const told of tell({ keyring, fingerprintKey })) {
+        const managed_by = managedBy(owners.get(`${kind} ${told.id}`), caller.id, mayWrite);
+        yield { kind, ...told, managed_by };
+      }
+    }
+  };
+  const frame = {
     object: 'snapshot',
     organisation_id: organisationId,
     fingerprint_key: fingerprintKey?.toString('base64') ?? null,
     api_key_prefix: apiKeyPrefix,
-    resources: read.resources.flatMap(({ kind, tell }) =>
-      tell({ keyring, fingerprintKey }).map((told) => ({
-        kind,
-        ...told,
-        managed_by: managedBy(owners.get(`${kind} ${told.id}`), caller.id, mayWrite),
-      })),
-    ),
-  } satisfies Told);
-  const etag = `"${createHash('sha256').update(text).digest('base64url')}"`;
-  if (holdsTag(ifNoneMatch, etag)) return new RawReply(304, null, { etag });
-  return new RawReply(200, text, { etag });
+  } satisfies Omit<Snapshot, 'resources'>;
+  return tagged(new LongList<Snapshot>(frame, 'resources', items()), ifNoneMatch);
 }
 
-/** A snapshot whose specs, each of them JSON, are not looked into. */
-type Told = Omit<Snapshot, 'resources'> & {
-  resources: (Omit<SnapshotResource, 'spec'> & { spec: Record<string, unknown> })[];
-};
+/** The tag stands before the text and is made of all of it, so the slices are kept until they go out. */
+async function tagged(list: LongList<unknown>, ifNoneMatch: string | null): Promise<RawReply> {
+  const hash = createHash('sha256');
+  const slices: Buffer[] = [];
+  for await (const text of list.slices()) {
+    const slice = Buffer.from(text);
+    hash.update(slice);
+    slices.push(slice);
+  }
+  const etag = `"${hash.digest('base64url')}"`;
+  if (holdsTag(ifNoneMatch, etag)) return new RawReply(304, null, { etag });
+  const bytes = slices.reduce((sum, { length }) => sum + length, 0);
+  return new RawReply(200, new SlicedText(slices, bytes), { etag });
+}
+
+/** A resource whose spec, which is JSON, is not looked into. */
+type ToldResource = Omit<SnapshotResource, 'spec'> & { readonly spec: Record<string, unknown> };
 
 /** Everything as of one moment, one query a table. */
 function readAll(deps: AdminDeps, resources: readonly Resource[], organisationId: string) {

@@ -4,13 +4,23 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../log.ts';
 import { ApiError, type ErrorKind } from '../model/errors.ts';
 import { idempotencyKeyPattern } from '../model/idempotency.ts';
+import { LongList } from '../model/long-list.ts';
 import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
 import type { Connections } from './connections.ts';
+import type { PendingAnswer } from './gated-socket.ts';
 import { bodyLimitsOf, createBodyReader, readLenient } from './input.ts';
 import type { MountedRoute } from './registry.ts';
-import { type Answer, answerOf, errorAnswer, toApiError, usualHeaders } from './respond.ts';
+import {
+  type Answer,
+  answerOf,
+  errorAnswer,
+  listAnswer,
+  toApiError,
+  usualHeaders,
+} from './respond.ts';
 import type { CredentialKind, ErrorForm } from './route.ts';
+import { endWithSlices, SlicedText } from './sliced-text.ts';
 
 /** What is known of a request while it runs; its access-log line is made from this. */
 export interface Running {
@@ -87,7 +97,9 @@ export function attach<Caller>(
         requestId: running.id,
         now: running.startedAt,
       });
-      send(kit, reply, answerOf(result, route.successStatus ?? 200));
+      const status = route.successStatus ?? 200;
+      const isList = result instanceof LongList;
+      send(kit, reply, isList ? await listAnswer(result, status) : answerOf(result, status));
     },
   });
 }
@@ -123,12 +135,22 @@ function send(kit: RouteKit, reply: FastifyReply, { status, text, headers }: Ans
   // What the framework has to say: that a connection ends whose request it leaves unread.
   const connection = reply.getHeader('connection');
   if (connection !== undefined) lines.connection = connection;
+  const isSliced = text instanceof SlicedText;
+  const bytes = isSliced ? text.bytes : text === null ? 0 : Buffer.byteLength(text);
   // A 304 tells the length of nothing.
-  if (status !== 304) lines['content-length'] = text === null ? 0 : Buffer.byteLength(text);
-  response.writeHead(status, lines).end(text);
+  if (status !== 304 && bytes !== null) lines['content-length'] = bytes;
+  response.writeHead(status, lines);
+  if (!isSliced) response.end(text);
+  else endWithSlices(response, text.slices).catch((error) => cutOff(kit, response, error));
 }
 
-/** Only faults of ours are logged, without the fields where drivers keep the values of a statement. */
+/** The status is out already; that the connection ends within the answer tells its reader. */
+function cutOff(kit: RouteKit, response: PendingAnswer, thrown: unknown): void {
+  logFault(kit, toApiError(thrown, kit.classifyError), response.req, 'answer broken off');
+  response.destroy();
+}
+
+/** Only faults of ours are logged. */
 function failure(
   kit: RouteKit,
   thrown: unknown,
@@ -138,14 +160,20 @@ function failure(
 ): Answer {
   const error = toApiError(thrown, kit.classifyError);
   if (error.status >= 500) {
-    const cause = (error.cause ?? error) as Partial<Record<string, unknown>>;
-    const { name, message, code, errno, stack } = cause;
-    const requestId = kit.running.get(request.raw)?.id;
-    const line = { requestId, error: { name, message, code, errno, stack } };
-    if (error.kind === 'internal') kit.log.error(line, 'request failed');
-    else kit.log.warn(line, 'request could not be served now');
+    const text = error.kind === 'internal' ? 'request failed' : 'request could not be served now';
+    logFault(kit, error, request.raw, text);
   }
   return errorAnswer(error, form, accepts);
+}
+
+/** Without the fields where drivers keep the values of a statement. */
+function logFault(kit: RouteKit, error: ApiError, request: IncomingMessage, text: string): void {
+  const cause = (error.cause ?? error) as Partial<Record<string, unknown>>;
+  const { name, message, code, errno, stack } = cause;
+  const requestId = kit.running.get(request)?.id;
+  const line = { requestId, error: { name, message, code, errno, stack } };
+  if (error.kind === 'internal') kit.log.error(line, text);
+  else kit.log.warn(line, text);
 }
 
 function bodyOf(

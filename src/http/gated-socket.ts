@@ -51,11 +51,18 @@ export class GatedSocket extends SocketStream {
       this.#handOver();
     });
     socket.on('end', () => this.#handOver());
+    // `_read` does not tell: called once while something still lies here, it is not called when that
+    // is taken.
+    this.on('data', () => {
+      if (this.#waiting.length > 0 || socket.isPaused() || socket.readableEnded) {
+        process.nextTick(() => this.#handOver());
+      }
+    });
   }
 
-  /** Whether a request that was received whole is not yet answered: its peer is not to blame. */
+  /** Whether a request is not yet answered and its peer is not to blame. */
   get isWorking(): boolean {
-    return this.#inFlight.values().some(({ req, writableEnded }) => req.complete && !writableEnded);
+    return this.#inFlight.values().some(isWorkedOn);
   }
 
   /** Counts a request in; false for one that follows the last of the connection: nobody may serve it. */
@@ -133,12 +140,8 @@ export class GatedSocket extends SocketStream {
     return unsentBytes(this.#inFlight) <= this.#bounds.unsentBytesMax;
   }
 
-  // A chunk pushed within this call would not be announced before the next one.
-  override _read(): void {
-    if (this.#waiting.length > 0 || this.socket.isPaused()) {
-      process.nextTick(() => this.#handOver());
-    }
-  }
+  /** Nothing is fetched: what comes is pushed, once what came before it was taken. */
+  override _read(): void {}
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     if (this.#isCut) this.socket.resetAndDestroy();
@@ -179,6 +182,11 @@ function linger(gate: GatedSocket, socket: Socket, timeoutMs: number): void {
   socket.once('end', () => gate.destroy()).setTimeout(0);
   const timer = setTimeout(() => gate.endSilence(), timeoutMs).unref();
   gate.once('close', () => clearTimeout(timer));
+}
+
+/** Received whole and not answered, unless the peer must first take what there is of a long answer. */
+function isWorkedOn({ req, writableEnded, writableNeedDrain }: PendingAnswer): boolean {
+  return req.complete && !writableEnded && !writableNeedDrain;
 }
 
 /** Up to the first end of headers; all of them where there is none. */

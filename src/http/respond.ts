@@ -1,11 +1,13 @@
 /** Knows how answers and errors are written, in each of the three forms that clients read. */
 import { ApiError, type ErrorKind, errorBody, flatErrorBody } from '../model/errors.ts';
+import type { LongList } from '../model/long-list.ts';
 import { type CredentialKind, type ErrorForm, RawReply, Reply } from './route.ts';
+import { SlicedText } from './sliced-text.ts';
 
 /** What goes out: the status, the text (or null for none) and the headers beyond the usual. */
 export interface Answer {
   readonly status: number;
-  readonly text: string | Buffer | null;
+  readonly text: string | Buffer | SlicedText | null;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -24,6 +26,34 @@ export function answerOf(result: unknown, successStatus: number): Answer {
   }
   const { status, body, headers } = result;
   return { status, text: JSON.stringify(body), headers };
+}
+
+/**
+ * The first slice of a list, where it is the last one too; else all of them, of which two are there
+ * already: what fails at the start can still be answered as an error.
+ */
+export async function listAnswer(list: LongList<unknown>, status: number): Promise<Answer> {
+  const slices = list.slices();
+  const first = await slices.next();
+  const second = await slices.next();
+  if (second.done) return { status, text: first.value ?? '', headers: {} };
+  return {
+    status,
+    text: new SlicedText(resumed([first.value!, second.value], slices)),
+    headers: {},
+  };
+}
+
+async function* resumed(
+  made: readonly string[],
+  rest: AsyncGenerator<string, void>,
+): AsyncGenerator<string, void> {
+  try {
+    yield* made;
+    yield* rest;
+  } finally {
+    await rest.return();
+  }
 }
 
 /** Writes an error. A 401 names the scheme the route accepts, as RFC 9110 asks. */

@@ -1,7 +1,9 @@
 /** Knows what a route is: data that says method, path, who may call it, what it takes, and what answers. */
 import type { z } from 'zod';
 import type { BodyLimits } from '../model/body-limits.ts';
+import type { LongList } from '../model/long-list.ts';
 import type { Feature } from '../settings.ts';
+import type { SlicedText } from './sliced-text.ts';
 
 /** Where a route hangs: `/v1`, `/v2`, `/admin/v2`, or the root (token service, IAM, probes). */
 export type Mount = 'v1' | 'v2' | 'admin' | 'root';
@@ -67,12 +69,12 @@ export class Reply<Body = unknown> {
 export class RawReply {
   readonly status: number;
   /** Goes out as it is; null for no body. */
-  readonly text: string | Buffer | null;
+  readonly text: string | Buffer | SlicedText | null;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
     status: number,
-    text: string | Buffer | null,
+    text: string | Buffer | SlicedText | null,
     headers: Readonly<Record<string, string>> = {},
   ) {
     this.status = status;
@@ -146,7 +148,11 @@ interface TypedRoute<
 }
 
 /** What a handler may answer where this is the response schema. */
-export type Answering<R extends z.ZodType> = z.input<R> | Reply<z.input<R>> | RawReply;
+export type Answering<R extends z.ZodType> =
+  | z.input<R>
+  | Reply<z.input<R>>
+  | LongList<z.input<R>>
+  | RawReply;
 
 /**
  * Declares one route. The handler's `params`, `query`, `body` and answer have the types of the

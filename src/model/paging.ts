@@ -1,5 +1,6 @@
 /** Knows how lists are cut into pages (docs/api.md, Paging): query names, bounds, and the wrapper of an answer. */
 import { z } from 'zod';
+import { type Items, LongList } from './long-list.ts';
 
 /** Rows to fetch: at most `limit` from `offset` on. */
 export interface Page {
@@ -34,16 +35,21 @@ export function toPage(query: { page_size: number; current_page: number }): Page
 }
 
 /** The wrapper of nearly every list; `total` counts the items of all pages. */
-export function listReply<T>(data: T[], total: number) {
-  return { object: 'list' as const, total, data };
+export function listReply<T>(data: Items<T>, total: number) {
+  return new LongList<ListBody<T>>({ object: 'list', total }, 'data', data);
 }
 
 /** As {@link listReply}, for lists that also say whether a further page has items. */
-export function pageReply<T>(data: T[], page: Page, found: FoundPage) {
-  return {
-    ...listReply(data, found.total),
-    has_more: page.offset + found.rows.length < found.total,
-  };
+export function pageReply<T>(data: Items<T>, page: Page, { rows, total }: FoundPage) {
+  const has_more = page.offset + rows.length < total;
+  const before = { object: 'list', total };
+  return new LongList<ListBody<T> & { has_more: boolean }>(before, 'data', data, { has_more });
+}
+
+interface ListBody<T> {
+  readonly object: 'list';
+  readonly total: number;
+  readonly data: T[];
 }
 
 /** The rows of one page, and how many there are on all. */

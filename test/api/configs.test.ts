@@ -92,6 +92,18 @@ describe('200', () => {
     expect(page.body.data).toMatchObject([{ version_id: first }]);
   });
 
+  it('lists versions whose contents are too large to be read at once, each with its own', async () => {
+    const text = (at: number): string => `${at} ${'"é" '.repeat(90_000)}`;
+    const { slug } = await make({ config: { note: text(0) } });
+    for (const at of [1, 2, 3, 4, 5]) await put(slug, { config: { note: text(at) } });
+    const { body } = await server.request('GET', `${path}/${slug}/versions?page_size=5`);
+    const notes = body.data.map((one: { config: string }) => JSON.parse(one.config).note);
+    expect(notes.map((note: string) => [note[0], note === text(Number(note[0]))])).toEqual(
+      ['5', '4', '3', '2', '1'].map((at) => [at, true]),
+    );
+    expect(body.total).toBe(6);
+  });
+
   it('archives and activates by status', async () => {
     const { slug } = await make();
     expect((await put(slug, { status: 'archived' })).status).toBe(200);

@@ -173,7 +173,7 @@ async function list(
   const ids = rows.filter((row) => row.usage_limits !== null).map((row) => row.id);
   const budgets = await usageBudgets.listStates(db, caller.organisationId, 'api_key', ids, now);
   return listReply(
-    rows.map((row) => toRecord(row, budgets.get(row.id), now)),
+    rows.values().map((row) => toRecord(row, budgets.get(row.id), now)),
     total,
   );
 }

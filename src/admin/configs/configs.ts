@@ -180,7 +180,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id };
   const found = await configs.list(db, caller.organisationId, filter, toPage(query));
-  return listReply(found.rows.map(toListItem), found.total);
+  return listReply(found.rows.values().map(toListItem), found.total);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
@@ -193,10 +193,14 @@ async function listVersions(deps: AdminDeps, request: QueryRequest<z.infer<typeo
   const row = await find(db, request);
   const page = toPage(request.query);
   const found = await configs.listVersions(db, row.organisation_id, row.id, page);
-  return listReply(
-    found.rows.map((version) => toVersionRecord(row, version)),
-    found.total,
-  );
+  return listReply(versionRecords(row, found.rows), found.total);
+}
+
+async function* versionRecords(
+  row: configs.StoredConfig,
+  versions: AsyncIterable<configs.StoredConfigVersion>,
+) {
+  for await (const version of versions) yield toVersionRecord(row, version);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {

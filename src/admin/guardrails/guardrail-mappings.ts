@@ -14,6 +14,7 @@ import {
   sameContent,
 } from '../../model/guardrail-mapping.ts';
 import { newId } from '../../model/ids.ts';
+import { LongList } from '../../model/long-list.ts';
 import type { ManagedBy } from '../../model/managed-by.ts';
 import { refuseFaults, validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -121,7 +122,7 @@ async function list(deps: AdminDeps, request: ItemRequest) {
   await requireWorkspace(db, request.caller, guardrail, request.query.workspace_id);
   const { organisationId } = request.caller;
   const rows = await guardrailMappings.listByGuardrail(db, organisationId, guardrail.id);
-  return rows.map(toRecord);
+  return new LongList<z.infer<typeof GuardrailMapping>[]>({}, null, rows.values().map(toRecord));
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {

@@ -168,7 +168,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id };
   const found = await guardrails.list(db, caller.organisationId, filter, toPage(query));
-  return listReply(found.rows.map(toListItem), found.total);
+  return listReply(found.rows.values().map(toListItem), found.total);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {

@@ -49,7 +49,7 @@ export function accessPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: async ({ caller }) => {
         refuseWorkspaceCaller(caller);
         const rows = await accessPolicies.listByTsg(deps.database.readable, caller.tsgId);
-        return listReply(rows.map(present), rows.length);
+        return listReply(rows.values().map(present), rows.length);
       },
     }),
     route({

@@ -6,6 +6,7 @@ import { type Route, route } from '../../http/route.ts';
 import { documentBody } from '../../model/body-limits.ts';
 import type { Fault } from '../../model/fault.ts';
 import { newId } from '../../model/ids.ts';
+import { LongList } from '../../model/long-list.ts';
 import { McpCapabilitiesPut, McpCapabilityType } from '../../model/mcp-integration.ts';
 import { wholeNumber } from '../../model/paging.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
@@ -90,12 +91,16 @@ async function list(deps: AdminDeps, request: ListRequest) {
   const page = { limit: query.page_size, offset: query.page_size * (query.page - 1) };
   const filter = { integrationId: row.id, type: query.type };
   const found = await mcpCapabilities.list(db, caller.organisationId, filter, page);
-  return {
-    data: found.rows.map(toRecord),
-    total: found.total,
-    has_more: page.offset + found.rows.length < found.total,
-    counts: await countCapabilities(db, row),
-  };
+  return new LongList<z.infer<typeof CapabilityList>>(
+    {},
+    'data',
+    found.rows.values().map(toRecord),
+    {
+      total: found.total,
+      has_more: page.offset + found.rows.length < found.total,
+      counts: await countCapabilities(db, row),
+    },
+  );
 }
 
 async function put(deps: AdminDeps, request: PutRequest): Promise<z.infer<typeof PutReceipt>> {

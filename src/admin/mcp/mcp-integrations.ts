@@ -163,7 +163,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const page = toPage(query);
   const found = await mcpIntegrations.list(db, caller.organisationId, filter, page);
   const form = mount === 'v1' ? 'object' : 'text';
-  const items = found.rows.map((row) => toListItem(row, form));
+  const items = found.rows.values().map((row) => toListItem(row, form));
   return pageReply(items, page, found);
 }
 

@@ -177,7 +177,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const places = await workspaces.listAllForOrganisation(db, organisationId);
   const placeById = new Map(places.map((row) => [row.id, row]));
   // A server whose integration went between the two reads is going too.
-  const data = found.rows.flatMap((row) => {
+  const data = found.rows.values().flatMap((row) => {
     const integration = integrationById.get(row.mcp_integration_id);
     return integration === undefined
       ? []

@@ -32,11 +32,11 @@ export interface SpecSecrets {
   readonly fingerprintKey: Buffer | null;
 }
 
-/** Reads all that an organisation has; what it yields tells them, once the transaction is over. */
+/** Reads all that an organisation has; what it yields tells them one by one, once the transaction is over. */
 type ReadForSnapshot = (
   tx: Db,
   organisationId: string,
-) => Promise<(secrets: SpecSecrets) => Told[]>;
+) => Promise<(secrets: SpecSecrets) => Iterable<Told>>;
 
 /** `toSpec` makes the body that would create the resource again. */
 export function snapshotOf<
@@ -54,7 +54,7 @@ export function snapshotOf<
   return async (tx, organisationId) => {
     const rows = await list(tx, organisationId);
     return (secrets) =>
-      rows.map((row) => ({
+      rows.values().map((row) => ({
         id: row.id,
         slug: row.slug ?? null,
         name: row.name ?? null,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
-import { listOf, listReply } from '../../model/paging.ts';
+import { listOf } from '../../model/paging.ts';
 import { covers } from '../../model/scopes.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
@@ -72,7 +72,7 @@ async function prove(deps: AdminDeps, request: ProofRequest) {
     return { id, matches: holder !== null && holder === id?.toLowerCase(), holder };
   });
   refuseGuessing(deps, request, proofs);
-  return listReply(proofs, proofs.length);
+  return { object: 'list' as const, total: proofs.length, data: proofs };
 }
 
 /** Values are too long to be guessed; whoever sends wrong ones all the time is wrong about something else. */

@@ -131,7 +131,7 @@ async function list(
   const filter = { workspaceId: workspace?.id, status: query.status, type: query.type };
   const { rows, total } = await policies.list(db, caller.organisationId, filter, toPage(query));
   return listReply(
-    rows.map((row) => toRecord(row, now)),
+    rows.values().map((row) => toRecord(row, now)),
     total,
   );
 }
@@ -161,7 +161,7 @@ async function listEntities(deps: AdminDeps, request: QueryRequest<z.infer<typeo
   const window = windowOf(row, now);
   const { rows, total } = await usageCounters.list(db, window, filter, toPage(query));
   return listReply(
-    rows.map((counter) => toEntity(row, counter)),
+    rows.values().map((counter) => toEntity(row, counter)),
     total,
   );
 }

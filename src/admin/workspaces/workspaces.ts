@@ -135,7 +135,7 @@ async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typ
   const db = deps.database.readable;
   const { rows, total } = await workspaces.list(db, caller.organisationId, filter, toPage(query));
   return listReply(
-    rows.map((row) => toItem(row, query.name_format)),
+    rows.values().map((row) => toItem(row, query.name_format)),
     total,
   );
 }

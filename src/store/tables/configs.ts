@@ -1,10 +1,10 @@
 /** Knows the configs table and config_versions, which keeps what each config once said. */
-import type { Selectable } from 'kysely';
+import type { Selectable, SelectQueryBuilder } from 'kysely';
 import { sql } from 'kysely';
 import { idFromBytes, idToBytes } from '../../model/ids.ts';
 import type { Page } from '../../model/paging.ts';
-import type { Db } from '../connection/db.ts';
-import { listPage } from './paging.ts';
+import type { Db, Tables } from '../connection/db.ts';
+import { countRows, slicesOfBytes } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import { type VersionRow, versionTable } from './resource-versions.ts';
 import type { Versioned } from './versioned.ts';
@@ -63,22 +63,40 @@ const versions = versionTable('config_versions');
 
 export const { insertVersion } = versions;
 
-/** Newest first. */
+/**
+ * Newest first. A page may be a hundred megabytes, so its contents are read a few at a time, as `rows`
+ * are asked for; what was forgotten meanwhile is left out.
+ */
 export async function listVersions(
   db: Db,
   organisationId: string,
   configId: string,
   page: Page,
-): Promise<{ rows: StoredConfigVersion[]; total: number }> {
+): Promise<{ rows: AsyncIterable<StoredConfigVersion>; total: number }> {
   const query = db
     .selectFrom('config_versions')
     .where('organisation_id', '=', organisationId)
     .where('resource_id', '=', idToBytes(configId));
-  const { rows, total } = await listPage(query, page);
-  return {
-    rows: rows.map(({ resource_id: _, ...row }) => ({ ...row, id: idFromBytes(row.id) })),
-    total,
-  };
+  const sized = await query
+    .select(['number', sql<number>`octet_length(config)`.as('bytes')])
+    .orderBy('number', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute();
+  return { rows: inSlices(query.selectAll(), sized), total: await countRows(query) };
+}
+
+type VersionQuery = SelectQueryBuilder<Tables, 'config_versions', Selectable<ConfigVersionRow>>;
+
+async function* inSlices(
+  query: VersionQuery,
+  sized: readonly { readonly number: number; readonly bytes: number }[],
+): AsyncGenerator<StoredConfigVersion> {
+  for (const slice of slicesOfBytes(sized)) {
+    const numbers = slice.map(({ number }) => number);
+    const rows = await query.where('number', 'in', numbers).orderBy('number', 'desc').execute();
+    for (const { resource_id: _, ...row } of rows) yield { ...row, id: idFromBytes(row.id) };
+  }
 }
 
 /**

@@ -19,9 +19,37 @@ export async function listPage<Schema, T extends ListedTable<Schema>>(
     .limit(page.limit)
     .offset(page.offset)
     .execute();
+  return { rows: rows as Selectable<Schema[T]>[], total: await countRows(query) };
+}
+
+/** The number of rows that the filters let through. */
+export async function countRows<Schema, T extends keyof Schema>(
+  query: SelectQueryBuilder<Schema, T, object>,
+): Promise<number> {
   const counted = await query
     .select((eb) => eb.fn.countAll().as('total'))
     .$castTo<{ total: number }>()
     .executeTakeFirstOrThrow();
-  return { rows: rows as Selectable<Schema[T]>[], total: Number(counted.total) };
+  return Number(counted.total);
+}
+
+/** What one statement fetches of rows that may be large. */
+const sliceBytesMax = 1024 * 1024;
+
+/** Neighbours that are no more bytes together than one statement fetches; a larger one stands alone. */
+export function* slicesOfBytes<T extends { readonly bytes: number }>(
+  sized: readonly T[],
+): Generator<T[]> {
+  let slice: T[] = [];
+  let bytes = 0;
+  for (const one of sized) {
+    if (slice.length > 0 && bytes + one.bytes > sliceBytesMax) {
+      yield slice;
+      slice = [];
+      bytes = 0;
+    }
+    slice.push(one);
+    bytes += one.bytes;
+  }
+  if (slice.length > 0) yield slice;
 }
