@@ -34,7 +34,24 @@ export const ConfigVersionRecord = ConfigRecord.extend({
   version_owner_id: z.uuid(),
 });
 
-export function toListItem(row: StoredConfig): z.infer<typeof ConfigListItem> {
+/** What an item of the list is made of: not the content, which may be a megabyte. */
+export const listedColumns = [
+  'id',
+  'name',
+  'slug',
+  'organisation_id',
+  'workspace_id',
+  'is_default',
+  'status',
+  'owner_id',
+  'updated_by',
+  'created_at',
+  'last_updated_at',
+] as const satisfies readonly (keyof StoredConfig)[];
+
+export function toListItem(
+  row: Pick<StoredConfig, (typeof listedColumns)[number]>,
+): z.infer<typeof ConfigListItem> {
   return {
     id: row.id,
     name: row.name,

@@ -47,6 +47,7 @@ import {
   ConfigListItem,
   ConfigRecord,
   ConfigVersionRecord,
+  listedColumns,
   toListItem,
   toRecord,
   toSpec,
@@ -179,7 +180,8 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   requireOwnOrganisation(caller, query.organisation_id);
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id };
-  const found = await configs.list(db, caller.organisationId, filter, toPage(query));
+  const page = toPage(query);
+  const found = await configs.list(db, caller.organisationId, filter, page, listedColumns);
   return listReply(found.rows.values().map(toListItem), found.total);
 }
 

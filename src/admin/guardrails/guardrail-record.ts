@@ -31,7 +31,24 @@ export const GuardrailRecord = GuardrailListItem.extend({
   mcp_server_mappings: z.array(GuardrailMapping),
 });
 
-export function toListItem(row: StoredGuardrail): z.infer<typeof GuardrailListItem> {
+/** What an item of the list is made of: not the content, which may be a megabyte. */
+export const listedColumns = [
+  'id',
+  'name',
+  'slug',
+  'organisation_id',
+  'workspace_id',
+  'target',
+  'status',
+  'owner_id',
+  'updated_by',
+  'created_at',
+  'last_updated_at',
+] as const satisfies readonly (keyof StoredGuardrail)[];
+
+export function toListItem(
+  row: Pick<StoredGuardrail, (typeof listedColumns)[number]>,
+): z.infer<typeof GuardrailListItem> {
   return {
     id: row.id,
     name: row.name,

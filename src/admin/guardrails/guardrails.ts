@@ -49,6 +49,7 @@ import { versioned } from '../request/version.ts';
 import {
   GuardrailListItem,
   GuardrailRecord,
+  listedColumns,
   toListItem,
   toRecord,
   toSpec,
@@ -167,7 +168,8 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   requireOwnOrganisation(caller, query.organisation_id);
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id };
-  const found = await guardrails.list(db, caller.organisationId, filter, toPage(query));
+  const page = toPage(query);
+  const found = await guardrails.list(db, caller.organisationId, filter, page, listedColumns);
   return listReply(found.rows.values().map(toListItem), found.total);
 }
 

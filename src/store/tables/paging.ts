@@ -8,13 +8,18 @@ type ListedTable<Schema> = {
   [T in keyof Schema]: Schema[T] extends { id: unknown } ? T : never;
 }[keyof Schema];
 
-/** The rows of one page and the number of rows on all pages. `query` holds the filters only. */
+/**
+ * The rows of one page, with these columns only unless null, and the number of rows on all pages.
+ * `query` holds the filters only.
+ */
 export async function listPage<Schema, T extends ListedTable<Schema>>(
   query: SelectQueryBuilder<Schema, T, object>,
   page: Page,
+  columns: readonly string[] | null = null,
 ): Promise<{ rows: Selectable<Schema[T]>[]; total: number }> {
   const rows = await query
-    .selectAll()
+    .$if(columns === null, (all) => all.selectAll())
+    .$if(columns !== null, (some) => some.select(columns!.map((name) => sql.ref(name).as(name))))
     .orderBy(sql.ref('id'), 'desc')
     .limit(page.limit)
     .offset(page.offset)

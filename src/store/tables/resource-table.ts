@@ -114,19 +114,20 @@ function lookUps<Stored>(filtered: Filtered) {
 function lists<Stored>(filtered: Filtered) {
   const many = (query: { execute(): Promise<unknown> }) => query.execute() as Promise<Stored[]>;
   return {
-    /** One page, newest first, and the number of rows on all pages. */
-    list: async (
+    /** One page, newest first, and the number of rows on all pages; of each the columns named, or all. */
+    list: async <C extends keyof Stored & string = keyof Stored & string>(
       db: Db,
       organisationId: string,
       { workspaceId, ids, search }: ListFilter,
       page: Page,
-    ): Promise<{ rows: Stored[]; total: number }> => {
+      columns: readonly C[] | null = null,
+    ): Promise<{ rows: Pick<Stored, C>[]; total: number }> => {
       const query = filtered(db, organisationId)
         .$if(workspaceId !== undefined, (rows) => rows.where('workspace_id', '=', workspaceId!))
         .$if(ids !== undefined, (rows) => rows.where('id', 'in', ids!))
         .$if(search !== undefined, (rows) => rows.where(nameOrSlugHolds(search!)));
-      const { rows, total } = await listPage(query, page);
-      return { rows: rows as Stored[], total };
+      const { rows, total } = await listPage(query, page, columns);
+      return { rows: rows as Pick<Stored, C>[], total };
     },
     /** Oldest first. */
     listAllForOrganisation: (db: Db, organisationId: string) =>
