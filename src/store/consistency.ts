@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { type KindName, kindNames } from '../model/kinds.ts';
 import type { Database, Db } from './connection/db.ts';
 import { readConsistently } from './consistent-read.ts';
+import { bytesOfId } from './tables/portable-sql.ts';
 
 /** A row that should not be as it is. */
 export interface Inconsistency {
@@ -156,7 +157,7 @@ function versions(table: string, target: string): Rule {
         LOWER(HEX(kept.resource_id)) AS detail
       FROM ${sql.table(table)} AS kept
       LEFT JOIN ${sql.table(target)} AS named ON named.organisation_id = kept.organisation_id
-        AND UNHEX(REPLACE(named.id, '-', '')) = kept.resource_id
+        AND ${bytesOfId(sql.ref('named.id'))} = kept.resource_id
       WHERE named.id IS NULL`,
   };
 }

@@ -12,6 +12,7 @@ import type { Page } from '../../model/paging.ts';
 import type { Db, Tables } from '../connection/db.ts';
 import { insertion, statement } from '../connection/statement.ts';
 import { listPage } from './paging.ts';
+import { lockInShareMode } from './portable-sql.ts';
 import { type Reference, readReference } from './references.ts';
 import type { Versioned } from './versioned.ts';
 
@@ -39,9 +40,6 @@ export interface ListFilter {
   /** Part of the name or slug, in any case. */
   readonly search?: string | undefined;
 }
-
-// MariaDB knows this spelling only; MySQL knows it too.
-const lockInShareMode = sql`lock in share mode`;
 
 /**
  * The functions of one table; its own file exports those that have callers and writes out what is

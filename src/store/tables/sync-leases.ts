@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
+import { lockInShareMode } from './portable-sql.ts';
 
 export interface SyncLeaseRow {
   organisation_id: string;
@@ -124,8 +125,7 @@ export function findForShare(
   organisationId: string,
   owner: string,
 ): Promise<SyncLeaseRow | undefined> {
-  // MariaDB knows this spelling only; MySQL knows it too.
-  return byOwner(tx, organisationId, owner).modifyEnd(sql`lock in share mode`).executeTakeFirst();
+  return byOwner(tx, organisationId, owner).modifyEnd(lockInShareMode).executeTakeFirst();
 }
 
 function byOwner(db: Db, organisationId: string, owner: string) {

@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { idToBytes } from '../../model/ids.ts';
 import type { Db } from '../connection/db.ts';
+import { bytesOfId } from './portable-sql.ts';
 import { type WindowColumns, windowAt } from './usage-budgets.ts';
 import type { UsageSubject, UsageSubjectKind } from './usage-counters.ts';
 
@@ -245,10 +246,10 @@ function within(windows: readonly EndedWindow[]): RawBuilder<unknown> {
     AND (subject_kind, subject_id, window_start) IN (${sql.join(keys)})`;
 }
 
-/** `values` are end, moment of writing and skipped windows. MariaDB has no UUID_TO_BIN. */
+/** `values` are end, moment of writing and skipped windows. */
 function insertEnds(table: BudgetTable, values: RawBuilder<unknown>): RawBuilder<unknown> {
   const { kind, id } = shapes[table];
   return sql`INSERT INTO usage_windows (organisation_id, subject_kind, subject_id, window_start,
       ended_at, closed_at, skipped_windows)
-    SELECT organisation_id, ${kind}, UNHEX(REPLACE(${id}, '-', '')), window_start, ${values}`;
+    SELECT organisation_id, ${kind}, ${bytesOfId(id)}, window_start, ${values}`;
 }

@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type KindName, kinds } from '../../model/kinds.ts';
 import type { Db } from '../connection/db.ts';
+import { bytesOfId } from './portable-sql.ts';
 
 /** A workspace, as the one that holds. */
 export interface Place {
@@ -74,7 +75,7 @@ export function heldIds(table: string, at: Place): RawBuilder<unknown> {
 
 /** As {@link heldIds}, in bytes. */
 export function heldIdBytes(table: string, at: Place): RawBuilder<unknown> {
-  return sql`(select unhex(replace(id, '-', '')) from ${sql.table(table)} where ${held(at)})`;
+  return sql`(select ${bytesOfId(sql.ref('id'))} from ${sql.table(table)} where ${held(at)})`;
 }
 
 const referredTo: ReadonlySet<KindName> = new Set(
