@@ -37,10 +37,12 @@ CREATE TABLE IF NOT EXISTS managed_resources (
 CREATE TABLE IF NOT EXISTS sync_leases (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   owner VARCHAR(253) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  number INT UNSIGNED NOT NULL,
   principal_id VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   holder VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   fence BIGINT UNSIGNED NOT NULL,
   expires_at BIGINT NOT NULL,
-  PRIMARY KEY (organisation_id, owner)
+  PRIMARY KEY (organisation_id, owner),
+  UNIQUE KEY sync_leases_number (organisation_id, number)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

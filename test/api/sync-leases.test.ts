@@ -1,6 +1,7 @@
 /** Guarantees one writer for each owner: leases with fences, bound to a credential, checked in the transaction of every write. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ownersMax } from '../../src/store/tables/sync-leases.ts';
 import { createLeases, endLeases, leaseHeaders } from '../lease.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import {
@@ -174,6 +175,66 @@ describe('a write in the name of an owner', () => {
       expect([200, 409]).toContain(write.status);
       expect((await makeWorkspace(owner, headers)).status).toBe(409);
     }
+  });
+});
+
+/** Owners that another time has made, so that a test need not ask for each. */
+async function addOwners(organisationId: string, count: number): Promise<void> {
+  const rows = Array.from({ length: count }, (_, at) => ({
+    organisation_id: organisationId,
+    owner: `earlier-${at}`,
+    number: at + 1,
+    principal_id: '',
+    run_id: '',
+    holder: '',
+    fence: 0,
+    expires_at: 0,
+  }));
+  await server.database.db.insertInto('sync_leases').values(rows).execute();
+}
+
+async function countOwners(organisationId: string): Promise<number> {
+  const owners = server.database.db
+    .selectFrom('sync_leases')
+    .selectAll()
+    .where('organisation_id', '=', organisationId);
+  return (await owners.execute()).length;
+}
+
+describe('owners', () => {
+  it('are as many as an organisation may have and not one more, though three hundred are claimed at once', async () => {
+    const { organisationId, send } = await addTenant(server, 'many-owners');
+    await addOwners(organisationId, ownersMax - 100);
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, (_, at) => take(`new-${at}`, { run_id: randomUUID() }, send)),
+    );
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(100);
+    const refused = answers.filter(({ status }) => status !== 200);
+    for (const { status, body } of refused) {
+      expect(status).toBe(409);
+      expect(body.error).toMatchObject({ param: 'owner' });
+      expect(body.error.message).toContain(`${ownersMax} owners`);
+    }
+    expect(await countOwners(organisationId)).toBe(ownersMax);
+  });
+
+  it('that are there are leased at the bound, the last one before it can be made, and other tenants have their own', async () => {
+    const { organisationId, send } = await addTenant(server, 'full-owners');
+    await addOwners(organisationId, ownersMax - 1);
+    expect((await take('last', {}, send)).status).toBe(200);
+    expect((await take('beyond', {}, send)).status).toBe(409);
+    expect((await take('last', {}, send)).status).toBe(200);
+    expect((await take('earlier-7', {}, send)).status).toBe(200);
+    expect((await take('elsewhere')).status).toBe(200);
+  });
+
+  it('claimed first by fifty runs at once are one', async () => {
+    const { organisationId, send } = await addTenant(server, 'one-owner');
+    const runs = Array.from({ length: 50 }, () => take('same', { run_id: randomUUID() }, send));
+    const statuses = (await Promise.all(runs)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    expect(await countOwners(organisationId)).toBe(1);
   });
 });
 

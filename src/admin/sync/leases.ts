@@ -99,13 +99,32 @@ function requireWholeOrganisation(caller: Principal): void {
   if (caller.workspaceId !== null) throw new ApiError('forbidden');
 }
 
-/** In a transaction of its own: an insert that finds the row keeps a lock that two cannot both raise. */
-async function ensureRow(deps: AdminDeps, organisationId: string, owner: string): Promise<void> {
-  const known = await syncLeases.find(deps.database.readable, organisationId, owner);
-  if (known !== undefined) return;
-  await deps.database.transaction((tx) =>
-    syncLeases.insertUnlessPresent(tx, organisationId, owner),
-  );
+/**
+ * In a transaction of its own: an insert that finds the row keeps a lock that two cannot both raise.
+ * Who loses the next number to another owner looks again; one of those that compete has won it.
+ */
+async function ensureRow(
+  { database }: AdminDeps,
+  organisationId: string,
+  owner: string,
+): Promise<void> {
+  const isKnown = async (db: Db) =>
+    (await syncLeases.find(db, organisationId, owner)) !== undefined;
+  while (!(await isKnown(database.readable))) {
+    await database.transaction(async (tx) => {
+      await syncLeases.insertNext(tx, organisationId, owner);
+      const isFull = await syncLeases.hasEveryOwner(tx, organisationId);
+      // Looked for last: once all are there, none is made any more.
+      if (isFull && !(await isKnown(tx))) throw tooManyOwners();
+    });
+  }
+}
+
+/** Nothing takes an owner away, so whoever reads it must choose among those there are. */
+function tooManyOwners(): ApiError {
+  const message = `The organisation has ${syncLeases.ownersMax} owners, which is as many as it may \
+have: use one of them`;
+  return new ApiError('conflict', message, 'owner');
 }
 
 /** The `param` tells a lease that will be free soon from an owner that is somebody else's. */

@@ -7,6 +7,8 @@ import { lockInShareMode } from './portable-sql.ts';
 export interface SyncLeaseRow {
   organisation_id: string;
   owner: string;
+  /** Counts the owners of the organisation, from 1. */
+  number: number;
   /** The caller that the owner is bound to, also while nobody holds the lease; '' before the first. */
   principal_id: string;
   /** '' while nobody holds it. */
@@ -37,25 +39,56 @@ export interface Claimant {
   readonly takesOver: boolean;
 }
 
-/** Makes the row that {@link update} competes for. */
-export async function insertUnlessPresent(
-  tx: Db,
-  organisationId: string,
-  owner: string,
-): Promise<void> {
+/** Owners that one organisation may have; their rows stay for good, because fences must not begin again. */
+export const ownersMax = 1000;
+
+const highest = sql<number>`COALESCE(MAX(number), 0)`;
+
+/**
+ * Makes the row that {@link update} competes for, as the organisation's next: nothing where it is
+ * there already, where another has become the next meanwhile, or where there are as many as may be.
+ */
+export async function insertNext(tx: Db, organisationId: string, owner: string): Promise<void> {
   await tx
     .insertInto('sync_leases')
     .ignore()
-    .values({
-      organisation_id: organisationId,
-      owner,
-      principal_id: '',
-      run_id: '',
-      holder: '',
-      fence: 0,
-      expires_at: 0,
-    })
+    .columns([
+      'organisation_id',
+      'owner',
+      'number',
+      'principal_id',
+      'run_id',
+      'holder',
+      'fence',
+      'expires_at',
+    ])
+    .expression((from) =>
+      from
+        .selectFrom('sync_leases')
+        .select([
+          sql`${organisationId}`.as('organisation_id'),
+          sql`${owner}`.as('owner'),
+          sql`${highest} + 1`.as('number'),
+          sql`''`.as('principal_id'),
+          sql`''`.as('run_id'),
+          sql`''`.as('holder'),
+          sql`0`.as('fence'),
+          sql`0`.as('expires_at'),
+        ])
+        .where('organisation_id', '=', organisationId)
+        .having(sql<boolean>`${highest} < ${ownersMax}`),
+    )
     .execute();
+}
+
+/** Whether the organisation has as many owners as it may. */
+export async function hasEveryOwner(db: Db, organisationId: string): Promise<boolean> {
+  const { number } = await db
+    .selectFrom('sync_leases')
+    .select(highest.as('number'))
+    .where('organisation_id', '=', organisationId)
+    .executeTakeFirstOrThrow();
+  return number >= ownersMax;
 }
 
 /**
