@@ -2,6 +2,7 @@
 import { Writable } from 'node:stream';
 import { type Logger, pino, stdTimeFunctions } from 'pino';
 import type { LogLevel } from './settings.ts';
+import { printable } from './terminal-text.ts';
 
 export type Log = Logger;
 
@@ -33,8 +34,9 @@ const secretField = new RegExp(
 const bearerToken = /\b(Bearer|Basic) [\w.~+/=-]{8,}/gi;
 
 /** Where lines go: a stream of Node, or whatever else takes text. */
-type Destination = Pick<Writable, 'write'> &
-  Partial<Pick<Writable, 'writableLength' | 'cork' | 'uncork'>>;
+interface Destination extends Partial<Pick<Writable, 'writableLength' | 'cork' | 'uncork'>> {
+  write(line: string, done?: (error: Error | null | undefined) => void): unknown;
+}
 
 /** Lines of these levels are written together; of the others each at once. */
 const patientLine = /^\{"level":"(?:trace|debug|info)"/;
@@ -58,7 +60,7 @@ export function createLog(options: { level: LogLevel; destination?: Destination 
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      hooks: { streamWrite: (line) => bound(redact(line)) },
+      hooks: { streamWrite: (line) => bound(printable(redact(line))) },
     },
     new LineSink(destination),
   );
@@ -145,5 +147,6 @@ function bound(line: string): string {
   if (bytes <= logLineBytesMax) return line;
   const { level, time, msg } = JSON.parse(line) as Record<string, unknown>;
   const start = (text: unknown): string => String(text ?? '').slice(0, logLineBytesMax / 16);
-  return `${JSON.stringify({ level, time, msg: start(msg), cutBytes: bytes, start: start(line) })}\n`;
+  const cut = { level, time, msg: start(msg), cutBytes: bytes, start: start(line) };
+  return `${printable(JSON.stringify(cut))}\n`;
 }

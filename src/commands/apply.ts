@@ -16,7 +16,6 @@ import {
   type ManifestOptions,
   openClient,
   openManifests,
-  wantsColor,
 } from './shared/options.ts';
 
 interface ApplyOptions extends ManifestOptions {
@@ -89,32 +88,30 @@ export const apply: Command<ApplyOptions> = {
       signal: io.signal,
       ...(options.yes ? {} : { confirm: (plan: Plan) => confirm(plan, io) }),
     });
-    const document = `${JSON.stringify(cycleDocument(result), null, 2)}\n`;
+    const document = cycleDocument(result);
     if (options.report !== undefined) await writeReport(resolve(io.cwd, options.report), document);
-    io.stdout.write(
-      options.output === 'json' ? document : textReport(result, { color: wantsColor(io) }),
-    );
+    if (options.output === 'json') io.stdout.writeJson(document);
+    else io.stdout.write(textReport(result));
     return result.ending;
   },
 };
 
 async function confirm(plan: Plan, io: CommandIo): Promise<boolean> {
   const shown = { plan, report: null, declined: false, warnings: [], refusal: null };
-  io.stderr.write(textReport(shown, { color: wantsColor(io) }));
-  const terminal = createInterface({ input: io.stdin, output: io.stderr });
+  io.stderr.write(`${textReport(shown)}Apply this? Only "yes" is taken for an answer: `);
+  // The terminal itself shows and mends what is typed, and makes a signal of Ctrl-C.
+  const terminal = createInterface({ input: io.stdin });
   try {
-    const answer = await terminal.question('Apply this? Only "yes" is taken for an answer: ', {
-      signal: io.signal,
-    });
+    const answer = await terminal.question('', { signal: io.signal });
     return answer.trim() === 'yes';
   } finally {
     terminal.close();
   }
 }
 
-async function writeReport(path: string, document: string): Promise<void> {
+async function writeReport(path: string, document: unknown): Promise<void> {
   try {
-    await writeFile(path, document);
+    await writeFile(path, `${JSON.stringify(document, null, 2)}\n`);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const message = `the changes are made, but the report cannot be written to ${path} (${code})`;

@@ -63,7 +63,7 @@ export const bootstrap: Command<Options> = {
     const complete = { ...settings, database, masterKey };
     if (options.output !== '-') return writeTenant(complete, options, url, io);
     const tenant = await makeTenant(complete, options, io);
-    io.stdout.write(credentialsText(url, tenant));
+    io.stdout.writeExact(credentialsText(url, tenant));
     return 'success';
   },
 };

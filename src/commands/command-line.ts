@@ -1,13 +1,26 @@
 /** Knows how a command line becomes a command's options, and how its end is told to the user. */
+import type { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import yargs from 'yargs';
 import { type Ending, Failure } from '../failure.ts';
+import { environmentIn } from '../settings/environment.ts';
 import { didYouMean } from '../suggest.ts';
 import { type BoundCommand, commandLoaders } from './all-commands.ts';
 import type { CommandIo } from './shared/command.ts';
+import { TextOutput, type TextStream } from './shared/text-output.ts';
 
 const columnsMax = 100;
 const missingPositional = /^Not enough non-option arguments.*/;
+
+/** What the process has to do with a command. */
+export interface Outside {
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: TextStream;
+  readonly stderr: TextStream;
+  /** Aborted by SIGINT or SIGTERM. */
+  readonly signal: AbortSignal;
+  readonly cwd: string;
+}
 
 /**
  * Runs the command that `words` (without node and script) name. Prints a `Failure` as its message
@@ -15,8 +28,9 @@ const missingPositional = /^Not enough non-option arguments.*/;
  */
 export async function runCommandLine(
   words: readonly string[],
-  io: CommandIo,
+  outside: Outside,
 ): Promise<Ending | 'interrupted'> {
+  const io = openIo(outside);
   try {
     return await dispatch(words, io);
   } catch (error) {
@@ -28,6 +42,21 @@ export async function runCommandLine(
     io.stderr.write(await describeUnexpected(error));
     return 'unexpected';
   }
+}
+
+/** Commands say nothing but through this. Colour: no-color.org. */
+function openIo(outside: Outside): CommandIo {
+  const { signal, cwd } = outside;
+  const mayColor = (): boolean => (environmentIn(cwd)('NO_COLOR') ?? '') === '';
+  return {
+    get stdin() {
+      return outside.stdin;
+    },
+    stdout: new TextOutput(() => outside.stdout, mayColor),
+    stderr: new TextOutput(() => outside.stderr, mayColor),
+    signal,
+    cwd,
+  };
 }
 
 async function dispatch(words: readonly string[], io: CommandIo): Promise<Ending> {

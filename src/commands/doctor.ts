@@ -57,11 +57,8 @@ export const doctor: Command<Options> = {
         isWrong: found.length > 0,
       },
     ];
-    io.stdout.write(
-      options.json
-        ? `${JSON.stringify({ findings, inconsistencies: found }, null, 2)}\n`
-        : textOf(findings, found),
-    );
+    if (options.json) io.stdout.writeJson({ findings, inconsistencies: found });
+    else io.stdout.write(textOf(findings, found));
     return endingOf(findings);
   },
 };

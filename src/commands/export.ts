@@ -52,7 +52,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
       unmanaged: options.unmanaged,
     });
     if (options.path === '-') {
-      io.stdout.write(exported.files.map(({ text }) => text).join('---\n'));
+      io.stdout.writeExact(exported.files.map(({ text }) => text).join('---\n'));
     } else {
       await writeFiles(resolve(io.cwd, options.path), exported, io);
     }

@@ -57,7 +57,7 @@ async function listJobs(
 ): Promise<Ending> {
   const listings = await scheduler.list();
   if (json) {
-    stdout.write(`${JSON.stringify({ jobs: listings.map(listingJson) })}\n`);
+    stdout.writeJson({ jobs: listings.map(listingJson) });
     return 'success';
   }
   stdout.write(
@@ -91,7 +91,8 @@ async function runJob(
   io.signal.addEventListener('abort', stop);
   try {
     const outcome = await scheduler.runNow(name);
-    io.stdout.write(json ? `${JSON.stringify(outcome)}\n` : describeOutcome(outcome));
+    if (json) io.stdout.writeJson(outcome);
+    else io.stdout.write(describeOutcome(outcome));
     return endingOf[outcome.state];
   } finally {
     io.signal.removeEventListener('abort', stop);

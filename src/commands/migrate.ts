@@ -47,7 +47,7 @@ export const migrate: Command<Options> = {
     const log = createLog({ level: settings.logLevel ?? 'warn', destination: io.stderr });
     const report = await migrateDatabase(database, { log, signal: io.signal });
     if (options.json) {
-      io.stdout.write(`${JSON.stringify(report)}\n`);
+      io.stdout.writeJson(report);
       return 'success';
     }
     for (const name of report.applied) io.stdout.write(`applied ${name}\n`);
@@ -68,7 +68,7 @@ async function check(
   const missing = status.migrations.filter(
     ({ state }) => state === 'pending' || state === 'partial',
   );
-  if (json) stdout.write(`${statusJson(status)}\n`);
+  if (json) stdout.writeJson(statusDocument(status));
   assertRunnable(status);
   if (!json) {
     stdout.write(
@@ -87,7 +87,7 @@ async function showStatus(
 ): Promise<Ending> {
   const status = await migrationStatus(database);
   if (json) {
-    stdout.write(`${statusJson(status)}\n`);
+    stdout.writeJson(statusDocument(status));
     return 'success';
   }
   const version = status.databaseVersion ?? 'no such database';
@@ -106,13 +106,13 @@ async function showStatus(
   return 'success';
 }
 
-function statusJson({ state, databaseVersion, migrations }: MigrationStatus): string {
-  return JSON.stringify({
+function statusDocument({ state, databaseVersion, migrations }: MigrationStatus): object {
+  return {
     state,
     databaseVersion,
     migrations: migrations.map(({ path, finishedAt, ...migration }) => ({
       ...migration,
       finishedAt: finishedAt === null ? null : new Date(finishedAt).toISOString(),
     })),
-  });
+  };
 }

@@ -12,7 +12,6 @@ import {
   type ManifestOptions,
   openClient,
   openManifests,
-  wantsColor,
 } from './shared/options.ts';
 
 const occasions = ['create', 'update', 'delete', 'replace', 'adopt', 'drift'] as const;
@@ -72,15 +71,13 @@ export const plan: Command<PlanOptions> = {
       holder: holderName('plan'),
       signal: io.signal,
     });
-    io.stdout.write(render(result, options.output, wantsColor(io)));
+    if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
+    else io.stdout.write(renderers[options.output](result));
     return endingFor(result, options['fail-on']);
   },
 };
 
-function render(result: CycleResult, format: PlanOptions['output'], color: boolean): string {
-  if (format === 'json') return `${JSON.stringify(cycleDocument(result), null, 2)}\n`;
-  return format === 'markdown' ? markdownReport(result) : textReport(result, { color });
-}
+const renderers = { text: textReport, markdown: markdownReport } as const;
 
 /** With `--fail-on`, changes that are not named pass. */
 function endingFor(result: CycleResult, failOn: string | undefined): Ending {

@@ -33,11 +33,11 @@ export const settings: Command<SettingsOptions> = {
       .conflicts({ 'json-schema': ['markdown', 'check'], markdown: ['check'] }),
   run: async (options, io) => {
     if (options['json-schema']) {
-      io.stdout.write(`${JSON.stringify(settingsJsonSchema(), null, 2)}\n`);
+      io.stdout.writeJson(settingsJsonSchema());
       return 'success';
     }
     if (options.markdown) {
-      io.stdout.write(settingsMarkdown());
+      io.stdout.writeExact(settingsMarkdown());
       return 'success';
     }
     const inspection = inspectSettings(undefined, {

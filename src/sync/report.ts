@@ -1,4 +1,5 @@
 /** Knows how a plan and its outcome are told: as text for people, Markdown for reviews, JSON for programs. */
+import { type Colour, coloured, forTerminal, oneLine, printable } from '../terminal-text.ts';
 import type { AppliedItem, ApplyReport } from './apply/apply.ts';
 import type { FieldChange } from './plan/diff.ts';
 import { describeSource } from './plan/ownership.ts';
@@ -6,10 +7,6 @@ import type { BlockedItem, Plan, PlannedChange } from './plan/planned.ts';
 import type { CycleResult } from './reconcile.ts';
 import type { Json, Position } from './spec/resource-set.ts';
 import { isReference } from './spec/spec-paths.ts';
-
-export interface ReportOptions {
-  readonly color: boolean;
-}
 
 const symbols: Record<PlannedChange['action'], string> = {
   create: '+',
@@ -19,32 +16,31 @@ const symbols: Record<PlannedChange['action'], string> = {
   adopt: '>',
   retain: '=',
 };
-const colors: Record<PlannedChange['action'], number> = {
-  create: 32,
-  update: 33,
-  replace: 35,
-  delete: 31,
-  adopt: 36,
-  retain: 36,
+const colours: Record<PlannedChange['action'], Colour> = {
+  create: 'green',
+  update: 'yellow',
+  replace: 'magenta',
+  delete: 'red',
+  adopt: 'cyan',
+  retain: 'cyan',
 };
-const red = 31;
-const dim = 2;
 const valueLengthMax = 160;
 
 /** The parts of a cycle that are told to people. */
 export type Reportable = Pick<CycleResult, 'plan' | 'report' | 'declined' | 'refusal' | 'warnings'>;
 
-/** The whole outcome of a cycle as text, ending in a newline; '' lines apart its sections. */
-export function textReport(result: Reportable, { color }: ReportOptions): string {
-  const paint = (code: number, text: string): string =>
-    color ? `\u001b[${code}m${text}\u001b[0m` : text;
+/**
+ * The whole outcome of a cycle as text with marks of colours, ending in a newline; '' lines apart its
+ * sections.
+ */
+export function textReport(result: Reportable): string {
   const { plan, report } = result;
   const sections: string[][] = [
-    plan.changes.flatMap((change) => changeLines(change, paint)),
-    plan.blocked.map((item) => paint(red, `! ${blockedLine(item)}`)),
-    result.warnings.map((warning) => paint(colors.update, `warning: ${printable(warning)}`)),
-    report === null ? [] : outcomeLines(report, paint),
-    result.refusal === null ? [] : [paint(red, printable(result.refusal.message))],
+    plan.changes.flatMap((change) => changeLines(change)),
+    plan.blocked.map((item) => coloured('red', `! ${blockedLine(item)}`)),
+    result.warnings.map((warning) => coloured('yellow', `warning: ${warning}`)),
+    report === null ? [] : outcomeLines(report),
+    result.refusal === null ? [] : [coloured('red', result.refusal.message)],
     [summaryLine(result)],
   ];
   return sections
@@ -92,10 +88,7 @@ const participles: Record<PlannedChange['action'], string> = {
   retain: 'retained',
 };
 
-function changeLines(
-  change: PlannedChange,
-  paint: (code: number, text: string) => string,
-): string[] {
+function changeLines(change: PlannedChange): string[] {
   const { action, id, reason, live } = change;
   const notes = [
     ...(reason === 'change'
@@ -106,15 +99,15 @@ function changeLines(
     ...(change.prune ? [`left the source${lastPlace(change)}`] : []),
     ...(change.position === null ? [] : [placeText(change.position)]),
   ];
-  const head = paint(colors[action], `${symbols[action]} ${action} ${printable(id)}`);
+  const head = coloured(colours[action], `${symbols[action]} ${action} ${oneLine(id)}`);
   return [
-    `${head}  ${paint(dim, notes.map(printable).join(', '))}`.trimEnd(),
+    `${head}  ${coloured('dim', notes.map(oneLine).join(', '))}`.trimEnd(),
     ...change.fields.map((field) => `    ${fieldText(action, field)}`),
   ];
 }
 
 function fieldText(action: PlannedChange['action'], field: FieldChange): string {
-  const path = printable(field.path);
+  const path = oneLine(field.path);
   const from = valueText(field.from);
   const to = valueText(field.to);
   if (action === 'create') return `${path}: ${to}`;
@@ -125,11 +118,11 @@ function fieldText(action: PlannedChange['action'], field: FieldChange): string 
 
 function valueText(value: Json): string {
   if (value === null) return '(unset)';
-  if (isReference(value)) return `→ ${value.$ref}`;
+  if (isReference(value)) return `→ ${oneLine(value.$ref)}`;
   const text =
     typeof value === 'string' && value.startsWith('(secret') ? value : JSON.stringify(value);
   const short = text.length > valueLengthMax ? `${text.slice(0, valueLengthMax)}…` : text;
-  return printable(short);
+  return oneLine(short);
 }
 
 function lastPlace({ live }: PlannedChange): string {
@@ -138,31 +131,23 @@ function lastPlace({ live }: PlannedChange): string {
 
 function blockedLine({ id, position, message }: BlockedItem): string {
   const place = position === null ? '' : ` (${placeText(position)})`;
-  return printable(`blocked ${id}${place}: ${message}`);
+  return `blocked ${oneLine(id)}${place}: ${printable(message)}`;
 }
 
-function outcomeLines(
-  report: ApplyReport,
-  paint: (code: number, text: string) => string,
-): string[] {
+function outcomeLines(report: ApplyReport): string[] {
   const lines = report.items
     .filter((item) => item.status !== 'done')
-    .map((item) => paint(red, printable(`${item.status}: ${itemText(item)}`)));
-  return report.unreachable === null ? lines : [...lines, paint(red, report.unreachable)];
+    .map((item) => coloured('red', `${item.status}: ${itemText(item)}`));
+  return report.unreachable === null ? lines : [...lines, coloured('red', report.unreachable)];
 }
 
 function itemText({ position, action, id, message }: AppliedItem): string {
   const place = position === null ? '' : `${placeText(position)}: `;
-  return `${place}${action} ${id}: ${message}`;
+  return `${place}${action} ${oneLine(id)}: ${message}`;
 }
 
 function placeText({ file, line, column }: Position): string {
-  return `${file}:${line}:${column}`;
-}
-
-/** Control characters of names and messages never reach a terminal. */
-function printable(text: string): string {
-  return text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�');
+  return `${oneLine(file)}:${line}:${column}`;
 }
 
 /** How often each word occurs; actions in the order of the table above. */
@@ -176,7 +161,7 @@ function counted<T extends string>(words: readonly T[]): [T, number][] {
 /** For a comment on a pull request: the summary first, the diff folded away. */
 export function markdownReport(result: Reportable): string {
   const { plan } = result;
-  const diff = textReport({ ...result, warnings: [] }, { color: false }).trimEnd();
+  const diff = forTerminal(textReport({ ...result, warnings: [] }), { color: false }).trimEnd();
   const longest = Math.max(2, ...(diff.match(/`+/g) ?? []).map((run) => run.length));
   const fence = '`'.repeat(longest + 1);
   const notes = [

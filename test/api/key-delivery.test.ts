@@ -191,9 +191,7 @@ describe('a key that exists', () => {
     for (const act of [false, true]) {
       const result = await sync.cycle(bot, { act });
       expect(result).toMatchObject({ ending: 'partialFailure', keyFiles: [{ state: 'mismatch' }] });
-      expect(textReport(result, { color: false })).toContain(
-        `SecretMismatch: the value in ${at('bot.key')}`,
-      );
+      expect(textReport(result)).toContain(`SecretMismatch: the value in ${at('bot.key')}`);
       expect(JSON.stringify(resultDocument(result))).not.toContain(wrong);
     }
     expect(valueIn('bot.key')).toBe(wrong);

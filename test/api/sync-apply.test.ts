@@ -424,9 +424,7 @@ spec: {config: {retry: {attempts: 1}}}
       ['McpServer/support/guarded', 'blocked'],
     ]);
     expect(result.report?.items[2]?.position).toMatchObject({ file: 'all.yaml', line: 11 });
-    expect(textReport(result, { color: false })).toMatch(
-      /failed: all\.yaml:11:\d+: create McpIntegration/,
-    );
+    expect(textReport(result)).toMatch(/failed: all\.yaml:11:\d+: create McpIntegration/);
   });
 
   it('stops starting anything once interrupted, and the next run finishes', async () => {
@@ -451,7 +449,7 @@ describe('secrets', () => {
     );
     const key = readFileSync(join(sync.secretsFolder, 'support/bot.key'), 'utf8').trim();
     const outputs = [first, changed].flatMap((result) => [
-      textReport(result, { color: true }),
+      textReport(result),
       markdownReport(result),
       JSON.stringify(resultDocument(result)),
       JSON.stringify([...result.plan.live]),

@@ -12,7 +12,7 @@ const root = resolve(import.meta.dirname, '../../src');
  */
 const ground = [
   ...['secret', 'failure', 'suggest', 'package-root'],
-  ...['managed-name', 'trusted-hosts'],
+  ...['managed-name', 'trusted-hosts', 'terminal-text'],
 ];
 
 /**
@@ -211,6 +211,19 @@ describe('the habits of the house', () => {
     const long = files.filter((file) => sources.get(file)!.split('\n').length > 401);
     expect(long.map((file) => relative(root, file))).toEqual([]);
     expect(files.flatMap(longSpans)).toEqual([]);
+  });
+
+  it('says everything through the one place that makes it harmless to terminals', () => {
+    const speakers = files.filter((file) =>
+      /process\.(stdout|stderr)\b|\bconsole\./.test(sources.get(file)!),
+    );
+    expect(speakers.map((file) => relative(root, file)).toSorted()).toEqual(['log.ts', 'main.ts']);
+    const exact = files.filter((file) => /\.writeExact\(/.test(sources.get(file)!));
+    expect(exact.map((file) => relative(root, file)).toSorted()).toEqual([
+      'commands/bootstrap.ts',
+      'commands/export.ts',
+      'commands/settings.ts',
+    ]);
   });
 
   it('reads the environment in the settings only', () => {

@@ -9,6 +9,7 @@ import {
   type Reportable,
   textReport,
 } from '../../src/sync/report.ts';
+import { forTerminal } from '../../src/terminal-text.ts';
 import { ModelServer, setOf, want } from '../sync-model.ts';
 
 const key = (fields = {}) =>
@@ -18,6 +19,10 @@ const key = (fields = {}) =>
 
 function resultOf(plan: Plan, parts: Partial<Reportable> = {}): Reportable {
   return { plan, report: null, declined: false, refusal: null, warnings: [], ...parts };
+}
+
+function plain(result: Reportable): string {
+  return forTerminal(textReport(result), { color: false });
 }
 
 function mixedPlan(): Plan {
@@ -40,7 +45,7 @@ function mixedPlan(): Plan {
 
 describe('textReport', () => {
   it('shows symbol, identity, place, field by field from and to, and a summary', () => {
-    expect(textReport(resultOf(mixedPlan()), { color: false })).toBe(`\
+    expect(plain(resultOf(mixedPlan()))).toBe(`\
 ~ update ApiKey/support/bot  drift, ApiKey.yaml:1:1
     /alert_emails: ["x@example.com"] → (unset) (default-reset)
     /description: "by hand" → "a" (drift)
@@ -54,8 +59,10 @@ Plan: 1 to create, 1 to update, 1 to delete; 1 unchanged.
   });
 
   it('colours only when asked to', () => {
-    expect(textReport(resultOf(mixedPlan()), { color: true })).toContain('\u001b[32m+ create');
-    expect(textReport(resultOf(mixedPlan()), { color: false })).not.toContain('\u001b');
+    expect(forTerminal(textReport(resultOf(mixedPlan())), { color: true })).toContain(
+      '\u001b[32m+ create',
+    );
+    expect(plain(resultOf(mixedPlan()))).not.toContain('\u001b');
   });
 
   it('lets no control character of a name or value through to the terminal', () => {
@@ -63,14 +70,14 @@ Plan: 1 to create, 1 to update, 1 to delete; 1 unchanged.
     const plan = server.plan(
       setOf([want('Workspace', 'w', { description: 'a\u001b[2Jb\u009bc\u202ed' })]),
     );
-    const text = textReport(resultOf(plan, { warnings: ['w\u001b[31m'] }), { color: false });
+    const text = plain(resultOf(plan, { warnings: ['w\u001b[31m'] }));
     expect(text).not.toMatch(/[\u001b\u009b\u202e]/);
   });
 
   it('cuts long values', () => {
     const server = new ModelServer();
     const plan = server.plan(setOf([want('Workspace', 'w', { description: 'x'.repeat(9999) })]));
-    expect(textReport(resultOf(plan), { color: false }).length).toBeLessThan(500);
+    expect(plain(resultOf(plan)).length).toBeLessThan(500);
   });
 
   it('tells what failed with its place, and what was not tried', () => {
@@ -84,7 +91,7 @@ Plan: 1 to create, 1 to update, 1 to delete; 1 unchanged.
       interrupted: true,
       unreachable: null,
     };
-    const text = textReport(resultOf(plan, { report }), { color: false });
+    const text = plain(resultOf(plan, { report }));
     expect(text).toContain('failed: ApiKey.yaml:1:1: update ApiKey/support/bot: refused');
     expect(text).toContain('blocked: delete Config/support/old: waits');
     expect(text).toContain('Applied: 1 created, 1 failed, 1 blocked; 1 unchanged. Interrupted');

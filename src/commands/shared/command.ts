@@ -1,16 +1,17 @@
 /** Knows what a command of the CLI is: data plus one function from options to an exit code. */
-import type { Readable, Writable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import type { Argv } from 'yargs';
 import type { Ending } from '../../failure.ts';
+import type { TextOutput } from './text-output.ts';
 
 /** What a command may touch of the outside, so that main alone knows the process. */
 export interface CommandIo {
   /** Manifests for the location `-`, and answers to questions when it is a terminal. */
   readonly stdin: Readable & { readonly isTTY?: boolean };
   /** Data only. */
-  readonly stdout: Writable;
+  readonly stdout: TextOutput;
   /** Logs, progress and messages. */
-  readonly stderr: Writable;
+  readonly stderr: TextOutput;
   /** Aborted by SIGINT or SIGTERM. */
   readonly signal: AbortSignal;
   readonly cwd: string;

@@ -165,12 +165,6 @@ function readInside(folder: string, path: string): string | undefined {
   }
 }
 
-/** Colour is for people at a terminal who have not said no to it (no-color.org). */
-export function wantsColor(io: CommandIo): boolean {
-  const isTerminal = (io.stdout as { isTTY?: boolean }).isTTY === true;
-  return isTerminal && (environmentIn(io.cwd)('NO_COLOR') ?? '') === '';
-}
-
 /** A word as a shell takes it. */
 function shellWord(text: string): string {
   return /^[\w./:@#=+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,5 +1,4 @@
 /** Knows how `up` tells what it does: progress, the report of a start, and what happens afterwards. */
-import type { Writable } from 'node:stream';
 import type { Ending, Failure } from '../../failure.ts';
 import type { MigrationReport } from '../../store/migrations/migrate.ts';
 import type { CycleResult } from '../../sync/reconcile.ts';
@@ -8,6 +7,7 @@ import type { WatchEvent } from '../../sync/watch.ts';
 import { cycleDocument } from '../shared/cycle-document.ts';
 import { exitCodes } from '../shared/exit-codes.ts';
 import { formatTable } from '../shared/table.ts';
+import type { TextOutput } from '../shared/text-output.ts';
 
 /** What a start came to; holds no secret. */
 export interface StartReport {
@@ -37,7 +37,7 @@ export function endingOf({ result, failure }: SyncOutcome): Ending {
 }
 
 /** Prints one line a step with the seconds since the start. */
-export function createProgress(output: Pick<Writable, 'write'>): (line: string) => void {
+export function createProgress(output: Pick<TextOutput, 'write'>): (line: string) => void {
   const startedAt = performance.now();
   return (line) => {
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
@@ -45,11 +45,11 @@ export function createProgress(output: Pick<Writable, 'write'>): (line: string) 
   };
 }
 
-export function startText(report: StartReport, color: boolean): string {
+export function startText(report: StartReport): string {
   const { outcome, addresses, migration } = report;
   const { adminUrl, metricsUrl } = addresses;
   const sections = [
-    syncText(outcome, color),
+    syncText(outcome),
     formatTable([
       ['database', `${migration.databaseVersion}${report.embedded ? ', embedded' : ''}`],
       ['migrations', migrationsText(migration)],
@@ -91,7 +91,7 @@ export function startDocument(report: StartReport): Record<string, unknown> {
 }
 
 /** What the loop did after the start; empty when there is nothing to tell. */
-export function eventText(event: WatchEvent, color: boolean): string {
+export function eventText(event: WatchEvent): string {
   const time = new Date().toTimeString().slice(0, 8);
   if (event.kind === 'failure') {
     const then =
@@ -102,16 +102,14 @@ export function eventText(event: WatchEvent, color: boolean): string {
   }
   const { plan, report, refusal } = event.result;
   const isQuiet = report === null && refusal === null && plan.blocked.length === 0;
-  return isQuiet && plan.changes.length === 0
-    ? ''
-    : `\n${time}\n${textReport(event.result, { color })}`;
+  return isQuiet && plan.changes.length === 0 ? '' : `\n${time}\n${textReport(event.result)}`;
 }
 
-function syncText({ result, failure }: SyncOutcome, color: boolean): string {
+function syncText({ result, failure }: SyncOutcome): string {
   if (failure !== null) return `nothing was synced: ${failure.message}\n`;
   const counts = countsByKind(result);
   const isClean = endingOf({ result, failure }) === 'success' && result.warnings.length === 0;
-  const detail = isClean ? `${summaryLine(result)}\n` : textReport(troubleOf(result), { color });
+  const detail = isClean ? `${summaryLine(result)}\n` : textReport(troubleOf(result));
   if (counts.length === 0) return detail;
   const columns = ['created', 'changed', 'deleted', 'undone'] as const;
   const used = columns.filter((column) => counts.some((row) => row[column] > 0));

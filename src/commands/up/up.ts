@@ -54,7 +54,6 @@ import {
   openClient,
   requireDesired,
   secretSourcesIn,
-  wantsColor,
 } from '../shared/options.ts';
 import { assertOpenFiles, readUpSettings } from './up-checks.ts';
 import {
@@ -261,18 +260,15 @@ function printStart(context: Context, started: Started, outcome: SyncOutcome): v
     logPath: options.json ? null : logPathOf(home),
     program: programName(io.cwd),
   };
-  io.stdout.write(
-    options.json
-      ? `${JSON.stringify(startDocument(report), null, 2)}\n`
-      : startText(report, wantsColor(io)),
-  );
+  if (options.json) io.stdout.writeJson(startDocument(report));
+  else io.stdout.write(startText(report));
   if (!options.once) io.stderr.write(`\nwatching ${location}; Ctrl-C stops everything\n`);
 }
 
 /** With `--json` standard output holds the one document; what follows is for people. */
 function printEvent({ io, options }: Context, event: WatchEvent): void {
   const output = options.json ? io.stderr : io.stdout;
-  output.write(eventText(event, !options.json && wantsColor(io)));
+  output.write(eventText(event));
 }
 
 /** Root of the clone whose sources run here; null in a built package. */

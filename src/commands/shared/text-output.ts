@@ -1,0 +1,48 @@
+/** Knows how what a command says reaches a stream: the one place where all of it becomes harmless to terminals. */
+import type { Writable } from 'node:stream';
+import { forTerminal, printable } from '../../terminal-text.ts';
+
+/** What it writes to; a terminal says so. */
+export type TextStream = Writable & { readonly isTTY?: boolean };
+
+/** Standard output or standard error of a command; also takes the lines of a log. */
+export class TextOutput {
+  /** Opening one takes time, so that it is done by whoever says something. */
+  readonly #open: () => TextStream;
+  /** Colour is for people at a terminal who have not said no to it. */
+  readonly #mayColor: () => boolean;
+
+  constructor(open: () => TextStream, mayColor: () => boolean) {
+    this.#open = open;
+    this.#mayColor = mayColor;
+  }
+
+  /** Text for people, of which nothing but our own colours is obeyed. */
+  write(text: string, done?: (error: Error | null | undefined) => void): boolean {
+    const stream = this.#open();
+    const color = stream.isTTY === true && this.#mayColor();
+    return stream.write(forTerminal(text, { color }), done);
+  }
+
+  /** One JSON document, exact to the programs that read it. */
+  writeJson(document: unknown): void {
+    this.#open().write(`${printable(JSON.stringify(document, null, 2))}\n`);
+  }
+
+  /** What programs read and is no JSON, as it is. */
+  writeExact(text: string): void {
+    this.#open().write(text);
+  }
+
+  get writableLength(): number {
+    return this.#open().writableLength;
+  }
+
+  cork(): void {
+    this.#open().cork();
+  }
+
+  uncork(): void {
+    this.#open().uncork();
+  }
+}
