@@ -179,6 +179,8 @@ spec:
   type: cost
   creditLimit: 12.5
   periodicReset: weekly
-  conditions: [{key: api_key, apiKeyRef: bot}]
+  conditions:
+    - {key: api_key, apiKeyRef: bot}
+    - {key: workspace_id, value: '*', excludes: [{workspaceRef: support}]}
   groupBy: [{key: api_key}]
 `;

@@ -167,7 +167,10 @@ export const ApiKeyUpdate = z.object({
   name: ApiKeyName.optional(),
   scopes: Scopes.optional(),
   ...changeable,
-  /** A trigger, not a field: sets current usage to nought. */
-  reset_usage: z.boolean().nullable().optional(),
+  /** A trigger, not a field: sets current usage to nought. Clients write it as a flag or as a number. */
+  reset_usage: z
+    .union([z.boolean(), z.literal([0, 1])])
+    .nullable()
+    .optional(),
 });
 export type ApiKeyUpdate = z.infer<typeof ApiKeyUpdate>;

@@ -159,17 +159,21 @@ interface Check {
 
 /**
  * What the schema of a guardrail cannot say, for the server and for manifests alike: its checks, and
- * that `actions` are given where a verdict has consequences of its own.
+ * that there are any, with `actions`, where a verdict has consequences of its own. `'stored'` are
+ * checks that an update leaves alone.
  */
 export function guardrailFaults(
-  { checks = [], actions }: { checks?: readonly Check[] | undefined; actions?: unknown },
+  { checks = [], actions }: { checks?: readonly Check[] | 'stored' | undefined; actions?: unknown },
   target: GuardrailTarget,
   trusted: TrustedHosts,
 ): Fault[] {
-  const missing = target === 'llm' && actions === undefined;
+  const required = (isMissing: boolean): string | null =>
+    target === 'llm' && isMissing ? 'is required for target llm' : null;
+  const sent = checks === 'stored' ? [] : checks;
   return [
-    ...faultAt('actions', missing ? 'is required for target llm' : null),
-    ...below(['checks'], checkFaults(checks, target, { trusted, patterns: new PatternJudge() })),
+    ...faultAt('checks', required(checks.length === 0)),
+    ...faultAt('actions', required(actions === undefined)),
+    ...below(['checks'], checkFaults(sent, target, { trusted, patterns: new PatternJudge() })),
   ];
 }
 

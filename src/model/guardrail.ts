@@ -33,11 +33,14 @@ export const GuardrailActions = z.looseObject({
 });
 export type GuardrailActions = z.infer<typeof GuardrailActions>;
 
-/** Body of POST /guardrails. `target` is `llm` when absent and cannot change. */
+/**
+ * Body of POST /guardrails. `target` is `llm` when absent and cannot change; only a guardrail on tools
+ * may be without checks.
+ */
 export const GuardrailCreate = z.object({
   name: ResourceName,
   target: GuardrailTarget.optional(),
-  checks: z.array(GuardrailCheck).min(1).max(checksMax),
+  checks: z.array(GuardrailCheck).max(checksMax).optional(),
   actions: GuardrailActions.optional(),
   workspace_id: WorkspaceReference.optional(),
 });
@@ -51,7 +54,6 @@ export const GuardrailUpdate = z.object({
   name: ResourceName.optional(),
   checks: z
     .array(GuardrailCheck.extend({ id: GuardrailCheck.shape.id.optional() }))
-    .min(1)
     .max(checksMax)
     .optional(),
   actions: GuardrailActions.optional(),

@@ -215,6 +215,13 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
       workspaceReference,
       { path: 'conditions.*.value', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
       { path: 'conditions.*.value', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
+      { path: 'conditions.*.excludes.*', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
+      {
+        path: 'conditions.*.excludes.*',
+        manifestField: 'workspaceRef',
+        kind: 'Workspace',
+        by: 'id',
+      },
     ],
     immutable: ['workspace_id'],
     sets: ['conditions'],

@@ -8,7 +8,7 @@ const catalogue: Readonly<Record<string, readonly string[]>> = {
   completions: ['write'],
   mcp: ['invoke'],
   agents: ['invoke'],
-  logs: ['view', 'list', 'export'],
+  logs: ['write', 'view', 'list', 'export'],
   audit_logs: ['list'],
   analytics: ['view'],
   configs: crud,

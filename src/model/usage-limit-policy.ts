@@ -37,13 +37,17 @@ const ConditionKey = z
 
 const ConditionValue = z.string().min(1).max(1024);
 
+/** Echoed in the form sent: text or list. */
+const ConditionValues = z.union([ConditionValue, z.array(ConditionValue).min(1).max(valuesMax)]);
+
 /** Values of a list are alternatives; conditions must all hold. `*` is any value. */
 const Condition = z.strictObject({
   key: ConditionKey,
-  /** Echoed in the form sent: text or list. */
-  value: z.union([ConditionValue, z.array(ConditionValue).min(1).max(valuesMax)]),
-  /** True turns the condition round. */
-  excludes: z.boolean().optional(),
+  value: ConditionValues,
+  /** Values to leave out of those that `value` takes in. */
+  excludes: ConditionValues.refine((excluded) => ![excluded].flat().includes('*'), {
+    error: 'must not hold *, which would leave out everything',
+  }).optional(),
 });
 export type Condition = z.infer<typeof Condition>;
 

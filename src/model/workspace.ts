@@ -52,7 +52,7 @@ export interface WorkspaceDefaults {
   output_guardrails?: string[];
 }
 
-/** Body of DELETE /admin/workspaces/{id}; the name is the caller's confirmation. */
+/** Body of DELETE /admin/workspaces/{id}; a name is the caller's confirmation. */
 export const WorkspaceDelete = z.object({
   name: z.string().min(1).max(1024).optional(),
   /** Deletes what the workspace holds too. */

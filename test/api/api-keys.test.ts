@@ -240,9 +240,13 @@ describe('200 update', () => {
     expect(await status()).toEqual(['active', 200]);
     await put(id, { usage_limits: { credit_limit: 12 } });
     expect(await status()).toEqual(['exhausted', 401]);
-    await put(id, { reset_usage: true });
-    expect(await status()).toEqual(['active', 200]);
-    await spend(id, 12_000_000);
+    for (const nothing of [false, 0, null]) await put(id, { reset_usage: nothing, name: 'kept' });
+    expect(await status()).toEqual(['exhausted', 401]);
+    for (const reset of [true, 1]) {
+      await put(id, { reset_usage: reset });
+      expect(await status()).toEqual(['active', 200]);
+      await spend(id, 12_000_000);
+    }
     await put(id, { usage_limits: null });
     expect(await status()).toEqual(['active', 200]);
   });
@@ -409,11 +413,14 @@ describe('400', () => {
     expect((await post({}, 'planet/service')).status).toBe(400);
   });
 
-  it('refuses a config of another workspace', async () => {
+  it('lets a key of the organisation alone be pinned to a config of any workspace', async () => {
     const other = await makeWorkspace('Elsewhere');
     const config = await server.request('POST', '/v2/configs', {
       body: { name: 'c', config: { retry: { attempts: 1 } }, workspace_id: other.id },
     });
+    const pinned = { defaults: { config_id: config.body.slug } };
+    const { id } = (await post(pinned, 'organisation/service')).body;
+    expect((await read(id)).defaults).toMatchObject({ config_id: config.body.id });
     const body = { workspace_id: workspace.id, defaults: { config_id: config.body.id } };
     const made = await post(body, 'workspace/service');
     expect(made).toMatchObject({ status: 400, body: { error: { param: 'defaults.config_id' } } });

@@ -72,6 +72,21 @@ describe('200', () => {
     }
   });
 
+  it('takes a guardrail on tools without checks, and lets it lose them; others keep one', async () => {
+    const bare = { target: 'mcp_tools', checks: undefined, actions: undefined };
+    const { id } = await make(bare);
+    expect(await read(id, '/v1')).toMatchObject({ checks: [], actions: {} });
+    const put = (of: string, body: Record<string, unknown>) =>
+      server.request('PUT', `${path}/${of}`, { body });
+    expect((await put(id, { checks: [check] })).status).toBe(200);
+    expect((await put(id, { checks: [] })).status).toBe(200);
+    expect((await read(id, '/v1')).checks).toEqual([]);
+    const onPrompts = await make();
+    expect((await put(onPrompts.id, { name: 'still judged' })).status).toBe(200);
+    const emptied = await put(onPrompts.id, { checks: [] });
+    expect(emptied).toMatchObject({ status: 400, body: { error: { param: 'checks' } } });
+  });
+
   it('echoes checks it does not know, and both spellings of those it does', async () => {
     const checks = [
       { id: 'acme.magic', parameters: { wand: { length: 11.5 } } },
@@ -175,6 +190,7 @@ describe('400', () => {
   it.each([
     [{ name: '' }, 'name'],
     [{ checks: [] }, 'checks'],
+    [{ checks: undefined }, 'checks'],
     [{ checks: [{ name: 'x' }] }, 'checks[0].id'],
     [{ actions: undefined }, 'actions'],
     [{ actions: { deny: 'yes' } }, 'actions.deny'],

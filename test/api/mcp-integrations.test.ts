@@ -283,6 +283,11 @@ describe('secret headers', () => {
 });
 
 describe('capabilities', () => {
+  /** What only the server could tell. */
+  const untold = {
+    ...{ title: null, description: null, icons: null, input_schema: null },
+    ...{ output_schema: null, execution: null, annotations: null },
+  };
   const capabilities = [
     { name: 'find', type: 'tool', enabled: true },
     { name: 'drop', type: 'tool', enabled: false },
@@ -297,7 +302,9 @@ describe('capabilities', () => {
     const list = async (query = '') =>
       (await server.request('GET', `${path}/${id}/capabilities${query}`)).body;
     const before = await list('?type=tool');
+    expect(before.data[0]).toMatchObject({ ...untold, object: 'mcp-capability' });
     expect(before).toMatchObject({
+      object: 'list',
       total: 2,
       has_more: false,
       counts: {
@@ -316,6 +323,8 @@ describe('capabilities', () => {
     expect((await list('?page=2&page_size=2')).data).toHaveLength(1);
     const metadata = await server.request('GET', `${path}/${id}/metadata`);
     expect(metadata.body).toMatchObject({
+      server_name: '',
+      server_version: '',
       sync_status: 'pending',
       capability_flags: { tools: true, prompts: true, resources: false },
     });

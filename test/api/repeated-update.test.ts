@@ -117,9 +117,9 @@ const cases: Case[] = [
     update: {
       ...{ name: 'team', description: 'monthly', type: 'tokens', credit_limit: 25 },
       ...{ alert_threshold: 2, periodic_reset: 'monthly', group_by: [{ key: 'model' }] },
-      conditions: [{ key: 'metadata.team', value: ['a', 'b'], excludes: true }],
+      conditions: [{ key: 'metadata.team', value: '*', excludes: ['a', 'b'] }],
     },
-    alike: { conditions: [{ excludes: true, value: ['a', 'b'], key: 'metadata.team' }] },
+    alike: { conditions: [{ excludes: ['a', 'b'], value: '*', key: 'metadata.team' }] },
   },
   {
     pattern: '/v2/mcp-integrations/{mcpIntegrationId}',

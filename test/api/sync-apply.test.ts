@@ -348,7 +348,8 @@ describe('renames', () => {
         '{name: bot, workspace: help}',
         '{name: agent, workspace: help, previousNames: [bot]}',
       )
-      .replace('apiKeyRef: bot', 'apiKeyRef: agent');
+      .replace('apiKeyRef: bot', 'apiKeyRef: agent')
+      .replace('workspaceRef: support', 'workspaceRef: help');
     const result = await sync.cycle(renamed);
     expect(result.report?.items.filter(({ status }) => status !== 'done')).toEqual([]);
     expect(await Promise.all(['Workspace/help', 'ApiKey/help/agent'].map(idOf))).toEqual(before);

@@ -59,7 +59,8 @@ describe('200', () => {
   it('creates a policy and answers its record on every mount, values in the form sent', async () => {
     const conditions = [
       { value: 'text', key: 'api_key' },
-      { key: 'model', value: ['@openai/*', 'x'], excludes: true },
+      { key: 'model', value: ['@openai/*', 'x'], excludes: '@openai/gpt-4*' },
+      { key: 'metadata.team', value: '*', excludes: ['a', 'b'] },
       { key: 'workspace_id', value: workspace.id },
     ];
     const body = bodyOf({
@@ -290,6 +291,9 @@ describe('400', () => {
     ['conditions', { conditions: [] }],
     ['conditions[0].key', { conditions: [{ key: 'colour', value: 'x' }] }],
     ['conditions[0].value', { conditions: [{ key: 'api_key', value: [] }] }],
+    ['conditions[0].excludes', { conditions: [{ key: 'model', value: '*', excludes: true }] }],
+    ['conditions[0].excludes', { conditions: [{ key: 'model', value: '*', excludes: [] }] }],
+    ['conditions[0].excludes', { conditions: [{ key: 'model', value: 'x', excludes: '*' }] }],
     ['group_by', { group_by: [] }],
     ['type', { type: 'joules' }],
     ['credit_limit', { credit_limit: -1 }],

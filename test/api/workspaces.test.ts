@@ -152,6 +152,25 @@ describe('200', () => {
     const policy = inside.policy.split('/').at(-1)!;
     expect(await endedWindows(db)).toMatchObject([{ subject_kind: 'policy', subject_id: policy }]);
   });
+
+  it('stays while a key of the organisation is pinned to one of its configs', async () => {
+    const { id } = await make({ name: 'Pinned' });
+    const { config } = await fill(id);
+    const made = await server.request('POST', '/v1/api-keys/organisation/service', {
+      body: {
+        name: 'outsider',
+        scopes: ['completions.write'],
+        defaults: { config_id: config.split('/').at(-1) },
+      },
+    });
+    const path = `${base}/${id}`;
+    const body = { force_delete: true };
+    const kept = await server.request('DELETE', path, { body });
+    expect(kept).toMatchObject({ status: 409, body: { error: { code: 'AB07' } } });
+    expect(kept.body.error.message).toContain('outsider');
+    await server.request('DELETE', `/v1/api-keys/${made.body.id}`);
+    expect((await server.request('DELETE', path, { body })).status).toBe(200);
+  });
 });
 
 /** One key, config and policy; paths of each. */
@@ -234,14 +253,13 @@ describe('400', () => {
     expect(await read(id)).toMatchObject({ name: 'still', status: 'active', is_default: 0 });
   });
 
-  it('refuses a DELETE without the right name and keeps the workspace', async () => {
-    const { id } = await make({ name: 'Careful', icon: '🔒' });
-    for (const body of [undefined, {}, { name: 'careful' }]) {
-      const refused = await server.request('DELETE', `${base}/${id}`, { body });
+  it('refuses a DELETE with a wrong name; a right one or none will do', async () => {
+    for (const body of [undefined, {}, { name: 'Careful' }, { name: '🔒 Careful' }]) {
+      const path = `${base}/${(await make({ name: 'Careful', icon: '🔒' })).id}`;
+      const refused = await server.request('DELETE', path, { body: { name: 'careful' } });
       expect(refused).toMatchObject({ status: 400, body: { error: { param: 'name' } } });
+      expect((await server.request('DELETE', path, { body })).status).toBe(200);
     }
-    const body = { name: '🔒 Careful' };
-    expect((await server.request('DELETE', `${base}/${id}`, { body })).status).toBe(200);
   });
 
   it.each(['page_size=0', 'page_size=101', 'page_size=1e1', 'current_page=-1', 'status=gone'])(

@@ -179,7 +179,7 @@ export async function update(
         const before = readDocument<UsageLimits>(row.usage_limits);
         await changeBudget(tx, ownerOf(row), { before, after: body.usage_limits }, now);
       }
-      if (body.reset_usage === true) await resetBudget(tx, ownerOf(row), now);
+      if (resetsUsage(body)) await resetBudget(tx, ownerOf(row), now);
     },
   });
   return {};
@@ -209,10 +209,14 @@ async function columnsOf(
             row.rotation_policy,
             plannedRotation(body.rotation_policy, rotation, now),
           ),
-    last_reset_at: body.reset_usage === true ? now : row.last_reset_at,
+    last_reset_at: resetsUsage(body) ? now : row.last_reset_at,
     ...(await expiryColumns(tx, request, row)),
     ...(body.defaults === null ? noDefaults : await defaultColumns(tx, row, body.defaults ?? {})),
   };
+}
+
+function resetsUsage({ reset_usage: sent }: ApiKeyUpdate): boolean {
+  return sent === true || sent === 1;
 }
 
 type KeyColumns = Partial<apiKeys.StoredApiKey>;

@@ -66,7 +66,8 @@ function refuseExpiry(fault: string): never {
 
 /**
  * The UUID of the config that `reference` (UUID or slug) names for a key of `workspaceId`: one of
- * the same workspace or of the organisation. It cannot be deleted until the transaction ends.
+ * the same workspace or of the organisation, and for a key of the organisation any. It cannot be
+ * deleted until the transaction ends.
  *
  * @throws ApiError `invalid` for any other.
  */
@@ -80,7 +81,7 @@ export async function resolveConfig(
   const reachable =
     config !== undefined &&
     config.status === 'active' &&
-    (config.workspace_id === null || config.workspace_id === workspaceId);
+    (workspaceId === null || config.workspace_id === null || config.workspace_id === workspaceId);
   if (!reachable) {
     const message = 'names no config that this key can use';
     throw validationError({ path: ['defaults', 'config_id'], message });

@@ -139,7 +139,7 @@ async function create(
       name: body.name,
       target,
       status: 'active' as const,
-      checks: JSON.stringify(body.checks),
+      checks: JSON.stringify(body.checks ?? []),
       actions: writeDocument(body.actions),
       version_id: newId(),
       owner_id: caller.id,
@@ -190,7 +190,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
     columns: (_, row) => {
       requireUnchanged('target', body.target, row.target);
       const checks = body.checks && identified(body.checks, readChecks(row));
-      const judged = { checks, actions: actionsOf(row, body) };
+      const judged = { checks: checks ?? ('stored' as const), actions: actionsOf(row, body) };
       refuseFaults(guardrailFaults(judged, row.target, deps.trustedHosts));
       const content = {
         checks: rewriteDocument(row.checks, checks),

@@ -36,6 +36,7 @@ const ListQuery = WorkspaceQuery.extend({
 });
 
 const PutReceipt = z.object({ success: z.literal(true) });
+const JsonObject = z.record(z.string(), z.unknown());
 const Capability = z.object({
   id: z.uuid(),
   name: z.string(),
@@ -43,8 +44,18 @@ const Capability = z.object({
   enabled: z.boolean(),
   created_at: z.string(),
   last_updated_at: z.string(),
+  /** From here on what the server says of it, and nobody has asked the server yet. */
+  title: z.string().nullable(),
+  description: z.string().nullable(),
+  icons: z.array(z.unknown()).nullable(),
+  input_schema: JsonObject.nullable(),
+  output_schema: JsonObject.nullable(),
+  execution: JsonObject.nullable(),
+  annotations: JsonObject.nullable(),
+  object: z.literal('mcp-capability'),
 });
 const CapabilityList = z.object({
+  object: z.literal('list'),
   data: z.array(Capability),
   total: z.int(),
   has_more: z.boolean(),
@@ -92,7 +103,7 @@ async function list(deps: AdminDeps, request: ListRequest) {
   const filter = { integrationId: row.id, type: query.type };
   const found = await mcpCapabilities.list(db, caller.organisationId, filter, page);
   return new LongList<z.infer<typeof CapabilityList>>(
-    {},
+    { object: 'list' },
     'data',
     found.rows.values().map(toRecord),
     {
@@ -162,5 +173,13 @@ function toRecord(row: mcpCapabilities.StoredMcpCapability): z.infer<typeof Capa
     enabled: row.enabled !== 0,
     created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at),
+    title: null,
+    description: null,
+    icons: null,
+    input_schema: null,
+    output_schema: null,
+    execution: null,
+    annotations: null,
+    object: 'mcp-capability',
   };
 }

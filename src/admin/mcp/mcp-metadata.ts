@@ -12,21 +12,24 @@ import { requireWorkspace } from '../request/scoping.ts';
 import { eitherScope, findIntegration, findServer, requireScope } from './mcp-access.ts';
 import { countCapabilities } from './mcp-capability-counts.ts';
 
-/** Nobody has asked the server yet (integrations are saved without a connection), so most is null. */
+/**
+ * Nobody has asked the server yet (integrations are saved without a connection), so most is null, or
+ * '' where clients insist on text.
+ */
 const Metadata = z.object({
-  server_name: z.null(),
-  server_version: z.null(),
-  title: z.null(),
-  description: z.null(),
-  website_url: z.null(),
-  icons: z.null(),
-  protocol_version: z.null(),
+  server_name: z.string(),
+  server_version: z.string(),
+  title: z.string().nullable(),
+  description: z.string().nullable(),
+  website_url: z.string().nullable(),
+  icons: z.array(z.unknown()).nullable(),
+  protocol_version: z.string().nullable(),
   /** By the capabilities an administrator has named. */
   capability_flags: z.object({ tools: z.boolean(), prompts: z.boolean(), resources: z.boolean() }),
-  instructions: z.null(),
+  instructions: z.string().nullable(),
   sync_status: z.literal('pending'),
-  last_synced_at: z.null(),
-  sync_error: z.null(),
+  last_synced_at: z.string().nullable(),
+  sync_error: z.string().nullable(),
   object: z.literal('mcp-metadata'),
 });
 
@@ -72,8 +75,8 @@ async function describe(
     organisation_id: organisationId,
   });
   return {
-    server_name: null,
-    server_version: null,
+    server_name: '',
+    server_version: '',
     title: null,
     description: null,
     website_url: null,

@@ -16,6 +16,7 @@ import {
 } from '../../model/workspace.ts';
 import type { WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as workspaceContents from '../../store/tables/workspace-contents.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import {
@@ -111,8 +112,7 @@ export async function update(
 
 /**
  * Archives a workspace and answers `{}`. What it holds blocks that, or with `force_delete` goes
- * with it. The body repeats the name as confirmation, save where the request comes from the owner
- * of a manifest, which names the workspace already.
+ * with it. A name in the body is a confirmation, and must be right.
  */
 export async function remove(
   deps: AdminDeps,
@@ -126,6 +126,7 @@ export async function remove(
     const place = { organisationId, workspaceId: row.id };
     const items = await workspaceContents.list(tx, contents, place);
     if (items.length > 0 && body.force_delete !== true) refuseWith(items);
+    await refuseWhilePinned(tx, row);
     await workspaceContents.removeAll(tx, contents, place, now);
     await closeBudget(tx, ownerOf(row));
     for (const item of items) {
@@ -146,11 +147,10 @@ export async function remove(
 }
 
 function requireConfirmation(
-  { body, owner }: BodyRequest<WorkspaceDelete>,
+  { body: { name } }: BodyRequest<WorkspaceDelete>,
   row: workspaces.StoredWorkspace,
 ): void {
-  if (body.name === undefined && owner !== null) return;
-  if (body.name === row.name || body.name === displayName(row)) return;
+  if (name === undefined || name === row.name || name === displayName(row)) return;
   throw validationError({ path: ['name'], message: 'must be the name of the workspace' });
 }
 
@@ -160,6 +160,14 @@ function refuseWith(items: readonly workspaceContents.WorkspaceItem[]): never {
   const list = [...counts].map(([kind, ofKind]) => `${ofKind.length} ${kind}`).join(', ');
   const message = `The workspace still holds ${list}; delete them first or send force_delete`;
   throw new ApiError('conflict', message, 'force_delete');
+}
+
+/** A key of the organisation outlives the workspace, and must not lose what it is pinned to. */
+async function refuseWhilePinned(tx: Db, row: workspaces.StoredWorkspace): Promise<void> {
+  const key = await apiKeys.findPinnedToWorkspace(tx, row.organisation_id, row.id);
+  if (key === undefined) return;
+  const message = `The API key ${key.name} of the organisation is pinned to a config of this workspace`;
+  throw new ApiError('conflict', message);
 }
 
 async function columnsOf(

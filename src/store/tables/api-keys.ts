@@ -157,6 +157,28 @@ export function findByConfig(
     .executeTakeFirst();
 }
 
+/** A key of the organisation that is pinned to a config of the workspace, if there is one. */
+export function findPinnedToWorkspace(
+  db: Db,
+  organisationId: string,
+  workspaceId: string,
+): Promise<StoredApiKey | undefined> {
+  return db
+    .selectFrom('api_keys')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('workspace_id', 'is', null)
+    .where('config_id', 'in', (eb) =>
+      eb
+        .selectFrom('configs')
+        .select('id')
+        .where('organisation_id', '=', organisationId)
+        .where('workspace_id', '=', workspaceId),
+    )
+    .limit(1)
+    .executeTakeFirst();
+}
+
 export interface ApiKeyFilter {
   readonly workspaceId?: string | undefined;
   readonly ids?: readonly string[] | undefined;
