@@ -1,5 +1,6 @@
-/** Knows what a row of api_keys looks like in tests that write it themselves. */
-import { randomUUID } from 'node:crypto';
+/** Knows what rows of api_keys look like in tests that write them themselves, values and all. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Db } from '../src/store/connection/db.ts';
 import type { ApiKeyRow } from '../src/store/tables/api-keys.ts';
 
 /** An active key of an organisation of its own, never to expire, save for `fields`. */
@@ -30,4 +31,20 @@ export function apiKeyRow(fields: Partial<ApiKeyRow> = {}): Omit<ApiKeyRow, 'ver
     last_updated_at: 0,
     ...fields,
   } as Omit<ApiKeyRow, 'version'>;
+}
+
+/** Each with a value that nobody knows, as every key has one. */
+export async function insertApiKeys(
+  db: Db,
+  rows: readonly ReturnType<typeof apiKeyRow>[],
+): Promise<void> {
+  for (let at = 0; at < rows.length; at += 1000) {
+    const some = rows.slice(at, at + 1000);
+    await db.insertInto('api_keys').values(some).execute();
+    const values = some.map(({ id, organisation_id, created_at }) => ({
+      ...{ hash: randomBytes(32), pepper_id: 'test', organisation_id, api_key_id: id },
+      ...{ valid_from: created_at, valid_until: null },
+    }));
+    await db.insertInto('api_key_hashes').values(values).execute();
+  }
 }

@@ -6,6 +6,7 @@ import { createLog } from '../src/log.ts';
 import { Secret } from '../src/secret.ts';
 import type { DatabaseSettings } from '../src/settings.ts';
 import { type Database, openDatabase } from '../src/store/connection/db.ts';
+import { checkConsistency } from '../src/store/consistency.ts';
 import { migrate } from '../src/store/migrations/migrate.ts';
 import type { TestDatabaseServer } from './database-server.ts';
 
@@ -15,8 +16,12 @@ export interface TestDatabase extends AsyncDisposable {
   readonly database: Database;
 }
 
-/** A fresh database with every migration applied. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/**
+ * A fresh database with every migration applied. Whatever a test has done with it, races above all,
+ * must leave every rule between tables kept: its disposal looks, and throws what is broken, unless
+ * the test is there to break some.
+ */
+export async function createTestDatabase({ breaksRules = false } = {}): Promise<TestDatabase> {
   const empty = await createEmptyDatabase();
   await migrate(empty.settings, { log: createLog({ level: 'silent' }) });
   const database = openDatabase(empty.settings);
@@ -24,10 +29,21 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     settings: empty.settings,
     database,
     [Symbol.asyncDispose]: async () => {
-      await database[Symbol.asyncDispose]();
-      await empty[Symbol.asyncDispose]();
+      try {
+        if (!breaksRules) await requireConsistency(database);
+      } finally {
+        await database[Symbol.asyncDispose]();
+        await empty[Symbol.asyncDispose]();
+      }
     },
   };
+}
+
+/** @throws Error that lists the rows which break a rule between tables */
+async function requireConsistency(database: Database): Promise<void> {
+  const { found } = await checkConsistency(database);
+  const told = found.map(({ table, id, fault }) => `${table} ${id} ${fault}`);
+  if (told.length > 0) throw new Error(`rows break rules between tables: ${told.join('; ')}`);
 }
 
 /** A fresh database without tables, for tests of the migrations themselves. */

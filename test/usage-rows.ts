@@ -9,6 +9,8 @@ import {
   type UsageSubjectKind,
 } from '../src/store/tables/usage-counters.ts';
 import type { UsageLimitPolicyRow } from '../src/store/tables/usage-limit-policies.ts';
+import { apiKeyRow, insertApiKeys } from './api-key-row.ts';
+import { insertWorkspace } from './workspace-row.ts';
 
 /** A key's weekly budget of 100 dollars, in a window that began at 0 and never ends, save for `fields`. */
 export async function insertBudget(
@@ -32,8 +34,19 @@ export async function insertBudget(
     created_at: 0,
     ...fields,
   };
+  if (fields.subject_id === undefined) await insertSubject(db, row);
   await db.insertInto('usage_budgets').values(row).execute();
   return { organisationId, kind: row.subject_kind, id: row.subject_id };
+}
+
+async function insertSubject(
+  db: Db,
+  row: Pick<UsageBudgetRow, 'organisation_id' | 'subject_kind' | 'subject_id' | 'workspace_id'>,
+): Promise<void> {
+  const { organisation_id, subject_kind: kind, subject_id: id, workspace_id } = row;
+  if (workspace_id !== null) await insertWorkspace(db, organisation_id, workspace_id);
+  if (kind === 'workspace') await insertWorkspace(db, organisation_id, id);
+  else await insertApiKeys(db, [apiKeyRow({ id, organisation_id, workspace_id })]);
 }
 
 /** A weekly policy over 100 dollars, in a window that began at 0 and never ends, save for `fields`. */

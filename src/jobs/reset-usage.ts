@@ -1,16 +1,12 @@
 /** Knows how usage starts again: every budget and policy whose boundary has come moves on to its next window. */
 import { auditSweep } from '../store/tables/audit-log.ts';
 import { windowAt } from '../store/tables/usage-budgets.ts';
+import { kindOfSubject } from '../store/tables/usage-counters.ts';
 import type { BudgetTable, DueBudget, WindowMove } from '../store/tables/usage-windows.ts';
 import * as usageWindows from '../store/tables/usage-windows.ts';
 import { countsOf, type Undone, workThrough } from './due-work.ts';
 import type { Job, JobContext } from './job.ts';
 
-const resourceKinds = {
-  api_key: 'ApiKey',
-  workspace: 'Workspace',
-  policy: 'UsageLimitPolicy',
-} as const;
 const countNames = { api_key: 'keys', workspace: 'workspaces', policy: 'policies' } as const;
 
 interface Options {
@@ -39,7 +35,7 @@ export function resetUsage({ usageLimits, auditLogs }: Options): Job {
             counts[countNames[batch[0]!.subject_kind]] += ended;
             counts.skippedWindows += ended * move.skippedWindows;
           },
-          describe: (due) => `${resourceKinds[due.subject_kind]} ${due.subject_id}`,
+          describe: (due) => `${kindOfSubject[due.subject_kind]} ${due.subject_id}`,
         });
         undone.push(...some);
       }
@@ -89,13 +85,8 @@ function resetBatch(
           at: now,
           actorId: 'reset-usage',
           action: 'reset',
-          resourceKind: resourceKinds[kind],
-          changes: {
-            boundary_at: move.boundaryAt,
-            window_start: move.startMs,
-            next_reset_at: move.nextResetAtMs,
-            skipped_windows: move.skippedWindows,
-          },
+          resourceKind: kindOfSubject[kind],
+          changes: usageWindows.resetFacts(move),
           ...ending,
         }),
     });

@@ -264,6 +264,15 @@ describe('200 update', () => {
     // A change of the schedule does not swallow the reset that was due.
     await put(id, { usage_limits: { credit_limit: 10, periodic_reset: 'monthly' } });
     expect(await read(id)).toMatchObject({ status: 'active', last_reset_at: boundary });
+    const [, reset, update] = await listAudit(server, id);
+    expect(reset).toMatchObject({ action: 'reset', request_id: update!.request_id });
+    expect(reset!.changes).toEqual({
+      boundary_at: Date.parse(String(boundary)),
+      window_start: Date.parse(String(boundary)),
+      next_reset_at: Date.parse(String(boundary)) + 3 * dayMs,
+      skipped_windows: 0,
+    });
+    expect(await server.app.jobs.runNow('reset-usage')).toMatchObject({ counts: { keys: 0 } });
   });
 
   it('counts tokens whole, and from nought when it begins to count something else', async () => {

@@ -5,7 +5,7 @@ import { deleteOldUsage } from '../../src/jobs/delete-old-usage.ts';
 import { RunLost } from '../../src/jobs/job.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { jobContext } from '../job-context.ts';
-import { endedWindows, endWindow, insertCounter } from '../usage-rows.ts';
+import { endedWindows, endWindow, insertCounter, insertPolicy } from '../usage-rows.ts';
 
 const dayMs = 86_400_000;
 const now = Date.parse('2026-11-23T12:00:00Z');
@@ -23,7 +23,7 @@ const counters = () =>
 
 async function policyWith(count: number, windowStart: number, endedAt: number | null) {
   const { db } = test.database;
-  const subject = { organisationId, kind: 'policy', id: randomUUID() } as const;
+  const subject = await insertPolicy(db, organisationId);
   if (endedAt !== null) await endWindow(db, subject, windowStart, endedAt);
   for (let at = 0; at < count; at += 1) {
     await insertCounter(db, subject, { windowStart, used: at, valueKey: `v${at}` });

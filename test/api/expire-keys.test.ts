@@ -6,9 +6,10 @@ import { expireKeys } from '../../src/jobs/expire-keys.ts';
 import { type Database, openDatabase } from '../../src/store/connection/db.ts';
 import { listDue } from '../../src/store/tables/api-key-expiry.ts';
 import type { ApiKeyRow } from '../../src/store/tables/api-keys.ts';
-import { apiKeyRow } from '../api-key-row.ts';
+import { apiKeyRow, insertApiKeys } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { jobContext } from '../job-context.ts';
+import { insertWorkspace } from '../workspace-row.ts';
 
 const now = Date.parse('2026-11-21T12:00:00Z');
 const organisationId = randomUUID();
@@ -34,7 +35,7 @@ describe('expire-keys', () => {
       never: key({ expires_at: null }),
       expired: key({ expires_at: now - 5, status: 'expired' }),
     };
-    await insertKeys(test.database, Object.values(keys));
+    await insertApiKeys(test.database.db, Object.values(keys));
     expect(await run()).toEqual({ expired: 2 });
     const rows = await test.database.db.selectFrom('api_keys').selectAll().execute();
     const statusOf = (id: string) => rows.find((row) => row.id === id)?.status;
@@ -48,8 +49,9 @@ describe('expire-keys', () => {
 
   it('tells in the audit row who did it, to what, in which workspace', async () => {
     const workspaceId = randomUUID();
+    await insertWorkspace(test.database.db, organisationId, workspaceId);
     const due = key({ expires_at: now, workspace_id: workspaceId });
-    await insertKeys(test.database, [due]);
+    await insertApiKeys(test.database.db, [due]);
     await run();
     expect(await auditRows()).toMatchObject([
       {
@@ -66,14 +68,14 @@ describe('expire-keys', () => {
   });
 
   it('writes no audit rows where audit logs are off', async () => {
-    await insertKeys(test.database, [key({ expires_at: now })]);
+    await insertApiKeys(test.database.db, [key({ expires_at: now })]);
     const quiet = expireKeys({ auditLogs: false });
     expect(await quiet.run(jobContext(test.database, now))).toEqual({ expired: 1 });
     expect(await auditRows()).toEqual([]);
   });
 
   it('does nothing a second time, nor when the clock has gone back', async () => {
-    await insertKeys(test.database, [key({ expires_at: now })]);
+    await insertApiKeys(test.database.db, [key({ expires_at: now })]);
     expect(await run()).toEqual({ expired: 1 });
     expect(await run()).toEqual({ expired: 0 });
     expect(await run(now - 3_600_000)).toEqual({ expired: 0 });
@@ -82,7 +84,7 @@ describe('expire-keys', () => {
 
   it('one of which somebody holds locked stops no other, and is expired by a later run', async () => {
     const [held, ...free] = Array.from({ length: 30 }, () => key({ expires_at: now }));
-    await insertKeys(test.database, [held!, ...free]);
+    await insertApiKeys(test.database.db, [held!, ...free]);
     const { promise: locked, resolve: lock } = Promise.withResolvers<void>();
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const holding = test.database.transaction(async (tx) => {
@@ -102,14 +104,14 @@ describe('expire-keys', () => {
   });
 
   it('starts no further batch once it is told to stop', async () => {
-    await insertKeys(test.database, [key({ expires_at: now })]);
+    await insertApiKeys(test.database.db, [key({ expires_at: now })]);
     const stopped = jobContext(test.database, now, AbortSignal.abort());
     expect(await job.run(stopped)).toEqual({ expired: 0 });
   });
 
   it('expires 10,000 keys exactly once when five replicas run it at once', async () => {
     const keys = Array.from({ length: 10_000 }, () => key({ expires_at: now - 1000 }));
-    await insertKeys(test.database, keys);
+    await insertApiKeys(test.database.db, keys);
     const replicas = Array.from({ length: 5 }, () => openDatabase(test.settings));
     const counts = await Promise.all(replicas.map((database) => run(now, database)));
     await Promise.all(replicas.map((database) => database[Symbol.asyncDispose]()));
@@ -121,7 +123,7 @@ describe('expire-keys', () => {
 
   it('finds due keys by the index, without reading the table through', async () => {
     const keys = Array.from({ length: 2000 }, () => key({ expires_at: now + 1000 }));
-    await insertKeys(test.database, keys);
+    await insertApiKeys(test.database.db, keys);
     const queries: RootOperationNode[] = [];
     const watched = test.database.db.withPlugin({
       transformQuery: ({ node }) => {
@@ -147,15 +149,3 @@ describe('expire-keys', () => {
 
 const key = (fields: Partial<ApiKeyRow>) =>
   apiKeyRow({ organisation_id: organisationId, ...fields });
-
-async function insertKeys(
-  database: Database,
-  keys: readonly ReturnType<typeof key>[],
-): Promise<void> {
-  for (let at = 0; at < keys.length; at += 1000) {
-    await database.db
-      .insertInto('api_keys')
-      .values(keys.slice(at, at + 1000))
-      .execute();
-  }
-}

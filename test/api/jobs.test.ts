@@ -15,7 +15,7 @@ import { createLog } from '../../src/log.ts';
 import type { Db } from '../../src/store/connection/db.ts';
 import { readServerTime } from '../../src/store/connection/server-time.ts';
 import * as jobRuns from '../../src/store/tables/job-runs.ts';
-import { apiKeyRow } from '../api-key-row.ts';
+import { apiKeyRow, insertApiKeys } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { eventually } from '../eventually.ts';
 
@@ -369,10 +369,7 @@ async function insertDeadRun(): Promise<void> {
 }
 
 async function insertKeyExpiringAt({ db }: { db: Db }, expiresAt: number): Promise<void> {
-  await db
-    .insertInto('api_keys')
-    .values(apiKeyRow({ expires_at: expiresAt }))
-    .execute();
+  await insertApiKeys(db, [apiKeyRow({ expires_at: expiresAt })]);
 }
 
 async function runningStatements(): Promise<string> {

@@ -7,7 +7,7 @@ import { resetUsage } from '../../src/jobs/reset-usage.ts';
 import { type Database, openDatabase } from '../../src/store/connection/db.ts';
 import { findState } from '../../src/store/tables/usage-budgets.ts';
 import type { UsageSubject } from '../../src/store/tables/usage-counters.ts';
-import { apiKeyRow } from '../api-key-row.ts';
+import { apiKeyRow, insertApiKeys } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { hangMs } from '../hang-limit.ts';
 import { jobContext } from '../job-context.ts';
@@ -104,7 +104,7 @@ describe('the budget of a key', () => {
 
   it('leaves an expired key expired, and writes no key at all', async () => {
     const key = apiKeyRow({ organisation_id: organisationId, status: 'expired' });
-    await test.database.db.insertInto('api_keys').values(key).execute();
+    await insertApiKeys(test.database.db, [key]);
     await dueBudget({ subject_id: key.id });
     await run(monday);
     const rows = await test.database.db.selectFrom('api_keys').selectAll().execute();

@@ -325,6 +325,33 @@ describe('the values of a stranger', () => {
     }
   });
 
+  it('are neither deleted by a tombstone nor replaced by another credential, until it takes them over', async () => {
+    const replaceable = `apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: fixed}
+spec: {scopes: [configs.list]}
+`;
+    const replaced = replaceable.replace(
+      'spec: {',
+      'spec: {subType: user, userId: 0197c2a5-6f5e-7c3a-9d5e-1f2a3b4c5d6e, ',
+    );
+    const absent = replaceable.replace('spec: {scopes: [configs.list]}', 'state: absent');
+    await sync.cycle(replaceable);
+    const { db } = server.database;
+    await db.updateTable('managed_resources').set({ recorded_by: 'a stranger' }).execute();
+    const id = await idOf('ApiKey/fixed');
+    for (const source of [absent, replaced]) {
+      const { plan } = await sync.cycle(source, { allowDeletes: 1000 });
+      expect(plan.changes).toEqual([]);
+      expect(plan.blocked).toMatchObject([{ id: 'ApiKey/fixed', reason: 'other-credential' }]);
+      expect(plan.blocked[0]!.message).toContain('--take-ownership');
+      expect(await idOf('ApiKey/fixed')).toBe(id);
+    }
+    const { plan } = await sync.cycle(absent, { takeOwnership: true });
+    expect(plan.changes).toMatchObject([{ action: 'delete', prune: false }]);
+    expect((await server.request('GET', `/v2/api-keys/${id}`)).status).toBe(404);
+  });
+
   it('are taken over by who says so: records and lease go to the new credential', async () => {
     await sync.cycle(support);
     const { db } = server.database;

@@ -271,6 +271,25 @@ describe('windows', () => {
     expect(await usageOf(id)).toMatchObject({ a: { current_usage: 1, status: 'active' } });
   });
 
+  it('that an update moves on before the job does are audited as the reset they are, once', async () => {
+    const id = await make({ periodic_reset_days: 2 });
+    const { next_usage_reset_at: boundary } = await read(id);
+    server.clock.set(Date.parse(String(boundary)));
+    for (const name of ['one', 'two']) {
+      expect((await server.request('PUT', `${base}/${id}`, { body: { name } })).status).toBe(200);
+    }
+    await server.app.jobs.runNow('reset-usage');
+    const rows = await listAudit(server, id);
+    expect(rows.map(({ action }) => action)).toEqual(['create', 'reset', 'update', 'update']);
+    expect(rows[1]).toMatchObject({ request_id: rows[2]!.request_id });
+    expect(rows[1]!.changes).toEqual({
+      boundary_at: Date.parse(String(boundary)),
+      window_start: Date.parse(String(boundary)),
+      next_reset_at: Date.parse(String(boundary)) + 2 * 86_400_000,
+      skipped_windows: 0,
+    });
+  });
+
   it('begin anew when something else is counted, which must be whole', async () => {
     const id = await make({ credit_limit: 2.5 });
     await addEntity(id, 'a', 2_500_000);

@@ -13,7 +13,7 @@ let organisationId: string;
 const env = { GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64') };
 
 beforeAll(async () => {
-  test = await createTestDatabase();
+  test = await createTestDatabase({ breaksRules: true });
   const keyring = { hashCredential: () => randomBytes(32), pepperId: '00000000' };
   const options = { keyring, name: 'platform', apiKeyPrefix: '', now: Date.now() };
   ({ organisationId } = await bootstrapTenant(test.database, options));

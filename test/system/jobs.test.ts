@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JobOutcome } from '../../src/jobs/job-run.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
-import { apiKeyRow } from '../api-key-row.ts';
+import { apiKeyRow, insertApiKeys } from '../api-key-row.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../database.ts';
 import { runCli } from './run-cli.ts';
 
@@ -221,10 +221,5 @@ async function insertDueKeys(count: number): Promise<void> {
   const organisationId = randomUUID();
   const due = { organisation_id: organisationId, expires_at: now - 1000 };
   const keys = Array.from({ length: count }, () => apiKeyRow(due));
-  for (let at = 0; at < keys.length; at += 1000) {
-    await test.database.db
-      .insertInto('api_keys')
-      .values(keys.slice(at, at + 1000))
-      .execute();
-  }
+  await insertApiKeys(test.database.db, keys);
 }

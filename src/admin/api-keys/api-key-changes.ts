@@ -177,7 +177,8 @@ export async function update(
     follow: async (tx, row, changed) => {
       if (body.usage_limits !== undefined && changed.usage_limits !== undefined) {
         const before = readDocument<UsageLimits>(row.usage_limits);
-        await changeBudget(tx, ownerOf(row), { before, after: body.usage_limits }, now);
+        const change = { before, after: body.usage_limits };
+        await changeBudget(tx, { deps, author: request }, ownerOf(row), change);
       }
       if (resetsUsage(body)) await resetBudget(tx, ownerOf(row), now);
     },

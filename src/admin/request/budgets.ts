@@ -7,6 +7,8 @@ import type { Db } from '../../store/connection/db.ts';
 import * as usageBudgets from '../../store/tables/usage-budgets.ts';
 import * as usageCounters from '../../store/tables/usage-counters.ts';
 import * as usageWindows from '../../store/tables/usage-windows.ts';
+import { type Author, auditChange } from './change.ts';
+import type { AdminDeps } from './deps.ts';
 
 /** A budget as sent, its schema's rules already checked. */
 export type Budget = LimitTerms & { readonly credit_limit: number };
@@ -45,15 +47,18 @@ export async function openBudget(
  */
 export async function changeBudget(
   tx: Db,
+  trail: Trail,
   owner: BudgetOwner,
   change: { before: Budget | null; after: Budget | null },
-  now: number,
 ): Promise<void> {
   const { before, after } = change;
+  const { now } = trail.author;
   if (after === null) return closeBudget(tx, owner);
   if (before === null) return openBudget(tx, owner, after, now);
   const row = await usageBudgets.findForUpdate(tx, owner);
-  if (row !== undefined) await usageWindows.catchUp(tx, 'usage_budgets', owner, row, now);
+  if (row !== undefined) {
+    await catchUp(tx, trail, { table: 'usage_budgets', subject: owner, row });
+  }
   if (typeOf(before) !== typeOf(after)) {
     await usageWindows.restart(tx, 'usage_budgets', owner, now);
   }
@@ -61,6 +66,37 @@ export async function changeBudget(
     type: typeOf(after),
     ...termColumnsOf(after),
     ...(sameSchedule(before, after) ? {} : scheduleOf(after, now)),
+  });
+}
+
+/** Who changes a budget, and where that is told. */
+interface Trail {
+  readonly deps: Pick<AdminDeps, 'audit'>;
+  readonly author: Author;
+}
+
+/**
+ * Moves a locked budget or policy on to the window of now before it is changed, where its boundary
+ * has come and the job has not; the reset is audited as the job's would be, by whoever brought it.
+ */
+export async function catchUp(
+  tx: Db,
+  { deps, author }: Trail,
+  budget: {
+    readonly table: usageWindows.BudgetTable;
+    readonly subject: usageCounters.UsageSubject;
+    readonly row: usageBudgets.WindowColumns & { readonly workspace_id: string | null };
+  },
+): Promise<void> {
+  const { table, subject, row } = budget;
+  const move = await usageWindows.catchUp(tx, table, subject, row, author.now);
+  if (move === null) return;
+  await auditChange(tx, deps, author, {
+    action: 'reset',
+    kind: usageCounters.kindOfSubject[subject.kind],
+    resourceId: subject.id,
+    workspaceId: row.workspace_id,
+    changes: usageWindows.resetFacts(move),
   });
 }
 

@@ -45,7 +45,19 @@ export async function recordChange(
   const owner = change.managedBy?.owner ?? author.owner;
   if (owner !== null) await requireLease(tx, author, owner);
   if (change.unchanged === true && ownership === null) return;
-  const { caller, now, requestId } = author;
+  await auditChange(tx, deps, author, { ...change, changes: { ...change.changes, ...ownership } });
+}
+
+/** What an audit row tells of a change. */
+type Told = Pick<Change, 'action' | 'kind' | 'resourceId' | 'workspaceId' | 'changes'>;
+
+/** The audit row alone, for what a change brings with it beside itself. */
+export async function auditChange(
+  tx: Db,
+  deps: Pick<AdminDeps, 'audit'>,
+  { caller, now, requestId }: Author,
+  change: Told,
+): Promise<void> {
   const entry = {
     organisationId: caller.organisationId,
     workspaceId: change.workspaceId,
@@ -56,7 +68,7 @@ export async function recordChange(
     resourceKind: change.kind,
     resourceId: change.resourceId,
     requestId,
-    changes: { ...change.changes, ...ownership },
+    changes: change.changes,
   };
   await deps.audit(tx, [entry]);
 }

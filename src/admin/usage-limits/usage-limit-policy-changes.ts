@@ -15,7 +15,13 @@ import { windowAt } from '../../store/tables/usage-budgets.ts';
 import * as usageCounters from '../../store/tables/usage-counters.ts';
 import * as policies from '../../store/tables/usage-limit-policies.ts';
 import * as usageWindows from '../../store/tables/usage-windows.ts';
-import { type Budget, requireFutureReset, scheduleOf, termColumnsOf } from '../request/budgets.ts';
+import {
+  type Budget,
+  catchUp,
+  requireFutureReset,
+  scheduleOf,
+  termColumnsOf,
+} from '../request/budgets.ts';
 import { recordChange } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
@@ -85,7 +91,7 @@ export async function update(
   const { reset_usage_for_value: valueKey } = body;
   await updateResource(deps, request, changing, {
     columns: async (tx, row) => {
-      await usageWindows.catchUp(tx, table, subjectOf(row), row, now);
+      await catchUp(tx, { deps, author: request }, { table, subject: subjectOf(row), row });
       return columnsOf(body, row, now);
     },
     triggers: typeof valueKey === 'string' ? ['reset_usage_for_value'] : [],

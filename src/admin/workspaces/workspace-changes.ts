@@ -97,14 +97,14 @@ export async function update(
   deps: AdminDeps,
   request: BodyRequest<WorkspaceUpdate & Managed>,
 ): Promise<Record<string, never>> {
-  const { body, now } = request;
+  const { body } = request;
   await updateResource(deps, request, changing, {
     columns: (tx, row) => columnsOf(tx, body, row),
     follow: async (tx, row, changed) => {
       if (body.usage_limits === undefined || changed.usage_limits === undefined) return;
       const before = readDocument<WorkspaceUsageLimits>(row.usage_limits)?.[0] ?? null;
       const after = body.usage_limits?.[0] ?? null;
-      await changeBudget(tx, ownerOf(row), { before, after }, now);
+      await changeBudget(tx, { deps, author: request }, ownerOf(row), { before, after });
     },
   });
   return {};

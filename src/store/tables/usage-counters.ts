@@ -2,11 +2,19 @@
 import { createHash } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
 import { idFromBytes, idToBytes } from '../../model/ids.ts';
+import type { KindName } from '../../model/kinds.ts';
 import type { Page } from '../../model/paging.ts';
 import type { Usage, UsageTerms } from '../../model/usage.ts';
 import type { Db } from '../connection/db.ts';
 
 export type UsageSubjectKind = 'api_key' | 'workspace' | 'policy';
+
+/** What everybody else calls them. */
+export const kindOfSubject = {
+  api_key: 'ApiKey',
+  workspace: 'Workspace',
+  policy: 'UsageLimitPolicy',
+} as const satisfies Record<UsageSubjectKind, KindName>;
 
 /** Amounts are whole units; beyond 2^53 the driver yields them as text, so {@link toUsage} takes both. */
 interface UsageCounterRow {

@@ -143,18 +143,32 @@ export async function moveOn(
   return Number(ended.numAffectedRows ?? 0n);
 }
 
-/** Moves one locked subject on if its boundary has come and the job has not, before it is changed. */
+/** What the audit log tells of a reset. */
+export function resetFacts(move: WindowMove): Record<string, unknown> {
+  return {
+    boundary_at: move.boundaryAt,
+    window_start: move.startMs,
+    next_reset_at: move.nextResetAtMs,
+    skipped_windows: move.skippedWindows,
+  };
+}
+
+/**
+ * Moves one locked subject on if its boundary has come and the job has not, before it is changed.
+ * Yields the move that ended a window, for whoever changes it to tell; null where none ended.
+ */
 export async function catchUp(
   tx: Db,
   table: BudgetTable,
   subject: UsageSubject,
   row: WindowColumns,
   now: number,
-): Promise<void> {
+): Promise<WindowMove | null> {
   const { next_reset_at: boundaryAt } = row;
-  if (boundaryAt === null || boundaryAt > now) return;
+  if (boundaryAt === null || boundaryAt > now) return null;
   const move = { boundaryAt, ...windowAt(row, now) };
-  await moveOn(tx, table, { ...subject, ids: [subject.id] }, move, { now });
+  const ended = await moveOn(tx, table, { ...subject, ids: [subject.id] }, move, { now });
+  return ended === 0 ? null : move;
 }
 
 /** Records that the window a subject is in ends at `now`, because the subject does. */

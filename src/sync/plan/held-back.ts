@@ -40,7 +40,7 @@ ${settleMs / 1000} s from now`;
 /** What this credential has not recorded itself it does not remove: anybody could have put the mark there. */
 export function recordedElsewhere({ isRecordedHere }: LiveResource): Held | null {
   if (isRecordedHere) return null;
-  const message = `it is in no manifest, and another credential than this one has recorded it for this \
+  const message = `it would be deleted, and another credential than this one has recorded it for this \
 owner; delete it by hand, or take it over with --take-ownership`;
   return { reason: 'other-credential', message };
 }

@@ -113,8 +113,15 @@ function consider(draft: Draft, desired: DesiredResource, claim: Claim, byKey: L
       'it is not yours to delete; take it over by an apply without state: absent first';
     draft.block({ id, identity, position, reason: 'other-owner', message });
   } else {
-    draft.add(changeOf({ action: 'delete', desired, live: claim.live, fields: [] }));
+    const held = foreignTo(claim);
+    if (held !== null) draft.block({ id, identity, position, ...held });
+    else draft.add(changeOf({ action: 'delete', desired, live: claim.live, fields: [] }));
   }
+}
+
+/** A tombstone or a replacement is a deletion, too: of what another credential recorded it takes a word. */
+function foreignTo({ live, recordsAnew }: Extract<Claim, { standing: 'owned' }>): Held | null {
+  return recordsAnew ? null : recordedElsewhere(live);
 }
 
 function compare(
@@ -139,15 +146,10 @@ function compare(
     (field) => kind.immutable.includes(topLevelField(field)) && !onlyRecorded(field),
   );
   const renamed = standing === 'owned' && claim.renamed;
-  if (fixed.length > 0 && standing === 'takeover') {
-    draft.block(
-      unreplaceable(desired, fixed, 'what is taken over is never replaced', 'other-owner'),
-    );
-  } else if (fixed.length > 0 && (desired.protected || live.source?.protected === true)) {
-    const rule = 'metadata.protected forbids to replace it';
-    draft.block(unreplaceable(desired, fixed, rule, 'protected'));
-  } else if (fixed.length > 0) {
-    draft.add(changeOf({ action: 'replace', desired, live, fields, renamed }));
+  if (fixed.length > 0) {
+    const held = irreplaceable(desired, claim, fixed);
+    if (held !== null) draft.block(held);
+    else draft.add(changeOf({ action: 'replace', desired, live, fields, renamed }));
   } else if (standing === 'takeover') {
     draft.add(changeOf({ action: 'adopt', desired, live, fields }));
   } else if (fields.length > 0 || renamed || claim.recordsAnew || changesTerms(desired, live)) {
@@ -237,16 +239,26 @@ function onlyRecorded(field: FieldChange): boolean {
   return JSON.stringify(field.from) === JSON.stringify(field.to);
 }
 
-function unreplaceable(
+/** Why a resource is not deleted and made anew although these fields cannot be changed in place. */
+function irreplaceable(
   desired: DesiredResource,
+  claim: Extract<Claim, { live: LiveResource }>,
   fixed: readonly FieldChange[],
-  rule: string,
-  reason: BlockedItem['reason'],
-): BlockedItem {
+): BlockedItem | null {
   const { identity, position } = desired;
+  const item = { id: identityKey(identity), identity, position };
   const names = fixed.map((field) => field.path).join(', ');
-  const message = `${names} cannot be changed in place, and ${rule}`;
-  return { id: identityKey(identity), identity, position, reason, message };
+  const because = (rule: string): string => `${names} cannot be changed in place, and ${rule}`;
+  if (claim.standing === 'takeover') {
+    const message = because('what is taken over is never replaced');
+    return { ...item, reason: 'other-owner', message };
+  }
+  if (desired.protected || claim.live.source?.protected === true) {
+    const message = because('metadata.protected forbids to replace it');
+    return { ...item, reason: 'protected', message };
+  }
+  const held = foreignTo(claim);
+  return held === null ? null : { ...item, ...held, message: because(held.message) };
 }
 
 /** `protected` and the deletion annotation live in the record only; a change of them must reach it. */
