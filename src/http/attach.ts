@@ -20,6 +20,7 @@ import {
   usualHeaders,
 } from './respond.ts';
 import type { CredentialKind, ErrorForm } from './route.ts';
+import type { Found, RouteTable } from './route-table.ts';
 import { endWithSlices, SlicedText } from './sliced-text.ts';
 
 /** What is known of a request while it runs; its access-log line is made from this. */
@@ -27,6 +28,8 @@ export interface Running {
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
+  /** What its method and path lead to; null when that is nothing, or before anyone has looked. */
+  found: Found<Endpoint> | null;
   /** Pattern of the route, or `unmatched`. */
   route: string;
   /** Null until someone was recognised. */
@@ -53,38 +56,36 @@ export type Identify<Caller> = (
   running: Running,
 ) => Promise<Caller>;
 
-export function attach<Caller>(
-  kit: RouteKit,
-  { route, mount, pattern, accepts }: MountedRoute<Caller>,
+/** What a request to one route on one of its mounts goes through. */
+export interface Endpoint {
+  readonly mounted: MountedRoute<never>;
+  /** Before anything of the body is read. */
+  readonly admit: (request: FastifyRequest, running: Running) => Promise<void>;
+  /** Yields what the handler returned. */
+  readonly handle: (request: FastifyRequest, running: Running) => Promise<unknown>;
+}
+
+export function createEndpoint<Caller>(
+  mounted: MountedRoute<Caller>,
   identify: Identify<Caller>,
-): void {
+): Endpoint {
+  const { route, mount } = mounted;
   const readBody = createBodyReader(route, mount);
   const admitted = new WeakMap<FastifyRequest, Caller>();
-  const paramsOf = (request: FastifyRequest): Record<string, string> => {
-    const params = request.params as Record<string, string>;
+  const paramsOf = ({ found }: Running): Record<string, string> => {
+    const { params } = found!;
     return route.params === undefined ? params : readLenient(route.params, params);
   };
-  kit.app.route({
-    method: route.method,
-    url: pattern,
-    bodyLimit: bodyLimitsOf(route).bytesMax,
-    errorHandler: (error, request, reply) =>
-      send(kit, reply, failure(kit, error, request, route.errors ?? 'wrapped', accepts)),
-    onRequest: async (request, reply) => {
-      if (route.mayClose === true) kit.holdBehind(reply.raw);
-      const running = kit.running.get(request.raw)!;
-      running.route = pattern;
-      admitted.set(request, await identify(request, () => paramsOf(request), running));
-      if (route.features?.some((feature) => kit.disabledFeatures.has(feature))) {
-        throw new ApiError('featureDisabled');
-      }
+  return {
+    mounted,
+    admit: async (request, running) => {
+      admitted.set(request, await identify(request, () => paramsOf(running), running));
     },
-    handler: async (request, reply) => {
-      const running = kit.running.get(request.raw)!;
-      const result = await route.handle({
+    handle: (request, running) =>
+      route.handle({
         caller: admitted.get(request)!,
         mount,
-        params: paramsOf(request),
+        params: paramsOf(running),
         query: route.query === undefined ? undefined : readLenient(route.query, request.query),
         body: readBody(bodyOf(request, route.body !== undefined, route.bodyType ?? 'json')),
         ifMatch: versionOf(header(request, 'if-match')),
@@ -96,18 +97,74 @@ export function attach<Caller>(
           route.method === 'POST' ? idempotencyKeyOf(header(request, 'idempotency-key')) : null,
         requestId: running.id,
         now: running.startedAt,
-      });
-      const status = route.successStatus ?? 200;
-      const isList = result instanceof LongList;
-      send(kit, reply, isList ? await listAnswer(result, status) : answerOf(result, status));
+      }),
+  };
+}
+
+/**
+ * The framework is given no routes but one for each bound of a body, which it keeps while it reads;
+ * which of them a request takes follows from what our own table found for it.
+ */
+export function attach(kit: RouteKit, endpoints: readonly Endpoint[]): void {
+  const bounds = new Set(endpoints.map(({ mounted }) => bodyLimitsOf(mounted.route).bytesMax));
+  const runningOf = ({ raw }: FastifyRequest): Running => kit.running.get(raw)!;
+  const mountedOf = (request: FastifyRequest): MountedRoute<never> =>
+    runningOf(request).found!.entry.mounted;
+  for (const bytesMax of bounds) {
+    kit.app.route({
+      method: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
+      url: '*',
+      bodyLimit: bytesMax,
+      constraints: { [bodyBound]: String(bytesMax) },
+      errorHandler: (error, request, reply) => {
+        const { route, accepts } = mountedOf(request);
+        send(kit, reply, failure(kit, error, request, route.errors ?? 'wrapped', accepts));
+      },
+      onRequest: async (request, reply) => {
+        const { route, pattern } = mountedOf(request);
+        if (route.mayClose === true) kit.holdBehind(reply.raw);
+        const running = runningOf(request);
+        running.route = pattern;
+        await running.found!.entry.admit(request, running);
+        if (route.features?.some((feature) => kit.disabledFeatures.has(feature))) {
+          throw new ApiError('featureDisabled');
+        }
+      },
+      handler: async (request, reply) => {
+        const running = runningOf(request);
+        const result = await running.found!.entry.handle(request, running);
+        const status = mountedOf(request).route.successStatus ?? 200;
+        const isList = result instanceof LongList;
+        send(kit, reply, isList ? await listAnswer(result, status) : answerOf(result, status));
+      },
+    });
+  }
+}
+
+/** The framework's name for what tells its routes apart. */
+export const bodyBound = 'bodyBytesMax';
+
+/** For the framework's router: the bound of the body of what our table has for the request. */
+export function bodyBoundStrategy(
+  running: WeakMap<IncomingMessage, Running>,
+  table: RouteTable<Endpoint>,
+) {
+  return {
+    name: bodyBound,
+    storage: () => new Map(),
+    deriveConstraint: (request: IncomingMessage) => {
+      const state = running.get(request)!;
+      const found = table.find(request.method!, request.url!.split('?', 1)[0]!);
+      state.found = found;
+      return found === null ? 'none' : String(bodyLimitsOf(found.entry.mounted.route).bytesMax);
     },
-  });
+  };
 }
 
 /** Answers what no route takes: 405 where another method would do, else 404. */
-export function answerStrangers(kit: RouteKit, methodsOf: (path: string) => string[]): void {
+export function answerStrangers(kit: RouteKit, table: RouteTable<Endpoint>): void {
   kit.app.setNotFoundHandler((request, reply) => {
-    const allowed = methodsOf(request.url.split('?', 1)[0]!);
+    const allowed = table.methodsOf(request.url.split('?', 1)[0]!);
     const error = new ApiError(allowed.length > 0 ? 'methodNotAllowed' : 'notFound');
     const answer = errorAnswer(error, 'wrapped', []);
     const headers = allowed.length > 0 ? { allow: allowed.join(', ') } : answer.headers;

@@ -42,10 +42,14 @@ export function createBodyReader(
   const parse = (body: Buffer | undefined): unknown =>
     body === undefined || body.length === 0 ? {} : decode(body, limits);
   if (mount === 'v1' || bodyType === 'form') return (body) => readLenient(schema, parse(body));
-  const strict = refuseUnknown(schema);
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   const ignored = ignoredFields.filter((field) => !known.includes(field));
-  return (body) => readStrict(strict, omit(parse(body), ignored));
+  // Made when first asked: most processes are asked little of what they offer.
+  let strict: z.ZodType | undefined;
+  return (body) => {
+    strict ??= refuseUnknown(schema);
+    return readStrict(strict, omit(parse(body), ignored));
+  };
 }
 
 /** What a route says of its body, or else what its kind of body is granted. */

@@ -68,19 +68,3 @@ function duplicates(mounted: readonly MountedRoute<never>[]): string[] {
     return [];
   });
 }
-
-/** Tells which methods a path answers to, for the `Allow` header of a 405. */
-export function createMethodFinder(
-  mounted: readonly MountedRoute<never>[],
-): (path: string) => string[] {
-  const patterns = mounted.map(({ route, pattern }) => ({
-    method: route.method,
-    matcher: new RegExp(`^${pattern.replaceAll(/:[^/]+/g, '[^/]+')}$`),
-  }));
-  return (path) => {
-    const methods = patterns
-      .filter(({ matcher }) => matcher.test(path))
-      .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
-    return [...new Set(methods)];
-  };
-}

@@ -19,15 +19,20 @@ import { refuseAmbiguity } from './ambiguity.ts';
 import {
   answerStrangers,
   attach,
+  bodyBound,
+  bodyBoundStrategy,
+  createEndpoint,
+  type Endpoint,
   header,
   type Identify,
   type RouteKit,
   type Running,
 } from './attach.ts';
 import { boundConnections, type ConnectionLimits, type Connections } from './connections.ts';
-import { checkRoutes, createMethodFinder, type MountedRoute, mountRoutes } from './registry.ts';
+import { checkRoutes, type MountedRoute, mountRoutes } from './registry.ts';
 import { usualHeaders } from './respond.ts';
 import type { CredentialKind, Route } from './route.ts';
+import { RouteTable } from './route-table.ts';
 
 /** What a request carried to prove who sent it; never logged. */
 interface Credentials {
@@ -105,14 +110,22 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Ht
   const guarded = mountRoutes(options.routes);
   const open = mountRoutes(options.publicRoutes);
   checkRoutes(guarded, open);
+  const endpoints = [
+    ...guarded.map((mounted) => createEndpoint(mounted, createIdentify(options, mounted))),
+    ...open.map((mounted) => createEndpoint(mounted, () => Promise.resolve(null))),
+  ];
+  const table = new RouteTable<Endpoint>();
+  for (const endpoint of endpoints) {
+    const { route, pattern } = endpoint.mounted;
+    table.add(route.method, pattern, endpoint);
+  }
   const running = new WeakMap<IncomingMessage, Running>();
-  const { app, connections } = createFastify(options, running);
+  const { app, connections } = createFastify(options, running, table);
   const { disabledFeatures, classifyError, log } = options;
   const { holdBehind } = connections;
   const kit: RouteKit = { app, running, holdBehind, disabledFeatures, classifyError, log };
-  for (const mounted of guarded) attach(kit, mounted, createIdentify(options, mounted));
-  for (const mounted of open) attach(kit, mounted, () => Promise.resolve(null));
-  answerStrangers(kit, createMethodFinder([...guarded, ...open]));
+  attach(kit, endpoints);
+  answerStrangers(kit, table);
   return {
     listen: (host, port) => listen(app, host, port),
     takeLeave: connections.takeLeave,
@@ -156,6 +169,7 @@ function authoriseAny<Caller>(
 function createFastify<Caller>(
   options: HttpServerOptions<Caller>,
   running: WeakMap<IncomingMessage, Running>,
+  table: RouteTable<Endpoint>,
 ): { app: FastifyInstance; connections: Connections } {
   const node = createNodeServer(options, running);
   const app = fastify({
@@ -163,7 +177,9 @@ function createFastify<Caller>(
     bodyLimit: usualBody.bytesMax,
     // While closing, requests on open connections are still served, and told to close.
     return503OnClosing: false,
-    routerOptions: { maxParamLength: 1024 },
+    // One who asks for the head is answered as one who asks for all; the body is not sent.
+    exposeHeadRoutes: false,
+    routerOptions: { constraints: { [bodyBound]: bodyBoundStrategy(running, table) } },
     clientErrorHandler: (error, stream) => refuseMalformed(node.connections, error, stream),
     serverFactory: node.serve,
     // Routes have schemas of another kind; the framework would load a compiler for its own.
@@ -242,7 +258,13 @@ const requestIdPattern = /^[\w.:-]{1,128}$/;
 function begin(request: IncomingMessage, startedAt: number): Running {
   const given = request.headers['x-request-id'];
   const sane = typeof given === 'string' && requestIdPattern.test(given);
-  return { id: sane ? given : randomUUID(), startedAt, route: 'unmatched', callerId: null };
+  return {
+    id: sane ? given : randomUUID(),
+    startedAt,
+    found: null,
+    route: 'unmatched',
+    callerId: null,
+  };
 }
 
 /** One line and one observation a request, whatever became of it. */

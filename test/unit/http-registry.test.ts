@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Failure } from '../../src/failure.ts';
-import { checkRoutes, createMethodFinder, mountRoutes } from '../../src/http/registry.ts';
+import { checkRoutes, mountRoutes } from '../../src/http/registry.ts';
 import type { Route } from '../../src/http/route.ts';
 
 const sound: Route<never> = {
@@ -66,16 +66,5 @@ describe('the server does not start', () => {
       { ...sound, path: '/x', mounts: {} },
     ]);
     expect(message.split('\n')).toHaveLength(3);
-  });
-});
-
-describe('the methods of a path', () => {
-  it('are those of the routes that match it, with HEAD beside GET', () => {
-    const methodsOf = createMethodFinder(
-      mountRoutes<never>([sound, { ...sound, method: 'PUT', path: '/things/special' }]),
-    );
-    expect(methodsOf('/v1/things/special')).toEqual(['GET', 'HEAD', 'PUT']);
-    expect(methodsOf('/v1/things/other')).toEqual(['GET', 'HEAD']);
-    expect(methodsOf('/v1/things')).toEqual([]);
   });
 });
