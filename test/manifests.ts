@@ -8,7 +8,7 @@ export function sourceOf(texts: Record<string, string | Buffer>): SourceFiles {
     .map(([path, text]) => ({ path, content: Buffer.from(text) }))
     .sort((one, two) => (one.path < two.path ? -1 : 1));
   const info = { repo: '/test', revision: null, digest: digestOf(files) };
-  return { files, faults: [], info, prefix: '' };
+  return { files, faults: [], ignored: [], info, prefix: '' };
 }
 
 export async function readTexts(

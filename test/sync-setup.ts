@@ -28,7 +28,7 @@ export async function desiredFrom(
   }));
   const info = { repo: '/source', revision: null, digest: digestOf(sourceFiles) };
   const { set, faults } = await readDesired(
-    { files: sourceFiles, faults: [], info, prefix: '' },
+    { files: sourceFiles, faults: [], ignored: [], info, prefix: '' },
     {
       environment: (name) => environment[name],
       readSecretFile: () => undefined,

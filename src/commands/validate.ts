@@ -2,10 +2,11 @@
 import { resolve } from 'node:path';
 import { kindNames } from '../model/kinds.ts';
 import { environmentIn } from '../settings/environment.ts';
+import { leftAloneLines } from '../sync/left-alone.ts';
 import { type Checked, checkSource } from '../sync/manifest/desired.ts';
 import type { Environment } from '../sync/manifest/substitute.ts';
 import { isGitLocation } from '../sync/source/git-location.ts';
-import { readSources } from '../sync/source/source.ts';
+import { isStandardInput, readSources } from '../sync/source/source.ts';
 import type { SourceFiles } from '../sync/source/source-files.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { formatFaults, formatGithubFaults } from './shared/fault-text.ts';
@@ -52,7 +53,7 @@ export const validate: Command<ValidateOptions> = {
 };
 
 async function readFiles(locations: readonly string[], io: CommandIo): Promise<SourceFiles> {
-  const stdin = locations.includes('-') ? io.stdin : undefined;
+  const stdin = locations.some(isStandardInput) ? io.stdin : undefined;
   const common = { cwd: io.cwd, signal: io.signal, stdin };
   if (!locations.some(isGitLocation)) {
     return await readSources(locations, { ...common, cacheDirectory: io.cwd });
@@ -85,17 +86,19 @@ async function openVariables(cwd: string): Promise<Environment> {
 }
 
 const writers: Readonly<Record<Format, (checked: Checked, files: SourceFiles) => string>> = {
-  text: ({ faults, kinds }, { files }) => {
+  text: ({ faults, kinds }, { files, ignored }) => {
     if (faults.length > 0) return formatFaults(faults);
     const counts = Object.entries(countByKind(kinds));
     const heading = `${counted(kinds.length, 'resource')} in ${counted(files.length, 'file')}, all valid\n`;
-    return heading + formatTable(counts.map(([kind, count]) => [`  ${kind}`, `${count}`]));
+    const table = formatTable(counts.map(([kind, count]) => [`  ${kind}`, `${count}`]));
+    return [heading + table, ...leftAloneLines({ ignored }).map((line) => `${line}\n`)].join('');
   },
-  json: ({ faults, kinds }, { files }) => {
+  json: ({ faults, kinds }, { files, ignored }) => {
     const isValid = faults.length === 0;
     const result = {
       valid: isValid,
       files: files.length,
+      leftAlone: { ignored },
       resources: countByKind(isValid ? kinds : []),
       faults: faults.map(({ position, code, message, fix }) => ({
         ...position,

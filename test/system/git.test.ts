@@ -63,6 +63,40 @@ describe('reading', () => {
     expect(read.info).toMatchObject({ repo: `${repository.url}#main:gateway`, revision: commit });
   });
 
+  it('leaves out what .gatewrightignore says, in each folder, and tells what', async () => {
+    const repository = newRepository();
+    repository.commit('main', {
+      'gateway/.gatewrightignore': '*.json\n!keep.json\nvendor/\nlink\n',
+      'gateway/vendor/.gatewrightignore': '[never read\n',
+      'gateway/vendor/a.yaml': 'a: 1\n',
+      'gateway/team/.gatewrightignore': '/ci.yaml\n',
+      'gateway/team/ci.yaml': 'a: 1\n',
+      'gateway/team/b.yaml': 'a: 1\n',
+      'gateway/plan.json': '{}',
+      'gateway/keep.json': '{}',
+      'gateway/link': { mode: '120000', content: '/etc' },
+      '.gatewrightignore': '*\n',
+    });
+    const read = await open(`${repository.url}#main:gateway`).read();
+    expect(read.files.map(({ path }) => path)).toEqual(['keep.json', 'team/b.yaml']);
+    expect(read.faults).toEqual([]);
+    expect(read.ignored).toEqual(['link', 'plan.json', 'team/ci.yaml', 'vendor/']);
+    const all = await open(repository.url).read();
+    expect([all.files, all.ignored]).toEqual([[], ['gateway/']]);
+  });
+
+  it('refuses rules that are wrong, with their place', async () => {
+    const repository = newRepository();
+    repository.commit('main', {
+      'a/.gatewrightignore': 'x\n[b\n',
+      'b/.gatewrightignore': { mode: '120000', content: '../a' },
+    });
+    const { faults } = await open(repository.url).read();
+    expect(faults.map(({ position, code }) => `${position.file}:${position.line} ${code}`)).toEqual(
+      ['b/.gatewrightignore:1 symbolic-link', 'a/.gatewrightignore:2 ignore-file'],
+    );
+  });
+
   it('follows the branch to each new commit, also after a force-push', async () => {
     const repository = newRepository();
     const source = open(repository.url);

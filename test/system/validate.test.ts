@@ -1,7 +1,7 @@
 /** Guarantees what `gatewright validate` prints and returns, run as its user runs it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -128,6 +128,34 @@ it('says what does not exist, with exit code 5, and nothing on standard output',
     stdout: '',
     stderr: 'gatewright: No such file or folder: nowhere\n',
   });
+});
+
+it('ends soon on what never ends, naming it and the limit', async () => {
+  writeFileSync(join(folder, 'huge.yaml'), 'x'.repeat(1024 * 1024 + 1));
+  const refused = await validate('/dev/zero');
+  expect(refused).toEqual({
+    exitCode: 5,
+    stdout: '',
+    stderr:
+      'gatewright: /dev/zero is a device, which is not read. Name a file or folder, or - for standard input.\n',
+  });
+  const huge = await validate('huge.yaml');
+  expect([huge.exitCode, huge.stdout]).toEqual([
+    5,
+    'huge.yaml:1:1 the file is larger than 1 MiB\n    split it into several files\n\n1 fault in 1 file\n',
+  ]);
+  const zero = openSync('/dev/zero', 'r');
+  const child = spawn(process.execPath, [join(root, 'src/main.ts'), 'validate', '/dev/stdin'], {
+    cwd: folder,
+    env: {},
+    stdio: [zero, 'pipe', 'inherit'],
+  });
+  const [stdout, [exitCode]] = await Promise.all([text(child.stdout!), once(child, 'exit')]);
+  closeSync(zero);
+  expect([exitCode, stdout]).toEqual([
+    5,
+    '<stdin>:1:1 the file is larger than 1 MiB\n    split it into several files\n\n1 fault in 1 file\n',
+  ]);
 });
 
 it('reads a Git repository', async () => {

@@ -1,5 +1,7 @@
 /** Guarantees which files of a folder are read, and that nothing outside it is. */
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -114,4 +116,84 @@ it('refuses standard input beyond the limit', async () => {
   };
   const { faults } = await openStdin(endless()).read();
   expect(faults.map(({ code }) => code)).toEqual(['file-too-large']);
+});
+
+it('leaves out what .gatewrightignore says, in each folder, and tells what', async () => {
+  write('.gatewrightignore', '*.json\n!keep.json\nvendor/\nlink.yaml\n');
+  for (const path of ['plan.json', 'keep.json', 'vendor/a.yaml', 'a.yaml', 'README.md'])
+    write(path);
+  write('team/.gatewrightignore', '/ci.yaml\n');
+  for (const path of ['team/ci.yaml', 'team/b.yaml', 'team/x/ci.yaml']) write(path);
+  symlinkSync(join(root, '..'), join(root, 'link.yaml'));
+  const { files, faults, ignored } = await openFolder(root, root).read();
+  expect(files.map(({ path }) => path)).toEqual([
+    'a.yaml',
+    'keep.json',
+    'team/b.yaml',
+    'team/x/ci.yaml',
+  ]);
+  expect(faults).toEqual([]);
+  expect(ignored).toEqual(['link.yaml', 'plan.json', 'team/ci.yaml', 'vendor/']);
+  const both = await readSources(['team', '.'], { cwd: root, cacheDirectory: root });
+  expect(both.ignored).toEqual([
+    'team/ci.yaml',
+    'link.yaml',
+    'plan.json',
+    'team/ci.yaml',
+    'vendor/',
+  ]);
+});
+
+it('reads a file that is named whatever the rules say', async () => {
+  write('.gatewrightignore', '*\n');
+  write('a.yaml');
+  expect(await pathsOf('a.yaml')).toEqual(['a.yaml']);
+  expect(await pathsOf()).toEqual([]);
+});
+
+it('refuses rules that are wrong, or that a link leads out for, with their place', async () => {
+  write('.gatewrightignore', 'a\n[b\n');
+  write('in/a.yaml');
+  symlinkSync('/etc/passwd', join(root, 'in/.gatewrightignore'));
+  const { faults } = await openFolder(root, root).read();
+  expect(faults.map(({ position, message }) => [position.file, position.line, message])).toEqual([
+    ['.gatewrightignore', 2, 'a [ is not closed'],
+    ['in/.gatewrightignore', 1, 'this is a link to elsewhere, which is not read'],
+  ]);
+});
+
+it('waits for no pipe, device or socket, in a folder or named', async () => {
+  execFileSync('mkfifo', [join(root, 'pipe.yaml')]);
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(join(root, 'socket.yaml'), resolve);
+  });
+  const { faults } = await openFolder(root, root).read();
+  const named = async (path: string): Promise<unknown> =>
+    await openFolder(path, root)
+      .read()
+      .catch((error: unknown) => (error as Failure).message);
+  expect(faults.map(({ position, message }) => `${position.file} ${message}`).sort()).toEqual([
+    'pipe.yaml this is a named pipe, which is not read',
+    'socket.yaml this is a socket, which is not read',
+  ]);
+  const advice = 'which is not read. Name a file or folder, or - for standard input.';
+  expect(await named('pipe.yaml')).toBe(`pipe.yaml is a named pipe, ${advice}`);
+  expect(await named('socket.yaml')).toBe(`socket.yaml is a socket, ${advice}`);
+  expect(await named('/dev/zero')).toBe(`/dev/zero is a device, ${advice}`);
+  server.close();
+});
+
+it('names the circle of links, and the place below that may not be read', async () => {
+  symlinkSync('b', join(root, 'a'));
+  symlinkSync('a', join(root, 'b'));
+  const failure = await openFolder('a', root)
+    .read()
+    .catch((error: unknown) => error);
+  expect(failure).toMatchObject({ message: 'The symbolic links lead in a circle: a' });
+  const { faults } = await openFolder('.', root).read();
+  expect(faults.map(({ position, code }) => `${position.file} ${code}`).sort()).toEqual([
+    'a symbolic-link',
+    'b symbolic-link',
+  ]);
 });

@@ -12,7 +12,7 @@ import { readSettings, type Settings } from '../../settings.ts';
 import { type Desired, readDesired } from '../../sync/manifest/desired.ts';
 import type { SecretSources } from '../../sync/manifest/secrets.ts';
 import { AdminClient } from '../../sync/server/client.ts';
-import { readSources } from '../../sync/source/source.ts';
+import { isStandardInput, readSources } from '../../sync/source/source.ts';
 import type { DesiredSet } from '../../sync/spec/resource-set.ts';
 import type { CommandIo } from './command.ts';
 import {
@@ -111,7 +111,7 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
       cacheDirectory: join(home, 'git'),
       git: settings.sync.git,
       signal: io.signal,
-      ...(locations.includes('-') ? { stdin: io.stdin } : {}),
+      ...(locations.some(isStandardInput) ? { stdin: io.stdin } : {}),
     });
     return requireDesired(await readDesired(files, sources));
   };

@@ -1,15 +1,19 @@
 /** Knows how manifests are read from a folder, a single file or standard input. */
 import {
   closeSync,
+  constants,
   type Dirent,
+  fstatSync,
   openSync,
   readdirSync,
   readSync,
   realpathSync,
+  type Stats,
   statSync,
 } from 'node:fs';
 import { basename, dirname, join, normalize, resolve, sep } from 'node:path';
 import { Failure } from '../../failure.ts';
+import { IgnoreRules, ignoreFileName, parseIgnoreFile } from './ignore-rules.ts';
 import {
   byCodeUnits,
   caseTwinFaults,
@@ -29,6 +33,8 @@ import {
 /** Name under which faults in standard input are reported. */
 const stdinName = '<stdin>';
 const folderDepthMax = 50;
+/** Files and folders of any name, so that a mistaken `/` ends soon. */
+const namesMax = 200_000;
 
 /**
  * A folder (read with all its subfolders) or one file. Reading is synchronous on purpose: for
@@ -69,25 +75,26 @@ async function readStdin(stdin: AsyncIterable<Buffer | string>): Promise<SourceF
     if (bytes > fileBytesMax) return stdinFiles([], [tooLarge(stdinName)]);
     chunks.push(buffer);
   }
-  return stdinFiles([{ path: stdinName, content: Buffer.concat(chunks) }], []);
+  const content = Buffer.concat(chunks);
+  return stdinFiles([{ path: stdinName, content, isNamed: true }], []);
 }
 
 function stdinFiles(files: SourceFile[], faults: SourceFault[]): SourceFiles {
-  return { files, faults, info: infoOf('-', null, files), prefix: '' };
+  return { files, faults, ignored: [], info: infoOf('-', null, files), prefix: '' };
 }
 
 function readFolder(location: string, cwd: string): SourceFiles {
-  const found: Found = { files: [], faults: [], bytes: 0 };
+  const found: Found = { files: [], faults: [], rules: new IgnoreRules(), bytes: 0, names: 0 };
   const place = resolve(cwd, location);
   let isFolder = false;
   try {
     isFolder = statSync(place).isDirectory();
     const root = realpathSync(place);
     if (isFolder) walk(found, { root, directory: root, prefix: '', depth: 0 });
-    else readInto(found, root, basename(place));
+    else readNamed(found, root, location);
   } catch (error) {
     if (error instanceof Failure) throw error;
-    throw unreadable(location, error);
+    throw unreadable(location, place, error);
   }
   found.files.sort((one, two) => byCodeUnits(one.path, two.path));
   found.faults.push(...caseTwinFaults(found.files.map((file) => file.path)));
@@ -95,15 +102,29 @@ function readFolder(location: string, cwd: string): SourceFiles {
   return {
     files: found.files,
     faults: found.faults,
+    ignored: found.rules.ignored,
     info: infoOf(place, null, found.files),
     prefix: folder === '.' ? '' : `${folder}/`,
   };
 }
 
+/** The one file that a location names. */
+function readNamed(found: Found, target: string, location: string): void {
+  const read = readBounded(target);
+  if (typeof read === 'string') {
+    const fix = 'Name a file or folder, or - for standard input.';
+    throw new Failure('invalidInput', `${location} is ${read}, which is not read. ${fix}`);
+  }
+  take(found, read, basename(resolve(location)), true);
+}
+
 interface Found {
   readonly files: SourceFile[];
   readonly faults: SourceFault[];
+  readonly rules: IgnoreRules;
   bytes: number;
+  /** Entries of folders that were looked at. */
+  names: number;
 }
 
 interface Folder {
@@ -116,13 +137,33 @@ interface Folder {
 }
 
 function walk(found: Found, folder: Folder): void {
-  for (const entry of readdirSync(folder.directory, { withFileTypes: true })) {
+  const entries = readdirSync(folder.directory, { withFileTypes: true });
+  found.names += entries.length;
+  if (found.names > namesMax) throw tooManyNames();
+  if (entries.some(({ name }) => name === ignoreFileName)) addRules(found, folder);
+  const { rules } = found;
+  for (const entry of entries) {
     if (isIgnoredName(entry.name)) continue;
     const path = `${folder.prefix}${entry.name}`;
     const target = join(folder.directory, entry.name);
-    if (entry.isSymbolicLink()) followLink(found, folder, entry, path);
-    else if (entry.isDirectory()) descend(found, { ...folder, directory: target }, path);
-    else if (entry.isFile() && isManifestName(entry.name)) readInto(found, target, path);
+    if (entry.isDirectory()) {
+      if (!rules.leavesOutFolder(path)) descend(found, { ...folder, directory: target }, path);
+    } else if (entry.isSymbolicLink()) {
+      if (!rules.leavesOut(path)) followLink(found, folder, entry, path);
+    } else if (isManifestName(entry.name) && !rules.leavesOut(path)) readInto(found, target, path);
+  }
+}
+
+function addRules(found: Found, folder: Folder): void {
+  const path = `${folder.prefix}${ignoreFileName}`;
+  const target = resolveLink(join(folder.directory, ignoreFileName));
+  const read = target?.startsWith(folder.root + sep) ? readBounded(target) : 'a link to elsewhere';
+  if (Buffer.isBuffer(read)) {
+    const { rules, faults } = parseIgnoreFile(path, read);
+    found.faults.push(...faults);
+    found.rules.add(folder.prefix.slice(0, -1), rules);
+  } else {
+    found.faults.push(fileFault(path, 'ignore-file', notRead(read), 'replace it by a plain file'));
   }
 }
 
@@ -163,24 +204,37 @@ function resolveLink(path: string): string | undefined {
 }
 
 function readInto(found: Found, target: string, path: string): void {
-  const content = readBounded(target);
+  const read = readBounded(target);
+  if (typeof read !== 'string') take(found, read, path, false);
+  else found.faults.push(fileFault(path, 'file-type', notRead(read), 'replace it by a plain file'));
+}
+
+function take(found: Found, content: Buffer | undefined, path: string, isNamed: boolean): void {
   if (content === undefined) {
     found.faults.push(tooLarge(path));
     return;
   }
   found.bytes += content.length;
-  found.files.push({ path, content });
+  found.files.push({ path, content, ...(isNamed ? { isNamed } : {}) });
   refuseExcess(found.files.length, found.bytes);
 }
 
 /** One byte more than a file may have, for all reads in turn. */
 let room: Buffer | undefined;
 
-/** The content of a file; undefined when it is too large, also where it grows while it is read. */
-function readBounded(path: string): Buffer | undefined {
+/**
+ * The content of a file; undefined when it is too large, also where it grows while it is read, and
+ * in words what it is when it is no file at all. Never waits for a pipe or a device.
+ */
+function readBounded(path: string): Buffer | undefined | string {
   room ??= Buffer.allocUnsafeSlow(fileBytesMax + 1);
-  const file = openSync(path, 'r');
+  // A socket cannot even be opened.
+  const other = typeOf(statSync(path));
+  if (other !== undefined) return other;
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
+    const swapped = typeOf(fstatSync(file));
+    if (swapped !== undefined) return swapped;
     let bytes = 0;
     for (let read = -1; read !== 0 && bytes <= fileBytesMax; bytes += read) {
       read = readSync(file, room, bytes, room.length - bytes, null);
@@ -189,6 +243,23 @@ function readBounded(path: string): Buffer | undefined {
   } finally {
     closeSync(file);
   }
+}
+
+/** What is no plain file, in words. */
+function typeOf(facts: Stats): string | undefined {
+  if (facts.isFile()) return undefined;
+  if (facts.isFIFO()) return 'a named pipe';
+  if (facts.isSocket()) return 'a socket';
+  return facts.isDirectory() ? 'a folder' : 'a device';
+}
+
+function notRead(what: string | undefined): string {
+  return what === undefined ? 'the file is too large' : `this is ${what}, which is not read`;
+}
+
+function tooManyNames(): Failure {
+  const message = `The source holds more than ${namesMax} files and folders. Name a smaller folder.`;
+  return new Failure('invalidInput', message);
 }
 
 /** @throws Failure 5 when a source holds more than its limits allow. */
@@ -206,13 +277,17 @@ export function tooLarge(path: string): SourceFault {
   return fileFault(path, 'file-too-large', message, 'split it into several files');
 }
 
-function unreadable(location: string, error: unknown): Failure {
-  const code = (error as NodeJS.ErrnoException).code;
-  const reason =
-    code === 'ENOENT'
-      ? 'No such file or folder'
-      : code === 'EACCES' || code === 'EPERM'
-        ? 'No permission to read'
-        : `Cannot read (${code ?? 'unknown error'})`;
-  return new Failure('invalidInput', `${reason}: ${location}`, { cause: error });
+function unreadable(location: string, place: string, error: unknown): Failure {
+  const { code = 'unknown error', path = '' } = error as NodeJS.ErrnoException;
+  const reason = reasons.get(code) ?? `Cannot read (${code})`;
+  const below = path.startsWith(`${place}/`) ? path.slice(place.length) : '';
+  return new Failure('invalidInput', `${reason}: ${location}${below}`, { cause: error });
 }
+
+const reasons: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'No such file or folder'],
+  ['EACCES', 'No permission to read'],
+  ['EPERM', 'No permission to read'],
+  ['ELOOP', 'The symbolic links lead in a circle'],
+  ['ENAMETOOLONG', 'The name is too long'],
+]);

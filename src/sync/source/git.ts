@@ -6,6 +6,7 @@ import type { GitAccess } from './git-command.ts';
 import { describeGit, type GitLocation, parseGitLocation } from './git-location.ts';
 import { type Entry, GitMirror } from './git-mirror.ts';
 import { GitRemote } from './git-remote.ts';
+import { IgnoreRules, ignoreFileName, parseIgnoreFile } from './ignore-rules.ts';
 import {
   caseTwinFaults,
   fileFault,
@@ -14,6 +15,7 @@ import {
   isManifestName,
   type Source,
   type SourceFault,
+  type SourceFile,
   type SourceFiles,
 } from './source-files.ts';
 
@@ -69,19 +71,53 @@ async function readCommit(
     throw new Failure('invalidInput', `${describeGit(location)} has no folder ${where}`);
   }
   const faults: SourceFault[] = [];
-  const wanted = entries.filter((entry) => isWanted(entry, faults));
+  const rules = await readIgnoreRules(entries, mirror, faults);
+  const wanted = entries.filter((entry) => isWanted(entry, rules, faults));
   refuseExcess(wanted.length, 0);
   const files = await mirror.read(wanted, faults);
   faults.push(...caseTwinFaults(files.map(({ path }) => path)));
-  return { files, faults, info: infoOf(describeGit(location), commit, files), prefix: '' };
+  const info = infoOf(describeGit(location), commit, files);
+  return { files, faults, ignored: rules.ignored, info, prefix: '' };
 }
 
-function isWanted(entry: Entry, faults: SourceFault[]): boolean {
+/** The rules of every folder that is read. */
+async function readIgnoreRules(
+  entries: readonly Entry[],
+  mirror: GitMirror,
+  faults: SourceFault[],
+): Promise<IgnoreRules> {
+  const rules = new IgnoreRules();
+  const wanted = entries.filter(({ mode, path }) => {
+    const names = path.split('/');
+    if (names.pop() !== ignoreFileName || names.some(isIgnoredName)) return false;
+    if (mode.startsWith('100')) return true;
+    const fix = 'replace it by the file itself';
+    faults.push(fileFault(path, 'symbolic-link', 'is not a plain file', fix));
+    return false;
+  });
+  refuseExcess(wanted.length, 0);
+  const depthOf = ({ path }: SourceFile): number => path.split('/').length;
+  const files = (await mirror.read(wanted, faults)).toSorted(
+    (one, two) => depthOf(one) - depthOf(two),
+  );
+  for (const { path, content } of files) {
+    const folder = path.slice(0, -ignoreFileName.length - 1);
+    if (folder !== '' && rules.leavesOutFolder(folder)) continue;
+    const parsed = parseIgnoreFile(path, content);
+    faults.push(...parsed.faults);
+    rules.add(folder, parsed.rules);
+  }
+  return rules;
+}
+
+function isWanted(entry: Entry, rules: IgnoreRules, faults: SourceFault[]): boolean {
   const { mode, path } = entry;
   const parts = path.split('/');
-  if (parts.some(isIgnoredName)) {
-    return false;
-  }
+  if (parts.some(isIgnoredName)) return false;
+  // Rules are asked about what would be read or refused, and nothing else.
+  const isPlain = mode !== '160000' && mode !== '120000';
+  if (isPlain && !isManifestName(path)) return false;
+  if (mode === '160000' ? rules.leavesOutFolder(path) : rules.leavesOut(path)) return false;
   const refuse = (code: string, message: string, fix: string): false => {
     faults.push(fileFault(path.replaceAll(/[^\x20-\x7e]/g, '?'), code, message, fix));
     return false;
@@ -94,7 +130,6 @@ function isWanted(entry: Entry, faults: SourceFault[]): boolean {
     const fix = 'replace the link by the file or folder itself';
     return refuse('symbolic-link', 'symbolic links are not followed in Git', fix);
   }
-  if (!isManifestName(path)) return false;
   if (mode !== '100644' && mode !== '100755') {
     return refuse('file-mode', `the mode ${mode} is not that of a plain file`, 'commit it again');
   }

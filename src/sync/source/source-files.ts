@@ -20,6 +20,8 @@ export interface SourceFile {
   /** Relative to the source root, with `/`. */
   readonly path: string;
   readonly content: Buffer;
+  /** The user named this very file, so that it has to hold manifests. */
+  readonly isNamed?: boolean | undefined;
 }
 
 /** Everything that was read of one version of a source. */
@@ -28,6 +30,8 @@ export interface SourceFiles {
   readonly files: readonly SourceFile[];
   /** Files that were refused unread (symlinks, size). Any fault means: apply nothing. */
   readonly faults: readonly SourceFault[];
+  /** Files and folders (with a `/` at the end) that a `.gatewrightignore` leaves out, in order. */
+  readonly ignored: readonly string[];
   readonly info: SourceInfo;
   /** What leads from the working directory to the paths of the files: '', or a folder and `/`. */
   readonly prefix: string;

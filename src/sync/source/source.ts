@@ -16,6 +16,11 @@ export interface SourceOptions {
   readonly stdin?: AsyncIterable<Buffer | string> | undefined;
 }
 
+/** What stands for standard input: `-`, and the names that the system has for it. */
+export function isStandardInput(location: string): boolean {
+  return ['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'].includes(location);
+}
+
 /**
  * Opens `-` (standard input), a Git URL (`https://host/repo.git#ref:folder`, `ssh://…`,
  * `git@host:repo.git#ref`), or a folder or file. Nothing is read yet.
@@ -23,7 +28,7 @@ export interface SourceOptions {
  * @throws Failure 5 for a Git location that may not be used
  */
 export function openSource(location: string, options: SourceOptions): Source {
-  if (location === '-' && options.stdin !== undefined) return openStdin(options.stdin);
+  if (isStandardInput(location) && options.stdin !== undefined) return openStdin(options.stdin);
   if (!isGitLocation(location)) return openFolder(location, options.cwd);
   const { cacheDirectory, git: access = {}, signal } = options;
   return openGit(location, { cacheDirectory, access, signal });
@@ -50,7 +55,8 @@ export async function readSources(
       position: { ...position, file: prefix + position.file },
     })),
   );
+  const ignored = read.flatMap(({ ignored, prefix }) => ignored.map((path) => prefix + path));
   const repo = read.map(({ info }) => info.repo).join(' ');
   const revision = read.length === 1 ? (read[0]?.info.revision ?? null) : null;
-  return { files, faults, info: infoOf(repo, revision, files), prefix: '' };
+  return { files, faults, ignored, info: infoOf(repo, revision, files), prefix: '' };
 }

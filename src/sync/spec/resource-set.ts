@@ -84,6 +84,12 @@ export interface SourceInfo {
   readonly digest: string;
 }
 
+/** What lies in a source and is not read as a manifest; said of every run, so that nothing is lost unseen. */
+export interface LeftAlone {
+  /** Files and folders (with a `/` at the end) that a `.gatewrightignore` names. */
+  readonly ignored: readonly string[];
+}
+
 /** What a managed resource remembers of its manifest, so that it is known once the manifest is gone. */
 export interface ManagedSource {
   readonly repo: string;
