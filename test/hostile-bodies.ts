@@ -212,6 +212,23 @@ function costlyGuardrails(): Made[] {
     'costly replacements': check('default.regexReplace', (at) => ({
       rule: `/${costlyPatterns[at % costlyPatterns.length]}${at}/gi`,
     })),
+    'costly metadata patterns': check('default.requiredMetadataKeyValuePairs', (at) => ({
+      metadataPairs: { a: times(25, (which) => `${costlyPatterns[which % 8]}${at}.${which}`) },
+      matchType: 'regex',
+    })),
+    'patterns that take long to measure': check('default.requiredMetadataKeyValuePairs', (at) => ({
+      metadataPairs: { a: times(9, (which) => `${'a|'.repeat(500)}x{999}{9}${at}.${which}`) },
+      matchType: 'regex',
+    })),
+    'a schema of costly patterns': check('default.jsonSchema', (at) => ({
+      schema: {
+        properties: { a: { pattern: `${costlyPatterns[at % costlyPatterns.length]}${at}` } },
+        patternProperties: Object.fromEntries(times(40, (which) => [`^s${at}${which}$`, {}])),
+      },
+    })),
+    'schemas as text': check('default.jsonSchema', () => ({
+      schema: `${'{"not":'.repeat(900)}{"pattern":"("}${'}'.repeat(900)}`,
+    })),
     'long words': check('default.contains', () => ({ words: times(190, () => 'a'.repeat(40)) })),
     'many addresses': check('default.jwt', () => ({
       headerKey: 'x',

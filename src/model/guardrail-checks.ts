@@ -5,6 +5,7 @@ import { below, type Fault, faultAt, faultsOfIssues } from './fault.ts';
 import { headerListFaults, headerMapFaults } from './forward-headers.ts';
 import type { GuardrailTarget } from './guardrail.ts';
 import { HotSchema } from './hot-schema.ts';
+import { jsonSchemaFaults } from './json-schema-patterns.ts';
 import { outboundUrlFault } from './outbound-url.ts';
 import { PatternJudge } from './regex-rule.ts';
 
@@ -237,6 +238,9 @@ const contentRules: Readonly<Record<string, (given: Parameters, judges: Judges) 
     faultAt('rule', patterns.regexFault(rule as string)),
   'default.regexreplace': ({ rule }, { patterns }) =>
     faultAt('rule', patterns.replaceRuleFault(rule as string)),
+  'default.requiredmetadatakeyvaluepairs': metadataFaults,
+  'default.jsonschema': ({ schema }, { patterns }) =>
+    below(['schema'], jsonSchemaFaults(schema, patterns)),
   'default.webhook': (given, { trusted }) => [
     ...faultAt('webhookURL', outboundUrlFault(given.webhookURL as string, trusted)),
     ...headerFaults(given),
@@ -247,6 +251,20 @@ const contentRules: Readonly<Record<string, (given: Parameters, judges: Judges) 
   ],
   'default.jwt': jwtFaults,
 };
+
+/** Values are patterns, or lists of them, where they are matched as such. */
+function metadataFaults({ metadataPairs, matchType: how }: Parameters, judges: Judges): Fault[] {
+  if (how !== 'regex') return [];
+  const pairs = Object.entries(metadataPairs as Parameters);
+  const faults = pairs.flatMap(([key, value]) =>
+    [value].flat().flatMap((item) => {
+      const fault =
+        typeof item === 'string' ? judges.patterns.regexFault(item) : 'must be a pattern';
+      return faultAt(key, fault);
+    }),
+  );
+  return below(['metadataPairs'], faults);
+}
 
 function jwtFaults(given: Parameters, { trusted }: Judges): Fault[] {
   if (

@@ -36,22 +36,28 @@ export class PatternJudge {
     if (pattern.length > patternLengthMax) {
       return `must have at most ${patternLengthMax} characters`;
     }
-    const known = this.#judged.get(pattern);
-    if (known !== undefined) return known;
-    const fault = this.#judge(pattern);
-    this.#judged.set(pattern, fault);
-    return fault;
+    return this.#faultOf(pattern, '');
   }
 
-  /** As {@link regexFault} for a rule that may be written `/pattern/flags`. */
+  /** As {@link regexFault} for a rule that may be written `/pattern/flags`; flags make it cost more. */
   replaceRuleFault(rule: string): string | null {
     // Longer than any pattern with its flags; the length is told below.
     if (rule.length > 2 * patternLengthMax) return this.regexFault(rule);
     const parts = delimited.exec(rule);
     if (parts === null) return this.regexFault(rule);
-    const flags = parts[2]!;
+    const [, pattern = '', flags = ''] = parts;
     if (!/^[gimsuy]*$/.test(flags)) return 'has unknown flags after the last slash';
-    return this.regexFault(parts[1]!);
+    if (pattern.length > patternLengthMax) return this.regexFault(pattern);
+    return this.#faultOf(pattern, [...'ims'].filter((flag) => flags.includes(flag)).join(''));
+  }
+
+  #faultOf(pattern: string, flags: string): string | null {
+    const whole = flags === '' ? pattern : `(?${flags})${pattern}`;
+    const known = this.#judged.get(whole);
+    if (known !== undefined) return known;
+    const fault = this.#judge(whole);
+    this.#judged.set(whole, fault);
+    return fault;
   }
 
   #judge(pattern: string): string | null {
@@ -61,6 +67,8 @@ export class PatternJudge {
     const translated = RE2JS.translateRegExp(pattern);
     const steps = patternCost(translated);
     if (steps > patternStepsMax) {
+      // To measure it was work, too.
+      this.#stepsLeft -= pattern.length;
       return `costs ${steps} steps to compile, where ${patternStepsMax} are allowed: shorten its repetitions, as each counts for every copy`;
     }
     this.#stepsLeft -= steps;

@@ -73,4 +73,22 @@ describe('a route that takes a body', () => {
       expect((answer.body.error?.message ?? '').length).toBeLessThan(10_000);
     },
   );
+
+  const minimal: Record<string, object> = {
+    '/v1/configs': { name: 'a config', config: {} },
+    '/v1/guardrails': { name: 'g', checks: [{ id: 'default.notNull' }], actions: {} },
+  };
+  const updates = costlyDocuments().flatMap((document) =>
+    document.path in minimal ? [[document.name, document] as const] : [],
+  );
+
+  it.each(updates)('answers it in an update as in a create: %s', async (_, { path, text }) => {
+    const made = await server.request('POST', path, { body: minimal[path] });
+    expect(made.status).toBe(200);
+    const headers = { 'content-type': 'application/json' };
+    const created = await server.request('POST', path, { body: text, headers });
+    const updated = await server.request('PUT', `${path}/${made.body.id}`, { body: text, headers });
+    expect(updated.status).toBe(created.status);
+    expect(updated.body.error?.message).toBe(created.body.error?.message);
+  });
 });

@@ -86,6 +86,7 @@ describe('the patterns of one document', () => {
     }));
     const faults = guardrailFaults({ checks, actions: {} }, 'llm', []);
     expect(faults).toHaveLength(100);
+    expect(faults.at(-1)!.message).toMatch(/^is one pattern too many/);
     expect(faults[0]!.message).toMatch(/^costs \d+ steps to compile, where 5000 are allowed/);
     expect(compile).not.toHaveBeenCalled();
     compile.mockRestore();
