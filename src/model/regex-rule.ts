@@ -8,6 +8,9 @@ const patternStepsMax = 5000;
 /** What compiling the patterns of one document may cost together, so that it holds nobody up. */
 const documentStepsMax = 15_000;
 
+/** What it takes to find that a text is no pattern, beyond the steps of its text. */
+const refusalSteps = 100;
+
 /** `\k<name>` whose backslash is not itself escaped. */
 const namedReference = /(?<!\\)(?:\\\\)*\\k</;
 
@@ -72,7 +75,10 @@ export class PatternJudge {
       return `costs ${steps} steps to compile, where ${patternStepsMax} are allowed: shorten its repetitions, as each counts for every copy`;
     }
     this.#stepsLeft -= steps;
-    return this.#stepsLeft < 0 ? tooMuch : compileFault(translated, pattern);
+    if (this.#stepsLeft < 0) return tooMuch;
+    const fault = compileFault(translated, pattern);
+    if (fault !== null) this.#stepsLeft -= refusalSteps;
+    return fault;
   }
 }
 

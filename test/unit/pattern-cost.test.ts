@@ -80,9 +80,9 @@ describe('the cost of a pattern', () => {
 describe('the patterns of one document', () => {
   it('are not compiled when they cost too much, not one of a hundred', () => {
     const compile = vi.spyOn(RE2JS, 'compile');
-    const checks = Array.from({ length: 100 }, () => ({
+    const checks = Array.from({ length: 100 }, (_, at) => ({
       id: 'default.regexMatch',
-      parameters: { rule: '.{1000}'.repeat(140) },
+      parameters: { rule: '.{1000}'.repeat(140) + at },
     }));
     const faults = guardrailFaults({ checks, actions: {} }, 'llm', []);
     expect(faults).toHaveLength(100);
