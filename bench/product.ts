@@ -47,7 +47,7 @@ export async function setUp(
   await connection.query(`CREATE DATABASE ${databaseName}`);
   await connection.end();
   await runCommand(env, 'migrate');
-  return JSON.parse(await runCommand(env, 'bootstrap', '--output', '-')) as Tenant;
+  return JSON.parse(await runCommand(env, 'bootstrap', '--file', '-')) as Tenant;
 }
 
 async function runCommand(env: Record<string, string>, ...words: string[]): Promise<string> {

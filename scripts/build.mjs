@@ -6,20 +6,6 @@ import { rolldown } from 'rolldown';
 
 const root = resolve(import.meta.dirname, '..');
 
-/**
- * The command line prints plain Latin text, so its width is its length. The full Unicode tables that
- * yargs would load for that cost more at start-up than the rest of the command line together.
- */
-const plainWidth = {
-  name: 'plain-width',
-  resolveId: (id) => (id === 'string-width' ? '\0plain-width' : null),
-  load: (id) =>
-    id === '\0plain-width'
-      ? `import { stripVTControlCharacters } from 'node:util';
-         export default (text) => stripVTControlCharacters(String(text)).length;`
-      : null,
-};
-
 /** umzug brings a command line of its own, which we never run and which cannot be bundled. */
 const umzugWithoutCli = {
   name: 'umzug-without-cli',
@@ -28,9 +14,8 @@ const umzugWithoutCli = {
   load: (id) => (id === '\0umzug-cli' ? 'export class UmzugCLI {}' : null),
 };
 
-/** Who imports Node's own modules on the way of every command: our code and that of the command line. */
-const everyCommand =
-  /^\0|\/src\/[\w./-]+\.ts$|\/node_modules\/(yargs|yargs-parser|cliui|y18n|escalade)\//;
+/** Who imports Node's own modules on the way of every command. */
+const everyCommand = /^\0|\/src\/[\w./-]+\.ts$/;
 
 /**
  * To import a module of Node makes Node read every export of it, and so load a dozen others, such
@@ -47,15 +32,9 @@ const bareBuiltins = {
   },
   load: (id) => {
     const [, name] = /^\0builtin:([^?]+)\?/.exec(id) ?? [];
-    if (name === undefined) return null;
-    return name === 'assert' ? plainAssert : builtinCode(name);
+    return name === undefined ? null : builtinCode(name);
   },
 };
-
-/** All of `assert` that yargs calls, without the module that draws differences of values. */
-const plainAssert = `
-  export const strictEqual = (one, two, message) => { if (!Object.is(one, two)) throw new Error(message); };
-  export const notStrictEqual = (one, two, message) => { if (Object.is(one, two)) throw new Error(message); };`;
 
 function builtinCode(name) {
   const builtin = process.getBuiltinModule(`node:${name}`);
@@ -82,7 +61,7 @@ function builtinCode(name) {
  */
 const parts = {
   base: [
-    ...['failure', 'suggest', 'package-root', 'commands/shared/exit-codes'],
+    ...['failure', 'suggest', 'terminal-text', 'package-root', 'commands/shared/exit-codes'],
     '\0builtin:module?rolldown/runtime.js',
   ],
   manifests: [
@@ -104,7 +83,7 @@ await rm(out, { recursive: true, force: true });
 const bundle = await rolldown({
   input: { main: resolve(root, 'src/main.ts') },
   platform: 'node',
-  plugins: [plainWidth, umzugWithoutCli, bareBuiltins],
+  plugins: [umzugWithoutCli, bareBuiltins],
   // Libraries that also run in browsers ask for it, and Node takes long to make one.
   transform: { define: { navigator: 'undefined' } },
   checks: { circularDependency: false },

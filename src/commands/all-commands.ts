@@ -1,38 +1,47 @@
 /** Knows every command by name, and loads the code of one only when it is wanted. */
-import type { Argv } from 'yargs';
 import type { Ending } from '../failure.ts';
 import type { Command, CommandIo } from './shared/command.ts';
+import { helpText, usageOf } from './shared/help-text.ts';
+import type { Option } from './shared/option.ts';
+import { asksForHelp, parseWords } from './shared/parse-words.ts';
 
-/** A command whose options have been bound to its `run`, so that commands of all kinds make one list. */
-export interface BoundCommand extends Pick<Command<unknown>, 'usage' | 'summary' | 'examples'> {
-  /** Declares the options on `parser`. */
-  readonly declare: (parser: Argv) => Argv<unknown>;
-  /** Runs with what the parser made of the command line. */
-  readonly run: (options: unknown, io: CommandIo) => Promise<Ending>;
+/** A command with its options bound to its `run`, so that commands of all kinds make one list. */
+export interface BoundCommand extends Pick<Command<unknown>, 'summary' | 'examples'> {
+  /** `plan [paths..]` */
+  readonly usage: string;
+  readonly help: string;
+  readonly asksForHelp: (words: readonly string[]) => boolean;
+  /** Throws `Failure` when the words are wrong. */
+  readonly bind: (words: readonly string[]) => (io: CommandIo) => Promise<Ending>;
 }
 
-function bind<Options>(command: Command<Options>): BoundCommand {
+function bound<Options>(name: string, command: Command<Options>): BoundCommand {
+  const { summary, examples } = command;
+  const options = command.options as Readonly<Record<string, Option<unknown>>>;
   return {
-    usage: command.usage,
-    summary: command.summary,
-    examples: command.examples,
-    declare: (parser) => command.options(parser),
-    // The parser that `declare` set up is the one that made these options.
-    run: (options, io) => command.run(options as Options, io),
+    summary,
+    examples,
+    usage: usageOf(name, options),
+    help: helpText(name, { summary, examples, options }),
+    asksForHelp: (words) => asksForHelp(words, options),
+    bind: (words) => {
+      const values = parseWords(words, command.options, command.conflicts);
+      return (io) => command.run(values, io);
+    },
   };
 }
 
 /** In the order that help shows. */
 export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = new Map([
-  ['up', async () => bind((await import('./up/up.ts')).up)],
-  ['validate', async () => bind((await import('./validate.ts')).validate)],
-  ['plan', async () => bind((await import('./plan.ts')).plan)],
-  ['apply', async () => bind((await import('./apply.ts')).apply)],
-  ['export', async () => bind((await import('./export.ts')).exportCommand)],
-  ['serve', async () => bind((await import('./serve.ts')).serve)],
-  ['migrate', async () => bind((await import('./migrate.ts')).migrate)],
-  ['bootstrap', async () => bind((await import('./bootstrap.ts')).bootstrap)],
-  ['jobs', async () => bind((await import('./jobs.ts')).jobs)],
-  ['doctor', async () => bind((await import('./doctor.ts')).doctor)],
-  ['settings', async () => bind((await import('./settings.ts')).settings)],
+  ['up', async () => bound('up', (await import('./up/up.ts')).up)],
+  ['validate', async () => bound('validate', (await import('./validate.ts')).validate)],
+  ['plan', async () => bound('plan', (await import('./plan.ts')).plan)],
+  ['apply', async () => bound('apply', (await import('./apply.ts')).apply)],
+  ['export', async () => bound('export', (await import('./export.ts')).exportCommand)],
+  ['serve', async () => bound('serve', (await import('./serve.ts')).serve)],
+  ['migrate', async () => bound('migrate', (await import('./migrate.ts')).migrate)],
+  ['bootstrap', async () => bound('bootstrap', (await import('./bootstrap.ts')).bootstrap)],
+  ['jobs', async () => bound('jobs', (await import('./jobs.ts')).jobs)],
+  ['doctor', async () => bound('doctor', (await import('./doctor.ts')).doctor)],
+  ['settings', async () => bound('settings', (await import('./settings.ts')).settings)],
 ]);

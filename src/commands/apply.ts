@@ -2,25 +2,25 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import type { Argv } from 'yargs';
 import { Failure } from '../failure.ts';
 import type { Plan } from '../sync/plan/planned.ts';
 import { reconcile } from '../sync/reconcile.ts';
 import { textReport } from '../sync/report.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
+import { flag, outputForm, text, wholeNumber } from './shared/option.ts';
 import {
   applyCommand,
-  declareManifestOptions,
   holderName,
   type ManifestOptions,
+  manifestOptions,
   openClient,
   openManifests,
 } from './shared/options.ts';
 
 interface ApplyOptions extends ManifestOptions {
   readonly yes: boolean;
-  readonly prune: boolean;
+  readonly 'no-prune': boolean;
   readonly 'allow-deletes': number | undefined;
   readonly 'take-ownership': boolean;
   readonly report: string | undefined;
@@ -28,7 +28,6 @@ interface ApplyOptions extends ManifestOptions {
 }
 
 export const apply: Command<ApplyOptions> = {
-  usage: 'apply [paths..]',
   summary: 'Make the server match the manifests',
   examples: [
     ['gatewright apply ./gateway', 'Show the plan, ask, and apply it'],
@@ -36,36 +35,22 @@ export const apply: Command<ApplyOptions> = {
     ['gatewright apply ./gateway --yes --no-prune', 'Delete nothing that left the source'],
     ['gatewright apply ./gateway --yes --allow-deletes 40', 'Release a large prune'],
   ],
-  options: (yargs: Argv) =>
-    declareManifestOptions(yargs)
-      .option('yes', {
-        alias: 'y',
-        type: 'boolean',
-        default: false,
-        describe: 'Do not ask; needed where no terminal is',
-      })
-      .option('prune', {
-        type: 'boolean',
-        default: true,
-        describe: 'Delete what left the source; --no-prune leaves it',
-      })
-      .option('allow-deletes', {
-        type: 'number',
-        coerce: readCount,
+  options: {
+    ...manifestOptions,
+    yes: flag('Do not ask; needed where no terminal is', 'y'),
+    'no-prune': flag('Leave on the server what left the source, instead of deleting it'),
+    'allow-deletes': wholeNumber(
+      'COUNT',
+      { min: 0, max: 1_000_000, example: 12 },
+      {
         describe: 'Release a prune of up to this many resources',
-      })
-      .option('take-ownership', {
-        type: 'boolean',
-        default: false,
-        describe: 'Take over what exists unmanaged or belongs to another owner',
-      })
-      .option('report', { type: 'string', describe: 'Write what was done to this JSON file' })
-      .option('output', {
-        alias: 'o',
-        choices: ['text', 'json'] as const,
-        default: 'text' as const,
-        describe: 'Form of what is printed',
-      }),
+        fallback: '10, or a fifth of what the owner has',
+      },
+    ),
+    'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
+    report: text('FILE', { describe: 'Write what was done to this JSON file' }),
+    output: outputForm(['text', 'json']),
+  },
   run: async (options, io) => {
     if (!options.yes && io.stdin.isTTY !== true) {
       const message =
@@ -78,7 +63,7 @@ export const apply: Command<ApplyOptions> = {
       client,
       readDesired: manifests.read,
       act: true,
-      prune: options.prune,
+      prune: !options['no-prune'],
       allowDeletes: options['allow-deletes'] ?? null,
       takeOwnership: options['take-ownership'],
       secretsFolder: manifests.secretsFolder,
@@ -117,12 +102,4 @@ async function writeReport(path: string, document: unknown): Promise<void> {
     const message = `the changes are made, but the report cannot be written to ${path} (${code})`;
     throw new Failure('unexpected', message, { cause: error });
   }
-}
-
-function readCount(count: number): number {
-  if (Number.isInteger(count) && count >= 0) return count;
-  throw new Failure(
-    'invalidInput',
-    '--allow-deletes takes a whole number, such as --allow-deletes 12',
-  );
 }

@@ -3,25 +3,31 @@ import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createApp } from '../app.ts';
 import { systemClock } from '../clock.ts';
-import { type Ending, Failure } from '../failure.ts';
+import type { Ending } from '../failure.ts';
 import { createLog } from '../log.ts';
+import { tsgIdPattern } from '../model/access-policy.ts';
 import { readSettings, type Settings } from '../settings.ts';
-import { bootstrapTenant, type Tenant } from '../store/bootstrap.ts';
+import { accountNamePattern, bootstrapTenant, type Tenant } from '../store/bootstrap.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { createCredentialsFile, credentialsText } from './shared/credentials-file.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
+import { outputForm, text } from './shared/option.ts';
+import { homeOption } from './shared/options.ts';
 import { ensureMasterKey } from './up/up-home.ts';
 
 interface Options {
   'tsg-id': string | undefined;
-  name: string;
-  output: string;
+  name: string | undefined;
+  file: string | undefined;
+  output: 'text' | 'json';
   url: string | undefined;
   home: string | undefined;
 }
 
+const defaultName = 'gatewright';
+const defaultFile = 'credentials.json';
+
 export const bootstrap: Command<Options> = {
-  usage: 'bootstrap',
   summary: 'Make a superuser service account and an organisation API key',
   examples: [
     ['gatewright bootstrap', 'Write credentials.json for a new tenant'],
@@ -29,39 +35,45 @@ export const bootstrap: Command<Options> = {
       'gatewright bootstrap --tsg-id 1234567890 --name ci --url https://gw.example.com',
       'A second service account, ci, for a tenant that exists',
     ],
-    ['gatewright bootstrap --output -', 'Print the credentials, for a secret store'],
+    ['gatewright bootstrap --file -', 'Print the credentials, for a secret store'],
   ],
-  options: (yargs) =>
-    yargs
-      .option('tsg-id', {
-        type: 'string',
-        describe: 'Tenant service group, 10 digits; a new one when left out',
-      })
-      .option('name', {
-        type: 'string',
-        default: 'gatewright',
-        describe: 'Name of the service account and its key',
-      })
-      .option('output', {
-        type: 'string',
-        default: 'credentials.json',
-        describe: 'New file for the credentials (mode 0600), or - to print them',
-      })
-      .option('url', {
-        type: 'string',
-        describe: 'Where clients reach the server; this machine when left out',
-      })
-      .option('home', { type: 'string', describe: 'Folder of `gatewright up`' }),
+  options: {
+    'tsg-id': text('DIGITS', {
+      describe: 'Tenant service group, 10 digits',
+      isWell: (given) => tsgIdPattern.test(given),
+      expected: '10 digits, such as 1234567890',
+      fallback: 'a new one, and with it a new tenant',
+    }),
+    name: text('NAME', {
+      describe: 'Name of the service account and its key',
+      isWell: (given) => accountNamePattern.test(given),
+      expected: 'a name of 1 to 63 of a-z, 0-9 and inner -, such as ci',
+      fallback: defaultName,
+    }),
+    file: text('FILE', {
+      describe: 'New file for the credentials (mode 0600), or - to print them',
+      fallback: defaultFile,
+    }),
+    url: text('URL', {
+      describe: 'Where clients reach the server',
+      isWell: (given) => originOf(given) !== null,
+      expected: 'the address of a server, such as https://gateway.example.com',
+      fallback: 'this machine, at PORT',
+    }),
+    output: outputForm(['text', 'json']),
+    home: homeOption,
+  },
   run: async (options, io) => {
     const settings = readSettings(undefined, { cwd: io.cwd });
     const home = resolve(io.cwd, options.home ?? settings.home);
     const database = await resolveDatabase(settings, home);
-    const url = readUrl(options.url ?? `http://127.0.0.1:${settings.server.port}`);
+    const given = options.url ?? `http://127.0.0.1:${settings.server.port}`;
+    const url = originOf(given)!;
     await assertMigrated(database);
     const masterKey =
       settings.masterKey ?? (settings.database === null ? ensureMasterKey(home) : null);
     const complete = { ...settings, database, masterKey };
-    if (options.output !== '-') return writeTenant(complete, options, url, io);
+    if (options.file !== '-') return writeTenant(complete, options, url, io);
     const tenant = await makeTenant(complete, options, io);
     io.stdout.writeExact(credentialsText(url, tenant));
     return 'success';
@@ -74,12 +86,14 @@ async function writeTenant(
   url: string,
   io: CommandIo,
 ): Promise<Ending> {
-  const path = resolve(io.cwd, options.output);
+  const path = resolve(io.cwd, options.file ?? defaultFile);
   await using file = await createCredentialsFile(path);
   try {
     const tenant = await makeTenant(settings, options, io);
     await file.write(credentialsText(url, tenant));
-    io.stdout.write(`service account ${tenant.clientId}\ncredentials in ${path}\n`);
+    const { tsgId, clientId } = tenant;
+    if (options.output === 'json') io.stdout.writeJson({ tsgId, clientId, credentialsFile: path });
+    else io.stdout.write(`service account ${clientId}\ncredentials in ${path}\n`);
     return 'success';
   } catch (error) {
     await rm(path, { force: true });
@@ -97,20 +111,18 @@ async function makeTenant(
   return await bootstrapTenant(app.database, {
     keyring: app.keyring,
     tsgId: options['tsg-id'],
-    name: options.name,
+    name: options.name ?? defaultName,
     apiKeyPrefix: settings.apiKeyPrefix,
     now: systemClock.now(),
     auditLogs: settings.features.auditLogs,
   });
 }
 
-function readUrl(text: string): string {
+/** Null unless it is the address of a server alone. */
+function originOf(text: string): string | null {
   const url = URL.parse(text);
-  if (url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search === '') {
-    return url.origin;
-  }
-  throw new Failure(
-    'invalidInput',
-    `--url ${text} is not the address of a server; it has the form https://gateway.example.com`,
-  );
+  const isServer = /^https?:$/.test(url?.protocol ?? '') && url?.pathname === '/';
+  return isServer && url.search === '' && url.hash === '' && url.username === ''
+    ? url.origin
+    : null;
 }

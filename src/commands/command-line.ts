@@ -1,16 +1,13 @@
 /** Knows how a command line becomes a command's options, and how its end is told to the user. */
 import type { Readable } from 'node:stream';
 import { inspect } from 'node:util';
-import yargs from 'yargs';
 import { type Ending, Failure } from '../failure.ts';
 import { environmentIn } from '../settings/environment.ts';
 import { didYouMean } from '../suggest.ts';
 import { type BoundCommand, commandLoaders } from './all-commands.ts';
 import type { CommandIo } from './shared/command.ts';
+import { quoted } from './shared/option.ts';
 import { TextOutput, type TextStream } from './shared/text-output.ts';
-
-const columnsMax = 100;
-const missingPositional = /^Not enough non-option arguments.*/;
 
 /** What the process has to do with a command. */
 export interface Outside {
@@ -76,102 +73,52 @@ async function printOverview(io: CommandIo): Promise<Ending> {
   const commands = await Promise.all([...commandLoaders.values()].map((load) => load()));
   const width = Math.max(...commands.map(({ usage }) => usage.length));
   const lines = [
-    'gatewright: control plane and GitOps operator for an AI gateway',
+    'gatewright <command>: control plane and GitOps operator for an AI gateway',
     '',
-    ...commands.map(({ usage, summary }) => `  gatewright ${usage.padEnd(width)}  ${summary}`),
+    ...commands.map(({ usage, summary }) => `  ${usage.padEnd(width)}  ${summary}`),
     '',
-    '  gatewright help <command>    options and worked examples',
-    '  gatewright --version',
+    `  ${'help <command>'.padEnd(width)}  Options and worked examples`,
+    `  ${'--version'.padEnd(width)}  Version of this program`,
+    '',
+    'Settings come from the environment and from .env; gatewright settings lists them.',
+    'Exit codes: 0 done, 1 unexpected, 2 changes are there, 3 partly failed, 4 refused by a guard,',
+    '5 invalid input, 6 out of reach, 7 try again; 130 and 143 when ended by Ctrl-C or SIGTERM.',
   ];
   io.stdout.write(`${lines.join('\n')}\n`);
   return 'success';
 }
 
 async function runCommand(
-  verb: string,
+  name: string,
   command: BoundCommand,
   words: readonly string[],
   io: CommandIo,
 ): Promise<Ending> {
-  const usage = ['$0', ...command.usage.split(' ').slice(1)].join(' ');
-  const parser = yargs(words.map(dashNamed), io.cwd)
-    .scriptName(`gatewright ${verb}`)
-    .locale('en')
-    .command(usage, command.summary, (builder) => command.declare(builder))
-    .option('help', { alias: 'h', type: 'boolean', describe: 'Show this help' })
-    .help(false)
-    .version(false)
-    .strict()
-    .exitProcess(false)
-    .parserConfiguration({
-      // The parser treats several paths as one option given several times.
-      'duplicate-arguments-array': usage.includes('..'),
-      'boolean-negation': true,
-    })
-    .wrap(columnsMax)
-    .fail((message, error) => {
-      if (error instanceof Failure) throw error;
-      throw new UsageError(message ?? error.message);
-    });
-  if (words.includes('--help') || words.includes('-h')) {
-    io.stdout.write(`${await parser.getHelp()}\n\n${examplesText(command)}`);
+  if (command.asksForHelp(words)) {
+    io.stdout.write(command.help);
     return 'success';
   }
-  // The parser throws some refusals before it returns a promise.
-  const options = await Promise.try(() => parser.parseAsync()).catch(async (error: unknown) => {
-    if (!(error instanceof UsageError)) throw error;
-    throw usageFailure(verb, error.message, await parser.getHelp());
-  });
-  return await command.run(withDashes(options), io);
+  return await bindWords(name, command, words)(io);
 }
 
-/** The parser drops a lone `-`, so that it passes under this name; commands see `-` for either. */
-const dashName = '/dev/stdin';
-
-function dashNamed(word: string): string {
-  return word === '-' ? dashName : word;
-}
-
-function withDashes<T extends object>(options: T): T {
-  const dashed = (value: unknown): unknown => (value === dashName ? '-' : value);
-  const entries = Object.entries(options).map(([key, value]) => [
-    key,
-    Array.isArray(value) ? value.map(dashed) : dashed(value),
-  ]);
-  return Object.fromEntries(entries) as T;
-}
-
-function examplesText({ examples }: BoundCommand): string {
-  const lines = examples.flatMap(([line, description]) => [`  ${line}`, `      ${description}`]);
-  return `Examples:\n${lines.join('\n')}\n`;
-}
-
-/** What the parser refused, before it is put into our words. */
-class UsageError extends Error {}
-
-function usageFailure(verb: string, message: string, help: string): Failure {
-  const unknown = /^Unknown arguments?: (.+)$/.exec(message)?.[1]?.split(', ') ?? [];
-  const lines = unknown.length === 0 ? [message.replace(missingPositional, 'too few words')] : [];
-  const options = [...help.matchAll(/--([a-z][a-z-]*)/g)].map((match) => match[1]!);
-  // The parser names each option twice where it has a dash: as typed and in camel case.
-  for (const name of unknown.filter((word) => !/[A-Z]/.test(word))) {
-    const suggestion = didYouMean(name, options);
-    lines.push(`unknown argument ${name}${suggestion === undefined ? '' : `: ${suggestion}`}`);
+function bindWords(name: string, command: BoundCommand, words: readonly string[]) {
+  try {
+    return command.bind(words);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const message = `${name}: ${error.message} (gatewright help ${name} shows what it takes)`;
+    throw new Failure('invalidInput', message, { cause: error });
   }
-  lines.push(`gatewright help ${verb} shows what it takes`);
-  return new Failure('invalidInput', lines.join('\n'));
 }
 
 function unknownCommand(verb: string): Failure {
   const names = [...commandLoaders.keys()];
-  const suggestion = didYouMean(verb, names);
-  return new Failure(
-    'invalidInput',
-    [
-      `unknown command ${verb}${suggestion === undefined ? '' : `: ${suggestion}`}`,
-      `commands: ${names.join(', ')}`,
-    ].join('\n'),
-  );
+  const isOption = verb.startsWith('-');
+  const suggestion = didYouMean(verb, isOption ? ['--help', '--version'] : names);
+  const hint = suggestion === undefined ? '' : `: ${suggestion}`;
+  const what = isOption ? 'a command comes before its options; unknown option' : 'unknown command';
+  const message = `${what} ${quoted(verb)}${hint} (commands: ${names.join(', ')})`;
+  return new Failure('invalidInput', message);
 }
 
 function isAbort(error: unknown, signal: AbortSignal): boolean {

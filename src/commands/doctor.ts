@@ -12,9 +12,11 @@ import { migrationStatus } from '../store/migrations/migrate.ts';
 import { findMasterKeyCheck } from '../store/tables/deployment.ts';
 import type { Command } from './shared/command.ts';
 import { assertMigrated, describeDatabase, resolveDatabase } from './shared/database.ts';
+import { outputForm } from './shared/option.ts';
+import { homeOption } from './shared/options.ts';
 
 interface Options {
-  json: boolean;
+  output: 'text' | 'json';
   home: string | undefined;
 }
 
@@ -27,16 +29,15 @@ interface Finding {
 }
 
 export const doctor: Command<Options> = {
-  usage: 'doctor',
   summary: 'Look the deployment over and name what is wrong; changes nothing',
   examples: [
     ['gatewright doctor', 'Exit 0 when all is well, 3 when something is wrong'],
-    ['gatewright doctor --json', 'The same as one JSON document, each row that is wrong by its id'],
+    [
+      'gatewright doctor -o json',
+      'The same as one JSON document, each row that is wrong by its id',
+    ],
   ],
-  options: (yargs) =>
-    yargs
-      .option('json', { type: 'boolean', default: false, describe: 'Print one JSON document' })
-      .option('home', { type: 'string', describe: 'Folder of `gatewright up`' }),
+  options: { output: outputForm(['text', 'json']), home: homeOption },
   run: async (options, io) => {
     const settings = readSettings(undefined, { cwd: io.cwd });
     const home = resolve(io.cwd, options.home ?? settings.home);
@@ -57,7 +58,7 @@ export const doctor: Command<Options> = {
         isWrong: found.length > 0,
       },
     ];
-    if (options.json) io.stdout.writeJson({ findings, inconsistencies: found });
+    if (options.output === 'json') io.stdout.writeJson({ findings, inconsistencies: found });
     else io.stdout.write(textOf(findings, found));
     return endingOf(findings);
   },

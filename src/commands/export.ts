@@ -1,53 +1,44 @@
 /** Knows the command that writes the server's state down as manifests. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { Argv } from 'yargs';
 import { Failure } from '../failure.ts';
 import { type KindName, kindNames } from '../model/kinds.ts';
 import { type Export, exportManifests } from '../sync/export.ts';
 import { readSnapshot, toLiveSet } from '../sync/server/live.ts';
 import type { Command, CommandIo } from './shared/command.ts';
-import { declareServerOptions, openClient, type ServerOptions } from './shared/options.ts';
+import { choices, flag, requiredWord, text } from './shared/option.ts';
+import { openClient, type ServerOptions, serverOptions } from './shared/options.ts';
 
 interface ExportCommandOptions extends ServerOptions {
   readonly path: string;
-  readonly kind: KindName[] | undefined;
+  readonly kind: readonly KindName[];
   readonly workspace: string | undefined;
   readonly unmanaged: boolean;
 }
 
 export const exportCommand: Command<ExportCommandOptions> = {
-  usage: 'export <path>',
   summary: 'Write what the server holds as manifests',
   examples: [
     ['gatewright export ./gateway', 'Everything this owner has declared, a file a kind'],
-    ['gatewright export - --kind Config Guardrail', 'Two kinds, to standard output'],
+    ['gatewright export - --kind Config,Guardrail', 'Two kinds, to standard output'],
     ['gatewright export ./found --unmanaged', 'What was made by hand, ready to be adopted'],
   ],
-  options: (yargs: Argv) =>
-    declareServerOptions(yargs)
-      .positional('path', {
-        type: 'string',
-        demandOption: true,
-        describe: 'Folder for the files, or - for standard output',
-      })
-      .option('kind', {
-        array: true,
-        choices: kindNames,
-        describe: 'Only these kinds, one or more words',
-      })
-      .option('workspace', { type: 'string', describe: 'Only what is in this workspace' })
-      .option('unmanaged', {
-        type: 'boolean',
-        default: false,
-        describe: 'What no owner has declared, instead of what this one has',
-      }),
+  options: {
+    path: requiredWord('Folder for the files, or - for standard output'),
+    ...serverOptions,
+    kind: choices(kindNames, 'KIND,..', {
+      describe: `Only these kinds, of ${kindNames.join(', ')}`,
+      fallback: 'all',
+    }),
+    workspace: text('NAME', { describe: 'Only what is in this workspace', fallback: 'all' }),
+    unmanaged: flag('What no owner has declared, instead of what this one has'),
+  },
   run: async (options, io) => {
     await using client = openClient(options, io);
     const read = await readSnapshot(client, null, io.signal);
     const exported = exportManifests(toLiveSet(read, client.owner, []), {
       owner: client.owner,
-      kinds: options.kind ?? [],
+      kinds: options.kind,
       workspace: options.workspace ?? null,
       unmanaged: options.unmanaged,
     });

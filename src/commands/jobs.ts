@@ -11,31 +11,33 @@ import { openDatabase } from '../store/connection/db.ts';
 import { readServerTime } from '../store/connection/server-time.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
+import { optionalWord, outputForm, quoted, requiredChoice } from './shared/option.ts';
+import { homeOption } from './shared/options.ts';
 import { formatTable } from './shared/table.ts';
 
 interface Options {
-  action: string;
+  action: (typeof actions)[number];
   name: string | undefined;
-  json: boolean;
+  output: 'text' | 'json';
   home: string | undefined;
 }
 
 const actions = ['list', 'run'] as const;
 
 export const jobs: Command<Options> = {
-  usage: 'jobs <action> [name]',
   summary: 'Show the scheduled jobs, or run one now',
   examples: [
     ['gatewright jobs list', 'Schedule, next run, and what the last run did'],
     ['gatewright jobs run expire-keys', 'Run a job now and print its counts'],
   ],
-  options: (yargs) =>
-    yargs
-      .positional('action', { choices: actions, demandOption: true, describe: 'list or run' })
-      .positional('name', { type: 'string', describe: 'The job to run' })
-      .option('json', { type: 'boolean', default: false, describe: 'Print one JSON document' })
-      .option('home', { type: 'string', describe: 'Folder of `gatewright up`' }),
+  options: {
+    action: requiredChoice(actions, 'list, or run'),
+    name: optionalWord('The job to run'),
+    output: outputForm(['text', 'json']),
+    home: homeOption,
+  },
   run: async (options, io) => {
+    assertJobNamed(options);
     const settings = readSettings(undefined, { cwd: io.cwd });
     const home = resolve(io.cwd, options.home ?? settings.home);
     const databaseSettings = await resolveDatabase(settings, home);
@@ -52,11 +54,11 @@ export const jobs: Command<Options> = {
 
 async function listJobs(
   scheduler: Scheduler,
-  { json }: Options,
+  { output }: Options,
   { stdout }: CommandIo,
 ): Promise<Ending> {
   const listings = await scheduler.list();
-  if (json) {
+  if (output === 'json') {
     stdout.writeJson({ jobs: listings.map(listingJson) });
     return 'success';
   }
@@ -77,21 +79,27 @@ async function listJobs(
   return 'success';
 }
 
+function assertJobNamed({ action, name }: Options): void {
+  if (action === 'run' && name === undefined) {
+    const message = 'which job? gatewright jobs run NAME; gatewright jobs list shows their names';
+    throw new Failure('invalidInput', message);
+  }
+  if (action === 'list' && name !== undefined) {
+    throw new Failure('invalidInput', `jobs list shows all jobs; leave ${quoted(name)} out`);
+  }
+}
+
 async function runJob(
   scheduler: Scheduler,
-  { name, json }: Options,
+  { name, output }: Options,
   io: CommandIo,
 ): Promise<Ending> {
-  if (name === undefined) {
-    const names = (await scheduler.list()).map((listing) => listing.name).join(', ');
-    throw new Failure('invalidInput', `Which job? gatewright jobs run NAME; jobs: ${names}`);
-  }
   // Stopping makes the run end at its next safe point; the next run does what is left.
   const stop = (): void => void scheduler.stop();
   io.signal.addEventListener('abort', stop);
   try {
-    const outcome = await scheduler.runNow(name);
-    if (json) io.stdout.writeJson(outcome);
+    const outcome = await scheduler.runNow(name!);
+    if (output === 'json') io.stdout.writeJson(outcome);
     else io.stdout.write(describeOutcome(outcome));
     return endingOf[outcome.state];
   } finally {

@@ -11,42 +11,40 @@ import {
 import { assertRunnable } from '../store/migrations/migration-state.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { describeDatabase, resolveDatabase } from './shared/database.ts';
+import { flag, outputForm } from './shared/option.ts';
+import { homeOption } from './shared/options.ts';
 import { formatTable } from './shared/table.ts';
 
 interface Options {
-  check: boolean | undefined;
-  status: boolean | undefined;
-  json: boolean;
+  check: boolean;
+  status: boolean;
+  output: 'text' | 'json';
   home: string | undefined;
 }
 
 export const migrate: Command<Options> = {
-  usage: 'migrate',
   summary: 'Bring the database to the schema of this version',
   examples: [
     ['gatewright migrate', 'Run what is missing; safe to run anywhere, any number of times'],
     ['gatewright migrate --check', 'Exit 0 when nothing is missing, 2 when something is'],
     ['gatewright migrate --status', 'List every migration and what became of it'],
   ],
-  options: (yargs) =>
-    yargs
-      .option('check', {
-        type: 'boolean',
-        describe: 'Only say whether migrations are missing (exit 2) or the database is too new (4)',
-      })
-      .option('status', { type: 'boolean', describe: 'Only list the migrations' })
-      .option('json', { type: 'boolean', default: false, describe: 'Print one JSON document' })
-      .option('home', { type: 'string', describe: 'Folder of `gatewright up`' })
-      .conflicts('check', 'status'),
+  options: {
+    check: flag('Only say whether migrations are missing (exit 2) or the database is too new (4)'),
+    status: flag('Only list the migrations'),
+    output: outputForm(['text', 'json']),
+    home: homeOption,
+  },
+  conflicts: [['check', 'status']],
   run: async (options, io) => {
     const settings = readSettings(undefined, { cwd: io.cwd });
     const home = resolve(io.cwd, options.home ?? settings.home);
     const database = await resolveDatabase(settings, home);
-    if (options.check === true) return check(database, options, io);
-    if (options.status === true) return showStatus(database, options, io);
+    if (options.check) return check(database, options, io);
+    if (options.status) return showStatus(database, options, io);
     const log = createLog({ level: settings.logLevel ?? 'warn', destination: io.stderr });
     const report = await migrateDatabase(database, { log, signal: io.signal });
-    if (options.json) {
+    if (options.output === 'json') {
       io.stdout.writeJson(report);
       return 'success';
     }
@@ -61,16 +59,16 @@ export const migrate: Command<Options> = {
 
 async function check(
   database: DatabaseSettings,
-  { json }: Options,
+  { output }: Options,
   { stdout }: CommandIo,
 ): Promise<Ending> {
   const status = await migrationStatus(database);
   const missing = status.migrations.filter(
     ({ state }) => state === 'pending' || state === 'partial',
   );
-  if (json) stdout.writeJson(statusDocument(status));
+  if (output === 'json') stdout.writeJson(statusDocument(status));
   assertRunnable(status);
-  if (!json) {
+  if (output === 'text') {
     stdout.write(
       missing.length === 0
         ? `${status.state}: nothing is missing\n`
@@ -82,11 +80,11 @@ async function check(
 
 async function showStatus(
   database: DatabaseSettings,
-  { json }: Options,
+  { output }: Options,
   { stdout }: CommandIo,
 ): Promise<Ending> {
   const status = await migrationStatus(database);
-  if (json) {
+  if (output === 'json') {
     stdout.writeJson(statusDocument(status));
     return 'success';
   }

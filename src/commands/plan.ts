@@ -1,15 +1,15 @@
 /** Knows the command that shows what an apply would change, and changes nothing. */
-import type { Argv } from 'yargs';
-import { type Ending, Failure } from '../failure.ts';
+import type { Ending } from '../failure.ts';
 import { type CycleResult, reconcile } from '../sync/reconcile.ts';
 import { markdownReport, textReport } from '../sync/report.ts';
 import type { Command } from './shared/command.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
+import { choices, flag, outputForm } from './shared/option.ts';
 import {
   applyCommand,
-  declareManifestOptions,
   holderName,
   type ManifestOptions,
+  manifestOptions,
   openClient,
   openManifests,
 } from './shared/options.ts';
@@ -19,13 +19,12 @@ type Occasion = (typeof occasions)[number];
 
 interface PlanOptions extends ManifestOptions {
   readonly output: 'text' | 'json' | 'markdown';
-  readonly 'fail-on': string | undefined;
-  readonly prune: boolean;
+  readonly 'fail-on': readonly Occasion[];
+  readonly 'no-prune': boolean;
   readonly 'take-ownership': boolean;
 }
 
 export const plan: Command<PlanOptions> = {
-  usage: 'plan [paths..]',
   summary: 'Show what apply would change; exit code 2 when there is something',
   examples: [
     ['gatewright plan', 'Compare the manifests of this folder with the server'],
@@ -33,29 +32,16 @@ export const plan: Command<PlanOptions> = {
     ['gatewright plan ./gateway --fail-on delete,replace', 'Exit code 2 for these only'],
     ['gatewright plan https://git.example.com/gw.git#main:prod -o json', 'A branch, for programs'],
   ],
-  options: (yargs: Argv) =>
-    declareManifestOptions(yargs)
-      .option('output', {
-        alias: 'o',
-        choices: ['text', 'json', 'markdown'] as const,
-        default: 'text' as const,
-        describe: 'Form of the plan',
-      })
-      .option('fail-on', {
-        type: 'string',
-        coerce: readOccasions,
-        describe: `Exit with 2 for these only: ${occasions.join(',')}`,
-      })
-      .option('prune', {
-        type: 'boolean',
-        default: true,
-        describe: 'Delete what left the source; --no-prune leaves it',
-      })
-      .option('take-ownership', {
-        type: 'boolean',
-        default: false,
-        describe: 'Take over what exists unmanaged or belongs to another owner',
-      }),
+  options: {
+    ...manifestOptions,
+    output: outputForm(['text', 'json', 'markdown'], 'Form of the plan'),
+    'fail-on': choices(occasions, 'ACTION,..', {
+      describe: `Exit with 2 for these only, of ${occasions.join(', ')}`,
+      fallback: 'any change',
+    }),
+    'no-prune': flag('Leave on the server what left the source, instead of deleting it'),
+    'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
+  },
   run: async (options, io) => {
     const manifests = openManifests(options, io);
     await using client = openClient(options, io);
@@ -63,7 +49,7 @@ export const plan: Command<PlanOptions> = {
       client,
       readDesired: manifests.read,
       act: false,
-      prune: options.prune,
+      prune: !options['no-prune'],
       allowDeletes: null,
       takeOwnership: options['take-ownership'],
       secretsFolder: manifests.secretsFolder,
@@ -80,21 +66,12 @@ export const plan: Command<PlanOptions> = {
 const renderers = { text: textReport, markdown: markdownReport } as const;
 
 /** With `--fail-on`, changes that are not named pass. */
-function endingFor(result: CycleResult, failOn: string | undefined): Ending {
-  if (result.ending !== 'changesPresent' || failOn === undefined) return result.ending;
-  const named = new Set(failOn.split(','));
+function endingFor(result: CycleResult, failOn: readonly Occasion[]): Ending {
+  if (result.ending !== 'changesPresent' || failOn.length === 0) return result.ending;
+  const named = new Set<string>(failOn);
   const isNamed = result.plan.changes.some(
     ({ action, fields }) =>
       named.has(action) || (named.has('drift') && fields.some((field) => field.reason === 'drift')),
   );
   return isNamed ? 'changesPresent' : 'success';
-}
-
-function readOccasions(text: string): string {
-  const unknown = text.split(',').filter((word) => !occasions.includes(word as Occasion));
-  if (unknown.length === 0) return text;
-  throw new Failure(
-    'invalidInput',
-    `--fail-on knows ${occasions.join(', ')}, not ${unknown.join(', ')}`,
-  );
 }

@@ -8,47 +8,42 @@ import { migrate } from '../store/migrations/migrate.ts';
 import type { Command } from './shared/command.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
 import { keepHeapSmall } from './shared/heap.ts';
+import { flag, port, text } from './shared/option.ts';
+import { homeOption } from './shared/options.ts';
 
 interface Options {
   host: string | undefined;
   port: number | undefined;
   'metrics-port': number | undefined;
-  jobs: boolean;
+  'no-jobs': boolean;
   migrate: boolean;
   home: string | undefined;
 }
 
 export const serve: Command<Options> = {
-  usage: 'serve',
   summary: 'Serve the Admin API on the database of the settings',
   examples: [
     ['gatewright serve', 'Listen where PORT and GATEWRIGHT_HOST say'],
     ['gatewright serve --migrate', 'Bring the database to this version first'],
     ['gatewright serve --port 0 --no-jobs', 'Take a free port; leave the jobs to other replicas'],
   ],
-  options: (yargs) =>
-    yargs
-      .option('host', { type: 'string', describe: 'Address to listen on (GATEWRIGHT_HOST)' })
-      .option('port', { type: 'number', describe: 'Port of the Admin API (PORT); 0: a free one' })
-      .option('metrics-port', {
-        type: 'number',
-        describe: 'Port of the Prometheus metrics (GATEWRIGHT_METRICS_PORT); 0: a free one',
-      })
-      .option('jobs', { type: 'boolean', default: true, describe: 'Run the scheduled jobs' })
-      .option('migrate', {
-        type: 'boolean',
-        default: false,
-        describe: 'Run missing migrations first; without it a database that is behind is refused',
-      })
-      .option('home', { type: 'string', describe: 'Folder of `gatewright up`' })
-      .check(({ port, 'metrics-port': metricsPort }) => {
-        for (const given of [port, metricsPort]) {
-          const isPort =
-            given === undefined || (Number.isInteger(given) && given >= 0 && given < 65536);
-          if (!isPort) throw new Error('a port is a whole number from 0 to 65535');
-        }
-        return true;
-      }),
+  options: {
+    host: text('ADDRESS', {
+      describe: 'Address to listen on',
+      fallback: 'GATEWRIGHT_HOST, else 127.0.0.1',
+    }),
+    port: port(8080, {
+      describe: 'Port of the Admin API; 0 takes a free one',
+      fallback: 'PORT, else 8080',
+    }),
+    'metrics-port': port(9464, {
+      describe: 'Port of the Prometheus metrics; 0 takes a free one',
+      fallback: 'GATEWRIGHT_METRICS_PORT, else 9464',
+    }),
+    'no-jobs': flag('Leave the scheduled jobs to other replicas'),
+    migrate: flag('Run missing migrations first; without it a database that is behind is refused'),
+    home: homeOption,
+  },
   run: async (options, io) => {
     const settings = withOptions(readSettings(undefined, { cwd: io.cwd }), options);
     if (settings.masterKey === null) throw missingMasterKey();
@@ -59,7 +54,7 @@ export const serve: Command<Options> = {
     if (options.migrate) await migrate(database, { log, signal: io.signal });
     else await assertMigrated(database);
     keepHeapSmall();
-    const app = await createApp({ ...settings, database }, { log, startJobs: options.jobs });
+    const app = await createApp({ ...settings, database }, { log, startJobs: !options['no-jobs'] });
     try {
       log.info(await app.listen(), 'listening');
       if (!io.signal.aborted) await once(io.signal, 'abort');

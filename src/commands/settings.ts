@@ -1,55 +1,66 @@
 /** Knows the `settings` command: what every setting is, where it came from, and what is wrong. */
 import { Failure } from '../failure.ts';
-import { settingsJsonSchema, settingsListing, settingsMarkdown } from '../settings/describe.ts';
+import {
+  settingsDocument,
+  settingsJsonSchema,
+  settingsListing,
+  settingsMarkdown,
+} from '../settings/describe.ts';
 import { faultList, inspectSettings } from '../settings.ts';
-import type { Command } from './shared/command.ts';
+import type { Command, CommandIo } from './shared/command.ts';
+import { flag, outputForm } from './shared/option.ts';
 
 interface SettingsOptions {
-  readonly 'json-schema': boolean | undefined;
-  readonly markdown: boolean | undefined;
-  readonly check: boolean | undefined;
-  readonly 'strict-settings': boolean | undefined;
+  readonly output: 'text' | 'json' | 'markdown' | 'json-schema';
+  readonly check: boolean;
+  readonly 'strict-settings': boolean;
 }
 
 export const settings: Command<SettingsOptions> = {
-  usage: 'settings',
   summary: 'Show every setting, its value and where it came from',
   examples: [
     ['gatewright settings', 'List all settings; secrets are shown as their origin only'],
     ['gatewright settings --check', 'Say what is wrong, all at once; exit code 5 if anything is'],
     ['gatewright settings --check --strict-settings', 'Count mistyped names as wrong too'],
-    ['gatewright settings --markdown > SETTINGS.md', 'Write the reference'],
-    ['gatewright settings --json-schema', 'Print a JSON Schema of the environment'],
+    ['gatewright settings -o markdown > SETTINGS.md', 'Write the reference'],
+    ['gatewright settings -o json-schema', 'Print a JSON Schema of the environment'],
   ],
-  options: (yargs) =>
-    yargs
-      .option('json-schema', { type: 'boolean', describe: 'Print a JSON Schema' })
-      .option('markdown', { type: 'boolean', describe: 'Print the reference' })
-      .option('check', { type: 'boolean', describe: 'Only say what is wrong' })
-      .option('strict-settings', {
-        type: 'boolean',
-        describe: 'Names that look like a mistyped setting are errors',
-      })
-      .conflicts({ 'json-schema': ['markdown', 'check'], markdown: ['check'] }),
+  options: {
+    output: outputForm(
+      ['text', 'json', 'markdown', 'json-schema'],
+      'Values as text or JSON, or the reference as Markdown or JSON Schema',
+    ),
+    check: flag('Only say what is wrong; exit code 5 if anything is'),
+    'strict-settings': flag('Names that look like a mistyped setting are errors'),
+  },
   run: async (options, io) => {
-    if (options['json-schema']) {
-      io.stdout.writeJson(settingsJsonSchema());
+    const { output } = options;
+    if (output === 'markdown' || output === 'json-schema') {
+      if (options.check) throw new Failure('invalidInput', noReferenceOfACheck);
+      if (output === 'markdown') io.stdout.writeExact(settingsMarkdown());
+      else io.stdout.writeJson(settingsJsonSchema());
       return 'success';
     }
-    if (options.markdown) {
-      io.stdout.writeExact(settingsMarkdown());
-      return 'success';
-    }
-    const inspection = inspectSettings(undefined, {
-      cwd: io.cwd,
-      strict: options['strict-settings'] ?? false,
-    });
-    if (!options.check) io.stdout.write(settingsListing(inspection.given));
-    for (const warning of inspection.settings.warnings) io.stderr.write(`warning: ${warning}\n`);
-    if (inspection.faults.length > 0) {
-      throw new Failure('invalidInput', faultList(inspection.faults));
-    }
-    if (options.check) io.stdout.write(`${inspection.given.size} settings are set, all valid\n`);
-    return 'success';
+    return showValues(options, io);
   },
 };
+
+const noReferenceOfACheck = '--check tells what is wrong as -o text or -o json only';
+
+function showValues(options: SettingsOptions, io: CommandIo): 'success' | 'invalidInput' {
+  const { settings, faults, given } = inspectSettings(undefined, {
+    cwd: io.cwd,
+    strict: options['strict-settings'],
+  });
+  const { warnings } = settings;
+  if (options.output === 'json') {
+    const values = options.check ? {} : { settings: settingsDocument(given) };
+    io.stdout.writeJson({ valid: faults.length === 0, faults, warnings, ...values });
+    return faults.length === 0 ? 'success' : 'invalidInput';
+  }
+  if (!options.check) io.stdout.write(settingsListing(given));
+  for (const warning of warnings) io.stderr.write(`warning: ${warning}\n`);
+  if (faults.length > 0) throw new Failure('invalidInput', faultList(faults));
+  if (options.check) io.stdout.write(`${given.size} settings are set, all valid\n`);
+  return 'success';
+}

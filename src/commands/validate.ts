@@ -10,17 +10,17 @@ import { isStandardInput, readSources } from '../sync/source/source.ts';
 import type { SourceFiles } from '../sync/source/source-files.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { formatFaults, formatGithubFaults } from './shared/fault-text.ts';
+import { outputForm, words } from './shared/option.ts';
 import { formatTable } from './shared/table.ts';
 
 type Format = 'text' | 'json' | 'github';
 
 interface ValidateOptions {
-  readonly paths: string[] | undefined;
+  readonly paths: readonly string[];
   readonly output: Format;
 }
 
 export const validate: Command<ValidateOptions> = {
-  usage: 'validate [paths..]',
   summary: 'Check manifests without a server',
   examples: [
     ['gatewright validate examples/1-quickstart', 'Check a folder and all folders below it'],
@@ -28,23 +28,12 @@ export const validate: Command<ValidateOptions> = {
     ['kustomize build . | gatewright validate -', 'Check what another program writes'],
     ['gatewright validate -o github gateway', 'Write annotations for a GitHub workflow'],
   ],
-  options: (yargs) =>
-    yargs
-      .positional('paths', {
-        type: 'string',
-        array: true,
-        describe: 'Folders, files, Git URLs, or - for standard input; the current folder if none',
-      })
-      .option('output', {
-        alias: 'o',
-        choices: ['text', 'json', 'github'] as const,
-        default: 'text' as const,
-        // Where a command takes several paths, the parser also keeps several values of an option.
-        coerce: (value: Format | Format[]) => [value].flat().at(-1) ?? 'text',
-        describe: 'Form of the result',
-      }),
+  options: {
+    paths: words('Folders, files, Git URLs, or - for standard input; the current folder if none'),
+    output: outputForm(['text', 'json', 'github'], 'Form of the result'),
+  },
   run: async ({ paths, output }, io) => {
-    const locations = paths === undefined || paths.length === 0 ? ['.'] : paths;
+    const locations = paths.length === 0 ? ['.'] : paths;
     const files = await readFiles(locations, io);
     const checked = await check(files, io.cwd);
     io.stdout.write(writers[output](checked, files));

@@ -19,13 +19,30 @@ export function settingsListing(given: ReadonlyMap<Name, Given>): string {
   for (const [group, rows] of byGroup()) {
     lines.push(...(lines.length === 0 ? [] : ['']), group);
     for (const { name, facts } of rows) {
-      const origin = given.get(name)?.from ?? (facts.byDefault === null ? 'unset' : 'default');
+      const origin = originOf(facts, given.get(name));
       const from = facts.effective ? origin : `${origin} (no effect yet)`;
       const value = cells.get(name)!.padEnd(valueWidth);
       lines.push(`  ${name.padEnd(nameWidth)}  ${value}  ${from}`);
     }
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** The same as data: every setting by name. */
+export function settingsDocument(given: ReadonlyMap<Name, Given>): Record<string, object> {
+  const entries = [...byGroup()].flatMap(([group, rows]) =>
+    rows.map(({ name, facts }) => {
+      const found = given.get(name);
+      const isShown = found !== undefined || facts.byDefault !== null;
+      const value = isShown ? shownValue(name, found) : null;
+      return [name, { group, value, from: originOf(facts, found), effective: facts.effective }];
+    }),
+  );
+  return Object.fromEntries(entries);
+}
+
+function originOf({ byDefault }: Facts, given: Given | undefined): string {
+  return given?.from ?? (byDefault === null ? 'unset' : 'default');
 }
 
 function shownValue(name: Name, given: Given | undefined): string {
@@ -40,7 +57,7 @@ function shownValue(name: Name, given: Given | undefined): string {
 
 /** One table a group: name, default, form, meaning. */
 export function settingsMarkdown(): string {
-  const lines = ['<!-- made by `gatewright settings --markdown` -->', '# Settings', '', ...rules];
+  const lines = ['<!-- made by `gatewright settings -o markdown` -->', '# Settings', '', ...rules];
   for (const [group, rows] of byGroup()) {
     lines.push('', `## ${group}`, '', '| Name | Default | Form | Meaning |', '|---|---|---|---|');
     for (const { name, facts } of rows) {

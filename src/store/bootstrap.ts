@@ -14,7 +14,8 @@ import { isDuplicateEntry } from './tables/duplicate.ts';
 import * as organisations from './tables/organisations.ts';
 import * as serviceAccounts from './tables/service-accounts.ts';
 
-const namePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+/** Names of service accounts made here: DNS labels. */
+export const accountNamePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const clientSecretBytes = 32;
 
 interface CredentialHasher {
@@ -56,7 +57,7 @@ export async function bootstrapTenant(database: Database, options: TenantOptions
   if (!tsgIdPattern.test(tsgId)) {
     throw new Failure('invalidInput', `The TSG id ${tsgId} is not a 10-digit number.`);
   }
-  if (!namePattern.test(options.name)) {
+  if (!accountNamePattern.test(options.name)) {
     throw new Failure(
       'invalidInput',
       `The name ${JSON.stringify(options.name)} is not made of lower-case letters, digits and ` +

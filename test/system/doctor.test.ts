@@ -67,7 +67,7 @@ describe('doctor', () => {
     await insertCounter(db, policy(counted), { windowStart: 2, used: 1 });
     await endWindow(db, policy(ended), 1, 2);
     await insertBudget(db, organisationId, { subject_id: held });
-    const { exitCode, stdout } = await doctor('--json');
+    const { exitCode, stdout } = await doctor('-o', 'json');
     expect(exitCode).toBe(3);
     const { inconsistencies } = JSON.parse(stdout);
     const told = inconsistencies.map((one: Record<string, string>) => `${one.table}: ${one.fault}`);

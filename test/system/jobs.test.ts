@@ -100,7 +100,7 @@ describe('gatewright jobs', () => {
       exitCode: 0,
       stdout: expect.stringMatching(/^expire-keys done in \d+ ms: expired 3\n$/),
     });
-    const after = await runCli(['jobs', 'list', '--json'], test.settings);
+    const after = await runCli(['jobs', 'list', '-o', 'json'], test.settings);
     const [listed] = JSON.parse(after.stdout).jobs;
     expect(listed).toMatchObject({
       name: 'expire-keys',
@@ -118,11 +118,11 @@ describe('gatewright jobs', () => {
     expect(run).toMatchObject({ exitCode: 4, stderr: expect.stringContaining('is idle because') });
   });
 
-  it('names the jobs there are when asked for another, or for none', async () => {
+  it('names the jobs there are when asked for another, and how to see them when asked for none', async () => {
     const wrong = await runCli(['jobs', 'run', 'expire'], test.settings);
     expect(wrong).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('reset-usage') });
     const none = await runCli(['jobs', 'run'], test.settings);
-    expect(none).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('expire-keys') });
+    expect(none).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('jobs list') });
   });
 
   it('says to migrate first on a database without tables', async () => {
@@ -161,7 +161,7 @@ describe('gatewright bootstrap', () => {
   });
 
   it('prints the credentials when asked to, and leaves no file', async () => {
-    const result = await inDirectory('--output', '-', '--tsg-id', '1234567890', '--name', 'ci');
+    const result = await inDirectory('--file', '-', '--tsg-id', '1234567890', '--name', 'ci');
     expect(JSON.parse(result.stdout)).toMatchObject({ tsgId: '1234567890' });
     expect(() => statSync(join(directory, 'credentials.json'))).toThrow(/ENOENT/);
   });
@@ -179,16 +179,16 @@ describe('gatewright bootstrap', () => {
   });
 
   it('leaves no empty file behind when the name is taken', async () => {
-    await inDirectory('--tsg-id', '1234567890', '--output', 'first.json');
-    const again = await inDirectory('--tsg-id', '1234567890', '--output', 'second.json');
+    await inDirectory('--tsg-id', '1234567890', '--file', 'first.json');
+    const again = await inDirectory('--tsg-id', '1234567890', '--file', 'second.json');
     expect(again).toMatchObject({ exitCode: 4, stderr: expect.stringContaining('another name') });
     expect(() => statSync(join(directory, 'second.json'))).toThrow(/ENOENT/);
   });
 
   it('refuses another master key than the one the database was made with', async () => {
-    await inDirectory('--output', 'first.json');
+    await inDirectory('--file', 'first.json');
     const env = { GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64') };
-    const result = await runCli(['bootstrap', '--output', '-'], test.settings, { env });
+    const result = await runCli(['bootstrap', '--file', '-'], test.settings, { env });
     expect(result).toMatchObject({
       exitCode: 4,
       stderr: expect.stringContaining('GATEWRIGHT_MASTER_KEY'),

@@ -196,7 +196,7 @@ describe('gatewright migrate', () => {
     await migrate(database.settings, { log });
     const table = await runCli(['migrate', '--status'], database.settings);
     expect(table.stdout).toMatch(/MIGRATION +STATE +STATEMENTS +FINISHED\n0001_tenancy +applied/);
-    const json = await runCli(['migrate', '--status', '--json'], database.settings);
+    const json = await runCli(['migrate', '--status', '-o', 'json'], database.settings);
     expect(JSON.parse(json.stdout)).toMatchObject({
       state: 'current',
       migrations: expect.arrayContaining([
@@ -236,7 +236,7 @@ describe('gatewright migrate', () => {
       stdout: expect.stringContaining('applied 0001_tenancy'),
     });
     expect(await runCli(['jobs', 'list', ...words], null)).toMatchObject({ exitCode: 0 });
-    const made = await runCli(['bootstrap', '--output', '-', ...words], null);
+    const made = await runCli(['bootstrap', '--file', '-', ...words], null);
     expect(JSON.parse(made.stdout)).toMatchObject({ clientSecret: expect.any(String) });
   });
 

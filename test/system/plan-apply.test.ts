@@ -64,7 +64,7 @@ describe('plan', () => {
     expect((await run('plan', 'gateway', '--fail-on', 'create')).exitCode).toBe(2);
     const wrong = await run('plan', 'gateway', '--fail-on', 'creates');
     expect(wrong).toMatchObject({ exitCode: 5 });
-    expect(wrong.stderr).toContain('--fail-on knows create');
+    expect(wrong.stderr).toContain('--fail-on takes create');
   });
 
   it('writes Markdown for a review', async () => {
@@ -204,7 +204,7 @@ describe('export', () => {
   });
 
   it('writes to standard output, one kind', async () => {
-    const { stdout } = await run('export', '-', '--kind', 'Config', 'Guardrail');
+    const { stdout } = await run('export', '-', '--kind', 'Config,Guardrail');
     expect(stdout).toContain('kind: Config');
     expect(stdout).toContain('kind: Guardrail');
     expect(stdout).not.toContain('kind: ApiKey');

@@ -239,11 +239,11 @@ describe('the settings command', () => {
   });
 
   it('prints the JSON Schema and the Markdown reference from the same table', () => {
-    expect(JSON.parse(run({}, '--json-schema').stdout)).toHaveProperty(
+    expect(JSON.parse(run({}, '-o', 'json-schema').stdout)).toHaveProperty(
       'properties.DB_SSL_KEY_FILE',
     );
-    expect(run({}, '--markdown').stdout).toContain('| `DB_POOL_SIZE` | `12` |');
-    expect(run({}, '--markdown', '--check').code).toBe(exitCodes.invalidInput);
+    expect(run({}, '-o', 'markdown').stdout).toContain('| `DB_POOL_SIZE` | `12` |');
+    expect(run({}, '-o', 'markdown', '--check').code).toBe(exitCodes.invalidInput);
   });
 
   it('never prints a secret, right or wrong, wherever it was put', () => {

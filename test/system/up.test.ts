@@ -85,7 +85,7 @@ spec: {name: W${at}}
 
 /** Runs one sync and reads its JSON document. */
 async function upOnce(...words: string[]) {
-  await using run = startUp(home.path, ['--once', '--json', '--source', source, ...words]);
+  await using run = startUp(home.path, ['--once', '-o', 'json', '--source', source, ...words]);
   const exitCode = await run.exited;
   return { exitCode, stderr: run.stderr(), document: JSON.parse(run.stdout() || 'null') };
 }
@@ -377,7 +377,7 @@ describe('a second start in the same folder', () => {
     await using first = runUp([...words, String(firstPort)], at);
     await first.saw(/Ctrl-C stops everything/);
     for (const created of [2, undefined]) {
-      await using second = runUp([...words, String(secondPort), '--once', '--json'], at);
+      await using second = runUp([...words, String(secondPort), '--once', '-o', 'json'], at);
       expect(await second.exited, second.stderr()).toBe(exitCodes.success);
       const document = JSON.parse(second.stdout());
       expect(document.home).toBe(join(home.path, homes[1]!));
@@ -413,7 +413,7 @@ describe('a database of the settings', () => {
   it('is used instead of the embedded one', async () => {
     await using database = await createEmptyDatabase();
     const env = envOf(database.settings);
-    await using run = startUp(home.path, ['--once', '--json', '--source', source], env);
+    await using run = startUp(home.path, ['--once', '-o', 'json', '--source', source], env);
     expect(await run.exited, run.stderr()).toBe(exitCodes.success);
     expect(JSON.parse(run.stdout()).database).toMatchObject({ embedded: false });
     expect(existsSync(join(home.path, 'database'))).toBe(false);

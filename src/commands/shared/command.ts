@@ -1,7 +1,7 @@
 /** Knows what a command of the CLI is: data plus one function from options to an exit code. */
 import type { Readable } from 'node:stream';
-import type { Argv } from 'yargs';
 import type { Ending } from '../../failure.ts';
+import type { OptionTable } from './option.ts';
 import type { TextOutput } from './text-output.ts';
 
 /** What a command may touch of the outside, so that main alone knows the process. */
@@ -18,11 +18,11 @@ export interface CommandIo {
 }
 
 export interface Command<Options> {
-  /** yargs form: `plan [path]`. */
-  readonly usage: string;
   readonly summary: string;
   /** Command line and what it does, shown by --help. */
   readonly examples: readonly (readonly [string, string])[];
-  readonly options: (yargs: Argv) => Argv<Options>;
+  readonly options: OptionTable<Options>;
+  /** Pairs of switches that exclude each other. */
+  readonly conflicts?: readonly (readonly [keyof Options & string, keyof Options & string])[];
   readonly run: (options: Options, io: CommandIo) => Promise<Ending>;
 }

@@ -108,7 +108,7 @@ export async function createCredentialsFile(path: string): Promise<CredentialsFi
   } catch (error) {
     const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
     const reason = exists
-      ? 'it exists already; move it away or choose another --output'
+      ? 'it exists already; move it away or choose another --file'
       : (error as Error).message;
     throw new Failure('invalidInput', `Cannot write ${path}: ${reason}.`, { cause: error });
   }

@@ -1,4 +1,4 @@
-/** Knows the JSON document of one cycle, as `-o json`, `--json` and `--report` write it. */
+/** Knows the JSON document of one cycle, as `-o json` and `--report` write it. */
 import type { CycleResult } from '../../sync/reconcile.ts';
 import { resultDocument } from '../../sync/report.ts';
 import { exitCodes } from './exit-codes.ts';

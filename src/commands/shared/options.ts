@@ -2,7 +2,6 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve, sep } from 'node:path';
-import type { Argv } from 'yargs';
 import { Failure } from '../../failure.ts';
 import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { Secret } from '../../secret.ts';
@@ -22,6 +21,7 @@ import {
   readCredentials,
 } from './credentials-file.ts';
 import { formatFaults } from './fault-text.ts';
+import { type OptionTable, text, words } from './option.ts';
 
 export interface ServerOptions {
   readonly home: string | undefined;
@@ -30,38 +30,38 @@ export interface ServerOptions {
 }
 
 export interface ManifestOptions extends ServerOptions {
-  readonly paths: string[] | undefined;
+  readonly paths: readonly string[];
   readonly 'secrets-dir': string | undefined;
 }
 
+/** `--home`, of the commands that find a running database or credentials in it. */
+export const homeOption = text('DIR', {
+  describe: 'Folder of `gatewright up`',
+  fallback: 'GATEWRIGHT_HOME, else .gatewright',
+});
+
 /** Options of every command that talks to a server. */
-export function declareServerOptions<T>(yargs: Argv<T>): Argv<T & ServerOptions> {
-  return yargs
-    .option('credentials', {
-      type: 'string',
-      describe: 'credentials.json of the server (GATEWRIGHT_CREDENTIALS; <home>/credentials.json)',
-    })
-    .option('owner', {
-      type: 'string',
-      describe: 'Name of this installation; resources belong to one owner (GATEWRIGHT_OWNER)',
-    })
-    .option('home', { type: 'string', describe: 'Folder of `gatewright up` (GATEWRIGHT_HOME)' });
-}
+export const serverOptions: OptionTable<ServerOptions> = {
+  credentials: text('FILE', {
+    describe: 'credentials.json of the server',
+    fallback: 'GATEWRIGHT_CREDENTIALS, else credentials.json in the home',
+  }),
+  owner: text('NAME', {
+    describe: 'Name of this installation; every resource belongs to one owner',
+    fallback: 'GATEWRIGHT_OWNER, else gatewright',
+  }),
+  home: homeOption,
+};
 
 /** Options of every command that reads manifests, too. */
-export function declareManifestOptions<T>(yargs: Argv<T>): Argv<T & ManifestOptions> {
-  return declareServerOptions(yargs)
-    .positional('paths', {
-      type: 'string',
-      array: true,
-      describe: 'Folders, files, Git URLs, or - for standard input; the current folder if none',
-    })
-    .option('secrets-dir', {
-      type: 'string',
-      describe:
-        'Folder for key values and valueFrom files (GATEWRIGHT_SECRETS_DIR; <home>/secrets)',
-    });
-}
+export const manifestOptions: OptionTable<ManifestOptions> = {
+  paths: words('Folders, files, Git URLs, or - for standard input; the current folder if none'),
+  ...serverOptions,
+  'secrets-dir': text('DIR', {
+    describe: 'Folder for key values and for valueFrom files',
+    fallback: 'GATEWRIGHT_SECRETS_DIR, else secrets in the home',
+  }),
+};
 
 const advice: CredentialsAdvice = {
   missing:
@@ -147,7 +147,7 @@ export function applyCommand(options: ManifestOptions): string {
 }
 
 function locationsOf({ paths }: ManifestOptions): string[] {
-  return paths === undefined || paths.length === 0 ? ['.'] : [...paths];
+  return paths.length === 0 ? ['.'] : [...paths];
 }
 
 const secretBytesMax = 64 * 1024;

@@ -66,7 +66,7 @@ export function startText(report: StartReport): string {
   return `\n${sections.join('\n')}`;
 }
 
-/** The one JSON document of `--json`. */
+/** The one JSON document of `-o json`. */
 export function startDocument(report: StartReport): Record<string, unknown> {
   const { outcome, migration } = report;
   return {

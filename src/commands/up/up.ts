@@ -48,6 +48,7 @@ import {
 } from '../../sync/watch.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
+import { flag, outputForm, port, text } from '../shared/option.ts';
 import {
   applyCommand,
   holderName,
@@ -72,53 +73,37 @@ interface Options {
   port: number | undefined;
   source: string | undefined;
   once: boolean;
-  json: boolean;
+  output: 'text' | 'json';
   offline: boolean;
   'prune-keys': boolean;
 }
 
 export const up: Command<Options> = {
-  usage: 'up',
   summary: 'Run it all on this machine: database, server, and a sync that watches a folder',
   examples: [
     ['gatewright up', 'Sync ./gateway, or in a clone examples/1-quickstart, and keep watching it'],
     ['gatewright up --source ../team/gateway --port 9000', 'Another folder, another port'],
     ['gatewright up --source https://git.example.com/gw.git#main:prod', 'A folder of a branch'],
-    ['gatewright up --once --json --port 0', 'In a script: one sync, one JSON document, the end'],
+    ['gatewright up --once -o json --port 0', 'In a script: one sync, one JSON document, the end'],
   ],
-  options: (yargs) =>
-    yargs
-      .option('home', {
-        type: 'string',
-        describe: 'Folder of the database, keys and credentials (GATEWRIGHT_HOME)',
-      })
-      .option('port', { type: 'number', describe: 'Port of the API (PORT); 0 takes a free one' })
-      .option('source', { type: 'string', describe: 'Folder of manifests, or Git URL' })
-      .option('once', {
-        type: 'boolean',
-        default: false,
-        describe: 'Stop after the first sync, with its exit code',
-      })
-      .option('json', {
-        type: 'boolean',
-        default: false,
-        describe: 'Print the report as one JSON document; logs go to standard error',
-      })
-      .option('offline', {
-        type: 'boolean',
-        default: false,
-        describe: 'Fetch nothing: a database server must be installed',
-      })
-      .option('prune-keys', {
-        type: 'boolean',
-        default: false,
-        describe: 'Also delete API keys and workspaces that left the source',
-      })
-      .check(({ port }) => {
-        const isPort = port === undefined || (Number.isInteger(port) && port >= 0 && port < 65_536);
-        if (!isPort) throw new Error('--port is a whole number from 0 to 65535');
-        return true;
-      }),
+  options: {
+    home: text('DIR', {
+      describe: 'Folder of the database, keys and credentials',
+      fallback: 'GATEWRIGHT_HOME, else .gatewright',
+    }),
+    port: port(8080, {
+      describe: 'Port of the API; 0 takes a free one',
+      fallback: 'PORT, else 8080',
+    }),
+    source: text('PLACE', {
+      describe: 'Folder of manifests, or Git URL',
+      fallback: './gateway, in a clone examples/1-quickstart',
+    }),
+    once: flag('Stop after the first sync, with its exit code'),
+    output: outputForm(['text', 'json'], 'Form of the report; with json logs go to standard error'),
+    offline: flag('Fetch nothing: a database server must be installed'),
+    'prune-keys': flag('Also delete API keys and workspaces that left the source'),
+  },
   run: async (options, io) => {
     assertOpenFiles();
     const { settings, home, isMetricsPortFree } = readUpSettings(io.cwd, options);
@@ -129,7 +114,7 @@ export const up: Command<Options> = {
     await using started = await startDeployment(
       {
         ...{ settings, home, port: options.port, isMetricsPortFree, offline: options.offline },
-        logPath: options.json ? null : logPathOf(home),
+        logPath: options.output === 'json' ? null : logPathOf(home),
         progress: context.progress,
       },
       io,
@@ -257,17 +242,17 @@ function printStart(context: Context, started: Started, outcome: SyncOutcome): v
     ...{ migration: started.migration, addresses: started.addresses },
     embedded: started.embedded !== null,
     credentialsPath: credentialsPathOf(home),
-    logPath: options.json ? null : logPathOf(home),
+    logPath: options.output === 'json' ? null : logPathOf(home),
     program: programName(io.cwd),
   };
-  if (options.json) io.stdout.writeJson(startDocument(report));
+  if (options.output === 'json') io.stdout.writeJson(startDocument(report));
   else io.stdout.write(startText(report));
   if (!options.once) io.stderr.write(`\nwatching ${location}; Ctrl-C stops everything\n`);
 }
 
-/** With `--json` standard output holds the one document; what follows is for people. */
+/** With `-o json` standard output holds the one document; what follows is for people. */
 function printEvent({ io, options }: Context, event: WatchEvent): void {
-  const output = options.json ? io.stderr : io.stdout;
+  const output = options.output === 'json' ? io.stderr : io.stdout;
   output.write(eventText(event));
 }
 
