@@ -1,4 +1,5 @@
--- Who changed what, which declared manifest a resource belongs to, and who writes for an owner now.
+-- Who changed what, which declared manifest a resource belongs to, who writes for an owner now, and what
+-- is locked while something is decided about all that an organisation holds.
 -- `at` stands in the key so that the log can be cut into partitions of time and dropped by them;
 -- position and hash are a row's place in its organisation's chain.
 CREATE TABLE IF NOT EXISTS audit_log (
@@ -45,4 +46,9 @@ CREATE TABLE IF NOT EXISTS sync_leases (
   expires_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, owner),
   UNIQUE KEY sync_leases_number (organisation_id, number)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS organisation_locks (
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+  version INT UNSIGNED NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
