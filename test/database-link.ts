@@ -15,8 +15,16 @@ export interface DatabaseLink extends AsyncDisposable {
   mend(): void;
 }
 
-/** A query of the MySQL protocol: its command and its text. */
-const commitQuery = '\x03commit';
+/** Whether bytes are a COMMIT and nothing else: MySQL, unlike MariaDB, is sent attributes before the text. */
+function isCommit(bytes: Buffer): boolean {
+  const headerBytes = 4;
+  const attributesMax = 2;
+  return (
+    bytes.length <= headerBytes + '\x03commit'.length + attributesMax &&
+    bytes.at(headerBytes) === 3 &&
+    bytes.toString('latin1').endsWith('commit')
+  );
+}
 
 export async function startDatabaseLink(): Promise<DatabaseLink> {
   const lines = new Set<readonly [Socket, Socket]>();
@@ -29,7 +37,7 @@ export async function startDatabaseLink(): Promise<DatabaseLink> {
     const line = [socket, onward] as const;
     lines.add(line);
     socket.on('data', (chunk: Buffer) => {
-      if (!losesCommit || !chunk.includes(commitQuery)) return;
+      if (!losesCommit || !isCommit(chunk)) return;
       losesCommit = false;
       onward.unpipe(socket).once('data', () => socket.destroy());
     });
