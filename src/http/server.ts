@@ -8,11 +8,10 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Log } from '../log.ts';
 import { usualBody } from '../model/body-limits.ts';
-import { ApiError, type ErrorKind, errorBody } from '../model/errors.ts';
+import { type ErrorKind, errorBody } from '../model/errors.ts';
 import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
 import { refuseAmbiguity } from './ambiguity.ts';
@@ -29,6 +28,7 @@ import {
   type Running,
 } from './attach.ts';
 import { boundConnections, type ConnectionLimits, type Connections } from './connections.ts';
+import { refuseMalformed, refuseTunnel } from './refusals.ts';
 import { checkRoutes, type MountedRoute, mountRoutes } from './registry.ts';
 import { usualHeaders } from './respond.ts';
 import type { CredentialKind, Route } from './route.ts';
@@ -180,7 +180,8 @@ function createFastify<Caller>(
     // One who asks for the head is answered as one who asks for all; the body is not sent.
     exposeHeadRoutes: false,
     routerOptions: { constraints: { [bodyBound]: bodyBoundStrategy(running, table) } },
-    clientErrorHandler: (error, stream) => refuseMalformed(node.connections, error, stream),
+    clientErrorHandler: (error, stream) =>
+      refuseMalformed(node.connections, options.log, error, stream),
     serverFactory: node.serve,
     // Routes have schemas of another kind; the framework would load a compiler for its own.
     schemaController: {
@@ -247,7 +248,14 @@ function createNodeServer<Caller>(
     };
     // What a request expects beyond 100-continue may be ignored; the server would refuse it by itself,
     // past every bound, and tell nobody.
-    return server.on('request', take).on('checkExpectation', take);
+    server.on('request', take).on('checkExpectation', take);
+    // Without anybody who listens the server ends the connection, and tells nobody either.
+    return server.on('connect', (request, stream) => {
+      const { id: requestId, route } = begin(request, options.now());
+      const status = refuseTunnel(connections, requestId, stream);
+      options.observe({ method: 'CONNECT', route, status, durationMs: 0 });
+      options.log.info({ method: 'CONNECT', route, status, requestId }, 'request');
+    });
   };
   return { connections, serve };
 }
@@ -284,31 +292,6 @@ function report<Caller>(
   const line = { method, route, status, durationMs: rounded, requestId, principalId, aborted };
   if (/^\/(livez|readyz|startupz)$/.test(route)) log.debug(line, 'request');
   else log.info(line, 'request');
-}
-
-/** Answers bytes that are not HTTP; what follows on the connection means nothing. */
-function refuseMalformed(
-  connections: Connections,
-  error: NodeJS.ErrnoException,
-  stream: Duplex,
-): void {
-  if (error.code === 'ECONNRESET' || !stream.writable) {
-    stream.destroy();
-    return;
-  }
-  const [status, reason] =
-    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? ([408, 'Request Timeout'] as const)
-      : error.code === 'HPE_HEADER_OVERFLOW'
-        ? ([431, 'Request Header Fields Too Large'] as const)
-        : ([400, 'Bad Request'] as const);
-  const fault = errorBody(new ApiError('invalid', reason));
-  const body = JSON.stringify({ ...fault, status_code: status });
-  connections.refuse(
-    stream,
-    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
 }
 
 function credentialsOf(request: FastifyRequest): Credentials {

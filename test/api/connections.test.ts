@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import fc from 'fast-check';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { RawReply, type Route, route } from '../../src/http/route.ts';
 import { type HttpHarness, startHttp } from '../http-server.ts';
@@ -286,6 +286,10 @@ describe('a refusal of bytes that are no request', () => {
     socket.end();
     expect(await text).toMatch(/^HTTP\/1\.1 431 .*"status_code":431/s);
     expect(failed).toEqual([]);
+    expect(JSON.parse(http.logLines.at(-1)!)).toMatchObject({
+      ...{ status: 431, code: 'HPE_HEADER_OVERFLOW' },
+      msg: 'bytes that are no request are refused',
+    });
   });
 
   it('ends the connection of a peer that goes on sending', async () => {
@@ -311,6 +315,33 @@ describe('a request that node would answer by itself', () => {
     expect((await text).match(/HTTP\/1\.1 (\d+)/g)).toEqual([`HTTP/1.1 ${status}`]);
     expect(await text).toMatch(/x-request-id: \S+\r\ncontent-type: application\/json/);
     expect(http.exchanges.map((one) => String(one.status))).toEqual([status]);
+  });
+});
+
+describe('a request to become a tunnel', () => {
+  it('is refused in order behind the answers that are owed, logged and counted, and ends the connection', async () => {
+    await start();
+    const socket = dial();
+    const text = readAll(socket);
+    socket.write(`${get('/held', 'first')}CONNECT a:1 HTTP/1.1\r\nX-Request-Id: t\r\n\r\n`);
+    await vi.waitFor(() => expect(seen.running).toBe(1));
+    socket.write(get('/document', 'behind'));
+    for (const letGo of holding) letGo();
+    const lines = (await text).match(/HTTP\/1\.1 .+|X-Request-Id: .+/g);
+    expect(lines).toEqual([
+      'HTTP/1.1 200 OK',
+      'HTTP/1.1 405 Method Not Allowed',
+      'X-Request-Id: t',
+    ]);
+    expect(http.exchanges.map(({ method, status }) => [method, status]).toSorted()).toEqual([
+      ['CONNECT', 405],
+      ['GET', 200],
+    ]);
+    const logged = http.logLines.map((line) => JSON.parse(line));
+    expect(logged).toContainEqual(
+      expect.objectContaining({ method: 'CONNECT', status: 405, requestId: 't', msg: 'request' }),
+    );
+    expect(seen.entered).toBe(1);
   });
 });
 

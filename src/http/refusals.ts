@@ -1,0 +1,47 @@
+/** Knows what is said to bytes that no route can answer: those that are no request, and those that ask for a tunnel. */
+import type { Duplex } from 'node:stream';
+import type { Log } from '../log.ts';
+import { ApiError, errorBody } from '../model/errors.ts';
+import type { Connections } from './connections.ts';
+
+/** Answers bytes that are not HTTP and logs why; what follows on the connection means nothing. */
+export function refuseMalformed(
+  connections: Connections,
+  log: Log,
+  error: NodeJS.ErrnoException,
+  stream: Duplex,
+): void {
+  if (error.code === 'ECONNRESET' || !stream.writable) {
+    stream.destroy();
+    return;
+  }
+  const [status, reason] =
+    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? ([408, 'Request Timeout'] as const)
+      : error.code === 'HPE_HEADER_OVERFLOW'
+        ? ([431, 'Request Header Fields Too Large'] as const)
+        : ([400, 'Bad Request'] as const);
+  log.info({ status, code: error.code }, 'bytes that are no request are refused');
+  const fault = { ...errorBody(new ApiError('invalid', reason)), status_code: status };
+  connections.refuse(stream, textOf(`${status} ${reason}`, [], fault));
+}
+
+/** Answers a request to become a tunnel, with the status that it yields. */
+export function refuseTunnel(connections: Connections, requestId: string, stream: Duplex): number {
+  const error = new ApiError('methodNotAllowed');
+  const headers = [`X-Request-Id: ${requestId}`, 'Allow: GET, HEAD, POST, PUT, DELETE'];
+  connections.refuse(stream, textOf('405 Method Not Allowed', headers, errorBody(error)));
+  return error.status;
+}
+
+function textOf(status: string, headers: readonly string[], fault: unknown): string {
+  const body = JSON.stringify(fault);
+  const lines = [
+    `HTTP/1.1 ${status}`,
+    ...headers,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n${body}`;
+}
