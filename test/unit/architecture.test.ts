@@ -182,7 +182,7 @@ describe('the habits of the house', () => {
   it('refuses what was sent in one form of words, save bytes that are no HTTP', () => {
     const tellers = files.filter((file) => /new ApiError\(\s*'invalid'/.test(sources.get(file)!));
     expect(tellers.map((file) => relative(root, file)).toSorted()).toEqual([
-      'http/server.ts',
+      'http/refusals.ts',
       'model/validation-error.ts',
     ]);
   });
