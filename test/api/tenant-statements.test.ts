@@ -1,0 +1,125 @@
+/** Guarantees that statements about a tenant's rows name the tenant, and transactions one tenant: a shard is found by it. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Connection } from 'mysql2';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { startTestServer, type TestServer } from '../server.ts';
+import { everyKind, openSync } from '../sync-setup.ts';
+import { addTenant, type Send } from '../tenant.ts';
+
+const vschema = JSON.parse(
+  readFileSync(resolve(import.meta.dirname, '../../docs/vschema.json'), 'utf8'),
+);
+const tenantTables = Object.keys(vschema.gatewright.tables);
+const jobs = ['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'];
+const yearMs = 366 * 86_400_000;
+
+interface Sent {
+  readonly text: string;
+  readonly values: readonly unknown[];
+  readonly connection: unknown;
+}
+
+const sent: Sent[] = [];
+const organisationIds = new Set<unknown>();
+
+/** The ways by which everything is written, read, ended and deleted, of two tenants at once. */
+async function useEverything(server: TestServer): Promise<void> {
+  const other = await addTenant(server);
+  organisationIds.add(server.organisationId).add(other.organisationId);
+  await using sync = openSync(server);
+  await sync.cycle(everyKind);
+  await sync.cycle(everyKind.replaceAll('1000', '2000').replace('attempts: 3', 'attempts: 4'));
+  await use((method, path, options) => server.request(method, path, options));
+  await use(other.send);
+  await server.request('GET', '/v2/configs', { auth: 'key' });
+  server.clock.advance(yearMs);
+  for (const job of jobs) await server.app.jobs.runNow(job);
+  server.clock.advance(2 * yearMs);
+  for (const job of jobs) await server.app.jobs.runNow(job);
+  await sync.cycle('');
+}
+
+async function use(send: Send): Promise<void> {
+  const headers = { 'idempotency-key': 'once' };
+  const workspace = await send('POST', '/admin/v2/workspaces', {
+    body: { name: 'short lived', usage_limits: [{ credit_limit: 9, periodic_reset: 'weekly' }] },
+    headers,
+  });
+  const place = { workspace_id: workspace.body.id };
+  const key = await send('POST', '/v1/api-keys/workspace/service', {
+    body: {
+      ...{ name: 'bot', scopes: ['completions.write'], ...place },
+      expires_at: '2027-03-01T00:00:00Z',
+      usage_limits: { credit_limit: 5, periodic_reset: 'weekly' },
+    },
+  });
+  await send('PUT', `/v1/api-keys/${key.body.id}`, { body: { reset_usage: true } });
+  await send('POST', '/v2/configs', { body: { name: 'c', config: {}, isDefault: 1 } });
+  await send('POST', '/v2/configs', { body: { name: 'd', config: {}, isDefault: 1, ...place } });
+  for (const path of lists) await send('GET', path);
+  await send('DELETE', `/admin/v2/workspaces/${workspace.body.id}`, { body: { force: true } });
+}
+
+const lists = [
+  ...['/admin/v2/workspaces', '/v1/api-keys', '/v2/configs', '/v2/guardrails', '/v2/mcp-servers'],
+  ...['/admin/v2/mcp-integrations', '/v2/guardrails/mcp-mappings', '/v2/policies/usage-limits'],
+];
+
+let server: TestServer;
+
+beforeAll(async () => {
+  const send = Connection.prototype.query;
+  vi.spyOn(Connection.prototype, 'query').mockImplementation(function (this: unknown, ...given) {
+    const [query] = given as unknown as [{ sql: string; values?: readonly unknown[] } | string];
+    const { sql, values = [] } = typeof query === 'string' ? { sql: query } : query;
+    sent.push({ text: sql.replaceAll('`', ''), values: values.flat(), connection: this });
+    return Reflect.apply(send, this, given);
+  });
+  server = await startTestServer();
+  sent.length = 0;
+  await useEverything(server);
+  vi.restoreAllMocks();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+const tablesOf = ({ text }: Sent): string[] =>
+  [...text.matchAll(/\b(?:from|join|into|update)\s+(\w+)/gi)]
+    .map(([, table]) => table!)
+    .filter((table) => tenantTables.includes(table));
+
+const namesTenant = ({ text }: Sent): boolean =>
+  /\borganisation_id = \?/i.test(text) ||
+  /^\s*insert[^(]*\([^)]*\borganisation_id\b[^)]*\)\s*values/i.test(text);
+
+describe('what is sent to the database', () => {
+  it('is about every table of a tenant', () => {
+    const reached = new Set(sent.flatMap(tablesOf));
+    expect(tenantTables.filter((table) => !reached.has(table))).toEqual([]);
+  });
+
+  it('names the organisation, save where a credential is looked up or a job asks what is due', () => {
+    const unnamed = sent.filter((one) => tablesOf(one).length > 0 && !namesTenant(one));
+    const texts = unnamed.map(({ text }) => text);
+    expect(texts.filter((text) => !/^\s*select\b/i.test(text))).toEqual([]);
+    expect(new Set(unnamed.flatMap(tablesOf))).toEqual(
+      new Set([
+        ...['api_keys', 'usage_budgets', 'usage_limit_policies'],
+        ...['usage_windows', 'idempotency_keys'],
+      ]),
+    );
+  });
+
+  it('is about one organisation from the beginning of a transaction to its end', () => {
+    const open = new Map<unknown, Set<unknown>>();
+    const transactions: Set<unknown>[] = [];
+    for (const { text, values, connection } of sent) {
+      if (text === 'begin') transactions.push(open.set(connection, new Set()).get(connection)!);
+      else if (text === 'commit') open.delete(connection);
+      const about = open.get(connection);
+      for (const value of values) if (organisationIds.has(value)) about?.add(value);
+    }
+    expect(transactions.filter(({ size }) => size === 1).length).toBeGreaterThan(20);
+    expect(transactions.filter(({ size }) => size > 1)).toEqual([]);
+  });
+});
