@@ -94,7 +94,8 @@ export function setOf(
   resources: readonly DesiredResource[],
   externals: readonly ExternalResource[] = [],
 ): DesiredSet {
-  return { resources, externals, source: { repo: '/src', revision: null, digest: 'd' } };
+  const leftAlone = { ignored: [], foreignFiles: [], foreignDocuments: [] };
+  return { resources, externals, source: { repo: '/src', revision: null, digest: 'd' }, leftAlone };
 }
 
 type Stored = Snapshot['resources'][number];

@@ -75,19 +75,19 @@ async function openVariables(cwd: string): Promise<Environment> {
 }
 
 const writers: Readonly<Record<Format, (checked: Checked, files: SourceFiles) => string>> = {
-  text: ({ faults, kinds }, { files, ignored }) => {
+  text: ({ faults, kinds, leftAlone }, { files }) => {
     if (faults.length > 0) return formatFaults(faults);
     const counts = Object.entries(countByKind(kinds));
-    const heading = `${counted(kinds.length, 'resource')} in ${counted(files.length, 'file')}, all valid\n`;
+    const heading = `${counted(kinds.length, 'resource')} in ${counted(files.length - leftAlone.foreignFiles.length, 'file')}, all valid\n`;
     const table = formatTable(counts.map(([kind, count]) => [`  ${kind}`, `${count}`]));
-    return [heading + table, ...leftAloneLines({ ignored }).map((line) => `${line}\n`)].join('');
+    return [heading + table, ...leftAloneLines(leftAlone).map((line) => `${line}\n`)].join('');
   },
-  json: ({ faults, kinds }, { files, ignored }) => {
+  json: ({ faults, kinds, leftAlone }, { files }) => {
     const isValid = faults.length === 0;
     const result = {
       valid: isValid,
-      files: files.length,
-      leftAlone: { ignored },
+      files: files.length - leftAlone.foreignFiles.length,
+      leftAlone,
       resources: countByKind(isValid ? kinds : []),
       faults: faults.map(({ position, code, message, fix }) => ({
         ...position,

@@ -16,6 +16,8 @@ const SnapshotResource = z.object({
   workspace_id: z.uuid().nullable(),
   /** Counts writes; what `If-Match` compares. */
   version: z.int(),
+  /** Of API keys: `auto` for that of `bootstrap`, which belongs to the deployment. */
+  creation_mode: z.string().optional(),
   /** The create body, without nulls; write-only values stand in it as fingerprints. */
   spec: JsonRecord,
   managed_by: z

@@ -3,7 +3,7 @@ import { dump } from 'js-yaml';
 import { type KindName, kinds } from '../model/kinds.ts';
 import { ExportNames } from './export-names.ts';
 import { SpecWriter } from './export-spec.ts';
-import { apiVersion } from './manifest/manifest.ts';
+import { apiVersion } from './manifest/document-owner.ts';
 import {
   type Identity,
   identityKey,
@@ -78,9 +78,9 @@ class Exporter {
     return { files: filesOf(documents, externals), stubs: this.#stubs };
   }
 
-  #isChosen({ owner, identity }: LiveResource): boolean {
+  #isChosen({ owner, identity, isOfDeployment }: LiveResource): boolean {
     const { owner: ours, kinds: only, workspace, unmanaged } = this.#options;
-    if (unmanaged ? owner !== null : owner !== ours) return false;
+    if (unmanaged ? owner !== null || isOfDeployment : owner !== ours) return false;
     if (only.length > 0 && !only.includes(identity.kind)) return false;
     if (workspace === null) return true;
     return identity.kind === 'Workspace'

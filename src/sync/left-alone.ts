@@ -1,15 +1,34 @@
 /** Knows how what lies in a source and is no manifest is told: counted, with the first names. */
-import type { LeftAlone } from './spec/resource-set.ts';
+import { type Identity, identityKey, type LeftAlone } from './spec/resource-set.ts';
 
 const namesShownMax = 5;
 
 /** A line for each cause; none where nothing was left alone. */
-export function leftAloneLines({ ignored }: LeftAlone): string[] {
-  const lines: string[] = [];
-  if (ignored.length > 0) {
-    lines.push(`${ignored.length} left out by .gatewrightignore: ${listed(ignored)}`);
-  }
-  return lines;
+export function leftAloneLines(left: LeftAlone): string[] {
+  const { ignored, foreignFiles: files, foreignDocuments: documents } = left;
+  const causes: [readonly string[], string][] = [
+    [
+      files,
+      files.length === 1
+        ? 'file without manifests left alone'
+        : 'files without manifests left alone',
+    ],
+    [
+      documents,
+      documents.length === 1 ? 'document of others left alone' : 'documents of others left alone',
+    ],
+    [ignored, 'left out by .gatewrightignore'],
+  ];
+  return causes
+    .filter(([names]) => names.length > 0)
+    .map(([names, what]) => `${names.length} ${what}: ${listed(names)}`);
+}
+
+/** What nobody has declared, and how it becomes declared; none where there is nothing. */
+export function unmanagedLines(unmanaged: readonly Identity[]): string[] {
+  if (unmanaged.length === 0) return [];
+  const advice = 'to adopt: gatewright export DIR --unmanaged, then apply DIR --take-ownership';
+  return [`unmanaged, left alone: ${listed(unmanaged.map(identityKey))} (${advice})`];
 }
 
 /** The first names, and how many more there are. */

@@ -1,6 +1,7 @@
 /** Knows how a plan and its outcome are told: as text for people, Markdown for reviews, JSON for programs. */
 import { type Colour, coloured, forTerminal, oneLine, printable } from '../terminal-text.ts';
 import type { AppliedItem, ApplyReport } from './apply/apply.ts';
+import { leftAloneLines, unmanagedLines } from './left-alone.ts';
 import type { FieldChange } from './plan/diff.ts';
 import { describeSource } from './plan/ownership.ts';
 import type { BlockedItem, Plan, PlannedChange } from './plan/planned.ts';
@@ -41,7 +42,7 @@ export function textReport(result: Reportable): string {
     result.warnings.map((warning) => coloured('yellow', `warning: ${warning}`)),
     report === null ? [] : outcomeLines(report),
     result.refusal === null ? [] : [coloured('red', result.refusal.message)],
-    [summaryLine(result)],
+    [summaryLine(result), ...unmanagedLines(plan.unmanaged), ...leftAloneLines(plan.leftAlone)],
   ];
   return sections
     .filter((lines) => lines.length > 0)
@@ -58,7 +59,7 @@ export function summaryLine({
   const rest = [
     `${plan.unchanged} unchanged`,
     ...(plan.blocked.length > 0 ? [`${plan.blocked.length} blocked`] : []),
-    ...(plan.unmanaged > 0 ? [`${plan.unmanaged} unmanaged left alone`] : []),
+    ...(plan.unmanaged.length > 0 ? [`${plan.unmanaged.length} unmanaged left alone`] : []),
   ].join(', ');
   if (report === null) {
     const parts = counted(plan.changes.map(({ action }) => action)).map(
@@ -224,6 +225,7 @@ export function planDocument(plan: Plan, warnings: readonly string[]): Record<st
       ...{ id, ...identity, reason, message, position },
     })),
     unmanaged: plan.unmanaged,
+    leftAlone: plan.leftAlone,
     warnings,
   };
 }

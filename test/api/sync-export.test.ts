@@ -110,6 +110,8 @@ describe('what this owner declared', () => {
 describe('what nobody declared', () => {
   it('can be adopted as exported, without a change to it', async () => {
     const files = filesOf(await exported({ unmanaged: true }));
+    // The key of the deployment itself is nobody's to adopt.
+    expect(Object.keys(files).some((path) => path === 'api-keys.yaml')).toBe(false);
     const set = await desiredFrom(files);
     const { plan, ending, report } = await sync.cycle(set, {
       client: sync.openClient({ owner: 'adopter' }),

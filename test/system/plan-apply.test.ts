@@ -59,6 +59,54 @@ describe('plan', () => {
     });
   });
 
+  it('takes a plan written into the folder that it is made of, and other programs files beside it', async () => {
+    write('mixed/all.yaml', everyKind);
+    write('mixed/package.json', '{"name": "x"}');
+    write('mixed/.gatewrightignore', 'draft/\n');
+    write('mixed/draft/a.yaml', 'a: b: c\n');
+    const plans = [];
+    for (let times = 0; times < 3; times += 1) {
+      // A shell makes the file before the program starts.
+      if (times === 0) write('mixed/plan.json', '');
+      const { stdout, exitCode } = await run('plan', 'mixed', '-o', 'json');
+      expect(exitCode).toBe(2);
+      write('mixed/plan.json', stdout);
+      plans.push(stdout);
+    }
+    expect(plans[2]).toBe(plans[1]);
+    expect(JSON.parse(plans[0] ?? '')).toMatchObject({
+      ...JSON.parse(plans[1] ?? ''),
+      leftAlone: { foreignFiles: ['mixed/package.json'] },
+    });
+    expect(JSON.parse(plans[1] ?? '')).toMatchObject({
+      leftAlone: {
+        ignored: ['mixed/draft/'],
+        foreignFiles: ['mixed/package.json', 'mixed/plan.json'],
+        foreignDocuments: [],
+      },
+    });
+    const { stdout } = await run('plan', 'mixed');
+    expect(stdout).toContain(
+      '2 files without manifests left alone: mixed/package.json, mixed/plan.json\n' +
+        '1 left out by .gatewrightignore: mixed/draft/\n',
+    );
+  });
+
+  it('says what is unmanaged and how to adopt it, and does not count the key of the deployment', async () => {
+    for (const name of ['by hand 1', 'by hand 2']) {
+      await server.request('POST', '/v2/configs', { body: { name, config: {} } });
+    }
+    const { stdout } = await run('plan', 'gateway');
+    expect(stdout).toMatch(
+      /2 unmanaged left alone\.\nunmanaged, left alone: Config\/by hand 1, Config\/by hand 2 \(to adopt: gatewright export DIR --unmanaged, then apply DIR --take-ownership\)\n/,
+    );
+    const json = JSON.parse((await run('plan', 'gateway', '-o', 'json')).stdout);
+    expect(json.unmanaged).toMatchObject([
+      { kind: 'Config', workspace: null, name: 'by hand 1', resourceId: expect.any(String) },
+      { kind: 'Config', workspace: null, name: 'by hand 2' },
+    ]);
+  });
+
   it('passes with --fail-on for other changes', async () => {
     expect((await run('plan', 'gateway', '--fail-on', 'delete,replace')).exitCode).toBe(0);
     expect((await run('plan', 'gateway', '--fail-on', 'create')).exitCode).toBe(2);

@@ -66,6 +66,38 @@ it('writes JSON and annotations for GitHub', async () => {
   expect(github.stdout).toMatch(/^::error file=a\.yaml,line=1,col=5,title=yaml-syntax::.+%0A.+\n$/);
 });
 
+it('counts what it leaves alone, and says which files', async () => {
+  writeFileSync(join(folder, 'a.yaml'), support);
+  for (const name of ['b.json', 'c.json', 'd.json', 'e.json', 'f.json', 'g.json']) {
+    writeFileSync(join(folder, name), '{"version": 1}');
+  }
+  writeFileSync(
+    join(folder, 'h.yaml'),
+    `kind: Deployment\napiVersion: apps/v1\n---\n${support.replace('support', 'b')}`,
+  );
+  writeFileSync(join(folder, '.gatewrightignore'), 'x.yaml\n');
+  writeFileSync(join(folder, 'x.yaml'), 'a: b: c\n');
+  const { exitCode, stdout } = await validate();
+  expect([exitCode, stdout]).toEqual([
+    0,
+    `2 resources in 2 files, all valid
+  Workspace  2
+6 files without manifests left alone: b.json, c.json, d.json, e.json, f.json and 1 more
+1 document of others left alone: h.yaml:1
+1 left out by .gatewrightignore: x.yaml
+`,
+  ]);
+  expect(JSON.parse((await validate('-o', 'json')).stdout)).toMatchObject({
+    valid: true,
+    files: 2,
+    leftAlone: {
+      ignored: ['x.yaml'],
+      foreignFiles: ['b.json', 'c.json', 'd.json', 'e.json', 'f.json', 'g.json'],
+      foreignDocuments: ['h.yaml:1'],
+    },
+  });
+});
+
 it('reads standard input', async () => {
   const program = join(root, 'src/main.ts');
   const child = spawn(process.execPath, [program, 'validate', '-'], {
@@ -142,7 +174,7 @@ it('ends soon on what never ends, naming it and the limit', async () => {
   const huge = await validate('huge.yaml');
   expect([huge.exitCode, huge.stdout]).toEqual([
     5,
-    'huge.yaml:1:1 the file is larger than 1 MiB\n    split it into several files\n\n1 fault in 1 file\n',
+    'huge.yaml:1:1 the file is larger than 1 MiB\n    split it into several files, or name it in .gatewrightignore\n\n1 fault in 1 file\n',
   ]);
   const zero = openSync('/dev/zero', 'r');
   const child = spawn(process.execPath, [join(root, 'src/main.ts'), 'validate', '/dev/stdin'], {
@@ -154,7 +186,7 @@ it('ends soon on what never ends, naming it and the limit', async () => {
   closeSync(zero);
   expect([exitCode, stdout]).toEqual([
     5,
-    '<stdin>:1:1 the file is larger than 1 MiB\n    split it into several files\n\n1 fault in 1 file\n',
+    '<stdin>:1:1 the file is larger than 1 MiB\n    split it into several files, or name it in .gatewrightignore\n\n1 fault in 1 file\n',
   ]);
 });
 
@@ -169,15 +201,16 @@ it('reads a Git repository', async () => {
 });
 
 it('refuses 20,000 keys and alias bombs without unfolding them', async () => {
+  const head = 'apiVersion: gatewright.dev/v1\n';
   const keys = Array.from({ length: 20_000 }, (_, at) => `k${at}: 1\n`).join('');
   const bomb = Array.from(
     { length: 60 },
     (_, at) => `a${at}: &a${at} [*a${at - 1}, *a${at - 1}]\n`,
   );
-  writeFileSync(join(folder, 'keys.yaml'), keys);
-  writeFileSync(join(folder, 'bomb.yaml'), bomb.join(''));
+  writeFileSync(join(folder, 'keys.yaml'), head + keys);
+  writeFileSync(join(folder, 'bomb.yaml'), head + bomb.join(''));
   const { exitCode, stdout } = await validate();
   expect(exitCode).toBe(5);
   expect(stdout).toContain('keys.yaml:2001:1 a map has more than 2000 keys');
-  expect(stdout).toContain('bomb.yaml:1:5 anchors and aliases');
+  expect(stdout).toContain('bomb.yaml:2:5 anchors and aliases');
 });

@@ -25,7 +25,7 @@ describe('envelope', () => {
     ],
     [
       'apiVersion: v1\nkind: Workspace\nmetadata: {name: a}\n',
-      '1:13 api-version | write apiVersion: gatewright.dev/v1',
+      "1:13 api-version | write apiVersion: gatewright.dev/v1, or name the file in .gatewrightignore if it is another program's",
     ],
     [
       'apiVersion: gatewright.dev/v1\nkind: Workspce\nmetadata: {name: a}\n',
@@ -57,7 +57,10 @@ describe('envelope', () => {
       '3:32 protected | remove one of the two',
     ],
     [`${workspace}metadata: {name: a}\nspec: text\n`, '4:7 wrong-type'],
-    ['just text\n', '1:1 not-a-manifest | a manifest begins with apiVersion, kind and metadata'],
+    [
+      'just text\n',
+      '1:1 not-a-manifest | a manifest begins with apiVersion: gatewright.dev/v1, kind and metadata',
+    ],
     [manifest('McpServer', 'm', 'mcpIntegrationRef: x'), '3:11 workspace | set metadata.workspace'],
   ])('%j', async (text, fault) => expect((await faultOf(text))[0]).toBe(fault));
 

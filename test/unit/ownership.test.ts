@@ -110,7 +110,7 @@ describe('another owner’s resource', () => {
   });
 
   it('is neither counted as owned nor pruned', () => {
-    expect(server.plan(setOf([]))).toMatchObject({ changes: [], owned: 0, unmanaged: 0 });
+    expect(server.plan(setOf([]))).toMatchObject({ changes: [], owned: 0, unmanaged: [] });
   });
 
   it('may be taken over', () => {

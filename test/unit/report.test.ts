@@ -123,7 +123,8 @@ describe('planDocument', () => {
       source: { repo: '/src', sha: null },
       summary: { create: 1, update: 1, delete: 1, replace: 0, noop: 1, blocked: 0 },
       blocked: [],
-      unmanaged: 0,
+      unmanaged: [],
+      leftAlone: { ignored: [], foreignFiles: [], foreignDocuments: [] },
       warnings: ['w'],
     });
     expect(document.changes[0]).toEqual({

@@ -7,7 +7,7 @@ import { readDocuments } from '../../src/sync/manifest/yaml-document.ts';
 import { locate, type YamlText } from '../../src/sync/manifest/yaml-position.ts';
 
 function read(text: string | Buffer) {
-  return readDocuments({ path: 'a.yaml', content: Buffer.from(text) });
+  return readDocuments({ path: 'a.yaml', content: Buffer.from(text) }, () => false);
 }
 
 function valuesOf(text: string): unknown[] {

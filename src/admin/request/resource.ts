@@ -46,6 +46,7 @@ export function snapshotOf<
     readonly slug?: string;
     readonly name?: string | null;
     readonly workspace_id?: string | null;
+    readonly creation_mode?: string;
   },
 >(
   list: (tx: Db, organisationId: string) => Promise<Row[]>,
@@ -60,6 +61,7 @@ export function snapshotOf<
         name: row.name ?? null,
         workspace_id: row.workspace_id ?? null,
         version: row.version,
+        ...(row.creation_mode === undefined ? {} : { creation_mode: row.creation_mode }),
         spec: toSpec(row, secrets),
       }));
   };

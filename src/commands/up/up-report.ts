@@ -1,6 +1,7 @@
 /** Knows how `up` tells what it does: progress, the report of a start, and what happens afterwards. */
 import type { Ending, Failure } from '../../failure.ts';
 import type { MigrationReport } from '../../store/migrations/migrate.ts';
+import { leftAloneLines } from '../../sync/left-alone.ts';
 import type { CycleResult } from '../../sync/reconcile.ts';
 import { countsByKind, summaryLine, textReport } from '../../sync/report.ts';
 import type { WatchEvent } from '../../sync/watch.ts';
@@ -109,7 +110,8 @@ function syncText({ result, failure }: SyncOutcome): string {
   if (failure !== null) return `nothing was synced: ${failure.message}\n`;
   const counts = countsByKind(result);
   const isClean = endingOf({ result, failure }) === 'success' && result.warnings.length === 0;
-  const detail = isClean ? `${summaryLine(result)}\n` : textReport(troubleOf(result));
+  const summary = [summaryLine(result), ...leftAloneLines(result.plan.leftAlone)];
+  const detail = isClean ? `${summary.join('\n')}\n` : textReport(troubleOf(result));
   if (counts.length === 0) return detail;
   const columns = ['created', 'changed', 'deleted', 'undone'] as const;
   const used = columns.filter((column) => counts.some((row) => row[column] > 0));

@@ -6,7 +6,9 @@ import type { KindName } from '../../model/kinds.ts';
 import {
   byCodeUnits,
   byPlace,
+  infoOf,
   type SourceFault,
+  type SourceFile,
   type SourceFiles,
 } from '../source/source-files.ts';
 import {
@@ -15,13 +17,16 @@ import {
   type ExternalResource,
   type Identity,
   identityKey,
+  type LeftAlone,
   type Position,
+  type SourceInfo,
 } from '../spec/resource-set.ts';
 import { segmentsOf } from '../spec/spec-paths.ts';
 import { type Canonical, canonicalise } from './canonical.ts';
 import type { contentFaults } from './content-faults.ts';
 import { type Declaration, declarationOf, noCanonical } from './declaration.ts';
-import { readManifests } from './document-manifests.ts';
+import { notAManifest, readManifests } from './document-manifests.ts';
+import { isForeignHeading } from './document-owner.ts';
 import { readExternal } from './external.ts';
 import { Identities } from './identities.ts';
 import type { Manifest } from './manifest.ts';
@@ -40,6 +45,7 @@ export interface Checked {
   readonly faults: readonly SourceFault[];
   /** Of each resource whose spec has no fault of its own. */
   readonly kinds: readonly KindName[];
+  readonly leftAlone: LeftAlone;
 }
 
 /**
@@ -74,7 +80,8 @@ export async function readDesired(files: SourceFiles, sources: SecretSources): P
   }));
   if (reader.faults.length > 0) return { faults: reader.faults.toSorted(byPlace) };
   const externals = inOrder(reader.externals);
-  return { set: { resources: inOrder(resolved), externals, source: files.info } };
+  const { leftAlone } = reader;
+  return { set: { resources: inOrder(resolved), externals, source: reader.source, leftAlone } };
 }
 
 /** As {@link readDesired}, and forgets each spec once it is checked, which a large source needs. */
@@ -85,6 +92,7 @@ export async function checkSource(files: SourceFiles, sources: SecretSources): P
   return {
     faults: reader.faults.toSorted(byPlace),
     kinds: declarations.map(({ identity }) => identity.kind),
+    leftAlone: reader.leftAlone,
   };
 }
 
@@ -104,6 +112,9 @@ class Reader {
     this.faults.push(fault);
   };
   #contentFaults: typeof contentFaults | undefined;
+  readonly #held: SourceFile[] = [];
+  readonly #foreignFiles: string[] = [];
+  readonly #foreignDocuments: string[] = [];
   /** Something could not be identified: what seems missing may be there. */
   #incomplete: boolean;
 
@@ -122,11 +133,15 @@ class Reader {
    */
   async run(onSpec?: OnSpec): Promise<readonly Declaration[]> {
     for (const file of this.#files.files) {
-      const { documents, faults } = readDocuments(file);
+      const { documents, faults } = readDocuments(file, isForeignHeading);
       this.#take(faults, faults.length > 0);
+      const foreign: Position[] = [];
+      let isHeld = faults.length > 0;
       for (const document of documents) {
         const read = readManifests(document, this.#sources.environment);
         this.#take(read.faults, read.unidentified);
+        foreign.push(...read.foreign);
+        isHeld ||= read.faults.length > 0 || read.manifests.length > 0;
         for (const manifest of read.manifests) {
           const { kind } = manifest;
           // Awaited once a kind, not once a manifest.
@@ -134,9 +149,36 @@ class Reader {
           this.#takeManifest(manifest, onSpec);
         }
       }
+      this.#leaveAlone(file, foreign, isHeld);
     }
     refuseSharedValues(this.#declarations, this.#report);
     return this.#declarations;
+  }
+
+  /** @param isHeld whether the file has manifests, as far as can be seen */
+  #leaveAlone(file: SourceFile, foreign: readonly Position[], isHeld: boolean): void {
+    if (isHeld) {
+      this.#held.push(file);
+      this.#foreignDocuments.push(...foreign.map(({ file, line }) => `${file}:${line}`));
+    } else if (file.isNamed && foreign[0] !== undefined) {
+      this.#take([notAManifest(foreign[0])], true);
+    } else if (foreign.length > 0) {
+      this.#foreignFiles.push(file.path);
+    }
+  }
+
+  get leftAlone(): LeftAlone {
+    return {
+      ignored: this.#files.ignored,
+      foreignFiles: this.#foreignFiles,
+      foreignDocuments: this.#foreignDocuments,
+    };
+  }
+
+  /** What is not ours makes no other version of the source: a plan may be written beside it. */
+  get source(): SourceInfo {
+    const { repo, revision } = this.#files.info;
+    return infoOf(repo, revision, this.#held);
   }
 
   /** Loads what it takes to check manifests of a kind. */

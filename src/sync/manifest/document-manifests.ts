@@ -1,5 +1,7 @@
 /** Knows which manifests a document holds, one or a List of them, and puts variables into their values. */
 import type { SourceFault } from '../source/source-files.ts';
+import type { Position } from '../spec/resource-set.ts';
+import { apiVersion, isForeign } from './document-owner.ts';
 import { type Manifest, readManifest } from './manifest.ts';
 import { isMap, refuseUnknownKeys } from './map-fields.ts';
 import { substitutionDisabled } from './metadata.ts';
@@ -12,37 +14,61 @@ export interface ReadManifests {
   readonly faults: readonly SourceFault[];
   /** Something stands here whose identity could not be read: references to it cannot be judged. */
   readonly unidentified: boolean;
+  /** Where another program's documents stand, which are left alone. */
+  readonly foreign: readonly Position[];
 }
 
 /** Reads a document: one manifest, or a List of them. */
 export function readManifests(document: YamlDocument, environment: Environment): ReadManifests {
   const { value } = document;
-  if (isMap(value) && value.kind === 'List') return readList(value, document, environment);
-  return readOne(value, document, new Place(document), environment);
+  if (isMap(value) && value.kind === 'List' && Array.isArray(value.items)) {
+    return readList(value, value.items, document, environment);
+  }
+  const place = new Place(document);
+  const isList = isMap(value) && value.kind === 'List';
+  if (isForeign(value) && !(isList && value.apiVersion === 'v1')) return foreignAt(place.start);
+  if (isList) {
+    const fault = place.fault([], 'list-items', 'a List needs items: a list of manifests');
+    return { ...nothing, faults: [fault], unidentified: true };
+  }
+  return readOne(value, document, place, environment);
+}
+
+const nothing: ReadManifests = { manifests: [], faults: [], unidentified: false, foreign: [] };
+
+function foreignAt(position: Position): ReadManifests {
+  return { ...nothing, foreign: [position] };
 }
 
 function readList(
   list: Record<string, unknown>,
+  items: readonly unknown[],
   document: YamlDocument,
   environment: Environment,
 ): ReadManifests {
   const place = new Place(document);
   const faults: SourceFault[] = [];
-  refuseUnknownKeys(list, [], ['apiVersion', 'kind', 'metadata', 'items'], place, faults);
-  if (!Array.isArray(list.items)) {
-    faults.push(place.fault([], 'list-items', 'a List needs items: a list of manifests'));
-    return { manifests: [], faults, unidentified: true };
-  }
-  const read = list.items.map((item: unknown, at) => {
+  const read = items.map((item: unknown, at): ReadManifests => {
     const inner = new Place(document, ['items', `${at}`]);
-    if (!isMap(item) || item.kind !== 'List') return readOne(item, document, inner, environment);
-    const fault = inner.fault(['kind'], 'nested-list', 'a List cannot hold another List');
-    return { manifests: [], faults: [fault], unidentified: true };
+    if (isMap(item) && item.kind === 'List') {
+      const fault = inner.fault(['kind'], 'nested-list', 'a List cannot hold another List');
+      return { ...nothing, faults: [fault], unidentified: true };
+    }
+    if (isMap(item) && isForeign(item)) return foreignAt(inner.start);
+    return readOne(item, document, inner, environment);
   });
+  const foreign = read.flatMap((one) => one.foreign);
+  if (items.length > 0 && foreign.length === items.length) return foreignAt(place.start);
+  refuseUnknownKeys(list, [], ['apiVersion', 'kind', 'metadata', 'items'], place, faults);
+  if (![undefined, 'v1', apiVersion].includes(list.apiVersion as string | undefined)) {
+    const fix = `write apiVersion: ${apiVersion}`;
+    faults.push(place.fault(['apiVersion'], 'api-version', 'this apiVersion is not known', fix));
+  }
   return {
     manifests: read.flatMap(({ manifests }) => manifests),
     faults: [...faults, ...read.flatMap((one) => one.faults)],
     unidentified: read.some(({ unidentified }) => unidentified),
+    foreign,
   };
 }
 
@@ -53,9 +79,8 @@ function readOne(
   environment: Environment,
 ): ReadManifests {
   if (!isMap(raw) || (raw.apiVersion === undefined && raw.kind === undefined)) {
-    const fix = 'a manifest begins with apiVersion, kind and metadata';
-    const fault = place.fault([], 'not-a-manifest', 'this is no manifest', fix);
-    return { manifests: [], faults: [fault], unidentified: true };
+    const fault = notAManifest(place.start);
+    return { ...nothing, faults: [fault], unidentified: true };
   }
   const isPlain =
     !document.mentionsVariables || isRawName(document.source.path) || substitutionDisabled(raw);
@@ -67,7 +92,13 @@ function readOne(
     manifests: manifest === undefined ? [] : [manifest],
     faults,
     unidentified: manifest === undefined,
+    foreign: [],
   };
+}
+
+export function notAManifest(position: Position): SourceFault {
+  const fix = `a manifest begins with apiVersion: ${apiVersion}, kind and metadata`;
+  return { position, code: 'not-a-manifest', message: 'this is no manifest', fix };
 }
 
 const none: ReadonlySet<string> = new Set();

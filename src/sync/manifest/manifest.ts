@@ -1,13 +1,12 @@
 /** Knows the envelope of a manifest: apiVersion, kind, metadata, spec and state. */
 import { type KindName, kindNames, kinds } from '../../model/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
-import type { SourceFault } from '../source/source-files.ts';
+import { ignoreFileName, type SourceFault } from '../source/source-files.ts';
+import { apiVersion } from './document-owner.ts';
 import { readMap, refuseUnknownKeys } from './map-fields.ts';
 import { readMetadata } from './metadata.ts';
 import type { Place } from './place.ts';
 import type { Segments } from './yaml-position.ts';
-
-export const apiVersion = 'gatewright.dev/v1';
 
 /** One resource as it stands in the source, its envelope checked, its spec still as written. */
 export interface Manifest {
@@ -87,7 +86,8 @@ class Envelope {
     if (version === apiVersion) return;
     const fix = `write apiVersion: ${apiVersion}`;
     if (version === undefined) this.#report([], 'missing-field', 'apiVersion is required', fix);
-    else this.#report(['apiVersion'], 'api-version', 'this apiVersion is not known', fix);
+    else
+      this.#report(['apiVersion'], 'api-version', 'this apiVersion is not known', orIgnored(fix));
   }
 
   #readKind(): Manifest['kind'] | undefined {
@@ -120,6 +120,11 @@ class Envelope {
     this.#report(['state'], 'wrong-value', 'state must be "present" or "absent"');
     return false;
   }
+}
+
+/** What looks like a manifest may be another program's all the same. */
+function orIgnored(fix: string): string {
+  return `${fix}, or name the file in ${ignoreFileName} if it is another program's`;
 }
 
 const knownKinds: ReadonlySet<unknown> = new Set([...kindNames, 'External']);

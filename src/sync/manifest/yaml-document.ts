@@ -1,7 +1,19 @@
 /** Knows how a file becomes values: YAML 1.2 core or JSON, several documents, nothing that can run away. */
 import { isUtf8 } from 'node:buffer';
-import { constructFromEvents, EVENT_ID, type Event, parseEvents, YAMLException } from 'js-yaml';
-import { fileFault, type SourceFault, type SourceFile } from '../source/source-files.ts';
+import {
+  constructFromEvents,
+  EVENT_ID,
+  type Event,
+  getScalarValue,
+  parseEvents,
+  YAMLException,
+} from 'js-yaml';
+import {
+  fileFault,
+  ignoreFileName,
+  type SourceFault,
+  type SourceFile,
+} from '../source/source-files.ts';
 import type { Position } from '../spec/resource-set.ts';
 import { depthMax, positionAt, repeatedKeys, type YamlText } from './yaml-position.ts';
 import { keysPerMapMax, readPlain } from './yaml-values.ts';
@@ -22,6 +34,12 @@ export interface YamlDocument {
   readonly mentionsVariables: boolean;
 }
 
+/**
+ * Judges a document by the keys at its top (with their texts, and `{name: ''}` for whatever is no text)
+ * and by every text in it.
+ */
+export type HeadingJudge = (heading: Record<string, unknown>, texts: readonly string[]) => boolean;
+
 export interface DocumentsOfFile {
   readonly documents: readonly YamlDocument[];
   readonly faults: readonly SourceFault[];
@@ -30,17 +48,20 @@ export interface DocumentsOfFile {
 /**
  * Reads every document of a file. Mistakes come back as faults, never as exceptions; documents
  * beside a broken one are read all the same, so that one pass finds all there is.
+ *
+ * @param isForeign asked about documents that hold what manifests may not: those of others may, and
+ *   stand for nothing then
  */
-export function readDocuments(file: SourceFile): DocumentsOfFile {
+export function readDocuments(file: SourceFile, isForeign: HeadingJudge): DocumentsOfFile {
   const { content, path } = file;
   if (!isUtf8(content)) return { documents: [], faults: [notUtf8(path, content)] };
   const source = new FileText(file);
   const { text } = source;
-  const whole = readText(source, text);
+  const whole = readText(source, text, isForeign);
   if (!whole.isBroken) return whole;
   const parts = splitDocuments({ path, text, linesAbove: 0 });
   if (parts.length < 2) return whole;
-  const read = parts.map((part) => readText(part, part.text));
+  const read = parts.map((part) => readText(part, part.text, isForeign));
   return {
     documents: read.flatMap(({ documents }) => documents),
     faults: read.flatMap(({ faults }) => faults).slice(0, faultsPerTextMax),
@@ -70,7 +91,7 @@ interface DocumentsOfText extends DocumentsOfFile {
 }
 
 /** @param text of `source` */
-function readText(source: YamlText, text: string): DocumentsOfText {
+function readText(source: YamlText, text: string, isForeign: HeadingJudge): DocumentsOfText {
   try {
     const events = parseEvents(text, { maxDepth: depthMax });
     const plain = readPlain(text, events);
@@ -78,36 +99,97 @@ function readText(source: YamlText, text: string): DocumentsOfText {
       const documents = toDocuments(source, text, plain.values, plain.starts);
       return { documents, faults: [], isBroken: false };
     }
-    const scan = new Scan(source, text);
-    const faults = scan.run(events);
-    if (faults.length > 0) return { documents: [], faults, isBroken: false };
-    return { ...construct(source, text, events, scan.starts), isBroken: false };
+    return readUnusual(source, text, events, isForeign);
   } catch (error) {
     return { documents: [], faults: [syntaxFault(source, text, error)], isBroken: true };
   }
+}
+
+/** Reads a text that has in it what YAML allows and manifests do not; documents of others may. */
+function readUnusual(
+  source: YamlText,
+  text: string,
+  events: readonly Event[],
+  isForeign: HeadingJudge,
+): DocumentsOfText {
+  const values: unknown[] = [];
+  const starts: number[] = [];
+  const faults: SourceFault[] = [];
+  for (const document of documentsOf(events)) {
+    const scan = new Scan(source, text);
+    const unusual = scan.run(document);
+    const isOthers = (): boolean => isForeign(...headingOf(text, document));
+    if (unusual.length > 0) {
+      if (!isOthers()) faults.push(...unusual);
+      values.push(foreignValue);
+    } else {
+      const read = construct(source, text, document);
+      if (read.faults.length > 0 && isOthers()) values.push(foreignValue);
+      else {
+        faults.push(...read.faults);
+        values.push(read.value);
+      }
+    }
+    starts.push(scan.starts[0] ?? 0);
+  }
+  const isUnclear = faults.some(({ code }) => code !== 'duplicate-key');
+  const documents = isUnclear ? [] : toDocuments(source, text, values, starts);
+  return { documents, faults: faults.slice(0, faultsPerTextMax), isBroken: false };
+}
+
+/** What stands for a document of others that this reader does not take. */
+const foreignValue: readonly unknown[] = [];
+
+/** The events of each document apart. */
+function documentsOf(events: readonly Event[]): Event[][] {
+  const documents: Event[][] = [];
+  for (const event of events) {
+    if (event.type === EVENT_ID.DOCUMENT) documents.push([]);
+    documents.at(-1)?.push(event);
+  }
+  return documents;
+}
+
+/** What a {@link HeadingJudge} is told of a document. */
+function headingOf(text: string, events: readonly Event[]): Parameters<HeadingJudge> {
+  const heading: Record<string, unknown> = {};
+  const texts: string[] = [];
+  let depth = 0;
+  let key: string | undefined;
+  for (const event of events) {
+    const isScalar = event.type === EVENT_ID.SCALAR;
+    const scalar = isScalar ? getScalarValue(text, event) : undefined;
+    if (scalar !== undefined) texts.push(scalar);
+    if (depth === 2 && event.type !== EVENT_ID.POP) {
+      if (key === undefined) key = scalar ?? '';
+      else {
+        Object.assign(heading, { [key]: scalar ?? { name: '' } });
+        key = undefined;
+      }
+    }
+    if (event.type === EVENT_ID.POP) depth -= 1;
+    else if (!isScalar && event.type !== EVENT_ID.ALIAS) depth += 1;
+  }
+  return [heading, texts];
 }
 
 function construct(
   source: YamlText,
   text: string,
   events: Event[],
-  starts: readonly number[],
-): DocumentsOfFile {
+): { readonly value: unknown; readonly faults: readonly SourceFault[] } {
   const options = { source: text, maxAliases: 0 };
   try {
-    const values = constructFromEvents(events, options);
-    return { documents: toDocuments(source, text, values, starts), faults: [] };
+    const [value] = constructFromEvents(events, options);
+    return { value, faults: [] };
   } catch (error) {
     const faults = repeatedKeys(source).map(({ key, first, second }): SourceFault => {
       const message = `the key "${shortened(key)}" stands twice in one map, first in line ${first.line}`;
       return { position: second, code: 'duplicate-key', message, fix: 'remove one of the two' };
     });
     if (faults.length === 0) throw error;
-    const values = constructFromEvents(events, { ...options, json: true });
-    return {
-      documents: toDocuments(source, text, values, starts),
-      faults: faults.slice(0, faultsPerTextMax),
-    };
+    const [value] = constructFromEvents(events, { ...options, json: true });
+    return { value, faults };
   }
 }
 
@@ -266,7 +348,13 @@ function syntaxFault(source: YamlText, text: string, error: unknown): SourceFaul
     position: positionAt(source, Math.min(offset, Math.max(text.length - 1, 0))),
     code: 'yaml-syntax',
     message: reason,
-    fix: syntaxFixes.find(([words]) => words.test(reason))?.[1],
+    fix: [
+      ...syntaxFixes
+        .filter(([words]) => words.test(reason))
+        .slice(0, 1)
+        .map(([, fix]) => fix),
+      `name the file in ${ignoreFileName} if it holds no manifest`,
+    ].join(', or '),
   };
 }
 

@@ -15,7 +15,14 @@ import { diffSpecs, type FieldChange, topLevelField } from './diff.ts';
 import { type Held, heldBack, recordedElsewhere, type Unattended } from './held-back.ts';
 import { orderChanges } from './order.ts';
 import { align, type Claim, describeSource, type OwnershipOptions } from './ownership.ts';
-import { type BlockedItem, Draft, type DraftChange, type Plan, type Reason } from './planned.ts';
+import {
+  type BlockedItem,
+  Draft,
+  type DraftChange,
+  type Plan,
+  type Reason,
+  type UnmanagedResource,
+} from './planned.ts';
 import { renamedBefore } from './renames.ts';
 
 export interface PlanOptions extends OwnershipOptions {
@@ -71,10 +78,23 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     unchanged: draft.unchanged,
     desired: wanted.filter((resource) => !resource.absent).length,
     owned: owned.length,
-    unmanaged: resources.filter((resource) => resource.owner === null).length,
+    unmanaged: unmanagedIn(resources),
+    leftAlone: desired.leftAlone,
     warnings: [...uncomparedHints(wanted, live, byKey), ...renameHints(changes)],
     live: byKey,
   };
+}
+
+/** In the order of their identities; the key of the deployment itself is none. */
+function unmanagedIn(resources: readonly LiveResource[]): UnmanagedResource[] {
+  return resources
+    .filter(({ owner, isOfDeployment }) => owner === null && !isOfDeployment)
+    .map(({ identity, id }) => ({
+      key: identityKey(identity),
+      told: { ...identity, resourceId: id },
+    }))
+    .toSorted((one, two) => (one.key < two.key ? -1 : 1))
+    .map(({ told }) => told);
 }
 
 /**

@@ -3,6 +3,7 @@
 import type {
   DesiredResource,
   Identity,
+  LeftAlone,
   LiveResource,
   Position,
   SourceInfo,
@@ -36,6 +37,10 @@ export interface BlockedItem {
   readonly message: string;
 }
 
+export interface UnmanagedResource extends Identity {
+  readonly resourceId: string;
+}
+
 export interface Plan {
   readonly owner: string;
   readonly source: SourceInfo;
@@ -49,7 +54,9 @@ export interface Plan {
   readonly desired: number;
   /** Live resources of this owner. */
   readonly owned: number;
-  readonly unmanaged: number;
+  /** On the server, and nobody's: never touched. */
+  readonly unmanaged: readonly UnmanagedResource[];
+  readonly leftAlone: LeftAlone;
   readonly warnings: readonly string[];
   /** Live resources by identity key, in the manifests' words, for resolving references. */
   readonly live: ReadonlyMap<string, LiveResource>;

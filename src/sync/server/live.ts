@@ -87,6 +87,7 @@ export function toLiveSet(
         version: resource.version,
         spec: withReferences(resource, find),
         owner: managed?.owner ?? null,
+        isOfDeployment: resource.creation_mode === 'auto',
         isRecordedHere: managed?.recorded_by_caller ?? true,
         base: managed?.last_applied ?? null,
         declared: managed === null ? null : identityKey({ ...managed, kind: resource.kind }),

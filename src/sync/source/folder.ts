@@ -13,13 +13,14 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, normalize, resolve, sep } from 'node:path';
 import { Failure } from '../../failure.ts';
-import { IgnoreRules, ignoreFileName, parseIgnoreFile } from './ignore-rules.ts';
+import { IgnoreRules, parseIgnoreFile } from './ignore-rules.ts';
 import {
   byCodeUnits,
   caseTwinFaults,
   fileBytesMax,
   fileFault,
   filesMax,
+  ignoreFileName,
   infoOf,
   isIgnoredName,
   isManifestName,
@@ -274,7 +275,12 @@ export function refuseExcess(files: number, bytes: number): void {
 
 export function tooLarge(path: string): SourceFault {
   const message = `the file is larger than ${fileBytesMax / 1024 / 1024} MiB`;
-  return fileFault(path, 'file-too-large', message, 'split it into several files');
+  return fileFault(
+    path,
+    'file-too-large',
+    message,
+    `split it into several files, or name it in ${ignoreFileName}`,
+  );
 }
 
 function unreadable(location: string, place: string, error: unknown): Failure {

@@ -6,10 +6,11 @@ import type { GitAccess } from './git-command.ts';
 import { describeGit, type GitLocation, parseGitLocation } from './git-location.ts';
 import { type Entry, GitMirror } from './git-mirror.ts';
 import { GitRemote } from './git-remote.ts';
-import { IgnoreRules, ignoreFileName, parseIgnoreFile } from './ignore-rules.ts';
+import { IgnoreRules, parseIgnoreFile } from './ignore-rules.ts';
 import {
   caseTwinFaults,
   fileFault,
+  ignoreFileName,
   infoOf,
   isIgnoredName,
   isManifestName,

@@ -1,12 +1,11 @@
 /** Knows `.gatewrightignore`: how its lines become rules, by the grammar of .gitignore, and what each one covers. */
 import { isUtf8 } from 'node:buffer';
 import { Failure } from '../../failure.ts';
-import { fileFault, type SourceFault } from './source-files.ts';
+import { fileFault, ignoreFileName, type SourceFault } from './source-files.ts';
 
 // Own code, because the libraries for this grammar turn lines into regular expressions that backtrack,
 // and the lines come from whoever may write to the source.
 
-export const ignoreFileName = '.gatewrightignore';
 const ignoreBytesMax = 64 * 1024;
 const rulesMax = 1_000;
 const ruleLengthMax = 500;

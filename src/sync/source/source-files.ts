@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Position, SourceInfo } from '../spec/resource-set.ts';
 
+export const ignoreFileName = '.gatewrightignore';
 export const fileBytesMax = 1024 * 1024;
 export const filesMax = 5_000;
 export const totalBytesMax = 64 * 1024 * 1024;

@@ -73,6 +73,7 @@ export interface DesiredSet {
   readonly resources: readonly DesiredResource[];
   readonly externals: readonly ExternalResource[];
   readonly source: SourceInfo;
+  readonly leftAlone: LeftAlone;
 }
 
 export interface SourceInfo {
@@ -80,7 +81,7 @@ export interface SourceInfo {
   readonly repo: string;
   /** Commit id, or null for a folder. */
   readonly revision: string | null;
-  /** Hash of every file read, hex; equal digests mean an unchanged source. */
+  /** Hash of every file that holds manifests, hex; equal digests mean an unchanged source. */
   readonly digest: string;
 }
 
@@ -88,6 +89,10 @@ export interface SourceInfo {
 export interface LeftAlone {
   /** Files and folders (with a `/` at the end) that a `.gatewrightignore` names. */
   readonly ignored: readonly string[];
+  /** Files that hold nothing but documents of other programs. */
+  readonly foreignFiles: readonly string[];
+  /** Documents of other programs beside manifests: `all.yaml:5`. */
+  readonly foreignDocuments: readonly string[];
 }
 
 /** What a managed resource remembers of its manifest, so that it is known once the manifest is gone. */
@@ -113,6 +118,8 @@ export interface LiveResource {
   /** Canonical: ids and slugs of known resources stand as `$ref`. */
   readonly spec: Spec;
   readonly owner: string | null;
+  /** The key that `bootstrap` made: it belongs to the deployment and is nobody's to adopt. */
+  readonly isOfDeployment: boolean;
   /** Whether its owner's record was written with this credential. */
   readonly isRecordedHere: boolean;
   /** What its owner last applied; null when unmanaged. */
