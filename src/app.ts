@@ -104,6 +104,12 @@ export async function proveMasterKey(
   if (known !== null) await assertMasterKey(database.db, createKeyring(masterKey).check);
 }
 
+/** Whether a database that may need migrating first was made with a master key; false where it does not answer. */
+export async function usesMasterKey(databaseSettings: DatabaseSettings): Promise<boolean> {
+  await using database = openDatabase(databaseSettings);
+  return (await findMasterKeyCheck(database.db).catch(() => null)) !== null;
+}
+
 interface Parts {
   readonly settings: Settings;
   readonly database: Database;

@@ -71,7 +71,8 @@ export const bootstrap: Command<Options> = {
     const url = originOf(given)!;
     await assertMigrated(database);
     const masterKey =
-      settings.masterKey ?? (settings.database === null ? ensureMasterKey(home) : null);
+      settings.masterKey ??
+      (settings.database === null ? await ensureMasterKey(home, database) : null);
     const complete = { ...settings, database, masterKey };
     if (options.file !== '-') return writeTenant(complete, options, url, io);
     const tenant = await makeTenant(complete, options, io);

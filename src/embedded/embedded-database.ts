@@ -56,7 +56,7 @@ export async function startEmbeddedDatabase(
   home: string,
   options: ServerChoiceOptions,
 ): Promise<EmbeddedDatabase> {
-  const dataDirectory = join(home, 'database');
+  const dataDirectory = dataDirectoryOf(home);
   const maker = readDataDirectoryMaker(dataDirectory, options.progress);
   const binary = await chooseServer(softwareDirectoryOf(home), maker, options);
   if (maker === null) {
@@ -92,6 +92,12 @@ export async function startEmbeddedDatabase(
     exited: server.exited,
     stop: () => stopServer(home, server, runDirectory),
   };
+}
+
+/** The folder of what the database of `home` holds; null before its first start. */
+export function findData(home: string): string | null {
+  const directory = dataDirectoryOf(home);
+  return existsSync(directory) && readdirSync(directory).length > 0 ? directory : null;
 }
 
 /**
@@ -178,6 +184,10 @@ function removeRunDirectory(directory: string): void {
   const own = names.filter((name) => name.startsWith(socketName) || name === temporaryName);
   for (const name of own) rmSync(join(directory, name), { recursive: true, force: true });
   if (own.length === names.length) rmdirSync(directory);
+}
+
+function dataDirectoryOf(home: string): string {
+  return join(home, 'database');
 }
 
 function recordPathOf(home: string): string {

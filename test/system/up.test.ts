@@ -365,6 +365,42 @@ describe('what it refuses', () => {
   });
 });
 
+describe('a lost master key', () => {
+  it('is never replaced beside data that was made with it; with the file back all goes on', async () => {
+    await upOnce();
+    const path = join(home.path, 'master.key');
+    const key = readFileSync(path);
+    home.remove('master.key');
+    const before = readdirSync(home.path, { recursive: true }).sort();
+    await using refused = startUp(home.path, ['--once', '--source', source]);
+    expect(await refused.exited).toBe(exitCodes.refusedByGuard);
+    expect(refused.stderr()).toContain(`${path} is missing`);
+    expect(refused.stderr()).toContain(`from a backup of the home to ${path}`);
+    expect(refused.stderr()).not.toMatch(/starting MariaDB|migrating/);
+    expect(readdirSync(home.path, { recursive: true }).sort()).toEqual(before);
+    writeFileSync(path, key);
+    const { exitCode, stderr } = await upOnce();
+    expect(exitCode, stderr).toBe(exitCodes.success);
+  });
+
+  it('is asked for where the database is another one, and not made before that has answered', async () => {
+    await using database = await createEmptyDatabase();
+    const start = (env: Record<string, string>) =>
+      startUp(home.path, ['--once', '--source', source], { ...envOf(database.settings), ...env });
+    const path = join(home.path, 'master.key');
+    await using absent = start({ DB_NAME: 'nowhere', DB_USER: 'nobody' });
+    expect(await absent.exited).not.toBe(exitCodes.success);
+    expect(existsSync(path)).toBe(false);
+    await using first = start({});
+    expect(await first.exited, first.stderr()).toBe(exitCodes.success);
+    home.remove('master.key');
+    await using refused = start({});
+    expect(await refused.exited).toBe(exitCodes.refusedByGuard);
+    expect(refused.stderr()).toContain(`${path} is missing`);
+    expect(existsSync(path)).toBe(false);
+  });
+});
+
 describe('a second start in the same folder', () => {
   it('with another port is a deployment of its own, which that port finds again', async () => {
     const [firstPort, secondPort] = [await findFreePort(), await findFreePort()];

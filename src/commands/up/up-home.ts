@@ -30,14 +30,12 @@ export interface TenantContext {
 }
 
 /**
- * `HOME/master.key` (mode 0600, base64), made at the first start. Throws `Failure` when the file
- * does not hold a key.
+ * The key in `HOME/master.key` (base64, mode 0600); null where there is no such file. Throws `Failure`
+ * when the file does not hold a key.
  */
-export function ensureMasterKey(home: string): Secret<Buffer> {
-  const path = join(home, 'master.key');
-  if (!existsSync(path)) {
-    writeStateFile(path, `${randomBytes(masterKeyBytes).toString('base64')}\n`);
-  }
+export function readMasterKey(home: string): Secret<Buffer> | null {
+  const path = masterKeyPathOf(home);
+  if (!existsSync(path)) return null;
   const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64');
   if (key.length >= masterKeyBytes) return new Secret(key, `file:${path}`);
   throw new Failure(
@@ -45,6 +43,30 @@ export function ensureMasterKey(home: string): Secret<Buffer> {
     `${path} holds ${key.length} bytes; a master key has ${masterKeyBytes} or more, in base64. ` +
       'Put the original back: the secrets in the database cannot be read without it.',
   );
+}
+
+/** Writes a new key to `HOME/master.key`, for a database that was made with none yet. */
+export function makeMasterKey(home: string): Secret<Buffer> {
+  const path = masterKeyPathOf(home);
+  const key = randomBytes(masterKeyBytes);
+  writeStateFile(path, `${key.toString('base64')}\n`);
+  return new Secret(key, `file:${path}`);
+}
+
+/** Refuses to go on without `HOME/master.key`; `database` names what was made with that key. */
+export function missingMasterKey(home: string, database: string): Failure {
+  const path = masterKeyPathOf(home);
+  return new Failure(
+    'refusedByGuard',
+    `${path} is missing. ${database} was made with a master key, and API keys, client secrets and ` +
+      'stored secrets in it cannot be used without that key, so no new one was made. ' +
+      `Copy the file from a backup of the home to ${path}, or set GATEWRIGHT_MASTER_KEY to the ` +
+      'original key. To begin without the data, pass another --home.',
+  );
+}
+
+function masterKeyPathOf(home: string): string {
+  return join(home, 'master.key');
 }
 
 /**

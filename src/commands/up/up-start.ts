@@ -1,18 +1,23 @@
 /** Knows how `up` starts its parts in order and stops them in the reverse: lock, log, database, server. */
 import { createWriteStream, existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { createApp, proveMasterKey } from '../../app.ts';
+import { createApp, proveMasterKey, usesMasterKey } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
-import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../embedded/embedded-database.ts';
+import {
+  type EmbeddedDatabase,
+  findData,
+  startEmbeddedDatabase,
+} from '../../embedded/embedded-database.ts';
 import { acquireHomeLock } from '../../embedded/home-lock.ts';
 import { createLog, type Log } from '../../log.ts';
+import type { Secret } from '../../secret.ts';
 import type { DatabaseSettings, Settings } from '../../settings.ts';
 import { type MigrationReport, migrate } from '../../store/migrations/migrate.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { describeDatabase, embeddedSettings } from '../shared/database.ts';
 import { keepHeapSmall } from '../shared/heap.ts';
 import { choosePorts } from './up-checks.ts';
-import { ensureCredentials, ensureMasterKey } from './up-home.ts';
+import { ensureCredentials, makeMasterKey, missingMasterKey, readMasterKey } from './up-home.ts';
 
 export interface StartOptions {
   readonly settings: Settings;
@@ -46,7 +51,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   const lock = parts.use(acquireHomeLock(home));
   progress(`home ${home}`);
   for (const warning of settings.warnings) progress(`warning: ${warning}`);
-  const masterKey = settings.masterKey ?? ensureMasterKey(home);
+  const kept = settings.masterKey ?? ownMasterKey(options);
   const wanted = serverSettings(settings, options.port);
   const server = await choosePorts(wanted, options.isMetricsPortFree, progress);
   const log = openLog(options, io, parts);
@@ -54,8 +59,11 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   const database = embedded
     ? embeddedSettings(embedded.connection, settings.databasePoolSize)
     : settings.database!;
-  await proveMasterKey(database, masterKey);
+  await proveKept(database, kept, home);
   const migration = await migrateDatabase(database, log, progress, io.signal);
+  // Proved once more, because only now it is certain that the database answers.
+  if (kept === null) await proveKept(database, kept, home);
+  const masterKey = kept ?? makeMasterKey(home);
   keepHeapSmall();
   const app = parts.use(await createApp({ ...settings, database, masterKey, server }, { log }));
   const addresses = await app.listen();
@@ -80,6 +88,30 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
     embedded,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
+}
+
+/**
+ * The home's key, made at the first start before its database is. Null where the home has none and the
+ * database is not its own, which first has to tell whether it was made with one.
+ */
+function ownMasterKey({ settings, home }: StartOptions): Secret<Buffer> | null {
+  const kept = readMasterKey(home);
+  if (kept !== null || settings.database !== null) return kept;
+  const data = findData(home);
+  if (data !== null) throw missingMasterKey(home, `The database in ${data}`);
+  return makeMasterKey(home);
+}
+
+/** Throws `Failure` when the database was made with another key, or with one and there is none. */
+async function proveKept(
+  database: DatabaseSettings,
+  kept: Secret<Buffer> | null,
+  home: string,
+): Promise<void> {
+  if (kept !== null) return await proveMasterKey(database, kept);
+  if (await usesMasterKey(database)) {
+    throw missingMasterKey(home, `The database ${describeDatabase(database)}`);
+  }
 }
 
 function openLog(
