@@ -17,7 +17,8 @@ import { spawnLeashed } from './leash.ts';
 import { commandLineOf, type DatabaseServerBinary } from './server-binary.ts';
 import { inspectStateFile, setAside, writeStateFile } from './state-file.ts';
 
-const initialiseTimeoutMs = 120_000;
+/** Only ends what hangs: on a busy machine a second's work takes minutes. */
+const initialiseTimeoutMs = 900_000;
 
 const makerFileName = 'gatewright-server.json';
 

@@ -40,6 +40,9 @@ const oldestVersions: Record<DatabaseFlavour, readonly [number, number]> = {
   mysql: [8, 0],
 };
 
+/** Only ends what hangs: a server that was taken for absent on a busy machine would be fetched anew. */
+const versionTimeoutMs = 120_000;
+
 /** `usualServerDirectories` with the directories of the PATH before them. */
 export async function installedServerDirectories(): Promise<string[]> {
   const { stdout } = await run('/bin/sh', ['-c', 'printf %s "$PATH"']);
@@ -108,7 +111,7 @@ async function inspectServer(
   };
   const [file, ...rest] = commandLineOf(unknown, serverPath, ['--no-defaults', '--version']);
   const cwd = workingDirectoryOf(unknown);
-  const banner = await run(file, rest, { cwd, timeout: 10_000 }).then(
+  const banner = await run(file, rest, { cwd, timeout: versionTimeoutMs }).then(
     ({ stdout }) => stdout,
     () => null,
   );

@@ -17,7 +17,8 @@ import { serverUserFlags } from './data-directory.ts';
 import { type LeashedProcess, spawnLeashed } from './leash.ts';
 import { commandLineOf, type DatabaseServerBinary, workingDirectoryOf } from './server-binary.ts';
 
-const readyTimeoutMs = 60_000;
+/** Only ends what hangs: after a crash a server first recovers, for as long as that takes. */
+const readyTimeoutMs = 900_000;
 const stopTimeoutMs = 30_000;
 const pollMs = 10;
 

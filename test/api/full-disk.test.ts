@@ -89,7 +89,7 @@ describe.skipIf(disk === null)('a full disk of the database', () => {
     expect((await server.request('GET', '/v2/workspaces')).status).toBe(200);
     expect((await exchange('GET', `${server.url}/livez`, undefined, {})).status).toBe(200);
     rmSync(filler);
-    await expect.poll(async () => (await ready()).status, { timeout: 15_000 }).toBe(200);
+    await expect.poll(async () => (await ready()).status).toBe(200);
     expect((await create('after')).status).toBe(200);
   });
 });

@@ -13,12 +13,12 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { eventually } from '../eventually.ts';
 import { createTestHome, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
 
 const root = resolve(import.meta.dirname, '../..');
-const deadline = { timeout: 60_000, interval: 50 };
 let clone: string;
 let home: TestHome;
 let npm: ChildProcess;
@@ -85,11 +85,10 @@ async function start(): Promise<Running[]> {
       output += String(chunk);
     });
   }
-  await vi
-    .waitUntil(() => output.includes('Ctrl-C stops everything'), deadline)
-    .catch((error) => {
-      throw new Error(`${error}: ${output}`);
-    });
+  await eventually(() => {
+    expect(npm.exitCode, output).toBe(null);
+    expect(output).toContain('Ctrl-C stops everything');
+  });
   started = descendants(npm.pid!);
   return started;
 }
@@ -111,7 +110,7 @@ it.each([
   const shell = find(/^\S*sh -c /) ?? wrapper;
   expect([server, database, wrapper].every((pid) => isRunning(pid))).toBe(true);
   process.kill({ npm: npm.pid!, shell, wrapper }[target], signal);
-  await vi.waitUntil(() => !isRunning(server) && !isRunning(database), deadline);
+  await eventually(() => expect([server, database].filter(isRunning)).toEqual([]));
   // In order, which a kill is not: the home is left as by Ctrl-C.
   expect(readdirSync(home.path).filter((name) => /^run|running|database\.json/.test(name))).toEqual(
     [],

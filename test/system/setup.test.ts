@@ -1,5 +1,6 @@
 /** Guarantees of a clone: the launcher and the set-up script find what is there and say what is not. */
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   cpSync,
   mkdirSync,
@@ -9,6 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -48,6 +50,18 @@ function fakeNpm(exitCode: number): { env: NodeJS.ProcessEnv; calls: () => strin
 /** Stands in for the program that the target starts. */
 function writeMain(text: string): void {
   writeFileSync(join(clone, 'src/main.ts'), text);
+}
+
+/** A server of TCP connections, which does `answer` with what a client sends. */
+async function listen(answer: (socket: Socket) => void) {
+  const server = createServer((socket) => {
+    socket.on('error', () => {}).on('data', () => answer(socket));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    [Symbol.asyncDispose]: async () => void server.close(),
+  };
 }
 
 async function start(env: NodeJS.ProcessEnv, ...words: string[]) {
@@ -97,6 +111,28 @@ it('shows that a long set-up goes on, and lets npm give up an absent network soo
   }
   expect(told).toMatch(/still at it[\s\S]*dependencies ready/);
   expect(calls()[0]).toMatch(/--fetch-retry-maxtimeout=3000/);
+});
+
+it.each([
+  ['that accepts connections and never answers', () => {}],
+  [
+    'whose answers break off',
+    (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{'),
+  ],
+])('gives up a registry %s, with the reason and exit code 6', async (_, answer) => {
+  writeMain('');
+  await using registry = await listen(answer);
+  const env = {
+    ...process.env,
+    npm_config_registry: `http://127.0.0.1:${registry.port}/`,
+    npm_config_cache: join(clone, 'npm-cache'),
+    npm_config_fetch_timeout: '1000',
+  };
+  const { code, stdout, stderr } = await start(env);
+  expect(code).toBe(6);
+  expect(stdout).toBe('');
+  expect(stderr).toMatch(/registry cannot be reached\. Check the network, the proxy/);
+  expect(stderr).not.toMatch(/npm install|npm http/);
 });
 
 it('falls back to npm install, which leaves the lock file alone', async () => {

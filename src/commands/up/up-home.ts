@@ -2,15 +2,17 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { App } from '../../app.ts';
+import { type App, usesMasterKey } from '../../app.ts';
 import { inspectStateFile, setAside, writeStateFile } from '../../embedded/state-file.ts';
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
+import type { DatabaseSettings } from '../../settings.ts';
 import { bootstrapTenant, type Tenant } from '../../store/bootstrap.ts';
 import * as managedResources from '../../store/tables/managed-resources.ts';
 import * as serviceAccounts from '../../store/tables/service-accounts.ts';
 import * as syncLeases from '../../store/tables/sync-leases.ts';
 import { Credentials, credentialsPathOf, credentialsText } from '../shared/credentials-file.ts';
+import { describeDatabase } from '../shared/database.ts';
 
 const masterKeyBytes = 32;
 
@@ -51,6 +53,26 @@ export function makeMasterKey(home: string): Secret<Buffer> {
   const key = randomBytes(masterKeyBytes);
   writeStateFile(path, `${key.toString('base64')}\n`);
   return new Secret(key, `file:${path}`);
+}
+
+/**
+ * The home's key, made where there is none and `database`, which is up, was made with none. Throws
+ * `Failure` when that was made with one that the home does not have.
+ */
+export async function ensureMasterKey(
+  home: string,
+  database: DatabaseSettings,
+): Promise<Secret<Buffer>> {
+  const kept = readMasterKey(home);
+  if (kept !== null) return kept;
+  await assertNoMasterKey(home, database);
+  return makeMasterKey(home);
+}
+
+/** Throws `Failure` when `database` was made with a master key, which the home does not have. */
+export async function assertNoMasterKey(home: string, database: DatabaseSettings): Promise<void> {
+  if (!(await usesMasterKey(database))) return;
+  throw missingMasterKey(home, `The database ${describeDatabase(database)}`);
 }
 
 /** Refuses to go on without `HOME/master.key`; `database` names what was made with that key. */

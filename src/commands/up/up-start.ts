@@ -1,7 +1,7 @@
 /** Knows how `up` starts its parts in order and stops them in the reverse: lock, log, database, server. */
 import { createWriteStream, existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { createApp, proveMasterKey, usesMasterKey } from '../../app.ts';
+import { createApp, proveMasterKey } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import {
   type EmbeddedDatabase,
@@ -17,7 +17,14 @@ import type { CommandIo } from '../shared/command.ts';
 import { describeDatabase, embeddedSettings } from '../shared/database.ts';
 import { keepHeapSmall } from '../shared/heap.ts';
 import { choosePorts } from './up-checks.ts';
-import { ensureCredentials, makeMasterKey, missingMasterKey, readMasterKey } from './up-home.ts';
+import {
+  assertNoMasterKey,
+  ensureCredentials,
+  ensureMasterKey,
+  makeMasterKey,
+  missingMasterKey,
+  readMasterKey,
+} from './up-home.ts';
 
 export interface StartOptions {
   readonly settings: Settings;
@@ -59,11 +66,10 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   const database = embedded
     ? embeddedSettings(embedded.connection, settings.databasePoolSize)
     : settings.database!;
-  await proveKept(database, kept, home);
+  if (kept === null) await assertNoMasterKey(home, database);
+  else await proveMasterKey(database, kept);
   const migration = await migrateDatabase(database, log, progress, io.signal);
-  // Proved once more, because only now it is certain that the database answers.
-  if (kept === null) await proveKept(database, kept, home);
-  const masterKey = kept ?? makeMasterKey(home);
+  const masterKey = kept ?? (await ensureMasterKey(home, database));
   keepHeapSmall();
   const app = parts.use(await createApp({ ...settings, database, masterKey, server }, { log }));
   const addresses = await app.listen();
@@ -100,18 +106,6 @@ function ownMasterKey({ settings, home }: StartOptions): Secret<Buffer> | null {
   const data = findData(home);
   if (data !== null) throw missingMasterKey(home, `The database in ${data}`);
   return makeMasterKey(home);
-}
-
-/** Throws `Failure` when the database was made with another key, or with one and there is none. */
-async function proveKept(
-  database: DatabaseSettings,
-  kept: Secret<Buffer> | null,
-  home: string,
-): Promise<void> {
-  if (kept !== null) return await proveMasterKey(database, kept);
-  if (await usesMasterKey(database)) {
-    throw missingMasterKey(home, `The database ${describeDatabase(database)}`);
-  }
 }
 
 function openLog(
