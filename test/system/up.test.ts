@@ -340,7 +340,10 @@ describe('what it refuses', () => {
     const connection = await createConnection(connectionOf(database.settings));
     await connection.query('CREATE TABLE deployment (name VARCHAR(64) PRIMARY KEY, value TEXT)');
     await connection.query("INSERT INTO deployment VALUES ('master-key-check', 'of another key')");
-    await using run = startUp(home.path, ['--once', '--source', source], envOf(database.settings));
+    await using run = startUp(home.path, ['--once', '--source', source], {
+      ...envOf(database.settings),
+      GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64'),
+    });
     expect(await run.exited).toBe(exitCodes.refusedByGuard);
     expect(run.stderr()).toMatch(/master key is not the one/);
     expect((await connection.query('SHOW TABLES'))[0]).toHaveLength(1);
