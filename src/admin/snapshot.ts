@@ -39,6 +39,7 @@ export function snapshotRoutes(
       scope: 'organisation_settings.read',
       summary: 'Get everything sync compares with its manifests, as of one moment',
       query: Query,
+      revalidated: true,
       response: Snapshot,
       handle: (request) => snapshot(deps, resources, request),
     }),

@@ -69,6 +69,7 @@ function probe(path: string, summary: string, report: () => Promise<ProbeReport>
     mounts: { root: ['none'] },
     summary,
     response: ProbeReport,
+    ...(path === '/livez' ? {} : { failureStatus: 503 }),
     handle: async () => {
       const found = await report();
       return new Reply(found.status === 'unavailable' ? 503 : 200, found);

@@ -8,6 +8,7 @@ import { LongList } from '../model/long-list.ts';
 import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
 import type { Connections } from './connections.ts';
+import { versionTagPattern } from './entity-tag.ts';
 import type { PendingAnswer } from './gated-socket.ts';
 import { bodyLimitsOf, createBodyReader, readLenient } from './input.ts';
 import type { MountedRoute } from './registry.ts';
@@ -71,6 +72,7 @@ export function createEndpoint<Caller>(
 ): Endpoint {
   const { route, mount } = mounted;
   const readBody = createBodyReader(route, mount);
+  const isFenced = route.leaseHeaders?.includes('gatewright-fence') === true;
   const admitted = new WeakMap<FastifyRequest, Caller>();
   const paramsOf = ({ found }: Running): Record<string, string> => {
     const { params } = found!;
@@ -88,11 +90,11 @@ export function createEndpoint<Caller>(
         params: paramsOf(running),
         query: route.query === undefined ? undefined : readLenient(route.query, request.query),
         body: readBody(bodyOf(request, route.body !== undefined, route.bodyType ?? 'json')),
-        ifMatch: versionOf(header(request, 'if-match')),
+        ifMatch: route.versioned === true ? versionOf(header(request, 'if-match')) : null,
         ifNoneMatch: header(request, 'if-none-match'),
         acceptEncoding: header(request, 'accept-encoding'),
         owner: header(request, 'gatewright-owner'),
-        fence: fenceOf(header(request, 'gatewright-fence')),
+        fence: isFenced ? fenceOf(header(request, 'gatewright-fence')) : null,
         idempotencyKey:
           route.method === 'POST' ? idempotencyKeyOf(header(request, 'idempotency-key')) : null,
         requestId: running.id,
@@ -260,9 +262,9 @@ function bodyOf(
 
 /** `"3"` is version 3; `*` and an absent header ask for no version. */
 function versionOf(ifMatch: string | null): number | null {
-  if (ifMatch === null || ifMatch === '*') return null;
-  const version = /^(?:W\/)?"(\d{1,10})"$/.exec(ifMatch)?.[1];
-  if (version !== undefined) return Number(version);
+  if (ifMatch === null) return null;
+  const matched = versionTagPattern.exec(ifMatch);
+  if (matched !== null) return matched[1] === undefined ? null : Number(matched[1]);
   throw validationError({ path: ['If-Match'], message: 'takes one version in quotes, like "3"' });
 }
 

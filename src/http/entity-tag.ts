@@ -1,4 +1,4 @@
-/** Knows whether a caller already holds an answer: the comparison of `If-None-Match` with an entity tag. */
+/** Knows how entity tags read: whether a caller already holds an answer, and which version one names. */
 
 /** RFC 9110 13.1.2: any of a list, or `*`; a weak tag compares as the strong one. */
 export function holdsTag(ifNoneMatch: string | null, tag: string): boolean {
@@ -10,3 +10,6 @@ export function holdsTag(ifNoneMatch: string | null, tag: string): boolean {
 function strong(tag: string): string {
   return tag.replace(/^W\//, '');
 }
+
+/** One version as its tag writes it, or `*` for any. */
+export const versionTagPattern = /^(?:\*|(?:W\/)?"(\d{1,10})")$/;

@@ -63,7 +63,7 @@ export function bodyLimitsOf({
 /** Closes an object schema that its author left open to unknown fields by default. */
 export function refuseUnknown(schema: z.ZodType): z.ZodType {
   const closes = schema instanceof z.ZodObject && schema.def.catchall === undefined;
-  return closes ? schema.strict() : schema;
+  return closes ? schema.strict().meta(schema.meta() ?? {}) : schema;
 }
 
 /** A repeated field reads as a list, so that a schema of strings refuses it. */

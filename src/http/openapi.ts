@@ -1,12 +1,15 @@
 /** Knows how the routes read as an OpenAPI 3.1 document, so that description and behaviour cannot part. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
+import { managedNamePattern } from '../managed-name.ts';
 import { errorTable } from '../model/errors.ts';
 import { idempotencyKeyPattern } from '../model/idempotency.ts';
 import { createDocument } from './document.ts';
+import { versionTagPattern } from './entity-tag.ts';
 import { refuseUnknown } from './input.ts';
 import { type MountedRoute, mountRoutes } from './registry.ts';
-import { type CredentialKind, type Route, route } from './route.ts';
+import { type CredentialKind, type LeaseHeader, type Route, route } from './route.ts';
+import { errorKindsOf, isIdempotent } from './route-errors.ts';
 
 /** Version of the interface, not of this software. */
 const interfaceVersion = '2.0.0';
@@ -30,6 +33,7 @@ export function openApiRoute(
     mounts: { root: ['none'] },
     summary: 'This description',
     response: z.record(z.string(), z.unknown()),
+    revalidated: true,
     mayClose: true,
     handle: (request) => document(request),
   });
@@ -84,8 +88,10 @@ function operation(
   });
   const { body } = route;
   const type = route.bodyType === 'form' ? 'application/x-www-form-urlencoded' : 'application/json';
-  const closed = body !== undefined && mount !== 'v1' ? refuseUnknown(body) : body;
-  const optional = closed?.safeParse({}).success ?? true;
+  const isLenient = mount === 'v1';
+  const closed = body !== undefined && !isLenient ? refuseUnknown(body) : body;
+  const saysNothing = closed?.safeParse({}).success ?? true;
+  const optional = saysNothing && closed?.meta()?.minProperties === undefined;
   const name = operationId(route.method, path);
   return {
     operationId: name,
@@ -95,15 +101,16 @@ function operation(
     parameters: [
       ...pathParameters(route, path),
       ...queryParameters(route),
-      ...versionHeader(route),
-      ...idempotencyHeader(route),
+      ...headerParameters(route),
     ],
     ...(closed === undefined
       ? {}
       : {
           requestBody: {
             required: !optional,
-            content: { [type]: { schema: book.write(closed, 'input', name) } },
+            content: {
+              [type]: { schema: book.write(closed, isLenient ? 'lenient input' : 'input', name) },
+            },
           },
         }),
     responses: responses(route, accepts, book.write(route.response, 'output', name)),
@@ -111,33 +118,24 @@ function operation(
 }
 
 function responses(route: Route<never>, accepts: readonly CredentialKind[], success: Json): Json {
-  const schema = { flat: 'FlatError', oauth: 'OAuthError', wrapped: 'Error' }[
+  const { failureStatus, revalidated, successStatus = 200 } = route;
+  const answer = (description: string, schema: Json): Json => ({
+    description,
+    content: { 'application/json': { schema } },
+  });
+  const form = { flat: 'FlatError', oauth: 'OAuthError', wrapped: 'Error' }[
     route.errors ?? 'wrapped'
   ];
-  const content = {
-    'application/json': { schema: { $ref: `#/components/schemas/${schema}` } },
+  const error = { $ref: `#/components/schemas/${form}` };
+  const refusals = [...errorKindsOf(route, accepts)].map((kind) => errorTable[kind]);
+  return {
+    [successStatus]: answer('Success', success),
+    ...(revalidated === true ? { 304: { description: 'Not changed' } } : {}),
+    ...Object.fromEntries(refusals.map(({ status, message }) => [status, answer(message, error)])),
+    ...(failureStatus === undefined ? {} : { [failureStatus]: answer('Failure', success) }),
+    // What is refused before a route is found or a request is read: see docs/api.md, Limits of input.
+    default: answer('Any other refusal', { $ref: '#/components/schemas/Error' }),
   };
-  const error = (kind: keyof typeof errorTable): [string, Json] => [
-    String(errorTable[kind].status),
-    { description: errorTable[kind].message, content },
-  ];
-  const guarded = accepts.some((kind) => kind !== 'none');
-  return Object.fromEntries([
-    [
-      String(route.successStatus ?? 200),
-      {
-        description: 'Success',
-        content: { 'application/json': { schema: success } },
-      },
-    ],
-    ...(guarded ? [error('invalid'), error('unauthorized')] : []),
-    ...(route.scope === undefined ? [] : [error('forbidden')]),
-    ...(route.path.includes(':') ? [error('notFound')] : []),
-    ...(route.versioned === true ? [error('stale')] : []),
-    ...(route.body === undefined ? [] : [error('tooLarge'), error('unsupportedMedia')]),
-    error('internal'),
-    error('unavailable'),
-  ]);
 }
 
 function pathParameters(route: Route<never>, path: string): Json[] {
@@ -160,20 +158,39 @@ function queryParameters(route: Route<never>): Json[] {
   }));
 }
 
-function versionHeader(route: Route<never>): Json[] {
-  if (route.versioned !== true) return [];
-  const description = 'Version the change was made from, in quotes; 412 when it is another by now';
+/** Those that the route honours. */
+function headerParameters(route: Route<never>): Json[] {
+  const header = (name: string, schema: Json, description: string): Json => ({
+    ...{ name, in: 'header', required: false, description, schema },
+  });
+  const { leaseHeaders = [], revalidated, versioned } = route;
+  const text = { type: 'string' };
   return [
-    { name: 'If-Match', in: 'header', required: false, description, schema: { type: 'string' } },
+    ...(versioned === true
+      ? [header('If-Match', { ...text, pattern: versionTagPattern.source }, descriptions.ifMatch)]
+      : []),
+    ...(revalidated === true ? [header('If-None-Match', text, descriptions.ifNoneMatch)] : []),
+    ...(isIdempotent(route)
+      ? [header('Idempotency-Key', { ...text, pattern: keyPattern }, descriptions.idempotencyKey)]
+      : []),
+    ...leaseHeaders.map((name) => header(name, leaseSchemas[name], descriptions[name])),
   ];
 }
 
-function idempotencyHeader(route: Route<never>): Json[] {
-  if (route.method !== 'POST' || route.bodyType === 'form') return [];
-  const description = 'Sent again with the same request within 24 hours, answers as the first time';
-  const schema = { type: 'string', pattern: idempotencyKeyPattern.source };
-  return [{ name: 'Idempotency-Key', in: 'header', required: false, description, schema }];
-}
+const keyPattern = idempotencyKeyPattern.source;
+
+const leaseSchemas: Record<LeaseHeader, Json> = {
+  'gatewright-owner': { type: 'string', pattern: managedNamePattern.source },
+  'gatewright-fence': { type: 'integer', minimum: 0, maximum: 999_999_999_999_999 },
+};
+
+const descriptions = {
+  ifMatch: 'Version the change was made from, in quotes; 412 when it is another by now',
+  ifNoneMatch: 'Tags of answers at hand; 304 when one of them is this',
+  idempotencyKey: 'Sent again with the same request within 24 hours, answers as the first time',
+  'gatewright-owner': 'Owner in whose name the change is made; takes the fence of its lease',
+  'gatewright-fence': 'Which holding of the lease writes',
+} as const;
 
 function propertiesOf(schema: z.ZodType | undefined): {
   properties: Record<string, Json>;
@@ -194,14 +211,14 @@ class SchemaBook {
   readonly shared: Record<string, Json> = {};
   readonly #references = new Map<string, Json>();
 
-  write(schema: z.ZodType, io: 'input' | 'output', operation: string): Json {
-    const original = schemaOf(schema, io);
+  write(schema: z.ZodType, use: Use, operation: string): Json {
+    const original = schemaOf(schema, use);
     const text = JSON.stringify(original);
     const isSmall = text.length < sharedFromChars && !text.includes('"$ref":"#');
     if (isSmall) return original;
     const known = this.#references.get(text);
     if (known !== undefined) return known;
-    const name = `${operation}_${io}`;
+    const name = `${operation}_${use === 'output' ? use : 'input'}`;
     const reference = { $ref: `#/components/schemas/${name}` };
     this.#references.set(text, reference);
     this.#define(name, original);
@@ -223,9 +240,31 @@ class SchemaBook {
   }
 }
 
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Json;
+/** What a schema is told for; lenient input drops fields that it does not know. */
+type Use = 'input' | 'lenient input' | 'output';
+
+function schemaOf(schema: z.ZodType, use: Use): Json {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io: use === 'output' ? use : 'input',
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) => refine(zodSchema, jsonSchema, use),
+  }) as Json;
   return json;
+}
+
+/** What the library that writes schemas does not tell. */
+function refine(
+  { _zod: { def } }: z.core.$ZodTypes,
+  json: z.core.JSONSchema.BaseSchema,
+  use: Use,
+): void {
+  const named = json.enum ?? [json.const];
+  if (json.type === 'number' && named.every(Number.isInteger)) json.type = 'integer';
+  // Left out where the text of a parameter becomes a number.
+  if (def.type === 'default' && json.type === 'integer') json.default = def.defaultValue as number;
+  if (use === 'lenient input' && json.additionalProperties === false) {
+    delete json.additionalProperties;
+  }
 }
 
 /** `put_v2_guardrails_guardrailId`. */

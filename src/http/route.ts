@@ -1,6 +1,7 @@
 /** Knows what a route is: data that says method, path, who may call it, what it takes, and what answers. */
 import type { z } from 'zod';
 import type { BodyLimits } from '../model/body-limits.ts';
+import type { ErrorKind } from '../model/errors.ts';
 import type { LongList } from '../model/long-list.ts';
 import type { Feature } from '../settings.ts';
 import type { SlicedText } from './sliced-text.ts';
@@ -86,6 +87,8 @@ export class RawReply {
 /** How a route writes its errors. */
 export type ErrorForm = 'wrapped' | 'flat' | 'oauth';
 
+export type LeaseHeader = 'gatewright-owner' | 'gatewright-fence';
+
 export interface Route<Caller = unknown> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Fastify-style path below the mount: `/guardrails/:guardrailId`. */
@@ -125,8 +128,16 @@ export interface Route<Caller = unknown> {
   readonly successStatus?: 200 | 201;
   /** Whether an answer may close its connection, on which nothing behind it is begun before; for routes without body. */
   readonly mayClose?: boolean;
-  /** Whether the handler honours `If-Match`. */
+  /** Whether the handler honours `If-Match`; any other never sees it. */
   readonly versioned?: boolean;
+  /** Whether the handler honours `If-None-Match` and may answer 304. */
+  readonly revalidated?: boolean;
+  /** Which headers of an owner's lease (docs/api.md, Leases of owners) the handler honours. */
+  readonly leaseHeaders?: readonly LeaseHeader[];
+  /** Refusals of the handler that nothing else of the route tells (see route-errors.ts). */
+  readonly refusals?: readonly ErrorKind[];
+  /** Status of an answer in the response's shape that is no success. */
+  readonly failureStatus?: 503;
   readonly handle: (request: RouteRequest<Caller>) => Promise<unknown>;
 }
 

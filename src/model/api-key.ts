@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Fault } from './fault.ts';
 import { JsonRecord } from './json-record.ts';
 import { RateLimits, UsageLimits } from './key-limits.ts';
-import { freeText, WorkspaceReference } from './resource-fields.ts';
+import { Flag, freeText, WorkspaceReference } from './resource-fields.ts';
 import { allScopes, isKnownScope } from './scopes.ts';
 import { Timestamp } from './timestamp.ts';
 
@@ -26,7 +26,8 @@ const ApiKeyName = z
     (text) => text.length <= 100 || [...text].length <= 100,
     'must have at most 100 characters',
   )
-  .refine((text) => !/\p{Cc}/u.test(text), 'must not hold control characters');
+  .refine((text) => !/\p{Cc}/u.test(text), 'must not hold control characters')
+  .meta({ maxLength: 100, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' });
 
 /** Scope names; order is kept. The catalogue of names is checked apart (model/scopes.ts). */
 const Scopes = z
@@ -168,9 +169,6 @@ export const ApiKeyUpdate = z.object({
   scopes: Scopes.optional(),
   ...changeable,
   /** A trigger, not a field: sets current usage to nought. Clients write it as a flag or as a number. */
-  reset_usage: z
-    .union([z.boolean(), z.literal([0, 1])])
-    .nullable()
-    .optional(),
+  reset_usage: z.union([z.boolean(), Flag]).nullable().optional(),
 });
 export type ApiKeyUpdate = z.infer<typeof ApiKeyUpdate>;

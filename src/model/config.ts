@@ -1,6 +1,6 @@
 /** Knows the bodies by which gateway configs are made and changed. */
 import { z } from 'zod';
-import { ResourceName, WorkspaceReference } from './resource-fields.ts';
+import { Flag, ResourceName, WorkspaceReference } from './resource-fields.ts';
 
 /** The routing document itself, in the gateway's own spelling; config-document.ts knows its keys. */
 export const ConfigDocument = z.record(z.string(), z.unknown());
@@ -8,15 +8,13 @@ export type ConfigDocument = z.infer<typeof ConfigDocument>;
 
 export const ConfigStatus = z.enum(['active', 'archived']);
 
-/** Whether this is its workspace's default config: 0 or 1, as clients of this API send it. */
-const DefaultFlag = z.union([z.literal(0), z.literal(1)]);
-
 /** Body of POST /configs. */
 export const ConfigCreate = z.object({
   name: ResourceName,
   config: ConfigDocument,
   workspace_id: WorkspaceReference.optional(),
-  isDefault: DefaultFlag.optional(),
+  /** Whether this is its workspace's default config. */
+  isDefault: Flag.optional(),
 });
 export type ConfigCreate = z.infer<typeof ConfigCreate>;
 
@@ -25,6 +23,7 @@ export const ConfigUpdate = z.object({
   name: ResourceName.optional(),
   config: ConfigDocument.optional(),
   status: ConfigStatus.optional(),
-  isDefault: DefaultFlag.optional(),
+  /** Whether this is its workspace's default config. */
+  isDefault: Flag.optional(),
 });
 export type ConfigUpdate = z.infer<typeof ConfigUpdate>;

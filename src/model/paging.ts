@@ -17,7 +17,8 @@ export function wholeNumber(min: number, max: number) {
     .string()
     .regex(/^\d{1,9}$/, 'must be a whole number')
     .transform(Number)
-    .pipe(z.int().min(min).max(max));
+    .pipe(z.int().min(min).max(max))
+    .meta({ type: 'integer', minimum: min, maximum: max, pattern: undefined });
 }
 
 /** Query fields of a paged list: `page_size` from 1, `current_page` from 0. Spread into a query schema. */
@@ -60,7 +61,7 @@ interface FoundPage {
 
 /** Response schema of {@link listReply} around an item's schema. */
 export function listOf<T extends z.ZodType>(item: T) {
-  return z.object({ object: z.literal('list'), total: z.int(), data: z.array(item) });
+  return z.object({ object: z.literal('list'), total: z.int().min(0), data: z.array(item) });
 }
 
 /** Response schema of {@link pageReply} around an item's schema. */

@@ -13,14 +13,19 @@ function atMost(codePointsMax: number): (text: string) => boolean {
 export const ResourceName = z
   .string()
   .min(1)
-  .refine(atMost(255), { message: 'must have at most 255 characters' });
+  .refine(atMost(255), { message: 'must have at most 255 characters' })
+  .meta({ maxLength: 255 });
 
 /** Free text of at most `codePointsMax` code points; the API keeps '' and null apart from absent. */
 export function freeText(codePointsMax: number): z.ZodString {
-  return z.string().refine(atMost(codePointsMax), {
-    message: `must have at most ${codePointsMax} characters`,
-  });
+  return z
+    .string()
+    .refine(atMost(codePointsMax), { message: `must have at most ${codePointsMax} characters` })
+    .meta({ maxLength: codePointsMax });
 }
+
+/** A yes or no that clients of this API write and read as 1 or 0. */
+export const Flag = z.literal([0, 1]);
 
 /** What is stored of free text where nothing sent, null and '' are all no text. */
 export function emptyToNull(text: string | null | undefined): string | null {

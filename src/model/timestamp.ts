@@ -24,6 +24,9 @@ export const Timestamp = z.iso
     return inRange(ms) ? formatTimestamp(ms) : text;
   });
 
+/** A moment as the API answers it; for the description, because what is answered is checked by nobody. */
+export const AnsweredTimestamp = z.string().meta({ format: 'date-time' });
+
 function inRange(ms: number): boolean {
   return ms >= 0 && ms <= latestMs;
 }

@@ -1,13 +1,16 @@
 /** Knows what the API tells about an API key: the record, and the body that would make it again. */
 import { z } from 'zod';
-import type { ApiKeySubType, ApiKeyType, RotationPolicy } from '../../model/api-key.ts';
-import { type JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
-import type { RateLimits, UsageLimits } from '../../model/key-limits.ts';
-import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
+import { type ApiKeySubType, type ApiKeyType, RotationPolicy } from '../../model/api-key.ts';
+import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
+import { RateLimits, UsageLimits } from '../../model/key-limits.ts';
+import { Flag } from '../../model/resource-fields.ts';
+import {
+  AnsweredTimestamp,
+  formatTimestamp,
+  formatTimestampOrNull,
+} from '../../model/timestamp.ts';
 import type { StoredApiKey } from '../../store/tables/api-keys.ts';
 import type { BudgetState } from '../../store/tables/usage-budgets.ts';
-
-const Time = z.string();
 
 /** Response of get, and items of the list. */
 export const ApiKeyRecord = z.object({
@@ -27,25 +30,25 @@ export const ApiKeyRecord = z.object({
   user_id: z.uuid().nullable(),
   status: z.enum(['active', 'exhausted', 'expired']),
   creation_mode: z.enum(['ui', 'api', 'auto']),
-  created_at: Time,
-  last_updated_at: Time,
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
   scopes: z.array(z.string()),
-  rate_limits: z.array(z.record(z.string(), z.json())),
-  usage_limits: z.record(z.string(), z.json()).nullable(),
+  rate_limits: RateLimits,
+  usage_limits: UsageLimits.nullable(),
   reset_usage: z.null(),
-  expires_at: Time.nullable(),
-  last_reset_at: Time.nullable(),
-  next_usage_reset_at: Time.nullable(),
+  expires_at: AnsweredTimestamp.nullable(),
+  last_reset_at: AnsweredTimestamp.nullable(),
+  next_usage_reset_at: AnsweredTimestamp.nullable(),
   alert_emails: z.array(z.string()).nullable(),
   expiry_enforced: z.literal(0),
-  allow_config_override: z.union([z.literal(0), z.literal(1)]).nullable(),
+  allow_config_override: Flag.nullable(),
   api_key_defaults_id: z.null(),
   defaults: z.object({
-    metadata: z.record(z.string(), z.json()).nullable(),
+    metadata: JsonRecord.nullable(),
     config_id: z.uuid().nullable(),
     allow_config_override: z.boolean().optional(),
   }),
-  rotation_policy: z.record(z.string(), z.json()).nullable(),
+  rotation_policy: RotationPolicy.nullable(),
   object: z.literal('api-key'),
 });
 
@@ -70,7 +73,7 @@ export function toRecord(
     last_updated_at: formatTimestamp(row.last_updated_at),
     scopes: scopesOf(row),
     rate_limits: readDocument<RateLimits>(row.rate_limits) ?? [],
-    usage_limits: readDocument<JsonRecord>(row.usage_limits),
+    usage_limits: readDocument<UsageLimits>(row.usage_limits),
     reset_usage: null,
     expires_at: formatTimestampOrNull(row.expires_at),
     last_reset_at: formatTimestampOrNull(lastResetAt(row, budget)),
@@ -86,7 +89,7 @@ export function toRecord(
         ? {}
         : { allow_config_override: row.allow_config_override === 1 }),
     },
-    rotation_policy: readDocument<JsonRecord>(row.rotation_policy),
+    rotation_policy: readDocument<RotationPolicy>(row.rotation_policy),
     object: 'api-key',
   };
 }

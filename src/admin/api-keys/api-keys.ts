@@ -10,12 +10,13 @@ import { isUuid } from '../../model/slug.ts';
 import { validationError } from '../../model/validation-error.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as usageBudgets from '../../store/tables/usage-budgets.ts';
-import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import { type AdminDeps, type AdminRequest, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
   createFields,
   type ItemRequest,
   type QueryRequest,
+  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
@@ -65,7 +66,7 @@ function apiKeyRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     on.update({
       summary: 'Update an API key',
-      body: ApiKeyUpdate.extend(updateFields),
+      body: ApiKeyUpdate.extend(updateFields).meta(someField),
       ignoredFields,
       response: z.object({}),
       handle: (request) => update(deps, request),
@@ -79,6 +80,7 @@ function createRoutes(deps: AdminDeps): Route<Principal>[] {
   const summary = 'Create an API key';
   return [
     route({
+      ...forOwners,
       method: 'POST',
       path: '/api-keys/:type/:subType',
       mounts: everyMount,
@@ -92,6 +94,7 @@ function createRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     ...ApiKeySubType.options.map((subType) =>
       route({
+        ...forOwners,
         method: 'POST',
         path: `/api-keys/${subType}`,
         mounts: { v2: everyMount.v2 },

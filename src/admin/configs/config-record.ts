@@ -1,7 +1,8 @@
 /** Knows what the API tells about a config: the record, the list item, and the body that would make it again. */
 import { z } from 'zod';
 import { ConfigStatus } from '../../model/config.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
+import { Flag } from '../../model/resource-fields.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredConfig, StoredConfigVersion } from '../../store/tables/configs.ts';
 
 /** Items of the list. */
@@ -12,12 +13,12 @@ export const ConfigListItem = z.object({
   organisation_id: z.uuid(),
   workspace_id: z.uuid().nullable(),
   /** An integer: clients of this API cannot read a boolean here. */
-  is_default: z.union([z.literal(0), z.literal(1)]),
+  is_default: Flag,
   status: ConfigStatus,
   owner_id: z.uuid(),
   updated_by: z.uuid(),
-  created_at: z.string(),
-  last_updated_at: z.string(),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
   object: z.literal('config'),
 });
 
@@ -30,7 +31,7 @@ export const ConfigRecord = ConfigListItem.extend({
 });
 
 export const ConfigVersionRecord = ConfigRecord.extend({
-  version_created_at: z.string(),
+  version_created_at: AnsweredTimestamp,
   version_owner_id: z.uuid(),
 });
 

@@ -24,6 +24,7 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
+  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
@@ -57,7 +58,7 @@ import {
 const slugForm = { prefix: 'pc', nameLengthMax: 6 };
 
 const CreateBody = ConfigCreate.extend(createFields);
-const UpdateBody = ConfigUpdate.extend(updateFields);
+const UpdateBody = ConfigUpdate.extend(updateFields).meta(someField);
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   ...pageQuery(),

@@ -23,7 +23,7 @@ import * as guardrails from '../../store/tables/guardrails.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import { recordChange } from '../request/change.ts';
-import { type AdminDeps, everyMount } from '../request/deps.ts';
+import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
   type ItemRequest,
@@ -41,9 +41,9 @@ const SyncBody = GuardrailMappingSync.extend({ workspace_id: updateFields.worksp
 const PutReceipt = z.object({ map_id: z.uuid() });
 const SyncReceipt = z.object({
   changed: z.boolean(),
-  added: z.int(),
-  updated: z.int(),
-  removed: z.int(),
+  added: z.int().min(0),
+  updated: z.int().min(0),
+  removed: z.int().min(0),
 });
 
 type PutRequest = BodyRequest<z.infer<typeof PutBody>>;
@@ -74,6 +74,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...all,
+      ...forOwners,
       method: 'PUT',
       scope: guardrailScope('update'),
       summary: 'Put a guardrail on exactly the MCP servers sent',
@@ -94,6 +95,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...one,
+      ...forOwners,
       method: 'PUT',
       scope: guardrailScope('update'),
       summary: 'Put a guardrail on one MCP server',
@@ -105,6 +107,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...one,
+      ...forOwners,
       method: 'DELETE',
       scope: guardrailScope('update'),
       summary: 'Take a guardrail off one MCP server',

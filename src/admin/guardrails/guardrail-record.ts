@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { GuardrailActions, GuardrailCheck, GuardrailTarget } from '../../model/guardrail.ts';
 import { readDocument } from '../../model/json-record.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredGuardrailMapping } from '../../store/tables/guardrail-mappings.ts';
 import type { StoredGuardrail } from '../../store/tables/guardrails.ts';
 import { GuardrailMapping, toRecord as toMappingRecord } from './guardrail-mapping-record.ts';
@@ -18,8 +18,8 @@ export const GuardrailListItem = z.object({
   status: z.enum(['active', 'archived']),
   owner_id: z.uuid(),
   updated_by: z.uuid(),
-  created_at: z.string(),
-  last_updated_at: z.string(),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
   object: z.literal('guardrail'),
 });
 

@@ -17,7 +17,7 @@ import { newId } from '../../model/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { makeSlug } from '../../model/slug.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import { refuseFaults, validationError } from '../../model/validation-error.ts';
 import type { WorkspaceDefaults } from '../../model/workspace.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -31,6 +31,7 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
+  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
@@ -58,7 +59,10 @@ import {
 const slugForm = { prefix: 'pg', nameLengthMax: 6 };
 
 const CreateBody = GuardrailCreate.extend(createFields);
-const UpdateBody = GuardrailUpdate.extend({ ...updateFields, target: GuardrailTarget.optional() });
+const UpdateBody = GuardrailUpdate.extend({
+  ...updateFields,
+  target: GuardrailTarget.optional(),
+}).meta(someField);
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   ...pageQuery({ sizeMax: 1000 }),
@@ -67,7 +71,7 @@ const ListQuery = WorkspaceQuery.extend({
 const Receipt = z.object({ id: z.uuid(), slug: z.string(), version_id: z.uuid() });
 const CreateReceipt = Receipt.extend({
   object: z.literal('guardrail'),
-  created_at: z.string(),
+  created_at: AnsweredTimestamp,
   created_by: z.uuid(),
 });
 

@@ -7,7 +7,7 @@ import { AccessPolicyCreate, parseResource } from '../../model/access-policy.ts'
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { listOf, listReply } from '../../model/paging.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
 import type { AccessPolicyRow } from '../../store/tables/access-policies.ts';
 import * as accessPolicies from '../../store/tables/access-policies.ts';
@@ -19,7 +19,7 @@ const AccessPolicy = z.object({
   principal: z.string(),
   resource: z.string(),
   role: z.string(),
-  created_at: z.string(),
+  created_at: AnsweredTimestamp,
   object: z.literal('access-policy'),
 });
 

@@ -23,7 +23,7 @@ const TokenRequest = z.object({
 const TokenResponse = z.object({
   access_token: z.string(),
   token_type: z.literal('Bearer'),
-  expires_in: z.int(),
+  expires_in: z.int().min(0),
 });
 
 /** Errors have the form of RFC 6749 5.2 (`error`, `error_description`), as OAuth clients expect. */

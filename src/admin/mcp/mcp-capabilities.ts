@@ -9,12 +9,12 @@ import { newId } from '../../model/ids.ts';
 import { LongList } from '../../model/long-list.ts';
 import { McpCapabilitiesPut, McpCapabilityType } from '../../model/mcp-integration.ts';
 import { wholeNumber } from '../../model/paging.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import { refuseFaults } from '../../model/validation-error.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import { recordChange } from '../request/change.ts';
-import { type AdminDeps, everyMount } from '../request/deps.ts';
+import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
   type QueryRequest,
@@ -42,8 +42,8 @@ const Capability = z.object({
   name: z.string(),
   type: McpCapabilityType,
   enabled: z.boolean(),
-  created_at: z.string(),
-  last_updated_at: z.string(),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
   /** From here on what the server says of it, and nobody has asked the server yet. */
   title: z.string().nullable(),
   description: z.string().nullable(),
@@ -57,7 +57,7 @@ const Capability = z.object({
 const CapabilityList = z.object({
   object: z.literal('list'),
   data: z.array(Capability),
-  total: z.int(),
+  total: z.int().min(0),
   has_more: z.boolean(),
   counts: CapabilityCounts,
 });
@@ -82,6 +82,7 @@ export function mcpCapabilityRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...shared,
+      ...forOwners,
       method: 'PUT',
       scope: eitherScope('update'),
       summary: 'Enable or disable capabilities; unknown ones are added',

@@ -5,7 +5,7 @@ import type { Db } from '../../store/connection/db.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
 
-const Count = z.object({ total: z.int(), enabled: z.int() });
+const Count = z.object({ total: z.int().min(0), enabled: z.int().min(0) });
 export const CapabilityCounts = z.object({
   tools: Count,
   prompts: Count,

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { readDocument } from '../../model/json-record.ts';
 import { McpConfigurations, SecretMapping } from '../../model/mcp-integration.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
 import type { SpecSecrets } from '../request/resource.ts';
 import {
@@ -28,8 +28,8 @@ export const McpIntegrationRecord = z.object({
   global_workspace_access: z.object({ enabled: z.boolean() }),
   status: z.enum(['active', 'archived']),
   owner_id: z.uuid(),
-  created_at: z.string(),
-  last_updated_at: z.string(),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
   object: z.literal('mcp-integration'),
 });
 

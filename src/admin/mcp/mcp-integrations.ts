@@ -24,6 +24,7 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
+  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
@@ -61,7 +62,7 @@ const UpdateBody = McpIntegrationUpdate.extend({
   ...updateFields,
   slug: McpIntegrationCreate.shape.slug,
   command,
-});
+}).meta(someField);
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   type: z.enum(['organisation', 'workspace', 'all']).default('all'),

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
+import { AnsweredTimestamp } from '../../model/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
@@ -28,7 +29,7 @@ const Metadata = z.object({
   capability_flags: z.object({ tools: z.boolean(), prompts: z.boolean(), resources: z.boolean() }),
   instructions: z.string().nullable(),
   sync_status: z.literal('pending'),
-  last_synced_at: z.string().nullable(),
+  last_synced_at: AnsweredTimestamp.nullable(),
   sync_error: z.string().nullable(),
   object: z.literal('mcp-metadata'),
 });

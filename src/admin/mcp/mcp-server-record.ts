@@ -1,7 +1,7 @@
 /** Knows what the API tells about an MCP server, and the body that would make it again. */
 import { z } from 'zod';
 import { McpConfigurations } from '../../model/mcp-integration.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
 import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
@@ -16,8 +16,8 @@ const shape = {
   organisation_id: z.uuid(),
   workspace_id: z.uuid(),
   mcp_integration_id: z.uuid(),
-  created_at: z.string(),
-  last_updated_at: z.string(),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
   object: z.literal('mcp-server'),
 };
 

@@ -21,6 +21,7 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
+  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
@@ -48,7 +49,7 @@ const slugForm = { prefix: '', nameLengthMax: 40 };
 const idsMax = 100;
 
 const CreateBody = McpServerCreate.extend(createFields);
-const UpdateBody = McpServerUpdate.extend(updateFields);
+const UpdateBody = McpServerUpdate.extend(updateFields).meta(someField);
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   /** Comma-separated; texts that are no ids find nothing. */

@@ -2,7 +2,7 @@
 import type { FailureThrottle } from '../../auth/failure-throttle.ts';
 import type { Keyring } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
-import type { CredentialKind, Mount, RouteRequest } from '../../http/route.ts';
+import type { CredentialKind, LeaseHeader, Mount, RouteRequest } from '../../http/route.ts';
 import type { TargetLimits } from '../../model/config-document.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { AuditTrail } from '../../store/tables/audit-log.ts';
@@ -40,3 +40,8 @@ export const everyMount = {
   v2: ['access-token'],
   admin: ['access-token'],
 } as const satisfies Partial<Record<Mount, readonly CredentialKind[]>>;
+
+/** For routes whose changes are recorded, and may be made in the name of an owner: see change.ts. */
+export const forOwners = {
+  leaseHeaders: ['gatewright-owner', 'gatewright-fence'],
+} as const satisfies { readonly leaseHeaders: readonly LeaseHeader[] };

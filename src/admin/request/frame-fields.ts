@@ -19,6 +19,9 @@ export const updateFields = {
   workspace_id: WorkspaceReference.nullable().optional(),
 };
 
+/** Described of the body of an update: it says something (see {@link requireUpdate}). */
+export const someField = { minProperties: 1 };
+
 /** Query of operations on one resource: the workspace it must be in. */
 export const WorkspaceQuery = z.object({ workspace_id: WorkspaceReference.optional() });
 

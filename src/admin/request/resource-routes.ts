@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Answering, type Route, route } from '../../http/route.ts';
 import type { BodyLimits } from '../../model/body-limits.ts';
-import { everyMount } from './deps.ts';
+import { everyMount, forOwners } from './deps.ts';
 import {
   type BodyRequest,
   type ItemRequest,
@@ -45,7 +45,8 @@ export function resourceRoutes(
   return {
     create: <B extends z.ZodType, R extends z.ZodType>(
       operation: BodyOperation<B, R>,
-    ): Route<Principal> => route({ ...all, method: 'POST', scope: scope('create'), ...operation }),
+    ): Route<Principal> =>
+      route({ ...all, ...forOwners, method: 'POST', scope: scope('create'), ...operation }),
     list: <Q extends z.ZodType, R extends z.ZodType>(
       operation: QueryOperation<Q, R>,
     ): Route<Principal> => route({ ...all, method: 'GET', scope: scope('list'), ...operation }),
@@ -55,13 +56,21 @@ export function resourceRoutes(
     update: <B extends z.ZodType, R extends z.ZodType>(
       operation: BodyOperation<B, R>,
     ): Route<Principal> =>
-      route({ ...item, method: 'PUT', scope: scope('update'), versioned: true, ...operation }),
+      route({
+        ...item,
+        ...forOwners,
+        method: 'PUT',
+        scope: scope('update'),
+        versioned: true,
+        ...operation,
+      }),
     remove: (operation: {
       readonly summary: string;
       readonly handle: (request: ItemRequest) => Promise<Record<string, never>>;
     }): Route<Principal> =>
       route({
         ...item,
+        ...forOwners,
         method: 'DELETE',
         scope: scope('delete'),
         versioned: true,

@@ -53,6 +53,7 @@ export function keyProofRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: scopes,
       summary: 'Prove that values are those of keys, for files that hold them',
       body: ProofBody,
+      refusals: ['rateLimited'],
       response: listOf(Proof),
       handle: (request) => prove(deps, request),
     }),

@@ -4,7 +4,7 @@ import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { ManagedName } from '../../model/managed-by.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as serviceAccounts from '../../store/tables/service-accounts.ts';
@@ -29,9 +29,9 @@ const Lease = z.object({
   owner: z.string(),
   holder: z.string(),
   /** Goes with every write as `gatewright-fence`. */
-  fence: z.int(),
+  fence: z.int().min(0),
   /** By the database's clock. */
-  expires_at: z.string(),
+  expires_at: AnsweredTimestamp,
 });
 
 const OwnerParams = z.object({ owner: ManagedName });
@@ -52,12 +52,14 @@ export function leaseRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'PUT',
       summary: 'Take or renew the lease of an owner, without which nothing is written in its name',
       body: LeaseBody,
+      refusals: ['conflict'],
       response: Lease,
       handle: (request) => take(deps, request),
     }),
     route({
       ...common,
       method: 'DELETE',
+      leaseHeaders: ['gatewright-fence'],
       summary: 'Give back the lease that gatewright-fence names; harmless when it is gone',
       response: z.object({}),
       handle: (request) => release(deps, request),

@@ -11,10 +11,11 @@ import { UsageLimitPolicyCreate, UsageLimitPolicyUpdate } from '../../model/usag
 import { termsOf } from '../../store/tables/usage-budgets.ts';
 import * as usageCounters from '../../store/tables/usage-counters.ts';
 import * as policies from '../../store/tables/usage-limit-policies.ts';
-import { type AdminDeps, everyMount } from '../request/deps.ts';
+import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
   createFields,
   type QueryRequest,
+  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
@@ -85,7 +86,7 @@ function usageLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     on.update({
       summary: 'Update a usage-limit policy',
-      body: UsageLimitPolicyUpdate.extend(updateFields),
+      body: UsageLimitPolicyUpdate.extend(updateFields).meta(someField),
       bodyLimits: documentBody,
       response: z.object({}),
       handle: (request) => update(deps, request),
@@ -112,6 +113,7 @@ function entityRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...shared,
+      ...forOwners,
       method: 'PUT',
       path: `${item}/entities/:entityId/reset`,
       scope: 'policies.update',

@@ -1,8 +1,12 @@
 /** Knows what the API tells about a usage-limit policy: record, counters, and the body that would make it. */
 import { z } from 'zod';
 import { sparse } from '../../model/json-record.ts';
-import { fromUnits } from '../../model/limits.ts';
-import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
+import { Amount, fromUnits, scheduleFields } from '../../model/limits.ts';
+import {
+  AnsweredTimestamp,
+  formatTimestamp,
+  formatTimestampOrNull,
+} from '../../model/timestamp.ts';
 import { isExhausted, isExhaustedAlertSent, isThresholdAlertSent } from '../../model/usage.ts';
 import {
   type Condition,
@@ -26,21 +30,21 @@ export const UsageLimitPolicyRecord = z.object({
   conditions: Conditions,
   group_by: Grouping,
   type: z.enum(['cost', 'tokens', 'requests']),
-  credit_limit: z.number(),
-  alert_threshold: z.number().nullable(),
+  credit_limit: Amount,
+  alert_threshold: Amount.nullable(),
   periodic_reset: z.enum(['weekly', 'monthly']).nullable(),
-  periodic_reset_days: z.int().nullable(),
-  next_usage_reset_at: z.string().nullable(),
-  last_reset_at: z.string().nullable(),
+  periodic_reset_days: scheduleFields.periodic_reset_days.unwrap(),
+  next_usage_reset_at: AnsweredTimestamp.nullable(),
+  last_reset_at: AnsweredTimestamp.nullable(),
   status: z.enum(['active', 'archived']),
-  created_at: z.string(),
-  last_updated_at: z.string(),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
   /** With `include_usage=true` only. */
   value_key_usage_map: z
     .record(
       z.string(),
       z.object({
-        current_usage: z.number(),
+        current_usage: z.number().min(0),
         status: EntityStatus,
         is_threshold_alerts_sent: z.boolean(),
         is_exhausted_alerts_sent: z.boolean(),
@@ -54,7 +58,7 @@ export const UsageLimitPolicyRecord = z.object({
 export const UsageEntity = z.object({
   id: z.uuid(),
   value_key: z.string(),
-  current_usage: z.number(),
+  current_usage: z.number().min(0),
 });
 
 /** As of `now`: a boundary that has come counts whether or not the job has seen it. */

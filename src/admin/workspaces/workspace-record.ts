@@ -1,14 +1,17 @@
 /** Knows what the API tells about a workspace: the record, and the body that would make it again. */
 import { z } from 'zod';
-import { readDocument, sparse } from '../../model/json-record.ts';
+import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
 import type { RateLimits } from '../../model/key-limits.ts';
-import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
+import { Flag } from '../../model/resource-fields.ts';
+import {
+  AnsweredTimestamp,
+  formatTimestamp,
+  formatTimestampOrNull,
+} from '../../model/timestamp.ts';
 import { displayName, type WorkspaceDefaults } from '../../model/workspace.ts';
-import type { WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
+import { WorkspaceRateLimits, WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
 import type { BudgetState } from '../../store/tables/usage-budgets.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
-
-const Limits = z.array(z.record(z.string(), z.json()));
 
 /** Response of create. */
 export const WorkspaceCreated = z.object({
@@ -17,23 +20,23 @@ export const WorkspaceCreated = z.object({
   /** With the icon before it. */
   name: z.string(),
   description: z.string().nullable(),
-  created_at: z.string(),
-  last_updated_at: z.string(),
-  defaults: z.record(z.string(), z.json()).nullable(),
-  usage_limits: Limits,
-  rate_limits: Limits,
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+  defaults: JsonRecord.nullable(),
+  usage_limits: WorkspaceUsageLimits,
+  rate_limits: WorkspaceRateLimits,
   scope_name: z.string(),
   /** Members are not kept yet. */
-  users: z.array(z.json()),
+  users: z.array(z.unknown()),
   object: z.literal('workspace'),
 });
 
 /** Items of the list. */
 export const WorkspaceItem = WorkspaceCreated.omit({ users: true }).extend({
   icon: z.string().nullable(),
-  is_default: z.union([z.literal(0), z.literal(1)]),
+  is_default: Flag,
   status: z.enum(['active', 'archived']),
-  security_settings: z.record(z.string(), z.json()),
+  security_settings: JsonRecord,
   scim_source_id: z.null(),
 });
 
@@ -42,9 +45,9 @@ export const WorkspaceRecord = WorkspaceItem.extend({
   organisation_id: z.uuid(),
   created_by: z.string(),
   creation_source: z.null(),
-  last_reset_at: z.string().nullable(),
-  settings: z.record(z.string(), z.json()),
-  users: z.array(z.json()),
+  last_reset_at: AnsweredTimestamp.nullable(),
+  settings: JsonRecord,
+  users: z.array(z.unknown()),
 });
 
 export type NameFormat = 'display' | 'plain';
@@ -107,9 +110,9 @@ function commonFields(row: StoredWorkspace, names: NameFormat) {
     description: row.description,
     created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at),
-    defaults: readDocument<Record<string, z.core.util.JSONType>>(row.defaults),
-    usage_limits: readDocument<z.infer<typeof Limits>>(row.usage_limits) ?? [],
-    rate_limits: readDocument<z.infer<typeof Limits>>(row.rate_limits) ?? [],
+    defaults: readDocument<JsonRecord>(row.defaults),
+    usage_limits: readDocument<WorkspaceUsageLimits>(row.usage_limits) ?? [],
+    rate_limits: readDocument<RateLimits>(row.rate_limits) ?? [],
     scope_name: row.scope_name ?? row.slug,
   };
 }

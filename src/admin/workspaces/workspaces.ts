@@ -9,8 +9,8 @@ import { WorkspaceCreate, WorkspaceDelete, WorkspaceUpdate } from '../../model/w
 import * as usageBudgets from '../../store/tables/usage-budgets.ts';
 import type { WorkspaceContents } from '../../store/tables/workspace-contents.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
-import { type AdminDeps, everyMount } from '../request/deps.ts';
-import { createFields, type QueryRequest } from '../request/frame-fields.ts';
+import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
+import { createFields, type QueryRequest, someField } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { versioned } from '../request/version.ts';
 import { create, remove, update } from './workspace-changes.ts';
@@ -40,7 +40,8 @@ const ListQuery = z.object({
     .string()
     .transform((text) => text.split(','))
     .pipe(z.array(Status).max(2))
-    .default(['active']),
+    .default(['active'])
+    .meta({ pattern: '^(active|archived)(,(active|archived))?$' }),
 });
 const GetQuery = z.object(nameFormat);
 
@@ -59,6 +60,7 @@ function workspaceRoutes(
 ): Route<Principal>[] {
   return paths.flatMap((path) => [
     route({
+      ...forOwners,
       method: 'POST',
       path,
       mounts: everyMount,
@@ -100,18 +102,20 @@ function itemRoutes(
       handle: (request) => get(deps, request),
     }),
     route({
+      ...forOwners,
       method: 'PUT',
       path,
       mounts: everyMount,
       scope: 'workspaces.update',
       summary: 'Update a workspace',
       versioned: true,
-      body: WorkspaceUpdate.extend(managed),
+      body: WorkspaceUpdate.extend(managed).meta(someField),
       ignoredFields,
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
     route({
+      ...forOwners,
       method: 'DELETE',
       path,
       mounts: everyMount,

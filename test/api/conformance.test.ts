@@ -1,0 +1,226 @@
+/** Guarantees that the interface description is true: every status and every body of every route is seen, and as told. */
+import { randomUUID } from 'node:crypto';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type DatabaseLink, startDatabaseLink } from '../database-link.ts';
+import { Description, nameOf, type Operation } from '../description.ts';
+import { type Asked, isToken, RightRequests } from '../right-requests.ts';
+import { exchange, fetchToken, startTestServer, type TestServer } from '../server.ts';
+import { addServiceAccount } from '../tenant.ts';
+
+let link: DatabaseLink;
+let server: TestServer;
+let description: Description;
+let requests: RightRequests;
+
+beforeAll(async () => {
+  link = await startDatabaseLink();
+  server = await startTestServer({ between: link.lead });
+  const document = await exchange('GET', `${server.url}/openapi.json`, undefined, {});
+  description = new Description(document.body);
+  requests = new RightRequests(server, description, await server.token(), (faults) =>
+    expect(faults).toEqual([]),
+  );
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await link[Symbol.asyncDispose]();
+});
+
+const telling =
+  (status: number) =>
+  ({ statuses }: Operation): boolean =>
+    statuses.includes(String(status));
+const isPublic = (one: Operation): boolean => !telling(401)(one);
+
+/** Operations that answer another status than this to what is made of their right request. */
+async function strangers(
+  status: number,
+  chosen: (one: Operation) => boolean,
+  change: (right: Asked, one: Operation) => Asked,
+  where: (one: Operation) => Promise<string> = (one) => requests.place(one),
+): Promise<string[]> {
+  const found: string[] = [];
+  for (const one of description.operations.filter(chosen)) {
+    const asked = change(requests.right(one), one);
+    const answer = await requests.ask(one, await where(one), asked);
+    if (answer.status !== status) found.push(`${nameOf(one)} ${answer.status}`);
+  }
+  return found;
+}
+
+/** The right request with further headers. */
+const withHeaders =
+  (headers: Record<string, string>) =>
+  (right: Asked): Asked => ({ ...right, headers: { ...right.headers, ...headers } });
+
+it('503, before anything has worked and while the database is away', async () => {
+  await requests.furnish();
+  link.cut();
+  const gone = (one: Operation) => telling(503)(one) && one.path !== '/startupz';
+  await expect
+    .poll(() =>
+      strangers(
+        503,
+        (one) => telling(503)(one) && isPublic(one),
+        (right) => right,
+      ),
+    )
+    .toEqual([]);
+  const nothing = async ({ path }: Operation) => path.replaceAll(/\{\w+\}/g, randomUUID());
+  const typed = async (one: Operation) =>
+    one.path.includes('{type}') ? requests.place({ ...one, method: 'GET' }) : nothing(one);
+  expect(await strangers(503, gone, (right) => right, typed)).toEqual([]);
+  link.mend();
+  const ready = async () => (await exchange('GET', `${server.url}/readyz`, undefined, {})).status;
+  await expect.poll(ready).toBe(200);
+});
+
+it('success, in the shape that is told', async () => {
+  const made = (one: Operation) => one.path === '/iam/v1/access_policies' && one.method === 'POST';
+  expect(await strangers(201, made, (right) => right)).toEqual([]);
+  expect(
+    await strangers(
+      200,
+      (one) => !made(one),
+      (right) => right,
+    ),
+  ).toEqual([]);
+});
+
+it('304 to whoever holds the answer', async () => {
+  expect(await strangers(304, telling(304), withHeaders({ 'if-none-match': '*' }))).toEqual([]);
+});
+
+it('400 to two credentials, and to what can be read in two ways', async () => {
+  const both = { authorization: 'Bearer a', 'x-gateway-api-key': 'b' };
+  const guarded = (one: Operation) => telling(400)(one) && !isPublic(one);
+  expect(await strangers(400, guarded, withHeaders(both))).toEqual([]);
+  for (const one of description.operations.filter(isPublic)) {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+    socket.end(`GET ${one.path} HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n`);
+    const [head, body] = (await text(socket)).split('\r\n\r\n');
+    const status = Number(/^HTTP\/1\.1 (\d+)/.exec(head!)![1]);
+    expect(description.faults(one, { status, headers: {}, body: JSON.parse(body!) })).toEqual([]);
+    expect([nameOf(one), status]).toEqual([nameOf(one), 400]);
+  }
+});
+
+it('401 without a credential', async () => {
+  const nobody = withHeaders({ authorization: '' });
+  expect(await strangers(401, telling(401), nobody)).toEqual([]);
+});
+
+it('403 without the scope', async () => {
+  const account = await addServiceAccount(server, 'auditor:1234567890');
+  const token = await fetchToken(server.url, { ...account, tsgId: server.tsgId });
+  const roleless = withHeaders({ authorization: `Bearer ${token}` });
+  expect(await strangers(403, telling(403), roleless)).toEqual([]);
+});
+
+it('404 to what is not there, wherever it is named', async () => {
+  const isItem = ({ path }: Operation) => /\{(?!type|subType|owner)\w+\}/.test(path);
+  const nowhere = async ({ path }: Operation) => path.replaceAll(/\{\w+\}/g, () => randomUUID());
+  const named = (one: Operation) => telling(404)(one) && isItem(one);
+  expect(await strangers(404, named, (right) => right, nowhere)).toEqual([]);
+  const workspace_id = randomUUID();
+  const elsewhere = ({ body, ...right }: Asked): Asked =>
+    body === undefined
+      ? { ...right, query: `?workspace_id=${workspace_id}` }
+      : { ...right, body: { ...(body as object), workspace_id } };
+  const listed = (one: Operation) => telling(404)(one) && !isItem(one);
+  expect(await strangers(404, listed, elsewhere)).toEqual([]);
+});
+
+it('409 to a used Idempotency-Key, a lease that is not held, and one that somebody else holds', async () => {
+  const isPost = (one: Operation) => telling(409)(one) && one.method === 'POST';
+  const used = withHeaders({ 'idempotency-key': randomUUID() });
+  const first = description.operations.find((one) => one.path === '/v2/workspaces')!;
+  await requests.ask(operation('POST', first.path), first.path, used({ body: { name: 'one' } }));
+  expect(await strangers(409, (one) => isPost(one) && one.path !== first.path, used)).toEqual([]);
+  const another = used({ body: { name: 'another' } });
+  await requests.ask(operation('POST', first.path), first.path, another);
+  const isOwned = (one: Operation) => one.headers.includes('gatewright-owner') && !isPost(one);
+  const unheld = withHeaders({ 'gatewright-owner': 'nobody', 'gatewright-fence': '1' });
+  expect(await strangers(409, isOwned, unheld)).toEqual([]);
+  const isLease = (one: Operation) => telling(409)(one) && one.path.includes('/leases/');
+  expect(await strangers(200, isLease, (right) => right)).toEqual([]);
+  const run_id = randomUUID();
+  const other = (right: Asked) => ({ ...right, body: { ...(right.body as object), run_id } });
+  expect(await strangers(409, isLease, other)).toEqual([]);
+});
+
+it('412 to another version than the stored one, wherever If-Match is told and nowhere else', async () => {
+  const older = withHeaders({ 'if-match': '"999"' });
+  expect(await strangers(412, telling(412), older)).toEqual([]);
+  const honouring = description.operations.filter((one) => one.headers.includes('If-Match'));
+  expect(honouring).toEqual(description.operations.filter(telling(412)));
+  const isChange = (one: Operation) => one.method === 'PUT' && !telling(412)(one);
+  expect(await strangers(200, isChange, older)).toEqual([]);
+});
+
+it('413 and 415 to bodies of another size or type', async () => {
+  const keys = Array.from({ length: 1001 }, (_, at) => `k${at}`);
+  const large = (right: Asked, one: Operation): Asked => ({
+    ...right,
+    body: isToken(one)
+      ? keys
+          .map((key) => `${key}=`)
+          .join('&')
+          .repeat(9)
+      : Object.fromEntries(keys.map((key) => [key, 0])),
+  });
+  expect(await strangers(413, telling(413), large)).toEqual([]);
+  const foreign = (right: Asked): Asked => ({
+    ...withHeaders({ 'content-type': 'text/plain' })(right),
+    body: 'a',
+  });
+  expect(await strangers(415, telling(415), foreign)).toEqual([]);
+});
+
+it('429 to whoever guesses', async () => {
+  const wrong = (one: Operation): Asked =>
+    isToken(one)
+      ? { body: requests.right(one).body, headers: requests.client('wrong') }
+      : { body: { keys: [{ id: randomUUID(), value: 'a' }] } };
+  for (const one of description.operations.filter(telling(429))) {
+    const statuses = new Set<number>();
+    for (let tries = 0; tries < 25; tries += 1) {
+      statuses.add((await requests.ask(one, one.path, wrong(one))).status);
+    }
+    expect([nameOf(one), statuses.has(429)]).toEqual([nameOf(one), true]);
+  }
+});
+
+it('500 when the tables are gone', async () => {
+  const { db } = server.database;
+  const { rows } = await sql<{ name: string }>`SELECT table_name AS name
+    FROM information_schema.tables WHERE table_schema = database()`.execute(db);
+  const places = new Map<Operation, string>();
+  const failing = (one: Operation) => telling(500)(one) && !isPublic(one);
+  for (const one of description.operations.filter(failing)) {
+    places.set(one, await requests.place({ ...one, method: 'GET' }));
+  }
+  const rename = (from: string, to: string) => {
+    const moves = rows.map(({ name }) => sql`${sql.table(name + from)} TO ${sql.table(name + to)}`);
+    return sql`RENAME TABLE ${sql.join(moves)}`.execute(db);
+  };
+  await rename('', '_away');
+  const there = async (one: Operation) => places.get(one)!;
+  expect(await strangers(500, failing, (right) => right, there)).toEqual([]);
+  await rename('_away', '');
+});
+
+it('and nothing is told that is never answered', () => {
+  // Probes and this description read nothing that could fail in a way of its own.
+  const neverSeen = ['/livez', '/readyz', '/startupz', '/openapi.json'].map(
+    (path) => `GET ${path} 500`,
+  );
+  expect(description.unseen().toSorted()).toEqual(neverSeen.toSorted());
+});
+
+function operation(method: string, path: string): Operation {
+  return description.operations.find((one) => nameOf(one) === nameOf({ method, path }))!;
+}

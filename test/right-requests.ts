@@ -1,0 +1,157 @@
+/** Knows a right request for every operation of the interface description, and asks each of a real server. */
+import { randomUUID } from 'node:crypto';
+import { type Description, nameOf, type Operation } from './description.ts';
+import { exchange, type TestResponse, type TestServer } from './server.ts';
+import { insertCounter } from './usage-rows.ts';
+
+export interface Asked {
+  readonly body?: unknown;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export const isToken = ({ path }: Operation): boolean => path === '/oauth2/access_token';
+
+/** Parameters that are no id of what stands before them. */
+const words: Record<string, string> = { type: 'workspace', subType: 'service', owner: 'platform' };
+
+/** Every body that makes, and those that change something but its name. */
+const bodies: Record<string, (at: RightRequests) => unknown> = {
+  '/oauth2/access_token': ({ server }) =>
+    `grant_type=client_credentials&scope=tsg_id%3A${server.tsgId}`,
+  '/iam/v1/access_policies': ({ server }) => ({
+    principal: 'anna@example.com',
+    resource: `prn:${server.tsgId}::::`,
+    role: `r${randomUUID()}`,
+  }),
+  '/guardrails': () => ({ name: 'one', target: 'mcp_tools' }),
+  '/guardrails/{guardrailId}/mcp-servers': () => ({ mcp_servers: {} }),
+  '/guardrails/{guardrailId}/mcp-servers/{mcpServerId}': () => ({ run_on: ['output'] }),
+  '/configs': () => ({ name: 'one', config: { retry: { attempts: 1 } } }),
+  '/api-keys': ({ ids }) => ({
+    ...{ name: 'k', scopes: ['completions.write'], user_id: randomUUID() },
+    workspace_id: ids.workspaces,
+  }),
+  '/mcp-integrations': () => ({
+    ...{ name: 'one', url: 'https://mcp.example.com', auth_type: 'none', transport: 'http' },
+  }),
+  '/mcp-integrations/{mcpIntegrationId}/capabilities': () => ({
+    capabilities: [{ name: `t${randomUUID()}`, type: 'tool', enabled: true }],
+  }),
+  '/mcp-servers': ({ ids }) => ({
+    ...{ name: 'one', mcp_integration_id: ids['mcp-integrations'] },
+    workspace_id: ids.workspaces,
+  }),
+  '/policies/usage-limits': ({ ids }) => ({
+    ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
+    ...{ type: 'cost', credit_limit: 1, workspace_id: ids.workspaces },
+  }),
+  '/gatewright/leases/{owner}': () => ({
+    ...{ run_id: '01a1ffa6-2a67-76f7-a225-ed57537ed994', holder: 'test', ttl_seconds: 9 },
+  }),
+  '/gatewright/key-proofs': ({ server }) => ({ keys: [{ value: server.organisationApiKey }] }),
+};
+
+export class RightRequests {
+  readonly server: TestServer;
+  /** Of the resources that requests are about, by the part of the path before their parameter. */
+  readonly ids: Record<string, string> = {};
+  readonly #description: Description;
+  readonly #token: string;
+  readonly #judge: (faults: readonly string[]) => void;
+
+  /** Hands the faults of every answer to `judge`. */
+  constructor(
+    server: TestServer,
+    description: Description,
+    token: string,
+    judge: (faults: readonly string[]) => void,
+  ) {
+    this.server = server;
+    this.#description = description;
+    this.#token = token;
+    this.#judge = judge;
+  }
+
+  /** Makes one of everything. */
+  async furnish(): Promise<void> {
+    const { ids, server } = this;
+    for (const path of ['workspaces', 'guardrails', 'configs', 'api-keys', 'mcp-integrations']) {
+      ids[path] = await this.#make(`/v2/${path}`);
+    }
+    ids['mcp-servers'] = await this.#make('/v2/mcp-servers');
+    ids.access_policies = await this.#make('/iam/v1/access_policies');
+    const policy = await this.#make('/v2/policies/usage-limits');
+    ids['usage-limits'] = policy;
+    const subject = { organisationId: server.organisationId, kind: 'policy', id: policy } as const;
+    const counter = { windowStart: server.clock.now(), used: 1, valueKey: 'a' };
+    ids.entities = await insertCounter(server.database.db, subject, counter);
+  }
+
+  /** A path on which the operation finds something; a delete something of its own. */
+  async place({ method, path }: Operation): Promise<string> {
+    const found = filled(path, (resource) => this.ids[resource]!);
+    const isMapping = path.includes('{guardrailId}') && path.includes('{mcpServerId}');
+    if (isMapping) await this.#putMapping(path, found);
+    if (isMapping || method !== 'DELETE' || path.includes('/leases/')) return found;
+    const collection = path.replace(/\/\{\w+\}$/, '');
+    return `${collection}/${await this.#make(collection)}`;
+  }
+
+  /** What makes the request right in every part but its place. */
+  right({ method, path, takesBody }: Operation): Asked {
+    const gives = path.includes('/leases/') && method === 'DELETE';
+    return {
+      body: takesBody && method !== 'DELETE' ? this.#bodyOf(method, path) : undefined,
+      query: path.endsWith('/snapshot') ? '?owner=platform' : '',
+      headers: gives ? { 'gatewright-fence': '1' } : {},
+    };
+  }
+
+  /** Asks with the superuser's token, or what `asked.headers` says instead. */
+  async ask(one: Operation, path: string, asked: Asked): Promise<TestResponse> {
+    const url = this.server.url + path + (asked.query ?? '');
+    const isGuarded = one.statuses.includes('401');
+    const credential = isToken(one) ? this.client() : { authorization: `Bearer ${this.#token}` };
+    const headers = { ...(isGuarded ? credential : {}), ...asked.headers };
+    const answer = await exchange(one.method, url, asked.body, headers);
+    this.#judge(this.#description.faults(one, answer));
+    return answer;
+  }
+
+  client(secret: string = this.server.clientSecret): Record<string, string> {
+    const basic = Buffer.from(`${this.server.clientId}:${secret}`).toString('base64');
+    const type = 'application/x-www-form-urlencoded';
+    return { authorization: `Basic ${basic}`, 'content-type': type };
+  }
+
+  async #make(collection: string): Promise<string> {
+    const isKeys = collection.endsWith('/api-keys');
+    const path = isKeys ? `${collection}/{type}/{subType}` : collection;
+    const one = this.#operation('POST', path);
+    return (await this.ask(one, filled(path, String), this.right(one))).body.id;
+  }
+
+  /** Another than its body says, because what says what is stored already is no change. */
+  async #putMapping(path: string, place: string): Promise<void> {
+    await this.ask(this.#operation('PUT', path), place, { body: { run_on: ['input'] } });
+  }
+
+  #operation(method: string, path: string): Operation {
+    const name = nameOf({ method, path });
+    return this.#description.operations.find((one) => nameOf(one) === name)!;
+  }
+
+  #bodyOf(method: string, path: string): unknown {
+    const plain = path.replace(/^\/(?:v1|v2|admin\/v2)(?=\/)/, '');
+    const isKey = method === 'POST' && plain.startsWith('/api-keys');
+    return (bodies[isKey ? '/api-keys' : plain] ?? (() => ({ name: randomUUID() })))(this);
+  }
+}
+
+function filled(path: string, idOf: (resource: string) => string): string {
+  const named = path.replaceAll(/\{(\w+)\}/g, (braced, name: string) => words[name] ?? braced);
+  return named.replaceAll(/([\w-]+)\/\{\w+\}/g, (_, resource: string) => {
+    return `${resource}/${idOf(resource)}`;
+  });
+}
