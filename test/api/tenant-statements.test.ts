@@ -32,7 +32,7 @@ async function useEverything(server: TestServer): Promise<void> {
   await sync.cycle(everyKind.replaceAll('1000', '2000').replace('attempts: 3', 'attempts: 4'));
   await use((method, path, options) => server.request(method, path, options));
   await use(other.send);
-  await server.request('GET', '/v2/configs', { auth: 'key' });
+  await server.request('GET', '/v1/configs', { auth: 'key' });
   server.clock.advance(yearMs);
   for (const job of jobs) await server.app.jobs.runNow(job);
   server.clock.advance(2 * yearMs);

@@ -7,6 +7,8 @@ export const serverNowMs = sql<number>`TIMESTAMPDIFF(MICROSECOND, '1970-01-01', 
 
 /** Milliseconds since the Unix epoch, by the server that takes the writes. */
 export async function readServerTime(db: Db): Promise<number> {
-  const { rows } = await sql<{ now: number }>`SELECT ${serverNowMs} AS now`.execute(db);
-  return rows[0]!.now;
+  const { rows } = await sql<{
+    milliseconds: number;
+  }>`SELECT ${serverNowMs} AS milliseconds`.execute(db);
+  return rows[0]!.milliseconds;
 }
