@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { Failure } from '../failure.ts';
 import { type KindName, kindNames } from '../model/kinds.ts';
 import { type Export, exportManifests } from '../sync/export.ts';
+import { unknownLines } from '../sync/left-alone.ts';
 import { readSnapshot, toLiveSet } from '../sync/server/live.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { choices, flag, requiredWord, text } from './shared/option.ts';
@@ -47,6 +48,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
     } else {
       await writeFiles(resolve(io.cwd, options.path), exported, io);
     }
+    for (const line of unknownLines(read.unknown ?? [])) io.stderr.write(`${line}\n`);
     for (const stub of exported.stubs) io.stderr.write(`fill in: ${stub}\n`);
     return 'success';
   },

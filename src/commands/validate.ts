@@ -9,7 +9,7 @@ import { isGitLocation } from '../sync/source/git-location.ts';
 import { isStandardInput, readSources } from '../sync/source/source.ts';
 import type { SourceFiles } from '../sync/source/source-files.ts';
 import type { Command, CommandIo } from './shared/command.ts';
-import { formatFaults, formatGithubFaults } from './shared/fault-text.ts';
+import { formatFaults, formatGithubFaults, groupFaults } from './shared/fault-text.ts';
 import { outputForm, words } from './shared/option.ts';
 import { formatTable } from './shared/table.ts';
 
@@ -89,11 +89,12 @@ const writers: Readonly<Record<Format, (checked: Checked, files: SourceFiles) =>
       files: files.length - leftAlone.foreignFiles.length,
       leftAlone,
       resources: countByKind(isValid ? kinds : []),
-      faults: faults.map(({ position, code, message, fix }) => ({
+      faults: groupFaults(faults).map(({ fault: { position, code, message, fix }, places }) => ({
         ...position,
         code,
         message,
         fix: fix ?? null,
+        places,
       })),
     };
     return `${JSON.stringify(result, null, 2)}\n`;

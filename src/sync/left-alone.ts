@@ -31,6 +31,14 @@ export function unmanagedLines(unmanaged: readonly Identity[]): string[] {
   return [`unmanaged, left alone: ${listed(unmanaged.map(identityKey))} (${advice})`];
 }
 
+/** What a newer server has; none where it is of this version. */
+export function unknownLines(unknown: readonly string[]): string[] {
+  if (unknown.length === 0) return [];
+  return [
+    `of a newer server, left alone: ${listed(unknown)} (a newer gatewright knows ${unknown.length === 1 ? 'it' : 'them'})`,
+  ];
+}
+
 /** The first names, and how many more there are. */
 function listed(names: readonly string[]): string {
   const hidden = names.length - namesShownMax;

@@ -1,7 +1,7 @@
 /** Knows how a plan and its outcome are told: as text for people, Markdown for reviews, JSON for programs. */
 import { type Colour, coloured, forTerminal, oneLine, printable } from '../terminal-text.ts';
 import type { AppliedItem, ApplyReport } from './apply/apply.ts';
-import { leftAloneLines, unmanagedLines } from './left-alone.ts';
+import { leftAloneLines, unknownLines, unmanagedLines } from './left-alone.ts';
 import type { FieldChange } from './plan/diff.ts';
 import { describeSource } from './plan/ownership.ts';
 import type { BlockedItem, Plan, PlannedChange } from './plan/planned.ts';
@@ -42,7 +42,12 @@ export function textReport(result: Reportable): string {
     result.warnings.map((warning) => coloured('yellow', `warning: ${warning}`)),
     report === null ? [] : outcomeLines(report),
     result.refusal === null ? [] : [coloured('red', result.refusal.message)],
-    [summaryLine(result), ...unmanagedLines(plan.unmanaged), ...leftAloneLines(plan.leftAlone)],
+    [
+      summaryLine(result),
+      ...unmanagedLines(plan.unmanaged),
+      ...unknownLines(plan.unknown),
+      ...leftAloneLines(plan.leftAlone),
+    ],
   ];
   return sections
     .filter((lines) => lines.length > 0)
@@ -225,6 +230,7 @@ export function planDocument(plan: Plan, warnings: readonly string[]): Record<st
       ...{ id, ...identity, reason, message, position },
     })),
     unmanaged: plan.unmanaged,
+    unknown: plan.unknown,
     leftAlone: plan.leftAlone,
     warnings,
   };

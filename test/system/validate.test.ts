@@ -53,6 +53,25 @@ team/a.yaml:5:3 spec has no field "confg"
 `);
 });
 
+it('tells one mistake once, with its places', async () => {
+  const keys = Array.from({ length: 11 }, (_, at) =>
+    manifest('ApiKey', `k${at}`, 'scopes: [completions.write]', ', workspace: suport'),
+  );
+  writeFileSync(join(folder, 'keys.yaml'), keys.join('---\n'));
+  writeFileSync(join(folder, 's.yaml'), support);
+  const { stdout } = await validate();
+  expect(stdout).toBe(`keys.yaml:3:33 Workspace "suport" is not declared in this source
+    did you mean "support"?
+    also at keys.yaml:9:33, keys.yaml:15:33, keys.yaml:21:33, keys.yaml:27:33, keys.yaml:33:33 and 5 more places
+
+1 fault at 11 places in 1 file
+`);
+  const { faults } = JSON.parse((await validate('-o', 'json')).stdout);
+  expect(faults).toHaveLength(1);
+  expect(faults[0].places).toHaveLength(11);
+  expect((await validate('-o', 'github')).stdout.split('\n')).toHaveLength(2);
+});
+
 it('writes JSON and annotations for GitHub', async () => {
   writeFileSync(join(folder, 'a.yaml'), 'a: b: c\n');
   const json = await validate('-o', 'json');

@@ -124,6 +124,7 @@ describe('planDocument', () => {
       summary: { create: 1, update: 1, delete: 1, replace: 0, noop: 1, blocked: 0 },
       blocked: [],
       unmanaged: [],
+      unknown: [],
       leftAlone: { ignored: [], foreignFiles: [], foreignDocuments: [] },
       warnings: ['w'],
     });

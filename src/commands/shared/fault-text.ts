@@ -1,33 +1,76 @@
 /** Knows how faults in manifests are shown: to people, and as annotations of a GitHub workflow. */
 import type { SourceFault } from '../../sync/source/source-files.ts';
+import type { Position } from '../../sync/spec/resource-set.ts';
 
-/** More lines than this help nobody; the count says how many there are. */
+/** More faults than this help nobody; the count says how many there are. */
 const faultsShownMax = 200;
+/** Of one fault at many places. */
+const placesShownMax = 5;
 
-/** `file:line:column message`, the fix below it, and a count at the end. */
+/** The same mistake at one or more places: one Workspace that is missing, say, and all that names it. */
+export interface FaultGroup {
+  /** At its first place. */
+  readonly fault: SourceFault;
+  /** All of them, the first included, in their order. */
+  readonly places: readonly Position[];
+}
+
+/** Faults that say the same, as one, in the order of their first places. */
+export function groupFaults(faults: readonly SourceFault[]): FaultGroup[] {
+  const groups = Map.groupBy(faults, ({ code, message, fix }) =>
+    JSON.stringify([code, message, fix]),
+  );
+  return [...groups.values()].map((same) => ({
+    fault: same[0]!,
+    places: same.map(({ position }) => position),
+  }));
+}
+
+/** `file:line:column message`, the fix and other places below it, and a count at the end. */
 export function formatFaults(faults: readonly SourceFault[]): string {
-  const lines = faults.slice(0, faultsShownMax).flatMap(({ position, message, fix }) => {
-    const { file, line, column } = position;
-    const told = `${file}:${line}:${column} ${message}`;
-    return fix === undefined ? [told] : [told, `    ${fix}`];
+  const groups = groupFaults(faults);
+  const lines = groups.slice(0, faultsShownMax).flatMap((group) => {
+    const { position, message, fix } = group.fault;
+    const below = [fix, ...alsoAt(group)].flatMap((text) => text ?? []);
+    return [`${placeText(position)} ${message}`, ...below.map((text) => `    ${text}`)];
   });
-  const hidden = faults.length - faultsShownMax;
+  const hidden = groups.length - faultsShownMax;
   if (hidden > 0) lines.push(`… and ${hidden} more`);
-  const places = new Set(faults.map(({ position }) => position.file)).size;
-  const total = faults.length === 1 ? '1 fault' : `${faults.length} faults`;
-  lines.push('', `${total} in ${places === 1 ? '1 file' : `${places} files`}`);
+  const files = new Set(faults.map(({ position }) => position.file)).size;
+  const repeated = faults.length > groups.length ? ` at ${faults.length} places` : '';
+  const total = counted(groups.length, 'fault') + repeated;
+  lines.push('', `${total} in ${counted(files, 'file')}`);
   return `${lines.join('\n')}\n`;
 }
 
 /** One `::error` command a fault. */
 export function formatGithubFaults(faults: readonly SourceFault[]): string {
-  return faults
-    .map(({ position, code, message, fix }) => {
+  return groupFaults(faults)
+    .map((group) => {
+      const { position, code, message, fix } = group.fault;
       const { file, line, column } = position;
       const place = `file=${property(file)},line=${line},col=${column},title=${property(code)}`;
-      return `::error ${place}::${data(fix === undefined ? message : `${message}\n${fix}`)}\n`;
+      const text = [message, fix, ...alsoAt(group)].flatMap((part) => part ?? []).join('\n');
+      return `::error ${place}::${data(text)}\n`;
     })
     .join('');
+}
+
+/** `also at a.yaml:3:5, b.yaml:1:1 and 8 more places`, where there are others. */
+function alsoAt({ places }: FaultGroup): string[] {
+  const others = places.slice(1);
+  if (others.length === 0) return [];
+  const hidden = others.length - placesShownMax;
+  const shown = others.slice(0, placesShownMax).map(placeText).join(', ');
+  return [`also at ${shown}${hidden > 0 ? ` and ${counted(hidden, 'more place')}` : ''}`];
+}
+
+function placeText({ file, line, column }: Position): string {
+  return `${file}:${line}:${column}`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function data(text: string): string {

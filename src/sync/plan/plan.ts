@@ -79,6 +79,7 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     desired: wanted.filter((resource) => !resource.absent).length,
     owned: owned.length,
     unmanaged: unmanagedIn(resources),
+    unknown: live.unknown,
     leftAlone: desired.leftAlone,
     warnings: [...uncomparedHints(wanted, live, byKey), ...renameHints(changes)],
     live: byKey,

@@ -56,6 +56,8 @@ export interface Plan {
   readonly owned: number;
   /** On the server, and nobody's: never touched. */
   readonly unmanaged: readonly UnmanagedResource[];
+  /** What a newer server has and this version does not know: never touched. */
+  readonly unknown: readonly string[];
   readonly leftAlone: LeftAlone;
   readonly warnings: readonly string[];
   /** Live resources by identity key, in the manifests' words, for resolving references. */

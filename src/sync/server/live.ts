@@ -13,11 +13,14 @@ import {
 } from '../spec/resource-set.ts';
 import { mapSpec, matchesPattern } from '../spec/spec-paths.ts';
 import type { AdminClient } from './client.ts';
+import { withoutUnknown } from './newer-server.ts';
 
 /** What was read before; hand it in again to pay for nothing when nothing has changed. */
 export interface SnapshotRead {
   readonly snapshot: Snapshot;
   readonly etag: string;
+  /** What a newer server tells and this version does not know; absent where there is nothing. */
+  readonly unknown?: readonly string[] | undefined;
 }
 
 /**
@@ -46,8 +49,9 @@ export async function readSnapshot(
     throw new Failure('unreachable', message, { cause: error });
   }
   if (answer.status === 304 && previous !== null) return previous;
-  const snapshot = Snapshot.safeParse(answer.body);
-  if (snapshot.success) return { snapshot: snapshot.data, etag: answer.etag ?? '' };
+  const { body, unknown } = await withoutUnknown(answer.body);
+  const snapshot = Snapshot.safeParse(body);
+  if (snapshot.success) return { snapshot: snapshot.data, etag: answer.etag ?? '', unknown };
   throw new Failure(
     'unreachable',
     'the server answers a snapshot that this version cannot read; is it a gatewright server of the same version?',
@@ -60,7 +64,7 @@ export async function readSnapshot(
  * managed the name its owner declared, and every id or slug of a known resource becomes a `$ref`.
  */
 export function toLiveSet(
-  { snapshot, etag }: SnapshotRead,
+  { snapshot, etag, unknown = [] }: SnapshotRead,
   owner: string,
   externals: readonly ExternalResource[],
 ): LiveSet {
@@ -76,6 +80,7 @@ export function toLiveSet(
     byKind.get(kind)!.get(value) ?? (by === 'slug' ? bySlug.get(kind)!.get(value) : undefined);
   return {
     etag,
+    unknown,
     fingerprintKey:
       snapshot.fingerprint_key === null ? null : Buffer.from(snapshot.fingerprint_key, 'base64'),
     resources: snapshot.resources.map((resource) => {

@@ -135,6 +135,8 @@ export interface LiveResource {
 export interface LiveSet {
   readonly resources: readonly LiveResource[];
   readonly etag: string;
+  /** What a newer server has and this version does not know: kinds, and fields of specs. */
+  readonly unknown: readonly string[];
   /** HMAC key for secret fingerprints of this owner; null when these credentials may not write secrets. */
   readonly fingerprintKey: Buffer | null;
 }
