@@ -1,4 +1,5 @@
 /** Knows how tests of the pure core get wanted resources, and a server in memory that obeys the requests. */
+
 import { createHmac } from 'node:crypto';
 import { loadBody } from '../src/model/bodies.ts';
 import { type KindName, kindNames, kinds } from '../src/model/kinds.ts';
@@ -10,6 +11,7 @@ import {
   type RequestContext,
   updateRequest,
 } from '../src/sync/apply/requests.ts';
+import type { CommandLine } from '../src/sync/plan/guards.ts';
 import { makePlan } from '../src/sync/plan/plan.ts';
 import type { Plan, PlannedChange } from '../src/sync/plan/planned.ts';
 import { type SnapshotRead, toLiveSet } from '../src/sync/server/live.ts';
@@ -275,4 +277,13 @@ function hidden(value: string): Spec {
 
 function dropNulls(object: { [key: string]: Json }): { [key: string]: Json } {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
+}
+
+/** Commands as the engine asks for them, of a program that was called by these words. */
+export function commandOf(called: string): CommandLine {
+  return (options) =>
+    Object.entries(options).reduce(
+      (line, [name, value]) => `${line} --${name}${value === true ? '' : ` ${value}`}`,
+      called,
+    );
 }

@@ -9,6 +9,7 @@ import { AdminClient, type ClientOptions } from '../src/sync/server/client.ts';
 import { digestOf, type SourceFile } from '../src/sync/source/source-files.ts';
 import type { DesiredSet } from '../src/sync/spec/resource-set.ts';
 import { startTestServer, type TestServer } from './server.ts';
+import { commandOf } from './sync-model.ts';
 
 /** Values of the variables that test manifests name; none may ever be printed. */
 export const canaries: Readonly<Record<string, string>> = {
@@ -92,7 +93,7 @@ export function openSync(server: TestServer): SyncSetup {
         allowDeletes: 1000,
         takeOwnership: false,
         secretsFolder,
-        command: 'gatewright apply .',
+        command: commandOf('gatewright apply .'),
         holder: 'a test',
         ...options,
       });

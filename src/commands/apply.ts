@@ -67,7 +67,7 @@ export const apply: Command<ApplyOptions> = {
       allowDeletes: options['allow-deletes'] ?? null,
       takeOwnership: options['take-ownership'],
       secretsFolder: manifests.secretsFolder,
-      command: applyCommand(options),
+      command: applyCommand(options, io.cwd),
       holder: holderName('apply'),
       onWait: (message) => io.stderr.write(`${message}\n`),
       signal: io.signal,

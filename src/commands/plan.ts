@@ -53,7 +53,7 @@ export const plan: Command<PlanOptions> = {
       allowDeletes: null,
       takeOwnership: options['take-ownership'],
       secretsFolder: manifests.secretsFolder,
-      command: applyCommand(options),
+      command: applyCommand({ ...options, output: 'text' }, io.cwd),
       holder: holderName('plan'),
       signal: io.signal,
     });

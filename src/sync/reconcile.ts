@@ -11,10 +11,11 @@ import {
 } from './apply/key-survey.ts';
 import { acquireLease, type OwnerLease } from './apply/owner-lease.ts';
 import { SecretOutput } from './apply/secret-output.ts';
-import { findRefusal, type Refusal } from './plan/guards.ts';
-import { heldBackAdvice, type Unattended } from './plan/held-back.ts';
+import { type CommandLine, findRefusal, type Refusal } from './plan/guards.ts';
+import type { Unattended } from './plan/held-back.ts';
 import { makePlan } from './plan/plan.ts';
 import type { Plan } from './plan/planned.ts';
+import { releases } from './plan/releases.ts';
 import type { AdminClient } from './server/client.ts';
 import { readSnapshot, type SnapshotRead, toLiveSet } from './server/live.ts';
 import { type DesiredSet, identityKey } from './spec/resource-set.ts';
@@ -38,8 +39,7 @@ export interface CycleOptions {
   readonly takeOwnership: boolean;
   /** Folder of the files that `secretOutput` writes. */
   readonly secretsFolder: string;
-  /** The command line that leads here, for advice: `gatewright apply ./gateway`. */
-  readonly command: string;
+  readonly command: CommandLine;
   /** Aborted: what is under way is finished, nothing more is started. */
   readonly signal?: AbortSignal | undefined;
   /** What whoever waits for this run is told: `apply on host-1 (process 12)`. */
@@ -90,16 +90,21 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
     return { ...first.result, declined: true, ending: 'changesPresent' };
   }
   const { holder, takeOwnership: takeOver, leaseWaitMs: waitMs } = options;
-  await using lease = await acquireLease(client, { holder, takeOver, signal, onWait, waitMs });
+  const takeOverCommand = options.command({ 'take-ownership': true });
+  const terms = { holder, takeOver, takeOverCommand, signal, onWait, waitMs };
+  await using lease = await acquireLease(client, terms);
   const now = await look(options, desired, first.result.read);
   if (now.result.refusal !== null) return now.result;
-  const { plan } = options.confirm === undefined ? now.result : first.result;
-  return await carryOut(options, desired, lease, { ...now, result: { ...now.result, plan } });
+  const { advice, result } = options.confirm === undefined ? now : first;
+  const chosen = { ...now, advice, result: { ...now.result, plan: result.plan } };
+  return await carryOut(options, desired, lease, chosen);
 }
 
 interface Look {
   /** As though nothing were to be done. */
   readonly result: CycleResult;
+  /** What the plan leaves undone or loses, and how to go on. */
+  readonly advice: readonly string[];
   readonly keys: readonly SurveyedKey[];
 }
 
@@ -108,25 +113,29 @@ async function look(
   desired: DesiredSet,
   previous: SnapshotRead | null,
 ): Promise<Look> {
-  const { client, takeOwnership, prune, unattended, act } = options;
+  const { client, takeOwnership, prune, unattended, act, command } = options;
   const read = await readSnapshot(client, previous, options.signal);
   const live = toLiveSet(read, client.owner, desired.externals);
-  const plan = makePlan(desired, live, { owner: client.owner, takeOwnership, prune, unattended });
+  const planWith = (takeOver: boolean): Plan =>
+    makePlan(desired, live, { owner: client.owner, takeOwnership: takeOver, prune, unattended });
+  const plan = planWith(takeOwnership);
+  const mayHelp = !takeOwnership && plan.blocked.length > 0;
   const keys = await survey(options, read, existingKeys(desired, plan), options.signal);
   const keyFiles = keys.map(({ file }) => file);
-  const told = [...lostValues(plan), ...heldBackAdvice(plan, options.command)];
-  const warnings = [...plan.warnings, ...told, ...messagesOf(keyFiles)];
+  const released = releases(plan, mayHelp ? planWith(true) : null, command);
+  const advice = [...plan.warnings, ...lostValues(plan), ...released];
+  const warnings = [...advice, ...messagesOf(keyFiles)];
   const refusal = findRefusal(plan, options) ?? null;
   const ending = withKeyFiles(endingOfPlan(plan, refusal), keyFiles, act);
   const done = { declined: false, report: null };
-  return { keys, result: { plan, refusal, warnings, keyFiles, read, ending, ...done } };
+  return { keys, advice, result: { plan, refusal, warnings, keyFiles, read, ending, ...done } };
 }
 
 async function carryOut(
   options: CycleOptions,
   desired: DesiredSet,
   lease: OwnerLease,
-  { result, keys }: Look,
+  { result, advice, keys }: Look,
 ): Promise<CycleResult> {
   const { client, signal } = options;
   const { plan, read } = result;
@@ -153,8 +162,7 @@ async function carryOut(
   ]);
   const keyFiles = proven ?? result.keyFiles;
   const warnings = [
-    ...[...plan.warnings, ...lostValues(plan), ...heldBackAdvice(plan, options.command)],
-    ...[...secretOutput.warnings, ...messagesOf(keyFiles)],
+    ...[...advice, ...secretOutput.warnings, ...messagesOf(keyFiles)],
     ...(proven === null
       ? ['whether the key files are right could not be asked; run it again']
       : []),

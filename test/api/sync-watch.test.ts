@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
 import { driftPassMs, folderProbeMs, type WatchEvent, watch } from '../../src/sync/watch.ts';
 import type { TestServer } from '../server.ts';
+import { commandOf } from '../sync-model.ts';
 import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
 
 let server: TestServer;
@@ -53,7 +54,7 @@ async function runLoop(
       takeOwnership: false,
       settleMs: 2_000,
       pruneKeys: options.pruneKeys ?? false,
-      command: 'gatewright apply .',
+      command: commandOf('gatewright apply .'),
       holder: 'watch',
     },
     secretsFolder: sync.secretsFolder,
@@ -314,7 +315,7 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
         takeOwnership: false,
         settleMs: 2_000,
         pruneKeys: false,
-        command: '',
+        command: () => '',
         holder: 'watch',
       },
       secretsFolder: sync.secretsFolder,

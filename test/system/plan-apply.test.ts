@@ -1,7 +1,10 @@
 /** Guarantees plan, apply and export as their user meets them: output, files and exit codes. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manifest } from '../manifests.ts';
 import type { TestServer } from '../server.ts';
@@ -190,8 +193,74 @@ describe('apply', () => {
     mkdirSync(join(folder, 'empty'));
     const { exitCode, stdout } = await run('apply', 'empty', '--yes');
     expect(exitCode).toBe(4);
-    expect(stdout).toContain('gatewright apply empty --allow-deletes 9');
+    expect(stdout).toContain('gatewright apply empty --yes --allow-deletes 9');
     expect((await run('apply', 'empty', '--yes', '--no-prune')).exitCode).toBe(0);
+  });
+});
+
+describe('the command that releases what a guard holds', () => {
+  const places = {
+    plain: { source: 'other', home: 'home', credentials: 'c.json' },
+    hostile: {
+      source: `-o "dir" $HOME 'x' #1`,
+      home: 'my home\u001b[2J\nnext',
+      credentials: `it's *mine*.json`,
+    },
+  };
+
+  /** Runs a line in a shell that has this program nowhere on its search path. */
+  async function shell(line: string | undefined) {
+    const child = spawn('/bin/sh', ['-c', `${line ?? 'false'} 2>&1 < /dev/null`], {
+      ...{ cwd: folder, env: { PATH: '/usr/bin:/bin', ...canaries } },
+    });
+    const [told, [status]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+    return { status: status as number, told };
+  }
+
+  it.each(Object.entries(places))(
+    'runs as it stands and releases it, in %s places',
+    async (name, { source, home, credentials }) => {
+      const owner = `team-${name}`;
+      const manifestOf = (title: string): string => manifest('Workspace', title, '{}');
+      write(`${source}/w.yaml`, manifestOf(`${name}-w`));
+      write(credentials, readFileSync(join(folder, '.gatewright/credentials.json'), 'utf8'));
+      const given = [`--home=${home}`, '--owner', owner, `--credentials=${credentials}`];
+      const at = ['--', source];
+      expect((await run('apply', ...given, '--yes', ...at)).exitCode).toBe(0);
+
+      write(`${source}/w.yaml`, '');
+      const refused = await run('apply', ...given, '--yes', ...at);
+      expect(refused.exitCode).toBe(4);
+      expect(`${refused.stdout}${refused.stderr}`).not.toMatch(/(?!\n)\p{Cc}/u);
+      const [, release] = /If that is meant: +(.*)/.exec(refused.stdout) ?? [];
+      expect(release).not.toContain(server.clientSecret);
+      expect(await shell(release)).toEqual({
+        status: 0,
+        told: expect.stringContaining('1 deleted'),
+      });
+
+      write(`${source}/w.yaml`, manifestOf(`${name}-x`));
+      expect((await run('apply', ...given, '--yes', ...at)).exitCode).toBe(0);
+      const other = given.map((word) => (word === owner ? `${owner}-2` : word));
+      const blocked = await run('apply', ...other, '--yes', ...at);
+      expect(blocked.exitCode).toBe(4);
+      const [, takeOver] = /1 blocked can be taken over: (.*)/.exec(blocked.stdout) ?? [];
+      expect(await shell(takeOver)).toEqual({
+        status: 0,
+        told: expect.stringContaining('1 adopted'),
+      });
+    },
+  );
+
+  it('is that of an apply where a plan printed it, which asks at a terminal', async () => {
+    write('planned/w.yaml', '');
+    await run('apply', 'gateway', '--yes');
+    const { stdout } = await run('plan', 'planned', '-o', 'text', '--secrets-dir', '.gatewright/s');
+    const [, release] = /If that is meant: +(.*)/.exec(stdout) ?? [];
+    expect(release).toMatch(
+      /gatewright apply planned --secrets-dir .gatewright\/s --allow-deletes 9$/,
+    );
+    expect(await shell(release)).toEqual({ status: 5, told: expect.stringContaining('add --yes') });
   });
 });
 

@@ -15,6 +15,8 @@ interface RunOptions {
 }
 
 export interface RunningUp extends AsyncDisposable {
+  /** Folder that it works in. */
+  readonly cwd: string;
   readonly child: ChildProcess;
   readonly stdout: () => string;
   readonly stderr: () => string;
@@ -59,6 +61,7 @@ export function runUp(
     ([code, signal]) => (code ?? signal) as number | NodeJS.Signals | null,
   );
   return {
+    cwd,
     child,
     stdout: () => stdout,
     stderr: () => stderr,

@@ -1,5 +1,6 @@
 /** Guarantees of `gatewright up`: from a folder to a running control plane, and back without a trace. */
 
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -239,6 +240,15 @@ describe('while it runs', () => {
     writeFileSync(join(source, 'many.yaml'), many[0]!);
     await run.saw(/29 API keys and workspaces left[\s\S]*--allow-deletes 29/);
     expect(await workspaceNames()).toContain('W29');
+    const [, release] = /To delete now: (.*)/.exec(run.stdout()) ?? [];
+    const env = { ...process.env, PATH: '/usr/bin:/bin' };
+    const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', `${release} --yes`], {
+      ...{ env, cwd: run.cwd, encoding: 'utf8' },
+    });
+    expect({ status, stderr, stdout }).toMatchObject({
+      ...{ status: 0, stdout: expect.stringContaining('29 deleted') },
+    });
+    expect(await workspaceNames()).not.toContain('W29');
   });
 
   it.each(['SIGINT', 'SIGTERM'] as const)('ends on %s with nothing left behind', async (signal) => {

@@ -1,9 +1,10 @@
 /** Guarantees when a prune is refused, and that the refusal says how to go on. */
 import { describe, expect, it } from 'vitest';
 import { findRefusal } from '../../src/sync/plan/guards.ts';
-import { ModelServer, setOf, want } from '../sync-model.ts';
+import { commandOf, ModelServer, setOf, want } from '../sync-model.ts';
 
-const command = 'gatewright apply ./gateway';
+const called = 'gatewright apply ./gateway';
+const command = commandOf(called);
 
 /** A plan that prunes `deletes` of `owned` workspaces. */
 function planOf(owned: number, deletes: number) {
@@ -35,8 +36,8 @@ describe('findRefusal', () => {
   it('says why and prints both ways out', () => {
     const message = findRefusal(planOf(3, 3), { allowDeletes: null, command })?.message;
     expect(message).toContain('the source declares no resource');
-    expect(message).toContain(`${command} --allow-deletes 3`);
-    expect(message).toContain(`${command} --no-prune`);
+    expect(message).toContain(`${called} --allow-deletes 3`);
+    expect(message).toContain(`${called} --no-prune`);
   });
 
   it('does not count tombstones', () => {

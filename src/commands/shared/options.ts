@@ -10,6 +10,7 @@ import { manifestVariables } from '../../settings/manifest-variables.ts';
 import { readSettings, type Settings } from '../../settings.ts';
 import { type Desired, readDesired } from '../../sync/manifest/desired.ts';
 import type { SecretSources } from '../../sync/manifest/secrets.ts';
+import type { CommandLine } from '../../sync/plan/guards.ts';
 import { AdminClient } from '../../sync/server/client.ts';
 import { isStandardInput, readSources } from '../../sync/source/source.ts';
 import type { DesiredSet } from '../../sync/spec/resource-set.ts';
@@ -22,6 +23,7 @@ import {
 } from './credentials-file.ts';
 import { formatFaults } from './fault-text.ts';
 import { type OptionTable, text, words } from './option.ts';
+import { shellLine } from './shell-line.ts';
 
 export interface ServerOptions {
   readonly home: string | undefined;
@@ -137,13 +139,32 @@ export function requireDesired(desired: Desired): DesiredSet {
   throw new Failure('invalidInput', formatFaults(desired.faults).trimEnd());
 }
 
-/** The command line for advice, with what was given to this one: `gatewright apply ./gateway`. */
-export function applyCommand(options: ManifestOptions): string {
-  const given = (['home', 'credentials', 'owner', 'secrets-dir'] as const).flatMap((name) => {
-    const value = options[name];
-    return value === undefined ? [] : [`--${name}`, shellWord(value)];
-  });
-  return ['gatewright apply', ...locationsOf(options).map(shellWord), ...given].join(' ');
+/** Of what led here, what belongs to the command that goes on: see {@link applyCommand}. */
+export interface GoOnOptions extends ManifestOptions {
+  readonly 'take-ownership'?: boolean;
+  readonly 'no-prune'?: boolean;
+  /** Of an `apply`. */
+  readonly yes?: boolean;
+  readonly report?: string | undefined;
+  readonly output?: string;
+}
+
+/**
+ * Writes the command that goes on where this one stops, with the options in force and others that
+ * release what was held back. What comes from standard input leaves nobody to ask.
+ */
+export function applyCommand(options: GoOnOptions, cwd: string): CommandLine {
+  const locations = locationsOf(options);
+  const { home, credentials, owner, report, yes = false } = options;
+  const inForce = {
+    ...{ home, credentials, owner, 'secrets-dir': options['secrets-dir'] },
+    'take-ownership': options['take-ownership'],
+    'no-prune': options['no-prune'],
+    yes: yes || locations.includes('-'),
+    ...(report === undefined ? {} : { report }),
+    ...(options.output === 'json' ? { output: 'json' } : {}),
+  };
+  return (more) => shellLine(cwd, 'apply', locations, { ...inForce, ...more });
 }
 
 function locationsOf({ paths }: ManifestOptions): string[] {
@@ -163,11 +184,6 @@ function readInside(folder: string, path: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** A word as a shell takes it. */
-function shellWord(text: string): string {
-  return /^[\w./:@#=+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** What a run calls itself to another that waits for it: `apply on host-1 (process 12)`. */

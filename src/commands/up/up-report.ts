@@ -23,8 +23,8 @@ export interface StartReport {
   readonly credentialsPath: string;
   /** Null when logs go to standard error. */
   readonly logPath: string | null;
-  /** How this program is called from here: `bin/gatewright`. */
-  readonly program: string;
+  /** Commands to try, as they can be typed. */
+  readonly next: readonly string[];
   /** Of the first sync. */
   readonly outcome: SyncOutcome;
 }
@@ -60,9 +60,7 @@ export function startText(report: StartReport): string {
       ['credentials', `${report.credentialsPath} (mode 0600)`],
       ...(report.logPath === null ? [] : [['log', report.logPath]]),
     ]),
-    `try next\n${nextCommands(report)
-      .map((line) => `  ${line}\n`)
-      .join('')}`,
+    `try next\n${report.next.map((line) => `  ${line}\n`).join('')}`,
   ];
   return `\n${sections.join('\n')}`;
 }
@@ -86,7 +84,7 @@ export function startDocument(report: StartReport): Record<string, unknown> {
       outcome.failure === null
         ? { ...cycleDocument(outcome.result), counts: countsByKind(outcome.result) }
         : { failure: outcome.failure.message },
-    next: nextCommands(report),
+    next: report.next,
     exitCode: exitCodes[endingOf(outcome)],
   };
 }
@@ -135,13 +133,4 @@ function troubleOf(result: CycleResult): CycleResult {
 function migrationsText({ applied, schemaVersion }: MigrationReport): string {
   const run = applied.length === 0 ? 'none needed' : `${applied.length} run`;
   return `${run}, schema ${schemaVersion}`;
-}
-
-function nextCommands({ program, source, home, addresses }: StartReport): string[] {
-  const at = home.endsWith('/.gatewright') ? '' : ` --home ${home}`;
-  return [
-    `${program} plan ${source}${at}`,
-    `${program} export ./exported${at}`,
-    `curl ${addresses.adminUrl}/openapi.json`,
-  ];
 }

@@ -49,13 +49,8 @@ import {
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
 import { flag, outputForm, port, text } from '../shared/option.ts';
-import {
-  applyCommand,
-  holderName,
-  openClient,
-  requireDesired,
-  secretSourcesIn,
-} from '../shared/options.ts';
+import { holderName, openClient, requireDesired, secretSourcesIn } from '../shared/options.ts';
+import { shellLine } from '../shared/shell-line.ts';
 import { assertOpenFiles, readUpSettings } from './up-checks.ts';
 import {
   createProgress,
@@ -130,6 +125,8 @@ interface Context {
   readonly io: CommandIo;
   /** The source as named by the user. */
   readonly location: string;
+  /** Commands to try beside it. */
+  readonly next: readonly string[];
   readonly source: Source;
   readonly cycle: Omit<WatchOptions, 'client' | 'newest' | 'probeMs' | 'onEvent'>;
   readonly progress: (line: string) => void;
@@ -152,8 +149,13 @@ function openContext(given: {
     signal: io.signal,
   };
   const progress = createProgress(io.stderr);
+  const atServer = serverNamed(io.cwd, settings, home, options.home);
   return {
     ...{ home, options, io, location },
+    next: [
+      shellLine(io.cwd, 'plan', [location], atServer),
+      shellLine(io.cwd, 'export', ['./exported'], atServer),
+    ],
     source: openSource(location, sourceOptions),
     cycle: {
       readDesired: async () =>
@@ -164,16 +166,22 @@ function openContext(given: {
       settleMs: settings.sync.pruneSettleSeconds * 1000,
       pruneKeys: options['prune-keys'],
       secretsFolder,
-      command: applyCommand({
-        ...{ home: options.home, credentials: undefined, owner: undefined },
-        paths: [location],
-        'secrets-dir': undefined,
-      }),
+      command: (more) => shellLine(io.cwd, 'apply', [location], { ...atServer, ...more }),
       holder: holderName('up'),
       onWait: progress,
       signal: io.signal,
     },
     progress,
+  };
+}
+
+/** What the commands that people run beside `up` have to be told to reach this server and no other. */
+function serverNamed(cwd: string, settings: Settings, home: string, given: string | undefined) {
+  const isUsual = given === undefined && home === resolve(cwd, settings.home);
+  const isElsewhere = settings.sync.credentialsFile !== null;
+  return {
+    home: isUsual ? undefined : (given ?? home),
+    credentials: isElsewhere ? credentialsPathOf(home) : undefined,
   };
 }
 
@@ -243,7 +251,7 @@ function printStart(context: Context, started: Started, outcome: SyncOutcome): v
     embedded: started.embedded !== null,
     credentialsPath: credentialsPathOf(home),
     logPath: options.output === 'json' ? null : logPathOf(home),
-    program: programName(io.cwd),
+    next: [...context.next, `curl ${started.addresses.adminUrl}/openapi.json`],
   };
   if (options.output === 'json') io.stdout.writeJson(startDocument(report));
   else io.stdout.write(startText(report));
@@ -259,14 +267,9 @@ function printEvent({ io, options }: Context, event: WatchEvent): void {
 /** Root of the clone whose sources run here; null in a built package. */
 const cloneRoot = import.meta.filename.endsWith('.ts') ? packageRoot() : null;
 
-/** How to call this program from `cwd`. */
-function programName(cwd: string): string {
-  return cloneRoot === null ? 'gatewright' : relative(cwd, join(cloneRoot, 'bin/gatewright'));
-}
-
 function defaultSource(cwd: string): string {
   if (existsSync(join(cwd, 'gateway'))) return 'gateway';
-  if (cloneRoot !== null) return relative(cwd, join(cloneRoot, 'examples/1-quickstart'));
+  if (cloneRoot !== null) return relative(cwd, join(cloneRoot, 'examples/1-quickstart')) || '.';
   throw new Failure(
     'invalidInput',
     'there is no folder ./gateway to sync. Pass the folder of your manifests, or a Git URL: ' +

@@ -10,6 +10,8 @@ export interface LeaseOptions {
   readonly holder: string;
   /** Bind the owner to this credential although it is bound to another. */
   readonly takeOver: boolean;
+  /** The command that does so, for advice. */
+  readonly takeOverCommand: string;
   /** Ends the waiting. */
   readonly signal?: AbortSignal | undefined;
   /** Told once, when the lease is not free at once. */
@@ -100,7 +102,7 @@ export async function acquireLease(
       const { body } = await take(options.takeOver);
       return new OwnerLease(client, fenceOf(body), () => take(false));
     } catch (error) {
-      const refusal = leaseRefusal(error);
+      const refusal = leaseRefusal(error, options);
       const isHeld = refusal.kind === 'retryable';
       if (!isHeld || performance.now() >= until) throw refusal;
       if (!hasTold) options.onWait?.(`waiting: ${(error as Error).message}`);
@@ -114,14 +116,15 @@ export function isFencedOff(error: unknown): boolean {
   return error instanceof ApiRefusal && error.status === 409 && error.param === 'gatewright-fence';
 }
 
-function leaseRefusal(error: unknown): Failure {
+function leaseRefusal(error: unknown, { takeOver, takeOverCommand }: LeaseOptions): Failure {
   if (!(error instanceof ApiRefusal)) throw error;
   if (error.status === 409 && error.param === 'run_id') {
     return new Failure('retryable', `${error.message}; run it again`, { cause: error });
   }
-  return new Failure('refusedByGuard', `the server refuses the lease: ${error.message}`, {
-    cause: error,
-  });
+  const isBound = error.status === 409 && error.message.includes('--take-ownership');
+  const way = isBound && !takeOver ? `\n  To take it over: ${takeOverCommand}` : '';
+  const message = `the server refuses the lease: ${error.message}${way}`;
+  return new Failure('refusedByGuard', message, { cause: error });
 }
 
 function fenceOf(body: unknown): number {

@@ -1,7 +1,6 @@
 /** Knows which removals have to wait where nobody watches: for the source to settle, or for a word. */
 import type { KindName } from '../../model/kinds.ts';
 import type { LiveResource } from '../spec/resource-set.ts';
-import type { Plan } from './planned.ts';
 
 /** How a loop that nobody watches may remove what left the source without a tombstone. */
 export interface Unattended {
@@ -43,15 +42,4 @@ export function recordedElsewhere({ isRecordedHere }: LiveResource): Held | null
   const message = `it would be deleted, and another credential than this one has recorded it for this \
 owner; delete it by hand, or take it over with --take-ownership`;
   return { reason: 'other-credential', message };
-}
-
-/** What is held back for want of a word, and the command that says it. */
-export function heldBackAdvice({ blocked }: Plan, command: string): string[] {
-  const count = blocked.filter(({ reason }) => reason === 'unattended').length;
-  if (count === 0) return [];
-  const what = count === 1 ? '1 API key or workspace' : `${count} API keys and workspaces`;
-  return [
-    `${what} left the source and stays, because nobody is here to say that it is meant. \
-To delete now: ${command} --allow-deletes ${count}`,
-  ];
 }

@@ -1,0 +1,29 @@
+/** Knows which commands let happen what a plan holds back for want of a word. */
+import { type CommandLine, waitingRemovals } from './guards.ts';
+import type { Plan } from './planned.ts';
+
+/**
+ * A sentence with a command for each word that is wanted. `takenOver` is what the plan would be with
+ * `--take-ownership`, or null when that was said.
+ */
+export function releases(plan: Plan, takenOver: Plan | null, command: CommandLine): string[] {
+  return [...ofRemovals(plan, command), ...ofOwnership(plan, takenOver, command)];
+}
+
+function ofRemovals(plan: Plan, command: CommandLine): string[] {
+  const count = plan.blocked.filter(({ reason }) => reason === 'unattended').length;
+  if (count === 0) return [];
+  const what = count === 1 ? '1 API key or workspace' : `${count} API keys and workspaces`;
+  return [
+    `${what} left the source and stays, because nobody is here to say that it is meant. \
+To delete now: ${command({ 'allow-deletes': String(waitingRemovals(plan.blocked)) })}`,
+  ];
+}
+
+function ofOwnership(plan: Plan, takenOver: Plan | null, command: CommandLine): string[] {
+  if (takenOver === null) return [];
+  const remain = new Set(takenOver.blocked.map(({ id }) => id));
+  const count = plan.blocked.filter(({ id }) => !remain.has(id)).length;
+  if (count === 0) return [];
+  return [`${count} blocked can be taken over: ${command({ 'take-ownership': true })}`];
+}
