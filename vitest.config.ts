@@ -1,4 +1,5 @@
 /** Knows how the tests run: three suites, one database server for all, no retries. */
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { hangMs } from './test/hang-limit.ts';
 
@@ -12,6 +13,8 @@ const common = {
 export default defineConfig({
   test: {
     reporters: ['default', './test/summary-reporter.ts'],
+    /** One more than there are processors, because tests of processes mostly wait for those. */
+    maxWorkers: availableParallelism() + 1,
     projects: [
       { test: { ...common, name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       {

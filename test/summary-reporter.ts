@@ -1,4 +1,5 @@
-/** Knows the one line that machines read at the end of a test run: `N passed, N failed`. */
+/** Knows what stands at the end of a test run: how to repeat each file that failed, and `N passed, N failed`. */
+import { relative } from 'node:path';
 import type { Reporter, TestModule } from 'vitest/node';
 
 export default class SummaryReporter implements Reporter {
@@ -12,6 +13,19 @@ export default class SummaryReporter implements Reporter {
     }
     const skipped = counts.skipped + counts.pending;
     const suffix = skipped === 0 ? '' : `, ${skipped} skipped`;
-    process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed${suffix}\n`);
+    const lines = [
+      ...waysToRepeat(modules),
+      `${counts.passed} passed, ${counts.failed} failed${suffix}`,
+    ];
+    process.stdout.write(`\n${lines.join('\n')}\n`);
   }
+}
+
+/** One command for each file that failed or never ended, valid in a fresh clone too. */
+function waysToRepeat(modules: readonly TestModule[]): string[] {
+  const root = process.cwd();
+  const commands = modules
+    .filter((module) => module.state() !== 'passed' && module.state() !== 'skipped')
+    .map((module) => `  npm test -- ${relative(root, module.moduleId)}`);
+  return commands.length === 0 ? [] : ['to repeat what failed:', ...commands, ''];
 }

@@ -1,0 +1,65 @@
+/** Guarantees of `.ci/run` and of the end of a test run: one line that counts, and how to repeat what failed. */
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+
+const root = resolve(import.meta.dirname, '../..');
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gatewright-ci-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs `.ci/run` with a program in the place of npm. */
+function runCi(npm: string) {
+  cpSync(join(root, '.ci'), join(folder, '.ci'), { recursive: true });
+  mkdirSync(join(folder, 'bin'));
+  writeFileSync(join(folder, 'bin/npm'), `#!/bin/sh\n${npm}\n`, { mode: 0o755 });
+  const env = { PATH: `${join(folder, 'bin')}${delimiter}${process.env.PATH}` };
+  const { status, stdout } = spawnSync(join(folder, '.ci/run'), { env, encoding: 'utf8' });
+  return { status, last: stdout.trimEnd().split('\n').at(-1) };
+}
+
+it.each([
+  ['all tests pass', 'echo; echo 7 passed, 0 failed', 0, '7 passed, 0 failed'],
+  ['some fail', 'echo 7 passed, 2 failed, 1 skipped; exit 1', 1, '7 passed, 2 failed, 1 skipped'],
+  [
+    'something is said after the count',
+    'echo 7 passed, 0 failed; echo bye >&2',
+    0,
+    '7 passed, 0 failed',
+  ],
+  ['the set-up fails', 'echo no registry >&2; exit 6', 6, '0 passed, 1 failed'],
+  ['what follows the tests fails', 'echo 7 passed, 0 failed; exit 1', 1, '7 passed, 1 failed'],
+  ['the runner is killed', 'kill -9 $$', 137, '0 passed, 1 failed'],
+])('the last line counts when %s', (_, npm, status, last) => {
+  expect(runCi(npm)).toEqual({ status, last });
+});
+
+it('a run that fails names the command that repeats each file', () => {
+  const write = (name: string, body: string) =>
+    writeFileSync(
+      join(folder, name),
+      `import { expect, it } from 'vitest';\nit('${name}', () => { ${body} });\n`,
+    );
+  write('passes.test.ts', 'expect(1).toBe(1);');
+  write('fails.test.ts', 'expect(1).toBe(2);');
+  write('crashes.test.ts', "process.kill(process.pid, 'SIGKILL');");
+  writeFileSync(join(folder, 'is-broken.test.ts'), 'throw new Error();');
+  const reporter = `--reporter=${join(root, 'test/summary-reporter.ts')}`;
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--root', folder, reporter],
+    { cwd: folder, env: { PATH: process.env.PATH, VITEST_MAX_WORKERS: '1' }, encoding: 'utf8' },
+  );
+  expect(status).toBe(1);
+  expect(stdout.match(/npm test -- .*/g)?.toSorted()).toEqual([
+    'npm test -- crashes.test.ts',
+    'npm test -- fails.test.ts',
+    'npm test -- is-broken.test.ts',
+  ]);
+  expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^1 passed, 3 failed/);
+});
