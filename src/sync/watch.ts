@@ -69,6 +69,7 @@ export type WatchEvent =
 
 /** Probing a folder is cheap, a Git host is not. */
 export const folderProbeMs = 1_000;
+export const localGitProbeMs = 5_000;
 export const gitProbeMs = 60_000;
 /** Time between two full comparisons of an unchanged source with the server. */
 export const driftPassMs = 600_000;

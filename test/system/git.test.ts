@@ -280,7 +280,6 @@ describe('locations', () => {
     'https://-oProxyCommand=x/repo.git',
     'ssh://-oProxyCommand=x/repo.git',
     `ext::sh -c touch% ${marker}`,
-    'file:///etc',
     'git://example.com/repo.git',
     'http://example.com/repo.git',
     'https://user:pass@example.com/repo.git',

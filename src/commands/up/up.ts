@@ -41,6 +41,7 @@ import type { Source } from '../../sync/source/source-files.ts';
 import {
   folderProbeMs,
   gitProbeMs,
+  localGitProbeMs,
   syncSettled,
   type WatchEvent,
   type WatchOptions,
@@ -217,7 +218,7 @@ async function syncOn(context: Context, started: Started): Promise<Ending> {
     client,
     signal: AbortSignal.any([io.signal, ended.signal]),
     newest: () => source.newest(),
-    probeMs: isGitLocation(location) ? gitProbeMs : folderProbeMs,
+    probeMs: probeMsOf(location),
     onEvent: (event) => {
       if (isFirst) printStart(context, started, outcomeOf(event));
       else printEvent(context, event);
@@ -262,6 +263,12 @@ function printStart(context: Context, started: Started, outcome: SyncOutcome): v
 function printEvent({ io, options }: Context, event: WatchEvent): void {
   const output = options.output === 'json' ? io.stderr : io.stdout;
   output.write(eventText(event));
+}
+
+/** A repository of this machine is nearly as cheap to look at as a folder. */
+function probeMsOf(location: string): number {
+  if (!isGitLocation(location)) return folderProbeMs;
+  return location.startsWith('file:') ? localGitProbeMs : gitProbeMs;
 }
 
 /** Root of the clone whose sources run here; null in a built package. */

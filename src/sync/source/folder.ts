@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   type Dirent,
+  existsSync,
   fstatSync,
   openSync,
   readdirSync,
@@ -92,7 +93,8 @@ function readFolder(location: string, cwd: string): SourceFiles {
     isFolder = statSync(place).isDirectory();
     const root = realpathSync(place);
     if (isFolder) walk(found, { root, directory: root, prefix: '', depth: 0 });
-    else readNamed(found, root, location);
+    if (isFolder && found.files.length === 0) refuseBareRepository(root, location);
+    if (!isFolder) readNamed(found, root, location);
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw unreadable(location, place, error);
@@ -107,6 +109,13 @@ function readFolder(location: string, cwd: string): SourceFiles {
     info: infoOf(place, null, found.files),
     prefix: folder === '.' ? '' : `${folder}/`,
   };
+}
+
+/** A bare repository is a folder without manifests, which would count as a source that declares nothing. */
+function refuseBareRepository(root: string, location: string): void {
+  if (!['HEAD', 'objects', 'refs'].every((name) => existsSync(join(root, name)))) return;
+  const message = `${location} is a Git repository without files; name it as file://${root}#branch`;
+  throw new Failure('invalidInput', message);
 }
 
 /** The one file that a location names. */
@@ -287,7 +296,9 @@ function unreadable(location: string, place: string, error: unknown): Failure {
   const { code = 'unknown error', path = '' } = error as NodeJS.ErrnoException;
   const reason = reasons.get(code) ?? `Cannot read (${code})`;
   const below = path.startsWith(`${place}/`) ? path.slice(place.length) : '';
-  return new Failure('invalidInput', `${reason}: ${location}${below}`, { cause: error });
+  const isMeantForGit = code === 'ENOENT' && /#[\w./:-]*$/.test(location);
+  const hint = isMeantForGit ? `. A Git repository of this machine is file://${place}` : '';
+  return new Failure('invalidInput', `${reason}: ${location}${below}${hint}`, { cause: error });
 }
 
 const reasons: ReadonlyMap<string, string> = new Map([

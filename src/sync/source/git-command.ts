@@ -40,8 +40,8 @@ export interface GitCommand {
   /** Folder of the objects to read instead of the repository's own. */
   readonly objects?: string;
   readonly input?: string;
-  /** False: the command may reach no remote. */
-  readonly network: boolean;
+  /** What may be spoken to reach another repository. */
+  readonly speaks: 'https:ssh' | 'file' | 'none';
   readonly outputBytesMax: number;
 }
 
@@ -144,7 +144,8 @@ function environmentOf(
     // The cache may lie within a working tree, whose settings are not for us.
     GIT_CEILING_DIRECTORIES: resolve(cacheDirectory),
     LC_ALL: 'C.UTF-8',
-    GIT_ALLOW_PROTOCOL: command.network ? 'https:ssh' : 'none',
+    GIT_ALLOW_PROTOCOL: command.speaks,
+    GIT_NO_LAZY_FETCH: '1',
     GIT_TERMINAL_PROMPT: '0',
     GIT_CONFIG_NOSYSTEM: '1',
     GIT_CONFIG_GLOBAL: '/dev/null',
@@ -159,7 +160,7 @@ function environmentOf(
   };
   if (command.objects !== undefined) environment.GIT_OBJECT_DIRECTORY = command.objects;
   if (access.sshAgentSocket !== undefined) environment.SSH_AUTH_SOCK = access.sshAgentSocket;
-  if (command.network && access.token !== undefined) {
+  if (command.speaks === 'https:ssh' && access.token !== undefined) {
     environment.GATEWRIGHT_GIT_USERNAME = access.username ?? 'x-access-token';
     environment.GATEWRIGHT_GIT_PASSWORD = access.token.reveal();
   }

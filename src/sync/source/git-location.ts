@@ -5,17 +5,21 @@ import { Failure } from '../../failure.ts';
 export interface GitLocation {
   /** Without ref, path and credentials. */
   readonly url: string;
-  readonly protocol: 'https' | 'ssh';
+  /** `file` is a repository of this machine, bare or not, of which the commits are read. */
+  readonly protocol: 'https' | 'ssh' | 'file';
   /** Branch, tag or commit id; null for the branch that the server calls its default. */
   readonly ref: string | null;
   /** Folder inside the repository, without slashes around it; '' for all of it. */
   readonly path: string;
 }
 
-const form = 'https://host/repo.git#ref:folder or ssh://git@host/repo.git#ref:folder';
+const form =
+  'https://host/repo.git#ref:folder, ssh://git@host/repo.git#ref:folder or file:///path/repo#ref:folder';
 const host = String.raw`(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?`;
 const httpsUrl = new RegExp(`^https://${host}/[A-Za-z0-9_.~%/+-]+$`);
 const sshUrl = new RegExp(`^ssh://(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?${host}/[A-Za-z0-9_.~/+-]+$`);
+/** As `file://$PWD` gives it, so that spaces may stand in it; `%23` is a `#`. */
+const fileUrl = /^file:\/\/\/./;
 /** `git@host:team/repo.git` */
 const scpLike =
   /^([A-Za-z0-9_][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*):([A-Za-z0-9_.~][A-Za-z0-9_.~/+-]*)$/;
@@ -52,9 +56,10 @@ function parseAddress(address: string): Pick<GitLocation, 'url' | 'protocol'> {
   const scp = scpLike.exec(address);
   if (scp !== null) return { url: `ssh://${scp[1]}/${scp[2]}`, protocol: 'ssh' };
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(address)?.[1]?.toLowerCase();
+  if (scheme === 'file') return parseFileUrl(address);
   if (scheme !== 'https' && scheme !== 'ssh') {
     throw refused(
-      `only https and ssh are allowed${scheme === undefined ? '' : `, not ${shown(scheme)}`}`,
+      `only https, ssh and file are allowed${scheme === undefined ? '' : `, not ${shown(scheme)}`}`,
     );
   }
   const authority = /^[^/]*\/\/([^/]*)/.exec(address)?.[1] ?? '';
@@ -67,6 +72,23 @@ function parseAddress(address: string): Pick<GitLocation, 'url' | 'protocol'> {
     throw refused('the URL has a form that is not allowed');
   }
   return { url: address, protocol: scheme };
+}
+
+function parseFileUrl(url: string): Pick<GitLocation, 'url' | 'protocol'> {
+  if (!fileUrl.test(url) || pathOf(url) === undefined) {
+    throw refused('after file:// comes a path from the root, as in file:///srv/gateway.git');
+  }
+  return { url, protocol: 'file' };
+}
+
+/** The path that a `file` URL names, its `%XX` decoded as git does; undefined where they are none. */
+export function pathOf(url: string): string | undefined {
+  try {
+    const path = decodeURIComponent(url.slice('file://'.length));
+    return /[\u0000-\u001f\u007f]/.test(path) ? undefined : path;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The rules of git-check-ref-format, and nothing that could be an option. */

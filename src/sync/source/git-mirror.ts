@@ -97,7 +97,7 @@ export class GitMirror {
     if (existsSync(repository)) return;
     mkdirSync(this.#options.cacheDirectory, { recursive: true, mode: 0o700 });
     const words = ['init', '--quiet', '--bare', '--', repository];
-    const command = { arguments: words, network: false, outputBytesMax: setUpBytesMax };
+    const command = { arguments: words, speaks: 'none' as const, outputBytesMax: setUpBytesMax };
     const run = await runGit(command, this.#options);
     if (run.status !== 0) throw this.#broken(run);
   }
@@ -114,7 +114,7 @@ export class GitMirror {
   }
 
   #local(words: readonly string[], input = ''): Promise<GitRun> {
-    const command = { arguments: words, repository: this.#reader, input, network: false };
+    const command = { arguments: words, repository: this.#reader, input, speaks: 'none' as const };
     const objects = join(this.#directory, 'objects');
     return runGit({ ...command, objects, outputBytesMax: readBytesMax }, this.#options);
   }

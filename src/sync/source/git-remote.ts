@@ -1,8 +1,10 @@
 /** Knows the server of a repository: what its refs stand for now, and what its refusals mean. */
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { nearest } from '../../suggest.ts';
 import { type GitOptions, type GitRun, runGit } from './git-command.ts';
-import type { GitLocation } from './git-location.ts';
+import { type GitLocation, pathOf } from './git-location.ts';
 
 export interface Resolved {
   /** What to ask the server for. */
@@ -49,7 +51,15 @@ export class GitRemote {
    */
   async ask(words: readonly string[], repository?: string): Promise<GitRun> {
     const about = repository === undefined ? {} : { repository };
-    const command = { arguments: words, network: true, outputBytesMax: answerBytesMax, ...about };
+    const isLocal = this.#location.protocol === 'file';
+    if (isLocal) assertOurs(this.url);
+    const [verb = '', ...rest] = words;
+    const command = {
+      arguments: isLocal ? [verb, `--upload-pack=${localUploadPack}`, ...rest] : words,
+      speaks: isLocal ? ('file' as const) : ('https:ssh' as const),
+      outputBytesMax: answerBytesMax,
+      ...about,
+    };
     const run = await runGit(command, this.#options);
     if (run.status === 0) return run;
     const text = [`Cannot read ${this.url}:`, run.message, adviceOn(run.message)].join('\n');
@@ -81,7 +91,47 @@ export class GitRemote {
   }
 }
 
+/**
+ * What reads a repository of this machine, whose settings are whoever's who made it: nothing in them
+ * may run a program or reach another repository. git gives the text to a shell.
+ */
+const localUploadPack = [
+  ...['env', 'GIT_ALLOW_PROTOCOL=none', 'GIT_NO_LAZY_FETCH=1', 'git'],
+  ...['core.hooksPath=/dev/null', 'core.fsmonitor=false', 'core.sshCommand=false'].flatMap(
+    (setting) => ['-c', setting],
+  ),
+  ...['uploadpack.allowFilter=true', 'uploadpack.allowAnySHA1InWant=true'].flatMap((setting) => [
+    '-c',
+    setting,
+  ]),
+  'upload-pack',
+].join(' ');
+
+/**
+ * git reads no repository of another user, and its settings that would permit it are not read here.
+ *
+ * @throws Failure (invalid input) with what to do
+ */
+function assertOurs(url: string): void {
+  const path = pathOf(url) ?? '';
+  const places = [path, join(path, '.git')].filter((place) => existsSync(place));
+  if (places.length === 0) {
+    throw new Failure('invalidInput', `No such repository: ${path}`);
+  }
+  const foreign = places.find((place) => statSync(place).uid !== process.geteuid?.());
+  if (foreign === undefined) return;
+  const { uid } = statSync(foreign);
+  const text = `${foreign} belongs to another user (${uid}), and git reads no such repository. Run this \
+as that user, or clone it: git clone --bare ${path} COPY, and name file://…/COPY. Its files as they lie \
+there can be read without file://.`;
+  throw new Failure('invalidInput', text);
+}
+
 const advice: readonly (readonly [RegExp, string])[] = [
+  [
+    /does not appear to be a git repository|not a git repository/i,
+    'Name the folder that holds .git, or a bare repository.',
+  ],
   [/host key verification failed/i, 'Add the host to known_hosts after checking its fingerprint.'],
   [
     /permission denied|authentication failed|could not read (?:username|password)|403/i,
