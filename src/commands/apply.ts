@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline/promises';
 import { Failure } from '../failure.ts';
 import type { Plan } from '../sync/plan/planned.ts';
 import { reconcile } from '../sync/reconcile.ts';
-import { textReport } from '../sync/report.ts';
+import { textReport } from '../sync/report/text.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
 import { flag, outputForm, text, wholeNumber } from './shared/option.ts';

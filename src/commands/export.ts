@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { Failure } from '../failure.ts';
 import { type KindName, kindNames } from '../model/kinds.ts';
 import { type Export, exportManifests } from '../sync/export.ts';
-import { unknownLines } from '../sync/left-alone.ts';
+import { unknownLines } from '../sync/report/left-alone.ts';
 import { readSnapshot, toLiveSet } from '../sync/server/live.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { choices, flag, requiredWord, text } from './shared/option.ts';

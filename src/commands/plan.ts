@@ -1,7 +1,8 @@
 /** Knows the command that shows what an apply would change, and changes nothing. */
 import type { Ending } from '../failure.ts';
 import { type CycleResult, reconcile } from '../sync/reconcile.ts';
-import { markdownReport, textReport } from '../sync/report.ts';
+import { markdownReport } from '../sync/report/markdown.ts';
+import { textReport } from '../sync/report/text.ts';
 import type { Command } from './shared/command.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
 import { choices, flag, outputForm } from './shared/option.ts';

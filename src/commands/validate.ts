@@ -2,9 +2,9 @@
 import { resolve } from 'node:path';
 import { kindNames } from '../model/kinds.ts';
 import { environmentIn } from '../settings/environment.ts';
-import { leftAloneLines } from '../sync/left-alone.ts';
 import { type Checked, checkSource } from '../sync/manifest/desired.ts';
 import type { Environment } from '../sync/manifest/substitute.ts';
+import { leftAloneLines } from '../sync/report/left-alone.ts';
 import { isGitLocation } from '../sync/source/git-location.ts';
 import { isStandardInput, readSources } from '../sync/source/source.ts';
 import type { SourceFiles } from '../sync/source/source-files.ts';

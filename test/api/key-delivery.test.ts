@@ -15,7 +15,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { isWellFormedApiKey, makeApiKey } from '../../src/model/credentials.ts';
 import { KeyFiles } from '../../src/sync/apply/key-files.ts';
 import type { CycleOptions } from '../../src/sync/reconcile.ts';
-import { resultDocument, textReport } from '../../src/sync/report.ts';
+import { resultDocument } from '../../src/sync/report/document.ts';
+import { textReport } from '../../src/sync/report/text.ts';
 import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
 import { endLeases } from '../lease.ts';
 import { startTestServer, type TestServer } from '../server.ts';

@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { markdownReport, resultDocument, textReport } from '../../src/sync/report.ts';
+import { resultDocument } from '../../src/sync/report/document.ts';
+import { markdownReport } from '../../src/sync/report/markdown.ts';
+import { textReport } from '../../src/sync/report/text.ts';
 import { endLeases, leaseHeaders } from '../lease.ts';
 import type { TestServer } from '../server.ts';
 import {

@@ -223,7 +223,7 @@ describe('while it runs', () => {
     const path = join(source, 'workspaces.yaml');
     const good = readFileSync(path, 'utf8');
     writeFileSync(path, good.replace('name: Research', 'name: Explorers'));
-    await run.saw(/~ update Workspace\/research.*\n +\/name: "Research" → "Explorers"/);
+    await run.saw(/~ update Workspace\/research.*\n +~ spec\.name: "Research" → "Explorers"/);
     expect(await workspaceNames()).toContain('Explorers');
     writeFileSync(path, `${good}\n  wrong: [`);
     await run.saw(/workspaces\.yaml:\d+:\d+ [\s\S]*what was applied last stays/);

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { Snapshot } from '../../src/model/snapshot.ts';
 import { makePlan } from '../../src/sync/plan/plan.ts';
-import { textReport } from '../../src/sync/report.ts';
+import { textReport } from '../../src/sync/report/text.ts';
 import { toLiveSet } from '../../src/sync/server/live.ts';
 import { withoutUnknown } from '../../src/sync/server/newer-server.ts';
 import { setOf } from '../sync-model.ts';

@@ -368,7 +368,11 @@ describe('comparison', () => {
         id: 'McpIntegration/support/crm',
         reason: 'change',
         fields: [
-          ['/configurations/custom_headers/Authorization', '(secret server)', '(secret env:CRM)'],
+          [
+            '/configurations/custom_headers/Authorization',
+            { $secret: 'server', fingerprint: '' },
+            { $secret: 'env:CRM', fingerprint: '' },
+          ],
         ],
       },
     ]);

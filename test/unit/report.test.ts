@@ -2,13 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import type { AppliedItem, ApplyReport } from '../../src/sync/apply/apply.ts';
 import type { Plan } from '../../src/sync/plan/planned.ts';
-import {
-  countsByKind,
-  markdownReport,
-  planDocument,
-  type Reportable,
-  textReport,
-} from '../../src/sync/report.ts';
+import { planDocument } from '../../src/sync/report/document.ts';
+import { markdownReport } from '../../src/sync/report/markdown.ts';
+import { countsByKind, type Reportable } from '../../src/sync/report/summary.ts';
+import { textReport } from '../../src/sync/report/text.ts';
 import { forTerminal } from '../../src/terminal-text.ts';
 import { ModelServer, setOf, want } from '../sync-model.ts';
 
@@ -47,11 +44,11 @@ describe('textReport', () => {
   it('shows symbol, identity, place, field by field from and to, and a summary', () => {
     expect(plain(resultOf(mixedPlan()))).toBe(`\
 ~ update ApiKey/support/bot  drift, ApiKey.yaml:1:1
-    /alert_emails: ["x@example.com"] → (unset) (default-reset)
-    /description: "by hand" → "a" (drift)
+    - spec.alertEmails[0]: "x@example.com"  (goes back to nobody)
+    ~ spec.description: "by hand" → "a"  (drift)
 + create Guardrail/support/new  Guardrail.yaml:1:1
-    /name: "new"
-    /workspace_id: → Workspace/support
+    + spec.name: "new"
+    + metadata.workspace: Workspace/support
 - delete Config/support/old  left the source, last in /src Config.yaml:1
 
 Plan: 1 to create, 1 to update, 1 to delete; 1 unchanged.
@@ -104,12 +101,12 @@ Plan: 1 to create, 1 to update, 1 to delete; 1 unchanged.
 });
 
 describe('markdownReport', () => {
-  it('keeps the fence closed whatever the values hold, and escapes what it says', () => {
+  it('keeps the fences closed whatever the values hold, and everything unknown within them', () => {
     const server = new ModelServer();
     const desired = setOf([want('Workspace', 'w', { description: '```\n# x' })]);
     const text = markdownReport(resultOf(server.plan(desired), { warnings: ['<b> | `x`'] }));
     expect(text).toContain('````diff');
-    expect(text).toContain('- **warning** \\<b\\> \\| \\`x\\`');
+    expect(text).toContain('```text\nwarning: <b> | `x`\n```\n');
   });
 });
 
@@ -138,15 +135,32 @@ describe('planDocument', () => {
       ifMatch: 1,
       dependsOn: [],
       reason: 'drift',
+      loosens: false,
+      ends: [],
       fields: [
         {
           path: '/alert_emails',
+          yamlPath: 'spec.alertEmails',
+          livePath: '/alert_emails',
+          difference: 'removed',
           from: ['x@example.com'],
           to: null,
+          goesBackTo: 'nobody',
           secret: false,
           reason: 'default-reset',
+          loosens: false,
         },
-        { path: '/description', from: 'by hand', to: 'a', secret: false, reason: 'drift' },
+        {
+          path: '/description',
+          yamlPath: 'spec.description',
+          livePath: '/description',
+          difference: 'changed',
+          from: 'by hand',
+          to: 'a',
+          secret: false,
+          reason: 'drift',
+          loosens: false,
+        },
       ],
       position: { file: 'ApiKey.yaml', line: 1, column: 1 },
     });

@@ -1,9 +1,10 @@
 /** Knows how `up` tells what it does: progress, the report of a start, and what happens afterwards. */
 import type { Ending, Failure } from '../../failure.ts';
 import type { MigrationReport } from '../../store/migrations/migrate.ts';
-import { leftAloneLines } from '../../sync/left-alone.ts';
 import type { CycleResult } from '../../sync/reconcile.ts';
-import { countsByKind, summaryLine, textReport } from '../../sync/report.ts';
+import { leftAloneLines } from '../../sync/report/left-alone.ts';
+import { countsByKind, summaryLine } from '../../sync/report/summary.ts';
+import { textReport } from '../../sync/report/text.ts';
 import type { WatchEvent } from '../../sync/watch.ts';
 import { cycleDocument } from '../shared/cycle-document.ts';
 import { exitCodes } from '../shared/exit-codes.ts';

@@ -1,8 +1,8 @@
 /** Knows the requests that carry out one planned change: method, path and body on the wire. */
 import type { z } from 'zod';
 import { kinds } from '../../model/kinds.ts';
-import { topLevelField } from '../plan/diff.ts';
 import type { PlannedChange } from '../plan/planned.ts';
+import { sentFields } from '../plan/sent-fields.ts';
 import type {
   DesiredResource,
   Identity,
@@ -18,7 +18,6 @@ import {
   mapSpec,
   matchesPattern,
   pointerOf,
-  segmentsOf,
 } from '../spec/spec-paths.ts';
 
 /** What a reference resolves to once the resource exists. */
@@ -74,18 +73,8 @@ export function updateRequest(
   const live = change.live!;
   const kind = kinds[desired.identity.kind];
   const wire = toWire(desired.identity, desired.spec, context, desired);
-  // Where a PUT also creates, it replaces the whole: a field left out goes back to its default.
-  const isWhole = kind.create(wire).method === 'PUT';
-  const changed = change.fields.map(topLevelField);
-  const withSecrets = changed.some((field) => kind.secretsGoWith.includes(field));
-  const touched = new Set([
-    ...changed,
-    ...(withSecrets ? secretHolders(desired) : []),
-    ...(isWhole ? Object.keys(desired.spec) : []),
-  ]);
   const body: Record<string, unknown> = {};
-  for (const field of touched) {
-    if (kind.pathFields.includes(field) || kind.immutable.includes(field)) continue;
+  for (const field of sentFields(kind, desired, change.fields)) {
     body[field] = kind.merged.includes(field)
       ? mergedField(wire[field], live.base?.[field])
       : (wire[field] ?? clearedValue(schema.shape[field]));
@@ -96,11 +85,6 @@ export function updateRequest(
     body: { ...body, managed_by: managedBy(desired, context, change.action === 'adopt') },
     ifMatch: live.version,
   };
-}
-
-/** Top-level fields that hold write-only values; the API takes them whole. */
-function secretHolders({ secrets }: DesiredResource): string[] {
-  return [...secrets.keys()].map((pointer) => segmentsOf(pointer)[0]!);
 }
 
 export function deleteRequest(live: LiveResource, context: RequestContext): WireRequest {

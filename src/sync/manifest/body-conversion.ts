@@ -99,6 +99,7 @@ export class BodyConversion {
       this.#literals.refuseValueFrom(this.#written);
       return undefined;
     }
+    if (shape.opaque) this.#literals.refuseStandIn(raw, this.#written);
     return Array.isArray(raw)
       ? raw.map((item: unknown, at) => this.#item(item, `${at}`, shape.child(`${at}`)))
       : this.#object(raw as Record<string, unknown>, shape);

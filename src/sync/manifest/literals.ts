@@ -1,5 +1,7 @@
 /** Knows what must not stand as a plain value in a spec: credentials, and what no program reads as written. */
 import { type KindName, kinds } from '../../model/kinds.ts';
+import type { Json } from '../spec/resource-set.ts';
+import { isReference, isSecret } from '../spec/spec-paths.ts';
 import { isValueFrom, looksLikeCredential } from './secrets.ts';
 import { spelled } from './spec-faults.ts';
 import type { SpecReport } from './spec-report.ts';
@@ -22,6 +24,7 @@ export class Literals {
     } else if (isValueFrom(value)) {
       this.refuseValueFrom(written);
     } else {
+      this.refuseStandIn(value, written);
       for (const key of Object.keys(value)) {
         written.push(key);
         if (key === '__proto__') this.refuseProto(written);
@@ -47,6 +50,15 @@ export class Literals {
 
   refuseProto(written: Segments): void {
     this.#report.fault(written, 'unknown-field', 'the key __proto__ is not allowed');
+  }
+
+  /** What would be taken for the reference or the secret that a spec holds in such a place. */
+  refuseStandIn(value: object, written: Segments): void {
+    const json = value as Json;
+    if (!isReference(json) && !isSecret(json)) return;
+    const message = `${spelled(written)} looks like what stands for a reference or a secret in a plan`;
+    const fix = 'references are written by name, such as guardrailRef: NAME';
+    this.#report.fault(written, 'stand-in', message, fix);
   }
 
   refuseValueFrom(written: Segments): void {

@@ -1,155 +1,238 @@
 /** Knows how one resource's wanted fields differ from the live ones, with what was last applied as third party. */
-import type { Kind } from '../../model/kinds.ts';
 import type { Json, Spec } from '../spec/resource-set.ts';
 import {
-  coversPattern,
   isPlainObject,
-  isReference,
   isSecret,
   mapSpec,
-  matchesPattern,
   type PlainObject,
   pointerOf,
   segmentsOf,
 } from '../spec/spec-paths.ts';
+import { alignLists, alignSets, type Pairing } from './alignment.ts';
+import {
+  isBranch,
+  isEmpty,
+  isExact,
+  isOpaque,
+  isSet,
+  type Maybe,
+  type Sameness,
+  sameValue,
+  unionOfKeys,
+} from './equality.ts';
 
-type FieldReason = 'change' | 'drift' | 'default-reset';
+export type FieldReason = 'change' | 'drift' | 'default-reset';
 
-/** One field to write. Secrets are shown by origin only, references as `{"$ref": …}`. */
-export interface FieldChange {
-  /** JSON pointer into the canonical spec. */
+/**
+ * One place in which wanted and live are apart: the smallest that says it all, so a single value, or
+ * what is there on one side only. Values are whole, secrets apart: of those only the origin.
+ */
+export interface Difference {
+  /** JSON pointer into the wanted spec; of what is removed, into the live one. */
   readonly path: string;
+  /** Where `from` stands in the live spec; another path where entries of a list have shifted. */
+  readonly livePath: string;
+  /** `recorded`: already so on the server, only the record of what was applied is behind. */
+  readonly difference: 'added' | 'changed' | 'removed' | 'recorded';
   /** As it is on the server; null when it is not set. */
   readonly from: Json;
-  /** As wanted; null when it is cleared. Equal to `from` when only the record of it is renewed. */
+  /** As wanted; null when it is cleared. */
   readonly to: Json;
   readonly secret: boolean;
   readonly reason: FieldReason;
 }
 
-export interface DiffInput {
-  readonly kind: Kind;
+export interface DiffInput extends Sameness {
   /** What this owner last applied; null when it never did. */
   readonly base: Spec | null;
   readonly desired: Spec;
   readonly live: Spec;
-  /** Whether an id or slug written literally means the resource that a live `$ref` names. */
-  readonly sameReference: (literal: string, reference: string) => boolean;
 }
 
 /**
- * Compares field by field after the three-way rule (docs/sync.md, Three-way rule): a field in neither base
- * nor desired is not ours; one in desired must equal live; one in base only goes back to its default.
- * Pure; the answer is ordered by path, whatever the order of keys.
+ * Compares value by value after the three-way rule (docs/sync.md, Three-way rule): a field in neither
+ * base nor desired is not ours; one in desired must equal live; one in base only goes back to its
+ * default. Pure; the answer is ordered by path, whatever the order of keys.
  */
-export function diffSpecs(input: DiffInput): FieldChange[] {
-  const changes: FieldChange[] = [];
+export function diffSpecs(input: DiffInput): Difference[] {
   const { base, desired, live } = input;
+  const differences: Difference[] = [];
+  const at = { ...input, hasBase: base !== null, isInList: false, differences };
   for (const key of unionOfKeys(desired, base ?? {})) {
-    compare(
-      { ...input, hasBase: base !== null, changes },
-      [key],
-      base?.[key],
-      desired[key],
-      live[key],
-    );
+    compare(at, below(top, key), base?.[key], desired[key], live[key]);
   }
-  return changes;
+  return differences;
 }
 
-/** The top-level field a change belongs to; the API takes and replaces whole fields. */
-export function topLevelField(change: FieldChange): string {
-  return segmentsOf(change.path)[0]!;
+/** The top-level field a difference belongs to; the API takes and replaces whole fields. */
+export function topLevelField({ path }: Difference): string {
+  return segmentsOf(path)[0]!;
 }
 
-/** A value fit for display: secrets as text, everything else as it is. */
-function displayed(value: Json | undefined): Json {
-  if (value === undefined) return null;
-  return mapSpec({ value }, (inner) => (isSecret(inner) ? `(secret ${inner.$secret})` : undefined))
-    .value!;
+/** Where the two sides of a comparison stand; one and the same array until a list has shifted. */
+export interface Place {
+  readonly wanted: readonly string[];
+  readonly live: readonly string[];
 }
 
-interface Comparison extends DiffInput {
+const top: Place = { wanted: [], live: [] };
+
+export function below({ wanted, live }: Place, key: string, liveKey = key): Place {
+  const path = [...wanted, key];
+  return { wanted: path, live: wanted === live && key === liveKey ? path : [...live, liveKey] };
+}
+
+/** A removed value that no manifest ever named, so that its absence is the doing of a write. */
+export function removal(place: Place, live: Json, reason: FieldReason): Difference {
+  return differenceAt(place, live, undefined, 'removed', reason);
+}
+
+interface Comparison extends Sameness {
+  /** Whether there is a base to compare with. */
   readonly hasBase: boolean;
-  readonly changes: FieldChange[];
+  /** Below an entry of a list: lists are written whole, so that what is not wanted goes. */
+  readonly isInList: boolean;
+  readonly differences: Difference[];
 }
-
-type Maybe = Json | undefined;
 
 function compare(
   at: Comparison,
-  segments: readonly string[],
+  place: Place,
   base: Maybe,
   desired: Maybe,
   live: Maybe,
+  isEntry = false,
 ): void {
+  const { kind } = at;
+  const segments = place.wanted;
   if (desired === undefined) {
-    compareGone(at, segments, base, live);
+    compareGone(at, place, base, live);
     return;
   }
-  const opaque = at.kind.opaque.some((pattern) => coversPattern(pattern, segments));
-  if (isBranch(desired) && (isBranch(live) || isEmpty(live)) && !clears(at, segments, desired)) {
+  const exact = isExact(kind, segments);
+  const isHollow = exact ? live === undefined : isEmpty(live);
+  if (isBranch(desired) && (isBranch(live) || isHollow) && !clears(at, segments, desired)) {
     const before = isPlainObject(base) ? base : {};
     const now = isBranch(live) ? live : {};
-    for (const key of unionOfKeys(desired, before, opaque ? now : {})) {
-      const inner = [...segments, key];
-      if (desired[key] === undefined && opaque) compareSurplus(at, inner, before[key], now[key]);
+    const isWhole = at.isInList || isOpaque(kind, segments);
+    for (const key of unionOfKeys(desired, before, isWhole ? now : {})) {
+      const inner = below(place, key);
+      if (desired[key] === undefined && isWhole) compareSurplus(at, inner, before[key], now[key]);
       else compare(at, inner, before[key], desired[key], now[key]);
     }
     return;
   }
-  if (comparableLists(at, segments, desired, live)) {
-    const before = Array.isArray(base) && base.length === desired.length ? base : [];
-    desired.forEach((item, index) => {
-      compare(at, [...segments, `${index}`], before[index], item, (live as Json[])[index]);
-    });
+  const same = (one: Maybe, other: Maybe): boolean =>
+    sameValue(at, segments, one, other, at.isInList);
+  const equal = same(desired, live);
+  if (!equal && hasEntries(desired) && hasEntries(live)) {
+    compareLists(at, place, Array.isArray(base) ? base : [], desired, live);
     return;
   }
-  // The verbatim document itself may be empty in several ways; inside it every difference counts.
-  const exact = opaque && !at.kind.opaque.some((pattern) => matchesPattern(pattern, segments));
-  const equal = sameValue(at, segments, desired, live, exact);
-  if (equal && (!at.hasBase || sameValue(at, segments, desired, base, exact))) return;
-  const drifted = base !== undefined && !sameValue(at, segments, base, live, exact);
-  push(at, segments, live, desired, !equal && drifted ? 'drift' : 'change');
+  if (equal && (!at.hasBase || same(desired, base))) return;
+  const drifted = base !== undefined && !same(base, live);
+  const isCleared = !exact && isEmpty(desired) && !Array.isArray(desired);
+  // An entry of a list is there even where it holds nothing.
+  const difference = isEntry ? 'changed' : isHollow ? 'added' : isCleared ? 'removed' : 'changed';
+  at.differences.push(
+    equal
+      ? differenceAt(place, live, desired, 'recorded', 'change')
+      : differenceAt(place, live, desired, difference, drifted ? 'drift' : 'change'),
+  );
+}
+
+/** Entry by entry; what was added or removed is told as that, wherever in the list it stands. */
+function compareLists(
+  at: Comparison,
+  place: Place,
+  base: readonly Json[],
+  desired: readonly Json[],
+  live: readonly Json[],
+): void {
+  const segments = [...place.wanted, '0'];
+  const same = (one: Json, other: Json): boolean => sameValue(at, segments, other, one, true);
+  const align = isSet(at.kind, place.wanted) ? alignSets : alignLists;
+  const wasApplied = (item: Json): boolean => base.some((entry) => same(entry, item));
+  for (const { before, after } of align(live, desired, same)) {
+    if (before === null) {
+      const item = desired[after!]!;
+      const reason = at.hasBase && wasApplied(item) ? 'drift' : 'change';
+      at.differences.push(differenceAt(below(place, `${after}`), undefined, item, 'added', reason));
+    } else if (after === null) {
+      const item = live[before]!;
+      const reason = at.hasBase && !wasApplied(item) ? 'drift' : 'change';
+      at.differences.push(removal(below(place, `${before}`), item, reason));
+    } else if (!same(live[before]!, desired[after]!)) {
+      const entry = entryOf(base, { before, after }, live, desired, same);
+      const inner = { ...at, hasBase: entry !== undefined, isInList: true };
+      const entryPlace = below(place, `${after}`, `${before}`);
+      compare(inner, entryPlace, entry, desired[after], live[before], true);
+    }
+  }
+}
+
+/** Which entry of the base a pair goes back to: by place while the server's list is as long. */
+function entryOf(
+  base: readonly Json[],
+  { before, after }: { readonly [Side in keyof Pairing]: number },
+  live: readonly Json[],
+  desired: readonly Json[],
+  same: (one: Json, other: Json) => boolean,
+): Maybe {
+  if (base.length === live.length) return base[before];
+  const like = (item: Json): Maybe => base.find((entry) => same(entry, item));
+  return like(live[before]!) ?? like(desired[after]!);
 }
 
 /** A field that was applied before and is wanted no more. */
-function compareGone(at: Comparison, segments: readonly string[], base: Maybe, live: Maybe): void {
+function compareGone(at: Comparison, place: Place, base: Maybe, live: Maybe): void {
   if (base === undefined) return;
-  if (isMerged(at, segments) && isBranch(base) && isBranch(live)) {
-    for (const key of unionOfKeys(base)) compareGone(at, [...segments, key], base[key], live[key]);
+  if (isMerged(at, place.wanted) && isBranch(base) && isBranch(live)) {
+    for (const key of unionOfKeys(base)) compareGone(at, below(place, key), base[key], live[key]);
     return;
   }
-  push(at, segments, live, null, isEmpty(live) ? 'change' : 'default-reset');
+  at.differences.push(
+    sameValue(at, place.wanted, undefined, live, at.isInList)
+      ? differenceAt(place, live, undefined, 'recorded', 'change')
+      : removal(place, live!, 'default-reset'),
+  );
 }
 
-/** A key of a verbatim document that is live but not wanted: the whole document is ours. */
-function compareSurplus(
-  at: Comparison,
-  segments: readonly string[],
-  base: Maybe,
-  live: Maybe,
-): void {
+/** A key that is live but not wanted where the whole document is ours. */
+function compareSurplus(at: Comparison, place: Place, base: Maybe, live: Maybe): void {
   if (live === undefined && base === undefined) return;
-  push(at, segments, live, null, live !== undefined && base === undefined ? 'drift' : 'change');
+  at.differences.push(
+    live === undefined
+      ? differenceAt(place, live, undefined, 'recorded', 'change')
+      : removal(place, live, at.hasBase && base === undefined ? 'drift' : 'change'),
+  );
 }
 
-function push(
-  at: Comparison,
-  segments: readonly string[],
+function differenceAt(
+  { wanted, live: livePlace }: Place,
   live: Maybe,
-  desired: Json,
+  desired: Maybe,
+  difference: Difference['difference'],
   reason: FieldReason,
-): void {
-  const secret = isSecret(desired) || isSecret(live);
-  const from = displayed(live);
-  const to = displayed(desired);
-  at.changes.push({ path: pointerOf(segments), from, to, secret, reason });
+): Difference {
+  const isGone = difference === 'removed' && desired === undefined;
+  return {
+    path: pointerOf(isGone ? livePlace : wanted),
+    livePath: pointerOf(livePlace),
+    difference,
+    from: displayed(live),
+    to: displayed(desired),
+    secret: isSecret(desired) || isSecret(live),
+    reason,
+  };
 }
 
-/** Objects that are walked into; placeholders are values. */
-function isBranch(value: Maybe): value is PlainObject {
-  return isPlainObject(value) && !isReference(value) && !isSecret(value);
+/** A value fit for display: of a secret its origin, of everything else the whole. */
+function displayed(value: Maybe): Json {
+  if (value === undefined) return null;
+  return mapSpec({ value }, (inner) =>
+    isSecret(inner) ? { $secret: inner.$secret, fingerprint: '' } : undefined,
+  ).value!;
 }
 
 /** `{}` empties a field that the API replaces whole, and says nothing about one that it merges. */
@@ -157,94 +240,10 @@ function clears(at: Comparison, segments: readonly string[], desired: PlainObjec
   return Object.keys(desired).length === 0 && !isMerged(at, segments);
 }
 
-function isMerged(at: Comparison, segments: readonly string[]): boolean {
-  return segments.length === 1 && at.kind.merged.includes(segments[0]!);
+function isMerged({ kind }: Comparison, segments: readonly string[]): boolean {
+  return segments.length === 1 && kind.merged.includes(segments[0]!);
 }
 
-function comparableLists(
-  at: Comparison,
-  segments: readonly string[],
-  desired: Json,
-  live: Maybe,
-): desired is Json[] {
-  const isSet = at.kind.sets.some((pattern) => matchesPattern(pattern, segments));
-  return (
-    !isSet &&
-    Array.isArray(desired) &&
-    Array.isArray(live) &&
-    desired.length === live.length &&
-    desired.length > 0
-  );
-}
-
-function sameValue(
-  at: Comparison,
-  segments: readonly string[],
-  wanted: Json,
-  other: Maybe,
-  exact: boolean,
-): boolean {
-  if (!exact && isEmpty(wanted)) return isEmpty(other);
-  if (other === undefined) return false;
-  if (isSecret(wanted) || isSecret(other)) {
-    return isSecret(wanted) && isSecret(other) && wanted.fingerprint === other.fingerprint;
-  }
-  if (isReference(wanted) || isReference(other)) return sameReference(at, wanted, other);
-  const deeper = (one: Json, two: Maybe, key: string): boolean =>
-    sameValue(at, [...segments, key], one, two, exact);
-  if (Array.isArray(wanted)) {
-    if (!Array.isArray(other) || wanted.length !== other.length) return false;
-    const isSet = at.kind.sets.some((pattern) => matchesPattern(pattern, segments));
-    if (!isSet) return wanted.every((item, index) => deeper(item, other[index], `${index}`));
-    return sameMembers(wanted, other, (one, two) => deeper(one, two, '0'));
-  }
-  if (isPlainObject(wanted)) {
-    if (!isPlainObject(other)) return false;
-    const keys = unionOfKeys(wanted, exact ? other : {});
-    return keys.every((key) => key in wanted && deeper(wanted[key]!, other[key], key));
-  }
-  return wanted === other || (!exact && sameMeaning(wanted, other));
-}
-
-function sameReference(at: Comparison, one: Json, two: Json): boolean {
-  if (isReference(one) && isReference(two)) return one.$ref === two.$ref;
-  if (typeof one === 'string' && isReference(two)) return at.sameReference(one, two.$ref);
-  if (typeof two === 'string' && isReference(one)) return at.sameReference(two, one.$ref);
-  return false;
-}
-
-function sameMembers(
-  wanted: readonly Json[],
-  other: readonly Json[],
-  same: (one: Json, two: Json) => boolean,
-): boolean {
-  const left = [...other];
-  return wanted.every((item) => {
-    const found = left.findIndex((candidate) => same(item, candidate));
-    if (found >= 0) left.splice(found, 1);
-    return found >= 0;
-  });
-}
-
-/** Not set, null, `[]` and `{}` all mean that a field holds nothing. */
-function isEmpty(value: Maybe): boolean {
-  if (value === undefined || value === null) return true;
-  return Array.isArray(value)
-    ? value.length === 0
-    : typeof value === 'object' && Object.keys(value).length === 0;
-}
-
-const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i;
-
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-/** What the server writes in another form: one moment (`…00Z`, `…00.000Z`), a UUID in capitals. */
-function sameMeaning(one: Json, two: Json): boolean {
-  if (typeof one !== 'string' || typeof two !== 'string') return false;
-  if (rfc3339.test(one) && rfc3339.test(two)) return Date.parse(one) === Date.parse(two);
-  return uuid.test(one) && one.toLowerCase() === two.toLowerCase();
-}
-
-function unionOfKeys(...objects: readonly PlainObject[]): string[] {
-  return [...new Set(objects.flatMap((object) => Object.keys(object)))].sort();
+function hasEntries(value: Maybe): value is Json[] {
+  return Array.isArray(value) && value.length > 0;
 }

@@ -9,9 +9,10 @@ import {
   type LiveSet,
   type Spec,
 } from '../spec/resource-set.ts';
-import { isSecret, mapSpec, pointerOf, referencesIn } from '../spec/spec-paths.ts';
+import { isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
 import { blockDependants, blockMissingExternals, blockWhatIsInUse } from './blocking.ts';
-import { diffSpecs, type FieldChange, topLevelField } from './diff.ts';
+import { type Difference, diffSpecs, topLevelField } from './diff.ts';
+import { changeOf } from './draft-change.ts';
 import { type Held, heldBack, recordedElsewhere, type Unattended } from './held-back.ts';
 import { orderChanges } from './order.ts';
 import { align, type Claim, describeSource, type OwnershipOptions } from './ownership.ts';
@@ -20,7 +21,6 @@ import {
   Draft,
   type DraftChange,
   type Plan,
-  type Reason,
   type UnmanagedResource,
 } from './planned.ts';
 import { renamedBefore } from './renames.ts';
@@ -164,7 +164,7 @@ function compare(
     },
   });
   const fixed = fields.filter(
-    (field) => kind.immutable.includes(topLevelField(field)) && !onlyRecorded(field),
+    (field) => kind.immutable.includes(topLevelField(field)) && field.difference !== 'recorded',
   );
   const renamed = standing === 'owned' && claim.renamed;
   if (fixed.length > 0) {
@@ -209,42 +209,7 @@ once without metadata.protected before removing it`;
   }
 }
 
-function changeOf(
-  parts: Pick<DraftChange, 'action' | 'live' | 'desired' | 'fields'> & {
-    prune?: boolean;
-    renamed?: boolean;
-  },
-): DraftChange {
-  const { live, desired, fields, renamed = false, prune = false } = parts;
-  const { identity } = (desired ?? live)!;
-  return {
-    id: identityKey(identity),
-    identity,
-    action: parts.action,
-    live,
-    desired,
-    fields,
-    prune,
-    reason: renamed ? 'rename' : mainReason(fields),
-    position: desired?.position ?? null,
-    needs: desired === null || desired.absent ? [] : desired.references.map(identityKey),
-    holds: live === null ? [] : referencesIn(live.spec),
-    frees: freedName(live, desired, parts.action),
-  };
-}
-
-/** The name on the server that a change gives up: by taking another, or by going. */
-function freedName(
-  live: LiveResource | null,
-  desired: DesiredResource | null,
-  action: DraftChange['action'],
-): string | null {
-  if (live === null || action === 'retain') return null;
-  const staysNamed = desired !== null && identityKey(desired.identity) === live.declared;
-  return staysNamed ? null : live.declared;
-}
-
-function created(desired: DesiredResource): FieldChange[] {
+function created(desired: DesiredResource): Difference[] {
   const kind = kinds[desired.identity.kind];
   return diffSpecs({
     kind,
@@ -255,16 +220,11 @@ function created(desired: DesiredResource): FieldChange[] {
   });
 }
 
-/** Already as wanted on the server; only the record of what was applied is behind. */
-function onlyRecorded(field: FieldChange): boolean {
-  return JSON.stringify(field.from) === JSON.stringify(field.to);
-}
-
 /** Why a resource is not deleted and made anew although these fields cannot be changed in place. */
 function irreplaceable(
   desired: DesiredResource,
   claim: Extract<Claim, { live: LiveResource }>,
-  fixed: readonly FieldChange[],
+  fixed: readonly Difference[],
 ): BlockedItem | null {
   const { identity, position } = desired;
   const item = { id: identityKey(identity), identity, position };
@@ -288,13 +248,6 @@ function changesTerms(desired: DesiredResource, { source }: LiveResource): boole
     (source?.protected === true) !== desired.protected ||
     (source?.on_removal ?? 'delete') !== desired.onRemoval
   );
-}
-
-/** Drift outranks a change of ours, because somebody else should know of it. */
-function mainReason(fields: readonly FieldChange[]): Reason {
-  const reasons = new Set(fields.map((field) => field.reason));
-  if (reasons.has('drift')) return 'drift';
-  return reasons.has('change') || reasons.size === 0 ? 'change' : 'default-reset';
 }
 
 /** What a plan made without the key does not know. */

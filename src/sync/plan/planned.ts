@@ -8,11 +8,17 @@ import type {
   Position,
   SourceInfo,
 } from '../spec/resource-set.ts';
-import type { FieldChange } from './diff.ts';
+import type { Difference } from './diff.ts';
 import type { Orderable, Ordered } from './order.ts';
 import type { BlockReason } from './ownership.ts';
 
 export type Reason = 'change' | 'drift' | 'default-reset' | 'rename';
+
+/** One value to write, with what it means. */
+export interface FieldChange extends Difference {
+  /** Whether it loosens access. */
+  readonly loosens: boolean;
+}
 
 /** One change before its order is known. */
 export interface DraftChange extends Orderable {
@@ -23,6 +29,8 @@ export interface DraftChange extends Orderable {
   readonly desired: DesiredResource | null;
   readonly reason: Reason;
   readonly fields: readonly FieldChange[];
+  /** Whether it loosens access, by a field or as a whole. */
+  readonly loosens: boolean;
   /** A delete nobody wrote down: the manifest is gone. Tombstones are none. */
   readonly prune: boolean;
 }

@@ -1,4 +1,5 @@
 /** Knows how places in a spec are named: dotted patterns of the kinds table and JSON pointers of a plan. */
+import { kindNames } from '../../model/kinds.ts';
 import type { Json, Spec } from './resource-set.ts';
 
 export type PlainObject = { [key: string]: Json };
@@ -7,16 +8,28 @@ export function isPlainObject(value: Json | undefined): value is PlainObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `{"$ref": "Config/support/routing"}`: stands for another resource. */
+/**
+ * `{"$ref": "Config/support/routing"}`: stands for another resource. A document may have a `$ref` of
+ * its own (a JSON Schema has): that leads to no kind.
+ */
 export function isReference(value: Json | undefined): value is PlainObject & { $ref: string } {
-  return isPlainObject(value) && typeof value.$ref === 'string';
+  if (!isPlainObject(value) || typeof value.$ref !== 'string') return false;
+  const { $ref: key, ...others } = value;
+  const kind = key.slice(0, Math.max(0, key.indexOf('/')));
+  const leadsToKind = key === '' || kindNames.some((name) => name === kind);
+  return leadsToKind && Object.keys(others).length === 0;
 }
 
 /** `{"$secret": "env:X", "fingerprint": "…"}`: stands for a write-only value. */
 export function isSecret(
   value: Json | undefined,
 ): value is PlainObject & { $secret: string; fingerprint: string } {
-  return isPlainObject(value) && typeof value.$secret === 'string';
+  return (
+    isPlainObject(value) &&
+    typeof value.$secret === 'string' &&
+    typeof value.fingerprint === 'string' &&
+    Object.keys(value).length === 2
+  );
 }
 
 /** JSON pointer (RFC 6901) of a path: `['a', 'b/c']` is `/a/b~1c`. */

@@ -1,7 +1,15 @@
 /** Knows how what lies in a source and is no manifest is told: counted, with the first names. */
-import { type Identity, identityKey, type LeftAlone } from './spec/resource-set.ts';
+
+import { oneLine } from '../../terminal-text.ts';
+import type { Plan } from '../plan/planned.ts';
+import { type Identity, identityKey, type LeftAlone } from '../spec/resource-set.ts';
 
 const namesShownMax = 5;
+
+/** Everything that a plan leaves alone. */
+export function leftLines({ unmanaged, unknown, leftAlone }: Plan): string[] {
+  return [...unmanagedLines(unmanaged), ...unknownLines(unknown), ...leftAloneLines(leftAlone)];
+}
 
 /** A line for each cause; none where nothing was left alone. */
 export function leftAloneLines(left: LeftAlone): string[] {
@@ -25,7 +33,7 @@ export function leftAloneLines(left: LeftAlone): string[] {
 }
 
 /** What nobody has declared, and how it becomes declared; none where there is nothing. */
-export function unmanagedLines(unmanaged: readonly Identity[]): string[] {
+function unmanagedLines(unmanaged: readonly Identity[]): string[] {
   if (unmanaged.length === 0) return [];
   const advice = 'to adopt: gatewright export DIR --unmanaged, then apply DIR --take-ownership';
   return [`unmanaged, left alone: ${listed(unmanaged.map(identityKey))} (${advice})`];
@@ -42,6 +50,6 @@ export function unknownLines(unknown: readonly string[]): string[] {
 /** The first names, and how many more there are. */
 function listed(names: readonly string[]): string {
   const hidden = names.length - namesShownMax;
-  const shown = names.slice(0, namesShownMax).join(', ');
+  const shown = names.slice(0, namesShownMax).map(oneLine).join(', ');
   return hidden > 0 ? `${shown} and ${hidden} more` : shown;
 }

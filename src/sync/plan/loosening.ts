@@ -1,0 +1,292 @@
+/** Knows what loosens access, kind by kind: limits raised, scopes added, guards removed. */
+import type { KindName } from '../../model/kinds.ts';
+import type { Json, Spec } from '../spec/resource-set.ts';
+import { matchesPattern, segmentsOf, valueAt } from '../spec/spec-paths.ts';
+import type { Difference } from './diff.ts';
+import { isNested, leavesOf } from './leaves.ts';
+import type { DraftChange } from './planned.ts';
+
+type Maybe = Json | undefined;
+
+/** Where a judged value stands, and what the entry of a list around it was before. */
+interface Spot {
+  readonly segments: readonly string[];
+  readonly entry: unknown;
+}
+
+/** Whether a value that goes from one to the other loosens access; undefined is not set. */
+type Judge = (from: Maybe, to: Maybe, spot: Spot) => boolean;
+
+const isUnset = (value: Maybe): boolean => value === undefined || value === null;
+/** Raised or removed. */
+const ceiling: Judge = (from, to) =>
+  !isUnset(from) && (isUnset(to) || !(Number(to) <= Number(from)));
+/** Lowered or removed. */
+const floor: Judge = (from, to) => !isUnset(from) && (isUnset(to) || !(Number(to) >= Number(from)));
+/** Later or removed. */
+const deadline: Judge = (from, to) =>
+  !isUnset(from) && (isUnset(to) || !(momentOf(to) <= momentOf(from)));
+/** Added or other than it was: each value gives something. */
+const gives: Judge = (_, to) => !isUnset(to);
+/** Removed or other than it was: each value holds something back. */
+const guards: Judge = (from) => !isUnset(from);
+/** What cannot be judged counts as loosening. */
+const unknown: Judge = () => true;
+
+function noLonger(value: Json): Judge {
+  return (from) => from === value;
+}
+
+function becomes(value: Json): Judge {
+  return (_, to) => to === value;
+}
+
+function momentOf(value: Maybe): number {
+  return Date.parse(String(value));
+}
+
+const renewals: readonly Maybe[] = [null, 'monthly', 'weekly'];
+
+/** By place in the spec, the first that matches; `prefix` leads to the budget. */
+function budgetRules(prefix: string): Rules {
+  return {
+    [`${prefix}credit_limit`]: ceiling,
+    [`${prefix}type`]: unknown,
+    // The sooner a budget starts anew, the more it allows.
+    [`${prefix}periodic_reset`]: (from, to) =>
+      renewals.indexOf(to ?? null) > renewals.indexOf(from ?? null),
+    [`${prefix}periodic_reset_days`]: (from, to) => !isUnset(to) && !(Number(to) >= Number(from)),
+    [`${prefix}next_usage_reset_at`]: (from, to) =>
+      !isUnset(to) && !(momentOf(to) >= momentOf(from)),
+  };
+}
+
+const listedWords: Readonly<Record<string, Judge>> = { none: guards, all: guards, any: gives };
+
+/** By name of a parameter of a check; a list of words means what its operator says. */
+const parameterRules: Readonly<Record<string, Judge>> = {
+  blockedTypes: guards,
+  categories: guards,
+  allowedTypes: (from, to, { segments }) => segments.length === 4 || gives(from, to, noSpot),
+  models: gives,
+  algorithms: gives,
+  metadataKeys: guards,
+};
+
+const noSpot: Spot = { segments: [], entry: null };
+
+const checkParameter: Judge = (from, to, spot) => {
+  const { entry, segments } = spot;
+  const given = valueAt(entry, ['parameters']) as Readonly<Record<string, unknown>> | undefined;
+  const name = segments[3] ?? '';
+  // Turned round, it passes what it refused.
+  if (given?.not === true) return true;
+  if (/^max[A-Z]/.test(name)) return ceiling(from, to, spot);
+  if (/^min[A-Z]/.test(name)) return floor(from, to, spot);
+  const byOperator = name === 'words' || name === 'keys' || given?.operator !== undefined;
+  const rule = byOperator ? listedWords[String(given?.operator)] : parameterRules[name];
+  return (rule ?? unknown)(from, to, spot);
+};
+
+/** Fewer requests are counted where there is one condition more, or where one is another. */
+const condition: Judge = (from, to, { segments }) =>
+  segments.length > 2 || (isUnset(from) && !isUnset(to));
+
+/** Judges that look at the change of a value as a whole, and not at each value in it. */
+const ofWholes: readonly Judge[] = [unknown, checkParameter, condition];
+
+/** Checks written into a config: what is other than before in one that was there. */
+const inlineGuard: Judge = (from, _, { segments }) => {
+  const list = segments.findLastIndex((key) => guardLists.includes(key));
+  return !isUnset(from) || segments.length > list + 2;
+};
+
+const guardLists = [
+  ...['input_guardrails', 'output_guardrails', 'before_request_hooks', 'after_request_hooks'],
+];
+
+type Rules = Readonly<Record<string, Judge>>;
+
+interface KindRules {
+  readonly values: Rules;
+  /** Top-level fields that are judged as wholes. */
+  readonly fields?: Readonly<Record<string, (from: Maybe, to: Maybe) => boolean>>;
+  readonly creating?: true;
+  readonly deleting?: true;
+}
+
+const rateLimitRules: Rules = { 'rate_limits.*.value': ceiling };
+
+/** One place for what loosens access. A place without a rule never does. */
+const rules: Readonly<Record<KindName, KindRules>> = {
+  Workspace: { values: { ...budgetRules('usage_limits.*.'), ...rateLimitRules } },
+  ApiKey: {
+    values: {
+      'scopes.*': gives,
+      ...rateLimitRules,
+      ...budgetRules('usage_limits.'),
+      expires_at: deadline,
+      'defaults.allow_config_override': noLonger(false),
+      'defaults.config_id': guards,
+      'rotation_policy.rotation_period': guards,
+      'rotation_policy.rotation_period_days': ceiling,
+      'rotation_policy.next_rotation_at': deadline,
+      'rotation_policy.key_transition_period_ms': (from, to) => !(Number(to ?? 0) <= Number(from)),
+      type: becomes('organisation'),
+      workspace_id: guards,
+      user_id: unknown,
+    },
+    creating: true,
+  },
+  Guardrail: {
+    values: {
+      'checks.*.id': guards,
+      'checks.*.is_enabled': becomes(false),
+      'checks.*.parameters.**': checkParameter,
+      'actions.deny': noLonger(true),
+      'actions.async': becomes(true),
+      target: unknown,
+      workspace_id: unknown,
+    },
+    deleting: true,
+  },
+  Config: {
+    values: {
+      'config.**.forward_headers.*': gives,
+      'config.**.passthrough': becomes(true),
+      'config.**.override_params.max_tokens': ceiling,
+      ...Object.fromEntries(guardLists.map((list) => [`config.**.${list}.**`, inlineGuard])),
+    },
+  },
+  McpIntegration: {
+    values: {
+      auth_type: becomes('none'),
+      'configurations.passthrough_header.*': gives,
+      'configurations.passthrough_headers.*': gives,
+      workspace_id: guards,
+    },
+  },
+  McpServer: { values: {}, creating: true },
+  GuardrailMcpBinding: {
+    values: { guardrail_id: unknown, mcp_server_id: unknown },
+    fields: {
+      run_on: (from, to) => !holdsAll(momentsOfRun(to), momentsOfRun(from)),
+      // No list covers all of the server's capabilities.
+      mcp_integration_capability_ids: (from, to) =>
+        listOf(to).length > 0 && (listOf(from).length === 0 || !holdsAll(listOf(to), listOf(from))),
+    },
+    deleting: true,
+  },
+  UsageLimitPolicy: {
+    values: {
+      ...budgetRules(''),
+      'conditions.**': condition,
+      // More groups have more budgets.
+      'group_by.**': (_, to) => !isUnset(to),
+      workspace_id: unknown,
+    },
+    deleting: true,
+  },
+};
+
+function listOf(value: Maybe): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+function momentsOfRun(value: Maybe): string[] {
+  const named = listOf(value).map((word) => (/^(input|before)/.test(word) ? 'input' : 'output'));
+  return named.length === 0 ? ['input', 'output'] : named;
+}
+
+function holdsAll(list: readonly string[], members: readonly string[]): boolean {
+  return members.every((member) => list.includes(member));
+}
+
+/** Both sides of an update or a replacement. */
+export interface Sides {
+  readonly live: Spec;
+  readonly desired: Spec;
+}
+
+/** Of the differences of one resource those that loosen access. */
+export function findLoosening(
+  kind: KindName,
+  differences: readonly Difference[],
+  { live, desired }: Sides,
+): ReadonlySet<Difference> {
+  const moved = movedValues(differences);
+  const { fields = {}, values } = rules[kind];
+  const isLoose = (difference: Difference): boolean => {
+    if (difference.difference === 'recorded' || moved.has(keyOf(difference))) return false;
+    const segments = segmentsOf(difference.path);
+    const field = segments[0]!;
+    const whole = fields[field];
+    if (whole !== undefined) return whole(live[field], desired[field]);
+    const entry = valueAt(live, segmentsOf(difference.livePath).slice(0, 2));
+    return valuesLoosen(values, difference, { segments, entry });
+  };
+  return new Set(differences.filter(isLoose));
+}
+
+/** Whether the change loosens access by what it makes or removes as a whole. */
+export function loosensAsWhole({
+  action,
+  identity,
+}: Pick<DraftChange, 'action' | 'identity'>): boolean {
+  const { creating = false, deleting = false } = rules[identity.kind];
+  return action === 'create' ? creating : action === 'delete' && deleting;
+}
+
+function valuesLoosen(values: Rules, difference: Difference, spot: Spot): boolean {
+  const { segments } = spot;
+  const [from, to] = sidesOf(difference);
+  if (!isNestedSide(from) && !isNestedSide(to)) {
+    return ruleAt(values, segments)?.(from, to, spot) ?? false;
+  }
+  const own = ruleAt(values, segments);
+  if (own?.(from, to, spot)) return true;
+  // A target takes along the guards that were its own.
+  const isTarget = segments.at(-2) === 'targets';
+  const gone = isTarget ? [] : leavesOf(from ?? null, segments);
+  const come = leavesOf(to ?? null, segments);
+  return (
+    gone.some(({ segments: at, value }) => removalLoosens(ruleAt(values, at), value, at, spot)) ||
+    come.some(({ segments: at }) => ruleAt(values, at) === gives)
+  );
+}
+
+function removalLoosens(
+  rule: Judge | undefined,
+  value: Json,
+  segments: readonly string[],
+  spot: Spot,
+): boolean {
+  if (rule === undefined || ofWholes.includes(rule)) return false;
+  return rule(value, undefined, { ...spot, segments });
+}
+
+function ruleAt(values: Rules, segments: readonly string[]): Judge | undefined {
+  return Object.entries(values).find(([pattern]) => matchesPattern(pattern, segments))?.[1];
+}
+
+function sidesOf({ difference, from, to }: Difference): [Maybe, Maybe] {
+  return [difference === 'added' ? undefined : from, difference === 'removed' ? undefined : to];
+}
+
+function isNestedSide(value: Maybe): boolean {
+  return value !== undefined && isNested(value);
+}
+
+/** Entries that a list holds before and after, in another place: nothing came and nothing went. */
+function movedValues(differences: readonly Difference[]): ReadonlySet<string> {
+  const keysOf = (kind: Difference['difference']): Set<string> =>
+    new Set(differences.filter(({ difference }) => difference === kind).map(keyOf));
+  const [added, removed] = [keysOf('added'), keysOf('removed')];
+  return new Set([...added].filter((key) => removed.has(key)));
+}
+
+function keyOf({ path, livePath, difference, from, to }: Difference): string {
+  const value = difference === 'removed' ? from : to;
+  const place = difference === 'added' ? path : livePath;
+  return `${place.slice(0, place.lastIndexOf('/'))} ${JSON.stringify(value)}`;
+}

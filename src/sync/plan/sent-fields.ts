@@ -1,0 +1,71 @@
+/** Knows which fields a write sends whole, and what on the server goes with it that no manifest names. */
+import type { Kind } from '../../model/kinds.ts';
+import type { DesiredResource, Json, Spec } from '../spec/resource-set.ts';
+import { pointerOf, segmentsOf } from '../spec/spec-paths.ts';
+import { below, type Difference, type Place, removal, topLevelField } from './diff.ts';
+import { isBranch, isEmpty, isOpaque, unionOfKeys } from './equality.ts';
+
+/**
+ * Top-level fields of an update's body: each in which something differs, and what the API takes only
+ * together with it. Where a PUT also creates, it replaces the whole, so that every field is sent.
+ */
+export function sentFields(
+  kind: Kind,
+  { spec, secrets }: Pick<DesiredResource, 'spec' | 'secrets'>,
+  differences: readonly Difference[],
+): string[] {
+  const changed = replacesWhole(kind, spec) ? Object.keys(spec) : differences.map(topLevelField);
+  const holders = [...secrets.keys()].map((pointer) => segmentsOf(pointer)[0]!);
+  const withSecrets = changed.some((field) => kind.secretsGoWith.includes(field));
+  return [...new Set([...changed, ...(withSecrets ? holders : [])])].filter(
+    (field) => !kind.pathFields.includes(field) && !kind.immutable.includes(field),
+  );
+}
+
+function replacesWhole(kind: Kind, spec: Spec): boolean {
+  return kind.create(spec).method === 'PUT';
+}
+
+/**
+ * What a write takes from the server although neither manifest nor record names it: keys beside those
+ * sent, because the API replaces a field whole, and with a replacement everything.
+ */
+export function takenAlong(
+  kind: Kind,
+  desired: DesiredResource,
+  live: Spec,
+  differences: readonly Difference[],
+  action: 'update' | 'adopt' | 'replace',
+): Difference[] {
+  const told = new Set(differences.map(({ livePath }) => livePath));
+  const taken: Difference[] = [];
+  const isAll = action === 'replace';
+  const walk = (place: Place, wanted: Json, present: Json): void => {
+    if (!isBranch(wanted) || !isBranch(present) || isOpaque(kind, place.wanted)) return;
+    if (told.has(pointerOf(place.live))) return;
+    for (const key of unionOfKeys(present)) {
+      const inner = below(place, key);
+      const isWanted = wanted[key] !== undefined;
+      if (isWanted) walk(inner, wanted[key]!, present[key]!);
+      else if (!isEmpty(present[key]) && !told.has(pointerOf(inner.live))) {
+        taken.push(removal(inner, present[key]!, 'default-reset'));
+      }
+    }
+  };
+  const fields = isAll ? Object.keys(desired.spec) : sentFields(kind, desired, differences);
+  for (const field of fields) {
+    const isMerged = kind.merged.includes(field) && !isAll;
+    if (isMerged || desired.spec[field] === undefined || live[field] === undefined) continue;
+    const path = [field];
+    walk({ wanted: path, live: path }, desired.spec[field], live[field]);
+  }
+  if (!isAll && !replacesWhole(kind, desired.spec)) return taken;
+  const { pathFields } = kind;
+  const others = Object.keys(live).filter((field) => desired.spec[field] === undefined);
+  for (const field of others.toSorted()) {
+    const path = [field];
+    const isKept = isEmpty(live[field]) || told.has(pointerOf(path)) || pathFields.includes(field);
+    if (!isKept) taken.push(removal({ wanted: path, live: path }, live[field]!, 'default-reset'));
+  }
+  return taken;
+}

@@ -1,0 +1,81 @@
+/** Knows what the server makes of a field that is removed, and what ends with a resource that is replaced. */
+import type { KindName } from '../../model/kinds.ts';
+import { matchesPattern } from '../spec/spec-paths.ts';
+
+const budget = { alert_threshold: 'no alert', periodic_reset: 'no reset', type: 'cost' };
+
+function below(prefix: string, fields: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([field, words]) => [`${prefix}${field}`, words]),
+  );
+}
+
+const limits = { usage_limits: 'no budget', rate_limits: 'no rate limit' };
+const texts = { description: 'none', icon: 'none' };
+
+/** By place in the spec: what holds where nothing is set. */
+const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
+  Workspace: {
+    ...texts,
+    ...limits,
+    ...below('usage_limits.*.', budget),
+    'defaults.metadata': 'none',
+    scope_name: 'the slug',
+  },
+  Guardrail: {
+    target: 'llm',
+    actions: 'nothing is denied',
+    workspace_id: 'the organisation',
+    'checks.*.is_enabled': 'true',
+  },
+  Config: { isDefault: '0', workspace_id: 'the organisation' },
+  ApiKey: {
+    ...texts,
+    ...limits,
+    ...below('usage_limits.', budget),
+    'defaults.metadata': 'none',
+    'defaults.config_id': 'no config',
+    'defaults.allow_config_override': 'true',
+    alert_emails: 'nobody',
+    expires_at: 'never',
+    rotation_policy: 'no rotation',
+    workspace_id: 'the organisation',
+  },
+  McpIntegration: {
+    ...texts,
+    slug: 'one made from the name',
+    configurations: 'none',
+    secret_mappings: 'none',
+    workspace_id: 'the organisation',
+  },
+  McpServer: { ...texts, slug: 'one made from the name' },
+  GuardrailMcpBinding: {
+    run_on: 'input and output',
+    mcp_integration_capability_ids: 'all capabilities',
+  },
+  UsageLimitPolicy: { ...texts, ...budget, workspace_id: 'the organisation' },
+};
+
+/** What a field that is removed goes back to, in words. */
+export function defaultText(kind: KindName, segments: readonly string[]): string {
+  const found = Object.entries(defaults[kind]).find(([pattern]) =>
+    matchesPattern(pattern, segments),
+  );
+  return found?.[1] ?? 'not set';
+}
+
+/** What is gone once a resource has been deleted and made anew, beside the fields that the plan shows. */
+const endings: Readonly<Record<KindName, readonly string[]>> = {
+  Workspace: ['its id and slug', 'the usage counted for it'],
+  Guardrail: ['its id and slug'],
+  Config: ['its id and slug', 'its former versions'],
+  ApiKey: ['its id', "the key's value (a new one is made)", 'the usage counted for it'],
+  McpIntegration: ['its id', 'which of its capabilities are enabled'],
+  McpServer: ['its id'],
+  GuardrailMcpBinding: ['its id'],
+  UsageLimitPolicy: ['its id', 'the usage counted by it'],
+};
+
+export function endsWithReplace(kind: KindName): readonly string[] {
+  return endings[kind];
+}

@@ -1,0 +1,107 @@
+/** Knows the published JSON form of a plan and of what an apply did. */
+import type { Ending } from '../../failure.ts';
+import type { KeyFile } from '../apply/key-survey.ts';
+import type { FieldChange, Plan, PlannedChange } from '../plan/planned.ts';
+import type { Json } from '../spec/resource-set.ts';
+import { isSecret, mapSpec, segmentsOf } from '../spec/spec-paths.ts';
+import { defaultText, endsWithReplace } from './consequences.ts';
+import { counted, type Reportable, symbols } from './summary.ts';
+import { yamlPath } from './yaml-path.ts';
+
+/** A cycle with what only programs are told. */
+export interface Outcome extends Reportable {
+  readonly keyFiles: readonly KeyFile[];
+  readonly ending: Ending;
+}
+
+/** The published plan document (docs/sync.md, Plan); values are whole, and no secret is in it. */
+export function planDocument(plan: Plan, warnings: readonly string[]): Record<string, unknown> {
+  return {
+    formatVersion: 1,
+    engine: 'gatewright',
+    owner: plan.owner,
+    source: { repo: plan.source.repo, sha: plan.source.revision, digest: plan.source.digest },
+    base: { snapshotEtag: plan.etag },
+    summary: {
+      ...Object.fromEntries(Object.keys(symbols).map((action) => [action, 0])),
+      ...Object.fromEntries(counted(plan.changes.map(({ action }) => action))),
+      noop: plan.unchanged,
+      blocked: plan.blocked.length,
+      loosens: plan.changes.filter(({ loosens }) => loosens).length,
+    },
+    changes: plan.changes.map(changeDocument),
+    blocked: plan.blocked.map(({ id, identity, reason, message, position }) => ({
+      ...{ id, ...identity, reason, message, position },
+    })),
+    unmanaged: plan.unmanaged,
+    unknown: plan.unknown,
+    leftAlone: plan.leftAlone,
+    warnings,
+  };
+}
+
+function changeDocument(change: PlannedChange): Record<string, unknown> {
+  const { action, identity, live } = change;
+  return {
+    id: change.id,
+    action,
+    kind: identity.kind,
+    workspace: identity.workspace,
+    name: identity.name,
+    resourceId: live?.id ?? null,
+    ifMatch: live?.version ?? null,
+    dependsOn: change.dependsOn,
+    reason: change.reason,
+    loosens: change.loosens,
+    ends: action === 'replace' ? endsWithReplace(identity.kind) : [],
+    fields: change.fields.map((field) => fieldDocument(change, field)),
+    position: change.position,
+  };
+}
+
+function fieldDocument(
+  { identity, live, desired }: PlannedChange,
+  field: FieldChange,
+): Record<string, unknown> {
+  const segments = segmentsOf(field.path);
+  const isGone = field.difference === 'removed' && field.to === null;
+  const root = (isGone ? live?.spec : desired?.spec) ?? {};
+  const isReset = field.difference === 'removed' && !segments.some((key) => /^\d+$/.test(key));
+  return {
+    path: field.path,
+    yamlPath: yamlPath(identity.kind, root, segments),
+    livePath: field.livePath,
+    difference: field.difference,
+    from: withoutSecrets(field.from),
+    to: withoutSecrets(field.to),
+    ...(isReset ? { goesBackTo: defaultText(identity.kind, segments) } : {}),
+    secret: field.secret,
+    reason: field.reason,
+    loosens: field.loosens,
+  };
+}
+
+/** A secret stands as `(secret env:NAME)`, so that two of them tell nothing of each other. */
+function withoutSecrets(value: Json): Json {
+  return mapSpec({ value }, (inner) => (isSecret(inner) ? `(secret ${inner.$secret})` : undefined))
+    .value!;
+}
+
+/** What an apply did, for `--report` and `-o json`. */
+export function resultDocument(outcome: Outcome): Record<string, unknown> {
+  const { report, refusal } = outcome;
+  return {
+    ...planDocument(outcome.plan, outcome.warnings),
+    refusal: refusal?.message ?? null,
+    keyFiles: outcome.keyFiles,
+    result:
+      report === null
+        ? null
+        : {
+            items: report.items,
+            interrupted: report.interrupted,
+            unreachable: report.unreachable,
+          },
+    exitCode: outcome.ending,
+  };
+}

@@ -1,0 +1,115 @@
+/** Knows the lines that tell how one field changes: one for each single value that differs. */
+import type { KindName } from '../../model/kinds.ts';
+import { kinds } from '../../model/kinds.ts';
+import { alignLists } from '../plan/alignment.ts';
+import { isExact } from '../plan/equality.ts';
+import { isNested, leavesOf } from '../plan/leaves.ts';
+import type { FieldChange, PlannedChange } from '../plan/planned.ts';
+import type { Json, Spec } from '../spec/resource-set.ts';
+import { isSecret, segmentsOf } from '../spec/spec-paths.ts';
+import { defaultText } from './consequences.ts';
+import { pairText, valueText } from './value-text.ts';
+import { yamlPath } from './yaml-path.ts';
+
+/** One value: what goes, what comes, or both. Every text is safe to show. */
+export interface FieldLine {
+  readonly path: string;
+  /** Null where there is nothing on that side. */
+  readonly from: string | null;
+  readonly to: string | null;
+  /** `drift`, `goes back to no budget`. */
+  readonly notes: readonly string[];
+  readonly loosens: boolean;
+  /** Nothing differs, only the record of what was applied is renewed. */
+  readonly isRecord: boolean;
+}
+
+/** Everything that a change does to fields, in the order of the plan. */
+export function fieldLines(change: PlannedChange): FieldLine[] {
+  const { identity, live, desired } = change;
+  const sides = { live: live?.spec ?? {}, wanted: desired?.spec ?? {} };
+  return change.fields.flatMap((field) => linesOf(identity.kind, field, sides));
+}
+
+interface Sides {
+  readonly live: Spec;
+  readonly wanted: Spec;
+}
+
+function linesOf(kind: KindName, field: FieldChange, { live, wanted }: Sides): FieldLine[] {
+  const { difference, from, to, reason, loosens } = field;
+  const drift = reason === 'drift' ? ['drift'] : [];
+  const line = (path: string, parts: Partial<FieldLine>): FieldLine => ({
+    ...{ path, from: null, to: null, notes: drift, loosens, isRecord: false },
+    ...parts,
+  });
+  const segments = segmentsOf(field.path);
+  if (difference === 'recorded') {
+    const path = yamlPath(kind, to === null ? live : wanted, segments);
+    const text = to === null ? 'not set' : valueText(to);
+    return [line(path, { to: text, notes: ['already so, recorded'], isRecord: true })];
+  }
+  const gone = difference === 'added' ? [] : leavesOf(from, segmentsOf(field.livePath));
+  const come = difference === 'removed' ? [] : leavesOf(to, segments);
+  const isPair = gone.length === 1 && come.length === 1 && !isNested(from) && !isNested(to);
+  if (isPair) {
+    const path = yamlPath(kind, wanted, segments);
+    return pairLines(from, to).map(({ suffix, ...parts }) => line(path + suffix, parts));
+  }
+  const removed = gone.flatMap(({ segments: at, value }) =>
+    textLines(value).map(([suffix, text]) =>
+      line(yamlPath(kind, live, at) + suffix, { from: text }),
+    ),
+  );
+  const added = come.flatMap(({ segments: at, value }) =>
+    textLines(value).map(([suffix, text]) =>
+      line(yamlPath(kind, wanted, at) + suffix, { to: text }),
+    ),
+  );
+  return [...withDefault(kind, field, removed), ...added];
+}
+
+/** A removed field says what holds from then on, on its last line. */
+function withDefault(kind: KindName, field: FieldChange, lines: readonly FieldLine[]): FieldLine[] {
+  const segments = segmentsOf(field.path);
+  const isField = !segments.some((key) => /^\d+$/.test(key)) && !isExact(kinds[kind], segments);
+  if (field.difference !== 'removed' || !isField) return [...lines];
+  return lines.map((line, at) => {
+    if (at < lines.length - 1) return line;
+    const notes = [...line.notes, `goes back to ${defaultText(kind, segments)}`];
+    return { ...line, notes };
+  });
+}
+
+interface ValueLine extends Partial<FieldLine> {
+  /** Of the path: ` line 3`. */
+  readonly suffix: string;
+}
+
+/** Two single values; of texts of several lines the lines that differ. */
+function pairLines(from: Json, to: Json): ValueLine[] {
+  if (isSecret(from) && isSecret(to)) {
+    return [{ suffix: '', from: '(secret)', to: valueText(to), notes: ['another value'] }];
+  }
+  const isText = typeof from === 'string' && typeof to === 'string';
+  if (!isText || !(from.includes('\n') || to.includes('\n'))) {
+    const [before, after] = pairText(from, to);
+    return [{ suffix: '', from: before, to: after }];
+  }
+  const [before, after] = [from.split('\n'), to.split('\n')];
+  return alignLists(before, after, (one, other) => one === other).flatMap((pair): ValueLine[] => {
+    const one = pair.before === null ? null : before[pair.before]!;
+    const other = pair.after === null ? null : after[pair.after]!;
+    const suffix = ` line ${(pair.after ?? pair.before)! + 1}`;
+    if (one === null) return [{ suffix, from: null, to: valueText(other) }];
+    if (other === null) return [{ suffix, from: valueText(one), to: null }];
+    const [left, right] = pairText(one, other);
+    return one === other ? [] : [{ suffix, from: left, to: right }];
+  });
+}
+
+/** One value on one side, a line of text each. */
+function textLines(value: Json): [suffix: string, text: string][] {
+  if (typeof value !== 'string' || !value.includes('\n')) return [['', valueText(value)]];
+  return value.split('\n').map((line, at) => [` line ${at + 1}`, valueText(line)]);
+}

@@ -1,0 +1,144 @@
+/** Knows how a plan is told in a comment on a pull request: the summary first, the difference folded away. */
+import { oneLine } from '../../terminal-text.ts';
+import type { PlannedChange } from '../plan/planned.ts';
+import { blockedText, changeNotes } from './change-notes.ts';
+import { type FieldLine, fieldLines } from './field-lines.ts';
+import { leftLines } from './left-alone.ts';
+import { type Reportable, summaryLine } from './summary.ts';
+
+/** GitHub takes 65,536 characters; bytes are no fewer, and something is left for who adds to it. */
+const bytesMax = 60_000;
+/** What cannot be applied and what is to be noted. */
+const noteBytesMax = 12_000;
+/** One change must not take the place of all others. */
+const changeBytesMax = 16_000;
+/** Frame, headings and two pairs of fences. */
+const frameBytes = 4_000;
+const lineLengthMax = 600;
+
+/**
+ * Below 60 kB. Everything that comes from manifests or the server stands in blocks of code, where
+ * nothing of it is read as Markdown, HTML or a mention.
+ */
+export function markdownReport(result: Reportable): string {
+  const { plan, refusal, warnings } = result;
+  const notes = fitting(
+    [
+      ...(refusal === null ? [] : [`refused: ${refusal.message}`]),
+      ...plan.blocked.map((item) => `blocked ${blockedText(item)}`),
+      ...warnings.map((warning) => `warning: ${warning}`),
+      ...leftLines(plan),
+    ].map((text) => clipped(oneLine(text))),
+    noteBytesMax,
+    (count) => `… and ${count} more`,
+  );
+  const { lines, hidden } = shownChanges(plan.changes);
+  const loose = plan.changes.filter(({ loosens }) => loosens).length;
+  return [
+    `### gatewright: ${summaryLine(result)}`,
+    '',
+    ...(loose === 0 ? [] : [`**${loose} of these loosen access**, marked \`! loosens\`.`, '']),
+    ...(hidden.length === 0 ? [] : [`**${hiddenText(hidden, plan.changes.length)}**`, '']),
+    ...(notes.length === 0 ? [] : [...fenced('text', notes), '']),
+    ...(lines.length === 0
+      ? []
+      : [
+          '<details><summary>Changes</summary>',
+          '',
+          ...fenced('diff', lines),
+          '',
+          '</details>',
+          '',
+        ]),
+  ].join('\n');
+}
+
+function hiddenText(hidden: readonly PlannedChange[], total: number): string {
+  const loose = hidden.filter(({ loosens }) => loosens).length;
+  const among = loose === 0 ? '' : `, of which ${loose} loosen access`;
+  return `${hidden.length} of ${total} changes are not shown here${among}; \`gatewright plan\` shows all.`;
+}
+
+/** In the order of the plan; where there is no room for all, what takes or loosens goes first. */
+function shownChanges(changes: readonly PlannedChange[]): {
+  lines: string[];
+  hidden: PlannedChange[];
+} {
+  let room = bytesMax - noteBytesMax - frameBytes;
+  const blocks = new Map<PlannedChange, string[]>();
+  const urgent = ({ loosens, action }: PlannedChange): boolean =>
+    loosens || action === 'replace' || action === 'delete';
+  const inRank = [...changes.filter(urgent), ...changes.filter((change) => !urgent(change))];
+  for (const change of inRank) {
+    const block = fitting(changeLines(change), Math.min(changeBytesMax, room), hiddenLines);
+    const size = bytesOf(block);
+    if (size > room) break;
+    blocks.set(change, block);
+    room -= size;
+  }
+  return {
+    lines: changes.flatMap((change) => blocks.get(change) ?? []),
+    hidden: changes.filter((change) => !blocks.has(change)),
+  };
+}
+
+function hiddenLines(count: number): string {
+  return `  … ${count} more lines of this change`;
+}
+
+/** A hunk of a unified difference: the head, then what goes and what comes. */
+function changeLines(change: PlannedChange): string[] {
+  const isWhole = change.loosens && !change.fields.some((field) => field.loosens);
+  const notes = changeNotes(change).join(', ');
+  const head = `@@ ${change.action} ${change.id} @@ ${notes}${isWhole ? '  ! loosens' : ''}`;
+  return [head.trimEnd(), ...fieldLines(change).flatMap(hunkLines)].map((line) =>
+    clipped(oneLine(line)),
+  );
+}
+
+function hunkLines({ path, from, to, isRecord, notes, loosens }: FieldLine): string[] {
+  const told = [...(notes.length === 0 ? [] : [`(${notes.join(', ')})`])];
+  const tail = [...told, ...(loosens ? ['! loosens'] : [])].map((text) => `  ${text}`).join('');
+  if (isRecord) return [`  ${path}: ${to}${tail}`];
+  const gone = from === null ? [] : [`- ${path}: ${from}`];
+  const come = to === null ? [] : [`+ ${path}: ${to}`];
+  return [...gone, ...come].map((line, at, all) => (at === all.length - 1 ? line + tail : line));
+}
+
+/** The first lines that fit, and last how many are left out. */
+function fitting(
+  lines: readonly string[],
+  bytes: number,
+  leftOut: (count: number) => string,
+): string[] {
+  if (bytesOf(lines) <= bytes) return [...lines];
+  const tailBytes = bytesOf([leftOut(lines.length)]);
+  let size = 0;
+  const count = lines.findIndex((line) => {
+    size += bytesOf([line]);
+    return size > bytes - tailBytes;
+  });
+  return [...lines.slice(0, count), leftOut(lines.length - count)];
+}
+
+function bytesOf(lines: readonly string[]): number {
+  return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+}
+
+/** The middle of a line that is too long goes: a path begins with where, a value is at the end. */
+function clipped(line: string): string {
+  if (line.length <= lineLengthMax) return line;
+  const half = lineLengthMax / 2;
+  return `${line.slice(0, half)} … ${line.slice(-half)}`.toWellFormed();
+}
+
+/** Longer than any run of backticks in it, so that nothing in it closes the block. */
+function fenced(language: string, lines: readonly string[]): string[] {
+  const longest = Math.max(2, ...lines.flatMap((line) => runsOf(line)));
+  const fence = '`'.repeat(longest + 1);
+  return [`${fence}${language}`, ...lines, fence];
+}
+
+function runsOf(line: string): number[] {
+  return (line.match(/`+/g) ?? []).map(({ length }) => length);
+}

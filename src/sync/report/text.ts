@@ -1,0 +1,77 @@
+/** Knows how a plan and its outcome are told to people at a terminal. */
+import { type Colour, coloured, oneLine } from '../../terminal-text.ts';
+import type { AppliedItem, ApplyReport } from '../apply/apply.ts';
+import type { PlannedChange } from '../plan/planned.ts';
+import { blockedText, changeNotes, placeText } from './change-notes.ts';
+import { type FieldLine, fieldLines } from './field-lines.ts';
+import { leftLines } from './left-alone.ts';
+import { type Reportable, summaryLine, symbols } from './summary.ts';
+
+const colours: Record<PlannedChange['action'], Colour> = {
+  create: 'green',
+  update: 'yellow',
+  replace: 'magenta',
+  delete: 'red',
+  adopt: 'cyan',
+  retain: 'cyan',
+};
+
+/**
+ * The whole outcome of a cycle as text with marks of colours, ending in a newline; '' lines apart its
+ * sections. Every value that differs has a line.
+ */
+export function textReport(result: Reportable): string {
+  const { plan, report } = result;
+  const sections: string[][] = [
+    plan.changes.flatMap(changeLines),
+    plan.blocked.map((item) => coloured('red', `! blocked ${blockedText(item)}`)),
+    result.warnings.map((warning) => coloured('yellow', `warning: ${warning}`)),
+    report === null ? [] : outcomeLines(report),
+    result.refusal === null ? [] : [coloured('red', result.refusal.message)],
+    [summaryLine(result), ...leftLines(plan)],
+  ];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => `${lines.join('\n')}\n`)
+    .join('\n');
+}
+
+function changeLines(change: PlannedChange): string[] {
+  const { action, id } = change;
+  const head = coloured(colours[action], `${symbols[action]} ${action} ${oneLine(id)}`);
+  const notes = changeNotes(change).map(oneLine).join(', ');
+  const isWhole = change.loosens && !change.fields.some((field) => field.loosens);
+  return [
+    [head, ...(notes === '' ? [] : [coloured('dim', notes)]), ...mark(isWhole)].join('  '),
+    ...fieldLines(change).map((line) => `    ${fieldText(line)}`),
+  ];
+}
+
+function fieldText(line: FieldLine): string {
+  const { notes, loosens } = line;
+  const told = notes.length === 0 ? [] : [coloured('dim', `(${notes.join(', ')})`)];
+  return [lineText(line), ...told, ...mark(loosens)].join('  ');
+}
+
+function lineText({ path, from, to, isRecord }: FieldLine): string {
+  if (isRecord) return `= ${path}: ${to}`;
+  if (from === null) return `+ ${path}: ${to}`;
+  if (to === null) return `- ${path}: ${from}`;
+  return `~ ${path}: ${from} → ${to}`;
+}
+
+function mark(loosens: boolean): string[] {
+  return loosens ? [coloured('red', '! loosens')] : [];
+}
+
+function outcomeLines(report: ApplyReport): string[] {
+  const lines = report.items
+    .filter((item) => item.status !== 'done')
+    .map((item) => coloured('red', `${item.status}: ${itemText(item)}`));
+  return report.unreachable === null ? lines : [...lines, coloured('red', report.unreachable)];
+}
+
+function itemText({ position, action, id, message }: AppliedItem): string {
+  const place = position === null ? '' : `${placeText(position)}: `;
+  return `${place}${action} ${oneLine(id)}: ${message}`;
+}

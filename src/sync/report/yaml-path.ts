@@ -1,0 +1,49 @@
+/** Knows what a place of a canonical spec is called in a manifest: `spec.rateLimits[0].value`. */
+import { type KindName, kinds } from '../../model/kinds.ts';
+import type { Json, Spec } from '../spec/resource-set.ts';
+import { isReference, matchesPattern } from '../spec/spec-paths.ts';
+import { shapeOf, toCamelCase, toSnakeCase } from '../spec/spec-shape.ts';
+import { seen } from './value-text.ts';
+
+/**
+ * The path as a manifest has it: camelCase where either spelling is read, references by their own
+ * keys, keys that are no words in brackets.
+ *
+ * @param root the spec in which `segments` lead to a value, which tells lists from maps
+ */
+export function yamlPath(kind: KindName, root: Spec, segments: readonly string[]): string {
+  if (segments.length === 1 && segments[0] === 'workspace_id') return 'metadata.workspace';
+  let path = 'spec';
+  let shape = shapeOf(kind);
+  let value: Json | undefined = root;
+  for (const key of segments) {
+    path += Array.isArray(value) ? `[${key}]` : keyText(shape.opaque ? key : spelling(key));
+    shape = shape.child(key);
+    value = (value as Record<string, Json> | undefined)?.[key];
+  }
+  return isReference(value) ? referencePath(kind, value.$ref, path, segments) : path;
+}
+
+function referencePath(
+  kind: KindName,
+  key: string,
+  path: string,
+  segments: readonly string[],
+): string {
+  const reference = kinds[kind].references.find(
+    (candidate) => key.startsWith(`${candidate.kind}/`) && matchesPattern(candidate.path, segments),
+  );
+  if (reference === undefined || reference.manifestField === '') return path;
+  const field = keyText(reference.manifestField);
+  return reference.path.endsWith('*') ? `${path}${field}` : path.replace(/\.[^.]*$/, field);
+}
+
+function keyText(key: string): string {
+  return /^[A-Za-z_$@][\w$@-]*$/.test(key) ? `.${key}` : `[${seen(JSON.stringify(key))}]`;
+}
+
+/** camelCase where the way back is sure. */
+function spelling(key: string): string {
+  const camel = toCamelCase(key);
+  return toSnakeCase(camel) === key ? camel : key;
+}

@@ -1,0 +1,315 @@
+/** Guarantees that a plan shows every difference, for any two specs of any kind, as text, Markdown and JSON. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { loadBody } from '../../src/model/bodies.ts';
+import { type KindName, kindNames, kinds } from '../../src/model/kinds.ts';
+import type { Plan } from '../../src/sync/plan/planned.ts';
+import { planDocument } from '../../src/sync/report/document.ts';
+import { type FieldLine, fieldLines } from '../../src/sync/report/field-lines.ts';
+import { markdownReport } from '../../src/sync/report/markdown.ts';
+import { textReport } from '../../src/sync/report/text.ts';
+import type { Json, Spec } from '../../src/sync/spec/resource-set.ts';
+import { coversPattern, matchesPattern, segmentsOf } from '../../src/sync/spec/spec-paths.ts';
+import { forTerminal } from '../../src/terminal-text.ts';
+import { planOf } from '../plan-of.ts';
+
+const runs = { numRuns: 150 };
+const fieldNames = new Map(
+  await Promise.all(
+    kindNames.map(async (kind) => {
+      const shape = Object.keys((await loadBody(kind)).shape);
+      return [kind, shape.filter((field) => field !== 'workspace_id')] as const;
+    }),
+  ),
+);
+
+function linesOf(plan: Plan): FieldLine[] {
+  return plan.changes.flatMap(fieldLines);
+}
+
+function textOf(plan: Plan): string {
+  const told = { plan, report: null, declined: false, refusal: null, warnings: [] };
+  return forTerminal(textReport(told), { color: false });
+}
+
+function markdownOf(plan: Plan): string {
+  return markdownReport({ plan, report: null, declined: false, refusal: null, warnings: [] });
+}
+
+const longText = fc
+  .tuple(fc.constantFrom('x', '한', '\u0301e', '"\\'), fc.nat({ max: 400 }), fc.string())
+  .map(([unit, count, tail]) => unit.repeat(count) + tail);
+const scalar = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 8 }),
+  longText,
+  fc.constantFrom('a', 'b', 'two\nlines', '```', '\u001b[2J', '\u202e', 'a\u200b', '', 'e\u0301'),
+  fc.integer({ min: -5, max: 5 }),
+  fc.boolean(),
+  fc.constant(null),
+);
+const key = fc.oneof(
+  fc.constantFrom('id', 'name', 'provider', 'weight', 'targets', 'a.b', '0', '`', 'key'),
+  fc.string({ minLength: 1, maxLength: 4 }).filter((text) => text !== '__proto__'),
+);
+const { value: anyValue } = fc.letrec<{ value: Json }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
+    scalar,
+    fc.array(tie('value'), { maxLength: 5 }),
+    fc.dictionary(key, tie('value'), { maxKeys: 4 }).map((object) => ({ ...object })),
+  ),
+})) as { value: fc.Arbitrary<Json> };
+
+/** Edits: each takes a value and makes another of it, mostly near the first. */
+const edit = fc.record({ how: fc.nat({ max: 7 }), at: fc.nat({ max: 9 }), value: anyValue });
+
+function edited(value: Json, edits: readonly { how: number; at: number; value: Json }[]): Json {
+  return edits.reduce(
+    (now: Json, { how, at, value: given }) => oneEdit(now, how, at, given),
+    value,
+  );
+}
+
+function oneEdit(value: Json, how: number, at: number, given: Json): Json {
+  if (typeof value === 'string') return how < 6 ? `${value}${at}` : given;
+  if (Array.isArray(value)) {
+    const index = at % (value.length + 1);
+    if (how === 0) return value.toSpliced(index, 0, given);
+    if (how === 1) return value.toSpliced(index, 1);
+    if (how === 2) return value.toReversed();
+    return value.map((item, place) => (place === index ? oneEdit(item, how - 1, at, given) : item));
+  }
+  if (typeof value === 'object' && value !== null) {
+    const names = Object.keys(value);
+    const name = names[at % Math.max(1, names.length)];
+    if (how === 0 || name === undefined) return { ...value, [`k${at}`]: given };
+    if (how === 1) return Object.fromEntries(Object.entries(value).filter(([one]) => one !== name));
+    return { ...value, [name]: oneEdit(value[name]!, how - 1, at, given) };
+  }
+  return given;
+}
+
+function specs(kind: KindName): fc.Arbitrary<{ live: Spec; desired: Spec }> {
+  const names = fieldNames.get(kind)!;
+  return fc
+    .tuple(
+      fc.dictionary(fc.constantFrom(...names), anyValue, { maxKeys: 4 }),
+      fc.array(fc.tuple(fc.constantFrom(...names), edit), { maxLength: 4 }),
+    )
+    .map(([live, edits]) => {
+      const desired: Spec = structuredClone({ ...live });
+      for (const [field, { how, at, value }] of edits) {
+        if (how === 7) delete desired[field];
+        else desired[field] = edited(desired[field] ?? value, [{ how, at, value }]);
+      }
+      return { live: structuredClone({ ...live }), desired };
+    });
+}
+
+/** What a spec means, by rules written down a second time: what is empty is not there, sets are sorted. */
+function meaning(kind: KindName, value: Json, path: readonly string[] = []): Json | undefined {
+  const { opaque, sets } = kinds[kind];
+  const isExact =
+    opaque.some((pattern) => coversPattern(pattern, path)) &&
+    !opaque.some((pattern) => matchesPattern(pattern, path));
+  const isNothing =
+    value === null ||
+    value === '' ||
+    (typeof value === 'object' && Object.keys(value).length === 0);
+  if (!isExact && isNothing && path.length > 0) return undefined;
+  if (Array.isArray(value)) {
+    const items = value.map((item, at) => meaning(kind, item, [...path, `${at}`]) ?? null);
+    const isSet = sets.some((pattern) => matchesPattern(pattern, path));
+    return isSet
+      ? items
+          .map((item) => [JSON.stringify(item)])
+          .sort()
+          .flat()
+      : items;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value)
+    .map(([name, item]) => [name, meaning(kind, item, [...path, name])] as const)
+    .filter(([, item]) => item !== undefined)
+    .toSorted(([one], [two]) => (one < two ? -1 : 1));
+  const isTop = path.length === 0;
+  return entries.length === 0 && !isExact && !isTop
+    ? undefined
+    : (Object.fromEntries(entries) as Json);
+}
+
+/** Single values of a spec as text; what holds nothing is none. */
+function valuesIn(value: Json | undefined): string[] {
+  if (value === undefined || value === null || value === '') return [];
+  if (typeof value !== 'object') return [JSON.stringify(value)];
+  return Object.values(value).flatMap((item) => valuesIn(item as Json));
+}
+
+function countOf(list: readonly string[], member: string): number {
+  return list.filter((one) => one === member).length;
+}
+
+describe.each(kindNames.map((kind) => [kind]))('for any two specs of a %s', (kind) => {
+  it('there is a plan exactly if they differ in meaning', () => {
+    fc.assert(
+      fc.property(specs(kind), ({ live, desired }) => {
+        const differs =
+          JSON.stringify(meaning(kind, live)) !== JSON.stringify(meaning(kind, desired));
+        const lines = linesOf(planOf(kind, live, desired));
+        expect(lines.some(({ isRecord }) => !isRecord)).toBe(differs);
+        expect(planOf(kind, desired, desired).changes).toEqual([]);
+      }),
+      runs,
+    );
+  });
+
+  it('the text has a line for each value that one holds more often than the other', () => {
+    fc.assert(
+      fc.property(specs(kind), ({ live, desired }) => {
+        const isShort = (text: string): boolean => /^[\x20-\x7e]{1,150}$/.test(text);
+        const [before, after] = [valuesIn(live), valuesIn(desired)];
+        const plan = planOf(kind, live, desired);
+        const shown = textOf(plan).split('\n');
+        for (const value of new Set([...before, ...after].filter(isShort))) {
+          if (value.includes('\\n')) continue;
+          const more = countOf(after, value) - countOf(before, value);
+          const sign = more > 0 ? '[+~]' : '[-~]';
+          const safe = value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+          const form = more > 0 ? `(: |→ )${safe}(  |$)` : `: ${safe}( →|  |$)`;
+          const line = new RegExp(`^    ${sign} .*${form}`);
+          const found = shown.filter((text) => line.test(text)).length;
+          expect(found, `${value}\n${shown.join('\n')}`).toBeGreaterThanOrEqual(Math.abs(more));
+        }
+      }),
+      runs,
+    );
+  });
+
+  it('no line shows the same on both sides, and no line is shown twice', () => {
+    fc.assert(
+      fc.property(specs(kind), ({ live, desired }) => {
+        const lines = linesOf(planOf(kind, live, desired));
+        for (const { from, to, isRecord } of lines) {
+          if (!isRecord) expect(from).not.toBe(to);
+        }
+        const gone = lines.filter(({ to }) => to === null).map(({ path }) => path);
+        const come = lines.filter(({ from }) => from === null).map(({ path }) => path);
+        expect(new Set(gone).size).toBe(gone.length);
+        expect(new Set(come).size).toBe(come.length);
+      }),
+      runs,
+    );
+  });
+
+  it('the JSON document is enough to make the wanted spec of the live one', () => {
+    fc.assert(
+      fc.property(specs(kind), ({ live, desired }) => {
+        const plan = planOf(kind, live, desired);
+        const { changes } = JSON.parse(JSON.stringify(planDocument(plan, [])));
+        const fields = changes[0]?.fields ?? [];
+        const made = (patched(live, fields, [], []) ?? {}) as Spec;
+        expect(meaning(kind, made)).toEqual(meaning(kind, desired));
+      }),
+      runs,
+    );
+  });
+
+  it('text and Markdown hold nothing that a terminal obeys or that ends a block', () => {
+    fc.assert(
+      fc.property(specs(kind), ({ live, desired }) => {
+        const plan = planOf(kind, live, desired);
+        expect(textOf(plan)).not.toMatch(
+          /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e]/,
+        );
+        const markdown = markdownOf(plan);
+        expect(Buffer.byteLength(markdown)).toBeLessThan(60_000);
+        const fences = markdown.split('\n').filter((line) => /^ {0,3}(`{3,}|~{3,})/.test(line));
+        expect(fences.length).toBe(plan.changes.length === 0 ? 0 : 2);
+      }),
+      runs,
+    );
+  });
+});
+
+interface ToldField {
+  readonly path: string;
+  readonly livePath: string;
+  readonly difference: 'added' | 'changed' | 'removed' | 'recorded';
+  readonly to: Json;
+}
+
+/** The live value with the told fields carried out: `at` leads to it, `wantedAt` to what it becomes. */
+function patched(
+  value: Json | undefined,
+  fields: readonly ToldField[],
+  at: readonly string[],
+  wantedAt: readonly string[],
+): Json | undefined {
+  const stands = (path: string, place: readonly string[]): boolean =>
+    JSON.stringify(segmentsOf(path)) === JSON.stringify(place);
+  const own = fields.find(({ livePath, path, difference }) =>
+    difference === 'added' ? stands(path, wantedAt) : stands(livePath, at),
+  );
+  if (own?.difference === 'recorded') return value;
+  if (own !== undefined) return own.difference === 'removed' ? (own.to ?? undefined) : own.to;
+  const inside = fields.filter(
+    ({ path, livePath }) =>
+      segmentsOf(path).length > wantedAt.length || segmentsOf(livePath).length > at.length,
+  );
+  if (inside.length === 0) return value;
+  if (Array.isArray(value) && value.length > 0) return patchedList(value, inside, at, wantedAt);
+  const holder = typeof value === 'object' && value !== null ? (value as Spec) : {};
+  const begins = (path: string): string | undefined => {
+    const segments = segmentsOf(path);
+    const leads = wantedAt.every((name, place) => segments[place] === name);
+    return leads ? segments[wantedAt.length] : undefined;
+  };
+  const added = inside.map(({ path }) => begins(path)).filter((name) => name !== undefined);
+  const names = [...new Set([...Object.keys(holder), ...added])];
+  if (names.length === 0) return value;
+  const entries = names
+    .map((name) => [name, patched(holder[name], inside, [...at, name], [...wantedAt, name])])
+    .filter(([, item]) => item !== undefined);
+  if (entries.length === 0 && typeof value !== 'object') return value;
+  return Object.fromEntries(entries);
+}
+
+function patchedList(
+  list: readonly Json[],
+  fields: readonly ToldField[],
+  at: readonly string[],
+  wantedAt: readonly string[],
+): Json {
+  const indexIn = (path: string, place: readonly string[]): number | null => {
+    const segments = segmentsOf(path);
+    const leads =
+      segments.length > place.length && place.every((name, depth) => segments[depth] === name);
+    return leads ? Number(segments[place.length]) : null;
+  };
+  const isItem = (path: string, place: readonly string[]): boolean =>
+    segmentsOf(path).length === place.length + 1 && indexIn(path, place) !== null;
+  const removed = new Set(
+    fields
+      .filter(({ difference, path }) => difference === 'removed' && isItem(path, at))
+      .map(({ path }) => indexIn(path, at)),
+  );
+  const added = new Map(
+    fields
+      .filter(({ difference, path }) => difference === 'added' && isItem(path, wantedAt))
+      .map((field) => [indexIn(field.path, wantedAt), field.to] as const),
+  );
+  const pairs = new Map<number, number>();
+  for (const { path, livePath } of fields) {
+    const [to, from] = [indexIn(path, wantedAt), indexIn(livePath, at)];
+    if (to !== null && from !== null && !added.has(to) && !removed.has(from)) pairs.set(to, from);
+  }
+  const left = list
+    .map((_, index) => index)
+    .filter((index) => !removed.has(index) && ![...pairs.values()].includes(index));
+  const length = list.length - removed.size + added.size;
+  return Array.from({ length }, (_, index): Json => {
+    if (added.has(index)) return added.get(index)!;
+    const from = pairs.get(index) ?? left.shift()!;
+    return patched(list[from]!, fields, [...at, `${from}`], [...wantedAt, `${index}`]) ?? null;
+  });
+}
