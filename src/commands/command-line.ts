@@ -31,11 +31,12 @@ export async function runCommandLine(
   try {
     return await dispatch(words, io);
   } catch (error) {
-    if (io.signal.aborted && isAbort(error, io.signal)) return 'interrupted';
+    const isInterrupted = io.signal.aborted && isAbort(error, io.signal);
     if (error instanceof Failure) {
       io.stderr.write(`gatewright: ${error.message}\n`);
-      return error.kind;
+      return isInterrupted ? 'interrupted' : error.kind;
     }
+    if (isInterrupted) return 'interrupted';
     io.stderr.write(await describeUnexpected(error));
     return 'unexpected';
   }
@@ -122,7 +123,8 @@ function unknownCommand(verb: string): Failure {
 }
 
 function isAbort(error: unknown, signal: AbortSignal): boolean {
-  return error === signal.reason || (error instanceof Error && error.name === 'AbortError');
+  if (!(error instanceof Error)) return false;
+  return error === signal.reason || error.cause === signal.reason || error.name === 'AbortError';
 }
 
 /** One line and a hint; the whole of it where the log level asks for detail. */

@@ -1,10 +1,12 @@
 /** Guarantees that migrations survive the death of the runner and of the server, and what the command says. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { initialiseDataDirectory } from '../../src/embedded/data-directory.ts';
@@ -17,9 +19,10 @@ import { migrate, migrationStatus } from '../../src/store/migrations/migrate.ts'
 import { createEmptyDatabase, createTestDatabase } from '../database.ts';
 import { softwareDirectory } from '../database-server.ts';
 import { createTestHome } from '../home.ts';
-import { loadedIn, runCli, tellingLoads } from './run-cli.ts';
+import { loadedIn, runCli, startCli, tellingLoads } from './run-cli.ts';
 
 const log = createLog({ level: 'silent' });
+const example = join(import.meta.dirname, '../../examples/1-quickstart');
 let directory: string;
 const children: ChildProcess[] = [];
 
@@ -258,6 +261,41 @@ describe('gatewright migrate', () => {
   });
 });
 
+describe('Ctrl-C while a migration waits for a lock', () => {
+  const runs = {
+    migrate: (home: string) => ['migrate', '--home', home],
+    serve: (home: string) => ['serve', '--migrate', '--port', '0', '--home', home],
+    up: (home: string) => ['up', '--home', home, '--port', '0', '--source', example],
+  };
+
+  it.each(
+    (Object.keys(runs) as (keyof typeof runs)[]).flatMap((name) => [
+      [name, 'SIGINT', 130] as const,
+      [name, 'SIGTERM', 143] as const,
+    ]),
+  )('ends %s by %s at once with %i, and the next run continues', async (name, signal, code) => {
+    await using test = await createTestDatabase();
+    const sql = "DELETE FROM schema_migrations WHERE name = '0009_idempotency'";
+    await select(test.settings, sql);
+    const holder = await connect(test.settings);
+    await holder.query('LOCK TABLES idempotency_keys WRITE');
+    using home = createTestHome();
+    const child = startCli(runs[name](home.path), test.settings, {
+      GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64'),
+    });
+    children.push(child);
+    await waitForStatement(test.settings, 'CREATE TABLE IF NOT EXISTS idempotency_keys%');
+    child.kill(signal);
+    const [[status], told] = await Promise.all([once(child, 'exit'), text(child.stderr!)]);
+    expect({ status, told }).toMatchObject({
+      status: code,
+      told: expect.stringMatching(/gatewright: Stopped before statement 1 of .*continues there/),
+    });
+    await holder.end();
+    expect(await runCli(['migrate'], test.settings)).toMatchObject({ exitCode: 0 });
+  });
+});
+
 async function prepareServer(home: string): Promise<() => Promise<ServerProcess>> {
   const offline = { offline: true, progress: () => {} };
   const binary = await chooseServer(softwareDirectory, null, offline);
@@ -302,6 +340,12 @@ async function killStatement(settings: DatabaseSettings, pattern: string): Promi
   for (const row of await select(settings, statementPattern, [pattern])) {
     await select(settings, `KILL ${Number(row.id)}`);
   }
+}
+
+async function connect(settings: DatabaseSettings) {
+  const { host, port, user, name: database } = settings;
+  const password = settings.password?.reveal() ?? '';
+  return await createConnection({ host, port, user, password, database });
 }
 
 async function select(

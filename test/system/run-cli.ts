@@ -1,5 +1,5 @@
 /** Knows how a test runs the command line as its user does: a process, an environment, three results. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
@@ -56,6 +56,19 @@ export async function runCli(
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
   const [exitCode] = (await exited) as [number | null];
   return { exitCode, stdout, stderr };
+}
+
+/** Starts a command and leaves it to the test when it ends. */
+export function startCli(
+  words: readonly string[],
+  database: DatabaseSettings,
+  env: Record<string, string>,
+): ChildProcess {
+  return spawn(process.execPath, [sourceProgram, ...words], {
+    cwd: tmpdir(),
+    env: { ...databaseVariables(database), ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
 }
 
 function databaseVariables(database: DatabaseSettings | null): Record<string, string> {

@@ -23,6 +23,7 @@ import * as schemaMigrations from './schema-migrations.ts';
 
 const leaseName = 'schema-migrations';
 const leaseTtlMsDefault = 30_000;
+const killAgainMs = 500;
 const pollMs = 250;
 const waitMsMax = 30 * 60_000;
 
@@ -135,6 +136,7 @@ async function runPending(
       log.warn({ error: error.message }, 'the migration lease could not be extended');
     });
   }, heartbeatMs);
+  const stopKilling = killOnAbort(session, options);
   try {
     // Loaded here because it takes longer than everything else a command does at its start.
     const { MigrationError, Umzug } = await import('umzug');
@@ -160,10 +162,35 @@ async function runPending(
     return ran.map((migration) => migration.name);
   } finally {
     clearInterval(beat);
+    stopKilling();
     await leases.release(session.watch, lease).catch(() => {
       log.warn('the migration lease could not be released; it ends by itself');
     });
   }
+}
+
+/**
+ * Ends the statement that runs when the signal comes, which may wait for a lock or copy a large table.
+ * Said again and again, because it may come when the statement has not yet reached the server.
+ */
+function killOnAbort({ work, watch }: MigrationSession, options: MigrateOptions): () => void {
+  const { signal, log } = options;
+  let repeat: NodeJS.Timeout | undefined;
+  const kill = (): void => {
+    watch.query('KILL QUERY ?', [work.threadId]).catch((error: Error) => {
+      log.warn({ error: error.message }, 'the statement that runs could not be ended');
+    });
+  };
+  const start = (): void => {
+    kill();
+    repeat = setInterval(kill, killAgainMs);
+  };
+  if (signal?.aborted) start();
+  signal?.addEventListener('abort', start);
+  return () => {
+    signal?.removeEventListener('abort', start);
+    clearInterval(repeat);
+  };
 }
 
 export interface MigrationStatus extends SchemaStatus {

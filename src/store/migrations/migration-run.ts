@@ -11,6 +11,8 @@ import type { SqlStatement } from './sql-statements.ts';
 
 const deadlockErrno = 1213;
 const lockWaitErrno = 1205;
+/** KILL QUERY was said to the connection. */
+const killedErrno = 1317;
 const lockTriesMax = 6;
 const lockRetryDelayMs = 500;
 /**
@@ -25,7 +27,10 @@ interface RunOptions {
   readonly onStep?: (step: { migration: string; number: number; total: number }) => void;
 }
 
-/** Continues behind the last statement known to have run. */
+/**
+ * Continues behind the last statement known to have run. Throws `Failure` whose cause is the reason of
+ * the signal when that has ended it.
+ */
 export async function runMigration(
   connection: Connection,
   lease: Lease,
@@ -36,7 +41,7 @@ export async function runMigration(
   const row = rows.find(({ name }) => name === migration.name);
   const total = migration.statements.length;
   for (let number = (row?.stepsDone ?? 0) + 1; number <= total; number += 1) {
-    if (options.signal?.aborted === true) throw interrupted(migration, number);
+    if (options.signal?.aborted === true) throw interrupted(migration, number, options.signal);
     options.onStep?.({ migration: migration.name, number, total });
     const step = {
       migration: migration.name,
@@ -46,10 +51,8 @@ export async function runMigration(
       number,
       checksumBefore: checksumOfFirst(migration, number - 1),
     };
-    const started = await schemaMigrations.startStep(connection, lease, step);
-    if (!started) throw leaseLost(migration);
-    const run = { connection, lease, migration, step, options, log: options.log };
-    await runStep(run, row?.stepStarted === number);
+    const run = { connection, lease, migration, step, ...options };
+    await takeStep(run, row?.stepStarted === number);
   }
   if (!(await schemaMigrations.finish(connection, lease, migration.name, total))) {
     throw leaseLost(migration);
@@ -63,6 +66,23 @@ interface StepRun {
   readonly migration: Migration;
   readonly step: schemaMigrations.Step;
   readonly log: Log;
+  readonly signal?: AbortSignal;
+}
+
+async function takeStep(run: StepRun, repeated: boolean): Promise<void> {
+  const { connection, lease, migration, step, signal } = run;
+  try {
+    if (!(await schemaMigrations.startStep(connection, lease, step))) throw leaseLost(migration);
+    await runStep(run, repeated);
+  } catch (error) {
+    throw isStopped(error, signal) ? interrupted(migration, step.number, signal!) : error;
+  }
+}
+
+/** Whatever ran when the signal came has been killed, or the wait for its next try was ended. */
+function isStopped(error: unknown, signal: AbortSignal | undefined): boolean {
+  if (signal?.aborted !== true) return false;
+  return errnoOf(error) === killedErrno || (error as Error).name === 'AbortError';
 }
 
 /**
@@ -78,11 +98,13 @@ async function runStep(run: StepRun, repeated: boolean): Promise<void> {
       else await runDefinition(run, statement, repeated);
       return;
     } catch (error) {
+      // Not told to be without effect: a definition may have been through when it was killed.
+      if (isStopped(error, run.signal)) throw error;
       const errno = errnoOf(error);
       const blocked = errno === lockWaitErrno || errno === deadlockErrno;
       if (!blocked || tries === lockTriesMax) throw await explain(run, statement, error);
       run.log.warn({ migration: run.migration.name, statement: run.step.number, tries }, 'blocked');
-      await delay(lockRetryDelayMs);
+      await delay(lockRetryDelayMs, undefined, { signal: run.signal });
     }
   }
 }
@@ -165,9 +187,10 @@ function leaseLost(migration: Migration): Failure {
   );
 }
 
-function interrupted(migration: Migration, next: number): Failure {
+function interrupted(migration: Migration, next: number, signal: AbortSignal): Failure {
   return new Failure(
     'retryable',
     `Stopped before statement ${next} of ${migration.path}. Run it again; it continues there.`,
+    { cause: signal.reason },
   );
 }
