@@ -2,7 +2,7 @@
 import { type Ending, Failure } from '../failure.ts';
 import { type AppliedItem, type ApplyReport, applyPlan, endingOf } from './apply/apply.ts';
 import { KeyFiles } from './apply/key-files.ts';
-import { type Claim, findHolders } from './apply/key-proofs.ts';
+import { findHolders } from './apply/key-proofs.ts';
 import {
   type ExistingKey,
   type KeyFile,
@@ -18,7 +18,7 @@ import type { Plan } from './plan/planned.ts';
 import { releases } from './plan/releases.ts';
 import type { AdminClient } from './server/client.ts';
 import { readSnapshot, type SnapshotRead, toLiveSet } from './server/live.ts';
-import { type DesiredSet, identityKey } from './spec/resource-set.ts';
+import { type DesiredSet, identityKey, type LiveResource } from './spec/resource-set.ts';
 
 export interface CycleOptions {
   readonly client: AdminClient;
@@ -120,7 +120,7 @@ async function look(
     makePlan(desired, live, { owner: client.owner, takeOwnership: takeOver, prune, unattended });
   const plan = planWith(takeOwnership);
   const mayHelp = !takeOwnership && plan.blocked.length > 0;
-  const keys = await survey(options, read, existingKeys(desired, plan), options.signal);
+  const keys = await survey(options, read, plan, existingKeys(desired, plan));
   const keyFiles = keys.map(({ file }) => file);
   const released = releases(plan, mayHelp ? planWith(true) : null, command);
   const advice = [...plan.warnings, ...lostValues(plan), ...released];
@@ -139,16 +139,16 @@ async function carryOut(
 ): Promise<CycleResult> {
   const { client, signal } = options;
   const { plan, read } = result;
-  const owned = [...plan.live].filter(([, live]) => live.owner === plan.owner);
   const secretOutput = new SecretOutput({
     files: filesOf(options, read),
     fence: lease.fence,
     keyPrefix: read.snapshot.api_key_prefix,
     findHolders: (claims) => findHolders(client, claims),
-    resources: desired.resources,
-    owned: new Map(owned.map(([key, { id }]) => [id, key])),
+    owned: new Map(ownedBy(plan).map(([key, { id }]) => [id, key])),
   });
-  for (const key of keys) if (needsSettling(key)) await secretOutput.settle(key);
+  await settleAll(secretOutput, keys, () =>
+    survey({ ...options, signal: undefined }, read, plan, existingKeys(desired, plan)),
+  );
   const report = await applyPlan(plan, {
     ...{ client, lease, secretOutput, signal, onItem: options.onItem },
     lookAgain: async () => {
@@ -156,7 +156,7 @@ async function carryOut(
       return new Map(again.resources.map((resource) => [identityKey(resource.identity), resource]));
     },
   });
-  const proven = await prove(options, read, [
+  const proven = await prove(options, read, plan, [
     ...existingKeys(desired, plan),
     ...writtenKeys(plan, report),
   ]);
@@ -182,33 +182,62 @@ function filesOf({ secretsFolder, client }: CycleOptions, { snapshot }: Snapshot
   return new KeyFiles(secretsFolder, snapshot.organisation_id, client.owner);
 }
 
+/** Files that change places make room for each other: the first look leads half of the way. */
+const looksMax = 3;
+
+/** Brings every file to its place; looks again at those that had to give way to another. */
+async function settleAll(
+  secretOutput: SecretOutput,
+  found: readonly SurveyedKey[],
+  lookAgain: () => Promise<readonly SurveyedKey[]>,
+): Promise<void> {
+  let keys = found;
+  for (let looks = 1; keys.some(needsSettling); looks += 1) {
+    for (const key of keys) if (needsSettling(key)) await secretOutput.settle(key);
+    if (looks === looksMax || !keys.some(({ elsewhere }) => elsewhere !== null)) return;
+    keys = await lookAgain();
+  }
+}
+
 function survey(
   options: CycleOptions,
   read: SnapshotRead,
+  plan: Plan,
   keys: readonly ExistingKey[],
-  signal?: AbortSignal,
 ): Promise<SurveyedKey[]> {
-  const find = (claims: readonly Claim[]) => findHolders(options.client, claims, signal);
-  return surveyKeys(keys, filesOf(options, read), find);
+  const owned = new Set(ownedBy(plan).map(([, { id }]) => id));
+  return surveyKeys(keys, {
+    files: filesOf(options, read),
+    findHolders: (claims) => findHolders(options.client, claims, options.signal),
+    isOwned: (id) => owned.has(id),
+  });
+}
+
+/** What the owner has on the server, by identity key. */
+function ownedBy(plan: Plan): [string, LiveResource][] {
+  return [...plan.live].filter(([, live]) => live.owner === plan.owner);
 }
 
 /** Null when the server has gone out of reach. Done even where the run was interrupted. */
 async function prove(
   options: CycleOptions,
   read: SnapshotRead,
+  plan: Plan,
   keys: readonly ExistingKey[],
 ): Promise<KeyFile[] | null> {
   try {
-    return (await survey(options, read, keys)).map(({ file }) => file);
+    return (await survey({ ...options, signal: undefined }, read, plan, keys)).map(
+      ({ file }) => file,
+    );
   } catch (error) {
     if (error instanceof Failure) return null;
     throw error;
   }
 }
 
-/** A pending file has the value, or one is left whose value no key has. */
+/** The value lies elsewhere than in its place, or a pending one is left that no key has. */
 function needsSettling({ file, unclaimed }: SurveyedKey): boolean {
-  return file.state === 'pending' || unclaimed.length > 0;
+  return file.state === 'pending' || file.state === 'elsewhere' || unclaimed.length > 0;
 }
 
 /** How many changes a plan would write. */
@@ -226,7 +255,7 @@ function endingOfPlan(plan: Plan, refusal: Refusal | null): Ending {
  * file which is not there says nothing to it; one that holds something else does.
  */
 function withKeyFiles(ending: Ending, keyFiles: readonly KeyFile[], act: boolean): Ending {
-  const wrong = act ? ['none', 'pending', 'mismatch'] : ['mismatch'];
+  const wrong = act ? ['none', 'pending', 'elsewhere', 'mismatch'] : ['mismatch'];
   const isWrong = keyFiles.some(({ state }) => wrong.includes(state));
   return ending === 'success' && isWrong ? 'partialFailure' : ending;
 }

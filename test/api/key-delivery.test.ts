@@ -4,6 +4,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -222,6 +223,35 @@ describe('a key that exists', () => {
     expect(await scopesOf(valueIn('bot.key'))).toEqual(['workspaces.list']);
     expect(await scopesOf(old)).toBeUndefined();
     expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
+  });
+
+  it('whose path changes is told of in a plan and moved by an apply, wherever in the folder it lies', async () => {
+    await sync.cycle(bot);
+    const value = valueIn('bot.key');
+    const moved = key('bot', 'workspaces.list', 'deep/er/bot.key');
+    const planned = await sync.cycle(moved, { act: false });
+    expect(planned).toMatchObject({ ending: 'success', keyFiles: [{ state: 'elsewhere' }] });
+    expect(planned.warnings.join()).toContain(`lies in ${at('bot.key')}; apply moves it`);
+    const client = sync.openClient();
+    expect(await sync.cycle(moved, { client })).toMatchObject({
+      ...{ ending: 'success', warnings: [] },
+      keyFiles: [{ state: 'delivered' }],
+    });
+    expect(client.writes).toBe(0);
+    expect(valueIn('deep/er/bot.key')).toBe(value);
+    expect(readdirSync(sync.secretsFolder)).toEqual(['deep']);
+    expect(await sync.cycle(bot)).toMatchObject({ ending: 'success' });
+    expect(valueIn('bot.key')).toBe(value);
+  });
+
+  it('whose value is nowhere is looked for past links, folders without rights and what is no value', async () => {
+    await sync.cycle(bot);
+    rmSync(at('bot.key'));
+    mkdirSync(at('closed'), { mode: 0 });
+    symlinkSync('/', at('everything'));
+    writeFileSync(at('large'), 'x'.repeat(100_000));
+    expect(await sync.cycle(bot, { act: false })).toMatchObject({ keyFiles: [{ state: 'none' }] });
+    rmdirSync(at('closed'));
   });
 
   it('without secretOutput is warned of before it is made, because nobody would see its value', async () => {

@@ -143,7 +143,7 @@ export class ChangeWriter {
       if (!isOurs) throw new Stale(changedMeanwhile);
     }
     if (change.reason === 'rename' && desired.secretOutput !== null) {
-      await this.#context.secretOutput?.follow(desired, live.id, live.declared);
+      await this.#context.secretOutput?.follow(desired, live.id);
     }
     return live.id;
   }

@@ -1,6 +1,6 @@
 /** Knows in which state the file of every key is: looks at the folder and asks the server. */
 import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
-import type { KeyFileSet, KeyFiles, PendingFile } from './key-files.ts';
+import type { KeyFileSet, KeyFiles, PendingFile, ValueFile } from './key-files.ts';
 import type { Claim, Holder } from './key-proofs.ts';
 
 type KeyFileState =
@@ -8,6 +8,8 @@ type KeyFileState =
   | 'none'
   /** A pending file has the value. */
   | 'pending'
+  /** Another file of the folder has the value. */
+  | 'elsewhere'
   /** The file has the value. */
   | 'delivered'
   /** The file has another one. */
@@ -34,6 +36,8 @@ export interface SurveyedKey {
   readonly holder: Holder | undefined;
   /** The pending file whose value is the key's. */
   readonly proven: PendingFile | null;
+  /** The file that has the value, where that is neither in its place nor pending. */
+  readonly elsewhere: ValueFile | null;
   /** Pending files whose value no key has. */
   readonly unclaimed: readonly PendingFile[];
 }
@@ -44,10 +48,55 @@ export interface ExistingKey {
   readonly keyId: string;
 }
 
+/** By what values and files are judged. */
+export interface SurveyContext {
+  readonly files: KeyFiles;
+  readonly findHolders: (claims: readonly Claim[]) => Promise<readonly Holder[] | null>;
+  /** Whether the key of this id is of the same owner. */
+  readonly isOwned: (keyId: string) => boolean;
+}
+
 export async function surveyKeys(
   keys: readonly ExistingKey[],
-  files: KeyFiles,
-  findHolders: (claims: readonly Claim[]) => Promise<readonly Holder[] | null>,
+  context: SurveyContext,
+): Promise<SurveyedKey[]> {
+  const looked = await lookInPlace(keys, context);
+  const lost = looked.filter(({ file, holder }) => {
+    // What is in the place of a key is left alone, unless it is of another one of the same owner.
+    const isTaken = file.state === 'mismatch' && typeof holder === 'string';
+    return file.state === 'none' || (isTaken && context.isOwned(holder));
+  });
+  if (lost.length === 0) return looked;
+  const found = await lookElsewhere(context);
+  return looked.map((key) => {
+    const elsewhere = lost.includes(key) ? found.get(key.file.keyId) : undefined;
+    return elsewhere === undefined ? key : foundElsewhere(key, elsewhere);
+  });
+}
+
+/** The first file of each key whose value lies somewhere in the folder, by the key's id. */
+async function lookElsewhere({
+  files,
+  findHolders,
+}: SurveyContext): Promise<ReadonlyMap<string, ValueFile>> {
+  const values = await files.list();
+  const holders = await findHolders(values.map(({ value }) => ({ id: null, value })));
+  const found = new Map<string, ValueFile>();
+  for (const [at, holder] of (holders ?? []).entries()) {
+    if (holder !== null && !found.has(holder)) found.set(holder, values[at]!);
+  }
+  return found;
+}
+
+function foundElsewhere(key: SurveyedKey, elsewhere: ValueFile): SurveyedKey {
+  const { file } = key;
+  const message = `the value of ${file.key} lies in ${elsewhere.path}; apply moves it to ${file.path}`;
+  return { ...key, elsewhere, file: { ...file, state: 'elsewhere', message } };
+}
+
+async function lookInPlace(
+  keys: readonly ExistingKey[],
+  { files, findHolders }: SurveyContext,
 ): Promise<SurveyedKey[]> {
   const listed = new Map<string, Promise<string[]>>();
   const found = await Promise.all(
@@ -84,7 +133,14 @@ function surveyed(
   const state = stateOf({ keyId, holder, proven, mayAsk: holders !== null });
   const key = identityKey(desired.identity);
   const message = messageOf(state, { key, keyId, path, holder: holder ?? null });
-  return { desired, holder, proven, unclaimed, file: { key, keyId, path, state, message } };
+  return {
+    desired,
+    holder,
+    proven,
+    unclaimed,
+    elsewhere: null,
+    file: { key, keyId, path, state, message },
+  };
 }
 
 function stateOf(known: {
@@ -92,7 +148,7 @@ function stateOf(known: {
   holder: Holder | undefined;
   proven: PendingFile | null;
   mayAsk: boolean;
-}): KeyFileState {
+}): Exclude<KeyFileState, 'elsewhere'> {
   if (known.proven !== null) return 'pending';
   if (known.holder === undefined) return 'none';
   if (!known.mayAsk) return 'unproven';
@@ -100,7 +156,7 @@ function stateOf(known: {
 }
 
 function messageOf(
-  state: KeyFileState,
+  state: Exclude<KeyFileState, 'elsewhere'>,
   { key, keyId, path, holder }: { key: string; keyId: string; path: string; holder: Holder },
 ): string | null {
   const anew = `or make a new key: set metadata.name to a new name, apply, and hand out the new value`;

@@ -7,6 +7,9 @@
  *
  *   none       no file, and no pending one whose value is the key's
  *   pending    a pending file proves itself: its value is the key's. It outranks whatever is delivered
+ *   elsewhere  another file of the folder proves itself: the key was renamed or its path changed, and the
+ *              file has not come along. It is moved; what is of another key of the owner in its place is
+ *              kept aside, and found elsewhere in its turn
  *   delivered  the file proves itself
  *   mismatch   the file is there and is not the key's; it is somebody's, and is left alone
  *
@@ -40,9 +43,9 @@ import { Failure } from '../../failure.ts';
 import { makeApiKey } from '../../model/credentials.ts';
 import type { Secret } from '../../secret.ts';
 import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
-import type { KeyFiles, PendingFile } from './key-files.ts';
+import type { KeyFiles, PendingFile, ValueFile } from './key-files.ts';
 import type { Claim, Holder } from './key-proofs.ts';
-import type { SurveyedKey } from './key-survey.ts';
+import { type SurveyedKey, surveyKeys } from './key-survey.ts';
 
 export interface OutputContext {
   readonly files: KeyFiles;
@@ -51,8 +54,6 @@ export interface OutputContext {
   /** New values begin with it, as those do that the server makes. */
   readonly keyPrefix: string;
   readonly findHolders: (claims: readonly Claim[]) => Promise<readonly Holder[] | null>;
-  /** Every wanted resource. */
-  readonly resources: readonly DesiredResource[];
   /** Identity keys by id of the keys that this owner has on the server. */
   readonly owned: ReadonlyMap<string, string>;
 }
@@ -111,9 +112,11 @@ export class SecretOutput {
     };
   }
 
-  /** Finishes what earlier runs have left of a key that exists. */
-  async settle({ desired, file, proven, holder, unclaimed }: SurveyedKey): Promise<void> {
-    if (proven !== null && file.state === 'pending') {
+  /** Finishes what earlier runs have left of a key that exists, and moves its file to where it belongs. */
+  async settle(key: SurveyedKey): Promise<void> {
+    const { desired, file, proven, holder, unclaimed, elsewhere } = key;
+    if (elsewhere !== null) await this.#bring(key, elsewhere);
+    else if (proven !== null && file.state === 'pending') {
       if (holder === undefined) await this.#publish(desired, proven, 'nothing');
       else if (holder === file.keyId) await this.#context.files.discard(proven);
       else await this.#publish(desired, proven, this.#occupant(desired, holder, null));
@@ -121,16 +124,24 @@ export class SecretOutput {
     await this.#discard(unclaimed);
   }
 
-  /** Takes the file of a renamed key along, where its former name's file has its value. */
-  async follow(desired: DesiredResource, keyId: string, formerKey: string | null): Promise<void> {
-    const { files, findHolders, resources } = this.#context;
-    const former = resources.find(({ identity }) => identityKey(identity) === formerKey);
-    if (former === undefined || former.secretOutput === null || former === desired) return;
-    if ((await files.read(desired)).delivered !== null) return;
-    const { delivered } = await files.read(former);
-    if (delivered === null) return;
-    const holders = await findHolders([{ id: keyId, value: delivered }]);
-    if (holders?.[0] === keyId) await files.move(former, desired);
+  /** Takes the file of a renamed key along. */
+  async follow(desired: DesiredResource, keyId: string): Promise<void> {
+    const { files, findHolders, owned } = this.#context;
+    const isOwned = (id: string): boolean => owned.has(id);
+    const [key] = await surveyKeys([{ desired, keyId }], { files, findHolders, isOwned });
+    await this.settle(key!);
+  }
+
+  /** Nothing where the file has given way to another's meanwhile: the value is kept aside, to be found anew. */
+  async #bring({ desired, file }: SurveyedKey, from: ValueFile): Promise<void> {
+    const { files, findHolders } = this.#context;
+    if (!(await files.holds(from))) return;
+    const { delivered } = await files.read(desired);
+    const holders =
+      delivered === null ? [] : await findHolders([{ id: file.keyId, value: delivered }]);
+    if (holders === null || holders[0] === file.keyId) return;
+    const occupant = delivered === null ? 'nothing' : this.#occupant(desired, holders[0]!, null);
+    await this.#publish(desired, from, occupant);
   }
 
   /** @throws Failure for the value of a key that is somebody else's */
@@ -147,7 +158,7 @@ not yours; move the file away, or give ${identityKey(desired.identity)} another 
     );
   }
 
-  async #publish(desired: DesiredResource, from: PendingFile, over: Occupant): Promise<void> {
+  async #publish(desired: DesiredResource, from: ValueFile, over: Occupant): Promise<void> {
     const { files, fence } = this.#context;
     if (over === 'nothing') return files.publish(desired, from);
     if (over === 'kept') {
