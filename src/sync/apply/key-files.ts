@@ -15,27 +15,19 @@ import {
 } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { Failure } from '../../failure.ts';
-import { isWellFormedApiKey } from '../../model/credentials.ts';
 import { Secret } from '../../secret.ts';
 import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
+import { findValues, type ValueFile } from './value-files.ts';
 
 const privateFileMode = 0o600;
 const privateFolderMode = 0o700;
 const fileBytesMax = 4_096;
-/** Looked through for values that are not in their place. */
-const entriesMax = 10_000;
-const keptAside = /\.kept-\d+$/;
 
 /** A value that waits for its key, or for its place. */
-export interface PendingFile {
-  readonly path: string;
+export interface PendingFile extends ValueFile {
   /** Of the lease of the run that wrote it: a run with a greater one has shut it out. */
   readonly fence: number;
-  readonly value: Secret;
 }
-
-/** A file that may hold the value of a key, wherever it lies. */
-export type ValueFile = Pick<PendingFile, 'path' | 'value'>;
 
 /** What lies at the path of one key. */
 export interface KeyFileSet {
@@ -95,33 +87,9 @@ export class KeyFiles {
     }
   }
 
-  /**
-   * Every plain file in the folder and below it that holds what could be a key's value, those kept
-   * aside last; of a folder with more than 10,000 entries the first that are met.
-   */
-  async list(): Promise<ValueFile[]> {
-    const found: ValueFile[] = [];
-    const folders = [this.#folder];
-    let entries = 0;
-    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-      // One that may not be read holds nothing that this run could make use of.
-      for (const name of await namesIn(folder).catch(() => [])) {
-        entries += 1;
-        if (entries > entriesMax) return found;
-        const path = join(folder, name);
-        const value = await valueOrFolder(path);
-        if (value === 'folder') folders.push(path);
-        else if (value !== null && !name.endsWith('.pending')) found.push({ path, value });
-      }
-    }
-    const rank = ({ path }: ValueFile): string => `${keptAside.test(path) ? 1 : 0}${path}`;
-    return found.toSorted((one, two) => (rank(one) < rank(two) ? -1 : 1));
-  }
-
-  /** Whether a file still has the value that was found in it. */
-  async holds({ path, value }: ValueFile): Promise<boolean> {
-    const now = await valueOrFolder(path);
-    return now instanceof Secret && now.reveal() === value.reveal();
+  /** Every file of the folder that may hold the value of a key. */
+  list(): Promise<ValueFile[]> {
+    return findValues(this.#folder);
   }
 
   /** On disk, name and all, once it returns. @throws Failure when this run has written one already */
@@ -260,20 +228,6 @@ async function readValue(path: string, desired: DesiredResource): Promise<Secret
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
-  }
-}
-
-/** The value of a file that could be a key's; null for anything else that is not a folder. */
-async function valueOrFolder(path: string): Promise<Secret | 'folder' | null> {
-  try {
-    const found = await lstat(path);
-    if (found.isDirectory()) return 'folder';
-    if (!found.isFile() || found.size > fileBytesMax) return null;
-    const text = (await readFile(path, 'utf8')).trim();
-    return isWellFormedApiKey(text) ? new Secret(text, `file:${path}`) : null;
-  } catch {
-    // Gone meanwhile, or somebody else's: nothing that this run could make use of.
-    return null;
   }
 }
 

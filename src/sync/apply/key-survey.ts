@@ -1,7 +1,8 @@
 /** Knows in which state the file of every key is: looks at the folder and asks the server. */
 import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
-import type { KeyFileSet, KeyFiles, PendingFile, ValueFile } from './key-files.ts';
+import type { KeyFileSet, KeyFiles, PendingFile } from './key-files.ts';
 import type { Claim, Holder } from './key-proofs.ts';
+import type { ValueFile } from './value-files.ts';
 
 type KeyFileState =
   /** No file; the value cannot be read again. */

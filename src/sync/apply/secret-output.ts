@@ -43,9 +43,10 @@ import { Failure } from '../../failure.ts';
 import { makeApiKey } from '../../model/credentials.ts';
 import type { Secret } from '../../secret.ts';
 import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
-import type { KeyFiles, PendingFile, ValueFile } from './key-files.ts';
+import type { KeyFiles, PendingFile } from './key-files.ts';
 import type { Claim, Holder } from './key-proofs.ts';
 import { type SurveyedKey, surveyKeys } from './key-survey.ts';
+import { holdsValue, type ValueFile } from './value-files.ts';
 
 export interface OutputContext {
   readonly files: KeyFiles;
@@ -135,7 +136,7 @@ export class SecretOutput {
   /** Nothing where the file has given way to another's meanwhile: the value is kept aside, to be found anew. */
   async #bring({ desired, file }: SurveyedKey, from: ValueFile): Promise<void> {
     const { files, findHolders } = this.#context;
-    if (!(await files.holds(from))) return;
+    if (!(await holdsValue(from))) return;
     const { delivered } = await files.read(desired);
     const holders =
       delivered === null ? [] : await findHolders([{ id: file.keyId, value: delivered }]);
