@@ -5,7 +5,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createLog } from '../../src/log.ts';
 import { Secret } from '../../src/secret.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
+import { createConnector } from '../../src/store/connection/connect.ts';
 import { type Database, type Db, openDatabase } from '../../src/store/connection/db.ts';
+import { killConnection } from '../../src/store/connection/kill.ts';
 import { DatabaseUnavailable, isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { findFreePort, startTestDatabaseServer } from '../database-server.ts';
@@ -246,6 +248,19 @@ describe('an unreachable database', () => {
       JSON.stringify((await sql`SHOW FULL PROCESSLIST`.execute(database.db)).rows);
     await eventually(async () => expect(await running()).not.toContain('BENCHMARK'));
     await sql`DELETE FROM counters WHERE id = 77`.execute(database.db);
+  });
+
+  it('that comes too late ends nothing where its number is that of another statement', async () => {
+    await using innocent = openDatabase({ ...test.settings, poolSize: 1 });
+    const own = async () =>
+      (await sql<{ id: number }>`SELECT CONNECTION_ID() AS id, SLEEP(0.2)`.execute(innocent.db))
+        .rows[0]!.id;
+    const threadId = await own();
+    const busy = own();
+    // As behind a balancer that leads to another server of a cluster.
+    await killConnection(createConnector(test.settings), { threadId, ranMs: 10_000 });
+    expect(await busy).toBe(threadId);
+    expect(await own()).toBe(threadId);
   });
 
   it('is told from a mistake in a statement', async () => {

@@ -1,23 +1,45 @@
 /** Knows how the server is told to end what nobody waits for any more. */
-import type { QueryError } from 'mysql2';
+import type { Connection as PromiseConnection, RowDataPacket } from 'mysql2/promise';
 import { type Connector, connectTimeoutMs, discard } from './connect.ts';
 
 const unknownThread = 1094;
 
+/** A connection of the same user, by its number, with a statement that has run for `ranMs`. */
+export interface Stuck {
+  readonly threadId: number;
+  readonly ranMs: number;
+}
+
 /**
- * Ends a connection of the same user with the statement it runs, which the server would otherwise
- * finish, locks held, before it notices that its client has gone. One that has ended is no error.
+ * Ends a connection with the statement it runs, which the server would otherwise finish, locks held,
+ * before it notices that its client has gone. One that has ended is no error.
  */
-export async function killConnection(connector: Connector, threadId: number): Promise<void> {
+export async function killConnection(connector: Connector, stuck: Stuck): Promise<void> {
   const connection = await connector.open();
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const kill = { sql: 'KILL ?', values: [threadId], timeout: connectTimeoutMs };
-  connection.query(kill, (error: QueryError | null) =>
-    error === null || error.errno === unknownThread ? resolve() : reject(error),
-  );
   try {
-    await promise;
+    const ask = connection.promise();
+    if (await isRunning(ask, stuck)) await kill(ask, stuck.threadId);
   } finally {
     discard(connection);
+  }
+}
+
+/** Where a balancer stands before several servers, the number may be somebody else's at this one. */
+async function isRunning(ask: PromiseConnection, { threadId, ranMs }: Stuck): Promise<boolean> {
+  // Whole seconds, of which the server may have counted one less.
+  const [rows] = await ask.query<RowDataPacket[]>({
+    sql: `SELECT id FROM information_schema.processlist
+      WHERE id = ? AND command <> 'Sleep' AND time >= ?`,
+    values: [threadId, Math.floor(ranMs / 1000) - 1],
+    timeout: connectTimeoutMs,
+  });
+  return rows.length > 0;
+}
+
+async function kill(ask: PromiseConnection, threadId: number): Promise<void> {
+  try {
+    await ask.query({ sql: 'KILL ?', values: [threadId], timeout: connectTimeoutMs });
+  } catch (error) {
+    if ((error as { errno?: unknown }).errno !== unknownThread) throw error;
   }
 }

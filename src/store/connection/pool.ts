@@ -3,7 +3,7 @@ import type { MysqlPool, MysqlPoolConnection, MysqlQueryResult } from 'kysely';
 import type { Connection, Query, QueryError, QueryOptions } from 'mysql2';
 import { Pool } from 'tarn';
 import { type Connector, connectTimeoutMs, discard } from './connect.ts';
-import { killConnection } from './kill.ts';
+import { killConnection, type Stuck } from './kill.ts';
 import { retrying } from './retry.ts';
 import {
   DatabaseUnavailable,
@@ -39,7 +39,7 @@ type Callback = (error: unknown, result: MysqlQueryResult) => void;
 interface ConnectionOwner {
   release(connection: PooledConnection): void;
   /** Ends what the server still does for a connection that nobody listens to any more. */
-  kill(threadId: number): void;
+  kill(stuck: Stuck): void;
   /** Takes note that the server takes no changes now. */
   noteWriteRefusal(): void;
 }
@@ -122,7 +122,9 @@ class PooledConnection implements MysqlPoolConnection {
     try {
       return await promise;
     } catch (error) {
-      if (isTimeout(error)) this.#owner.kill(this.threadId);
+      if (isTimeout(error)) {
+        this.#owner.kill({ threadId: this.threadId, ranMs: query.timeout ?? 0 });
+      }
       if (isWriteRefusal(error)) this.#owner.noteWriteRefusal();
       if (isConnectionSpent(error) || query.sql === 'rollback') this.destroy();
       throw error;
@@ -173,7 +175,7 @@ export class ConnectionPool implements MysqlPool {
       create: async () =>
         new PooledConnection(await connector.open(), queryTimeoutMs, {
           release: (connection) => this.#takeBack(connection),
-          kill: (threadId) => this.#kill(threadId),
+          kill: (stuck) => this.#kill(stuck),
           noteWriteRefusal: () => {
             this.#writeRefusedAtMs = performance.now();
           },
@@ -290,8 +292,8 @@ export class ConnectionPool implements MysqlPool {
   }
 
   /** In the background: who waited for the statement has waited long enough. */
-  #kill(threadId: number): void {
-    const killing = killConnection(this.#connector, threadId)
+  #kill(stuck: Stuck): void {
+    const killing = killConnection(this.#connector, stuck)
       // A server that cannot be reached now sees by itself, later, that the connection is gone.
       .catch(() => undefined)
       .finally(() => this.#kills.delete(killing));
