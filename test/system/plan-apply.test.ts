@@ -101,7 +101,7 @@ describe('plan', () => {
     }
     const { stdout } = await run('plan', 'gateway');
     expect(stdout).toMatch(
-      /2 unmanaged left alone\.\nunmanaged, left alone: Config\/by hand 1, Config\/by hand 2 \(to adopt: gatewright export DIR --unmanaged, then apply DIR --take-ownership\)\n/,
+      /2 unmanaged left alone\. 2 of these loosen access\.\nunmanaged, left alone: Config\/by hand 1, Config\/by hand 2 \(to adopt: gatewright export DIR --unmanaged, then apply DIR --take-ownership\)\n/,
     );
     const json = JSON.parse((await run('plan', 'gateway', '-o', 'json')).stdout);
     expect(json.unmanaged).toMatchObject([

@@ -2,6 +2,7 @@
 import type { Kind } from '../../model/kinds.ts';
 import type { DesiredResource, Json, Spec } from '../spec/resource-set.ts';
 import { pointerOf, segmentsOf } from '../spec/spec-paths.ts';
+import { isDefault } from './consequences.ts';
 import { below, type Difference, type Place, removal, topLevelField } from './diff.ts';
 import { isBranch, isEmpty, isOpaque, unionOfKeys } from './equality.ts';
 
@@ -64,7 +65,11 @@ export function takenAlong(
   const others = Object.keys(live).filter((field) => desired.spec[field] === undefined);
   for (const field of others.toSorted()) {
     const path = [field];
-    const isKept = isEmpty(live[field]) || told.has(pointerOf(path)) || pathFields.includes(field);
+    const isKept =
+      isEmpty(live[field]) ||
+      told.has(pointerOf(path)) ||
+      pathFields.includes(field) ||
+      isDefault(desired.identity.kind, path, live[field]!);
     if (!isKept) taken.push(removal({ wanted: path, live: path }, live[field]!, 'default-reset'));
   }
   return taken;

@@ -1,9 +1,9 @@
 /** Knows what is said of a change beside its fields: why, from where, and what ends with it. */
 import { oneLine, printable } from '../../terminal-text.ts';
+import { endsWithReplace } from '../plan/consequences.ts';
 import { describeSource } from '../plan/ownership.ts';
 import type { BlockedItem, PlannedChange } from '../plan/planned.ts';
 import type { Position } from '../spec/resource-set.ts';
-import { endsWithReplace } from './consequences.ts';
 
 /** In the order in which they are told. */
 export function changeNotes(change: PlannedChange): string[] {

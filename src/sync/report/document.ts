@@ -1,10 +1,10 @@
 /** Knows the published JSON form of a plan and of what an apply did. */
 import type { Ending } from '../../failure.ts';
 import type { KeyFile } from '../apply/key-survey.ts';
+import { defaultText, endsWithReplace } from '../plan/consequences.ts';
 import type { FieldChange, Plan, PlannedChange } from '../plan/planned.ts';
 import type { Json } from '../spec/resource-set.ts';
 import { isSecret, mapSpec, segmentsOf } from '../spec/spec-paths.ts';
-import { defaultText, endsWithReplace } from './consequences.ts';
 import { counted, type Reportable, symbols } from './summary.ts';
 import { yamlPath } from './yaml-path.ts';
 

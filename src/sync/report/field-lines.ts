@@ -2,12 +2,12 @@
 import type { KindName } from '../../model/kinds.ts';
 import { kinds } from '../../model/kinds.ts';
 import { alignLists } from '../plan/alignment.ts';
+import { defaultText } from '../plan/consequences.ts';
 import { isExact } from '../plan/equality.ts';
 import { isNested, leavesOf } from '../plan/leaves.ts';
 import type { FieldChange, PlannedChange } from '../plan/planned.ts';
 import type { Json, Spec } from '../spec/resource-set.ts';
 import { isSecret, segmentsOf } from '../spec/spec-paths.ts';
-import { defaultText } from './consequences.ts';
 import { pairText, valueText } from './value-text.ts';
 import { yamlPath } from './yaml-path.ts';
 

@@ -1,5 +1,6 @@
 /** Knows what the server makes of a field that is removed, and what ends with a resource that is replaced. */
 import type { KindName } from '../../model/kinds.ts';
+import type { Json } from '../spec/resource-set.ts';
 import { matchesPattern } from '../spec/spec-paths.ts';
 
 const budget = { alert_threshold: 'no alert', periodic_reset: 'no reset', type: 'cost' };
@@ -62,6 +63,11 @@ export function defaultText(kind: KindName, segments: readonly string[]): string
     matchesPattern(pattern, segments),
   );
   return found?.[1] ?? 'not set';
+}
+
+/** Whether a value is what the server fills in by itself: `input and output` is a list of the two. */
+export function isDefault(kind: KindName, segments: readonly string[], value: Json): boolean {
+  return [value].flat().join(' and ') === defaultText(kind, segments);
 }
 
 /** What is gone once a resource has been deleted and made anew, beside the fields that the plan shows. */
