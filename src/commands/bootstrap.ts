@@ -1,28 +1,38 @@
 /** Knows the command that makes credentials for a deployment on a database of its own. */
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { z } from 'zod';
 import { createApp } from '../app.ts';
 import { systemClock } from '../clock.ts';
-import type { Ending } from '../failure.ts';
+import { isHeld } from '../embedded/home-lock.ts';
+import { inspectStateFile } from '../embedded/state-file.ts';
+import { type Ending, Failure } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { tsgIdPattern } from '../model/access-policy.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { accountNamePattern, bootstrapTenant, type Tenant } from '../store/bootstrap.ts';
 import type { Command, CommandIo } from './shared/command.ts';
-import { createCredentialsFile, credentialsText } from './shared/credentials-file.ts';
+import {
+  Credentials,
+  createCredentialsFile,
+  credentialsPathOf,
+  credentialsText,
+} from './shared/credentials-file.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
 import { outputForm, text } from './shared/option.ts';
 import { homeOption } from './shared/options.ts';
+import { type GivenOptions, shellLine } from './shared/shell-line.ts';
+import { workingCopyOf } from './shared/working-copy.ts';
 import { ensureMasterKey } from './up/up-home.ts';
 
-interface Options {
+type Options = {
   'tsg-id': string | undefined;
   name: string | undefined;
   file: string | undefined;
   output: 'text' | 'json';
   url: string | undefined;
   home: string | undefined;
-}
+};
 
 const defaultName = 'gatewright';
 const defaultFile = 'credentials.json';
@@ -66,9 +76,11 @@ export const bootstrap: Command<Options> = {
   run: async (options, io) => {
     const settings = readSettings(undefined, { cwd: io.cwd });
     const home = resolve(io.cwd, options.home ?? settings.home);
+    if (options.file === undefined) assertNotCommitted(options, io.cwd);
     const database = await resolveDatabase(settings, home);
-    const given = options.url ?? `http://127.0.0.1:${settings.server.port}`;
-    const url = originOf(given)!;
+    const beside = settings.database === null || isHeld(home) ? tenantOfUp(home) : null;
+    if (beside !== null) assertTenantMeant(beside, options, io);
+    const url = originOf(options.url ?? beside?.adminBaseUrl ?? addressOf(settings.server.port))!;
     await assertMigrated(database);
     const masterKey =
       settings.masterKey ??
@@ -80,6 +92,56 @@ export const bootstrap: Command<Options> = {
     return 'success';
   },
 };
+
+function addressOf(port: number): string {
+  return `http://127.0.0.1:${port}`;
+}
+
+/** What was said, without what holds anyway. */
+function given({ output, ...options }: Options): GivenOptions {
+  return output === 'json' ? { ...options, output } : options;
+}
+
+/** Who names a file has decided where it lies. */
+function assertNotCommitted(options: Options, cwd: string): void {
+  const path = resolve(cwd, defaultFile);
+  const root = workingCopyOf(path);
+  if (root === null) return;
+  const here = shellLine(cwd, 'bootstrap', [], { ...given(options), file: `./${defaultFile}` });
+  throw new Failure(
+    'refusedByGuard',
+    `${path} would hold credentials in the Git working tree ${root}, where they are easily committed.\n` +
+      `  Name a file elsewhere:  --file FILE\n  If that is meant:       ${here}`,
+  );
+}
+
+/** What `gatewright up` of this home has written; null when it never has. */
+function tenantOfUp(home: string): z.infer<typeof Credentials> | null {
+  const found = inspectStateFile(credentialsPathOf(home), Credentials);
+  return found === null || found.isDamaged ? null : found.state;
+}
+
+/** Beside `up` a tenant is there already, and another one sees nothing of what it holds. */
+function assertTenantMeant(
+  { tsgId }: z.infer<typeof Credentials>,
+  options: Options,
+  io: CommandIo,
+): void {
+  const wanted = options['tsg-id'];
+  if (wanted === tsgId) return;
+  const account = { ...given(options), 'tsg-id': tsgId, name: options.name ?? 'ci' };
+  const what = `the tenant of \`gatewright up\` is ${tsgId}; this makes a second one, which sees nothing of it`;
+  if (wanted !== undefined) {
+    io.stderr.write(`${what}\n`);
+    return;
+  }
+  throw new Failure(
+    'refusedByGuard',
+    `${what}.\n` +
+      `  For another account of the same tenant:  ${shellLine(io.cwd, 'bootstrap', [], account)}\n` +
+      '  For a second tenant, name it:            --tsg-id DIGITS',
+  );
+}
 
 async function writeTenant(
   settings: Settings,
@@ -94,7 +156,7 @@ async function writeTenant(
     await file.write(credentialsText(url, tenant));
     const { tsgId, clientId } = tenant;
     if (options.output === 'json') io.stdout.writeJson({ tsgId, clientId, credentialsFile: path });
-    else io.stdout.write(`service account ${clientId}\ncredentials in ${path}\n`);
+    else io.stdout.write(`tenant ${tsgId}\nservice account ${clientId}\ncredentials in ${path}\n`);
     return 'success';
   } catch (error) {
     await rm(path, { force: true });

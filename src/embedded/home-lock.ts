@@ -1,5 +1,14 @@
 /** Knows that one process at a time works in a home, and says which one it is. */
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Failure } from '../failure.ts';
@@ -28,6 +37,8 @@ export function makeHome(home: string): void {
   try {
     makeFolder(home);
     accessSync(`${home}/`, constants.R_OK | constants.W_OK | constants.X_OK);
+    // Keys and credentials will lie there, and it often lies in a working copy of Git.
+    if (readdirSync(home).length === 0) writeFileSync(join(home, '.gitignore'), '*\n');
   } catch (error) {
     throw unusableHome(home, error as NodeJS.ErrnoException);
   }

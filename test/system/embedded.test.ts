@@ -1,7 +1,15 @@
 /** Guarantees of the embedded database: whole or absent, private, durable, never orphaned. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -243,6 +251,17 @@ function processesWithin(parent: string): number[] {
 }
 
 describe('the lock of a home', () => {
+  it('makes a home that Git takes nothing of, and leaves a folder that held something as it was', () => {
+    const made = join(home.path, 'made');
+    using _one = acquireHomeLock(made);
+    expect(readFileSync(join(made, '.gitignore'), 'utf8')).toBe('*\n');
+    const mine = join(home.path, 'mine');
+    mkdirSync(mine);
+    writeFileSync(join(mine, 'notes'), 'mine');
+    using _two = acquireHomeLock(mine);
+    expect(existsSync(join(mine, '.gitignore'))).toBe(false);
+  });
+
   it('tells the second one who holds it and where', () => {
     using lock = acquireHomeLock(home.path);
     lock.publishAddress('http://127.0.0.1:8080');

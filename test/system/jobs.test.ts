@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -164,6 +164,19 @@ describe('gatewright bootstrap', () => {
     const result = await inDirectory('--file', '-', '--tsg-id', '1234567890', '--name', 'ci');
     expect(JSON.parse(result.stdout)).toMatchObject({ tsgId: '1234567890' });
     expect(() => statSync(join(directory, 'credentials.json'))).toThrow(/ENOENT/);
+  });
+
+  it('writes nothing into a working copy of Git unasked, and prints the command that asks', async () => {
+    mkdirSync(join(directory, '.git'));
+    const refused = await inDirectory('--tsg-id', '1234567890');
+    expect(refused).toMatchObject({
+      exitCode: 4,
+      stderr: expect.stringMatching(/easily committed[\s\S]*--file FILE/),
+    });
+    expect(() => statSync(join(directory, 'credentials.json'))).toThrow(/ENOENT/);
+    const [, meant] = /If that is meant: +\S*gatewright bootstrap (.*)/.exec(refused.stderr) ?? [];
+    expect(meant).toBe('--tsg-id 1234567890 --file ./credentials.json');
+    expect(await inDirectory(...meant!.split(' '))).toMatchObject({ exitCode: 0 });
   });
 
   it('never overwrites a file, and makes no account it could not hand over', async () => {

@@ -232,6 +232,32 @@ describe('while it runs', () => {
     await run.saw(/"Explorers" → "Research"/);
   });
 
+  it('has one tenant: bootstrap beside it makes another account of that, or says what a second would be', async () => {
+    using place = createTestHome();
+    const at = join(place.path, 'my home');
+    lendSoftware(at);
+    await using run = startUp(at, ['--source', source]);
+    await run.saw(/Ctrl-C stops everything/);
+    const { tsgId, adminBaseUrl } = JSON.parse(
+      readFileSync(join(at, 'credentials.json'), 'utf8'),
+    ) as Credentials;
+    const bootstrap = (line: string) =>
+      spawnSync('/bin/sh', ['-c', line], {
+        ...{ cwd: place.path, env: { PATH: '/usr/bin:/bin' }, encoding: 'utf8' },
+      });
+    const program = resolve(import.meta.dirname, '../../bin/gatewright');
+    const refused = bootstrap(`${program} bootstrap --home 'my home' --file -`);
+    expect(refused).toMatchObject({ status: 4, stdout: '' });
+    expect(refused.stderr).toContain(`is ${tsgId}; this makes a second one`);
+    const [, account] = /same tenant: +(.*)/.exec(refused.stderr) ?? [];
+    const made = bootstrap(account!);
+    expect(made.stderr).toBe('');
+    expect(JSON.parse(made.stdout)).toMatchObject({ tsgId, adminBaseUrl });
+    const second = bootstrap(`${account!.replace(tsgId, '1234567890')} -o json`);
+    expect(JSON.parse(second.stdout)).toMatchObject({ tsgId: '1234567890' });
+    expect(second.stderr).toContain('second one');
+  });
+
   it('refuses a large prune with the command that releases it', async () => {
     const many = manyWorkspaces(30);
     writeFileSync(join(source, 'many.yaml'), many.join(''));
