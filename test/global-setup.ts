@@ -5,15 +5,22 @@ import {
   startTestDatabaseServer,
   type TestDatabaseServer,
 } from './database-server.ts';
+import { readMigratedSchema } from './migrated-schema.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     databaseServer: TestDatabaseServer;
+    /** Statements that make, in an empty database, what every migration makes. */
+    migratedSchema: string;
   }
 }
 
 interface SharedServer {
-  readonly started: Promise<{ server: TestDatabaseServer; stop: () => Promise<void> }>;
+  readonly started: Promise<{
+    readonly server: TestDatabaseServer;
+    readonly migratedSchema: string;
+    readonly stop: () => Promise<void>;
+  }>;
   users: number;
 }
 
@@ -21,16 +28,22 @@ interface SharedServer {
 const shared = globalThis as typeof globalThis & { gatewrightTestServer?: SharedServer };
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const external = externalDatabaseServer(process.env.TEST_DATABASE_URL);
-  const start = external === null ? startTestDatabaseServer : () => Promise.resolve(external);
   shared.gatewrightTestServer ??= { started: start(), users: 0 };
   const mine = shared.gatewrightTestServer;
   mine.users += 1;
-  project.provide('databaseServer', (await mine.started).server);
+  const { server, migratedSchema } = await mine.started;
+  project.provide('databaseServer', server);
+  project.provide('migratedSchema', migratedSchema);
   return async () => {
     mine.users -= 1;
     if (mine.users > 0) return;
     delete shared.gatewrightTestServer;
     await (await mine.started).stop();
   };
+}
+
+async function start(): SharedServer['started'] {
+  const external = externalDatabaseServer(process.env.TEST_DATABASE_URL);
+  const started = external ?? (await startTestDatabaseServer());
+  return { ...started, migratedSchema: await readMigratedSchema(started.server) };
 }

@@ -8,6 +8,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -49,7 +50,8 @@ export function readDataDirectoryMaker(
     progress(`${path} was damaged: set aside as ${aside}; the data is of ${maker.flavour}`);
     return maker;
   }
-  if (!existsSync(dataDirectory) || readdirSync(dataDirectory).length === 0) return null;
+  if (!existsSync(dataDirectory)) return null;
+  if (statSync(dataDirectory).isDirectory() && readdirSync(dataDirectory).length === 0) return null;
   throw new Failure(
     'invalidInput',
     `${dataDirectory} was not made by gatewright: move it away, or pass another --home`,
@@ -136,14 +138,20 @@ async function runInitialiser(
   signal?.removeEventListener('abort', cut);
   signal?.throwIfAborted();
   if (how === '0') return;
-  const lines = readFileSync(logPath, 'utf8').split('\n');
-  const last = lines.filter((line) => line.trim() !== '').slice(-12);
   throw new Failure(
     'unexpected',
-    [`the database could not be initialised in ${dirname(unfinished)} (${how})`, ...last].join(
-      '\n',
-    ),
+    [
+      `the database could not be initialised in ${dirname(unfinished)} (${how})`,
+      ...reasonsIn(readFileSync(logPath, 'utf8')),
+    ].join('\n'),
   );
+}
+
+/** The lines that tell what went wrong, without the advice that MariaDB's script ends with. */
+function reasonsIn(log: string): string[] {
+  const lines = log.split('\n').filter((line) => line.trim() !== '');
+  const telling = lines.filter((line) => /error|fatal|denied|no space|not found|can't/i.test(line));
+  return (telling.length > 0 ? telling : lines).slice(-8).map((line) => `  ${line}`);
 }
 
 function initialiseCommand(

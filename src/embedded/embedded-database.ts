@@ -1,6 +1,15 @@
 /** Knows the database a home carries with it: where its data lies, where it listens, how to reach it. */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -17,6 +26,9 @@ import { inspectStateFile, setAside, writeStateFile } from './state-file.ts';
 /** Longest path the kernel takes for a unix socket, in bytes (104 on macOS, 108 with its end on Linux). */
 const socketPathBytesMax = 103;
 const connectTimeoutMs = 2_000;
+const bytesInMebibyte = 1024 * 1024;
+/** Its log of changes takes most of it. */
+const newDatabaseMebibytes = 256;
 const fallbackPrefix = 'gatewright-';
 const socketName = 'sql.sock';
 const temporaryName = 'sql.temporary';
@@ -58,6 +70,7 @@ export async function startEmbeddedDatabase(
 ): Promise<EmbeddedDatabase> {
   const dataDirectory = dataDirectoryOf(home);
   const maker = readDataDirectoryMaker(dataDirectory, options.progress);
+  if (maker === null) assertRoom(home);
   const binary = await chooseServer(softwareDirectoryOf(home), maker, options);
   if (maker === null) {
     options.progress(`initialising the database in ${dataDirectory}`);
@@ -94,10 +107,13 @@ export async function startEmbeddedDatabase(
   };
 }
 
-/** The folder of what the database of `home` holds; null before its first start. */
-export function findData(home: string): string | null {
+/**
+ * The folder of what the database of `home` holds; null before its first start. Throws `Failure` when
+ * something else lies there.
+ */
+export function findData(home: string, progress: (line: string) => void): string | null {
   const directory = dataDirectoryOf(home);
-  return existsSync(directory) && readdirSync(directory).length > 0 ? directory : null;
+  return readDataDirectoryMaker(directory, progress) === null ? null : directory;
 }
 
 /**
@@ -130,6 +146,19 @@ async function stopServer(
   removeRunDirectory(runDirectory);
 }
 
+/** Throws `Failure` when the disk of `home` is too full for a new database; a server would say it at length. */
+function assertRoom(home: string): void {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const { bavail, bsize } = statfsSync(home);
+  const free = Math.floor((bavail * bsize) / bytesInMebibyte);
+  if (free >= newDatabaseMebibytes) return;
+  throw new Failure(
+    'invalidInput',
+    `the disk of ${home} has ${free} MiB left; a new database needs ${newDatabaseMebibytes} MiB. ` +
+      'Make room, or pass another folder by --home or GATEWRIGHT_HOME.',
+  );
+}
+
 function describe({ flavour, version, serverPath }: DatabaseServerBinary): string {
   return `${flavour === 'mariadb' ? 'MariaDB' : 'MySQL'} ${version} (${serverPath})`;
 }
@@ -150,14 +179,16 @@ function durableFlags({ flavour }: DatabaseServerBinary): string[] {
 
 /**
  * The folder of the socket and of the server's temporary files: `HOME/run`, or a private one of the
- * system's where the home's path is too long for a socket, or has the colon that separates temporary
- * folders. What a crash left is removed: whoever holds the lock of the home owns it.
+ * system's where the home's path is too long for a socket or has the colon that separates temporary
+ * folders, or where something else has that name. What a crash left is removed: whoever holds the lock of the home owns it.
  */
 function makeRunDirectory(home: string, progress: (line: string) => void): string {
   removeAbandonedRunDirectory(home, progress);
   const own = join(home, 'run');
   const isUsable =
-    Buffer.byteLength(join(own, socketName)) <= socketPathBytesMax && !own.includes(':');
+    Buffer.byteLength(join(own, socketName)) <= socketPathBytesMax &&
+    !own.includes(':') &&
+    (!existsSync(own) || statSync(own).isDirectory());
   const directory = isUsable ? own : mkdtempSync(join(tmpdir(), fallbackPrefix));
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   return directory;
@@ -179,7 +210,7 @@ function removeAbandonedRunDirectory(home: string, progress: (line: string) => v
 
 /** Only what is the server's, because the home may be a folder where others keep theirs. */
 function removeRunDirectory(directory: string): void {
-  if (!existsSync(directory)) return;
+  if (!existsSync(directory) || !statSync(directory).isDirectory()) return;
   const names = readdirSync(directory);
   const own = names.filter((name) => name.startsWith(socketName) || name === temporaryName);
   for (const name of own) rmSync(join(directory, name), { recursive: true, force: true });

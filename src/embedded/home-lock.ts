@@ -64,6 +64,7 @@ const homeFaults: Record<string, string> = {
   EPERM: 'this user may not write there',
   EROFS: 'it lies on a read-only file system',
   ENOSPC: 'the disk is full',
+  ELOOP: 'its symbolic links lead in a circle',
 };
 
 function unusableHome(home: string, error: NodeJS.ErrnoException): Failure {
@@ -127,7 +128,8 @@ function openLock(home: string, path: string): DatabaseSync {
   try {
     return new DatabaseSync(path);
   } catch (error) {
-    throw unusableHome(home, error as Error);
+    const reason = `${path} cannot be opened (${(error as Error).message})`;
+    throw unusableHome(home, new Error(reason, { cause: error }));
   }
 }
 

@@ -6,6 +6,7 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
@@ -24,13 +25,15 @@ export function writeStateFile(path: string, text: string): void {
   }
 }
 
-/** The state in a file of JSON; `isDamaged` when it holds something else; null when there is no file. */
+/** The state in a file of JSON; `isDamaged` when something else is there; null when nothing is. */
 export function inspectStateFile<T>(
   path: string,
   schema: z.ZodType<T>,
 ): { readonly isDamaged: false; readonly state: T } | { readonly isDamaged: true } | null {
   if (!existsSync(path)) return null;
-  const parsed = schema.safeParse(jsonOf(readFileSync(path, 'utf8')));
+  const parsed = statSync(path).isFile()
+    ? schema.safeParse(jsonOf(readFileSync(path, 'utf8')))
+    : { success: false as const };
   return parsed.success ? { isDamaged: false, state: parsed.data } : { isDamaged: true };
 }
 

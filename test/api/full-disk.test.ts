@@ -1,7 +1,5 @@
 /** Guarantees for a database whose disk is full: changes are refused as such, not ready is said, and it passes. */
-import { execFileSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/log.ts';
@@ -9,23 +7,9 @@ import { Secret } from '../../src/secret.ts';
 import { migrate } from '../../src/store/migrations/migrate.ts';
 import { startTestDatabaseServer } from '../database-server.ts';
 import { exchange, startTestServer, type TestServer } from '../server.ts';
+import { mountSmallDisk, unmountSmallDisk } from '../small-disk.ts';
 
-/** A file system of 192 MB, or null where this user may not mount one. */
-function mountSmallDisk(): string | null {
-  const path = mkdtempSync(join(tmpdir(), 'gatewright-disk-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=192m', 'tmpfs', path], { stdio: 'ignore' });
-    return path;
-  } catch {
-    rmSync(path, { recursive: true });
-    return null;
-  }
-}
-
-const disk = mountSmallDisk();
-if (disk === null) {
-  console.warn('SKIPPED: a full disk of the database; mounting a small one needs root on Linux');
-}
+const disk = mountSmallDisk(192);
 
 /** Writes until there is no room for one more byte. */
 function fill(path: string): void {
@@ -61,8 +45,7 @@ describe.skipIf(disk === null)('a full disk of the database', () => {
     rmSync(filler, { force: true });
     await server[Symbol.asyncDispose]();
     await own.stop();
-    execFileSync('umount', [disk!]);
-    rmSync(disk!, { recursive: true });
+    unmountSmallDisk(disk!);
   });
 
   const create = (name: string) =>

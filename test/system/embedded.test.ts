@@ -7,12 +7,13 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type EmbeddedConnection,
   findRunningDatabase,
@@ -22,6 +23,7 @@ import { acquireHomeLock } from '../../src/embedded/home-lock.ts';
 import { eventually } from '../eventually.ts';
 import { createTestHome, lendSoftware, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
+import { mountSmallDisk, unmountSmallDisk } from '../small-disk.ts';
 
 const silent = { offline: true, progress: () => {} };
 /** Names that a starting server takes for its own leavings. */
@@ -151,6 +153,33 @@ describe('a start', () => {
     expect(existsSync(socketDirectory)).toBe(false);
   });
 
+  it('works beside a file that has the name of its run folder', async () => {
+    writeFileSync(join(home.path, 'run'), 'mine');
+    mkdirSync(join(home.path, 'database.json'));
+    const lines: string[] = [];
+    const options = { offline: true, progress: (line: string) => void lines.push(line) };
+    const database = await startEmbeddedDatabase(home.path, options);
+    expect(await findRunningDatabase(home.path)).toMatchObject({ name: 'gatewright' });
+    await database.stop();
+    expect(readFileSync(join(home.path, 'run'), 'utf8')).toBe('mine');
+    expect(lines.join()).toMatch(/database\.json was damaged: set aside/);
+  });
+
+  it('refuses a file, or a folder of something else, where its data should lie', async () => {
+    const path = join(home.path, 'database');
+    const refused = {
+      kind: 'invalidInput',
+      message: expect.stringMatching(/not made by gatewright/),
+    };
+    writeFileSync(path, 'mine');
+    await expect(startEmbeddedDatabase(home.path, silent)).rejects.toMatchObject(refused);
+    expect(readFileSync(path, 'utf8')).toBe('mine');
+    rmSync(path);
+    mkdirSync(join(path, 'mine'), { recursive: true });
+    await expect(startEmbeddedDatabase(home.path, silent)).rejects.toMatchObject(refused);
+    expect(readdirSync(path)).toEqual(['mine']);
+  });
+
   it('shows the reason from the log of a server that fails', async () => {
     await (await startEmbeddedDatabase(home.path, silent)).stop();
     writeFileSync(join(home.path, 'database', 'ibdata1'), 'broken');
@@ -169,6 +198,19 @@ describe('a start', () => {
     });
   });
 });
+
+const disk = mountSmallDisk(20);
+it.skipIf(disk === null)(
+  'a disk too full for a new database is told before one is made',
+  async () => {
+    await expect(startEmbeddedDatabase(join(disk!, 'home'), silent)).rejects.toMatchObject({
+      kind: 'invalidInput',
+      message: expect.stringMatching(/has \d+ MiB left; a new database needs 256 MiB/),
+    });
+    expect(readdirSync(join(disk!, 'home'))).toEqual([]);
+  },
+);
+afterAll(() => disk !== null && unmountSmallDisk(disk));
 
 it('a damaged address of the running database is told to whoever asks for it', async () => {
   writeFileSync(join(home.path, 'database.json'), '{"socketPath"');

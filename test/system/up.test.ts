@@ -404,6 +404,20 @@ describe('what it refuses', () => {
   });
 });
 
+it.each([
+  ['master.key', /master\.key holds 0 bytes; a master key has 32 or more/],
+  ['lock', /cannot be the home: .*lock cannot be opened/],
+])('a folder in the place of %s is told, and nothing is made', async (name, message) => {
+  mkdirSync(join(home.path, name));
+  const before = readdirSync(home.path);
+  await using run = startUp(home.path, ['--once', '--source', source]);
+  expect(await run.exited).toBe(exitCodes.invalidInput);
+  expect(run.stderr()).toMatch(message);
+  expect(readdirSync(home.path).filter((file) => file !== 'lock')).toEqual(
+    before.filter((file) => file !== 'lock'),
+  );
+});
+
 describe('a lost master key', () => {
   it('is never replaced beside data that was made with it; with the file back all goes on', async () => {
     await upOnce();

@@ -1,6 +1,6 @@
 /** Knows the files that `up` keeps in its home: the master key, the tenant's id, the credentials. */
 import { randomBytes, randomInt } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type App, usesMasterKey } from '../../app.ts';
 import { inspectStateFile, setAside, writeStateFile } from '../../embedded/state-file.ts';
@@ -38,7 +38,8 @@ export interface TenantContext {
 export function readMasterKey(home: string): Secret<Buffer> | null {
   const path = masterKeyPathOf(home);
   if (!existsSync(path)) return null;
-  const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'base64');
+  const text = statSync(path).isFile() ? readFileSync(path, 'utf8') : '';
+  const key = Buffer.from(text.trim(), 'base64');
   if (key.length >= masterKeyBytes) return new Secret(key, `file:${path}`);
   throw new Failure(
     'invalidInput',
@@ -156,7 +157,7 @@ function ensureTsgId(home: string): string {
   if (!existsSync(path)) {
     writeStateFile(path, `${randomInt(1_000_000_000, 10_000_000_000)}\n`);
   }
-  const tsgId = readFileSync(path, 'utf8').trim();
+  const tsgId = statSync(path).isFile() ? readFileSync(path, 'utf8').trim() : '';
   if (Credentials.shape.tsgId.safeParse(tsgId).success) return tsgId;
   throw new Failure(
     'invalidInput',

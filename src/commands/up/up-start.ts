@@ -100,10 +100,10 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
  * The home's key, made at the first start before its database is. Null where the home has none and the
  * database is not its own, which first has to tell whether it was made with one.
  */
-function ownMasterKey({ settings, home }: StartOptions): Secret<Buffer> | null {
+function ownMasterKey({ settings, home, progress }: StartOptions): Secret<Buffer> | null {
   const kept = readMasterKey(home);
   if (kept !== null || settings.database !== null) return kept;
-  const data = findData(home);
+  const data = findData(home, progress);
   if (data !== null) throw missingMasterKey(home, `The database in ${data}`);
   return makeMasterKey(home);
 }
