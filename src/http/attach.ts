@@ -165,16 +165,19 @@ export function bodyBoundStrategy(
 
 /** Answers what no route takes: 405 where another method would do, else 404. */
 export function answerStrangers(kit: RouteKit, table: RouteTable<Endpoint>): void {
-  kit.app.setNotFoundHandler((request, reply) => {
+  const refuse = (request: FastifyRequest, reply: FastifyReply): void => {
     const allowed = table.methodsOf(request.url.split('?', 1)[0]!);
     const error = new ApiError(allowed.length > 0 ? 'methodNotAllowed' : 'notFound');
     const answer = errorAnswer(error, 'wrapped', []);
     const headers = allowed.length > 0 ? { allow: allowed.join(', ') } : answer.headers;
     send(kit, reply, { ...answer, headers });
+  };
+  kit.app.setNotFoundHandler(refuse);
+  kit.app.setErrorHandler((error, request, reply) => {
+    // What the framework asks of a body, or of QUERY without one, says nothing where no route is.
+    if (toApiError(error, kit.classifyError).status < 500) refuse(request, reply);
+    else send(kit, reply, failure(kit, error, request, 'wrapped', []));
   });
-  kit.app.setErrorHandler((error, request, reply) =>
-    send(kit, reply, failure(kit, error, request, 'wrapped', [])),
-  );
 }
 
 /** A single value of a header; duplicates that matter were refused earlier. */

@@ -12,4 +12,4 @@ function strong(tag: string): string {
 }
 
 /** One version as its tag writes it, or `*` for any. */
-export const versionTagPattern = /^(?:\*|(?:W\/)?"(\d{1,10})")$/;
+export const versionTagPattern = /^(?:\*|(?:W[/])?"([0-9]{1,10})")$/;

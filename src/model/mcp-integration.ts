@@ -34,7 +34,7 @@ export const SecretMapping = z.strictObject({
   value_format: z.enum(['json', 'string']).optional(),
 });
 
-const McpUrl = z.string().min(1).max(2048);
+const McpUrl = z.string().min(1).max(2048).meta({ format: 'uri' });
 const AuthType = z.enum(['none', 'headers', 'oauth_auto']);
 const Transport = z.enum(['http', 'sse']);
 const SecretMappings = z.array(SecretMapping).max(secretMappingsMax);

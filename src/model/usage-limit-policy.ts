@@ -31,9 +31,10 @@ const conditionKeys = [
 const ConditionKey = z
   .string()
   .max(255)
-  .refine((key) => conditionKeys.includes(key) || /^metadata\.[^\s]+$/.test(key), {
-    error: `must be one of ${conditionKeys.join(', ')} or metadata.<name>`,
-  });
+  .regex(
+    new RegExp(`^(${conditionKeys.join('|')}|metadata\\.\\S+)$`),
+    `must be one of ${conditionKeys.join(', ')} or metadata.<name>`,
+  );
 
 const ConditionValue = z.string().min(1).max(1024);
 

@@ -259,6 +259,10 @@ describe('the HTTP layer', () => {
       const answer = await call('PATCH', '/v1/things/a', { name: 'b' });
       expect(answer.status).toBe(405);
       expect(answer.headers.allow).toBe('PUT, GET, HEAD, DELETE');
+      // Whatever the body: of one beyond every bound, and of a method that must have one.
+      const large = await call('PATCH', '/v1/things/a', 'x'.repeat(2_000_000));
+      const { status, headers } = await call('QUERY', '/v1/things/a');
+      expect([large.status, status, headers.allow]).toEqual([405, 405, answer.headers.allow]);
     });
 
     it('in flat form where the route says so', async () => {

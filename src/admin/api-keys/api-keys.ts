@@ -42,7 +42,11 @@ const CreateReply = z.object({ id: z.uuid(), key: z.string(), object: z.literal(
 const ListQuery = WorkspaceQuery.extend({
   ...pageQuery(),
   /** Comma-separated. */
-  ids: z.string().min(1).optional(),
+  ids: z
+    .string()
+    .min(1)
+    .meta({ pattern: '^[0-9a-fA-F-]{36}(,[0-9a-fA-F-]{36}){0,99}$' })
+    .optional(),
 });
 
 export const apiKeyResource: Resource = {
