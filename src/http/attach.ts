@@ -4,7 +4,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../log.ts';
 import { ApiError, type ErrorKind } from '../model/errors.ts';
 import { idempotencyKeyPattern } from '../model/idempotency.ts';
-import { LongList } from '../model/long-list.ts';
 import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
 import type { Connections } from './connections.ts';
@@ -12,14 +11,7 @@ import { versionTagPattern } from './entity-tag.ts';
 import type { PendingAnswer } from './gated-socket.ts';
 import { bodyLimitsOf, createBodyReader, readLenient } from './input.ts';
 import type { MountedRoute } from './registry.ts';
-import {
-  type Answer,
-  answerOf,
-  errorAnswer,
-  listAnswer,
-  toApiError,
-  usualHeaders,
-} from './respond.ts';
+import { type Answer, answerOf, errorAnswer, toApiError, usualHeaders } from './respond.ts';
 import type { CredentialKind, ErrorForm } from './route.ts';
 import type { Found, RouteTable } from './route-table.ts';
 import { endWithSlices, SlicedText } from './sliced-text.ts';
@@ -136,8 +128,7 @@ export function attach(kit: RouteKit, endpoints: readonly Endpoint[]): void {
         const running = runningOf(request);
         const result = await running.found!.entry.handle(request, running);
         const status = mountedOf(request).route.successStatus ?? 200;
-        const isList = result instanceof LongList;
-        send(kit, reply, isList ? await listAnswer(result, status) : answerOf(result, status));
+        send(kit, reply, await answerOf(result, status));
       },
     });
   }

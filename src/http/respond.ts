@@ -1,6 +1,6 @@
 /** Knows how answers and errors are written, in each of the three forms that clients read. */
 import { ApiError, type ErrorKind, errorBody, flatErrorBody } from '../model/errors.ts';
-import type { LongList } from '../model/long-list.ts';
+import { LongList } from '../model/long-list.ts';
 import { type CredentialKind, type ErrorForm, RawReply, Reply } from './route.ts';
 import { SlicedText } from './sliced-text.ts';
 
@@ -19,8 +19,12 @@ export const usualHeaders = {
 } as const;
 
 /** Writes what a handler returned. */
-export function answerOf(result: unknown, successStatus: number): Answer {
+export function answerOf(result: unknown, successStatus: number): Answer | Promise<Answer> {
   if (result instanceof RawReply) return result;
+  if (result instanceof LongList) return listAnswer(result, successStatus);
+  if (result instanceof Reply && result.body instanceof LongList) {
+    return listAnswer(result.body, result.status, result.headers);
+  }
   if (!(result instanceof Reply)) {
     return { status: successStatus, text: JSON.stringify(result), headers: {} };
   }
@@ -32,15 +36,19 @@ export function answerOf(result: unknown, successStatus: number): Answer {
  * The first slice of a list, where it is the last one too; else all of them, of which two are there
  * already: what fails at the start can still be answered as an error.
  */
-export async function listAnswer(list: LongList<unknown>, status: number): Promise<Answer> {
+async function listAnswer(
+  list: LongList<unknown>,
+  status: number,
+  headers: Answer['headers'] = {},
+): Promise<Answer> {
   const slices = list.slices();
   const first = await slices.next();
   const second = await slices.next();
-  if (second.done) return { status, text: first.value ?? '', headers: {} };
+  if (second.done) return { status, text: first.value ?? '', headers };
   return {
     status,
     text: new SlicedText(resumed([first.value!, second.value], slices)),
-    headers: {},
+    headers,
   };
 }
 

@@ -163,6 +163,7 @@ export type Answering<R extends z.ZodType> =
   | z.input<R>
   | Reply<z.input<R>>
   | LongList<z.input<R>>
+  | Reply<LongList<z.input<R>>>
   | RawReply;
 
 /**

@@ -4,6 +4,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /** `array.values().map(tell)` makes each as it is asked for. */
 export type Items<T> = Iterable<T> | AsyncIterable<T>;
 
+/** Each of some rows as it is told, made when it is asked for. */
+export async function* mapItems<Row, T>(
+  rows: AsyncIterable<Row>,
+  tell: (row: Row) => T,
+): AsyncGenerator<T, void> {
+  for await (const row of rows) yield tell(row);
+}
+
 /**
  * About so many characters are written before whoever else waits for the event loop has a turn; an
  * item is never divided.

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { ApiKeyCreate, ApiKeySubType, ApiKeyType, ApiKeyUpdate } from '../../model/api-key.ts';
+import { mapItems } from '../../model/long-list.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { covers } from '../../model/scopes.ts';
 import { isUuid } from '../../model/slug.ts';
@@ -176,11 +177,11 @@ async function list(
       .map((subType) => `${type}-${subType}` as const),
   );
   const filter = { workspaceId: workspace?.id, ids: parseIds(query.ids), types };
-  const { rows, total } = await apiKeys.list(db, caller.organisationId, filter, toPage(query));
-  const ids = rows.filter((row) => row.usage_limits !== null).map((row) => row.id);
+  const found = await apiKeys.list(db, caller.organisationId, filter, toPage(query));
+  const { rows, ids, total } = found;
   const budgets = await usageBudgets.listStates(db, caller.organisationId, 'api_key', ids, now);
   return listReply(
-    rows.values().map((row) => toRecord(row, budgets.get(row.id), now)),
+    mapItems(rows, (row) => toRecord(row, budgets.get(row.id), now)),
     total,
   );
 }

@@ -14,7 +14,7 @@ import {
   sameContent,
 } from '../../model/guardrail-mapping.ts';
 import { newId } from '../../model/ids.ts';
-import { LongList } from '../../model/long-list.ts';
+import { LongList, mapItems } from '../../model/long-list.ts';
 import type { ManagedBy } from '../../model/managed-by.ts';
 import { refuseFaults, validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -124,8 +124,8 @@ async function list(deps: AdminDeps, request: ItemRequest) {
   const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug);
   await requireWorkspace(db, request.caller, guardrail, request.query.workspace_id);
   const { organisationId } = request.caller;
-  const rows = await guardrailMappings.listByGuardrail(db, organisationId, guardrail.id);
-  return new LongList<z.infer<typeof GuardrailMapping>[]>({}, null, rows.values().map(toRecord));
+  const rows = guardrailMappings.readByGuardrail(db, organisationId, guardrail.id);
+  return new LongList<z.infer<typeof GuardrailMapping>[]>({}, null, mapItems(rows, toRecord));
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {

@@ -3,9 +3,8 @@ import { z } from 'zod';
 import { GuardrailActions, GuardrailCheck, GuardrailTarget } from '../../model/guardrail.ts';
 import { readDocument } from '../../model/json-record.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredGuardrailMapping } from '../../store/tables/guardrail-mappings.ts';
 import type { StoredGuardrail } from '../../store/tables/guardrails.ts';
-import { GuardrailMapping, toRecord as toMappingRecord } from './guardrail-mapping-record.ts';
+import { GuardrailMapping } from './guardrail-mapping-record.ts';
 
 /** Items of the list. */
 export const GuardrailListItem = z.object({
@@ -65,12 +64,11 @@ export function toListItem(
   };
 }
 
-/** `as sent` adds nothing to checks and actions; `complete` fills in every default. */
-export function toRecord(
+/** All but its mappings. `as sent` adds nothing to checks and actions; `complete` fills in every default. */
+export function toFrame(
   row: StoredGuardrail,
-  mappings: readonly StoredGuardrailMapping[],
   form: 'as sent' | 'complete',
-): z.infer<typeof GuardrailRecord> {
+): Omit<z.infer<typeof GuardrailRecord>, 'mcp_server_mappings'> {
   const checks = JSON.parse(row.checks) as GuardrailCheck[];
   const actions = readDocument<GuardrailActions>(row.actions) ?? {};
   const complete = form === 'complete';
@@ -79,7 +77,6 @@ export function toRecord(
     version_id: row.version_id,
     checks: complete ? checks.map((check) => ({ ...checkDefaults, ...check })) : checks,
     actions: complete ? completeActions(actions) : actions,
-    mcp_server_mappings: mappings.map(toMappingRecord),
   };
 }
 

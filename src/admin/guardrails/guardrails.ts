@@ -15,6 +15,7 @@ import {
 import { guardrailFaults } from '../../model/guardrail-checks.ts';
 import { newId } from '../../model/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
+import { LongList, mapItems } from '../../model/long-list.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { makeSlug } from '../../model/slug.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
@@ -47,12 +48,13 @@ import {
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
+import { toRecord as toMappingRecord } from './guardrail-mapping-record.ts';
 import {
   GuardrailListItem,
   GuardrailRecord,
   listedColumns,
+  toFrame,
   toListItem,
-  toRecord,
   toSpec,
 } from './guardrail-record.ts';
 
@@ -182,9 +184,11 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await findGuardrail(db, request, guardrails.findByIdOrSlug);
   await requireWorkspace(db, caller, row, query.workspace_id);
-  const mappings = await guardrailMappings.listByGuardrail(db, caller.organisationId, row.id);
   // v1 clients compare with what they sent; the newer ones need every field (docs/api.md, Guardrails).
-  const record = toRecord(row, mappings, mount === 'v1' ? 'as sent' : 'complete');
+  const frame = toFrame(row, mount === 'v1' ? 'as sent' : 'complete');
+  const mappings = guardrailMappings.readByGuardrail(db, caller.organisationId, row.id);
+  const items = mapItems(mappings, toMappingRecord);
+  const record = new LongList<z.infer<typeof GuardrailRecord>>(frame, 'mcp_server_mappings', items);
   return versioned(record, row);
 }
 

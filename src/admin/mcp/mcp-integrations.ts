@@ -8,6 +8,7 @@ import { ApiError } from '../../model/errors.ts';
 import { below } from '../../model/fault.ts';
 import { newId } from '../../model/ids.ts';
 import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
+import { mapItems } from '../../model/long-list.ts';
 import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
 import { McpIntegrationCreate, McpIntegrationUpdate } from '../../model/mcp-integration.ts';
 import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
@@ -164,8 +165,8 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const page = toPage(query);
   const found = await mcpIntegrations.list(db, caller.organisationId, filter, page);
   const form = mount === 'v1' ? 'object' : 'text';
-  const items = found.rows.values().map((row) => toListItem(row, form));
-  return pageReply(items, page, found);
+  const items = mapItems(found.rows, (row) => toListItem(row, form));
+  return pageReply(items, page, { rows: found.ids, total: found.total });
 }
 
 /** A caller who may list one kind only is shown that kind. */

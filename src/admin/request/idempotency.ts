@@ -48,7 +48,7 @@ export function createIdempotency(given: AdminDeps): Idempotency {
         return replay(given.keyring.unseal(kept.answer, context));
       }
       const result = await joined.run(tx, () => route.handle(request));
-      const { status, text, headers } = answerOf(result, route.successStatus ?? 200);
+      const { status, text, headers } = await answerOf(result, route.successStatus ?? 200);
       const answer = given.keyring.seal(JSON.stringify({ status, text, headers }), context);
       await idempotencyKeys.update(tx, identity, { ...made, answer });
       return result;

@@ -6,6 +6,7 @@ import { type Route, route } from '../../http/route.ts';
 import { documentBody } from '../../model/body-limits.ts';
 import { ApiError } from '../../model/errors.ts';
 import { limitRules } from '../../model/limits.ts';
+import { mapItems } from '../../model/long-list.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { UsageLimitPolicyCreate, UsageLimitPolicyUpdate } from '../../model/usage-limit-policy.ts';
 import { termsOf } from '../../store/tables/usage-budgets.ts';
@@ -133,7 +134,7 @@ async function list(
   const filter = { workspaceId: workspace?.id, status: query.status, type: query.type };
   const { rows, total } = await policies.list(db, caller.organisationId, filter, toPage(query));
   return listReply(
-    rows.values().map((row) => toRecord(row, now)),
+    mapItems(rows, (row) => toRecord(row, now)),
     total,
   );
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
+import { mapItems } from '../../model/long-list.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { WorkspaceCreate, WorkspaceDelete, WorkspaceUpdate } from '../../model/workspace.ts';
 import * as usageBudgets from '../../store/tables/usage-budgets.ts';
@@ -139,7 +140,7 @@ async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typ
   const db = deps.database.readable;
   const { rows, total } = await workspaces.list(db, caller.organisationId, filter, toPage(query));
   return listReply(
-    rows.values().map((row) => toItem(row, query.name_format)),
+    mapItems(rows, (row) => toItem(row, query.name_format)),
     total,
   );
 }

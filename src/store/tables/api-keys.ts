@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { insertion, statement } from '../connection/statement.ts';
-import { listPage } from './paging.ts';
+import { listPageInSlices, type SlicedPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf, heldIdBytes, heldIds } from './workspace-contents.ts';
@@ -190,12 +190,19 @@ export function list(
   organisationId: string,
   filter: ApiKeyFilter,
   page: Page,
-): Promise<{ rows: StoredApiKey[]; total: number }> {
+): Promise<SlicedPage<StoredApiKey>> {
   let query = db.selectFrom('api_keys').where('organisation_id', '=', organisationId);
   if (filter.workspaceId !== undefined) {
     query = query.where('workspace_id', '=', filter.workspaceId);
   }
   if (filter.ids !== undefined) query = query.where('id', 'in', filter.ids);
   if (filter.types !== undefined) query = query.where('type', 'in', filter.types);
-  return listPage(query, page);
+  return listPageInSlices(query, page, [
+    'metadata',
+    'scopes',
+    'usage_limits',
+    'rate_limits',
+    'alert_emails',
+    'description',
+  ]);
 }

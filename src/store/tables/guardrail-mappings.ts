@@ -3,6 +3,7 @@ import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import * as managedResources from './managed-resources.ts';
+import { listAllInSlices } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 import { heldIds, type Place, type WorkspaceContents } from './workspace-contents.ts';
@@ -84,6 +85,19 @@ export function listByGuardrail(
     .where('guardrail_id', '=', guardrailId)
     .orderBy('id')
     .execute();
+}
+
+/** As {@link listByGuardrail}, read a few at a time: there may be any number, each with many capabilities. */
+export function readByGuardrail(
+  db: Db,
+  organisationId: string,
+  guardrailId: string,
+): AsyncIterable<StoredGuardrailMapping> {
+  const query = db
+    .selectFrom('guardrail_mcp_mappings')
+    .where('organisation_id', '=', organisationId)
+    .where('guardrail_id', '=', guardrailId);
+  return listAllInSlices(query, ['run_on', 'capability_ids']);
 }
 
 export function listByServer(

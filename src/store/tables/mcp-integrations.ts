@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { listPage } from './paging.ts';
+import { listPageInSlices, type SlicedPage } from './paging.ts';
 import { type ListFilter, nameOrSlugHolds, resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf, heldIds } from './workspace-contents.ts';
@@ -59,7 +59,7 @@ export function list(
   organisationId: string,
   filter: McpIntegrationFilter,
   page: Page,
-): Promise<{ rows: StoredMcpIntegration[]; total: number }> {
+): Promise<SlicedPage<StoredMcpIntegration>> {
   let query = db.selectFrom('mcp_integrations').where('organisation_id', '=', organisationId);
   if (filter.workspaceId !== undefined) {
     query = query.where('workspace_id', '=', filter.workspaceId);
@@ -68,5 +68,5 @@ export function list(
     query = query.where('workspace_id', filter.type === 'workspace' ? 'is not' : 'is', null);
   }
   if (filter.search !== undefined) query = query.where(nameOrSlugHolds(filter.search));
-  return listPage(query, page);
+  return listPageInSlices(query, page, ['configurations', 'description']);
 }

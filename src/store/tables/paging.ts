@@ -38,6 +38,73 @@ export async function countRows<Schema, T extends keyof Schema>(
   return Number(counted.total);
 }
 
+/** A page of rows that may be large: which they are, and what they hold, read as it is asked for. */
+export interface SlicedPage<Row> {
+  /** Newest first. */
+  readonly ids: readonly string[];
+  /** Those of the ids; what was deleted meanwhile is left out. To be read once. */
+  readonly rows: AsyncIterable<Row>;
+  /** The number of rows on all pages. */
+  readonly total: number;
+}
+
+/**
+ * As {@link listPage}, for rows of which a page may be a hundred megabytes: they are weighed first, by
+ * the columns named, and read a few at a time.
+ */
+export async function listPageInSlices<Schema, T extends TextIdTable<Schema>>(
+  query: SelectQueryBuilder<Schema, T, object>,
+  page: Page,
+  heavy: readonly (keyof Schema[T] & string)[],
+): Promise<SlicedPage<Selectable<Schema[T]>>> {
+  const sized = await weighed(query, heavy)
+    .orderBy(sql.ref('id'), 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute();
+  const ids = sized.map(({ id }) => id);
+  return { ids, rows: rowsInSlices(query, sized, 'desc'), total: await countRows(query) };
+}
+
+/** All that the filters let through, oldest first, read a few at a time as {@link listPageInSlices} does. */
+export async function* listAllInSlices<Schema, T extends TextIdTable<Schema>>(
+  query: SelectQueryBuilder<Schema, T, object>,
+  heavy: readonly (keyof Schema[T] & string)[],
+): AsyncGenerator<Selectable<Schema[T]>> {
+  const sized = await weighed(query, heavy).orderBy(sql.ref('id')).execute();
+  yield* rowsInSlices(query, sized, 'asc');
+}
+
+/** Tables whose ids stand as text. */
+type TextIdTable<Schema> = {
+  [T in keyof Schema]: Schema[T] extends { id: string } ? T : never;
+}[keyof Schema];
+
+function weighed<Schema, T extends TextIdTable<Schema>>(
+  query: SelectQueryBuilder<Schema, T, object>,
+  heavy: readonly string[],
+) {
+  const lengths = heavy.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`);
+  return query
+    .select([
+      sql.ref<string>('id').as('id'),
+      sql<number>`${sql.join(lengths, sql` + `)}`.as('bytes'),
+    ])
+    .$castTo<{ id: string; bytes: number }>();
+}
+
+async function* rowsInSlices<Schema, T extends TextIdTable<Schema>>(
+  query: SelectQueryBuilder<Schema, T, object>,
+  sized: readonly { readonly id: string; readonly bytes: number }[],
+  order: 'asc' | 'desc',
+): AsyncGenerator<Selectable<Schema[T]>> {
+  for (const slice of slicesOfBytes(sized)) {
+    const ids = slice.map(({ id }) => id);
+    const rows = query.selectAll().where(sql.ref('id'), 'in', ids).orderBy(sql.ref('id'), order);
+    yield* (await rows.execute()) as Selectable<Schema[T]>[];
+  }
+}
+
 /** What one statement fetches of rows that may be large. */
 const sliceBytesMax = 1024 * 1024;
 

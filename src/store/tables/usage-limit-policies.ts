@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { listPage } from './paging.ts';
+import { listPageInSlices, type SlicedPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import type { WindowColumns } from './usage-budgets.ts';
 import { ends } from './usage-windows.ts';
@@ -59,7 +59,7 @@ export function list(
   organisationId: string,
   filter: UsageLimitPolicyFilter,
   page: Page,
-): Promise<{ rows: StoredUsageLimitPolicy[]; total: number }> {
+): Promise<SlicedPage<StoredUsageLimitPolicy>> {
   let query = db
     .selectFrom('usage_limit_policies')
     .where('organisation_id', '=', organisationId)
@@ -68,5 +68,5 @@ export function list(
     query = query.where('workspace_id', '=', filter.workspaceId);
   }
   if (filter.type !== undefined) query = query.where('type', '=', filter.type);
-  return listPage(query, page);
+  return listPageInSlices(query, page, ['conditions', 'group_by', 'description']);
 }

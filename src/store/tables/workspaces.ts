@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { listPage } from './paging.ts';
+import { listPageInSlices, type SlicedPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 
@@ -57,7 +57,7 @@ export function list(
   organisationId: string,
   filter: WorkspaceFilter,
   page: Page,
-): Promise<{ rows: StoredWorkspace[]; total: number }> {
+): Promise<SlicedPage<StoredWorkspace>> {
   let query = db
     .selectFrom('workspaces')
     .where('organisation_id', '=', organisationId)
@@ -68,5 +68,5 @@ export function list(
     // The column compares exactly; people who search do not.
     query = query.where(sql<boolean>`locate(lower(cast(${filter.name} as char)), lower(name)) > 0`);
   }
-  return listPage(query, page);
+  return listPageInSlices(query, page, ['defaults', 'usage_limits', 'rate_limits', 'description']);
 }
