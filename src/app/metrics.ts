@@ -26,7 +26,8 @@ export function createMetrics(sources: {
   readonly clock: Pick<SharedClock, 'measure'>;
 }): Metrics {
   const register = new Registry();
-  collectDefaultMetrics({ register });
+  // Of this process: they take a while to set up, and nobody asks before it listens.
+  setImmediate(() => collectDefaultMetrics({ register }));
   const requests = new Histogram({
     name: 'gatewright_http_request_duration_seconds',
     help: 'Time from the first header to the last byte, by route pattern',

@@ -1,5 +1,11 @@
 /** Knows access tokens: short-lived, signed here, naming one tenant and the roles held in it. */
-import { createHash, createPrivateKey, createPublicKey, randomUUID } from 'node:crypto';
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  type KeyObject,
+  randomUUID,
+} from 'node:crypto';
 import { errors, jwtVerify, SignJWT } from 'jose';
 import { ApiError } from '../model/errors.ts';
 import type { Keyring } from './keyring.ts';
@@ -37,18 +43,17 @@ const ed25519Header = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** Every replica derives the same key from the master key, so any of them can verify. */
 export function createAccessTokens(keyring: Pick<Keyring, 'tokenSigningSeed'>): AccessTokens {
-  const privateKey = createPrivateKey({
-    key: Buffer.concat([ed25519Header, keyring.tokenSigningSeed]),
-    format: 'der',
-    type: 'pkcs8',
-  });
-  const publicKey = createPublicKey(privateKey);
-  const exported = publicKey.export({ format: 'der', type: 'spki' });
+  let pair: KeyPair | undefined;
+  // Made for the first token: who comes with an API key needs none.
+  const keys = (): KeyPair => {
+    pair ??= makeKeyPair(keyring.tokenSigningSeed);
+    return pair;
+  };
   /** By digest, so that no token is kept: a signature takes 300 times as long as a look here. */
   const verified = new Map<string, { readonly grant: TokenGrant; readonly expiresAt: number }>();
-  const kid = createHash('sha256').update(exported).digest('hex').slice(0, 16);
   return {
     issue: ({ serviceAccountId, tsgId, workspaceId, roles }, now) => {
+      const { privateKey, kid } = keys();
       const issuedAt = Math.floor(now / 1000);
       const claims = { tsg_id: tsgId, access: roles };
       return new SignJWT(workspaceId === null ? claims : { ...claims, workspace_id: workspaceId })
@@ -69,7 +74,8 @@ export function createAccessTokens(keyring: Pick<Keyring, 'tokenSigningSeed'>): 
       if (known !== undefined && known.expiresAt > nowSeconds - toleranceSeconds) {
         return known.grant;
       }
-      const key = (header: { kid?: string }): typeof publicKey => {
+      const key = (header: { kid?: string }): KeyObject => {
+        const { publicKey, kid } = keys();
         if (header.kid !== kid) throw new errors.JWKSNoMatchingKey();
         return publicKey;
       };
@@ -95,6 +101,22 @@ export function createAccessTokens(keyring: Pick<Keyring, 'tokenSigningSeed'>): 
       }
     },
   };
+}
+
+interface KeyPair {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+  /** Names the pair in the header of a token. */
+  readonly kid: string;
+}
+
+function makeKeyPair(seed: Buffer): KeyPair {
+  const key = Buffer.concat([ed25519Header, seed]);
+  const privateKey = createPrivateKey({ key, format: 'der', type: 'pkcs8' });
+  const publicKey = createPublicKey(privateKey);
+  const exported = publicKey.export({ format: 'der', type: 'spki' });
+  const kid = createHash('sha256').update(exported).digest('hex').slice(0, 16);
+  return { privateKey, publicKey, kid };
 }
 
 /** A valid signature means that we wrote the claims, so their forms are ours. */

@@ -60,7 +60,7 @@ export async function migrate(
   settings: DatabaseSettings,
   options: MigrateOptions,
 ): Promise<MigrationReport> {
-  const migrations = await readMigrations(options.directory);
+  const migrations = readMigrations(options.directory);
   await using session = await openSession(settings, options);
   try {
     const applied = await takeTurn(session, migrations, options);
@@ -203,7 +203,7 @@ export async function migrationStatus(
   settings: DatabaseSettings,
   options: { readonly directory?: string } = {},
 ): Promise<MigrationStatus> {
-  const migrations = await readMigrations(options.directory);
+  const migrations = readMigrations(options.directory);
   const connection = await openExisting(settings);
   if (connection === null) return { ...judge(migrations, []), databaseVersion: null };
   try {

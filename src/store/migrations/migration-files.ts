@@ -1,6 +1,6 @@
 /** Knows the migrations this build ships: where the files lie, their statements and checksums. */
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { packageRoot } from '../../package-root.ts';
@@ -14,6 +14,7 @@ export interface Migration {
   readonly checksum: string;
   /** The file opens with `-- breaking`: builds that do not know this migration must not run on it. */
   readonly breaking: boolean;
+  /** Read when first wanted: throws a Failure, with the line, where the text is none that may run. */
   readonly statements: readonly SqlStatement[];
 }
 
@@ -36,10 +37,10 @@ const firstWords = [
 ];
 
 /** Reads `directory`, or the migrations of the package itself, in order. */
-export async function readMigrations(
-  directory = join(packageRoot(), 'migrations'),
-): Promise<Migration[]> {
-  const names = (await readdir(directory)).filter((name) => name.endsWith('.sql')).sort();
+export function readMigrations(directory = join(packageRoot(), 'migrations')): Migration[] {
+  const names = readdirSync(directory)
+    .filter((name) => name.endsWith('.sql'))
+    .sort();
   for (const name of names) {
     if (!fileNamePattern.test(name)) {
       throw new Failure(
@@ -48,17 +49,21 @@ export async function readMigrations(
       );
     }
   }
-  return Promise.all(names.map((name) => readMigration(join(directory, name), name)));
+  return names.map((name) => readMigration(join(directory, name), name));
 }
 
-async function readMigration(path: string, fileName: string): Promise<Migration> {
-  const text = (await readFile(path, 'utf8')).replaceAll('\r\n', '\n');
+function readMigration(path: string, fileName: string): Migration {
+  const text = readFileSync(path, 'utf8').replaceAll('\r\n', '\n');
+  let statements: readonly SqlStatement[] | undefined;
   return {
     name: fileName.slice(0, -'.sql'.length),
     path,
     checksum: sha256(text),
     breaking: /^-- breaking\s*$/.test(text.split('\n', 1)[0]!),
-    statements: readStatements(path, text),
+    get statements() {
+      statements ??= readStatements(path, text);
+      return statements;
+    },
   };
 }
 

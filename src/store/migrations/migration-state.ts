@@ -43,9 +43,11 @@ export function judge(
 }
 
 function judgeKnown(migration: Migration, row: AppliedMigration | undefined): MigrationState {
+  const isFinished = row !== undefined && row.finishedAt !== null;
   const common = {
     name: migration.name,
-    stepsTotal: migration.statements.length,
+    // The statements of what has run are not wanted any more: nothing is read to count them.
+    stepsTotal: isFinished ? row.stepsTotal : migration.statements.length,
     stepsDone: row?.stepsDone ?? 0,
     finishedAt: row?.finishedAt ?? null,
     path: migration.path,
