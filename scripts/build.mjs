@@ -89,6 +89,7 @@ const parts = {
     ...['commands/shared/fault-text', 'commands/shared/table'],
   ],
   limits: ['model/limits', 'model/resource-fields'],
+  clock: ['clock'],
 };
 const groups = Object.entries(parts).map(([name, sources], at, { length }) => ({
   name,

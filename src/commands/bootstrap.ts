@@ -19,8 +19,7 @@ import {
   credentialsText,
 } from './shared/credentials-file.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
-import { outputForm, text } from './shared/option.ts';
-import { homeOption } from './shared/options.ts';
+import { homeOption, outputForm, text } from './shared/option.ts';
 import { type GivenOptions, shellLine } from './shared/shell-line.ts';
 import { workingCopyOf } from './shared/working-copy.ts';
 import { ensureMasterKey } from './up/up-home.ts';

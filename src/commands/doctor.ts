@@ -12,8 +12,7 @@ import { migrationStatus } from '../store/migrations/migrate.ts';
 import { findMasterKeyCheck } from '../store/tables/deployment.ts';
 import type { Command } from './shared/command.ts';
 import { assertMigrated, describeDatabase, resolveDatabase } from './shared/database.ts';
-import { outputForm } from './shared/option.ts';
-import { homeOption } from './shared/options.ts';
+import { homeOption, outputForm } from './shared/option.ts';
 
 interface Options {
   output: 'text' | 'json';

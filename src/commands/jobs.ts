@@ -11,8 +11,7 @@ import { openDatabase } from '../store/connection/db.ts';
 import { readServerTime } from '../store/connection/server-time.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
-import { optionalWord, outputForm, quoted, requiredChoice } from './shared/option.ts';
-import { homeOption } from './shared/options.ts';
+import { homeOption, optionalWord, outputForm, quoted, requiredChoice } from './shared/option.ts';
 import { formatTable } from './shared/table.ts';
 
 interface Options {

@@ -11,8 +11,7 @@ import {
 import { assertRunnable } from '../store/migrations/migration-state.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { describeDatabase, resolveDatabase } from './shared/database.ts';
-import { flag, outputForm } from './shared/option.ts';
-import { homeOption } from './shared/options.ts';
+import { flag, homeOption, outputForm } from './shared/option.ts';
 import { formatTable } from './shared/table.ts';
 
 interface Options {

@@ -8,8 +8,7 @@ import { migrate } from '../store/migrations/migrate.ts';
 import type { Command } from './shared/command.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
 import { keepHeapSmall } from './shared/heap.ts';
-import { flag, port, text } from './shared/option.ts';
-import { homeOption } from './shared/options.ts';
+import { flag, homeOption, port, text } from './shared/option.ts';
 
 interface Options {
   host: string | undefined;

@@ -144,3 +144,9 @@ function oneOf<Word extends string>(words: readonly Word[], given: string, name:
   const hint = suggestion === undefined ? '' : `; ${suggestion}`;
   throw refused(`${name} takes ${words.join(', ')}, not ${quoted(given)}${hint}`);
 }
+
+/** `--home`, of the commands that find a running database or credentials in it. */
+export const homeOption = text('DIR', {
+  describe: 'Folder of `gatewright up`',
+  fallback: 'GATEWRIGHT_HOME, else .gatewright',
+});

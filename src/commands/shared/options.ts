@@ -22,7 +22,7 @@ import {
   readCredentials,
 } from './credentials-file.ts';
 import { formatFaults } from './fault-text.ts';
-import { type OptionTable, text, words } from './option.ts';
+import { homeOption, type OptionTable, text, words } from './option.ts';
 import { shellLine } from './shell-line.ts';
 
 export interface ServerOptions {
@@ -35,12 +35,6 @@ export interface ManifestOptions extends ServerOptions {
   readonly paths: readonly string[];
   readonly 'secrets-dir': string | undefined;
 }
-
-/** `--home`, of the commands that find a running database or credentials in it. */
-export const homeOption = text('DIR', {
-  describe: 'Folder of `gatewright up`',
-  fallback: 'GATEWRIGHT_HOME, else .gatewright',
-});
 
 /** Options of every command that talks to a server. */
 export const serverOptions: OptionTable<ServerOptions> = {
