@@ -210,7 +210,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
   UsageLimitPolicy: {
     plural: 'usage-limit-policies',
     ...plain,
-    workspaced: 'optional',
+    workspaced: 'required',
     references: [
       workspaceReference,
       { path: 'conditions.*.value', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },

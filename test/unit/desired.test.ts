@@ -101,15 +101,17 @@ describe('references', () => {
     });
   });
 
-  it('lead to another workspace when it is named', async () => {
-    const texts = {
-      'a.yaml': config('support/pii', ''),
-      'b.yaml': guardrail('pii'),
-      's.yaml': support,
+  it('lead into a workspace from a key of the organisation, and from no other workspace', async () => {
+    const key = (metadata: string): string =>
+      manifest('ApiKey', 'k', 'scopes: [logs.view]\ndefaults: {configRef: support/c}', metadata);
+    const others = {
+      'c.yaml': manifest('Config', 'c', 'config: {}', inSupport),
+      's.yaml': `${support}---\n${support.replace('support', 'other')}`,
     };
-    expect(await referencesOf(texts)).toEqual({
-      input_guardrails: [{ $ref: 'Guardrail/support/pii' }],
-    });
+    const [found] = resourcesOf(await readTexts({ 'a.yaml': key(''), ...others }));
+    expect(found?.spec.defaults).toEqual({ config_id: { $ref: 'Config/support/c' } });
+    const beyond = await readTexts({ 'a.yaml': key(', workspace: other'), ...others });
+    expect(placesOf(beyond)).toEqual(['a.yaml:6:25 out-of-reach']);
   });
 
   it('stand at any depth of a config, beside slugs and inline documents', async () => {

@@ -6,6 +6,7 @@ import { type Identity, identityKey, type Position } from '../spec/resource-set.
 import type { Declaration } from './declaration.ts';
 import type { Manifest } from './manifest.ts';
 import type { PendingReference } from './placeholders.ts';
+import { bindingFault, type ReachFault, reachFault } from './reach.ts';
 
 /** What a reference may lead to. */
 interface Referent {
@@ -13,6 +14,8 @@ interface Referent {
   readonly identity: Identity;
   readonly place: Manifest['place'];
   readonly absent: boolean;
+  /** Of a Guardrail that is declared. */
+  readonly target: unknown;
 }
 
 /** The identities of one source; reports those that stand twice and references that lead nowhere. */
@@ -25,11 +28,12 @@ export class Identities {
   }
 
   /** Whether the identity is free; a second one is reported at both places. */
-  claim(identity: Identity, { place, absent }: Manifest): boolean {
+  claim(identity: Identity, { place, absent, kind, spec }: Manifest): boolean {
     const key = identityKey(identity);
     const holder = this.#referents.get(key);
     if (holder === undefined) {
-      this.#referents.set(key, { key, identity, place, absent });
+      const target = kind === 'Guardrail' ? (spec.target ?? 'llm') : undefined;
+      this.#referents.set(key, { key, identity, place, absent, target });
       return true;
     }
     const message = `${key} is declared twice, first at ${placeText(nameOf(holder))}`;
@@ -46,13 +50,38 @@ export class Identities {
    */
   resolve(declaration: Declaration, isComplete: boolean): Identity[] {
     const found = new Set<Identity>();
+    const ends = new Map<KindName, readonly [PendingReference, Referent]>();
     for (const reference of declaration.references) {
       const referent = this.#follow(reference, declaration, isComplete);
       if (referent === undefined) continue;
       if (reference.placeholder !== null) reference.placeholder.$ref = referent.key;
       found.add(referent.identity);
+      ends.set(reference.kind, [reference, referent]);
+      const { identity, place } = declaration;
+      const wrong = reachFault(identity, referent);
+      if (wrong !== undefined) this.#refuseReach(place, reference, wrong);
     }
+    if (declaration.identity.kind === 'GuardrailMcpBinding') this.#checkEnds(declaration, ends);
     return [...found];
+  }
+
+  #checkEnds(
+    { place }: Declaration,
+    ends: ReadonlyMap<KindName, readonly [PendingReference, Referent]>,
+  ): void {
+    const [reference, guardrail] = ends.get('Guardrail') ?? [];
+    const [, server] = ends.get('McpServer') ?? [];
+    if (reference === undefined || guardrail === undefined || server === undefined) return;
+    const wrong = bindingFault(guardrail, server);
+    if (wrong !== undefined) this.#refuseReach(place, reference, wrong);
+  }
+
+  #refuseReach(
+    place: Manifest['place'],
+    { written }: PendingReference,
+    { message, fix }: ReachFault,
+  ): void {
+    this.#report(place.fault(written, 'out-of-reach', message, fix));
   }
 
   #follow(
