@@ -1,5 +1,5 @@
 -- Who changed what, which declared manifest a resource belongs to, who writes for an owner now, and what
--- is locked while something is decided about all that an organisation holds.
+-- is written first when something is decided about several resources of an organisation at once.
 -- `at` stands in the key so that the log can be cut into partitions of time and dropped by them;
 -- position and hash are a row's place in its organisation's chain.
 CREATE TABLE IF NOT EXISTS audit_log (

@@ -16,7 +16,7 @@ import { refuseFaults } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as configs from '../../store/tables/configs.ts';
-import * as scopes from '../../store/tables/scopes.ts';
+import * as organisationLocks from '../../store/tables/organisation-locks.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import {
@@ -84,8 +84,7 @@ const changing: Changing<configs.StoredConfig> = {
 const deciding: Changing<configs.StoredConfig> = {
   ...changing,
   lock: async (tx, organisationId, reference) => {
-    const seen = await configs.findByIdOrSlug(tx, organisationId, reference);
-    if (seen !== undefined) await scopes.hold(tx, organisationId, seen.workspace_id);
+    await organisationLocks.lock(tx, organisationId);
     return changing.lock(tx, organisationId, reference);
   },
 };

@@ -2,7 +2,7 @@
 import { ApiError } from '../../model/errors.ts';
 import { isUuid } from '../../model/slug.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as scopes from '../../store/tables/scopes.ts';
+import * as organisationLocks from '../../store/tables/organisation-locks.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import type { AdminRequest } from './deps.ts';
 
@@ -23,7 +23,7 @@ export async function resolveWorkspace(
   return resolve(db, caller, reference, workspaces.findByIdOrSlug);
 }
 
-/** How a create holds the place it creates in: beside others, or alone to decide about all in it. */
+/** Whether a create decides about others in its place too, and so does it alone in its organisation. */
 export type Hold = 'shared' | 'alone';
 
 /** As {@link resolveWorkspace}, for a create: the workspace stays active until the transaction ends. */
@@ -33,10 +33,8 @@ export async function resolveWorkspaceForWrite(
   reference: string | null | undefined,
   hold: Hold,
 ): Promise<workspaces.StoredWorkspace | null> {
-  if (hold === 'shared') return resolve(tx, caller, reference, workspaces.findByIdOrSlugForShare);
-  const workspace = await resolve(tx, caller, reference, workspaces.findByIdOrSlugForUpdate);
-  if (workspace === null) await scopes.hold(tx, caller.organisationId, null);
-  return workspace;
+  if (hold === 'alone') await organisationLocks.lock(tx, caller.organisationId);
+  return resolve(tx, caller, reference, workspaces.findByIdOrSlugForShare);
 }
 
 async function resolve(
