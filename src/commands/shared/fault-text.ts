@@ -1,6 +1,7 @@
 /** Knows how faults in manifests are shown: to people, and as annotations of a GitHub workflow. */
 import type { SourceFault } from '../../sync/source/source-files.ts';
 import type { Position } from '../../sync/spec/resource-set.ts';
+import { oneLine } from '../../terminal-text.ts';
 
 /** More faults than this help nobody; the count says how many there are. */
 const faultsShownMax = 200;
@@ -66,7 +67,7 @@ function alsoAt({ places }: FaultGroup): string[] {
 }
 
 function placeText({ file, line, column }: Position): string {
-  return `${file}:${line}:${column}`;
+  return `${oneLine(file)}:${line}:${column}`;
 }
 
 function counted(count: number, noun: string): string {
