@@ -11,7 +11,7 @@ const depthMax = 64;
 /**
  * Parses UTF-8 JSON text. Refuses, with the offset of the fault, what parsers disagree on or what
  * does harm: duplicate or `__proto__` keys, byte order marks, lone surrogates, numbers beyond a
- * double, deep nesting, trailing data, invalid UTF-8; and what holds more values than the limits say,
+ * double, whole ones that a double rounds, deep nesting, trailing data, invalid UTF-8; and what holds more values than the limits say,
  * at the first one too many (docs/api.md, Limits of input).
  *
  * @throws ApiError `invalid` or `tooLarge`; the message never contains a piece of the input.
@@ -33,6 +33,7 @@ function decode(bytes: Buffer): string {
 const whitespace = /[ \t\n\r]*/y;
 const stringToken = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const numberToken = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const wholeNumber = /^-?\d+$/;
 const literals: readonly (readonly [string, unknown])[] = [
   ['true', true],
   ['false', false],
@@ -118,6 +119,10 @@ class JsonReader {
     if (token === null) return this.#fail('lacks a value');
     const value = Number(token);
     if (!Number.isFinite(value)) this.#fail('has a number that is too large', start);
+    // It would be kept, and answered, as another one.
+    if (wholeNumber.test(token) && value !== 0 && String(value) !== token) {
+      this.#fail('has a whole number that is too large to be read exactly: send it as text', start);
+    }
     return value;
   }
 

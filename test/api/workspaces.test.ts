@@ -116,6 +116,16 @@ describe('200', () => {
     ]);
   });
 
+  it('finds a whole name as it is, and not with a space behind it', async () => {
+    const { id } = await make({ name: 'Exactly' });
+    const found = async (name: string) =>
+      (await server.request('GET', `${base}?exact_name=${encodeURIComponent(name)}`)).body;
+    expect(await found('Exactly')).toMatchObject({ total: 1, data: [{ id }] });
+    for (const other of ['Exactly ', ' Exactly', 'exactly']) {
+      expect((await found(other)).total).toBe(0);
+    }
+  });
+
   it('archives on DELETE: gone by id and by slug, shown with status=archived', async () => {
     const { id, slug } = await make({ name: 'Doomed' });
     const gone = await server.request('DELETE', `${base}/${slug}`, { body: { name: 'Doomed' } });

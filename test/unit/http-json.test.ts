@@ -69,6 +69,12 @@ describe('a JSON body', () => {
     ['a key that reaches the prototype', '{"__proto__":{"admin":true}}', 'not allowed'],
     ['a byte order mark', '\ufeff{}', 'byte order mark'],
     ['half of a surrogate pair', '{"a":"\\ud800"}', 'surrogate'],
+    ['a whole number that a double rounds', '[9007199254740993]', 'exactly: send it as text'],
+    [
+      'one below nought',
+      '{"a":-12345678901234567891}',
+      'exactly: send it as text (at character 5)',
+    ],
     ['a number beyond a double', '{"a":1e400}', 'too large (at character 5)'],
     ['NaN', '{"a":NaN}', 'lacks a value (at character 5)'],
     ['trailing data', '{} {}', 'goes on after its end (at character 3)'],

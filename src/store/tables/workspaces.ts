@@ -63,7 +63,13 @@ export function list(
     .where('organisation_id', '=', organisationId)
     .where('status', 'in', filter.statuses);
   if (filter.id !== undefined) query = query.where('id', '=', filter.id);
-  if (filter.exactName !== undefined) query = query.where('name', '=', filter.exactName);
+  if (filter.exactName !== undefined) {
+    // Comparing text leaves spaces at the end out.
+    const bytes = Buffer.byteLength(filter.exactName);
+    query = query
+      .where('name', '=', filter.exactName)
+      .where(sql<boolean>`octet_length(name) = ${bytes}`);
+  }
   if (filter.name !== undefined) {
     // The column compares exactly; people who search do not.
     query = query.where(sql<boolean>`locate(lower(cast(${filter.name} as char)), lower(name)) > 0`);
