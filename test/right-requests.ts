@@ -79,6 +79,8 @@ export class RightRequests {
     for (const path of ['workspaces', 'guardrails', 'configs', 'api-keys', 'mcp-integrations']) {
       ids[path] = await this.#make(`/v2/${path}`);
     }
+    ids.service = ids['api-keys']!;
+    ids.user = await this.#make('/v2/api-keys/user');
     ids['mcp-servers'] = await this.#make('/v2/mcp-servers');
     ids.access_policies = await this.#make('/iam/v1/access_policies');
     const policy = await this.#make('/v2/policies/usage-limits');

@@ -422,6 +422,18 @@ describe('400', () => {
     expect((await post({}, 'planet/service')).status).toBe(400);
   });
 
+  it('finds, changes and deletes a key below its sub-type on v2, and below no other', async () => {
+    const { id } = (await post({}, 'organisation/service')).body;
+    const ask = (method: string, subType: string, body?: unknown) =>
+      server.request(method, `/v2/api-keys/${subType}/${id}`, { body });
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const body = method === 'PUT' ? { name: 'renamed' } : undefined;
+      expect((await ask(method, 'user', body)).status).toBe(404);
+      expect((await ask(method, 'service', body)).status).toBe(200);
+    }
+    expect((await ask('GET', 'service')).status).toBe(404);
+  });
+
   it('lets a key of the organisation alone be pinned to a config of any workspace', async () => {
     const other = await makeWorkspace('Elsewhere');
     const config = await server.request('POST', '/v2/configs', {

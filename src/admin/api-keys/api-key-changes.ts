@@ -158,21 +158,33 @@ async function insertKey(
   return row;
 }
 
-const changing: Changing<apiKeys.StoredApiKey> = {
-  kind: 'ApiKey',
-  param: 'id',
-  lock: (tx, organisationId, id) => apiKeys.findByIdForUpdate(tx, organisationId, idOr404(id)),
-  write: apiKeys.update,
-  admit: authoriseType,
-};
+function changing(subTypes: readonly ApiKeySubType[]): Changing<apiKeys.StoredApiKey> {
+  return {
+    kind: 'ApiKey',
+    param: 'id',
+    lock: async (tx, organisationId, id) =>
+      oneOf(subTypes, await apiKeys.findByIdForUpdate(tx, organisationId, idOr404(id))),
+    write: apiKeys.update,
+    admit: authoriseType,
+  };
+}
+
+/** The key where it is of one of the sub-types, else undefined. */
+export function oneOf(
+  subTypes: readonly ApiKeySubType[],
+  row: apiKeys.StoredApiKey | undefined,
+): apiKeys.StoredApiKey | undefined {
+  return row !== undefined && subTypes.includes(kindOfKey(row)[1]) ? row : undefined;
+}
 
 /** Answers `{}`. Absent fields stay, null clears. */
 export async function update(
   deps: AdminDeps,
   request: BodyRequest<UpdateBody>,
+  subTypes: readonly ApiKeySubType[],
 ): Promise<Record<string, never>> {
   const { body, now } = request;
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, changing(subTypes), {
     columns: (tx, row) => columnsOf(tx, request, row),
     follow: async (tx, row, changed) => {
       if (body.usage_limits !== undefined && changed.usage_limits !== undefined) {
@@ -267,8 +279,9 @@ async function defaultColumns(
 export async function remove(
   deps: AdminDeps,
   request: ItemRequest,
+  subTypes: readonly ApiKeySubType[],
 ): Promise<Record<string, never>> {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, changing(subTypes), async (tx, row) => {
     await apiKeys.deleteById(tx, row.organisation_id, row.id);
     await closeBudget(tx, ownerOf(row));
     return { name: row.name };

@@ -29,6 +29,7 @@ import {
   authoriseType,
   create,
   type KeyAction,
+  oneOf,
   remove,
   scopeOf,
   update,
@@ -59,24 +60,45 @@ export const apiKeyResource: Resource = {
 };
 
 function apiKeyRoutes(deps: AdminDeps): Route<Principal>[] {
-  const on = resourceRoutes('/api-keys/:id', anyScope);
   return [
     ...createRoutes(deps),
     ...listRoutes(deps),
+    ...itemRoutes(deps, '/api-keys/:id', ApiKeySubType.options),
+    // As they stand after the lists of v2, which are of one sub-type.
+    ...ApiKeySubType.options.flatMap((subType) =>
+      itemRoutes(deps, `/api-keys/${subType}/:id`, [subType]).map((one) => ({
+        ...one,
+        mounts: { v2: everyMount.v2 },
+      })),
+    ),
+  ];
+}
+
+/** A key of another sub-type than those is not found. */
+function itemRoutes(
+  deps: AdminDeps,
+  path: `/${string}/:${string}`,
+  subTypes: readonly ApiKeySubType[],
+): Route<Principal>[] {
+  const on = resourceRoutes(path, (action) => anyScope(action, subTypes));
+  return [
     on.get({
       summary: 'Get an API key',
       query: WorkspaceQuery,
       response: ApiKeyRecord,
-      handle: (request) => get(deps, request),
+      handle: (request) => get(deps, request, subTypes),
     }),
     on.update({
       summary: 'Update an API key',
       body: ApiKeyUpdate.extend(updateFields).meta(someField),
       ignoredFields,
       response: z.object({}),
-      handle: (request) => update(deps, request),
+      handle: (request) => update(deps, request, subTypes),
     }),
-    on.remove({ summary: 'Delete an API key', handle: (request) => remove(deps, request) }),
+    on.remove({
+      summary: 'Delete an API key',
+      handle: (request) => remove(deps, request, subTypes),
+    }),
   ];
 }
 
@@ -103,7 +125,7 @@ function createRoutes(deps: AdminDeps): Route<Principal>[] {
         method: 'POST',
         path: `/api-keys/${subType}`,
         mounts: { v2: everyMount.v2 },
-        scope: ApiKeyType.options.map((type) => scopeOf(type, subType, 'create')),
+        scope: anyScope('create', [subType]),
         summary,
         body: CreateBody.extend({ type: ApiKeyType.optional() }),
         ignoredFields,
@@ -139,7 +161,7 @@ function listRoutes(deps: AdminDeps): Route<Principal>[] {
       ...common,
       path: '/api-keys',
       mounts: everyMount,
-      scope: anyScope('list'),
+      scope: anyScope('list', ApiKeySubType.options),
       handle: (request: ListRequest) => list(deps, request, ApiKeySubType.options),
     }),
     ...ApiKeySubType.options.map((subType) =>
@@ -147,7 +169,7 @@ function listRoutes(deps: AdminDeps): Route<Principal>[] {
         ...common,
         path: `/api-keys/${subType}`,
         mounts: { v2: everyMount.v2 },
-        scope: ApiKeyType.options.map((type) => scopeOf(type, subType, 'list')),
+        scope: anyScope('list', [subType]),
         handle: (request: ListRequest) => list(deps, request, [subType]),
       }),
     ),
@@ -156,10 +178,10 @@ function listRoutes(deps: AdminDeps): Route<Principal>[] {
 
 type ListRequest = QueryRequest<z.infer<typeof ListQuery>>;
 
-/** Which of the four scopes is needed depends on the key; the handlers ask for that one. */
-function anyScope(action: KeyAction): string[] {
+/** Which of these scopes is needed depends on the key; the handlers ask for that one. */
+function anyScope(action: KeyAction, subTypes: readonly ApiKeySubType[]): string[] {
   return ApiKeyType.options.flatMap((type) =>
-    ApiKeySubType.options.map((subType) => scopeOf(type, subType, action)),
+    subTypes.map((subType) => scopeOf(type, subType, action)),
   );
 }
 
@@ -196,11 +218,12 @@ function parseIds(text: string | undefined): string[] | undefined {
   return ids;
 }
 
-async function get(deps: AdminDeps, request: ItemRequest) {
+async function get(deps: AdminDeps, request: ItemRequest, subTypes: readonly ApiKeySubType[]) {
   const { caller, now } = request;
   const db = deps.database.readable;
   const id = idOr404(request.params.id!);
-  const row = findOr404(caller, await apiKeys.findById(db, caller.organisationId, id));
+  const found = await apiKeys.findById(db, caller.organisationId, id);
+  const row = findOr404(caller, oneOf(subTypes, found));
   await requireWorkspace(db, caller, row, request.query.workspace_id);
   authoriseType(caller, row, 'read');
   const subject = { organisationId: caller.organisationId, kind: 'api_key', id } as const;
