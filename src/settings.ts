@@ -150,9 +150,9 @@ export function inspectSettings(
   const warnings: string[] = [];
   const sources = openSources({ ...env }, options.cwd ?? process.cwd(), faults);
   const { given, unread } = collect(sources, names, faults);
-  const values = parseAll(given, faults);
+  const { values, wrong } = parseAll(given, faults);
   const { database, databaseReader } = readDatabases({
-    ...{ values, given, unread, now, faults, warnings },
+    ...{ values, given, unread, wrong, now, faults, warnings },
   });
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
   const { slips, idle } = sortUnknown(namesSet(sources));
@@ -187,8 +187,13 @@ function refreshable(
     const faults: string[] = [];
     const now = Date.now();
     const again = collect(sources, databaseNames, faults);
-    const values = parseAll(again.given, faults);
-    const next = readDatabases({ values, ...again, now, faults, warnings: [] })[which];
+    const next = readDatabases({
+      ...parseAll(again.given, faults),
+      ...again,
+      now,
+      faults,
+      warnings: [],
+    })[which];
     if (faults.length > 0) throw new Failure('invalidInput', faultList(faults));
     return { ...(next ?? settings), refresh };
   };
@@ -196,15 +201,22 @@ function refreshable(
 }
 
 /** Parses each setting by its own schema; one that is wrong counts as unset, so that all are looked at. */
-function parseAll(given: ReadonlyMap<Name, Given>, faults: string[]): Values {
+function parseAll(
+  given: ReadonlyMap<Name, Given>,
+  faults: string[],
+): { readonly values: Values; readonly wrong: ReadonlySet<Name> } {
   const values: Record<string, unknown> = {};
+  const wrong = new Set<Name>();
   for (const name of names) {
     const found = given.get(name);
     const parsed = environment.shape[name].safeParse(found?.text);
-    if (found !== undefined && !parsed.success) faults.push(faultOf(name, found, parsed.error));
+    if (found !== undefined && !parsed.success) {
+      faults.push(faultOf(name, found, parsed.error));
+      wrong.add(name);
+    }
     values[name] = parsed.success ? parsed.data : environment.shape[name].parse(undefined);
   }
-  return values as Values;
+  return { values: values as Values, wrong };
 }
 
 function faultOf(name: Name, given: Given, { issues }: z.ZodError): string {

@@ -11,6 +11,8 @@ export interface DatabaseInput {
   readonly given: ReadonlyMap<Name, Given>;
   /** Set, but without a text that could be read; each has its own fault already. */
   readonly unread: ReadonlySet<Name>;
+  /** Set, but malformed, so that the value is that of an unset one; each has its own fault already. */
+  readonly wrong: ReadonlySet<Name>;
   /** Milliseconds since the epoch, for the dates of certificates. */
   readonly now: number;
   readonly faults: string[];
@@ -34,9 +36,7 @@ const meaningless = [
 export function readDatabases(input: DatabaseInput) {
   const { values, given, unread, faults } = input;
   const url =
-    values.DB_URL === undefined
-      ? null
-      : readUrl(values.DB_URL, given.get('DB_URL')!.origin, faults);
+    values.DB_URL === undefined ? null : readUrl(values.DB_URL, given.get('DB_URL')!.origin, input);
   const placed = ['DB_HOST', 'DB_SOCKET', 'DB_URL'] as const;
   const places = placed.filter((name) => given.has(name));
   if (places.length === 0) {
@@ -50,7 +50,6 @@ export function readDatabases(input: DatabaseInput) {
     }
     return { database: null, databaseReader: null };
   }
-  if (places.length > 1) faults.push(`${places.join(' and ')} are both set: keep one`);
   const tls = readTls(input);
   const database = {
     host: values.DB_HOST ?? url?.host ?? 'localhost',
@@ -62,7 +61,7 @@ export function readDatabases(input: DatabaseInput) {
     poolSize: values.DB_POOL_SIZE,
     tls,
   };
-  refuseTwice(input, url);
+  refuseTwice(input, places, url);
   checkIdentity(input, values.DB_SOCKET === undefined ? database.host : null);
   const readerHost = values.DB_READER_HOST;
   if (readerHost === undefined) {
@@ -70,7 +69,7 @@ export function readDatabases(input: DatabaseInput) {
     return { database, databaseReader: null };
   }
   checkIdentity(input, readerHost);
-  if (!values.MYSQL_WRITER_HADR_MODE) {
+  if (!values.MYSQL_WRITER_HADR_MODE && !input.wrong.has('MYSQL_WRITER_HADR_MODE')) {
     input.warnings.push('DB_READER_HOST is not used: set MYSQL_WRITER_HADR_MODE=ON, or remove it');
   }
   const databaseReader = {
@@ -106,7 +105,8 @@ function required(input: DatabaseInput, name: 'DB_USER' | 'DB_NAME', url: UrlPar
   // What was given but is malformed has its own fault already, and a URL may have held it.
   const mayBeInUrl = url === null && (input.given.has('DB_URL') || input.unread.has('DB_URL'));
   if (!input.given.has(name) && !mayBeInUrl) {
-    input.faults.push(`${name} is required with an external database: set it`);
+    const where = url === null ? '' : ', or write it into DB_URL (mysql://USER:PASSWORD@HOST/NAME)';
+    input.faults.push(`${name} is required with an external database: set it${where}`);
   }
   return '';
 }
@@ -125,7 +125,7 @@ interface UrlParts {
 }
 
 /** Names that drivers take after the question mark, and the variable that says the same here. */
-const queryOptions: Record<string, string> = {
+const queryOptions: Record<string, Name> = {
   ssl: 'DB_SSL',
   sslmode: 'DB_SSL',
   usessl: 'DB_SSL',
@@ -140,21 +140,40 @@ const queryOptions: Record<string, string> = {
   poolsize: 'DB_POOL_SIZE',
 };
 
+/** Of a URL up to its path: what comes before the port, and the port. */
+const lastPort = /^(\w+:\/\/[^/?#]*):[^/?#:\]@]*(?=[/?#]|$)/;
+
+/** Never advises what would be refused beside the URL. */
+function insteadOf(option: string, { given }: DatabaseInput): string {
+  const variable = queryOptions[option.replaceAll(/[_-]/g, '').toLowerCase()];
+  if (variable === undefined) return 'remove it';
+  if (variable === 'DB_SOCKET') return 'set DB_SOCKET instead of DB_URL, with DB_USER and DB_NAME';
+  return given.has(variable) ? `remove it, ${variable} is set` : `set ${variable} instead`;
+}
+
 /** Parsed by ourselves: the driver takes `?ssl-mode=REQUIRED` for nothing and connects in plain text. */
-function readUrl(text: string, origin: string, faults: string[]): UrlParts | null {
+function readUrl(text: string, origin: string, input: DatabaseInput): UrlParts | null {
+  const { faults } = input;
   const wrong = (why: string): null => {
     faults.push(`DB_URL (not shown) ${why}; expected mysql://USER:PASSWORD@HOST:PORT/NAME`);
     return null;
   };
-  if (!URL.canParse(text)) return wrong('is not a URL (percent-encode special characters)');
+  if (!URL.canParse(text)) {
+    const isPort = URL.canParse(text.replace(lastPort, '$1'));
+    return wrong(
+      isPort
+        ? 'has no usable port, which is a number from 1 to 65535 (percent-encode / ? # of a password)'
+        : 'is not a URL (percent-encode special characters)',
+    );
+  }
   const url = new URL(text);
   if (!/^(?:mysql|mariadb):$/.test(url.protocol)) return wrong('does not begin with mysql://');
   const parsedHost = host.schema.safeParse(url.hostname);
   if (!parsedHost.success) return wrong('names no usable host');
+  if (url.port === '0') return wrong('has port 0, on which no server listens');
   for (const option of url.searchParams.keys()) {
-    const variable = queryOptions[option.replaceAll(/[_-]/g, '').toLowerCase()];
     const shown = /^[\w-]{1,40}$/.test(option) ? `"${option}" ` : '';
-    const fix = variable === undefined ? 'remove it' : `set ${variable} instead`;
+    const fix = insteadOf(option, input);
     faults.push(`DB_URL has the query option ${shown}which has no meaning here: ${fix}`);
   }
   if (url.hash !== '') return wrong('has a "#" part (write # as %23)');
@@ -175,17 +194,31 @@ function readUrl(text: string, origin: string, faults: string[]): UrlParts | nul
   }
 }
 
-function refuseTwice({ given, faults }: DatabaseInput, url: UrlParts | null): void {
+/** One sentence, however many parts are said twice: the slip is one. */
+function refuseTwice(
+  { given, faults }: DatabaseInput,
+  places: readonly Name[],
+  url: UrlParts | null,
+): void {
   const parts = [
     ['DB_PORT', url?.port],
     ['DB_USER', url?.user],
     ['DB_PASS', url?.password],
     ['DB_NAME', url?.name],
   ] as const;
-  for (const [name, inUrl] of parts) {
-    if (inUrl !== undefined && given.has(name)) {
-      faults.push(`${name} is set and DB_URL holds it too: keep one`);
-    }
+  const twice = parts
+    .filter(([name, inUrl]) => inUrl !== undefined && given.has(name))
+    .map(([name]) => name);
+  if (places.length > 1) {
+    const too =
+      twice.length === 0
+        ? ''
+        : `, and ${twice.join(', ')} with ${twice.length === 1 ? 'it' : 'them'}`;
+    const what = places.length === 2 ? 'both set' : 'all set';
+    faults.push(`${places.join(' and ')} are ${what}${too}: keep one`);
+  } else if (twice.length > 0) {
+    const [verb, them] = twice.length === 1 ? ['is', 'it'] : ['are', 'them'];
+    faults.push(`${twice.join(', ')} ${verb} set and DB_URL holds ${them} too: keep one`);
   }
 }
 
@@ -207,11 +240,13 @@ function readTls(input: DatabaseInput) {
     faults.push(...verdict.faults);
     warnings.push(...verdict.warnings);
   }
-  if (ca !== undefined && mode !== 'VERIFY_CA' && mode !== 'VERIFY_IDENTITY') {
+  // Of a malformed one nobody knows which certificates it would have used.
+  const verifies = mode === 'VERIFY_CA' || mode === 'VERIFY_IDENTITY' || input.wrong.has('DB_SSL');
+  if (ca !== undefined && !verifies) {
     const fix = 'set DB_SSL to VERIFY_CA or VERIFY_IDENTITY to have the server verified with it';
     warnings.push(`DB_SSL_CA is not used under DB_SSL=${mode}: ${fix}`);
   }
-  if (cert !== undefined && mode === 'DISABLED') {
+  if (cert !== undefined && mode === 'DISABLED' && !input.wrong.has('DB_SSL')) {
     warnings.push('DB_SSL_CERT is not used under DB_SSL=DISABLED');
   }
   const origin = given.get('DB_SSL_KEY')?.origin ?? '';

@@ -44,7 +44,9 @@ export function sortUnknown(set: readonly string[]): Strangers {
     const meant =
       nearest(name, known, slipsAllowed(name)) ??
       (ours.test(name) ? prefixName(name, known) : undefined);
-    if (meant !== undefined) {
+    if (meant !== undefined && set.includes(meant)) {
+      strangers.slips.push(`${name} is not a setting: remove it (${meant} is set)`);
+    } else if (meant !== undefined) {
       strangers.slips.push(`${name} is not a setting: did you mean ${meant}?`);
     } else if (ours.test(name)) {
       strangers.slips.push(`${name} is not a setting (gatewright settings lists them all)`);

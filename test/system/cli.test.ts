@@ -112,6 +112,7 @@ describe('a slip', () => {
     [['up', '--prot', '1'], 'unknown option "--prot": did you mean "--port"?'],
     [['plan', '--__proto__=x'], 'unknown option "--__proto__" '],
     [['plan', '-q'], 'unknown option "-q" '],
+    [['plan', '--home', 'a', '--hom', 'b'], 'unknown option "--hom" (gatewright help'],
     [['up', 'stray'], '"stray" is one word too many'],
     [['jobs', 'run', 'x', 'y'], '"y" is one word too many'],
     [['jobs'], '<action> is missing: list, or run'],

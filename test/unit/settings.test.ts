@@ -184,12 +184,59 @@ describe('DB_URL', () => {
     expect(message).toMatch(/^1 setting is wrong:\n {2}DB_URL/);
   });
 
-  it('is refused beside what it already says', () => {
+  it.each([
+    ['mysql://u:canary@h:99999/n', 'no usable port, which is a number from 1 to 65535'],
+    ['mysql://u:canary@h:33a/n', 'no usable port'],
+    ['mysql://u:ca/nary@h:3306/n', 'percent-encode / ? # of a password'],
+    ['mysql://u:canary@h:0/n', 'has port 0, on which no server listens'],
+    ['mysql://u:canary@h/n?socket=/run/x', 'set DB_SOCKET instead of DB_URL'],
+  ])('names the one part that is wrong: %s', (url, part) => {
+    const message = faultsOf({ DB_URL: url, DB_SSL: 'VERIFY_IDENTITY' });
+    expect(message).toMatch(/^1 setting is wrong:\n {2}DB_URL/);
+    expect(message).toContain(part);
+    expect(message).not.toContain('canary');
+  });
+
+  it('may be written further where it holds no user or name', () => {
+    const message = faultsOf({ DB_URL: 'mysql://u@h' });
+    expect(message).toMatch(/^1 setting is wrong:\n {2}DB_NAME .* write it into DB_URL/);
+  });
+
+  it('is refused beside what it already says, in one sentence', () => {
     const url = 'mysql://u:p@db.example:1/n';
     const message = faultsOf({ DB_URL: url, DB_HOST: 'other', DB_PORT: '2', DB_PASS: 'x' });
-    expect(message).toContain('DB_HOST and DB_URL are both set');
-    expect(message).toContain('DB_PORT is set and DB_URL holds it too');
-    expect(message).toContain('DB_PASS is set and DB_URL holds it too');
+    expect(message).toBe(
+      '1 setting is wrong:\n  DB_HOST and DB_URL are both set, and DB_PORT, DB_PASS with them: keep one',
+    );
+    expect(faultsOf({ DB_URL: url, DB_USER: 'u', DB_NAME: 'n' })).toBe(
+      '1 setting is wrong:\n  DB_USER, DB_NAME are set and DB_URL holds them too: keep one',
+    );
+  });
+
+  it('is advised nothing that is set already', () => {
+    const message = faultsOf({ DB_URL: 'mysql://u:p@h/n?ssl-mode=on', DB_SSL: 'REQUIRED' });
+    expect(message).toContain('remove it, DB_SSL is set');
+  });
+});
+
+describe('a mistyped name', () => {
+  it('is not taken for a setting that is set already', () => {
+    const { warnings } = read({ ...database, DB_HOSTT: 'x' });
+    expect(warnings).toEqual(['DB_HOSTT is not a setting: remove it (DB_HOST is set)']);
+  });
+});
+
+describe('a setting of the wrong form', () => {
+  it('brings no complaint about those that hang on it', () => {
+    const { faults, settings } = inspectSettings(
+      { ...database, DB_SSL: 'on', DB_READER_HOST: 'r', MYSQL_WRITER_HADR_MODE: 'x' },
+      { cwd: '/nowhere' },
+    );
+    expect(faults.map((fault) => fault.split(' ')[0])).toEqual([
+      'DB_SSL',
+      'MYSQL_WRITER_HADR_MODE',
+    ]);
+    expect(settings.warnings).toEqual([]);
   });
 });
 

@@ -58,7 +58,8 @@ function sort(given: readonly string[], options: AnyTable): Given {
     }
     const { name, rawName, value } = token;
     const option = Object.hasOwn(options, name) ? options[name] : undefined;
-    if (option === undefined || option.form.startsWith('word')) throw unknown(rawName, options);
+    if (option === undefined || option.form.startsWith('word'))
+      throw unknown(rawName, options, named);
     if (named.has(name)) throw refused(`--${name} is given twice; once is enough`);
     named.set(name, [readValue(`--${name}`, option, value, token.inlineValue === true)]);
   }
@@ -110,9 +111,10 @@ function readWord(name: string, option: Option<unknown>, given: string | undefin
   return option.read(given === undefined ? [] : [given], `<${name}>`);
 }
 
-function unknown(rawName: string, options: AnyTable) {
+/** Suggests nothing that was given already. */
+function unknown(rawName: string, options: AnyTable, given: ReadonlyMap<string, unknown>) {
   const names = Object.entries(options)
-    .filter(([, { form }]) => form === 'switch' || form === 'value')
+    .filter(([name, { form }]) => !form.startsWith('word') && !given.has(name))
     .map(([name]) => `--${name}`);
   const suggestion = didYouMean(rawName, [...names, '--help']);
   return refused(
