@@ -30,7 +30,7 @@ export default defineConfig({
           ...common,
           name: 'system',
           include: ['test/system/**/*.test.ts'],
-          globalSetup: ['test/global-setup.ts'],
+          globalSetup: ['test/global-setup.ts', 'test/system/build-setup.ts'],
         },
       },
     ],

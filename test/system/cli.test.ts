@@ -10,7 +10,7 @@ import { commandLoaders } from '../../src/commands/all-commands.ts';
 import { runCommandLine } from '../../src/commands/command-line.ts';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
 import { factsAbout, type Name } from '../../src/settings/variables.ts';
-import { loadedIn, runCli, tellingLoads } from './run-cli.ts';
+import { loadedIn, runCli, sourceProgram, tellingLoads } from './run-cli.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const main = resolve(root, 'src/main.ts');
@@ -18,7 +18,8 @@ const names = [...commandLoaders.keys()];
 
 /** Files and packages that a command line loads. */
 async function loadedBy(...words: string[]): Promise<string[]> {
-  return loadedIn((await runCli(words, null, { env: tellingLoads })).stderr);
+  const { stderr } = await runCli(words, null, { env: tellingLoads, program: sourceProgram });
+  return loadedIn(stderr);
 }
 
 /** Runs a command line without a process, for what is asked many times. */

@@ -19,7 +19,7 @@ import { migrate, migrationStatus } from '../../src/store/migrations/migrate.ts'
 import { createEmptyDatabase, createTestDatabase } from '../database.ts';
 import { softwareDirectory } from '../database-server.ts';
 import { createTestHome } from '../home.ts';
-import { loadedIn, runCli, startCli, tellingLoads } from './run-cli.ts';
+import { loadedIn, runCli, sourceProgram, startCli, tellingLoads } from './run-cli.ts';
 
 const log = createLog({ level: 'silent' });
 const example = join(import.meta.dirname, '../../examples/1-quickstart');
@@ -247,7 +247,9 @@ describe('gatewright migrate', () => {
     'on a current schema loads nothing that only migrating or clients need: %j',
     async (words) => {
       await using test = await createTestDatabase();
-      const { exitCode, stderr } = await runCli(words, test.settings, { env: tellingLoads });
+      const { exitCode, stderr } = await runCli(words, test.settings, {
+        ...{ env: tellingLoads, program: sourceProgram },
+      });
       expect(exitCode).toBe(0);
       const loaded = loadedIn(stderr);
       expect(loaded.some((url) => url.includes('/node_modules/mysql2/'))).toBe(true);

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manifest } from '../manifests.ts';
 import type { TestServer } from '../server.ts';
 import { canaries, everyKind, startSyncServer } from '../sync-setup.ts';
-import { type CliResult, runCli } from './run-cli.ts';
+import { type CliResult, runCli, sourceProgram } from './run-cli.ts';
 
 let server: TestServer;
 let folder: string;
@@ -45,6 +45,11 @@ function write(path: string, text: string): void {
 
 function run(...words: string[]): Promise<CliResult> {
   return runCli(words, null, { cwd: folder, env: { ...canaries } });
+}
+
+/** By the sources, which name the launcher of the clone where they print a command. */
+function runClone(...words: string[]): Promise<CliResult> {
+  return runCli(words, null, { cwd: folder, env: { ...canaries }, program: sourceProgram });
 }
 
 describe('plan', () => {
@@ -226,10 +231,10 @@ describe('the command that releases what a guard holds', () => {
       write(credentials, readFileSync(join(folder, '.gatewright/credentials.json'), 'utf8'));
       const given = [`--home=${home}`, '--owner', owner, `--credentials=${credentials}`];
       const at = ['--', source];
-      expect((await run('apply', ...given, '--yes', ...at)).exitCode).toBe(0);
+      expect((await runClone('apply', ...given, '--yes', ...at)).exitCode).toBe(0);
 
       write(`${source}/w.yaml`, '');
-      const refused = await run('apply', ...given, '--yes', ...at);
+      const refused = await runClone('apply', ...given, '--yes', ...at);
       expect(refused.exitCode).toBe(4);
       expect(`${refused.stdout}${refused.stderr}`).not.toMatch(/(?!\n)\p{Cc}/u);
       const [, release] = /If that is meant: +(.*)/.exec(refused.stdout) ?? [];
@@ -240,9 +245,9 @@ describe('the command that releases what a guard holds', () => {
       });
 
       write(`${source}/w.yaml`, manifestOf(`${name}-x`));
-      expect((await run('apply', ...given, '--yes', ...at)).exitCode).toBe(0);
+      expect((await runClone('apply', ...given, '--yes', ...at)).exitCode).toBe(0);
       const other = given.map((word) => (word === owner ? `${owner}-2` : word));
-      const blocked = await run('apply', ...other, '--yes', ...at);
+      const blocked = await runClone('apply', ...other, '--yes', ...at);
       expect(blocked.exitCode).toBe(4);
       const [, takeOver] = /1 blocked can be taken over: (.*)/.exec(blocked.stdout) ?? [];
       expect(await shell(takeOver)).toEqual({
@@ -254,8 +259,15 @@ describe('the command that releases what a guard holds', () => {
 
   it('is that of an apply where a plan printed it, which asks at a terminal', async () => {
     write('planned/w.yaml', '');
-    await run('apply', 'gateway', '--yes');
-    const { stdout } = await run('plan', 'planned', '-o', 'text', '--secrets-dir', '.gatewright/s');
+    await runClone('apply', 'gateway', '--yes');
+    const { stdout } = await runClone(
+      'plan',
+      'planned',
+      '-o',
+      'text',
+      '--secrets-dir',
+      '.gatewright/s',
+    );
     const [, release] = /If that is meant: +(.*)/.exec(stdout) ?? [];
     expect(release).toMatch(
       /gatewright apply planned --secrets-dir .gatewright\/s --allow-deletes 9$/,

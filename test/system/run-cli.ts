@@ -4,9 +4,11 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { inject } from 'vitest';
 import type { DatabaseSettings } from '../../src/settings.ts';
 
-const sourceProgram = resolve(import.meta.dirname, '../../src/main.ts');
+/** The program as a clone runs it. */
+export const sourceProgram = resolve(import.meta.dirname, '../../src/main.ts');
 
 export interface CliResult {
   readonly exitCode: number | null;
@@ -38,13 +40,13 @@ export async function runCli(
   options: {
     readonly env?: Record<string, string>;
     readonly cwd?: string;
-    /** The source's `main.ts` when left out. */
+    /** The built program when left out. */
     readonly program?: string;
     /** Standard input; empty when left out. */
     readonly input?: string;
   } = {},
 ): Promise<CliResult> {
-  const child = spawn(process.execPath, [options.program ?? sourceProgram, ...words], {
+  const child = spawn(process.execPath, [options.program ?? inject('builtProgram'), ...words], {
     cwd: options.cwd ?? tmpdir(),
     env: { ...databaseVariables(database), GATEWRIGHT_LOG_LEVEL: 'error', ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -64,7 +66,7 @@ export function startCli(
   database: DatabaseSettings,
   env: Record<string, string>,
 ): ChildProcess {
-  return spawn(process.execPath, [sourceProgram, ...words], {
+  return spawn(process.execPath, [inject('builtProgram'), ...words], {
     cwd: tmpdir(),
     env: { ...databaseVariables(database), ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
