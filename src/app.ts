@@ -29,7 +29,8 @@ import type { DatabaseSettings, Feature, Settings } from './settings.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
 import { isOutcomeUnknown, isUnavailable } from './store/connection/unavailable.ts';
-import { migrationStatus } from './store/migrations/migrate.ts';
+import { assertUsable } from './store/migrations/migration-state.ts';
+import { readSchemaStatus } from './store/schema-status.ts';
 import { auditTrail } from './store/tables/audit-log.ts';
 import { assertMasterKey, findMasterKeyCheck, tryWrite } from './store/tables/deployment.ts';
 
@@ -61,9 +62,10 @@ export interface App extends AsyncDisposable {
 
 /**
  * Connects to the database named in the settings and proves the master key against it. Nothing
- * listens before `listen()`. The schema must be this build's already (`store/migrations/migrate.ts`).
+ * listens before `listen()`.
  *
- * @throws Failure when a setting is missing, the database refuses, or the master key is another one.
+ * @throws Failure when a setting is missing, the database refuses, its schema is not this build's
+ * (`store/migrations/migrate.ts`), or the master key is another one.
  */
 export async function createApp(settings: Settings, overrides: AppOverrides = {}): Promise<App> {
   const { clock = systemClock, log = createLog({ level: settings.logLevel ?? 'info' }) } =
@@ -74,6 +76,7 @@ export async function createApp(settings: Settings, overrides: AppOverrides = {}
   const reader = settings.writerHadr ? settings.databaseReader : null;
   const database = openDatabase(settings.database, { log, reader });
   try {
+    assertUsable(await readSchemaStatus(database.db), settings.database.name);
     await assertMasterKey(database.db, keyring.check);
     log.info({ tls: database.tls() }, 'connected to the database');
     const { readSharedTime = () => readServerTime(database.db) } = overrides;
@@ -82,7 +85,6 @@ export async function createApp(settings: Settings, overrides: AppOverrides = {}
     if (deviation !== null) log.warn(deviation);
     return assemble({
       ...{ settings, clock: sharedClock, log, keyring, database },
-      databaseSettings: settings.database,
       startJobs: overrides.startJobs ?? true,
     });
   } catch (error) {
@@ -113,7 +115,6 @@ export async function usesMasterKey(databaseSettings: DatabaseSettings): Promise
 interface Parts {
   readonly settings: Settings;
   readonly database: Database;
-  readonly databaseSettings: DatabaseSettings;
   readonly keyring: Keyring;
   readonly clock: SharedClock;
   readonly log: Log;
@@ -233,13 +234,13 @@ function createAdminServer(
 }
 
 function createProbes(
-  { database, databaseSettings, clock }: Parts,
+  { database, clock }: Parts,
   isDraining: () => boolean,
 ): readonly Route<null>[] {
   return probeRoutes({
     ping: () => database.ping(),
     isStoodIn: () => database.isStoodIn(),
-    schemaState: async () => (await migrationStatus(databaseSettings)).state,
+    schemaState: async () => (await readSchemaStatus(database.db)).state,
     isDraining,
     takesWrites: createWriteCheck({
       writeRefusedAtMs: () => database.writeRefusedAtMs(),

@@ -6,7 +6,7 @@ import { createLog } from '../log.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { migrate } from '../store/migrations/migrate.ts';
 import type { Command } from './shared/command.ts';
-import { assertMigrated, resolveDatabase } from './shared/database.ts';
+import { resolveDatabase } from './shared/database.ts';
 import { keepHeapSmall } from './shared/heap.ts';
 import { flag, homeOption, port, text } from './shared/option.ts';
 
@@ -51,7 +51,6 @@ export const serve: Command<Options> = {
     const home = resolve(io.cwd, options.home ?? settings.home);
     const database = await resolveDatabase(settings, home);
     if (options.migrate) await migrate(database, { log, signal: io.signal });
-    else await assertMigrated(database);
     keepHeapSmall();
     const app = await createApp({ ...settings, database }, { log, startJobs: !options['no-jobs'] });
     try {

@@ -3,7 +3,7 @@ import { type EmbeddedConnection, findRunningDatabase } from '../../embedded/emb
 import { Failure } from '../../failure.ts';
 import type { DatabaseSettings, Settings } from '../../settings.ts';
 import { migrationStatus } from '../../store/migrations/migrate.ts';
-import { assertRunnable } from '../../store/migrations/migration-state.ts';
+import { assertUsable } from '../../store/migrations/migration-state.ts';
 
 /**
  * The database of the settings; where they name none, the embedded database of `home` (a folder)
@@ -42,14 +42,7 @@ export function embeddedSettings(
 
 /** Throws a Failure unless the database has the schema this build needs. */
 export async function assertMigrated(database: DatabaseSettings): Promise<void> {
-  const status = await migrationStatus(database);
-  assertRunnable(status);
-  if (status.state === 'current' || status.state === 'ahead') return;
-  throw new Failure(
-    'refusedByGuard',
-    `The database ${database.name} has ${status.state === 'empty' ? 'no tables yet' : 'an older schema'}. ` +
-      'Run `gatewright migrate` first.',
-  );
+  assertUsable(await migrationStatus(database), database.name);
 }
 
 /** `user@host:port/name` or `user@socket/name`, for people. */

@@ -5,7 +5,7 @@ import type { Log } from '../../log.ts';
 import type { DatabaseSettings } from '../../settings.ts';
 import { createConnector } from '../connection/connect.ts';
 
-const databaseMissingErrno = 1049;
+export const databaseMissingErrno = 1049;
 /** The server says "access denied" to a whole database, a table, a privileged act, a routine. */
 export const deniedErrnos = [1044, 1142, 1227, 1370];
 export const grantAdvice =

@@ -106,6 +106,17 @@ export function assertRunnable(status: SchemaStatus): void {
   assertOrder(status.migrations);
 }
 
+/** Throws a Failure unless this build can work on a database of that state; `name` is the database's. */
+export function assertUsable(status: SchemaStatus, name: string): void {
+  assertRunnable(status);
+  if (status.state === 'current' || status.state === 'ahead') return;
+  throw new Failure(
+    'refusedByGuard',
+    `The database ${name} has ${status.state === 'empty' ? 'no tables yet' : 'an older schema'}. ` +
+      'Run `gatewright migrate` first.',
+  );
+}
+
 /** A file that sorts before one already applied was never tested in that order. */
 function assertOrder(migrations: readonly MigrationState[]): void {
   const last = migrations.findLastIndex((migration) => migration.state === 'applied');

@@ -41,13 +41,20 @@ export async function createTable(connection: Connection): Promise<void> {
 }
 
 /** Every recorded migration by name; empty too when the table does not exist yet. */
-export async function listAll(connection: Connection): Promise<AppliedMigration[]> {
-  const [rows] = await connection
-    .query<RowDataPacket[]>('SELECT * FROM schema_migrations ORDER BY name')
-    .catch((error: { errno?: number }) => {
-      if (error.errno === tableMissingErrno) return [[]] as [RowDataPacket[]];
+export function listAll(connection: Connection): Promise<AppliedMigration[]> {
+  return readAll(async (statement) => (await connection.query<RowDataPacket[]>(statement))[0]);
+}
+
+/** The same by any way to have a statement answered. */
+export async function readAll(
+  query: (statement: string) => Promise<readonly RowDataPacket[]>,
+): Promise<AppliedMigration[]> {
+  const rows = await query('SELECT * FROM schema_migrations ORDER BY name').catch(
+    (error: { errno?: number }) => {
+      if (error.errno === tableMissingErrno) return [];
       throw error;
-    });
+    },
+  );
   return rows.map((row) => ({
     name: row.name,
     checksum: row.checksum,
