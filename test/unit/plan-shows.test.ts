@@ -42,7 +42,18 @@ const longText = fc
 const scalar = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 8 }),
   longText,
-  fc.constantFrom('a', 'b', 'two\nlines', '```', '\u001b[2J', '\u202e', 'a\u200b', '', 'e\u0301'),
+  fc.constantFrom(
+    'a',
+    'b',
+    'two\nlines',
+    '```',
+    '\u001b[2J',
+    '\u202e',
+    '\ufdd1',
+    'a\u200b',
+    '',
+    'e\u0301',
+  ),
   fc.integer({ min: -5, max: 5 }),
   fc.boolean(),
   fc.constant(null),
@@ -187,7 +198,7 @@ describe.each(kindNames.map((kind) => [kind]))('for any two specs of a %s', (kin
       fc.property(specs(kind), ({ live, desired }) => {
         const plan = planOf(kind, live, desired);
         expect(textOf(plan)).not.toMatch(
-          /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e]/,
+          /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\ufdd0-\ufdef]/,
         );
         const markdown = markdownOf(plan);
         expect(Buffer.byteLength(markdown)).toBeLessThan(60_000);

@@ -110,6 +110,107 @@ describe('markdownReport', () => {
   });
 });
 
+describe('markdownReport of a large plan', () => {
+  const workspaces = (count: number, description: string) =>
+    setOf(Array.from({ length: count }, (_, at) => want('Workspace', `w${at}`, { description })));
+
+  it.each([
+    ['many small changes', 4000, 'x'],
+    ['many long lines', 600, '`'.repeat(5000)],
+    ['texts of many lines', 12, '한 ```\n</details>@team\n'.repeat(3000)],
+    ['one change of nothing but what must be spelt out', 1, '\u200b'.repeat(90_000)],
+  ])('stays below 60 kB with %s, and says how many changes are missing', (_, count, text) => {
+    const server = new ModelServer();
+    const plan = server.plan(workspaces(count, text));
+    const warnings = Array.from({ length: 500 }, () => `w ${text.slice(0, 500)}`);
+    const markdown = markdownReport(resultOf(plan, { warnings }));
+    expect(Buffer.byteLength(markdown)).toBeLessThan(60_000);
+    const shown = markdown.match(/^@@ create Workspace/gm)?.length ?? 0;
+    expect(shown).toBeGreaterThan(0);
+    const missing = /\*\*(\d+) of \d+ changes are not shown here/.exec(markdown)?.[1] ?? '0';
+    expect(Number(missing)).toBe(count - shown);
+    expect(markdown).toMatch(/^### gatewright: Plan: \d+ to create/);
+    const outside: string[] = [];
+    let fence = '';
+    for (const line of markdown.split('\n')) {
+      const [run = ''] = /^ {0,3}`{3,}/.exec(line) ?? [];
+      if (fence === '') {
+        outside.push(line);
+        fence = run;
+      } else if (run.length >= fence.length && line.trim() === run.trim()) fence = '';
+    }
+    expect(fence).toBe('');
+    expect(outside.filter((line) => /^(`{3,}(text|diff)|<\/?details>.*)$/.test(line))).toHaveLength(
+      4,
+    );
+    expect(outside.join()).not.toContain('@team');
+  });
+
+  it('leaves out what loosens or deletes last', () => {
+    const server = new ModelServer();
+    const guardrail = want('Guardrail', 'g', { checks: [{ id: 'a' }] });
+    server.apply(server.plan(setOf([guardrail])));
+    const markdown = markdownReport(resultOf(server.plan(workspaces(4000, 'x'))));
+    expect(markdown).toMatch(/^@@ delete Guardrail\/g @@ .*! loosens$/m);
+  });
+});
+
+describe('values', () => {
+  const textOf = (before: string, after: string): string => {
+    const server = new ModelServer();
+    server.apply(server.plan(setOf([want('Workspace', 'w', { description: before })])));
+    return plain(resultOf(server.plan(setOf([want('Workspace', 'w', { description: after })]))));
+  };
+
+  it.each([
+    ['that end apart', 'x'.repeat(9999), `${'x'.repeat(9998)}y`],
+    ['of which one goes on', 'x'.repeat(9999), 'x'.repeat(10_000)],
+    ['of which one has what nobody sees', 'ab', 'a\u200bb'],
+    ['that look alike', '\u00e9', 'e\u0301'],
+    [
+      'that look alike long before they are apart',
+      `\u00e9${'x'.repeat(999)}1`,
+      `e\u0301${'x'.repeat(999)}2`,
+    ],
+    ['with another space', 'a b', 'a\u00a0b'],
+    ['of nothing but what is spelt out', '\u200b'.repeat(999), `${'\u200b'.repeat(500)}\u200c`],
+    ['of half a character', 'a\ud83d', 'a\ud83c'],
+    ['of controls', 'a\u001b', 'a\u009b'],
+    ['with other ends of lines', 'a\nb', 'a\r\nb'],
+  ])('%s are shown apart', (_, before, after) => {
+    const [, from, to] = / spec\.description.*: (".*) → (".*)$/m.exec(textOf(before, after)) ?? [];
+    expect(from).toBeDefined();
+    const forEyes = (text = ''): string => text.normalize('NFKD').replaceAll(/\p{M}/gu, '');
+    expect(forEyes(from)).not.toBe(forEyes(to));
+    expect(`${from}${to}`).toMatch(/^[\x20-\x7e…]*$/);
+  });
+
+  it('of any script are shown as they are written', () => {
+    expect(textOf('한국', '한국어')).toContain('~ spec.description: "한국" → "한국어"');
+  });
+
+  it('that may be credentials are shown in no form', () => {
+    const server = new ModelServer();
+    const config = (targets: object[]) =>
+      want('Config', 'c', { config: { targets: targets as never[] } });
+    server.apply(server.plan(setOf([config([{ provider: 'a' }])])));
+    server.find('Config/c').spec.config = {
+      targets: [{ provider: 'a', api_key: 'canary-1', aws_secret_access_key: 'canary-2' }],
+    };
+    const result = resultOf(server.plan(setOf([config([{ provider: 'a' }])])));
+    const forms = [
+      plain(result),
+      markdownReport(result),
+      JSON.stringify(planDocument(result.plan, [])),
+    ];
+    for (const form of forms) {
+      expect(form).not.toContain('canary');
+      expect(form).toContain('config.targets[0].api_key');
+    }
+    expect(forms[0]).toContain('- spec.config.targets[0].api_key: (secret server)  (drift)\n');
+  });
+});
+
 describe('planDocument', () => {
   it('has the published form', () => {
     const document = JSON.parse(JSON.stringify(planDocument(mixedPlan(), ['w'])));

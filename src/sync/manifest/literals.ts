@@ -1,8 +1,9 @@
 /** Knows what must not stand as a plain value in a spec: credentials, and what no program reads as written. */
 import { type KindName, kinds } from '../../model/kinds.ts';
+import { looksLikeCredential } from '../spec/credential-forms.ts';
 import type { Json } from '../spec/resource-set.ts';
 import { isReference, isSecret } from '../spec/spec-paths.ts';
-import { isValueFrom, looksLikeCredential } from './secrets.ts';
+import { isValueFrom } from './secrets.ts';
 import { spelled } from './spec-faults.ts';
 import type { SpecReport } from './spec-report.ts';
 import type { Segments } from './yaml-position.ts';

@@ -1,5 +1,6 @@
-/** Knows where write-only values come from, and which text in a manifest looks like one that leaked. */
+/** Knows where write-only values come from. */
 import { Secret } from '../../secret.ts';
+import { isCredentialName, looksLikeCredential } from '../spec/credential-forms.ts';
 import type { Environment } from './substitute.ts';
 
 export interface SecretSources {
@@ -85,37 +86,4 @@ function formFault(holder: { valueFrom: unknown }): { message: string; fix?: str
   const { env } = from as Record<string, string>;
   const isName = env === undefined || /^[A-Za-z_][A-Za-z0-9_]*$/.test(env);
   return isName ? undefined : { message: 'valueFrom.env must be the name of a variable' };
-}
-
-const credentialName =
-  /(?:^|[-_])(?:authorization|auth|token|secret|password|passwd|cookie|credential|credentials|apikey|key|session|signature)(?:$|[-_])/i;
-
-/** Whether a header of this name usually carries a credential. */
-function isCredentialName(name: string): boolean {
-  return credentialName.test(name.replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2'));
-}
-
-/** Beginnings by which well-known credentials are recognised, with enough after them to be real. */
-const credentialForms = [
-  'sk-(?:ant-|proj-|svcacct-)?[A-Za-z0-9_-]{20,}',
-  '(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}',
-  'gh[pousr]_[A-Za-z0-9]{30,}',
-  'github_pat_[A-Za-z0-9_]{30,}',
-  'glpat-[A-Za-z0-9_-]{18,}',
-  'xox[abeprs]-[A-Za-z0-9-]{10,}',
-  String.raw`(?:AKIA|ASIA)[A-Z0-9]{16}\b`,
-  'AIza[A-Za-z0-9_-]{30,}',
-  'hf_[A-Za-z0-9]{30,}',
-  'npm_[A-Za-z0-9]{30,}',
-  String.raw`eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`,
-];
-const credential = new RegExp(
-  `(?:^|[^A-Za-z0-9])(?:${credentialForms.join('|')})|-----BEGIN [A-Z ]*PRIVATE KEY-----`,
-);
-/** No credential of the list is shorter. */
-const credentialLengthMin = 15;
-
-/** Whether a text holds something of the form of a well-known credential. */
-export function looksLikeCredential(text: string): boolean {
-  return text.length >= credentialLengthMin && credential.test(text);
 }

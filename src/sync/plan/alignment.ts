@@ -9,7 +9,7 @@ export interface Pairing {
 }
 
 /** More edits than this are not looked for: what lies between is paired by position. */
-const editsMax = 1000;
+const editsMax = 300;
 
 /** Fields that say which one of its list an entry is. */
 const identifying = ['id', 'name', 'key', 'slug', 'type', 'unit', 'target_field'];
@@ -166,8 +166,8 @@ function pairGap(before: readonly Json[], after: readonly Json[], gap: Gap): Pai
   const pairings: Pairing[] = [];
   let [from, to] = [0, 0];
   for (const pair of [...pairs, null]) {
-    const untilBefore = pair === null ? gap.before.length : gap.before.indexOf(pair.before);
-    const untilAfter = pair === null ? gap.after.length : gap.after.indexOf(pair.after);
+    const untilBefore = pair === null ? gap.before.length : pair.before - gap.before[0]!;
+    const untilAfter = pair === null ? gap.after.length : pair.after - gap.after[0]!;
     pairings.push(
       ...byPosition(before, after, {
         before: gap.before.slice(from, untilBefore),

@@ -1,4 +1,5 @@
 /** Knows how one resource's wanted fields differ from the live ones, with what was last applied as third party. */
+import { mayBeCredential } from '../spec/credential-forms.ts';
 import type { Json, Spec } from '../spec/resource-set.ts';
 import {
   isPlainObject,
@@ -8,7 +9,7 @@ import {
   pointerOf,
   segmentsOf,
 } from '../spec/spec-paths.ts';
-import { alignLists, alignSets, type Pairing } from './alignment.ts';
+import { alignLists, alignSets } from './alignment.ts';
 import {
   isBranch,
   isEmpty,
@@ -152,7 +153,11 @@ function compareLists(
   const segments = [...place.wanted, '0'];
   const same = (one: Json, other: Json): boolean => sameValue(at, segments, other, one, true);
   const align = isSet(at.kind, place.wanted) ? alignSets : alignLists;
-  const wasApplied = (item: Json): boolean => base.some((entry) => same(entry, item));
+  const applied = new Map(base.map((entry) => [sortedText(entry), entry]));
+  const wasApplied = (item: Json): boolean => applied.has(sortedText(item));
+  // By place while the server's list is as long, else by what it is.
+  const entryAt = (index: number): Maybe =>
+    base.length === live.length ? base[index] : applied.get(sortedText(live[index]!));
   for (const { before, after } of align(live, desired, same)) {
     if (before === null) {
       const item = desired[after!]!;
@@ -163,7 +168,7 @@ function compareLists(
       const reason = at.hasBase && !wasApplied(item) ? 'drift' : 'change';
       at.differences.push(removal(below(place, `${before}`), item, reason));
     } else if (!same(live[before]!, desired[after]!)) {
-      const entry = entryOf(base, { before, after }, live, desired, same);
+      const entry = entryAt(before) ?? applied.get(sortedText(desired[after]!));
       const inner = { ...at, hasBase: entry !== undefined, isInList: true };
       const entryPlace = below(place, `${after}`, `${before}`);
       compare(inner, entryPlace, entry, desired[after], live[before], true);
@@ -171,17 +176,13 @@ function compareLists(
   }
 }
 
-/** Which entry of the base a pair goes back to: by place while the server's list is as long. */
-function entryOf(
-  base: readonly Json[],
-  { before, after }: { readonly [Side in keyof Pairing]: number },
-  live: readonly Json[],
-  desired: readonly Json[],
-  same: (one: Json, other: Json) => boolean,
-): Maybe {
-  if (base.length === live.length) return base[before];
-  const like = (item: Json): Maybe => base.find((entry) => same(entry, item));
-  return like(live[before]!) ?? like(desired[after]!);
+/** The same for the same value, whatever the order of keys. */
+function sortedText(value: Json): string {
+  return JSON.stringify(value, (_, inner: Json) =>
+    isPlainObject(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([one], [two]) => (one < two ? -1 : 1)))
+      : inner,
+  );
 }
 
 /** A field that was applied before and is wanted no more. */
@@ -215,24 +216,28 @@ function differenceAt(
   difference: Difference['difference'],
   reason: FieldReason,
 ): Difference {
+  const [from, to] = [displayed(live, livePlace, 'server'), displayed(desired, wanted, 'manifest')];
   const isGone = difference === 'removed' && desired === undefined;
   return {
     path: pointerOf(isGone ? livePlace : wanted),
     livePath: pointerOf(livePlace),
     difference,
-    from: displayed(live),
-    to: displayed(desired),
-    secret: isSecret(desired) || isSecret(live),
+    from,
+    to,
+    secret: isSecret(from) || isSecret(to),
     reason,
   };
 }
 
-/** A value fit for display: of a secret its origin, of everything else the whole. */
-function displayed(value: Maybe): Json {
+/** A value fit for display: of a secret, and of what may be one, the origin; else the whole. */
+function displayed(value: Maybe, at: readonly string[], side: 'server' | 'manifest'): Json {
   if (value === undefined) return null;
-  return mapSpec({ value }, (inner) =>
-    isSecret(inner) ? { $secret: inner.$secret, fingerprint: '' } : undefined,
-  ).value!;
+  return mapSpec({ value }, (inner, [, ...inside]) => {
+    if (isSecret(inner)) return { $secret: inner.$secret, fingerprint: '' };
+    if (typeof inner !== 'string' || inner === '') return undefined;
+    if (!mayBeCredential([...at, ...inside], inner)) return undefined;
+    return { $secret: side, fingerprint: '' };
+  }).value!;
 }
 
 /** `{}` empties a field that the API replaces whole, and says nothing about one that it merges. */

@@ -14,7 +14,7 @@ const noteBytesMax = 12_000;
 const changeBytesMax = 16_000;
 /** Frame, headings and two pairs of fences. */
 const frameBytes = 4_000;
-const lineLengthMax = 600;
+const lineLengthMax = 800;
 
 /**
  * Below 60 kB. Everything that comes from manifests or the server stands in blocks of code, where
@@ -28,7 +28,7 @@ export function markdownReport(result: Reportable): string {
       ...plan.blocked.map((item) => `blocked ${blockedText(item)}`),
       ...warnings.map((warning) => `warning: ${warning}`),
       ...leftLines(plan),
-    ].map((text) => clipped(oneLine(text))),
+    ].flatMap((text) => text.split('\n').map((line) => clipped(oneLine(line)))),
     noteBytesMax,
     (count) => `… and ${count} more`,
   );
@@ -70,9 +70,10 @@ function shownChanges(changes: readonly PlannedChange[]): {
     loosens || action === 'replace' || action === 'delete';
   const inRank = [...changes.filter(urgent), ...changes.filter((change) => !urgent(change))];
   for (const change of inRank) {
-    const block = fitting(changeLines(change), Math.min(changeBytesMax, room), hiddenLines);
+    const lines = changeLines(change);
+    const block = fitting(lines, Math.min(changeBytesMax, room), hiddenLines);
     const size = bytesOf(block);
-    if (size > room) break;
+    if (size > room || block[0] !== lines[0]) break;
     blocks.set(change, block);
     room -= size;
   }

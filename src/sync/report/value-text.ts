@@ -2,18 +2,18 @@
 import type { Json } from '../spec/resource-set.ts';
 import { isReference, isSecret } from '../spec/spec-paths.ts';
 
-/** Characters of a value that are shown; more would hide the other lines. */
-const shownMax = 160;
-/** Characters before the first difference. */
+/** Characters of a line's value, spelt out; more would hide the other lines. */
+const shownMax = 240;
+/** Characters before the first difference; fewer than are shown even where each is spelt out. */
 const leadMax = 24;
 
 /** Nothing that could be taken for another character, or for none, or that a terminal obeys. */
 const unseen = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
 const beyondAscii = /[^\u0020-\u007e]/gu;
 
-/** A value as JSON, a reference by name, a secret by origin. Cut in the middle of nothing: at its end. */
+/** A value as JSON, a reference by name, a secret by origin; a long text from its beginning. */
 export function valueText(value: Json): string {
-  return spelt(shown(value, 0), unseen);
+  return textFrom(value, 0, unseen);
 }
 
 /**
@@ -23,8 +23,14 @@ export function valueText(value: Json): string {
 export function pairText(from: Json, to: Json): [from: string, to: string] {
   if (typeof from !== 'string' || typeof to !== 'string') return [valueText(from), valueText(to)];
   const start = Math.max(0, firstDifference(from, to) - leadMax);
-  const hidden = foldOf(from) === foldOf(to) ? beyondAscii : unseen;
-  return [spelt(shown(from, start), hidden), spelt(shown(to, start), hidden)];
+  const [one = '', other = ''] = [from, to].map((text) =>
+    foldOf(text.slice(start, start + shownMax)),
+  );
+  // Where both go on, one may have come less far in as many units.
+  const goOn = Math.min(from.length, to.length) > start + shownMax;
+  const isAlike = one === other || (goOn && (one.startsWith(other) || other.startsWith(one)));
+  const hidden = isAlike ? beyondAscii : unseen;
+  return [textFrom(from, start, hidden), textFrom(to, start, hidden)];
 }
 
 /** Text from elsewhere, such as a key, with what cannot be seen spelt out. */
@@ -32,16 +38,18 @@ export function seen(text: string): string {
   return spelt(text, unseen);
 }
 
-function shown(value: Json, start: number): string {
-  if (isReference(value)) return value.$ref;
-  if (isSecret(value)) return `(secret ${value.$secret})`;
-  if (typeof value !== 'string') return JSON.stringify(value);
-  if (value.length <= shownMax) return JSON.stringify(value);
-  const end = start + shownMax;
-  const head = start > 0 ? '…' : '';
-  const tail = end < value.length ? '…' : '';
-  const part = JSON.stringify(value.slice(start, end)).slice(1, -1);
-  return `"${head}${part}${tail}" (${value.length} characters)`;
+function textFrom(value: Json, start: number, hidden: RegExp): string {
+  if (isReference(value)) return spelt(value.$ref, hidden);
+  if (isSecret(value)) return spelt(`(secret ${value.$secret})`, hidden);
+  if (typeof value !== 'string') return spelt(JSON.stringify(value), hidden);
+  if (value.length <= shownMax) {
+    const text = spelt(JSON.stringify(value), hidden);
+    if (text.length <= shownMax) return text;
+  }
+  const part = spelt(JSON.stringify(value.slice(start, start + shownMax)).slice(1, -1), hidden);
+  const isCut = start + shownMax < value.length || part.length > shownMax;
+  const inside = `${start > 0 ? '…' : ''}${part.slice(0, shownMax)}${isCut ? '…' : ''}`;
+  return `"${inside}" (${value.length} characters)`;
 }
 
 /** Of the first UTF-16 unit in which they differ; halves of characters are spelt out. */
