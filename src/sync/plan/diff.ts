@@ -14,6 +14,7 @@ import {
   isBranch,
   isEmpty,
   isExact,
+  isIdentical,
   isOpaque,
   isSet,
   type Maybe,
@@ -110,6 +111,7 @@ function compare(
     compareGone(at, place, base, live);
     return;
   }
+  if (isIdentical(desired, live) && (!at.hasBase || isIdentical(desired, base))) return;
   const exact = isExact(kind, segments);
   const isHollow = exact ? live === undefined : isEmpty(live);
   if (isBranch(desired) && (isBranch(live) || isHollow) && !clears(at, segments, desired)) {
