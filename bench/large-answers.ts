@@ -39,7 +39,7 @@ async function fill(server: HostileServerReady, count: number): Promise<string[]
     config.config.metadata.text = `${at} ${text}`;
     await send(server, 'PUT', `/v1/configs/${slug}`, config);
     await send(server, 'POST', '/v1/configs', config);
-    await send(server, 'POST', '/v2/workspaces', {
+    const { slug: workspace_id } = await send(server, 'POST', '/v2/workspaces', {
       name: `W ${at}`,
       defaults: { metadata: metadataOf(50) },
     });
@@ -47,6 +47,18 @@ async function fill(server: HostileServerReady, count: number): Promise<string[]
       name: `key ${at}`,
       scopes: ['completions.write'],
       defaults: { metadata: metadataOf(50) },
+    });
+    await send(server, 'POST', '/v1/policies/usage-limits', {
+      conditions: Array.from({ length: 45 }, () => ({
+        key: 'model',
+        value: listOf(420, 40, at),
+      })),
+      group_by: [{ key: 'api_key' }],
+      ...{ type: 'cost', credit_limit: 1, workspace_id },
+    });
+    await send(server, 'POST', '/v1/mcp-integrations', {
+      ...{ name: `I ${at}`, url: 'https://a.example', auth_type: 'none', transport: 'http' },
+      configurations: { notes: listOf(4800, 40, at) },
     });
     await send(server, 'POST', '/v1/guardrails', {
       name: `G ${at}`,
@@ -56,9 +68,10 @@ async function fill(server: HostileServerReady, count: number): Promise<string[]
   }
   return [
     `/v1/configs/${slug}/versions?page_size=100`,
-    ...['/v1/configs', '/v1/guardrails', '/v2/workspaces', '/v1/api-keys'].map(
-      (list) => `${list}?page_size=100`,
-    ),
+    ...[
+      ...['/v1/configs', '/v1/guardrails', '/v2/workspaces', '/v1/api-keys'],
+      ...['/v1/policies/usage-limits', '/v1/mcp-integrations'],
+    ].map((list) => `${list}?page_size=100`),
     '/admin/v2/gatewright/snapshot?owner=bench',
   ];
 }
@@ -68,6 +81,11 @@ function metadataOf(values: number): Record<string, string> {
   return Object.fromEntries(
     Array.from({ length: values }, (_, at) => [`value ${at}`, 'say "hé" '.repeat(400)]),
   );
+}
+
+/** As many texts as a body takes. */
+function listOf(count: number, length: number, first: number): string[] {
+  return Array.from({ length: count }, (_, at) => `${first} ${at} `.padEnd(length, 'x'));
 }
 
 async function measure(
