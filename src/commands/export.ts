@@ -49,6 +49,9 @@ export const exportCommand: Command<ExportCommandOptions> = {
       await writeFiles(resolve(io.cwd, options.path), exported, io);
     }
     for (const line of unknownLines(read.unknown ?? [])) io.stderr.write(`${line}\n`);
+    for (const id of exported.tooLarge) {
+      io.stderr.write(`left out, larger than a file of a source may be: ${id}\n`);
+    }
     for (const stub of exported.stubs) io.stderr.write(`fill in: ${stub}\n`);
     return 'success';
   },

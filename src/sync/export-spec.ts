@@ -1,6 +1,7 @@
 /** Knows how a live spec is written in a manifest: its spelling, references by name, stubs for secrets. */
 import { type KindName, kinds, type ReferenceField } from '../model/kinds.ts';
 import type { ExportNames } from './export-names.ts';
+import { plainOrigin } from './manifest/secrets.ts';
 import {
   type Identity,
   identityKey,
@@ -51,7 +52,12 @@ export class SpecWriter {
   }
 
   #value(value: Json, shape: Shape, path: string[]): Json {
-    if (isSecret(value)) return this.#stub(value.$secret, path);
+    if (isSecret(value)) {
+      const { $secret: origin } = value;
+      return origin.startsWith(plainOrigin)
+        ? origin.slice(plainOrigin.length)
+        : this.#stub(origin, path);
+    }
     if (isReference(value)) {
       const { field, text } = this.#reference(value.$ref, path);
       return { [field.manifestField]: text };
@@ -84,7 +90,7 @@ export class SpecWriter {
     const field = source === 'file' ? 'file' : 'env';
     const variable = name ?? invented;
     this.#stubs.push(`${identityKey(this.#identity)} ${path.join('.')}: ${field} ${variable}`);
-    return { valueFrom: { [field]: variable } };
+    return { valueFrom: { [field]: variable, optional: true } };
   }
 }
 
@@ -93,7 +99,7 @@ function sparse(live: Spec, base: Spec, kind: KindName): Spec {
   const { opaque } = kinds[kind];
   const pick = (value: Json, before: Json, path: readonly string[]): Json => {
     // The base knows where a secret came from.
-    if (isSecret(value) && isSecret(before)) return before;
+    if (isSecret(value) && isSecret(before)) return known(value, before);
     const isWhole = opaque.some((pattern) => matchesPattern(pattern, path));
     if (isWhole)
       return isPlainObject(value) && isPlainObject(before) ? origins(value, before) : value;
@@ -114,9 +120,20 @@ function origins(value: PlainObject, before: PlainObject): PlainObject {
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => {
       const base = before[key];
-      return [key, isSecret(item) && isSecret(base) ? base : item];
+      return [key, isSecret(item) && isSecret(base) ? known(item, base) : item];
     }),
   );
+}
+
+/** What was declared, unless it was text and the server has other text now, which it does not tell. */
+function known(value: PlainObject & Fingerprinted, before: PlainObject & Fingerprinted): Json {
+  const isPlain = before.$secret.startsWith(plainOrigin);
+  return isPlain && value.fingerprint !== before.fingerprint ? value : before;
+}
+
+interface Fingerprinted {
+  readonly $secret: string;
+  readonly fingerprint: string;
 }
 
 /** Leaves out what the envelope says already. */

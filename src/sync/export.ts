@@ -1,6 +1,7 @@
 /** Knows how the server's state is written down as manifests that plan to nothing. */
 import { dump } from 'js-yaml';
-import { type KindName, kinds } from '../model/kinds.ts';
+import type { KindName } from '../model/kinds.ts';
+import { type ExportedDocument, type ExportedFile, filesOf, isTooLarge } from './export-files.ts';
 import { ExportNames } from './export-names.ts';
 import { SpecWriter } from './export-spec.ts';
 import { apiVersion } from './manifest/document-owner.ts';
@@ -22,17 +23,12 @@ export interface ExportOptions {
   readonly unmanaged: boolean;
 }
 
-interface ExportedFile {
-  /** Below the export folder: `support/api-keys.yaml`. */
-  readonly path: string;
-  readonly text: string;
-  readonly resources: number;
-}
-
 export interface Export {
   readonly files: readonly ExportedFile[];
   /** What the manifests lack, because no server tells it; to be filled in by hand. */
   readonly stubs: readonly string[];
+  /** What no file of a source can hold, and is left out. */
+  readonly tooLarge: readonly string[];
 }
 
 /**
@@ -42,11 +38,6 @@ export interface Export {
  */
 export function exportManifests(live: LiveSet, options: ExportOptions): Export {
   return new Exporter(live, options).run();
-}
-
-interface Document {
-  readonly identity: Identity;
-  readonly text: string;
 }
 
 class Exporter {
@@ -75,7 +66,12 @@ class Exporter {
     for (const resource of chosen) this.#findExternals(resource, chosenKeys);
     const documents = chosen.map((resource) => this.#document(resource));
     const externals = [...this.#externals.values()].map((resource) => this.#external(resource));
-    return { files: filesOf(documents, externals), stubs: this.#stubs };
+    const [large, fitting] = [documents.filter(isLarge), documents.filter((one) => !isLarge(one))];
+    return {
+      files: filesOf(fitting, externals),
+      stubs: this.#stubs,
+      tooLarge: large.map(({ identity }) => identityKey(identity)),
+    };
   }
 
   #isChosen({ owner, identity, isOfDeployment }: LiveResource): boolean {
@@ -103,7 +99,7 @@ class Exporter {
     }
   }
 
-  #external(resource: LiveResource): Document {
+  #external(resource: LiveResource): ExportedDocument {
     const identity = this.#names.of(resource);
     const { id, slug } = resource;
     const document = {
@@ -115,7 +111,7 @@ class Exporter {
     return { identity, text: yaml(document) };
   }
 
-  #document(resource: LiveResource): Document {
+  #document(resource: LiveResource): ExportedDocument {
     const identity = this.#names.of(resource);
     const { kind } = identity;
     const isOurs = resource.owner === this.#options.owner;
@@ -148,19 +144,12 @@ function metadataOf({ workspace, name }: Identity): PlainObject {
   return workspace === null ? { name } : { name, workspace };
 }
 
-function filesOf(documents: readonly Document[], externals: readonly Document[]): ExportedFile[] {
-  const groups = Map.groupBy(documents, ({ identity: { kind, workspace } }) => {
-    const file = `${kinds[kind].plural}.yaml`;
-    return workspace === null ? file : `${workspace}/${file}`;
-  });
-  if (externals.length > 0) groups.set('externals.yaml', [...externals]);
-  return [...groups].map(([path, group]) => ({
-    path,
-    text: group.map(({ text }) => text).join('---\n'),
-    resources: group.length,
-  }));
+function isLarge({ text }: ExportedDocument): boolean {
+  return isTooLarge(text);
 }
 
+/** JSON, which is YAML too, where indentation would make a document larger than a file may be. */
 function yaml(document: object): string {
-  return dump(document, { lineWidth: 100, noRefs: true });
+  const text = dump(document, { lineWidth: 100, noRefs: true });
+  return isTooLarge(text) ? `${JSON.stringify(document)}\n` : text;
 }

@@ -1,7 +1,10 @@
 /** Guarantees that what is exported plans to nothing, and that nothing secret is in it. */
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Export, type ExportOptions, exportManifests } from '../../src/sync/export.ts';
 import { readSnapshot, toLiveSet } from '../../src/sync/server/live.ts';
+import type { DesiredSet, LiveResource } from '../../src/sync/spec/resource-set.ts';
+import { manifest } from '../manifests.ts';
 import type { TestServer } from '../server.ts';
 import {
   canaries,
@@ -70,6 +73,41 @@ describe('what this owner declared', () => {
     expect(plan).toMatchObject({ unchanged: 9, blocked: [] });
   });
 
+  it('plans to nothing with nothing set, because what is optional stays as it is', async () => {
+    const files = filesOf(await exported());
+    expect(files['support/mcp-integrations.yaml']).toContain('optional: true');
+    const set = await desiredFrom(files, {});
+    const { plan, ending } = await sync.cycle(set, { act: false });
+    expect([plan.changes, plan.blocked, ending]).toEqual([[], [], 'success']);
+  });
+
+  it('is blocked where an optional secret has to be written, which names what to set', async () => {
+    const files = filesOf(await exported());
+    const text = files['support/mcp-integrations.yaml'] ?? '';
+    const moved = {
+      ...files,
+      'support/mcp-integrations.yaml': text.replace('crm.example', 'crm2.example'),
+    };
+    const { plan } = await sync.cycle(await desiredFrom(moved, {}), { act: false });
+    expect(plan.changes).toEqual([]);
+    expect(plan.blocked).toMatchObject([
+      {
+        id: 'McpIntegration/support/crm',
+        reason: 'missing-secret',
+        message: expect.stringContaining('set env GW_VAR_CRM_TOKEN'),
+      },
+    ]);
+    const renamed = { all: text.replaceAll('crm', 'other') };
+    const made = await sync.cycle(
+      await desiredFrom({ ...files, 'support/other.yaml': renamed.all }, {}),
+      { act: false },
+    );
+    expect(made.plan.changes).toEqual([]);
+    expect(made.plan.blocked).toMatchObject([
+      { id: 'McpIntegration/support/other', reason: 'missing-secret' },
+    ]);
+  });
+
   it('is a file for each kind in each workspace, with references by name', async () => {
     const files = filesOf(await exported());
     expect(Object.keys(files).sort()).toEqual([
@@ -103,7 +141,11 @@ describe('what this owner declared', () => {
   });
 
   it('is nothing for a workspace without declared resources', async () => {
-    expect(await exported({ workspace: 'elsewhere' })).toEqual({ files: [], stubs: [] });
+    expect(await exported({ workspace: 'elsewhere' })).toEqual({
+      files: [],
+      stubs: [],
+      tooLarge: [],
+    });
   });
 });
 
@@ -127,5 +169,235 @@ describe('what nobody declared', () => {
       act: false,
     });
     expect(again.plan.changes).toEqual([]);
+  });
+});
+
+describe('plain values of headers', () => {
+  const integration = (value: string): string =>
+    manifest(
+      'McpIntegration',
+      'plain',
+      `url: https://plain.example.com/mcp
+authType: headers
+transport: http
+configurations: {custom_headers: {X-Team: ${JSON.stringify(value)}, X-Id: {valueFrom: {env: GW_VAR_ID}}}}`,
+    );
+
+  it('come back as they were written, and others as stubs', async () => {
+    const client = sync.openClient({ owner: 'headers' });
+    const value = 'a: "b" #c ${X}';
+    const set = await desiredFrom(integration(value.replace('${', () => '$${')), {
+      GW_VAR_ID: 'canary-7',
+    });
+    expect((await sync.cycle(set, { client })).ending).toBe('success');
+    const read = await readSnapshot(client, null);
+    const options = { owner: 'headers', kinds: [], workspace: null, unmanaged: false };
+    const result = exportManifests(toLiveSet(read, 'headers', []), options);
+    expect(result.stubs).toEqual([
+      'McpIntegration/plain configurations.custom_headers.X-Id: env GW_VAR_ID',
+    ]);
+    const files = filesOf(result);
+    expect(files['mcp-integrations.yaml']).toContain(`X-Team: 'a: "b" #c \${X}'`);
+    expect(files['mcp-integrations.yaml']).not.toContain('canary');
+    const { plan } = await sync.cycle(await desiredFrom(files, {}), { client, act: false });
+    expect([plan.changes, plan.blocked]).toEqual([[], []]);
+  });
+});
+
+describe('files', () => {
+  const live = (workspace: string | null, name: string, text: string): LiveResource => ({
+    ...{ identity: { kind: 'Config', workspace, name }, id: name, slug: null, version: 1 },
+    ...{ owner: 'o', isOfDeployment: false, isRecordedHere: true, declared: null, source: null },
+    ...{ spec: { config: { text } }, base: { config: { text } }, title: name },
+  });
+  const options = { owner: 'o', kinds: [], workspace: null, unmanaged: false };
+  const write = (resources: LiveResource[]): Export =>
+    exportManifests({ resources, etag: '', unknown: [], fingerprintKey: null }, options);
+
+  it('stay below the limits of a source, also with one huge record', async () => {
+    const many = Array.from({ length: 3000 }, (_, at) => live(null, `n${at}`, 'x'.repeat(500)));
+    const huge = live(null, 'huge', `- ${'"\n'.repeat(200_000)}`);
+    const { files, tooLarge } = write([
+      ...many,
+      huge,
+      live(null, 'monster', 'x'.repeat(1_100_000)),
+    ]);
+    expect(tooLarge).toEqual(['Config/monster']);
+    expect(files.reduce((sum, { resources }) => sum + resources, 0)).toBe(3001);
+    expect(files.map(({ path }) => path)).toContain('configs-2.yaml');
+    expect(files.every(({ text }) => Buffer.byteLength(text) <= 1024 * 1024)).toBe(true);
+    const checked = await desiredFrom(
+      Object.fromEntries(files.map(({ path, text }) => [path, text])),
+    );
+    expect(checked.resources).toHaveLength(3001);
+  });
+
+  it('lie in folders that are read and that stay apart on every system', () => {
+    const names = ['Team', 'team', 'configs.yaml', 'node_modules'];
+    const { files } = write(names.map((name) => live(name, 'c', 'x')));
+    const paths = files.map(({ path }) => path.toLowerCase());
+    expect(new Set(paths).size).toBe(4);
+    expect(paths.sort()).toEqual([
+      'configs.yaml-2/configs.yaml',
+      'node_modules-2/configs.yaml',
+      'team-2/configs.yaml',
+      'team/configs.yaml',
+    ]);
+  });
+});
+
+describe('whatever a server holds', () => {
+  const hostile = fc.oneof(
+    fc.constantFrom(
+      ...[
+        '1e3',
+        '0x1f',
+        'yes',
+        'null',
+        '~',
+        'true',
+        '.inf',
+        '2027-01-01',
+        '12:30:45',
+        '- a',
+        ': b',
+      ],
+      ...[
+        '# c',
+        'a: b',
+        'a #b',
+        'trailing  ',
+        '  leading',
+        'two\nlines\n',
+        '\n\n',
+        'tab\tx',
+        '---',
+        '...',
+      ],
+      ...[
+        '${HOME}',
+        '$${X}',
+        '${X:-y}',
+        'é漢字🙂',
+        '"q"',
+        "it's",
+        '%TAG',
+        '&a',
+        '*a',
+        '!tag',
+        '<<',
+        '|',
+        '>',
+      ],
+      ...[
+        '@x',
+        '`x',
+        '\u2028',
+        '\u0085',
+        '\uFEFFx',
+        'x'.repeat(400),
+        'a\\b',
+        '{}',
+        '[a]',
+        '\r\n',
+        '?',
+        ',',
+      ],
+    ),
+    fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }),
+  );
+  const values = fc.record({ name: hostile, text: hostile, key: hostile, word: hostile });
+  let run = 0;
+
+  it('is exported, checked, adopted without a change, exported again, and planned to nothing', async () => {
+    await fc.assert(
+      fc.asyncProperty(values, async ({ name, text, key, word }) => {
+        run += 1;
+        const owner = `round-${run}`;
+        const make = async (path: string, body: object): Promise<string> =>
+          (await server.request('POST', path, { body })).body.id;
+        const own = `${name.slice(0, 30)} ${run}`;
+        const w =
+          (await make('/admin/v2/workspaces', {
+            name: own,
+            description: text,
+            defaults: { metadata: { [key]: word } },
+          })) ?? (await make('/admin/v2/workspaces', { name: owner }));
+        const place = { workspace_id: w };
+        await make('/v2/configs', {
+          name: own,
+          config: { note: text, [key]: { deep: [word, text] } },
+          ...place,
+        });
+        await make('/v2/configs', {
+          name: `c${run}`,
+          config: { note: text, [`k${key}`]: word },
+          ...place,
+        });
+        await make('/v1/api-keys/workspace/service', {
+          name: own,
+          description: text,
+          scopes: ['logs.view'],
+          defaults: { metadata: { k: word } },
+          ...place,
+        });
+        const guardrail = await make('/v2/guardrails', {
+          name: own,
+          target: 'mcp_tools',
+          checks: [
+            {
+              id: 'default.contains',
+              name: text,
+              parameters: { words: [word, text], operator: 'none' },
+            },
+          ],
+          actions: {},
+          ...place,
+        });
+        const integration = await make('/admin/v2/mcp-integrations', {
+          name: own,
+          description: text,
+          url: 'https://a.example.com/mcp',
+          auth_type: 'headers',
+          transport: 'http',
+          configurations: { custom_headers: { 'X-A': 'a', Authorization: 'Bearer canary' } },
+          ...place,
+        });
+        const mcp = await make('/v2/mcp-servers', {
+          name: own,
+          description: text,
+          mcp_integration_id: integration,
+          ...place,
+        });
+        if (guardrail && mcp)
+          await server.request('PUT', `/admin/v2/guardrails/${guardrail}/mcp-servers/${mcp}`, {
+            body: {},
+          });
+        await make('/v2/policies/usage-limits', {
+          name: own,
+          description: text,
+          type: 'cost',
+          credit_limit: 1.5,
+          conditions: [{ key: 'model', value: word }],
+          group_by: [{ key: 'api_key' }],
+          ...place,
+        });
+
+        const client = sync.openClient({ owner });
+        const write = async (unmanaged: boolean): Promise<DesiredSet> => {
+          const live = toLiveSet(await readSnapshot(client, null), owner, []);
+          return await desiredFrom(
+            filesOf(exportManifests(live, { owner, kinds: [], workspace: null, unmanaged })),
+            {},
+          );
+        };
+        const adopted = await sync.cycle(await write(true), { client, takeOwnership: true });
+        expect(adopted.report?.items.filter(({ status }) => status !== 'done') ?? []).toEqual([]);
+        expect(adopted.plan.changes.filter(({ fields }) => fields.length > 0)).toEqual([]);
+        const again = await sync.cycle(await write(false), { client, act: false });
+        expect([again.plan.changes, again.plan.blocked]).toEqual([[], []]);
+      }),
+      { numRuns: 25 },
+    );
   });
 });

@@ -234,7 +234,7 @@ describe('secrets', () => {
   it('may stand as text only where no credential belongs, and are compared as secrets all the same', async () => {
     const resource = await specOf(integration('{X-Client: quickstart}'));
     expect(resource?.spec.configurations).toEqual({
-      custom_headers: { 'X-Client': { $secret: 'manifest', fingerprint: '' } },
+      custom_headers: { 'X-Client': { $secret: 'text:quickstart', fingerprint: '' } },
     });
   });
 

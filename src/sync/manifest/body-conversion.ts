@@ -130,7 +130,7 @@ export class BodyConversion {
       this.#fault(reading.code, spelled(this.#written) + joint + reading.message, reading.fix);
       return secretStandIn;
     }
-    this.#placeholders.addSecret([...this.#path], reading.secret);
+    this.#placeholders.addSecret([...this.#path], reading.secret, reading.isKept === true);
     return reading.available ? reading.secret.reveal() : secretStandIn;
   }
 

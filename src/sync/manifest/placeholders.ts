@@ -30,9 +30,12 @@ export class Placeholders {
   readonly references: PendingReference[] = [];
   readonly #values: { path: Segments; value: { [key: string]: Json } }[] = [];
 
-  /** @param path keys that lead through the API's body to the secret */
-  addSecret(path: Segments, secret: Secret): void {
-    this.secrets.set(pointerOf(path), secret);
+  /**
+   * @param path keys that lead through the API's body to the secret
+   * @param isKept its value is not given: the server's own stays
+   */
+  addSecret(path: Segments, secret: Secret, isKept: boolean): void {
+    if (!isKept) this.secrets.set(pointerOf(path), secret);
     this.#values.push({ path, value: { $secret: secret.origin, fingerprint: '' } });
   }
 

@@ -12,12 +12,20 @@ export interface SecretSources {
 }
 
 export type SecretReading =
-  | { readonly secret: Secret; readonly available: boolean }
+  | {
+      readonly secret: Secret;
+      readonly available: boolean;
+      /** Optional and not set: what the server has stays. */
+      readonly isKept?: boolean;
+    }
   | { readonly code: string; readonly message: string; readonly fix: string };
 
 /** Sources that the manifest format names and this version does not read. */
 const futureSources = ['secretKeyRef', 'vault', 'sops'];
-const fields = ['env', 'file', 'prefix'];
+const fields = ['env', 'file', 'prefix', 'optional'];
+
+/** Begins the origin of a value that stands in the manifest as text, which follows. */
+export const plainOrigin = 'text:';
 
 /** Whether a value has the form `{valueFrom: …}`. */
 export function isValueFrom(value: unknown): value is { valueFrom: unknown } {
@@ -38,10 +46,14 @@ export function readSecretField(
   if (isValueFrom(raw)) return readValueFrom(raw, sources);
   if (typeof raw !== 'string') return undefined;
   if (!isCredentialName(key) && !looksLikeCredential(raw)) {
-    return { secret: new Secret(raw, 'manifest'), available: true };
+    return { secret: new Secret(raw, `${plainOrigin}${raw}`), available: true };
   }
   const message = 'must not stand in the source as text';
   return { code: 'secret-literal', message, fix: 'write {valueFrom: {env: NAME}}' };
+}
+
+function isOptional({ valueFrom }: { valueFrom: unknown }): boolean {
+  return (valueFrom as { optional?: unknown }).optional === true;
 }
 
 /** Reads `{env: NAME}` or `{file: PATH}`, each with an optional `prefix` such as `Bearer `. */
@@ -59,6 +71,7 @@ function readValueFrom(holder: { valueFrom: unknown }, sources: SecretSources): 
     return { secret: new Secret(`${prefix}${value}`, origin), available: true };
   }
   if (!sources.requireSecrets) return { secret: new Secret('', origin), available: false };
+  if (isOptional(holder)) return { secret: new Secret('', origin), available: false, isKept: true };
   const state = value === undefined ? 'is not available' : 'is empty';
   const fix = env === undefined ? `put the value into the file ${file}` : `set ${env}`;
   return { code: 'secret-missing', message: `the secret ${origin} ${state}`, fix };
@@ -78,7 +91,11 @@ function formFault(holder: { valueFrom: unknown }): { message: string; fix?: str
   }
   const unknown = keys.find((key) => !fields.includes(key));
   if (unknown !== undefined) return { message: `valueFrom has no field "${unknown}"` };
-  const texts = Object.values(from).every((value) => typeof value === 'string');
+  const { optional, ...others } = from as Record<string, unknown>;
+  if (optional !== undefined && typeof optional !== 'boolean') {
+    return { message: 'valueFrom.optional must be true or false' };
+  }
+  const texts = Object.values(others).every((value) => typeof value === 'string');
   if (!texts) return { message: 'the fields of valueFrom must be text' };
   if (keys.includes('env') === keys.includes('file')) {
     return { message: 'valueFrom needs either env or file' };

@@ -6,6 +6,7 @@ import {
   type Event,
   getScalarValue,
   parseEvents,
+  SCALAR_STYLE,
   YAMLException,
 } from 'js-yaml';
 import {
@@ -276,7 +277,9 @@ class Scan {
     if (event.type === EVENT_ID.ALIAS) return;
     if (event.tagStart >= 0) this.#checkTag(event.tagStart, event.tagEnd);
     if (event.type === EVENT_ID.SCALAR) {
-      if (isKey) this.#checkKey(event.valueStart, event.valueEnd);
+      if (isKey && event.style === SCALAR_STYLE.PLAIN) {
+        this.#checkKey(event.valueStart, event.valueEnd);
+      }
       return;
     }
     if (isKey) {

@@ -19,6 +19,7 @@ export type BlockReason =
   | 'protected'
   | 'in-use'
   | 'missing-external'
+  | 'missing-secret'
   | 'dependency'
   | 'settling'
   | 'unattended'
@@ -60,22 +61,27 @@ export function align(
   live: LiveSet,
   options: OwnershipOptions,
 ): Alignment {
-  const isWorkspace = ({ identity }: { identity: Identity }): boolean =>
-    identity.kind === 'Workspace';
-  const workspaces = claimAll(desired.filter(isWorkspace), live.resources, options);
-  const inside = rename(live.resources, workspaces.renames, options.owner);
-  const others = claimAll(
-    desired.filter((resource) => !isWorkspace(resource)),
-    inside,
-    options,
-  );
-  const resources = rename(inside, others.renames, options.owner);
-  const byId = new Map(resources.map((resource) => [resource.id, resource]));
   const claims = new Map<string, Claim>();
-  for (const [key, found] of [...workspaces.claims, ...others.claims]) {
-    claims.set(key, 'live' in found ? { ...found, live: byId.get(found.live.id)! } : found);
+  const found: (readonly [string, Claim])[] = [];
+  let { resources } = live;
+  for (const phase of phasesOf(desired)) {
+    const claimed = claimAll(phase, resources, options);
+    found.push(...claimed.claims);
+    resources = rename(resources, claimed.renames, options.owner);
+  }
+  const byId = new Map(resources.map((resource) => [resource.id, resource]));
+  for (const [key, claim] of found) {
+    claims.set(key, 'live' in claim ? { ...claim, live: byId.get(claim.live.id)! } : claim);
   }
   return { resources, claims };
+}
+
+/** What is known by others comes after them: by its workspace, or, without a name, by what it ties together. */
+function phasesOf(desired: readonly DesiredResource[]): DesiredResource[][] {
+  const phases = Map.groupBy(desired, ({ identity: { kind } }) =>
+    kind === 'Workspace' ? 0 : kind === 'GuardrailMcpBinding' ? 2 : 1,
+  );
+  return ([0, 1, 2] as const).map((phase) => phases.get(phase) ?? []);
 }
 
 interface Claimed {

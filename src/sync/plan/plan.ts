@@ -14,6 +14,7 @@ import { blockDependants, blockMissingExternals, blockWhatIsInUse } from './bloc
 import { type Difference, diffSpecs, topLevelField } from './diff.ts';
 import { changeOf } from './draft-change.ts';
 import { type Held, heldBack, recordedElsewhere, type Unattended } from './held-back.ts';
+import { keptFault, withKeptSecrets } from './kept-secrets.ts';
 import { orderChanges } from './order.ts';
 import { align, type Claim, describeSource, type OwnershipOptions } from './ownership.ts';
 import {
@@ -122,7 +123,9 @@ function consider(draft: Draft, desired: DesiredResource, claim: Claim, byKey: L
   if (claim.standing === 'blocked') {
     draft.block({ id, identity, position, reason: claim.reason, message: claim.message });
   } else if (claim.standing === 'free') {
+    const missing = desired.absent ? undefined : keptFault(desired, null);
     if (desired.absent) draft.unchanged += 1;
+    else if (missing !== undefined) draft.block(lackingSecrets(desired, missing));
     else draft.add(changeOf({ action: 'create', desired, live: null, fields: created(desired) }));
   } else if (!desired.absent) {
     compare(draft, desired, claim, byKey);
@@ -145,13 +148,18 @@ function foreignTo({ live, recordsAnew }: Extract<Claim, { standing: 'owned' }>)
   return recordsAnew ? null : recordedElsewhere(live);
 }
 
+function lackingSecrets({ identity, position }: DesiredResource, message: string): BlockedItem {
+  return { id: identityKey(identity), identity, position, reason: 'missing-secret', message };
+}
+
 function compare(
   draft: Draft,
-  desired: DesiredResource,
+  wanted: DesiredResource,
   claim: Extract<Claim, { live: LiveResource }>,
   byKey: Lookup,
 ): void {
   const { live, standing } = claim;
+  const desired = withKeptSecrets(wanted, live);
   const kind = kinds[desired.identity.kind];
   const fields = diffSpecs({
     kind,
@@ -167,7 +175,10 @@ function compare(
     (field) => kind.immutable.includes(topLevelField(field)) && field.difference !== 'recorded',
   );
   const renamed = standing === 'owned' && claim.renamed;
-  if (fixed.length > 0) {
+  const missing = keptFault(desired, fixed.length > 0 ? null : fields.map(topLevelField));
+  if (missing !== undefined) {
+    draft.block(lackingSecrets(desired, missing));
+  } else if (fixed.length > 0) {
     const held = irreplaceable(desired, claim, fixed);
     if (held !== null) draft.block(held);
     else draft.add(changeOf({ action: 'replace', desired, live, fields, renamed }));
