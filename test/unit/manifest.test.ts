@@ -260,6 +260,22 @@ describe('secrets', () => {
     expect(JSON.stringify(faults)).not.toMatch(/Bearer abc|sk-abc|canary/);
   });
 
+  it.each([
+    ['{$ref: Config/support/other}', ['stand-in']],
+    ['{a: [{$ref: ""}]}', ['stand-in']],
+    ['{$secret: "env:A", fingerprint: ""}', ['stand-in']],
+    ['{$ref: "#/$defs/answer", description: x}', []],
+    ['{$secret: x}', []],
+  ])('%s in a document is no stand-in for a reference or a secret', async (value, codes) => {
+    const config = `apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: c, workspace: support}
+spec: {config: {override_params: ${value}}}
+`;
+    const { faults = [] } = await readTexts({ 'a.yaml': config, 's.yaml': support });
+    expect(faults.map(({ code }) => code)).toEqual(codes);
+  });
+
   it('need not be at hand for a check', async () => {
     const text = integration('{A: {valueFrom: {env: UNSET}}}');
     expect((await specOf(text, { requireSecrets: false }))?.spec).toBeDefined();
