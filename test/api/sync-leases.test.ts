@@ -205,8 +205,13 @@ describe('owners', () => {
   it('are as many as an organisation may have and not one more, though three hundred are claimed at once', async () => {
     const { organisationId, send } = await addTenant(server, 'many-owners');
     await addOwners(organisationId, ownersMax - 100);
+    /** On a busy machine some wait too long for a connection, and are told to ask again. */
+    const claim = async (owner: string, run_id: string): ReturnType<typeof take> => {
+      const answer = await take(owner, { run_id }, send);
+      return answer.status === 503 ? await claim(owner, run_id) : answer;
+    };
     const answers = await Promise.all(
-      Array.from({ length: 300 }, (_, at) => take(`new-${at}`, { run_id: randomUUID() }, send)),
+      Array.from({ length: 300 }, (_, at) => claim(`new-${at}`, randomUUID())),
     );
     const statuses = answers.map(({ status }) => status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(100);
