@@ -2,8 +2,10 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { delimiter, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-export const root = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..');
+// An old Node has no import.meta.dirname, and the path of a URL is not that of a file: it spells spaces.
+export const root = resolve(fileURLToPath(import.meta.url), '../..');
 export const binaries = resolve(root, 'node_modules/.bin');
 
 let child = null;

@@ -21,7 +21,7 @@ const root = resolve(import.meta.dirname, '../..');
 let clone: string;
 
 beforeEach(() => {
-  clone = mkdtempSync(join(tmpdir(), 'gatewright-clone-'));
+  clone = mkdtempSync(join(tmpdir(), "My Projects; it's %41 #1 "));
   for (const name of ['bin', 'scripts', 'package.json', 'package-lock.json']) {
     cpSync(join(root, name), join(clone, name), { recursive: true });
   }

@@ -26,13 +26,14 @@ export interface RunningUp extends AsyncDisposable {
   readonly exited: Promise<number | NodeJS.Signals | null>;
 }
 
-/** Starts `gatewright up` with free ports on `home`; `words` come after. Disposing of it kills it. */
+/** Starts `gatewright up` on `home`, on a free port unless `words` name one. Disposing of it kills it. */
 export function startUp(
   home: string,
   words: readonly string[],
   env: Record<string, string> = {},
 ): RunningUp {
-  return runUp(['--home', home, '--port', '0', '--offline', ...words], { env });
+  const port = words.includes('--port') ? [] : ['--port', '0'];
+  return runUp(['--home', home, ...port, '--offline', ...words], { env });
 }
 
 /** Starts `gatewright up` as its user does, after the commands of a shell in `before`. */

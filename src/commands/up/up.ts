@@ -92,7 +92,7 @@ export const up: Command<Options> = {
       fallback: 'PORT, else 8080',
     }),
     source: text('PLACE', {
-      describe: 'Folder of manifests, or Git URL',
+      describe: 'Folder of manifests, or Git URL (file:// for one of this machine)',
       fallback: './gateway, in a clone examples/1-quickstart',
     }),
     once: flag('Stop after the first sync, with its exit code'),
