@@ -6,6 +6,7 @@ import { Failure } from '../failure.ts';
 import type { Plan } from '../sync/plan/planned.ts';
 import { reconcile } from '../sync/reconcile.ts';
 import { textReport } from '../sync/report/text.ts';
+import { type Identity, identityKey } from '../sync/spec/resource-set.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
 import { flag, outputForm, text, wholeNumber } from './shared/option.ts';
@@ -17,11 +18,13 @@ import {
   openClient,
   openManifests,
 } from './shared/options.ts';
+import { resourceNames } from './shared/resource-names.ts';
 
 interface ApplyOptions extends ManifestOptions {
   readonly yes: boolean;
   readonly 'no-prune': boolean;
   readonly 'allow-deletes': number | undefined;
+  readonly delete: readonly Identity[];
   readonly 'take-ownership': boolean;
   readonly report: string | undefined;
   readonly output: 'text' | 'json';
@@ -34,6 +37,7 @@ export const apply: Command<ApplyOptions> = {
     ['gatewright apply ./gateway --yes --report r.json', 'In CI, with a report of every change'],
     ['gatewright apply ./gateway --yes --no-prune', 'Delete nothing that left the source'],
     ['gatewright apply ./gateway --yes --allow-deletes 40', 'Release a large prune'],
+    ['gatewright apply ./gateway --delete Workspace/old', 'Release the removal of a workspace'],
   ],
   options: {
     ...manifestOptions,
@@ -44,8 +48,11 @@ export const apply: Command<ApplyOptions> = {
       { min: 0, max: 1_000_000, example: 12 },
       {
         describe: 'Release a prune of up to this many resources',
-        fallback: '10, or a fifth of what the owner has',
+        fallback: 'one, or a fifth of what the owner has',
       },
+    ),
+    delete: resourceNames(
+      'Delete these workspaces, too, which left the source, with what is in them',
     ),
     'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
     report: text('FILE', { describe: 'Write what was done to this JSON file' }),
@@ -58,6 +65,7 @@ export const apply: Command<ApplyOptions> = {
       throw new Failure('invalidInput', message);
     }
     const manifests = openManifests(options, io);
+    const named = new Set(options.delete.map(identityKey));
     await using client = openClient(options, io);
     const result = await reconcile({
       client,
@@ -65,6 +73,7 @@ export const apply: Command<ApplyOptions> = {
       act: true,
       prune: !options['no-prune'],
       allowDeletes: options['allow-deletes'] ?? null,
+      isReleased: (id) => named.has(id),
       takeOwnership: options['take-ownership'],
       secretsFolder: manifests.secretsFolder,
       command: applyCommand(options, io.cwd),

@@ -52,6 +52,7 @@ export const plan: Command<PlanOptions> = {
       act: false,
       prune: !options['no-prune'],
       allowDeletes: null,
+      isReleased: () => false,
       takeOwnership: options['take-ownership'],
       secretsFolder: manifests.secretsFolder,
       command: applyCommand({ ...options, output: 'text' }, io.cwd),

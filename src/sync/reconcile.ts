@@ -12,7 +12,7 @@ import {
 import { acquireLease, type OwnerLease } from './apply/owner-lease.ts';
 import { SecretOutput } from './apply/secret-output.ts';
 import { type CommandLine, findRefusal, type Refusal } from './plan/guards.ts';
-import type { Unattended } from './plan/held-back.ts';
+import type { IsReleased, Unattended } from './plan/held-back.ts';
 import { makePlan } from './plan/plan.ts';
 import type { Plan } from './plan/planned.ts';
 import { releases } from './plan/releases.ts';
@@ -36,6 +36,8 @@ export interface CycleOptions {
   readonly allowDeletes: number | null;
   /** Set where nobody watches: then removals wait. */
   readonly unattended?: Unattended | null | undefined;
+  /** Where somebody runs this: which guarded removals were named; absent where nothing is guarded. */
+  readonly isReleased?: IsReleased | undefined;
   readonly takeOwnership: boolean;
   /** Folder of the files that `secretOutput` writes. */
   readonly secretsFolder: string;
@@ -113,11 +115,15 @@ async function look(
   desired: DesiredSet,
   previous: SnapshotRead | null,
 ): Promise<Look> {
-  const { client, takeOwnership, prune, unattended, act, command } = options;
+  const { client, takeOwnership, act, command, ...guards } = options;
+  const { prune, unattended, isReleased } = guards;
   const read = await readSnapshot(client, previous, options.signal);
   const live = toLiveSet(read, client.owner, desired.externals);
   const planWith = (takeOver: boolean): Plan =>
-    makePlan(desired, live, { owner: client.owner, takeOwnership: takeOver, prune, unattended });
+    makePlan(desired, live, {
+      ...{ owner: client.owner, takeOwnership: takeOver },
+      ...{ prune, unattended, isReleased },
+    });
   const plan = planWith(takeOwnership);
   const mayHelp = !takeOwnership && plan.blocked.length > 0;
   const keys = await survey(options, read, plan, existingKeys(desired, plan));

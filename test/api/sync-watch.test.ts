@@ -276,13 +276,14 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
           plan: {
             blocked: [
               { id: 'ApiKey/bot', reason: 'unattended' },
+              { id: 'Config/support/routing', reason: 'parent-stays' },
               { id: 'Workspace/support', reason: 'unattended' },
             ],
           },
         },
       });
       expect(last?.kind === 'cycle' && last.result.warnings.join()).toContain(
-        'gatewright apply . --allow-deletes 2',
+        'gatewright apply . --allow-deletes 3 --delete Workspace/support',
       );
       expect(await remaining()).toEqual(
         expect.arrayContaining(['ApiKey/bot', 'Workspace/support']),

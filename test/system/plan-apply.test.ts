@@ -198,7 +198,9 @@ describe('apply', () => {
     mkdirSync(join(folder, 'empty'));
     const { exitCode, stdout } = await run('apply', 'empty', '--yes');
     expect(exitCode).toBe(4);
-    expect(stdout).toContain('gatewright apply empty --yes --allow-deletes 9');
+    expect(stdout).toContain(
+      'gatewright apply empty --yes --allow-deletes 9 --delete Workspace/support',
+    );
     expect((await run('apply', 'empty', '--yes', '--no-prune')).exitCode).toBe(0);
   });
 });
@@ -257,6 +259,35 @@ describe('the command that releases what a guard holds', () => {
     },
   );
 
+  it('runs where a workspace left the source, and where half of a small set did', async () => {
+    const given = ['--owner', 'guards', '--yes'];
+    const config = (name: string): string => manifest('Config', name, '{config: {}}');
+    const both = [config('g-one'), config('g-two')].join('---\n');
+    write('guards/all.yaml', [manifest('Workspace', 'g-old', '{}'), both].join('---\n'));
+    expect((await runClone('apply', 'guards', ...given)).exitCode).toBe(0);
+    write('guards/all.yaml', both);
+    const kept = await runClone('apply', 'guards', ...given);
+    expect(kept).toMatchObject({
+      exitCode: 4,
+      stdout: expect.stringContaining('1 workspace left'),
+    });
+    const [, release] = /To delete now: (.*)/.exec(kept.stdout) ?? [];
+    expect(await shell(release)).toMatchObject({
+      status: 0,
+      told: expect.stringContaining('1 deleted'),
+    });
+    write('guards/all.yaml', [both, config('g-three'), config('g-four')].join('---\n'));
+    expect((await runClone('apply', 'guards', ...given)).exitCode).toBe(0);
+    write('guards/all.yaml', config('g-one'));
+    const refused = await runClone('apply', 'guards', ...given);
+    expect(refused).toMatchObject({ exitCode: 4, stdout: expect.stringContaining('3 of the 4') });
+    const [, meant] = /If that is meant: +(.*)/.exec(refused.stdout) ?? [];
+    expect(await shell(meant)).toMatchObject({
+      status: 0,
+      told: expect.stringContaining('3 deleted'),
+    });
+  });
+
   it('is that of an apply where a plan printed it, which asks at a terminal', async () => {
     write('planned/w.yaml', '');
     await runClone('apply', 'gateway', '--yes');
@@ -270,7 +301,7 @@ describe('the command that releases what a guard holds', () => {
     );
     const [, release] = /If that is meant: +(.*)/.exec(stdout) ?? [];
     expect(release).toMatch(
-      /gatewright apply planned --secrets-dir .gatewright\/s --allow-deletes 9$/,
+      /gatewright apply planned --secrets-dir .gatewright\/s --allow-deletes 9 --delete Workspace\/support$/,
     );
     expect(await shell(release)).toEqual({ status: 5, told: expect.stringContaining('add --yes') });
   });

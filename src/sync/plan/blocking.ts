@@ -18,11 +18,14 @@ export function blockMissingExternals(
   }
 }
 
-/** What stays on the server keeps what it refers to: nothing is removed under its user. */
+/**
+ * What stays on the server keeps what it refers to, and a workspace what is in it: nothing is removed
+ * under its user, and no workspace that is blocked is emptied for having left the source.
+ */
 export function blockWhatIsInUse(draft: Draft, live: readonly LiveResource[]): void {
   const references = live.map((resource) => ({ resource, held: referencesIn(resource.spec) }));
   for (let blockedOne = true; blockedOne; ) {
-    blockedOne = false;
+    blockedOne = blockContents(draft);
     const users = usersAfter(draft, references);
     for (const change of [...draft.changes.values()]) {
       if (change.action !== 'delete' && change.action !== 'replace') continue;
@@ -32,6 +35,20 @@ export function blockWhatIsInUse(draft: Draft, live: readonly LiveResource[]): v
       blockedOne = true;
     }
   }
+}
+
+/** Whether anything was blocked because its workspace is. */
+function blockContents(draft: Draft): boolean {
+  const kept = [...draft.changes.values()].filter(({ prune, identity: { workspace } }) => {
+    const parent = { kind: 'Workspace', workspace: null, name: workspace ?? '' } as const;
+    return prune && workspace !== null && draft.blocked.has(identityKey(parent));
+  });
+  for (const change of kept) {
+    const message = `it left the source, but its workspace ${change.identity.workspace} is blocked and keeps \
+what is in it`;
+    draft.block({ ...change, reason: 'parent-stays', message });
+  }
+  return kept.length > 0;
 }
 
 /** Who will still name a live resource once the plan is carried out, by identity key. */

@@ -1,5 +1,6 @@
 /** Knows which plans are too dangerous to carry out unasked: those that would delete much by mistake. */
-import type { Plan } from './planned.ts';
+import { identityKey } from '../spec/resource-set.ts';
+import type { BlockedItem, Plan } from './planned.ts';
 
 /**
  * Writes the command that goes on from here with the options in force and these as well, as it can be
@@ -13,8 +14,7 @@ export interface GuardOptions {
   readonly command: CommandLine;
 }
 
-/** Deletes up to this number pass unasked, or up to the share of all owned resources if that is more. */
-const deletesMax = 10;
+/** Deletes up to this share of what the owner has pass unasked; one always does, of a small set. */
 const deletesShareMax = 0.2;
 
 export interface Refusal {
@@ -28,27 +28,42 @@ export interface Refusal {
  * count; a tombstone is its own permission.
  */
 export function findRefusal(plan: Plan, options: GuardOptions): Refusal | undefined {
-  const deletes = plan.changes.filter((change) => change.prune).length;
+  const isEmpty = plan.desired === 0;
+  const isHeld = isEmpty && plan.blocked.some(({ reason }) => reason === 'guarded');
+  const guarded = isHeld ? plan.blocked.filter(isGuarded).length : 0;
+  const deletes = plan.changes.filter((change) => change.prune).length + guarded;
   if (deletes === 0 || deletes <= (options.allowDeletes ?? 0)) return undefined;
-  const limit = Math.max(deletesMax, Math.floor(plan.owned * deletesShareMax));
-  if (plan.desired > 0 && deletes <= limit) return undefined;
-  const reason =
-    plan.desired === 0
-      ? `the source declares no resource, so all ${deletes} that "${plan.owner}" owns would be deleted`
-      : `${deletes} of the ${plan.owned} resources that "${plan.owner}" owns left the source and \
+  const limit = Math.max(1, Math.floor(plan.owned * deletesShareMax));
+  if (!isEmpty && deletes <= limit) return undefined;
+  const reason = isEmpty
+    ? `the source declares no resource, so all ${deletes} that "${plan.owner}" owns would be deleted`
+    : `${deletes} of the ${plan.owned} resources that "${plan.owner}" owns left the source and \
 would be deleted; more than ${limit} at once needs your word`;
   const message = `Refused: ${reason}.
-  If that is meant:            ${options.command({ 'allow-deletes': String(removals(plan)) })}
+  If that is meant:            ${options.command(releaseOf(plan))}
   To apply everything else:    ${options.command({ 'no-prune': true })}`;
   return { message, deletes };
 }
 
-/** How many resources an apply that somebody runs would delete because they left the source. */
-function removals({ changes, blocked }: Plan): number {
-  return changes.filter((change) => change.prune).length + waitingRemovals(blocked);
+/** The options by which an apply that somebody runs deletes all that left the source. */
+export function releaseOf({ changes, blocked }: Plan): Record<string, string> {
+  const waiting = blocked.filter(isWaiting);
+  const leaving = [...changes.filter(({ prune }) => prune), ...waiting];
+  const named = leaving
+    .filter(({ identity }) => identity.kind === 'Workspace')
+    .map(({ identity }) => identityKey(identity));
+  return {
+    'allow-deletes': String(leaving.length),
+    ...(named.length === 0 ? {} : { delete: named.toSorted().join(',') }),
+  };
 }
 
-/** Those of them that wait because nobody watches. */
-export function waitingRemovals(blocked: Plan['blocked']): number {
-  return blocked.filter(({ reason }) => reason === 'unattended' || reason === 'settling').length;
+/** A removal that wants a word by name, or goes with one that does. */
+function isGuarded({ reason }: BlockedItem): boolean {
+  return reason === 'guarded' || reason === 'parent-stays';
+}
+
+/** A removal that waits for a word, or for a source that nobody watches to settle. */
+function isWaiting(item: BlockedItem): boolean {
+  return isGuarded(item) || item.reason === 'unattended' || item.reason === 'settling';
 }

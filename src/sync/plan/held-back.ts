@@ -1,6 +1,6 @@
-/** Knows which removals have to wait where nobody watches: for the source to settle, or for a word. */
+/** Knows which removals have to wait: for the source to settle, or for a word by somebody. */
 import type { KindName } from '../../model/kinds.ts';
-import type { LiveResource } from '../spec/resource-set.ts';
+import { identityKey, type LiveResource } from '../spec/resource-set.ts';
 
 /** How a loop that nobody watches may remove what left the source without a tombstone. */
 export interface Unattended {
@@ -13,7 +13,7 @@ export interface Unattended {
 }
 
 export interface Held {
-  readonly reason: 'settling' | 'unattended' | 'other-credential';
+  readonly reason: 'settling' | 'unattended' | 'guarded' | 'other-credential';
   readonly message: string;
 }
 
@@ -34,6 +34,18 @@ export function heldBack(
   const message = `it left the source; it is deleted once the source has been read the same again, \
 ${settleMs / 1000} s from now`;
   return { reason: 'settling', message };
+}
+
+/** Of a removal that is guarded, by identity key: whether it has been released by name. */
+export type IsReleased = (id: string) => boolean;
+
+/** Why a resource whose removal ends more than itself stays until it is named; null when it may go. */
+export function guarded({ identity }: LiveResource, isReleased: IsReleased): Held | null {
+  const id = identityKey(identity);
+  if (identity.kind !== 'Workspace' || isReleased(id)) return null;
+  const message = `it left the source; with a workspace goes all that is counted and kept in it, so that \
+it is deleted when it is named: --delete ${id}`;
+  return { reason: 'guarded', message };
 }
 
 /** What this credential has not recorded itself it does not remove: anybody could have put the mark there. */

@@ -23,6 +23,8 @@ export type BlockReason =
   | 'dependency'
   | 'settling'
   | 'unattended'
+  | 'guarded'
+  | 'parent-stays'
   | 'other-credential';
 
 /** `live` carries the identity of the manifest, also where the server knows it by another. */

@@ -13,7 +13,14 @@ import { isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
 import { blockDependants, blockMissingExternals, blockWhatIsInUse } from './blocking.ts';
 import { type Difference, diffSpecs, topLevelField } from './diff.ts';
 import { changeOf } from './draft-change.ts';
-import { type Held, heldBack, recordedElsewhere, type Unattended } from './held-back.ts';
+import {
+  guarded,
+  type Held,
+  heldBack,
+  type IsReleased,
+  recordedElsewhere,
+  type Unattended,
+} from './held-back.ts';
 import { keptFault, withKeptSecrets } from './kept-secrets.ts';
 import { orderChanges } from './order.ts';
 import { align, type Claim, describeSource, type OwnershipOptions } from './ownership.ts';
@@ -31,6 +38,8 @@ export interface PlanOptions extends OwnershipOptions {
   readonly prune: boolean;
   /** Set where nobody watches; null and absent are the same. */
   readonly unattended?: Unattended | null | undefined;
+  /** Where somebody runs this: which guarded removals were named; absent where nothing is guarded. */
+  readonly isReleased?: IsReleased | undefined;
 }
 
 /**
@@ -57,11 +66,12 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     consider(draft, resource, claims.get(identityKey(resource.identity))!, byKey);
   }
   if (options.prune) {
-    const { unattended } = options;
+    const { unattended, isReleased } = options;
     planRemovals(draft, owned, claims, (left) => {
       const foreign = options.takeOwnership ? null : recordedElsewhere(left);
-      if (foreign !== null || unattended == null) return foreign;
-      return heldBack(left, desired.source.digest, unattended);
+      if (foreign !== null) return foreign;
+      if (unattended != null) return heldBack(left, desired.source.digest, unattended);
+      return isReleased === undefined ? null : guarded(left, isReleased);
     });
   }
   blockWhatIsInUse(draft, resources);

@@ -1,5 +1,5 @@
 /** Knows which commands let happen what a plan holds back for want of a word. */
-import { type CommandLine, waitingRemovals } from './guards.ts';
+import { type CommandLine, releaseOf } from './guards.ts';
 import type { Plan } from './planned.ts';
 
 /**
@@ -11,12 +11,19 @@ export function releases(plan: Plan, takenOver: Plan | null, command: CommandLin
 }
 
 function ofRemovals(plan: Plan, command: CommandLine): string[] {
-  const count = plan.blocked.filter(({ reason }) => reason === 'unattended').length;
-  if (count === 0) return [];
-  const what = count === 1 ? '1 API key or workspace' : `${count} API keys and workspaces`;
+  const wanting = (wanted: string): number =>
+    plan.blocked.filter(({ reason }) => reason === wanted).length;
+  const [unattended, guarded] = [wanting('unattended'), wanting('guarded')];
+  if (unattended + guarded === 0) return [];
+  const now = `To delete now: ${command(releaseOf(plan))}`;
+  if (unattended === 0) {
+    const what = guarded === 1 ? '1 workspace' : `${guarded} workspaces`;
+    return [`${what} left the source and stays, with what is in it, until it is named. ${now}`];
+  }
+  const what =
+    unattended === 1 ? '1 API key or workspace' : `${unattended} API keys and workspaces`;
   return [
-    `${what} left the source and stays, because nobody is here to say that it is meant. \
-To delete now: ${command({ 'allow-deletes': String(waitingRemovals(plan.blocked)) })}`,
+    `${what} left the source and stays, because nobody is here to say that it is meant. ${now}`,
   ];
 }
 
