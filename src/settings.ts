@@ -3,13 +3,16 @@ import type { z } from 'zod';
 import { Failure } from './failure.ts';
 import { Secret } from './secret.ts';
 import { readDatabases } from './settings/database.ts';
-import type { databaseTlsModes, logLevels } from './settings/forms.ts';
+import type { databaseTlsModes, driftModes, logLevels } from './settings/forms.ts';
 import { collect, type Given, namesSet, openSources, type Sources } from './settings/sources.ts';
 import { sortUnknown } from './settings/unknown.ts';
 import { environment, factsAbout, type Name, names, type Values } from './settings/variables.ts';
 import type { TrustedHosts } from './trusted-hosts.ts';
 
 export type DatabaseTlsMode = (typeof databaseTlsModes)[number];
+
+/** What a watched source does about changes that others make on the server. */
+export type DriftMode = (typeof driftModes)[number];
 
 export type LogLevel = (typeof logLevels)[number];
 
@@ -84,6 +87,11 @@ export interface Settings {
     readonly secretsDirectory: string | null;
     /** How long a watched source must stay the same before what left it is deleted. */
     readonly pruneSettleSeconds: number;
+    /** Between two looks at a watched source; null when unset: as fits the source. */
+    readonly intervalSeconds: number | null;
+    readonly driftMode: DriftMode;
+    /** Between two comparisons of an unchanged source with the server. */
+    readonly driftSeconds: number;
     /** Names, and prefixes as `CRM_*`, of variables that manifests may read beside `GW_VAR_*`. */
     readonly variables: readonly string[];
     /** How a Git source is reached. */
@@ -278,6 +286,9 @@ function assemble(
       owner: values.GATEWRIGHT_OWNER,
       secretsDirectory: values.GATEWRIGHT_SECRETS_DIR ?? null,
       pruneSettleSeconds: values.GATEWRIGHT_PRUNE_SETTLE_SECONDS,
+      intervalSeconds: values.GATEWRIGHT_SYNC_INTERVAL_SECONDS ?? null,
+      driftMode: values.GATEWRIGHT_SYNC_DRIFT,
+      driftSeconds: values.GATEWRIGHT_SYNC_DRIFT_SECONDS,
       variables: values.GATEWRIGHT_SYNC_VARIABLES ?? [],
       git: gitAccess(values, given),
     },

@@ -37,6 +37,7 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['validate', async () => bound('validate', (await import('./validate.ts')).validate)],
   ['plan', async () => bound('plan', (await import('./plan.ts')).plan)],
   ['apply', async () => bound('apply', (await import('./apply.ts')).apply)],
+  ['sync', async () => bound('sync', (await import('./sync/sync.ts')).sync)],
   ['export', async () => bound('export', (await import('./export.ts')).exportCommand)],
   ['serve', async () => bound('serve', (await import('./serve.ts')).serve)],
   ['migrate', async () => bound('migrate', (await import('./migrate.ts')).migrate)],

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { certificateSummary } from './certificates.ts';
 import { pem } from './forms.ts';
 import type { Given } from './sources.ts';
-import { environment, type Facts, factsAbout, factsOf, type Name, names } from './variables.ts';
+import { type Facts, factsOf } from './variable.ts';
+import { environment, factsAbout, type Name, names } from './variables.ts';
 
 interface Row {
   readonly name: Name;

@@ -187,3 +187,14 @@ export const logLevel: Form<(typeof logLevels)[number]> = {
   expected: `one of ${logLevels.join(', ')}`,
   example: 'debug',
 };
+
+export const driftModes = ['heal', 'report', 'off'] as const;
+
+export const driftMode: Form<(typeof driftModes)[number]> = {
+  schema: z
+    .string()
+    .transform((text) => text.toLowerCase())
+    .pipe(z.enum(driftModes)),
+  expected: `one of ${driftModes.join(', ')}`,
+  example: 'report',
+};

@@ -1,67 +1,10 @@
 /** Knows every environment variable: its name, form, default, group and meaning, in one schema. */
 import { z } from 'zod';
 import * as forms from './forms.ts';
-
-type Group =
-  | 'Database'
-  | 'Features'
-  | 'Retention'
-  | 'Keys'
-  | 'Configs'
-  | 'Network'
-  | 'Server'
-  | 'Sync';
-
-export interface Facts {
-  readonly group: Group;
-  readonly meaning: string;
-  readonly expected: string;
-  readonly example: string;
-  /** Text that counts when the variable is unset, or null. */
-  readonly byDefault: string | null;
-  /** Never shown. */
-  readonly secret: boolean;
-  /** The value may be a path whose file holds it, and `NAME_FILE` may name that file. */
-  readonly file: boolean;
-  /** False: accepted and checked, but nothing reads it yet. */
-  readonly effective: boolean;
-}
-
-/** What is known of each variable besides its schema. */
-export const factsOf = z.registry<Facts>();
-
-type Traits = Partial<Pick<Facts, 'secret' | 'file' | 'effective'>>;
+import { defaulted, type Facts, factsOf, optional, type Traits } from './variable.ts';
 
 /** Of a setting whose feature does not exist yet. Whoever sets it is told that it changes nothing. */
 const notYet: Traits = { effective: false };
-
-function describe<T>(group: Group, form: forms.Form<T>, meaning: string, traits: Traits) {
-  return {
-    group,
-    meaning,
-    expected: form.expected,
-    example: form.example,
-    secret: traits.secret ?? false,
-    file: traits.file ?? traits.secret ?? false,
-    effective: traits.effective ?? true,
-  };
-}
-
-function optional<T>(group: Group, form: forms.Form<T>, meaning: string, traits: Traits = {}) {
-  const facts = { ...describe(group, form, meaning, traits), byDefault: null };
-  return form.schema.optional().register(factsOf, facts);
-}
-
-function defaulted<T>(
-  group: Group,
-  form: forms.Form<T>,
-  byDefault: string,
-  meaning: string,
-  traits: Traits = {},
-) {
-  const facts = { ...describe(group, form, meaning, traits), byDefault };
-  return form.schema.prefault(byDefault).register(factsOf, facts);
-}
 
 function feature(meaning: string, traits: Traits = {}) {
   return defaulted('Features', forms.toggle, 'ON', meaning, traits);
@@ -314,7 +257,24 @@ export const environment = z.object({
     'Sync',
     forms.integer(0, 3600, '2'),
     '2',
-    'Seconds that a source must stay the same under `up` before what left it is deleted.',
+    'Seconds that a watched source must stay the same before what left it is deleted.',
+  ),
+  GATEWRIGHT_SYNC_INTERVAL_SECONDS: optional(
+    'Sync',
+    forms.integer(1, 86_400, '60'),
+    'Seconds between two looks at a watched source; when unset 60 for Git, 5 for Git of this machine, 1 for folders.',
+  ),
+  GATEWRIGHT_SYNC_DRIFT: defaulted(
+    'Sync',
+    forms.driftMode,
+    'heal',
+    'What becomes of changes that others make on the server: heal undoes, report tells, off looks for none.',
+  ),
+  GATEWRIGHT_SYNC_DRIFT_SECONDS: defaulted(
+    'Sync',
+    forms.integer(1, 86_400, '600'),
+    '600',
+    'Seconds between two comparisons of an unchanged source with the server.',
   ),
   GATEWRIGHT_SECRETS_DIR: optional(
     'Sync',

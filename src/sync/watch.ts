@@ -3,7 +3,7 @@
  * The loop has four states, told apart by three facts: the version of the last cycle, the moment of
  * the next try, and whether the source itself is out of reach.
  *
- *   settled      nothing to try          a new version or ten minutes lead to a cycle
+ *   settled      nothing to try          a new version leads to a cycle, time to a drift pass
  *   trying       a moment is set         that moment, or a new version, leads to a cycle
  *   wrong        the source has faults   a new version leads to a cycle; the drift pass goes on with
  *                                        the last version that was right
@@ -24,7 +24,15 @@
  * to go is told as blocked. API keys and workspaces stay even then unless the loop was started with
  * the word for it: what depends on them cannot be made again.
  *
- * What is told: each cycle, and each failure once for as long as the same one holds.
+ * Drift is what a pass over an unchanged source finds. It is undone, told, or not looked for, as the
+ * loop was started. Where it is not undone a new version still brings the whole of it, because a plan
+ * is one; but the first look of a process, which cannot know whether the version is new, writes
+ * nothing if all it finds is that others changed what had been applied.
+ *
+ * Two loops of one owner do not take turns at being right: where `lead` is given, only the loop that
+ * leads looks at all, and one that comes to lead begins as a process does, with a look at everything.
+ *
+ * What is told: each cycle, each failure once for as long as the same one holds, drift likewise.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
@@ -33,6 +41,7 @@ import { endingOf } from './apply/apply.ts';
 import type { Unattended } from './plan/held-back.ts';
 import { type CycleOptions, type CycleResult, reconcile } from './reconcile.ts';
 import type { SnapshotRead } from './server/live.ts';
+import { isGitLocation } from './source/git-location.ts';
 import type { SourceVersion } from './source/source-files.ts';
 import type { DesiredSet } from './spec/resource-set.ts';
 
@@ -43,6 +52,14 @@ export interface WatchOptions
   readonly newest: () => Promise<SourceVersion>;
   /** Time between two looks at the source, ms; spread by ±10 % from a minute on. */
   readonly probeMs: number;
+  readonly drift: DriftPolicy;
+  /**
+   * Asked before each look: a number that changes whenever the leading begins anew, or null while
+   * another loop leads. Everybody leads where it is absent.
+   *
+   * @throws Failure when that cannot be found out
+   */
+  readonly lead?: (() => Promise<number | null>) | undefined;
   readonly signal: AbortSignal;
   readonly onEvent: (event: WatchEvent) => void;
   readonly clock?: Clock;
@@ -52,12 +69,26 @@ export interface WatchOptions
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
+/** What is done about changes that others made to what had been applied, and how often they are looked for. */
+export interface DriftPolicy {
+  readonly mode: 'heal' | 'report' | 'off';
+  /** Time between two passes over an unchanged source, ms. */
+  readonly passMs: number;
+}
+
 export type WatchEvent =
   | {
       readonly kind: 'cycle';
       readonly result: CycleResult;
       /** When it is tried again, ms since the epoch; null when it is settled. */
       readonly retryAt: number | null;
+    }
+  | {
+      /** What a pass found and left alone; also when it found nothing. */
+      readonly kind: 'drift';
+      readonly result: CycleResult;
+      /** Whether it is other than the last time. */
+      readonly isNews: boolean;
     }
   | {
       /** Told once for as long as the same reason holds. */
@@ -69,12 +100,21 @@ export type WatchEvent =
 
 /** Probing a folder is cheap, a Git host is not. */
 export const folderProbeMs = 1_000;
-export const localGitProbeMs = 5_000;
-export const gitProbeMs = 60_000;
-/** Time between two full comparisons of an unchanged source with the server. */
-export const driftPassMs = 600_000;
+const localGitProbeMs = 5_000;
+const gitProbeMs = 60_000;
 const backoffMsMin = 5_000;
 const backoffMsMax = 300_000;
+
+/** Time between two looks where none was named, ms: the rarest that any of the locations calls for. */
+export function usualProbeMs(locations: readonly string[]): number {
+  return Math.max(
+    ...locations.map((location) => {
+      if (!isGitLocation(location)) return folderProbeMs;
+      // A repository of this machine is nearly as cheap to look at as a folder.
+      return location.startsWith('file:') ? localGitProbeMs : gitProbeMs;
+    }),
+  );
+}
 
 /**
  * Keeps the server as the source says, until the signal is aborted. Level-based: every cycle takes
@@ -101,7 +141,7 @@ export async function watch(options: WatchOptions): Promise<void> {
  * @throws as `reconcile`
  */
 export async function syncSettled(
-  options: Omit<WatchOptions, 'newest' | 'probeMs' | 'onEvent'>,
+  options: Omit<WatchOptions, 'newest' | 'probeMs' | 'drift' | 'lead' | 'onEvent'>,
 ): Promise<CycleResult> {
   const { settleMs, pruneKeys, signal, pause = pauseFor } = options;
   const run = (act: boolean, settledDigest: string | null): Promise<CycleResult> =>
@@ -116,11 +156,15 @@ class Loop {
   readonly #options: WatchOptions;
   readonly #clock: Clock;
   readonly #random: () => number;
+  readonly #backoff: Backoff;
   /** Version of the last cycle, whatever came of it. */
   #version: string | null = null;
   #cycleAt = Number.NEGATIVE_INFINITY;
+  /** Whether the version may have been applied before this process led. */
+  #isUnsure = true;
+  /** Of the last look; see `lead`. */
+  #leading: number | null = null;
   #retryAt: number | null = null;
-  #failures = 0;
   #lastGood: DesiredSet | null = null;
   #read: SnapshotRead | null = null;
   #told: string | null = null;
@@ -134,25 +178,18 @@ class Loop {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
+    this.#backoff = new Backoff(this.#clock, this.#random);
   }
 
   /** Looks at the source, and runs a cycle if one is due. */
   async turn(): Promise<void> {
-    if (this.#isSourceDown && this.#clock.now() < (this.#retryAt ?? 0)) return;
     try {
+      if (!(await this.#leads())) return;
+      if (this.#isSourceDown && this.#clock.now() < (this.#retryAt ?? 0)) return;
       this.#isSourceDown = true;
       const { digest, revision } = await this.#options.newest();
       this.#isSourceDown = false;
-      const version = `${revision}:${digest}`;
-      const now = this.#clock.now();
-      const isNew = version !== this.#version;
-      if (isNew) this.#failures = 0;
-      const isRetry = this.#retryAt !== null && now >= this.#retryAt;
-      const isSettled = this.#settlesAt !== null && now >= this.#settlesAt;
-      if (!isNew && !isRetry && !isSettled && now - this.#cycleAt < driftPassMs) return;
-      this.#version = version;
-      this.#cycleAt = now;
-      await this.#cycle(isNew || isRetry || isSettled);
+      await this.#look(`${revision}:${digest}`);
     } catch (error) {
       if (this.#options.signal.aborted) return;
       if (!(error instanceof Failure)) throw error;
@@ -169,48 +206,87 @@ class Loop {
     return Math.max(0, Math.min(probe, ...moments.map((moment) => moment - this.#clock.now())));
   }
 
+  async #leads(): Promise<boolean> {
+    const { lead } = this.#options;
+    if (lead === undefined) return true;
+    const leading = await lead();
+    if (leading !== this.#leading) {
+      this.#version = null;
+      this.#isUnsure = true;
+    }
+    this.#leading = leading;
+    return leading !== null;
+  }
+
+  async #look(version: string): Promise<void> {
+    const { mode, passMs } = this.#options.drift;
+    const now = this.#clock.now();
+    const isNew = version !== this.#version;
+    if (isNew) this.#backoff.reset();
+    const isRetry = this.#retryAt !== null && now >= this.#retryAt;
+    const isSettled = this.#settlesAt !== null && now >= this.#settlesAt;
+    const isFresh = isNew || isRetry || isSettled;
+    const isPassDue = mode !== 'off' && now - this.#cycleAt >= passMs;
+    if (!isFresh && !isPassDue) return;
+    this.#version = version;
+    this.#cycleAt = now;
+    const mayOnlyTell = mode !== 'heal' && (this.#isUnsure || !isFresh);
+    if (mayOnlyTell && (await this.#tellDrift(isFresh))) return;
+    await this.#cycle(isFresh);
+  }
+
+  /** False when there is more to do than to tell: the version may be new. */
+  async #tellDrift(isFresh: boolean): Promise<boolean> {
+    const read = (): Promise<DesiredSet> => this.#newestGood(isFresh);
+    const result = await reconcile({ ...this.#cycleOptions(read), act: false });
+    const changes = result.plan.changes.filter(({ action }) => action !== 'retain');
+    const isDrift = changes.length > 0 && changes.every(({ reason }) => reason === 'drift');
+    if (isFresh && (!isDrift || result.plan.blocked.length > 0)) return false;
+    this.#isUnsure = false;
+    this.#read = result.read;
+    if (isFresh) this.#retryAt = null;
+    const drift = JSON.stringify(changes.map(({ id, action, fields }) => [id, action, fields]));
+    const isNews = drift !== this.#told && changes.length + Number(this.#told !== null) > 0;
+    this.#told = changes.length === 0 ? null : drift;
+    this.#options.onEvent({ kind: 'drift', result, isNews });
+    return true;
+  }
+
   async #cycle(isFresh: boolean): Promise<void> {
     this.#retryAt = null;
     this.#settlesAt = null;
-    const { readDesired, settleMs, pruneKeys } = this.#options;
     const startedAt = this.#clock.now();
-    const isLasting = this.#seen !== null && startedAt - this.#seen.at >= settleMs;
-    const settledDigest = isLasting ? this.#seen!.digest : null;
     let good: DesiredSet | null = null;
     const read = async (): Promise<DesiredSet> => {
-      good = await this.#newestGood(readDesired, isFresh);
+      good = await this.#newestGood(isFresh);
       return good;
     };
-    const result = await reconcile({
-      ...this.#options,
-      act: true,
-      previous: this.#read,
-      readDesired: read,
-      unattended: { settledDigest, settleMs, pruneKeys },
-    });
+    const result = await reconcile({ ...this.#cycleOptions(read), act: true });
     const { digest } = result.plan.source;
     if (this.#seen?.digest !== digest) this.#seen = { digest, at: startedAt };
     const isSettling = result.plan.blocked.some(({ reason }) => reason === 'settling');
-    if (isSettling) this.#settlesAt = this.#seen.at + settleMs;
+    if (isSettling) this.#settlesAt = this.#seen.at + this.#options.settleMs;
+    this.#isUnsure = false;
     this.#read = result.read;
     this.#lastGood = good;
-    const mayPass =
-      result.ending === 'retryable' ||
-      result.ending === 'unreachable' ||
-      // A key file that is missing or wrong is for a person to bring.
-      (result.ending === 'partialFailure' &&
-        result.report !== null &&
-        endingOf(result.report) !== 'success');
-    if (mayPass) this.#retryAt = this.#nextTry();
-    else this.#failures = 0;
+    if (mayPass(result)) this.#retryAt = this.#backoff.next();
+    else this.#backoff.reset();
     this.#told = null;
     this.#options.onEvent({ kind: 'cycle', result, retryAt: this.#retryAt });
   }
 
+  #cycleOptions(readDesired: () => Promise<DesiredSet>): Omit<CycleOptions, 'act'> {
+    const { settleMs, pruneKeys } = this.#options;
+    const isLasting = this.#seen !== null && this.#clock.now() - this.#seen.at >= settleMs;
+    const settledDigest = isLasting ? this.#seen!.digest : null;
+    const unattended = { settledDigest, settleMs, pruneKeys };
+    return { ...this.#options, previous: this.#read, readDesired, unattended };
+  }
+
   /** In a drift pass over a source that is wrong now, the last version that was right still counts. */
-  async #newestGood(readDesired: () => Promise<DesiredSet>, isFresh: boolean): Promise<DesiredSet> {
+  async #newestGood(isFresh: boolean): Promise<DesiredSet> {
     try {
-      return await readDesired();
+      return await this.#options.readDesired();
     } catch (error) {
       const isWrong = error instanceof Failure && error.kind === 'invalidInput';
       if (isFresh || !isWrong || this.#lastGood === null) throw error;
@@ -220,16 +296,38 @@ class Loop {
 
   #fail(failure: Failure): void {
     const isHard = failure.kind === 'invalidInput';
-    this.#retryAt = isHard ? null : this.#nextTry();
+    this.#retryAt = isHard ? null : this.#backoff.next();
     if (failure.message === this.#told) return;
     this.#told = failure.message;
     this.#options.onEvent({ kind: 'failure', failure, retryAt: this.#retryAt });
   }
+}
 
-  /** 5 s, doubled each time up to 5 min, spread by ±20 %. */
-  #nextTry(): number {
+/** Whether trying again may help; a key file that is missing or wrong is for a person to bring. */
+function mayPass({ ending, report }: CycleResult): boolean {
+  if (ending === 'retryable' || ending === 'unreachable') return true;
+  return ending === 'partialFailure' && report !== null && endingOf(report) !== 'success';
+}
+
+/** 5 s, doubled each time up to 5 min, spread by ±20 %. */
+class Backoff {
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  #failures = 0;
+
+  constructor(clock: Clock, random: () => number) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  reset(): void {
+    this.#failures = 0;
+  }
+
+  /** When to try again, ms since the epoch. */
+  next(): number {
     const waitMs = Math.min(backoffMsMax, backoffMsMin * 2 ** this.#failures);
-    this.#failures += 1;
+    this.#failures = Math.min(this.#failures + 1, 16);
     return this.#clock.now() + waitMs * (0.8 + 0.4 * this.#random());
   }
 }

@@ -1,10 +1,12 @@
 /** Guarantees the loop: what makes a cycle due, what is tried again and when, what is told once. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
-import { driftPassMs, folderProbeMs, type WatchEvent, watch } from '../../src/sync/watch.ts';
+import { type DriftPolicy, folderProbeMs, type WatchEvent, watch } from '../../src/sync/watch.ts';
 import type { TestServer } from '../server.ts';
 import { commandOf } from '../sync-model.ts';
 import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
+
+const driftPassMs = 600_000;
 
 let server: TestServer;
 let sync: SyncSetup;
@@ -29,7 +31,12 @@ spec: {description: ${description}}
 async function runLoop(
   start: { text: string; broken?: string; isDown?: boolean },
   steps: ((source: { text: string; broken?: string; isDown?: boolean }) => unknown)[],
-  options: { client?: SyncSetup['client']; pruneKeys?: boolean } = {},
+  options: {
+    client?: SyncSetup['client'];
+    pruneKeys?: boolean;
+    drift?: DriftPolicy['mode'];
+    lead?: () => Promise<number | null>;
+  } = {},
 ): Promise<{ events: WatchEvent[]; pauses: number[]; reads: number }> {
   const source = { ...start };
   const controller = new AbortController();
@@ -48,6 +55,8 @@ async function runLoop(
       return { digest: `${source.text}${source.broken}`, revision: null };
     },
     probeMs: folderProbeMs,
+    drift: { mode: options.drift ?? 'heal', passMs: driftPassMs },
+    ...(options.lead === undefined ? {} : { lead: options.lead }),
     ...{
       prune: true,
       allowDeletes: 10,
@@ -80,7 +89,9 @@ function told(events: readonly WatchEvent[]): unknown[] {
   return events.map((event) =>
     event.kind === 'failure'
       ? event.failure.message
-      : event.result.plan.changes.map(({ action, reason }) => `${action} ${reason}`),
+      : event.result.plan.changes.map(
+          ({ action, reason }) => `${event.kind === 'drift' ? 'told: ' : ''}${action} ${reason}`,
+        ),
   );
 }
 
@@ -124,6 +135,109 @@ describe('watch', () => {
     );
     expect(told(events)).toEqual([['create change'], [], [], ['update drift']]);
     expect(counts[1]! - counts[0]!).toBeLessThanOrEqual(2);
+  });
+
+  async function changeByHand(description: string): Promise<void> {
+    const { plan } = await sync.cycle('', { act: false, prune: false });
+    const { id } = plan.live.get('Workspace/support')!;
+    await server.request('PUT', `/admin/v2/workspaces/${id}`, { body: { description } });
+  }
+
+  async function described(): Promise<unknown> {
+    const { plan } = await sync.cycle('', { act: false, prune: false });
+    return plan.live.get('Workspace/support')?.spec.description;
+  }
+
+  it('tells drift once and writes nothing where it is to report, and heals with the next version', async () => {
+    const pass = () => server.clock.advance(driftPassMs);
+    const client = sync.openClient();
+    const { events } = await runLoop(
+      { text: manifest('a') },
+      [
+        async () => {
+          await changeByHand('by hand');
+          pass();
+        },
+        pass,
+        async () => {
+          expect(await described()).toBe('by hand');
+          await changeByHand('a');
+          pass();
+        },
+        async (source) => {
+          await changeByHand('by hand');
+          source.text = manifest('b');
+        },
+        nothing,
+      ],
+      { drift: 'report', client },
+    );
+    expect(told(events)).toEqual([
+      ['create change'],
+      ['told: update drift'],
+      ['told: update drift'],
+      [],
+      ['update drift'],
+    ]);
+    expect(events.map((event) => event.kind === 'drift' && event.isNews)).toEqual([
+      ...[false, true, false, true],
+      false,
+    ]);
+    expect(await described()).toBe('b');
+  });
+
+  it('writes nothing at its start where it is to report and others changed what was applied', async () => {
+    await runLoop({ text: manifest('a') }, [nothing]);
+    await changeByHand('by hand');
+    const { events } = await runLoop({ text: manifest('a') }, [nothing], { drift: 'report' });
+    expect(told(events)).toEqual([['told: update drift']]);
+    expect(await described()).toBe('by hand');
+    const second = await runLoop({ text: manifest('b') }, [nothing], { drift: 'off' });
+    expect(told(second.events)).toEqual([['told: update drift']]);
+  });
+
+  it('looks for no drift where it is off', async () => {
+    const client = sync.openClient();
+    let before = 0;
+    const { events } = await runLoop(
+      { text: manifest('a') },
+      [
+        () => {
+          before = client.requests;
+          server.clock.advance(driftPassMs);
+        },
+        nothing,
+      ],
+      { drift: 'off', client },
+    );
+    expect(told(events)).toEqual([['create change']]);
+    expect(client.requests).toBe(before);
+  });
+
+  it('neither looks nor writes while another loop leads, and looks at everything once it leads', async () => {
+    let leading: number | null = null;
+    const { events, reads } = await runLoop(
+      { text: manifest('a') },
+      [
+        nothing,
+        () => {
+          leading = 1;
+        },
+        nothing,
+        () => {
+          leading = null;
+          server.clock.advance(driftPassMs);
+        },
+        async () => {
+          await changeByHand('by another');
+          leading = 2;
+        },
+        nothing,
+      ],
+      { lead: async () => leading },
+    );
+    expect(told(events)).toEqual([['create change'], ['update drift']]);
+    expect(reads).toBe(2);
   });
 
   it('tells a broken source once, keeps the last good one, and goes on once it is mended', async () => {
@@ -310,6 +424,7 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
       readDesired: async () => desiredFrom(''),
       newest: async () => ({ digest: 'd', revision: null }),
       probeMs: folderProbeMs,
+      drift: { mode: 'heal', passMs: driftPassMs },
       ...{
         prune: true,
         allowDeletes: null,

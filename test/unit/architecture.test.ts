@@ -38,6 +38,7 @@ const mayImport: Record<string, readonly string[]> = {
   'commands/up': [
     ...['commands/shared', 'app', 'embedded', 'sync', 'store', 'settings', 'log', 'clock'],
   ],
+  'commands/sync': ['commands/shared', 'sync', 'settings', 'log', 'clock'],
   'commands/shared': ['app', 'embedded', 'sync', 'store', 'model', 'settings', 'log', 'clock'],
   app: [
     ...['admin', 'gateway', 'mcp', 'jobs', 'auth', 'http', 'store', 'settings', 'log', 'clock'],

@@ -68,6 +68,37 @@ export function wholeNumber(
   return { form: 'value', placeholder, ...facts, read };
 }
 
+const secondsIn = { s: 1, m: 60, h: 3600 } as const;
+
+/** `--interval 90s`: a whole number of seconds, minutes or hours, as seconds. */
+export function duration(
+  range: { readonly min: number; readonly max: number; readonly example: string },
+  facts: Facts,
+): Option<number | undefined> {
+  const { min, max, example } = range;
+  const read = ([given]: readonly string[], name: string): number | undefined => {
+    if (given === undefined) return undefined;
+    const [, count, unit] = /^(\d{1,9})([smh])$/.exec(given) ?? [];
+    const seconds = Number(count) * secondsIn[unit as keyof typeof secondsIn];
+    if (seconds >= min && seconds <= max) return seconds;
+    throw refused(
+      `${name} takes a time such as 30s, 5m or 1h, from ${min} s to ${max} s, not ${quoted(given)}; ` +
+        `for example ${name} ${example}`,
+    );
+  };
+  return { form: 'value', placeholder: 'TIME', ...facts, read };
+}
+
+/** `--drift heal|report|off`: one of several words, undefined when left out. */
+export function optionalChoice<const Word extends string>(
+  words: readonly [Word, ...Word[]],
+  facts: Facts,
+): Option<Word | undefined> {
+  const read = ([given]: readonly string[], name: string): Word | undefined =>
+    given === undefined ? undefined : oneOf(words, given, name);
+  return { form: 'value', placeholder: words.join('|'), ...facts, read };
+}
+
 /** `--output text|json`: one of several words, the first when left out. */
 function choice<const Word extends string>(
   words: readonly [Word, ...Word[]],

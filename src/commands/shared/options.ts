@@ -12,7 +12,8 @@ import { type Desired, readDesired } from '../../sync/manifest/desired.ts';
 import type { SecretSources } from '../../sync/manifest/secrets.ts';
 import type { CommandLine } from '../../sync/plan/guards.ts';
 import { AdminClient } from '../../sync/server/client.ts';
-import { isStandardInput, readSources } from '../../sync/source/source.ts';
+import { isStandardInput, openSources } from '../../sync/source/source.ts';
+import type { Source, SourceVersion } from '../../sync/source/source-files.ts';
 import type { DesiredSet } from '../../sync/spec/resource-set.ts';
 import type { CommandIo } from './command.ts';
 import {
@@ -90,6 +91,9 @@ function readOwner(owner: string): string {
 /** Manifests that are ready to be read, with the folder for key values. */
 export interface OpenedManifests {
   readonly secretsFolder: string;
+  readonly locations: readonly string[];
+  /** What stands in them now; see `Source.newest`. */
+  readonly newest: () => Promise<SourceVersion>;
   /** @throws Failure (invalid input) that lists every fault with its place */
   readonly read: () => Promise<DesiredSet>;
 }
@@ -101,17 +105,24 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
   const secretsFolder = given === null ? join(home, 'secrets') : resolve(io.cwd, given);
   const sources = secretSourcesIn(io.cwd, secretsFolder, settings);
   const locations = locationsOf(options);
-  const read = async (): Promise<DesiredSet> => {
-    const files = await readSources(locations, {
-      cwd: io.cwd,
-      cacheDirectory: join(home, 'git'),
-      git: settings.sync.git,
-      signal: io.signal,
-      ...(locations.some(isStandardInput) ? { stdin: io.stdin } : {}),
-    });
-    return requireDesired(await readDesired(files, sources));
+  const sourceOptions = {
+    cwd: io.cwd,
+    cacheDirectory: join(home, 'git'),
+    git: settings.sync.git,
+    signal: io.signal,
+    ...(locations.some(isStandardInput) ? { stdin: io.stdin } : {}),
   };
-  return { secretsFolder, read };
+  // Opened when it is first asked for, and once: standard input can be read once only.
+  let opened: Source | undefined;
+  const open = (): Source => {
+    opened ??= openSources(locations, sourceOptions);
+    return opened;
+  };
+  return {
+    ...{ secretsFolder, locations },
+    newest: async () => await open().newest(),
+    read: async () => requireDesired(await readDesired(await open().read(), sources)),
+  };
 }
 
 /** What `${VAR}` and `valueFrom` in manifests may read: permitted variables and the secrets folder. */

@@ -29,6 +29,11 @@ export class TextOutput {
     this.#open().write(`${printable(JSON.stringify(document, null, 2))}\n`);
   }
 
+  /** One of many JSON documents, on a line of its own. */
+  writeJsonLine(document: unknown): void {
+    this.#open().write(`${printable(JSON.stringify(document))}\n`);
+  }
+
   /** What programs read and is no JSON, as it is. */
   writeExact(text: string): void {
     this.#open().write(text);

@@ -5,7 +5,6 @@ import type { CycleResult } from '../../sync/reconcile.ts';
 import { leftAloneLines } from '../../sync/report/left-alone.ts';
 import { countsByKind, summaryLine } from '../../sync/report/summary.ts';
 import { textReport } from '../../sync/report/text.ts';
-import type { WatchEvent } from '../../sync/watch.ts';
 import { cycleDocument } from '../shared/cycle-document.ts';
 import { exitCodes } from '../shared/exit-codes.ts';
 import { formatTable } from '../shared/table.ts';
@@ -88,21 +87,6 @@ export function startDocument(report: StartReport): Record<string, unknown> {
     next: report.next,
     exitCode: exitCodes[endingOf(outcome)],
   };
-}
-
-/** What the loop did after the start; empty when there is nothing to tell. */
-export function eventText(event: WatchEvent): string {
-  const time = new Date().toTimeString().slice(0, 8);
-  if (event.kind === 'failure') {
-    const then =
-      event.retryAt === null
-        ? 'what was applied last stays; save a correction to go on'
-        : `trying again at ${new Date(event.retryAt).toTimeString().slice(0, 8)}`;
-    return `\n${time}  ${event.failure.message}\n${then}\n`;
-  }
-  const { plan, report, refusal } = event.result;
-  const isQuiet = report === null && refusal === null && plan.blocked.length === 0;
-  return isQuiet && plan.changes.length === 0 ? '' : `\n${time}\n${textReport(event.result)}`;
 }
 
 function syncText({ result, failure }: SyncOutcome): string {

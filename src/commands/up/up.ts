@@ -38,25 +38,18 @@ import { readDesired } from '../../sync/manifest/desired.ts';
 import { isGitLocation } from '../../sync/source/git-location.ts';
 import { openSource, readSources } from '../../sync/source/source.ts';
 import type { Source } from '../../sync/source/source-files.ts';
-import {
-  folderProbeMs,
-  gitProbeMs,
-  localGitProbeMs,
-  syncSettled,
-  type WatchEvent,
-  type WatchOptions,
-  watch,
-} from '../../sync/watch.ts';
+import { syncSettled, type WatchEvent, type WatchOptions, watch } from '../../sync/watch.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
 import { flag, outputForm, port, text } from '../shared/option.ts';
 import { holderName, openClient, requireDesired, secretSourcesIn } from '../shared/options.ts';
 import { shellLine } from '../shared/shell-line.ts';
+import { eventText } from '../shared/watch-event.ts';
+import { watchPace } from '../shared/watch-pace.ts';
 import { assertOpenFiles, readUpSettings } from './up-checks.ts';
 import {
   createProgress,
   endingOf,
-  eventText,
   type StartReport,
   type SyncOutcome,
   startDocument,
@@ -129,7 +122,8 @@ interface Context {
   /** Commands to try beside it. */
   readonly next: readonly string[];
   readonly source: Source;
-  readonly cycle: Omit<WatchOptions, 'client' | 'newest' | 'probeMs' | 'onEvent'>;
+  readonly cycle: Omit<WatchOptions, 'client' | 'newest' | 'probeMs' | 'drift' | 'onEvent'>;
+  readonly pace: Pick<WatchOptions, 'probeMs' | 'drift'>;
   readonly progress: (line: string) => void;
 }
 
@@ -158,6 +152,7 @@ function openContext(given: {
       shellLine(io.cwd, 'export', ['./exported'], atServer),
     ],
     source: openSource(location, sourceOptions),
+    pace: watchPace([location], settings),
     cycle: {
       readDesired: async () =>
         requireDesired(await readDesired(await readSources([location], sourceOptions), secrets)),
@@ -218,7 +213,7 @@ async function syncOn(context: Context, started: Started): Promise<Ending> {
     client,
     signal: AbortSignal.any([io.signal, ended.signal]),
     newest: () => source.newest(),
-    probeMs: probeMsOf(location),
+    ...context.pace,
     onEvent: (event) => {
       if (isFirst) printStart(context, started, outcomeOf(event));
       else printEvent(context, event);
@@ -231,9 +226,9 @@ async function syncOn(context: Context, started: Started): Promise<Ending> {
 }
 
 function outcomeOf(event: WatchEvent): SyncOutcome {
-  return event.kind === 'cycle'
-    ? { result: event.result, failure: null }
-    : { result: null, failure: event.failure };
+  return event.kind === 'failure'
+    ? { result: null, failure: event.failure }
+    : { result: event.result, failure: null };
 }
 
 function databaseEnded(home: string, how: string): Failure {
@@ -262,13 +257,7 @@ function printStart(context: Context, started: Started, outcome: SyncOutcome): v
 /** With `-o json` standard output holds the one document; what follows is for people. */
 function printEvent({ io, options }: Context, event: WatchEvent): void {
   const output = options.output === 'json' ? io.stderr : io.stdout;
-  output.write(eventText(event));
-}
-
-/** A repository of this machine is nearly as cheap to look at as a folder. */
-function probeMsOf(location: string): number {
-  if (!isGitLocation(location)) return folderProbeMs;
-  return location.startsWith('file:') ? localGitProbeMs : gitProbeMs;
+  output.write(eventText(event, Date.now()));
 }
 
 /** Root of the clone whose sources run here; null in a built package. */

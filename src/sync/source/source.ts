@@ -1,4 +1,5 @@
 /** Knows which kind of source a location names: standard input, a Git repository, a folder or a file. */
+import { createHash } from 'node:crypto';
 import { openFolder, openStdin } from './folder.ts';
 import { openGit } from './git.ts';
 import type { GitAccess } from './git-command.ts';
@@ -35,17 +36,41 @@ export function openSource(location: string, options: SourceOptions): Source {
 }
 
 /**
- * Reads several locations as one source. Each file is named by the way from the working directory
- * to it, so that names of different locations stay apart.
+ * Opens several locations as one source; each file is named by the way from the working directory to
+ * it, so that names of different locations stay apart. Of several `newest` tells one digest.
  *
- * @throws Failure as {@link openSource} and {@link Source.read}
+ * @throws Failure as {@link openSource}
  */
+export function openSources(locations: readonly string[], options: SourceOptions): Source {
+  const sources = locations.map((location) => openSource(location, options));
+  const [only] = sources;
+  if (only !== undefined && sources.length === 1) {
+    return { ...only, read: async () => together([await only.read()]) };
+  }
+  return {
+    describe: sources.map(({ describe }) => describe).join(' '),
+    newest: async () => {
+      const versions = await Promise.all(sources.map((source) => source.newest()));
+      const all = versions.map(({ digest, revision }) => digest ?? revision).join(' ');
+      return { digest: createHash('sha256').update(all).digest('hex'), revision: null };
+    },
+    read: async () => {
+      const read: SourceFiles[] = [];
+      for (const source of sources) read.push(await source.read());
+      return together(read);
+    },
+  };
+}
+
+/** Reads several locations as one source, once: as {@link openSources}. */
 export async function readSources(
   locations: readonly string[],
   options: SourceOptions,
 ): Promise<SourceFiles> {
-  const read: SourceFiles[] = [];
-  for (const location of locations) read.push(await openSource(location, options).read());
+  return await openSources(locations, options).read();
+}
+
+function together(read: readonly SourceFiles[]): SourceFiles {
   const files = read
     .flatMap(({ files, prefix }) => files.map((file) => ({ ...file, path: prefix + file.path })))
     .sort((one, two) => byCodeUnits(one.path, two.path));

@@ -1,0 +1,158 @@
+/** Knows the command that keeps a running server equal to its manifests. */
+/*
+ * The life of `sync`: settings and credentials are read, then the loop of sync/watch.ts goes round
+ * until a signal. What is under way at the signal is finished, nothing more is started, and the end is
+ * a success. Nothing is kept in this process that the next one would miss.
+ */
+import { type Ending, Failure } from '../../failure.ts';
+import { driftModes } from '../../settings/forms.ts';
+import { type DriftMode, readSettings } from '../../settings.ts';
+import { textReport } from '../../sync/report/text.ts';
+import type { AdminClient } from '../../sync/server/client.ts';
+import { isStandardInput } from '../../sync/source/source.ts';
+import { syncSettled, type WatchOptions, watch } from '../../sync/watch.ts';
+import type { Command, CommandIo } from '../shared/command.ts';
+import { cycleDocument } from '../shared/cycle-document.ts';
+import { duration, flag, optionalChoice, outputForm } from '../shared/option.ts';
+import {
+  applyCommand,
+  holderName,
+  type ManifestOptions,
+  manifestOptions,
+  type OpenedManifests,
+  openClient,
+  openManifests,
+} from '../shared/options.ts';
+import { watchPace } from '../shared/watch-pace.ts';
+import { SyncEvents } from './sync-events.ts';
+
+interface SyncOptions extends ManifestOptions {
+  readonly once: boolean;
+  /** Seconds. */
+  readonly interval: number | undefined;
+  readonly drift: DriftMode | undefined;
+  readonly 'no-prune': boolean;
+  readonly 'prune-keys': boolean;
+  readonly 'take-ownership': boolean;
+  readonly output: 'text' | 'json';
+}
+
+export const sync: Command<SyncOptions> = {
+  summary: 'Keep a running server equal to manifests: the daemon beside it',
+  examples: [
+    ['gatewright sync https://git.example.com/gw.git#main:prod', 'Follow a folder of a branch'],
+    [
+      'gatewright sync ./gateway --interval 10s --drift report',
+      'Tell what others change, undo nothing',
+    ],
+    [
+      'gatewright sync ./gateway --once -o json',
+      'In CI: one sync, one JSON document, its exit code',
+    ],
+  ],
+  options: {
+    ...manifestOptions,
+    once: flag('Stop after one sync, with its exit code'),
+    interval: duration(
+      { min: 1, max: 86_400, example: '1m' },
+      {
+        describe: 'Time between two looks at the source',
+        fallback: 'GATEWRIGHT_SYNC_INTERVAL_SECONDS, else 1m for Git, less for what is near',
+      },
+    ),
+    drift: optionalChoice(driftModes, {
+      describe: 'What becomes of changes that others make on the server',
+      fallback: 'GATEWRIGHT_SYNC_DRIFT, else heal',
+    }),
+    'no-prune': flag('Leave on the server what left the source, instead of deleting it'),
+    'prune-keys': flag('Also delete API keys and workspaces that left the source'),
+    'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
+    output: outputForm(['text', 'json'], 'Form of what is told; json is one event a line'),
+  },
+  conflicts: [
+    ['once', 'interval'],
+    ['once', 'drift'],
+    ['no-prune', 'prune-keys'],
+  ],
+  run: async (options, io) => {
+    const manifests = openManifests(options, io);
+    if (!options.once && manifests.locations.some(isStandardInput)) {
+      throw new Failure(
+        'invalidInput',
+        'standard input can be read once only; name a folder or a Git URL, or add --once',
+      );
+    }
+    await using client = openClient(options, io);
+    const context = openContext(options, io, manifests, client);
+    return options.once ? await syncOnce(context) : await syncOn(context);
+  },
+};
+
+/** What one run works with. */
+interface Context {
+  readonly options: SyncOptions;
+  readonly io: CommandIo;
+  readonly locations: readonly string[];
+  readonly client: AdminClient;
+  readonly events: SyncEvents;
+  readonly cycle: Omit<WatchOptions, 'newest' | 'probeMs' | 'drift' | 'onEvent'>;
+  readonly look: Pick<WatchOptions, 'newest' | 'probeMs' | 'drift'>;
+}
+
+function openContext(
+  options: SyncOptions,
+  io: CommandIo,
+  manifests: OpenedManifests,
+  client: AdminClient,
+): Context {
+  const settings = readSettings(undefined, { cwd: io.cwd });
+  const { locations, newest } = manifests;
+  const pace = watchPace(locations, settings);
+  const { interval, drift } = options;
+  return {
+    ...{ options, io, locations, client },
+    events: new SyncEvents(options.output, io, () => Date.now()),
+    look: {
+      newest,
+      probeMs: interval === undefined ? pace.probeMs : interval * 1000,
+      drift: { ...pace.drift, ...(drift === undefined ? {} : { mode: drift }) },
+    },
+    cycle: {
+      client,
+      readDesired: manifests.read,
+      prune: !options['no-prune'],
+      allowDeletes: null,
+      takeOwnership: options['take-ownership'],
+      settleMs: settings.sync.pruneSettleSeconds * 1000,
+      pruneKeys: options['prune-keys'],
+      secretsFolder: manifests.secretsFolder,
+      command: applyCommand(options, io.cwd),
+      holder: holderName('sync'),
+      onWait: (message) => io.stderr.write(`${message}\n`),
+      signal: io.signal,
+    },
+  };
+}
+
+async function syncOnce({ cycle, options, io }: Context): Promise<Ending> {
+  const result = await syncSettled(cycle);
+  if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
+  else io.stdout.write(textReport(result));
+  return result.ending;
+}
+
+async function syncOn({ client, cycle, look, events, locations }: Context): Promise<Ending> {
+  const { probeMs, drift } = look;
+  const facts = {
+    owner: client.owner,
+    sources: locations,
+    intervalSeconds: probeMs / 1000,
+    drift: drift.mode,
+    driftSeconds: drift.passMs / 1000,
+  };
+  const pace = `each ${facts.intervalSeconds} s; drift: ${drift.mode}`;
+  events.tell('started', facts, `syncing ${locations.join(', ')} as ${client.owner}, ${pace}`);
+  await watch({ ...cycle, ...look, onEvent: (event) => events.tellWatch(event) });
+  events.tell('stopped', {}, 'stopped');
+  return 'success';
+}

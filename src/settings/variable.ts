@@ -1,0 +1,66 @@
+/** Knows what a setting is besides its name: form, default, group, meaning, and whether it is a secret. */
+import { z } from 'zod';
+import type * as forms from './forms.ts';
+
+type Group =
+  | 'Database'
+  | 'Features'
+  | 'Retention'
+  | 'Keys'
+  | 'Configs'
+  | 'Network'
+  | 'Server'
+  | 'Sync';
+
+export interface Facts {
+  readonly group: Group;
+  readonly meaning: string;
+  readonly expected: string;
+  readonly example: string;
+  /** Text that counts when the variable is unset, or null. */
+  readonly byDefault: string | null;
+  /** Never shown. */
+  readonly secret: boolean;
+  /** The value may be a path whose file holds it, and `NAME_FILE` may name that file. */
+  readonly file: boolean;
+  /** False: accepted and checked, but nothing reads it yet. */
+  readonly effective: boolean;
+}
+
+/** What is known of each variable besides its schema. */
+export const factsOf = z.registry<Facts>();
+
+export type Traits = Partial<Pick<Facts, 'secret' | 'file' | 'effective'>>;
+
+function describe<T>(group: Group, form: forms.Form<T>, meaning: string, traits: Traits) {
+  return {
+    group,
+    meaning,
+    expected: form.expected,
+    example: form.example,
+    secret: traits.secret ?? false,
+    file: traits.file ?? traits.secret ?? false,
+    effective: traits.effective ?? true,
+  };
+}
+
+export function optional<T>(
+  group: Group,
+  form: forms.Form<T>,
+  meaning: string,
+  traits: Traits = {},
+) {
+  const facts = { ...describe(group, form, meaning, traits), byDefault: null };
+  return form.schema.optional().register(factsOf, facts);
+}
+
+export function defaulted<T>(
+  group: Group,
+  form: forms.Form<T>,
+  byDefault: string,
+  meaning: string,
+  traits: Traits = {},
+) {
+  const facts = { ...describe(group, form, meaning, traits), byDefault };
+  return form.schema.prefault(byDefault).register(factsOf, facts);
+}

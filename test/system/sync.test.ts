@@ -1,0 +1,169 @@
+/** Guarantees the daemon: commits become the state of a real server, through mistakes, outages and signals. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startFaultyProxy } from '../faulty-proxy.ts';
+import { type GitServer, startGitServer } from '../git-server.ts';
+import type { TestServer } from '../server.ts';
+import { everyKind, startSyncServer } from '../sync-setup.ts';
+import { type DaemonEvent, startDaemon, writeCredentials } from './daemon-process.ts';
+import { runCli } from './run-cli.ts';
+
+let server: TestServer;
+let git: GitServer;
+let folder: string;
+
+beforeEach(async () => {
+  server = await startSyncServer();
+  git = await startGitServer();
+  folder = mkdtempSync(join(tmpdir(), 'gatewright-daemon-'));
+  writeCredentials(folder, server);
+});
+afterEach(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await git[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const workspace = (description: string): string => `
+apiVersion: gatewright.dev/v1
+kind: Workspace
+metadata: {name: support}
+spec: {description: ${description}}
+`;
+
+const start = (words: readonly string[], env: Record<string, string> = {}) =>
+  startDaemon(folder, [...words, '--interval', '1s'], {
+    GATEWRIGHT_GIT_CA_FILE: git.caFile,
+    ...env,
+  });
+
+async function described(): Promise<unknown> {
+  const { body } = await server.request('GET', '/v2/workspaces');
+  return body.data.find(({ name }: { name: string }) => name === 'support')?.description;
+}
+
+/** A cycle that brought this commit. */
+const applied = (sha: string) => (event: DaemonEvent) =>
+  event.event === 'cycle' && event.source.sha === sha && event.exitCode === 0;
+
+describe('sync', () => {
+  it('applies each commit, tells a bad one with its place and keeps the last good, follows a forced push', async () => {
+    const repository = git.repository('gw');
+    const first = repository.commit('main', { 'a.yaml': workspace('one') });
+    await using daemon = start([`${repository.url}#main`]);
+    await daemon.find(applied(first));
+    expect(daemon.events[0]).toMatchObject({
+      event: 'started',
+      owner: 'gatewright',
+      drift: 'heal',
+    });
+    expect(await described()).toBe('one');
+
+    repository.commit('main', { 'a.yaml': `${workspace('two')}  nonsense: [` });
+    const wrong = await daemon.find(({ event }) => event === 'failure');
+    expect(wrong).toMatchObject({ ending: 'invalidInput', retryAt: null });
+    expect(wrong.message).toContain('a.yaml:');
+    expect(await described()).toBe('one');
+
+    const third = repository.commit('main', { 'a.yaml': workspace('three') });
+    await daemon.find(applied(third));
+    expect(await described()).toBe('three');
+
+    repository.git(['update-ref', 'refs/heads/main', first]);
+    await daemon.find(applied(first), daemon.events.findIndex(applied(third)));
+    expect(await described()).toBe('one');
+
+    daemon.child.kill('SIGTERM');
+    expect(await daemon.ended).toEqual({ exitCode: 0, stderr: '' });
+    expect(daemon.events.at(-1)).toMatchObject({ event: 'stopped' });
+  });
+
+  it('goes on by itself after Git and the server were out of reach, with the newest commit', async () => {
+    const repository = git.repository('gw');
+    const first = repository.commit('main', { 'a.yaml': workspace('one') });
+    let fate: 'pass' | 503 = 'pass';
+    await using proxy = await startFaultyProxy(server.url, () => fate);
+    writeCredentials(folder, server, proxy.url);
+    await using daemon = start([`${repository.url}#main`]);
+    await daemon.find(applied(first));
+
+    git.token = 'another';
+    await daemon.find(({ event, ending }) => event === 'failure' && ending === 'unreachable');
+    repository.commit('main', { 'a.yaml': workspace('two') });
+    fate = 503;
+    git.token = undefined;
+    await daemon.find(({ message = '' }) => message.includes('503'));
+    const third = repository.commit('main', { 'a.yaml': workspace('three') });
+    fate = 'pass';
+    await daemon.find(applied(third));
+    expect(await described()).toBe('three');
+    expect(daemon.child.exitCode).toBeNull();
+  });
+
+  it.each([3, 6, 9])(
+    'told to stop at request %i finishes what is under way, ends with 0, and loses nothing',
+    async (k) => {
+      const repository = git.repository('gw');
+      const commit = repository.commit('main', { 'all.yaml': everyKind });
+      const signal: { send?: () => void } = {};
+      await using proxy = await startFaultyProxy(server.url, (index) => {
+        if (index === k) signal.send?.();
+        return 'pass';
+      });
+      writeCredentials(folder, server, proxy.url);
+      await using daemon = start([`${repository.url}#main`]);
+      signal.send = () => daemon.child.kill('SIGTERM');
+      expect(await daemon.ended).toEqual({ exitCode: 0, stderr: '' });
+      expect(daemon.events.at(-1)).toMatchObject({ event: 'stopped' });
+      await using next = start([`${repository.url}#main`]);
+      await next.find(applied(commit));
+      const { body } = await server.request('GET', '/v2/api-keys');
+      const names = body.data.map(({ name }: { name: string }) => name);
+      expect(names.filter((name: string) => name === 'bot')).toHaveLength(1);
+    },
+  );
+});
+
+describe('sync --once', () => {
+  const once = (...words: string[]) =>
+    runCli(['sync', ...words, '--once', '-o', 'json'], null, {
+      cwd: folder,
+      env: { GATEWRIGHT_CREDENTIALS: 'credentials.json', GATEWRIGHT_GIT_CA_FILE: git.caFile },
+    });
+
+  it('ends with the exit code of what came of it', async () => {
+    const repository = git.repository('gw');
+    repository.commit('main', { 'a.yaml': workspace('one') });
+    const done = await once(repository.url);
+    expect(done.exitCode).toBe(0);
+    expect(JSON.parse(done.stdout)).toMatchObject({ exitCode: 0, summary: { create: 1 } });
+    repository.commit('main', { 'a.yaml': 'kind: [' });
+    expect((await once(repository.url)).exitCode).toBe(5);
+    git.token = 'another';
+    expect((await once(repository.url)).exitCode).toBe(6);
+  });
+
+  it('reads standard input, which the daemon refuses', async () => {
+    const env = { GATEWRIGHT_CREDENTIALS: 'credentials.json' };
+    const input = workspace('piped');
+    const options = { cwd: folder, env, input };
+    expect((await runCli(['sync', '-', '--once'], null, options)).exitCode).toBe(0);
+    expect(await described()).toBe('piped');
+    const refused = await runCli(['sync', '-'], null, options);
+    expect(refused).toMatchObject({ exitCode: 5, stdout: '' });
+    expect(refused.stderr).toContain('standard input can be read once only');
+  });
+
+  it.each([
+    [['--interval', '90'], '--interval takes a time such as 30s, 5m or 1h'],
+    [['--interval', '0s'], 'from 1 s to 86400 s'],
+    [['--drift', 'repot'], 'did you mean "report"?'],
+    [['--once', '--drift', 'off'], '--once and --drift exclude each other'],
+  ])('refuses %j in words', async (words, message) => {
+    const { exitCode, stderr } = await runCli(['sync', '.', ...words], null, { cwd: folder });
+    expect(exitCode).toBe(5);
+    expect(stderr).toContain(message);
+  });
+});
