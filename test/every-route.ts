@@ -35,7 +35,7 @@ const unused = {
   configTargets: { rootMax: null, conditionalRootMax: null, nestedMax: null },
 };
 
-/** A path with every parameter filled: one of the allowed words, else an id that nobody has. */
+/** A path with every parameter filled: one of the allowed words, an example, else an id that nobody has. */
 export function pathOf({ route, pattern }: MountedRoute<Principal>): string {
   const json =
     route.params === undefined
@@ -43,10 +43,11 @@ export function pathOf({ route, pattern }: MountedRoute<Principal>): string {
       : z.toJSONSchema(route.params, { io: 'input', unrepresentable: 'any' });
   const properties = ('properties' in json ? json.properties : {}) as Record<
     string,
-    { enum?: string[] }
+    { enum?: string[]; examples?: string[] }
   >;
   return pattern.replaceAll(
     /:([^/]+)/g,
-    (_, name: string) => properties[name]?.enum?.[0] ?? randomUUID(),
+    (_, name: string) =>
+      properties[name]?.enum?.[0] ?? properties[name]?.examples?.[0] ?? randomUUID(),
   );
 }

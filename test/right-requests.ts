@@ -1,6 +1,7 @@
 /** Knows a right request for every operation of the interface description, and asks each of a real server. */
 import { randomUUID } from 'node:crypto';
 import { type Description, nameOf, type Operation } from './description.ts';
+import { leaseHeaders } from './lease.ts';
 import { exchange, type TestResponse, type TestServer } from './server.ts';
 import { insertCounter } from './usage-rows.ts';
 
@@ -13,7 +14,13 @@ export interface Asked {
 export const isToken = ({ path }: Operation): boolean => path === '/oauth2/access_token';
 
 /** Parameters that are no id of what stands before them. */
-const words: Record<string, string> = { type: 'workspace', subType: 'service', owner: 'platform' };
+const words: Record<string, string> = {
+  ...{ type: 'workspace', subType: 'service', owner: 'platform' },
+  number: '1',
+};
+
+/** Whose lease is held all the time. */
+const recorder = 'recorder';
 
 /** Every body that makes, and those that change something but its name. */
 const bodies: Record<string, (at: RightRequests) => unknown> = {
@@ -49,6 +56,24 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/gatewright/leases/{owner}': () => ({
     ...{ run_id: '01a1ffa6-2a67-76f7-a225-ed57537ed994', holder: 'test', ttl_seconds: 9 },
   }),
+  '/gatewright/sync/status': () => ({
+    ...{ source: '/srv', commit_seen: null, commit_applied: null, state: 'Synced', message: null },
+    ...{ error: null, drift_count: 0, next_look_at: null, workspaces: [] },
+  }),
+  '/gatewright/sync/revisions': () => ({
+    ...{ commit: 'a1', source: '/srv', ending: 'success', changes: [], change_count: 9 },
+    ...{ started_at: '2027-01-04T08:00:00Z', finished_at: '2027-01-04T08:00:01Z' },
+  }),
+  '/gatewright/sync/revisions/{number}/changes': () => ({
+    start: 0,
+    changes: [
+      {
+        ...{ action: 'create', kind: 'Config', workspace: null, name: 'one' },
+        ...{ resource_id: null, fields: [] },
+      },
+    ],
+  }),
+  '/gatewright/sync/suspensions': () => ({ owner: recorder, reason: 'a test' }),
   '/gatewright/key-proofs': ({ server }) => ({ keys: [{ value: server.organisationApiKey }] }),
 };
 
@@ -59,6 +84,8 @@ export class RightRequests {
   readonly #description: Description;
   readonly #token: string;
   readonly #judge: (faults: readonly string[]) => void;
+
+  #lease: Record<string, string> = {};
 
   /** Hands the faults of every answer to `judge`. */
   constructor(
@@ -76,6 +103,7 @@ export class RightRequests {
   /** Makes one of everything. */
   async furnish(): Promise<void> {
     const { ids, server } = this;
+    this.#lease = await leaseHeaders(server.request, recorder);
     for (const path of ['workspaces', 'guardrails', 'configs', 'api-keys', 'mcp-integrations']) {
       ids[path] = await this.#make(`/v2/${path}`);
     }
@@ -88,6 +116,8 @@ export class RightRequests {
     const subject = { organisationId: server.organisationId, kind: 'policy', id: policy } as const;
     const counter = { windowStart: server.clock.now(), used: 1, valueKey: 'a' };
     ids.entities = await insertCounter(server.database.db, subject, counter);
+    const revisions = this.#operation('POST', '/admin/v2/gatewright/sync/revisions');
+    await this.ask(revisions, revisions.path, this.right(revisions));
   }
 
   /** A path on which the operation finds something; a delete something of its own. */
@@ -95,18 +125,22 @@ export class RightRequests {
     const found = filled(path, (resource) => this.ids[resource]!);
     const isMapping = path.includes('{guardrailId}') && path.includes('{mcpServerId}');
     if (isMapping) await this.#putMapping(path, found);
-    if (isMapping || method !== 'DELETE' || path.includes('/leases/')) return found;
+    const isItem = path.endsWith('}') && !path.includes('/leases/');
+    if (isMapping || method !== 'DELETE' || !isItem) return found;
     const collection = path.replace(/\/\{\w+\}$/, '');
     return `${collection}/${await this.#make(collection)}`;
   }
 
   /** What makes the request right in every part but its place. */
-  right({ method, path, takesBody }: Operation): Asked {
+  right(one: Operation): Asked {
+    const { method, path, takesBody } = one;
     const gives = path.includes('/leases/') && method === 'DELETE';
+    const records = path.includes('/sync/') && one.headers.includes('gatewright-owner');
+    const asksOwner = path.includes('/sync/') && !records && !takesBody;
     return {
       body: takesBody && method !== 'DELETE' ? this.#bodyOf(method, path) : undefined,
-      query: path.endsWith('/snapshot') ? '?owner=platform' : '',
-      headers: gives ? { 'gatewright-fence': '1' } : {},
+      query: path.endsWith('/snapshot') || asksOwner ? `?owner=${recorder}` : '',
+      headers: { ...(gives && { 'gatewright-fence': '1' }), ...(records && this.#lease) },
     };
   }
 

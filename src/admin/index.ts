@@ -13,6 +13,9 @@ import { resources } from './resources.ts';
 import { snapshotRoutes } from './snapshot.ts';
 import { keyProofRoutes } from './sync/key-proofs.ts';
 import { leaseRoutes } from './sync/leases.ts';
+import { syncRevisionRoutes } from './sync/revisions.ts';
+import { syncStatusRoutes } from './sync/status.ts';
+import { syncSuspensionRoutes } from './sync/suspensions.ts';
 
 export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Principal>[] {
   const { deps, heed } = createIdempotency(given);
@@ -26,6 +29,9 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...snapshotRoutes(deps, resources),
     ...leaseRoutes(deps),
     ...keyProofRoutes(deps),
+    ...syncStatusRoutes(deps),
+    ...syncRevisionRoutes(deps),
+    ...syncSuspensionRoutes(deps),
   ];
   return routes.map(heed);
 }

@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { suspensionsMax } from '../../src/store/tables/sync-suspensions.ts';
 import { type DatabaseLink, startDatabaseLink } from '../database-link.ts';
 import { Description, nameOf, type Operation } from '../description.ts';
 import { type Asked, isToken, RightRequests } from '../right-requests.ts';
@@ -71,7 +72,7 @@ it('503, before anything has worked and while the database is away', async () =>
     .toEqual([]);
   const nothing = async ({ path }: Operation) => path.replaceAll(/\{\w+\}/g, randomUUID());
   const typed = async (one: Operation) =>
-    one.path.includes('{type}') ? requests.place({ ...one, method: 'GET' }) : nothing(one);
+    /\{(type|number)\}/.test(one.path) ? requests.place({ ...one, method: 'GET' }) : nothing(one);
   expect(await strangers(503, gone, (right) => right, typed)).toEqual([]);
   link.mend();
   const ready = async () => (await exchange('GET', `${server.url}/readyz`, undefined, {})).status;
@@ -122,7 +123,8 @@ it('403 without the scope', async () => {
 
 it('404 to what is not there, wherever it is named', async () => {
   const isItem = ({ path }: Operation) => /\{(?!type|subType|owner)\w+\}/.test(path);
-  const nowhere = async ({ path }: Operation) => path.replaceAll(/\{\w+\}/g, () => randomUUID());
+  const nowhere = async ({ path }: Operation) =>
+    path.replaceAll(/\{(\w+)\}/g, (_, name) => (name === 'number' ? '999' : randomUUID()));
   const named = (one: Operation) => telling(404)(one) && isItem(one);
   expect(await strangers(404, named, (right) => right, nowhere)).toEqual([]);
   const workspace_id = randomUUID();
@@ -130,7 +132,13 @@ it('404 to what is not there, wherever it is named', async () => {
     body === undefined
       ? { ...right, query: `?workspace_id=${workspace_id}` }
       : { ...right, body: { ...(body as object), workspace_id } };
-  const listed = (one: Operation) => telling(404)(one) && !isItem(one);
+  const isOfOwner = ({ path }: Operation) => path.endsWith('/suspensions');
+  const ofNobody = ({ body }: Asked): Asked =>
+    body === undefined
+      ? { query: '?owner=nobody' }
+      : { body: { ...(body as object), owner: 'nobody' } };
+  expect(await strangers(404, isOfOwner, ofNobody)).toEqual([]);
+  const listed = (one: Operation) => telling(404)(one) && !isItem(one) && !isOfOwner(one);
   expect(await strangers(404, listed, elsewhere)).toEqual([]);
 });
 
@@ -150,6 +158,19 @@ it('409 to a used Idempotency-Key, a lease that is not held, and one that somebo
   const run_id = randomUUID();
   const other = (right: Asked) => ({ ...right, body: { ...(right.body as object), run_id } });
   expect(await strangers(409, isLease, other)).toEqual([]);
+});
+
+it('409 to a suspension beside as many as an owner may have', async () => {
+  const { db } = server.database;
+  const rows = Array.from({ length: suspensionsMax }, (_, at) => ({
+    ...{ organisation_id: server.organisationId, owner: 'recorder', workspace: `w${at}` },
+    ...{ until: null, reason: 'many', suspended_by: 'test', suspended_at: 0 },
+  }));
+  await db.deleteFrom('sync_suspensions').execute();
+  await db.insertInto('sync_suspensions').values(rows).execute();
+  const isSuspension = (one: Operation) => telling(409)(one) && one.path.endsWith('/suspensions');
+  expect(await strangers(409, isSuspension, (right) => right)).toEqual([]);
+  await db.deleteFrom('sync_suspensions').execute();
 });
 
 it('412 to another version than the stored one, wherever If-Match is told and nowhere else', async () => {

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Connection } from 'mysql2';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { leaseHeaders } from '../lease.ts';
 import { startTestServer, type TestServer } from '../server.ts';
+import { oneChange, revisionBody, syncReport } from '../sync-records.ts';
 import { everyKind, openSync } from '../sync-setup.ts';
 import { addTenant, type Send } from '../tenant.ts';
 
@@ -57,8 +59,26 @@ async function use(send: Send): Promise<void> {
   await send('PUT', `/v1/api-keys/${key.body.id}`, { body: { reset_usage: true } });
   await send('POST', '/v2/configs', { body: { name: 'c', config: {}, isDefault: 1 } });
   await send('POST', '/v2/configs', { body: { name: 'd', config: {}, isDefault: 1, ...place } });
+  await record(send);
   for (const path of lists) await send('GET', path);
   await send('DELETE', `/admin/v2/workspaces/${workspace.body.id}`, { body: { force: true } });
+}
+
+/** What runs tell of themselves, and who pauses them. */
+async function record(send: Send): Promise<void> {
+  const path = '/admin/v2/gatewright/sync';
+  const headers = await leaseHeaders(send, 'recorder');
+  await send('PUT', `${path}/status`, { body: syncReport(), headers });
+  for (let run = 0; run < 51; run += 1) {
+    await send('POST', `${path}/revisions`, { body: revisionBody({ change_count: 2 }), headers });
+  }
+  const more = { body: { start: 1, changes: [{ ...oneChange, name: 'second' }] }, headers };
+  await send('PUT', `${path}/revisions/51/changes`, more);
+  await send('GET', `${path}/revisions/51?owner=recorder`);
+  await send('GET', `${path}/revisions?owner=recorder`);
+  await send('PUT', `${path}/suspensions`, { body: { owner: 'recorder', reason: 'a test' } });
+  await send('GET', `${path}/status`);
+  await send('DELETE', `${path}/suspensions?owner=recorder`);
 }
 
 const lists = [

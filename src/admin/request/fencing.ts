@@ -18,10 +18,34 @@ export const claimScope = 'managed_resources.claim';
  * @throws ApiError `forbidden` without the scope; `invalid` where the fence or the owner is missing;
  *   `conflict` with param `gatewright-fence` once another run, or nobody, holds the lease.
  */
-export async function requireLease(
+export async function requireLease(tx: Db, author: LeaseAuthor, owner: string): Promise<void> {
+  await requireHeld(tx, author, owner, syncLeases.findForShare);
+}
+
+/** As {@link requireLease}, and no other write for the owner passes until the transaction ends. */
+export async function requireLeaseAlone(tx: Db, author: LeaseAuthor, owner: string): Promise<void> {
+  await requireHeld(tx, author, owner, syncLeases.findForUpdate);
+}
+
+type LeaseAuthor = Pick<AdminRequest, 'caller' | 'owner' | 'fence'>;
+
+/** The owner that the lease's headers name, for a write that is about the owner itself. */
+export function ownerOfLease(author: LeaseAuthor): string {
+  if (author.owner !== null) return author.owner;
+  const message = 'is required: whose lease this run holds';
+  throw validationError({ path: ['gatewright-owner'], message });
+}
+
+/** An owner is of an organisation: a token of one workspace has no say in it. */
+export function requireWholeOrganisation({ workspaceId }: Principal): void {
+  if (workspaceId !== null) throw new ApiError('forbidden');
+}
+
+async function requireHeld(
   tx: Db,
-  author: Pick<AdminRequest, 'caller' | 'owner' | 'fence'>,
+  author: LeaseAuthor,
   owner: string,
+  find: typeof syncLeases.findForShare,
 ): Promise<void> {
   const { caller, fence } = author;
   if (!covers(caller.scopes, claimScope)) {
@@ -33,7 +57,7 @@ export async function requireLease(
 gatewright-fence of its lease: take it with PUT /admin/v2/gatewright/leases/${owner}`;
     throw validationError({ path: ['gatewright-fence'], message });
   }
-  const held = await syncLeases.findForShare(tx, caller.organisationId, owner);
+  const held = await find(tx, caller.organisationId, owner);
   if (held === undefined || held.fence !== fence || held.principal_id !== caller.id) {
     throw new ApiError('conflict', lostMessage(owner, held, caller), 'gatewright-fence');
   }

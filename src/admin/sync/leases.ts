@@ -10,7 +10,8 @@ import type { Db } from '../../store/connection/db.ts';
 import * as serviceAccounts from '../../store/tables/service-accounts.ts';
 import * as syncLeases from '../../store/tables/sync-leases.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { claimScope, heldBy } from '../request/fencing.ts';
+import { claimScope, heldBy, requireWholeOrganisation } from '../request/fencing.ts';
+import { auditOwner } from './owner-audit.ts';
 
 const ttlSecondsMax = 300;
 
@@ -96,11 +97,6 @@ async function take(deps: AdminDeps, request: LeaseRequest): Promise<z.infer<typ
   });
 }
 
-/** An owner is of an organisation: a token of one workspace neither takes its lease nor ends it. */
-function requireWholeOrganisation(caller: Principal): void {
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
-}
-
 /**
  * In a transaction of its own: an insert that finds the row keeps a lock that two cannot both raise.
  * Who loses the next number to another owner looks again; one of those that compete has won it.
@@ -150,23 +146,11 @@ another owner, or take it over (--take-ownership)`;
 async function auditBinding(
   tx: Db,
   deps: AdminDeps,
-  { caller, params, requestId, now }: LeaseRequest,
+  request: LeaseRequest,
   before: syncLeases.SyncLeaseRow,
 ): Promise<void> {
-  const taken = before.principal_id === '' ? {} : { taken_from: before.principal_id };
-  const entry = {
-    organisationId: caller.organisationId,
-    workspaceId: null,
-    at: now,
-    actorKind: caller.kind,
-    actorId: caller.id,
-    action: 'bind',
-    resourceKind: 'SyncOwner',
-    resourceId: params.owner,
-    requestId,
-    changes: taken,
-  };
-  await deps.audit(tx, [entry]);
+  const changes = before.principal_id === '' ? {} : { taken_from: before.principal_id };
+  await auditOwner(tx, deps, request, { owner: request.params.owner, action: 'bind', changes });
 }
 
 async function release(

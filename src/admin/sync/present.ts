@@ -1,0 +1,29 @@
+/** Knows how what runs of sync have told is answered. */
+import type { SyncRevision, SyncSuspension } from '../../model/sync-record.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
+import type { SyncRevisionRow } from '../../store/tables/sync-revisions.ts';
+import type { SyncSuspensionRow } from '../../store/tables/sync-suspensions.ts';
+
+export function presentRevision(row: SyncRevisionRow): SyncRevision {
+  const { owner, number, source, ending, change_count, recorded_count } = row;
+  return {
+    object: 'sync_revision',
+    ...{ owner, number, commit: row.commit_id, source },
+    started_at: formatTimestamp(row.started_at),
+    finished_at: formatTimestamp(row.finished_at),
+    recorded_at: formatTimestamp(row.recorded_at),
+    ...{ ending, change_count, recorded_count },
+  };
+}
+
+export function presentSuspension(row: SyncSuspensionRow): SyncSuspension {
+  const { owner, workspace, reason, suspended_by } = row;
+  return {
+    object: 'sync_suspension',
+    owner,
+    workspace: workspace === '' ? null : workspace,
+    until: formatTimestampOrNull(row.until),
+    ...{ reason, suspended_by },
+    suspended_at: formatTimestamp(row.suspended_at),
+  };
+}

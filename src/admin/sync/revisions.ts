@@ -1,0 +1,177 @@
+/** Knows the revisions of owners over HTTP: each applied state of a source, and what it changed. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { type BodyLimits, documentBody } from '../../model/body-limits.ts';
+import { ApiError } from '../../model/errors.ts';
+import { LongList } from '../../model/long-list.ts';
+import { ManagedName } from '../../model/managed-by.ts';
+import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
+import {
+  MoreChanges,
+  RevisionBody,
+  type RevisionChange,
+  RevisionWithChanges,
+  revisionsKept,
+  SyncRevision,
+} from '../../model/sync-record.ts';
+import { parseTimestamp } from '../../model/timestamp.ts';
+import { validationError } from '../../model/validation-error.ts';
+import * as syncRevisions from '../../store/tables/sync-revisions.ts';
+import { type AdminDeps, type AdminRequest, forOwners } from '../request/deps.ts';
+import {
+  claimScope,
+  ownerOfLease,
+  requireLease,
+  requireLeaseAlone,
+  requireWholeOrganisation,
+} from '../request/fencing.ts';
+import type { QueryRequest } from '../request/frame-fields.ts';
+import { presentRevision } from './present.ts';
+
+const RevisionParams = z.object({
+  number: z
+    .string()
+    .regex(/^[1-9]\d{0,8}$/, 'must be the number of a revision')
+    .meta({ examples: ['1'] }),
+});
+type RevisionParams = z.infer<typeof RevisionParams>;
+
+const OwnerQuery = z.object({ owner: ManagedName });
+const PageQuery = z.object({
+  owner: ManagedName,
+  ...pageQuery({ sizeDefault: revisionsKept, sizeMax: revisionsKept }),
+});
+
+const changesBody: BodyLimits = documentBody;
+const path = '/gatewright/sync/revisions';
+const mounts = { admin: ['access-token'] } as const;
+
+export function syncRevisionRoutes(deps: AdminDeps): Route<Principal>[] {
+  const reading = { mounts, scope: 'organisation_settings.read', method: 'GET' } as const;
+  const telling = { mounts, scope: claimScope, ...forOwners, bodyLimits: changesBody } as const;
+  return [
+    route({
+      ...telling,
+      path,
+      method: 'POST',
+      summary: 'Record what a run has changed as the next revision of its owner',
+      body: RevisionBody,
+      response: SyncRevision,
+      handle: (request) => record(deps, request),
+    }),
+    route({
+      ...telling,
+      path: `${path}/:number/changes`,
+      method: 'PUT',
+      summary: 'Tell further changes of a revision; harmless when they are known',
+      params: RevisionParams,
+      body: MoreChanges,
+      refusals: ['notFound'],
+      response: SyncRevision,
+      handle: (request) => tellMore(deps, request),
+    }),
+    route({
+      ...reading,
+      path,
+      summary: 'List the revisions of an owner, newest first',
+      query: PageQuery,
+      response: pageOf(SyncRevision),
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...reading,
+      path: `${path}/:number`,
+      summary: 'Get a revision with its changes',
+      params: RevisionParams,
+      query: OwnerQuery,
+      refusals: ['notFound'],
+      response: RevisionWithChanges,
+      handle: (request) => get(deps, request),
+    }),
+  ];
+}
+
+type RecordRequest = AdminRequest<Record<string, string>, undefined, RevisionBody>;
+
+async function record(deps: AdminDeps, request: RecordRequest): Promise<SyncRevision> {
+  const { caller, body } = request;
+  requireWholeOrganisation(caller);
+  const { changes, change_count = changes.length } = body;
+  if (change_count < changes.length) {
+    const message = `is less than the ${changes.length} changes that are told`;
+    throw validationError({ path: ['change_count'], message });
+  }
+  const owner = ownerOfLease(request);
+  const revision = {
+    organisation_id: caller.organisationId,
+    owner,
+    commit_id: body.commit,
+    source: body.source,
+    ending: body.ending,
+    change_count,
+    started_at: parseTimestamp(body.started_at),
+    finished_at: parseTimestamp(body.finished_at),
+  };
+  return deps.database.transaction(async (tx) => {
+    await requireLeaseAlone(tx, request, owner);
+    const number = await syncRevisions.insertNext(tx, revision, partOf(0, changes));
+    const key = { organisation_id: caller.organisationId, owner, number };
+    return presentRevision((await syncRevisions.find(tx, key))!);
+  });
+}
+
+async function tellMore(
+  deps: AdminDeps,
+  request: AdminRequest<RevisionParams, undefined, MoreChanges>,
+): Promise<SyncRevision> {
+  const { caller, params, body } = request;
+  requireWholeOrganisation(caller);
+  const owner = ownerOfLease(request);
+  const key = keyOf(caller, owner, params);
+  return deps.database.transaction(async (tx) => {
+    await requireLease(tx, request, owner);
+    const isKept = await syncRevisions.append(tx, key, partOf(body.start, body.changes));
+    const row = await syncRevisions.find(tx, key);
+    if (row === undefined) throw new ApiError('notFound');
+    if (isKept) return presentRevision(row);
+    const { recorded_count, change_count } = row;
+    const message = `Of ${change_count} changes ${recorded_count} are recorded: tell what follows them`;
+    throw new ApiError('conflict', message, 'start');
+  });
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQuery>>) {
+  const { caller, query } = request;
+  requireWholeOrganisation(caller);
+  const db = deps.database.readable;
+  const page = toPage(query);
+  const found = await syncRevisions.listPage(db, caller.organisationId, query.owner, page);
+  return pageReply(found.rows.values().map(presentRevision), page, found);
+}
+
+async function get(
+  deps: AdminDeps,
+  request: AdminRequest<RevisionParams, z.infer<typeof OwnerQuery>>,
+) {
+  const { caller, params, query } = request;
+  requireWholeOrganisation(caller);
+  const db = deps.database.readable;
+  const key = keyOf(caller, query.owner, params);
+  const row = await syncRevisions.find(db, key);
+  if (row === undefined) throw new ApiError('notFound');
+  const changes = syncRevisions.changesOf(db, key);
+  return new LongList<RevisionWithChanges>({ ...presentRevision(row) }, 'changes', changes);
+}
+
+function keyOf(
+  { organisationId }: Principal,
+  owner: string,
+  { number }: RevisionParams,
+): syncRevisions.RevisionKey {
+  return { organisation_id: organisationId, owner, number: Number(number) };
+}
+
+function partOf(start: number, changes: readonly RevisionChange[]): syncRevisions.ChangesPart {
+  return { start, count: changes.length, changes: JSON.stringify(changes) };
+}

@@ -1,0 +1,109 @@
+/** Knows the status of owners over HTTP: told by the run that holds the lease, read by whoever asks. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import type { BodyLimits } from '../../model/body-limits.ts';
+import { ManagedName } from '../../model/managed-by.ts';
+import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
+import { SyncReport, SyncStatus } from '../../model/sync-record.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as syncRevisions from '../../store/tables/sync-revisions.ts';
+import * as syncStatus from '../../store/tables/sync-status.ts';
+import * as syncSuspensions from '../../store/tables/sync-suspensions.ts';
+import { type AdminDeps, type AdminRequest, forOwners } from '../request/deps.ts';
+import {
+  claimScope,
+  ownerOfLease,
+  requireLease,
+  requireWholeOrganisation,
+} from '../request/fencing.ts';
+import type { QueryRequest } from '../request/frame-fields.ts';
+import { presentRevision, presentSuspension } from './present.ts';
+
+/** A thousand workspaces, each with a message. */
+const reportBody: BodyLimits = { bytesMax: 256 * 1024, valuesMax: 10_000 };
+
+const StatusQuery = z.object({
+  /** All owners when left out. */
+  owner: ManagedName.optional(),
+  ...pageQuery({ sizeDefault: 20, sizeMax: 20 }),
+});
+
+export function syncStatusRoutes(deps: AdminDeps): Route<Principal>[] {
+  const common = { path: '/gatewright/sync/status', mounts: { admin: ['access-token'] } } as const;
+  return [
+    route({
+      ...common,
+      ...forOwners,
+      method: 'PUT',
+      scope: claimScope,
+      summary: 'Tell where the owner stands whose lease the run holds',
+      body: SyncReport,
+      bodyLimits: reportBody,
+      response: SyncStatus,
+      handle: (request) => tell(deps, request),
+    }),
+    route({
+      ...common,
+      method: 'GET',
+      scope: 'organisation_settings.read',
+      summary: 'List the owners and where each stands',
+      query: StatusQuery,
+      response: pageOf(SyncStatus),
+      handle: (request) => list(deps, request),
+    }),
+  ];
+}
+
+async function tell(
+  deps: AdminDeps,
+  request: AdminRequest<Record<string, string>, undefined, SyncReport>,
+): Promise<SyncStatus> {
+  const { caller, body } = request;
+  const { organisationId } = caller;
+  requireWholeOrganisation(caller);
+  const owner = ownerOfLease(request);
+  return deps.database.transaction(async (tx) => {
+    await requireLease(tx, request, owner);
+    const report = JSON.stringify(body);
+    await syncStatus.upsert(tx, { organisation_id: organisationId, owner, report });
+    const page = { limit: 1, offset: 0 };
+    const { rows } = await syncStatus.listOwners(tx, organisationId, owner, page);
+    const [told] = await present(tx, organisationId, rows);
+    return told!;
+  });
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof StatusQuery>>) {
+  const { caller, query } = request;
+  requireWholeOrganisation(caller);
+  const db = deps.database.readable;
+  const page = toPage(query);
+  const found = await syncStatus.listOwners(db, caller.organisationId, query.owner, page);
+  return pageReply(await present(db, caller.organisationId, found.rows), page, found);
+}
+
+async function present(
+  db: Db,
+  organisationId: string,
+  rows: readonly syncStatus.OwnerStatus[],
+): Promise<SyncStatus[]> {
+  const owners = rows.map(({ owner }) => owner);
+  const suspensions = await syncSuspensions.listLasting(db, organisationId, owners);
+  const revisions = await syncRevisions.listNewest(db, organisationId, owners);
+  return rows.map(({ owner, now, report, told_at, run_id, holder, expires_at }) => {
+    const revision = revisions.find((one) => one.owner === owner);
+    const isHeld = run_id !== '' && expires_at > now;
+    return {
+      object: 'sync_status',
+      owner,
+      as_of: formatTimestamp(now),
+      told_at: formatTimestampOrNull(told_at),
+      report: report === null ? null : JSON.parse(report),
+      revision: revision === undefined ? null : presentRevision(revision),
+      lease: isHeld ? { holder, expires_at: formatTimestamp(expires_at) } : null,
+      suspensions: suspensions.filter((one) => one.owner === owner).map(presentSuspension),
+    };
+  });
+}

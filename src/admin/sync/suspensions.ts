@@ -1,0 +1,122 @@
+/** Knows suspensions over HTTP: told pauses of an owner or one of its workspaces, which end by themselves. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { ManagedName } from '../../model/managed-by.ts';
+import { SuspensionBody, SyncSuspension } from '../../model/sync-record.ts';
+import { formatTimestamp, parseTimestamp } from '../../model/timestamp.ts';
+import { validationError } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import { readServerTime } from '../../store/connection/server-time.ts';
+import * as serviceAccounts from '../../store/tables/service-accounts.ts';
+import * as syncLeases from '../../store/tables/sync-leases.ts';
+import * as syncSuspensions from '../../store/tables/sync-suspensions.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { claimScope, requireWholeOrganisation } from '../request/fencing.ts';
+import type { QueryRequest } from '../request/frame-fields.ts';
+import { auditOwner } from './owner-audit.ts';
+import { presentSuspension } from './present.ts';
+
+/** Which pause is ended; that of the whole owner when no workspace is named. */
+const EndQuery = z.object({ owner: ManagedName, workspace: ManagedName.optional() });
+
+const Ended = z.object({
+  object: z.literal('sync_suspension_end'),
+  /** Whether there was one to end. */
+  ended: z.boolean(),
+});
+
+export function syncSuspensionRoutes(deps: AdminDeps): Route<Principal>[] {
+  const common = {
+    path: '/gatewright/sync/suspensions',
+    mounts: { admin: ['access-token'] },
+    scope: claimScope,
+    refusals: ['notFound', 'conflict'],
+  } as const;
+  return [
+    route({
+      ...common,
+      method: 'PUT',
+      summary: 'Suspend an owner or one of its workspaces: sync writes nothing there until it ends',
+      body: SuspensionBody,
+      response: SyncSuspension,
+      handle: (request) => suspend(deps, request),
+    }),
+    route({
+      ...common,
+      refusals: ['notFound'],
+      method: 'DELETE',
+      summary: 'End a suspension; harmless when there is none',
+      query: EndQuery,
+      response: Ended,
+      handle: (request) => resume(deps, request),
+    }),
+  ];
+}
+
+type SuspendRequest = AdminRequest<Record<string, string>, undefined, SuspensionBody>;
+
+async function suspend(deps: AdminDeps, request: SuspendRequest): Promise<SyncSuspension> {
+  const { caller, body } = request;
+  const { organisationId } = caller;
+  const { owner, reason } = body;
+  requireWholeOrganisation(caller);
+  const workspace = body.workspace ?? '';
+  const untilMs = body.until == null ? null : parseTimestamp(body.until);
+  const forMs = body.for_seconds === undefined ? null : body.for_seconds * 1000;
+  return deps.database.transaction(async (tx) => {
+    await lockOwner(tx, organisationId, owner);
+    await requireFuture(tx, untilMs);
+    await syncSuspensions.deleteEnded(tx, organisationId, owner);
+    const others = await syncSuspensions.listLasting(tx, organisationId, [owner]);
+    const isNew = others.every((one) => one.workspace !== workspace);
+    if (isNew && others.length >= syncSuspensions.suspensionsMax) throw tooMany(owner);
+    const suspended_by = (await serviceAccounts.findById(tx, caller.id))?.name ?? caller.id;
+    const who = { organisation_id: organisationId, owner, workspace };
+    await syncSuspensions.upsert(tx, { ...who, reason, suspended_by, untilMs, forMs });
+    const made = await syncSuspensions.find(tx, organisationId, owner, workspace);
+    const told = presentSuspension(made!);
+    const changes = { workspace, until: told.until, reason };
+    await auditOwner(tx, deps, request, { owner, action: 'suspend', changes });
+    return told;
+  });
+}
+
+async function resume(
+  deps: AdminDeps,
+  request: QueryRequest<z.infer<typeof EndQuery>>,
+): Promise<z.infer<typeof Ended>> {
+  const { caller, query } = request;
+  const { owner, workspace = '' } = query;
+  requireWholeOrganisation(caller);
+  return deps.database.transaction(async (tx) => {
+    await lockOwner(tx, caller.organisationId, owner);
+    const ended = await syncSuspensions.deleteOne(tx, caller.organisationId, owner, workspace);
+    const decision = { owner, action: 'resume', changes: { workspace } } as const;
+    if (ended) await auditOwner(tx, deps, request, decision);
+    return { object: 'sync_suspension_end', ended };
+  });
+}
+
+/** Whoever suspends waits for what is being written for the owner, and is alone with its suspensions. */
+async function lockOwner(tx: Db, organisationId: string, owner: string): Promise<void> {
+  const known = await syncLeases.findForUpdate(tx, organisationId, owner);
+  if (known !== undefined) return;
+  const message = `No sync has written as owner "${owner}" in this organisation`;
+  throw new ApiError('notFound', message, 'owner');
+}
+
+async function requireFuture(tx: Db, untilMs: number | null): Promise<void> {
+  if (untilMs === null) return;
+  const now = await readServerTime(tx);
+  if (untilMs > now) return;
+  const message = `is past: by the clock of the database it is ${formatTimestamp(now)}`;
+  throw validationError({ path: ['until'], message });
+}
+
+function tooMany(owner: string): ApiError {
+  const message = `Owner "${owner}" has ${syncSuspensions.suspensionsMax} suspensions, which is as \
+many as it may have: suspend it as a whole`;
+  return new ApiError('conflict', message, 'workspace');
+}
