@@ -19,6 +19,8 @@ CREATE TABLE IF NOT EXISTS api_keys (
   alert_emails LONGTEXT NULL,
   expires_at BIGINT NULL,
   rotation_policy LONGTEXT NULL,
+  rotated_at BIGINT NULL,
+  transition_expires_at BIGINT NULL,
   last_reset_at BIGINT NULL,
   created_by VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   version INT UNSIGNED NOT NULL DEFAULT 1,

@@ -25,6 +25,8 @@ export function apiKeyRow(fields: Partial<ApiKeyRow> = {}): Omit<ApiKeyRow, 'ver
     alert_emails: null,
     expires_at: null,
     rotation_policy: null,
+    rotated_at: null,
+    transition_expires_at: null,
     last_reset_at: null,
     created_by: 'test',
     created_at: 0,

@@ -120,8 +120,10 @@ export class RightRequests {
     await this.ask(revisions, revisions.path, this.right(revisions));
   }
 
-  /** A path on which the operation finds something; a delete something of its own. */
+  /** A path on which the operation finds something; a delete or a rotation something of its own. */
   async place({ method, path }: Operation): Promise<string> {
+    const [keys, isRotation] = path.split(/\/\{\w+\}(?=\/rotate$)/);
+    if (isRotation !== undefined) return `${keys}/${await this.#make(keys!)}/rotate`;
     const found = filled(path, (resource) => this.ids[resource]!);
     const isMapping = path.includes('{guardrailId}') && path.includes('{mcpServerId}');
     if (isMapping) await this.#putMapping(path, found);
@@ -180,6 +182,7 @@ export class RightRequests {
 
   #bodyOf(method: string, path: string): unknown {
     const plain = path.replace(/^\/(?:v1|v2|admin\/v2)(?=\/)/, '');
+    if (plain.endsWith('/rotate')) return {};
     const isKey = method === 'POST' && plain.startsWith('/api-keys');
     return (bodies[isKey ? '/api-keys' : plain] ?? (() => ({ name: randomUUID() })))(this);
   }

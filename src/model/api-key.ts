@@ -9,7 +9,8 @@ import { Timestamp } from './timestamp.ts';
 
 const scopesMax = 500;
 const alertEmailsMax = 100;
-const transitionMsMin = 1_800_000;
+/** Shortest time for which a replaced value stays good; also what holds when nothing is said. */
+export const transitionMsMin = 1_800_000;
 const dayMs = 86_400_000;
 
 export const ApiKeyType = z.enum(['organisation', 'workspace']);
@@ -38,6 +39,11 @@ const Scopes = z
 
 const AlertEmails = z.array(z.email().max(254)).max(alertEmailsMax);
 
+const TransitionMs = z
+  .int()
+  .min(transitionMsMin)
+  .max(365 * dayMs);
+
 /** When the key's value is replaced: by a period, or once at `next_rotation_at`. */
 export const RotationPolicy = z
   .strictObject({
@@ -45,12 +51,7 @@ export const RotationPolicy = z
     rotation_period_days: z.int().min(1).max(365).nullable().optional(),
     next_rotation_at: Timestamp.nullable().optional(),
     /** How long the replaced value stays valid; shorter than the period. */
-    key_transition_period_ms: z
-      .int()
-      .min(transitionMsMin)
-      .max(365 * dayMs)
-      .nullable()
-      .optional(),
+    key_transition_period_ms: TransitionMs.nullable().optional(),
   })
   .superRefine(rotationRules);
 export type RotationPolicy = z.infer<typeof RotationPolicy>;
@@ -76,8 +77,8 @@ function rotationRules(policy: RotationTerms, ctx: z.RefinementCtx): void {
   }
 }
 
-/** February is the shortest month. */
-function shortestPeriodMs(policy: RotationTerms): number | null {
+/** Null without a period. February is the shortest month. */
+export function shortestPeriodMs(policy: RotationTerms): number | null {
   if (policy.rotation_period === 'weekly') return 7 * dayMs;
   if (policy.rotation_period === 'monthly') return 28 * dayMs;
   return typeof policy.rotation_period_days === 'number'
@@ -172,3 +173,15 @@ export const ApiKeyUpdate = z.object({
   reset_usage: z.union([z.boolean(), Flag]).nullable().optional(),
 });
 export type ApiKeyUpdate = z.infer<typeof ApiKeyUpdate>;
+
+/** Body of POST /api-keys/{id}/rotate, which may be absent. */
+export const ApiKeyRotate = z.object({
+  /** How long the value before stays valid; as the policy says, or half an hour, when left out. */
+  key_transition_period_ms: TransitionMs.optional(),
+  /**
+   * The value before has no end until the same `key` is sent again without this: for who delivers the
+   * new one first.
+   */
+  await_delivery: z.boolean().optional(),
+});
+export type ApiKeyRotate = z.infer<typeof ApiKeyRotate>;

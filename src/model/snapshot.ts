@@ -18,6 +18,15 @@ const SnapshotResource = z.object({
   version: z.int(),
   /** Of API keys: `auto` for that of `bootstrap`, which belongs to the deployment. */
   creation_mode: z.string().optional(),
+  /** Of API keys: when the value is to be replaced, and was; left out where neither is so. */
+  rotation: z
+    .object({
+      next_rotation_at: z.string().nullable(),
+      rotated_at: z.string().nullable(),
+      /** When the value before ends, or ended; null with `rotated_at`: once the new one is delivered. */
+      transition_expires_at: z.string().nullable(),
+    })
+    .optional(),
   /** The create body, without nulls; write-only values stand in it as fingerprints. */
   spec: JsonRecord,
   managed_by: z

@@ -171,6 +171,8 @@ async function insertOrganisationKey(
     alert_emails: null,
     expires_at: null,
     rotation_policy: null,
+    rotated_at: null,
+    transition_expires_at: null,
     last_reset_at: null,
     created_by: key.createdBy,
     created_at: now,

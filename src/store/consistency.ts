@@ -108,6 +108,12 @@ const rules: readonly Rule[] = [
       WHERE hashes.hash IS NULL`,
   },
   {
+    table: 'api_key_hashes',
+    fault: 'are more than two values of one API key',
+    broken: sql`SELECT organisation_id, api_key_id AS id, NULL AS detail FROM api_key_hashes
+      GROUP BY organisation_id, api_key_id HAVING COUNT(*) > 2`,
+  },
+  {
     table: 'configs',
     fault: 'is one of several default configs of',
     broken: sql`SELECT organisation_id, MIN(id) AS id,

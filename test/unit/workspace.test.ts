@@ -13,6 +13,8 @@ const common = {
   organisation_id: '7e1c9bd2-0000-4000-8000-000000000001',
   workspace_id: null,
   description: null,
+  rotated_at: null,
+  transition_expires_at: null,
   last_reset_at: null,
   version: 3,
   created_at: at,

@@ -56,7 +56,7 @@ import {
 type CreateBody = ApiKeyCreate & CreateFields & { readonly key?: string | undefined };
 type UpdateBody = ApiKeyUpdate & UpdateFields;
 
-export type KeyAction = 'create' | 'read' | 'update' | 'delete' | 'list';
+export type KeyAction = 'create' | 'read' | 'update' | 'delete' | 'list' | 'rotate';
 
 /** `workspace_service_api_keys.create` (docs/api.md, Scopes). */
 export function scopeOf(type: ApiKeyType, subType: ApiKeySubType, action: KeyAction): string {
@@ -95,8 +95,12 @@ export async function create(
   return { id, key, object: 'api-key' };
 }
 
-/** The caller's own value is for crash-safe delivery by sync only (docs/sync.md, Delivery of keys). */
-function chooseKey(deps: AdminDeps, body: CreateBody): string {
+/**
+ * The caller's own value is for crash-safe delivery by sync only (docs/sync.md, Delivery of keys).
+ *
+ * @throws ApiError `invalid` for a value without an owner, or of another form.
+ */
+export function chooseKey(deps: AdminDeps, body: Pick<CreateBody, 'key' | 'managed_by'>): string {
   if (body.key === undefined) return makeApiKey(deps.apiKeyPrefix);
   if (body.managed_by === undefined) {
     throw validationError({ path: ['key'], message: 'is allowed together with managed_by only' });
@@ -143,6 +147,8 @@ async function insertKey(
     alert_emails: writeDocument(body.alert_emails),
     expires_at: expiresAt,
     rotation_policy: writeDocument(plannedRotation(body.rotation_policy ?? null, null, now)),
+    rotated_at: null,
+    transition_expires_at: null,
     last_reset_at: null,
     created_by: caller.id,
     created_at: now,

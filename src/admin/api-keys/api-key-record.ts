@@ -4,6 +4,7 @@ import { type ApiKeySubType, type ApiKeyType, RotationPolicy } from '../../model
 import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
 import { RateLimits, UsageLimits } from '../../model/key-limits.ts';
 import { Flag } from '../../model/resource-fields.ts';
+import type { SnapshotResource } from '../../model/snapshot.ts';
 import {
   AnsweredTimestamp,
   formatTimestamp,
@@ -49,6 +50,10 @@ export const ApiKeyRecord = z.object({
     allow_config_override: z.boolean().optional(),
   }),
   rotation_policy: RotationPolicy.nullable(),
+  /** Of a key that was rotated. */
+  rotated_at: AnsweredTimestamp.optional(),
+  /** When the value before ends, or ended; null while the present one waits for its delivery. */
+  key_transition_expires_at: AnsweredTimestamp.nullable().optional(),
   object: z.literal('api-key'),
 });
 
@@ -90,6 +95,12 @@ export function toRecord(
         : { allow_config_override: row.allow_config_override === 1 }),
     },
     rotation_policy: readDocument<RotationPolicy>(row.rotation_policy),
+    ...(row.rotated_at === null
+      ? {}
+      : {
+          rotated_at: formatTimestamp(row.rotated_at),
+          key_transition_expires_at: formatTimestampOrNull(row.transition_expires_at),
+        }),
     object: 'api-key',
   };
 }
@@ -120,6 +131,19 @@ export function toSpec(row: StoredApiKey): Record<string, unknown> {
     expires_at: formatTimestampOrNull(row.expires_at),
     rotation_policy: sparseOrNull(sentRotationPolicy(row)),
   });
+}
+
+/** What of its rotations a snapshot tells; nothing of a key that has none behind it or before it. */
+export function toRotation(row: StoredApiKey): Pick<SnapshotResource, 'rotation'> {
+  const next = readDocument<RotationPolicy>(row.rotation_policy)?.next_rotation_at ?? null;
+  if (next === null && row.rotated_at === null) return {};
+  return {
+    rotation: {
+      next_rotation_at: next,
+      rotated_at: formatTimestampOrNull(row.rotated_at),
+      transition_expires_at: formatTimestampOrNull(row.transition_expires_at),
+    },
+  };
 }
 
 /** `['workspace', 'service']`: the path values a key was made with. */

@@ -1,6 +1,6 @@
 /** Knows what a key may be given: scopes its author holds, a life within bounds, a config it can reach. */
 
-import type { RotationPolicy } from '../../model/api-key.ts';
+import { type RotationPolicy, shortestPeriodMs, transitionMsMin } from '../../model/api-key.ts';
 import { ApiError } from '../../model/errors.ts';
 import { nextResetAt } from '../../model/periods.ts';
 import { isKnownScope, scopesBeyond } from '../../model/scopes.ts';
@@ -112,6 +112,37 @@ export function plannedRotation(
   }
   const kept = before !== null && samePeriod(sent, before) ? before.next_rotation_at : undefined;
   return { ...sent, next_rotation_at: kept ?? formatTimestamp(nextRotationAt(sent, now)) };
+}
+
+/**
+ * The policy once the value has been replaced: with a period, the next moment is the first that lies
+ * beyond the transition, so that a rotation shortly before a moment stands for that of the moment.
+ */
+export function rotatedPolicy(
+  policy: RotationPolicy | null,
+  now: number,
+  transitionMs: number,
+): RotationPolicy | null {
+  if (policy === null || !hasPeriod(policy)) return policy;
+  return {
+    ...policy,
+    next_rotation_at: formatTimestamp(nextRotationAt(policy, now + transitionMs)),
+  };
+}
+
+/**
+ * How long a replaced value stays good, ms: as asked, else as the policy says, else the least.
+ *
+ * @throws ApiError `invalid` for what is as long as the period.
+ */
+export function transitionOf(policy: RotationPolicy | null, asked: number | undefined): number {
+  const transitionMs = asked ?? policy?.key_transition_period_ms ?? transitionMsMin;
+  const periodMs = policy === null ? null : shortestPeriodMs(policy);
+  if (periodMs !== null && transitionMs >= periodMs) {
+    const path = ['key_transition_period_ms'];
+    throw validationError({ path, message: 'must be shorter than the rotation period' });
+  }
+  return transitionMs;
 }
 
 function nextRotationAt(policy: RotationPolicy, now: number): number {

@@ -3,11 +3,18 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
-import { ApiKeyCreate, ApiKeySubType, ApiKeyType, ApiKeyUpdate } from '../../model/api-key.ts';
+import {
+  ApiKeyCreate,
+  ApiKeyRotate,
+  ApiKeySubType,
+  ApiKeyType,
+  ApiKeyUpdate,
+} from '../../model/api-key.ts';
 import { mapItems } from '../../model/long-list.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { covers } from '../../model/scopes.ts';
 import { isUuid } from '../../model/slug.ts';
+import { AnsweredTimestamp } from '../../model/timestamp.ts';
 import { validationError } from '../../model/validation-error.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as usageBudgets from '../../store/tables/usage-budgets.ts';
@@ -34,13 +41,21 @@ import {
   scopeOf,
   update,
 } from './api-key-changes.ts';
-import { ApiKeyRecord, toRecord, toSpec } from './api-key-record.ts';
+import { ApiKeyRecord, toRecord, toRotation, toSpec } from './api-key-record.ts';
+import { rotate, rotateFields } from './api-key-rotation.ts';
 
 const idsMax = 100;
 const ignoredFields = ['type', 'sub-type', 'sub_type'];
 
 const CreateBody = ApiKeyCreate.extend({ ...createFields, key: z.string().max(256).optional() });
 const CreateReply = z.object({ id: z.uuid(), key: z.string(), object: z.literal('api-key') });
+const RotateBody = ApiKeyRotate.extend(rotateFields);
+const RotateReply = z.object({
+  id: z.uuid(),
+  key: z.string(),
+  /** Null for as long as the value before waits for the delivery of this one. */
+  key_transition_expires_at: AnsweredTimestamp.nullable(),
+});
 const ListQuery = WorkspaceQuery.extend({
   ...pageQuery(),
   /** Comma-separated. */
@@ -55,7 +70,7 @@ export const apiKeyResource: Resource = {
   kind: 'ApiKey',
   features: ['apiAccess'],
   routes: apiKeyRoutes,
-  snapshot: snapshotOf(apiKeys.listAllForOrganisation, toSpec),
+  snapshot: snapshotOf(apiKeys.listAllForOrganisation, toSpec, toRotation),
   contents: apiKeys.contents,
 };
 
@@ -98,6 +113,19 @@ function itemRoutes(
     on.remove({
       summary: 'Delete an API key',
       handle: (request) => remove(deps, request, subTypes),
+    }),
+    route({
+      ...forOwners,
+      method: 'POST',
+      path: `${path}/rotate`,
+      mounts: everyMount,
+      scope: anyScope('rotate', subTypes),
+      versioned: true,
+      summary: 'Replace the value of an API key; the one before stays valid for a while',
+      query: WorkspaceQuery,
+      body: RotateBody,
+      response: RotateReply,
+      handle: (request) => rotate(deps, request, subTypes),
     }),
   ];
 }

@@ -14,7 +14,7 @@ export type Author = Pick<AdminRequest, 'caller' | 'requestId' | 'owner' | 'fenc
 
 export interface Change {
   /** `reset` touches counters only, so ownership has no say in it. */
-  readonly action: 'create' | 'update' | 'delete' | 'reset';
+  readonly action: 'create' | 'update' | 'delete' | 'reset' | 'rotate';
   readonly kind: KindName;
   readonly resourceId: string;
   readonly workspaceId: string | null;

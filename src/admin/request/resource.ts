@@ -51,6 +51,7 @@ export function snapshotOf<
 >(
   list: (tx: Db, organisationId: string) => Promise<Row[]>,
   toSpec: (row: Row, secrets: SpecSecrets) => Record<string, unknown>,
+  toRotation: (row: Row) => Pick<Told, 'rotation'> = () => ({}),
 ): ReadForSnapshot {
   return async (tx, organisationId) => {
     const rows = await list(tx, organisationId);
@@ -62,6 +63,7 @@ export function snapshotOf<
         workspace_id: row.workspace_id ?? null,
         version: row.version,
         ...(row.creation_mode === undefined ? {} : { creation_mode: row.creation_mode }),
+        ...toRotation(row),
         spec: toSpec(row, secrets),
       }));
   };

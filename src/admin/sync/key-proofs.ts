@@ -40,6 +40,8 @@ const Proof = z.object({
   matches: z.boolean(),
   /** The key that has this value now, of those the caller may write; null for none. */
   holder: z.uuid().nullable(),
+  /** Whether it is the holder's value since its last rotation, and not the one before, which ends. */
+  current: z.boolean(),
 });
 
 type ProofRequest = AdminRequest<Record<string, string>, undefined, z.infer<typeof ProofBody>>;
@@ -69,8 +71,10 @@ async function prove(deps: AdminDeps, request: ProofRequest) {
     ({ type }) => covers(caller.scopes, `${type.replace('-', '_')}_api_keys.update`),
   );
   const proofs = body.keys.map(({ id = null }, at): z.infer<typeof Proof> => {
-    const holder = known.find(({ hash }) => timingSafeEqual(hash, hashes[at]!))?.id ?? null;
-    return { id, matches: holder !== null && holder === id?.toLowerCase(), holder };
+    const found = known.find(({ hash }) => timingSafeEqual(hash, hashes[at]!));
+    const holder = found?.id ?? null;
+    const matches = holder !== null && holder === id?.toLowerCase();
+    return { id, matches, holder, current: found?.is_current === 1 };
   });
   refuseGuessing(deps, request, proofs);
   return { object: 'list' as const, total: proofs.length, data: proofs };

@@ -30,12 +30,16 @@ export interface ApiKeyRow extends Versioned {
   alert_emails: string | null;
   expires_at: number | null;
   rotation_policy: string | null;
+  /** Since when the value is good that the last rotation made. */
+  rotated_at: number | null;
+  /** When the value before ends, or ended; null for never rotated, and while its successor is on its way. */
+  transition_expires_at: number | null;
   last_reset_at: number | null;
   created_by: string;
 }
 
 /** One value that a key is known by; two of them are good at once while a key is rotated. */
-interface ApiKeyHashRow {
+export interface ApiKeyHashRow {
   hash: Buffer;
   pepper_id: string;
   organisation_id: string;
@@ -86,7 +90,7 @@ export async function insert(tx: Db, { hash, pepper_id, ...row }: NewApiKey): Pr
   });
 }
 
-const insertHash = insertion((tx, row: ApiKeyHashRow & Record<string, unknown>) =>
+export const insertHash = insertion((tx, row: ApiKeyHashRow & Record<string, unknown>) =>
   tx.insertInto('api_key_hashes').values(row),
 );
 
@@ -111,13 +115,18 @@ const byHash = statement((db, { hash, now }: { hash: Buffer; now: number }) =>
     .where((eb) => eb.or([eb('known.valid_until', 'is', null), eb('known.valid_until', '>', now)])),
 );
 
+export interface ValueHolder extends Pick<ApiKeyRow, 'id' | 'type'>, Pick<ApiKeyHashRow, 'hash'> {
+  /** 1 for the value that the key was given last, 0 for the one before, which will end. */
+  readonly is_current: number;
+}
+
 /** Which key each of these values is of, and what kind of key; values that are over are nobody's. */
 export function listHolders(
   db: Db,
   organisationId: string,
   hashes: readonly Buffer[],
   now: number,
-): Promise<(Pick<ApiKeyRow, 'id' | 'type'> & Pick<ApiKeyHashRow, 'hash'>)[]> {
+): Promise<ValueHolder[]> {
   return db
     .selectFrom('api_key_hashes as known')
     .innerJoin('api_keys', (join) =>
@@ -126,6 +135,11 @@ export function listHolders(
         .onRef('api_keys.id', '=', 'known.api_key_id'),
     )
     .select(['api_keys.id', 'api_keys.type', 'known.hash'])
+    .select(
+      sql<number>`(api_keys.rotated_at IS NULL OR known.valid_from >= api_keys.rotated_at)`.as(
+        'is_current',
+      ),
+    )
     .where('known.organisation_id', '=', organisationId)
     .where('known.hash', 'in', hashes)
     .where((eb) => eb.or([eb('known.valid_until', 'is', null), eb('known.valid_until', '>', now)]))

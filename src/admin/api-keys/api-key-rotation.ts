@@ -1,0 +1,145 @@
+/** Knows how the value of an API key is replaced: the new one and the one before are good together for a while. */
+import { z } from 'zod';
+import type { ApiKeyRotate, ApiKeySubType, RotationPolicy } from '../../model/api-key.ts';
+import { maskApiKey } from '../../model/credentials.ts';
+import { ApiError } from '../../model/errors.ts';
+import { readDocument, rewriteDocument } from '../../model/json-record.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
+import { validationError } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import type { StoredValue } from '../../store/tables/api-key-values.ts';
+import * as apiKeyValues from '../../store/tables/api-key-values.ts';
+import * as apiKeys from '../../store/tables/api-keys.ts';
+import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
+import { recordChange } from '../request/change.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { createFields, type WorkspaceQuery } from '../request/frame-fields.ts';
+import { findOr404, idOr404, requireWorkspace } from '../request/scoping.ts';
+import { requireVersion } from '../request/version.ts';
+import { authoriseType, chooseKey, oneOf } from './api-key-changes.ts';
+import { rotatedPolicy, transitionOf } from './api-key-rules.ts';
+
+/** Spread into the body schema of a rotation: by whom, and with which value. */
+export const rotateFields = {
+  managed_by: createFields.managed_by,
+  key: z.string().max(256).optional(),
+};
+
+type RotateBody = ApiKeyRotate & z.infer<z.ZodObject<typeof rotateFields>>;
+type RotateRequest = AdminRequest<
+  Record<string, string>,
+  z.infer<typeof WorkspaceQuery>,
+  RotateBody
+>;
+
+/**
+ * Answers the new value, the only time that anyone sees it. The same value sent again is the same
+ * rotation: it answers what the first one did, and without `await_delivery` lets the value before end.
+ */
+export async function rotate(
+  deps: AdminDeps,
+  request: RotateRequest,
+  subTypes: readonly ApiKeySubType[],
+): Promise<{ id: string; key: string; key_transition_expires_at: string | null }> {
+  const { body, caller, params, query } = request;
+  if (body.await_delivery === true && body.key === undefined) {
+    const message = 'is allowed together with key only';
+    throw validationError({ path: ['await_delivery'], message });
+  }
+  const key = chooseKey(deps, body);
+  return deps.database.transaction(async (tx) => {
+    const { organisationId } = caller;
+    const found = await apiKeys.findByIdForUpdate(tx, organisationId, idOr404(params.id!));
+    const row = findOr404(caller, oneOf(subTypes, found));
+    await requireWorkspace(tx, caller, row, query.workspace_id);
+    authoriseType(caller, row, 'rotate');
+    const values = await apiKeyValues.listForUpdate(tx, row);
+    const hash = deps.keyring.hashCredential(key);
+    const isRepeated = values[0]!.hash.equals(hash);
+    if (!isRepeated) requireVersion(request, row.version);
+    const columns = isRepeated
+      ? await finish(tx, { request, row }, values[1])
+      : await replace(tx, { request, row }, values, {
+          hash,
+          pepper_id: deps.keyring.pepperId,
+        });
+    const isChanged = Object.keys(columns).length > 0;
+    if (isChanged) {
+      const written = isRepeated ? columns : { ...columns, key_mask: maskApiKey(key) };
+      await apiKeys.update(tx, organisationId, row.id, {
+        ...written,
+        last_updated_at: request.now,
+      });
+    }
+    const { transition_expires_at: end } = { ...row, ...columns };
+    await recordChange(tx, deps, request, {
+      action: 'rotate',
+      kind: 'ApiKey',
+      resourceId: row.id,
+      workspaceId: row.workspace_id,
+      changes: { key_transition_expires_at: formatTimestampOrNull(end) },
+      unchanged: !isChanged,
+      managedBy: body.managed_by,
+    });
+    return { id: row.id, key, key_transition_expires_at: formatTimestampOrNull(end) };
+  });
+}
+
+interface Rotation {
+  readonly request: RotateRequest;
+  readonly row: apiKeys.StoredApiKey;
+}
+
+type RotationColumns = Partial<apiKeys.StoredApiKey>;
+
+/** Gives the value before its end, where it has none yet and does not wait any longer. */
+async function finish(
+  tx: Db,
+  { request: { body, now }, row }: Rotation,
+  previous: StoredValue | undefined,
+): Promise<RotationColumns> {
+  const waits = previous !== undefined && previous.valid_until === null;
+  if (!waits || body.await_delivery === true) return {};
+  const policy = readDocument<RotationPolicy>(row.rotation_policy);
+  const end = now + transitionOf(policy, body.key_transition_period_ms);
+  await apiKeyValues.updateEnd(tx, row, previous.hash, end);
+  return { transition_expires_at: end };
+}
+
+/** @throws ApiError `conflict` while the value before the present one is still good */
+async function replace(
+  tx: Db,
+  { request, row }: Rotation,
+  [current, previous]: readonly StoredValue[],
+  value: Pick<StoredValue, 'hash' | 'pepper_id'>,
+): Promise<RotationColumns> {
+  const { body, now } = request;
+  requireOver(previous, now);
+  const policy = readDocument<RotationPolicy>(row.rotation_policy);
+  const transitionMs = transitionOf(policy, body.key_transition_period_ms);
+  const end = body.await_delivery === true ? null : now + transitionMs;
+  // Of two values the newer one is told by its beginning.
+  const rotatedAt = Math.max(now, current!.valid_from + 1);
+  await apiKeyValues.deleteEnded(tx, row, now);
+  try {
+    await apiKeyValues.insert(tx, row, { ...value, valid_from: rotatedAt });
+  } catch (error) {
+    if (isDuplicateEntry(error)) throw new ApiError('conflict', 'This key exists already', 'key');
+    throw error;
+  }
+  await apiKeyValues.updateEnd(tx, row, current!.hash, end);
+  return {
+    rotated_at: rotatedAt,
+    transition_expires_at: end,
+    rotation_policy: rewriteDocument(row.rotation_policy, rotatedPolicy(policy, now, transitionMs)),
+  };
+}
+
+function requireOver(previous: StoredValue | undefined, now: number): void {
+  if (previous === undefined) return;
+  const { valid_until: end } = previous;
+  if (end !== null && end <= now) return;
+  const until = end === null ? 'its successor is delivered' : formatTimestamp(end);
+  const message = `This key is being rotated: the value before is valid until ${until}`;
+  throw new ApiError('conflict', message, 'key_transition_expires_at');
+}
