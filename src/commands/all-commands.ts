@@ -1,5 +1,6 @@
 /** Knows every command by name, and loads the code of one only when it is wanted. */
 import type { Ending } from '../failure.ts';
+import type { CompletedCommand } from './completion/completed.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { helpText, usageOf } from './shared/help-text.ts';
 import type { Option } from './shared/option.ts';
@@ -7,6 +8,7 @@ import { asksForHelp, parseWords } from './shared/parse-words.ts';
 
 /** A command with its options bound to its `run`, so that commands of all kinds make one list. */
 export interface BoundCommand extends Pick<Command<unknown>, 'summary' | 'examples'> {
+  readonly options: Readonly<Record<string, Option<unknown>>>;
   /** `plan [paths..]` */
   readonly usage: string;
   readonly help: string;
@@ -21,6 +23,7 @@ function bound<Options>(name: string, command: Command<Options>): BoundCommand {
   return {
     summary,
     examples,
+    options,
     usage: usageOf(name, options),
     help: helpText(name, { summary, examples, options }),
     asksForHelp: (words) => asksForHelp(words, options),
@@ -45,4 +48,15 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['jobs', async () => bound('jobs', (await import('./jobs.ts')).jobs)],
   ['doctor', async () => bound('doctor', (await import('./doctor.ts')).doctor)],
   ['settings', async () => bound('settings', (await import('./settings.ts')).settings)],
+  [
+    'completion',
+    async () => bound('completion', (await import('./completion.ts')).completion(all)),
+  ],
 ]);
+
+/** Every command in that order. */
+async function all(): Promise<readonly CompletedCommand[]> {
+  return await Promise.all(
+    [...commandLoaders].map(async ([name, load]) => ({ name, ...(await load()) })),
+  );
+}

@@ -39,6 +39,7 @@ const mayImport: Record<string, readonly string[]> = {
     ...['commands/shared', 'app', 'embedded', 'sync', 'store', 'settings', 'log', 'clock'],
   ],
   'commands/sync': ['commands/shared', 'sync', 'settings', 'log', 'clock'],
+  'commands/completion': ['commands/shared'],
   'commands/shared': ['app', 'embedded', 'sync', 'store', 'model', 'settings', 'log', 'clock'],
   app: [
     ...['admin', 'gateway', 'mcp', 'jobs', 'auth', 'http', 'store', 'settings', 'log', 'clock'],
@@ -223,6 +224,7 @@ describe('the habits of the house', () => {
     const exact = files.filter((file) => /\.writeExact\(/.test(sources.get(file)!));
     expect(exact.map((file) => relative(root, file)).toSorted()).toEqual([
       'commands/bootstrap.ts',
+      'commands/completion.ts',
       'commands/export.ts',
       'commands/settings.ts',
     ]);

@@ -16,6 +16,10 @@ export interface Option<Value> {
   readonly fallback?: string;
   /** Whether the command cannot do without. */
   readonly isRequired?: boolean;
+  /** The words that it takes and no others. */
+  readonly words?: readonly string[];
+  /** Whether it takes several of them with commas between. */
+  readonly isList?: boolean;
   /**
    * The value, from what was given: nothing, or a word or more, never empty ones. Throws
    * {@link Failure} with the sentence that `name` (`--port`) is the subject of.
@@ -106,7 +110,7 @@ function choice<const Word extends string>(
 ): Option<Word> {
   const read = ([given]: readonly string[], name: string): Word =>
     given === undefined ? words[0] : oneOf(words, given, name);
-  return { form: 'value', placeholder: words.join('|'), fallback: words[0], ...facts, read };
+  return { form: 'value', placeholder: words.join('|'), fallback: words[0], words, ...facts, read };
 }
 
 /** `--fail-on delete,replace`: some of several words; none when left out. */
@@ -117,7 +121,7 @@ export function choices<const Word extends string>(
 ): Option<readonly Word[]> {
   const read = ([given]: readonly string[], name: string): readonly Word[] =>
     given === undefined ? [] : given.split(',').map((word) => oneOf(words, word.trim(), name));
-  return { form: 'value', placeholder, ...facts, read };
+  return { form: 'value', placeholder, words, isList: true, ...facts, read };
 }
 
 /** `-o, --output`, by which every command that tells something is asked for the form of it. */
@@ -139,7 +143,7 @@ export function requiredChoice<const Word extends string>(
   describe: string,
 ): Option<Word> {
   const read = ([given]: readonly string[], name: string): Word => oneOf(words, given!, name);
-  return { form: 'word', placeholder: '', describe, isRequired: true, read };
+  return { form: 'word', placeholder: '', describe, isRequired: true, words, read };
 }
 
 /** `[name]`, a word that may be left out. */
