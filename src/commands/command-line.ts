@@ -31,7 +31,7 @@ export async function runCommandLine(
   try {
     return await dispatch(words, io);
   } catch (error) {
-    const isInterrupted = io.signal.aborted && isAbort(error, io.signal);
+    const isInterrupted = io.signal.aborted && isOfAbort(error, io.signal);
     if (error instanceof Failure) {
       io.stderr.write(`gatewright: ${error.message}\n`);
       return isInterrupted ? 'interrupted' : error.kind;
@@ -122,8 +122,10 @@ function unknownCommand(verb: string): Failure {
   return new Failure('invalidInput', message);
 }
 
-function isAbort(error: unknown, signal: AbortSignal): boolean {
+/** A wait for what does not answer is waited for no longer than it lasts, and counts as broken off. */
+function isOfAbort(error: unknown, signal: AbortSignal): boolean {
   if (!(error instanceof Error)) return false;
+  if (error instanceof Failure && error.kind === 'unreachable') return true;
   return error === signal.reason || error.cause === signal.reason || error.name === 'AbortError';
 }
 

@@ -3,6 +3,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
@@ -207,4 +208,41 @@ describe('the process', () => {
     await once(child, 'close');
     expect(stderr).toBe('');
   });
+
+  it('ends by a signal while it waits for standard input', async () => {
+    const [stdout, stderr, controller] = [
+      new PassThrough(),
+      new PassThrough(),
+      new AbortController(),
+    ];
+    const stdin = new Readable({ read: () => controller.abort() });
+    const { signal } = controller;
+    const outside = { stdin, stdout, stderr, signal, cwd: root };
+    expect(await runCommandLine(['validate', '-'], outside)).toBe('interrupted');
+    expect(textOf(stdout)).toBe('');
+  });
+
+  it.each([
+    ['migrate', 'SIGINT', 130],
+    ['serve', 'SIGTERM', 143],
+    ['doctor', 'SIGINT', 130],
+  ] as const)(
+    'ends by a signal while %s waits for a database that never answers',
+    async (command, signal, code) => {
+      const sockets: Socket[] = [];
+      const server = createServer((socket) => void sockets.push(socket));
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const { port } = server.address() as AddressInfo;
+      const env = {
+        ...process.env,
+        DB_URL: `mysql://u:p@127.0.0.1:${port}/n`,
+        GATEWRIGHT_MASTER_KEY: 'k'.repeat(44),
+      };
+      const child = spawn(process.execPath, [main, command], { env, stdio: 'ignore' });
+      server.once('connection', () => child.kill(signal));
+      expect(await once(child, 'exit')).toEqual([code, null]);
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  );
 });

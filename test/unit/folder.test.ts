@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
 import { openFolder, openStdin } from '../../src/sync/source/folder.ts';
@@ -101,11 +102,8 @@ it('has a digest that changes with content and name and with nothing else', asyn
 it('reads one file, standard input, and several places as one source', async () => {
   write('x/a.yaml');
   write('y/b.yaml');
-  const stdin = async function* () {
-    yield Buffer.from('c: ');
-    yield Buffer.from('1\n');
-  };
-  const options = { cwd: root, cacheDirectory: root, stdin: stdin() };
+  const stdin = Readable.from([Buffer.from('c: '), Buffer.from('1\n')]);
+  const options = { cwd: root, cacheDirectory: root, stdin };
   const { files } = await readSources(['x', 'y/b.yaml', '-'], options);
   expect(files.map(({ path }) => path)).toEqual(['<stdin>', 'x/a.yaml', 'y/b.yaml']);
 });
@@ -114,8 +112,13 @@ it('refuses standard input beyond the limit', async () => {
   const endless = async function* () {
     for (;;) yield Buffer.alloc(64 * 1024, 'x');
   };
-  const { faults } = await openStdin(endless()).read();
+  const { faults } = await openStdin(Readable.from(endless()), undefined).read();
   expect(faults.map(({ code }) => code)).toEqual(['file-too-large']);
+});
+
+it('names a location that does not exist on one line, whatever is in it', async () => {
+  const reading = openFolder('no\nsuch: all is well', root).read();
+  await expect(reading).rejects.toThrow(/^No such file or folder: no\\u000asuch: all is well$/);
 });
 
 it('leaves out what .gatewrightignore says, in each folder, and tells what', async () => {

@@ -185,6 +185,15 @@ describe('values', () => {
     expect(`${from}${to}`).toMatch(/^[\x20-\x7e…]*$/);
   });
 
+  it.each([
+    ['in one place', `1${'b'.repeat(500)}`, '1001 characters'],
+    ['again', `1${'b'.repeat(400)}c${'b'.repeat(99)}`, '1001 characters, last difference at 902'],
+    ['to the end', `1${'b'.repeat(499)}cd`, '1002 characters, last difference at 1002'],
+  ])('too long to be shown whole tell that they differ %s', (_, end, told) => {
+    const start = 'a'.repeat(500);
+    expect(textOf(`${start}0${'b'.repeat(500)}`, start + end)).toContain(`…" (${told})\n`);
+  });
+
   it('of any script are shown as they are written', () => {
     expect(textOf('한국', '한국어')).toContain('~ spec.description: "한국" → "한국어"');
   });

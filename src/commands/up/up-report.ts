@@ -5,6 +5,7 @@ import type { CycleResult } from '../../sync/reconcile.ts';
 import { leftAloneLines } from '../../sync/report/left-alone.ts';
 import { countsByKind, summaryLine } from '../../sync/report/summary.ts';
 import { textReport } from '../../sync/report/text.ts';
+import { oneLine } from '../../terminal-text.ts';
 import { cycleDocument } from '../shared/cycle-document.ts';
 import { exitCodes } from '../shared/exit-codes.ts';
 import { formatTable } from '../shared/table.ts';
@@ -42,7 +43,7 @@ export function createProgress(output: Pick<TextOutput, 'write'>): (line: string
   const startedAt = performance.now();
   return (line) => {
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-    output.write(`${seconds.padStart(6)} s  ${line}\n`);
+    output.write(`${seconds.padStart(6)} s  ${oneLine(line)}\n`);
   };
 }
 

@@ -18,7 +18,8 @@ export function valueText(value: Json): string {
 
 /**
  * Two values that differ, so that what is shown of them differs: both from shortly before the first
- * difference, and letter by letter where the two look alike.
+ * difference, with the place of the last where that is not shown, and letter by letter where the two
+ * look alike.
  */
 export function pairText(from: Json, to: Json): [from: string, to: string] {
   if (typeof from !== 'string' || typeof to !== 'string') return [valueText(from), valueText(to)];
@@ -30,7 +31,8 @@ export function pairText(from: Json, to: Json): [from: string, to: string] {
   const goOn = Math.min(from.length, to.length) > start + shownMax;
   const isAlike = one === other || (goOn && (one.startsWith(other) || other.startsWith(one)));
   const hidden = isAlike ? beyondAscii : unseen;
-  return [textFrom(from, start, hidden), textFrom(to, start, hidden)];
+  const same = commonEnd(from, to);
+  return [textFrom(from, start, hidden, same), textFrom(to, start, hidden, same)];
 }
 
 /** Text from elsewhere, such as a key, with what cannot be seen spelt out. */
@@ -38,7 +40,8 @@ export function seen(text: string): string {
   return spelt(text, unseen);
 }
 
-function textFrom(value: Json, start: number, hidden: RegExp): string {
+/** @param same units at the end that the other text of a pair has, too; all of them where there is none */
+function textFrom(value: Json, start: number, hidden: RegExp, same = Infinity): string {
   if (isReference(value)) return spelt(value.$ref, hidden);
   if (isSecret(value)) return spelt(`(secret ${value.$secret})`, hidden);
   if (typeof value !== 'string') return spelt(JSON.stringify(value), hidden);
@@ -49,7 +52,11 @@ function textFrom(value: Json, start: number, hidden: RegExp): string {
   const part = spelt(JSON.stringify(value.slice(start, start + shownMax)).slice(1, -1), hidden);
   const isCut = start + shownMax < value.length || part.length > shownMax;
   const inside = `${start > 0 ? '…' : ''}${part.slice(0, shownMax)}${isCut ? '…' : ''}`;
-  return `"${inside}" (${value.length} characters)`;
+  const lastDifference = value.length - same;
+  const isFurther =
+    lastDifference > start + shownMax || (part.length > shownMax && same < Infinity);
+  const further = isFurther ? `, last difference at ${lastDifference}` : '';
+  return `"${inside}" (${value.length} characters${further})`;
 }
 
 /** Of the first UTF-16 unit in which they differ; halves of characters are spelt out. */
@@ -57,6 +64,14 @@ function firstDifference(one: string, other: string): number {
   let at = 0;
   while (at < one.length && one[at] === other[at]) at += 1;
   return at;
+}
+
+/** UTF-16 units at the end that are the same. */
+function commonEnd(one: string, other: string): number {
+  const most = Math.min(one.length, other.length);
+  let count = 0;
+  while (count < most && one.at(-1 - count) === other.at(-1 - count)) count += 1;
+  return count;
 }
 
 /** What is left of a text for the eye: marks, forms and what is unseen count for nothing. */

@@ -13,7 +13,9 @@ import {
   statSync,
 } from 'node:fs';
 import { basename, dirname, join, normalize, resolve, sep } from 'node:path';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { Failure } from '../../failure.ts';
+import { oneLine } from '../../terminal-text.ts';
 import { IgnoreRules, parseIgnoreFile } from './ignore-rules.ts';
 import {
   byCodeUnits,
@@ -54,11 +56,11 @@ export function openFolder(location: string, cwd: string): Source {
   };
 }
 
-/** Standard input, read once; `newest` never changes after that. */
-export function openStdin(stdin: AsyncIterable<Buffer | string>): Source {
+/** Standard input, read once; `newest` never changes after that. Aborting `signal` ends the wait for more. */
+export function openStdin(stdin: Readable, signal: AbortSignal | undefined): Source {
   let reading: Promise<SourceFiles> | undefined;
   const read = (): Promise<SourceFiles> => {
-    reading ??= readStdin(stdin);
+    reading ??= readStdin(signal === undefined ? stdin : addAbortSignal(signal, stdin));
     return reading;
   };
   return {
@@ -68,13 +70,14 @@ export function openStdin(stdin: AsyncIterable<Buffer | string>): Source {
   };
 }
 
-async function readStdin(stdin: AsyncIterable<Buffer | string>): Promise<SourceFiles> {
+async function readStdin(stdin: Readable): Promise<SourceFiles> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of stdin) {
     const buffer = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     bytes += buffer.length;
-    if (bytes > fileBytesMax) return stdinFiles([], [tooLarge(stdinName)]);
+    if (bytes > fileBytesMax)
+      return stdinFiles([], [tooLarge(stdinName, 'name files or a folder instead')]);
     chunks.push(buffer);
   }
   const content = Buffer.concat(chunks);
@@ -114,7 +117,7 @@ function readFolder(location: string, cwd: string): SourceFiles {
 /** A bare repository is a folder without manifests, which would count as a source that declares nothing. */
 function refuseBareRepository(root: string, location: string): void {
   if (!['HEAD', 'objects', 'refs'].every((name) => existsSync(join(root, name)))) return;
-  const message = `${location} is a Git repository without files; name it as file://${root}#branch`;
+  const message = `${oneLine(location)} is a Git repository without files; name it as file://${oneLine(root)}#branch`;
   throw new Failure('invalidInput', message);
 }
 
@@ -123,7 +126,7 @@ function readNamed(found: Found, target: string, location: string): void {
   const read = readBounded(target);
   if (typeof read === 'string') {
     const fix = 'Name a file or folder, or - for standard input.';
-    throw new Failure('invalidInput', `${location} is ${read}, which is not read. ${fix}`);
+    throw new Failure('invalidInput', `${oneLine(location)} is ${read}, which is not read. ${fix}`);
   }
   take(found, read, basename(resolve(location)), true);
 }
@@ -282,14 +285,12 @@ export function refuseExcess(files: number, bytes: number): void {
   );
 }
 
-export function tooLarge(path: string): SourceFault {
+export function tooLarge(
+  path: string,
+  fix = `split it into several files, or name it in ${ignoreFileName}`,
+): SourceFault {
   const message = `the file is larger than ${fileBytesMax / 1024 / 1024} MiB`;
-  return fileFault(
-    path,
-    'file-too-large',
-    message,
-    `split it into several files, or name it in ${ignoreFileName}`,
-  );
+  return fileFault(path, 'file-too-large', message, fix);
 }
 
 function unreadable(location: string, place: string, error: unknown): Failure {
@@ -297,8 +298,12 @@ function unreadable(location: string, place: string, error: unknown): Failure {
   const reason = reasons.get(code) ?? `Cannot read (${code})`;
   const below = path.startsWith(`${place}/`) ? path.slice(place.length) : '';
   const isMeantForGit = code === 'ENOENT' && /#[\w./:-]*$/.test(location);
-  const hint = isMeantForGit ? `. A Git repository of this machine is file://${place}` : '';
-  return new Failure('invalidInput', `${reason}: ${location}${below}${hint}`, { cause: error });
+  const hint = isMeantForGit
+    ? `. A Git repository of this machine is file://${oneLine(place)}`
+    : '';
+  return new Failure('invalidInput', `${reason}: ${oneLine(location + below)}${hint}`, {
+    cause: error,
+  });
 }
 
 const reasons: ReadonlyMap<string, string> = new Map([

@@ -1,5 +1,6 @@
 /** Knows which kind of source a location names: standard input, a Git repository, a folder or a file. */
 import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import { openFolder, openStdin } from './folder.ts';
 import { openGit } from './git.ts';
 import type { GitAccess } from './git-command.ts';
@@ -14,7 +15,7 @@ export interface SourceOptions {
   readonly git?: GitAccess | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Read for the location `-`. */
-  readonly stdin?: AsyncIterable<Buffer | string> | undefined;
+  readonly stdin?: Readable | undefined;
 }
 
 /** What stands for standard input: `-`, and the names that the system has for it. */
@@ -29,9 +30,9 @@ export function isStandardInput(location: string): boolean {
  * @throws Failure 5 for a Git location that may not be used
  */
 export function openSource(location: string, options: SourceOptions): Source {
-  if (isStandardInput(location) && options.stdin !== undefined) return openStdin(options.stdin);
+  const { cacheDirectory, git: access = {}, signal, stdin } = options;
+  if (isStandardInput(location) && stdin !== undefined) return openStdin(stdin, signal);
   if (!isGitLocation(location)) return openFolder(location, options.cwd);
-  const { cacheDirectory, git: access = {}, signal } = options;
   return openGit(location, { cacheDirectory, access, signal });
 }
 
