@@ -42,6 +42,8 @@ CREATE TABLE IF NOT EXISTS sync_leases (
   principal_id VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   holder VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  held_since BIGINT NOT NULL,
+  yields BOOLEAN NOT NULL,
   fence BIGINT UNSIGNED NOT NULL,
   expires_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, owner),

@@ -9,7 +9,7 @@ import {
   type SurveyedKey,
   surveyKeys,
 } from './apply/key-survey.ts';
-import { acquireLease, type OwnerLease } from './apply/owner-lease.ts';
+import { acquireLease, type HeldLease, type LeaseOptions } from './apply/owner-lease.ts';
 import { SecretOutput } from './apply/secret-output.ts';
 import { type CommandLine, findRefusal, type Refusal } from './plan/guards.ts';
 import type { IsReleased, Unattended } from './plan/held-back.ts';
@@ -46,6 +46,8 @@ export interface CycleOptions {
   readonly signal?: AbortSignal | undefined;
   /** What whoever waits for this run is told: `apply on host-1 (process 12)`. */
   readonly holder: string;
+  /** How the right to write is come by; a lease for this run alone when absent. */
+  readonly takeLease?: ((terms: LeaseOptions) => Promise<HeldLease>) | undefined;
   /** Longest time to wait for another run of the same owner, ms; a default when absent. */
   readonly leaseWaitMs?: number | undefined;
   /** Told once, when another run of the same owner has to be waited for. */
@@ -94,7 +96,7 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
   const { holder, takeOwnership: takeOver, leaseWaitMs: waitMs } = options;
   const takeOverCommand = options.command({ 'take-ownership': true });
   const terms = { holder, takeOver, takeOverCommand, signal, onWait, waitMs };
-  await using lease = await acquireLease(client, terms);
+  await using lease = await (options.takeLease?.(terms) ?? acquireLease(client, terms));
   const now = await look(options, desired, first.result.read);
   if (now.result.refusal !== null) return now.result;
   const { advice, result } = options.confirm === undefined ? now : first;
@@ -140,7 +142,7 @@ async function look(
 async function carryOut(
   options: CycleOptions,
   desired: DesiredSet,
-  lease: OwnerLease,
+  lease: HeldLease,
   { result, advice, keys }: Look,
 ): Promise<CycleResult> {
   const { client, signal } = options;

@@ -102,6 +102,8 @@ export type WatchEvent =
 export const folderProbeMs = 1_000;
 const localGitProbeMs = 5_000;
 const gitProbeMs = 60_000;
+/** Time between two questions whether this loop leads, while another one does. */
+const standbyMs = 5_000;
 const backoffMsMin = 5_000;
 const backoffMsMax = 300_000;
 
@@ -157,13 +159,12 @@ class Loop {
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #backoff: Backoff;
+  readonly #leadership: Leadership;
   /** Version of the last cycle, whatever came of it. */
   #version: string | null = null;
   #cycleAt = Number.NEGATIVE_INFINITY;
   /** Whether the version may have been applied before this process led. */
   #isUnsure = true;
-  /** Of the last look; see `lead`. */
-  #leading: number | null = null;
   #retryAt: number | null = null;
   #lastGood: DesiredSet | null = null;
   #read: SnapshotRead | null = null;
@@ -179,12 +180,17 @@ class Loop {
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
     this.#backoff = new Backoff(this.#clock, this.#random);
+    this.#leadership = new Leadership(options.lead);
   }
 
   /** Looks at the source, and runs a cycle if one is due. */
   async turn(): Promise<void> {
     try {
-      if (!(await this.#leads())) return;
+      if (await this.#leadership.hasChanged()) {
+        this.#version = null;
+        this.#isUnsure = true;
+      }
+      if (!this.#leadership.isHeld) return;
       if (this.#isSourceDown && this.#clock.now() < (this.#retryAt ?? 0)) return;
       this.#isSourceDown = true;
       const { digest, revision } = await this.#options.newest();
@@ -199,23 +205,12 @@ class Loop {
 
   /** Time until the next look, ms. */
   waitMs(): number {
-    const { probeMs } = this.#options;
+    const ofStandby = this.#leadership.isHeld ? Number.POSITIVE_INFINITY : standbyMs;
+    const probeMs = Math.min(this.#options.probeMs, ofStandby);
     const spread = probeMs >= 60_000 ? 0.2 * this.#random() - 0.1 : 0;
     const probe = Math.round(probeMs * (1 + spread));
     const moments = [this.#retryAt, this.#settlesAt].filter((moment) => moment !== null);
     return Math.max(0, Math.min(probe, ...moments.map((moment) => moment - this.#clock.now())));
-  }
-
-  async #leads(): Promise<boolean> {
-    const { lead } = this.#options;
-    if (lead === undefined) return true;
-    const leading = await lead();
-    if (leading !== this.#leading) {
-      this.#version = null;
-      this.#isUnsure = true;
-    }
-    this.#leading = leading;
-    return leading !== null;
   }
 
   async #look(version: string): Promise<void> {
@@ -307,6 +302,29 @@ class Loop {
 function mayPass({ ending, report }: CycleResult): boolean {
   if (ending === 'retryable' || ending === 'unreachable') return true;
   return ending === 'partialFailure' && report !== null && endingOf(report) !== 'success';
+}
+
+/** Whether this loop is the one that looks and writes. */
+class Leadership {
+  readonly #ask: WatchOptions['lead'];
+  /** What was answered last. */
+  #leading: number | null = null;
+
+  constructor(ask: WatchOptions['lead']) {
+    this.#ask = ask;
+  }
+
+  get isHeld(): boolean {
+    return this.#ask === undefined || this.#leading !== null;
+  }
+
+  /** Asks; whether the answer is other than the last, so that another loop may have written since. */
+  async hasChanged(): Promise<boolean> {
+    if (this.#ask === undefined) return false;
+    const before = this.#leading;
+    this.#leading = await this.#ask();
+    return this.#leading !== before;
+  }
 }
 
 /** 5 s, doubled each time up to 5 min, spread by ±20 %. */

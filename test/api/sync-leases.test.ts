@@ -77,6 +77,33 @@ describe('a lease', () => {
     expect(next.body.fence).toBeGreaterThan(first.body.fence);
   });
 
+  it('that yields goes at once to one run of fifty that write, and to none that yields', async () => {
+    const idle = await take('idle', { yields: true });
+    const shy = await take('idle', { yields: true, run_id: randomUUID() });
+    expect(shy.status).toBe(409);
+    expect(shy.body.error.message).toContain(`since ${idle.body.held_since}`);
+    const writers = await Promise.all(
+      Array.from({ length: 50 }, () => take('idle', { run_id: randomUUID() })),
+    );
+    const [writer, ...more] = writers.filter(({ status }) => status === 200);
+    expect(more).toEqual([]);
+    expect(writer!.body.fence).toBeGreaterThan(idle.body.fence);
+    expect((await take('idle', { yields: true })).status).toBe(409);
+    expect((await take('idle')).status).toBe(409);
+  });
+
+  it('stops yielding, and yields again, as its run says when it renews; since when stays', async () => {
+    const first = await take('turns', { yields: true });
+    const writing = await take('turns');
+    expect(writing.body).toMatchObject({
+      fence: first.body.fence,
+      held_since: first.body.held_since,
+    });
+    expect((await take('turns', { run_id: randomUUID() })).status).toBe(409);
+    await take('turns', { yields: true });
+    expect((await take('turns', { run_id: randomUUID() })).status).toBe(200);
+  });
+
   it('given back is free at once; giving it back twice, or a later holding, changes nothing', async () => {
     const { body } = await take('released');
     const release = (fence: number) =>
@@ -187,6 +214,8 @@ async function addOwners(organisationId: string, count: number): Promise<void> {
     principal_id: '',
     run_id: '',
     holder: '',
+    held_since: 0,
+    yields: 0,
     fence: 0,
     expires_at: 0,
   }));

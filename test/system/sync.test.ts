@@ -1,10 +1,13 @@
 /** Guarantees the daemon: commits become the state of a real server, through mistakes, outages and signals. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startFaultyProxy } from '../faulty-proxy.ts';
 import { type GitServer, startGitServer } from '../git-server.ts';
+import { endLeases } from '../lease.ts';
+import { freeze } from '../process.ts';
 import type { TestServer } from '../server.ts';
 import { everyKind, startSyncServer } from '../sync-setup.ts';
 import { type DaemonEvent, startDaemon, writeCredentials } from './daemon-process.ts';
@@ -124,6 +127,82 @@ describe('sync', () => {
       expect(names.filter((name: string) => name === 'bot')).toHaveLength(1);
     },
   );
+});
+
+describe('two daemons of one owner', () => {
+  const leads = ({ event }: DaemonEvent) => event === 'leading';
+  const standsBy = ({ event }: DaemonEvent) => event === 'standby';
+
+  it('never both write: one stands by, says once who leads since when, and follows one that was killed', async () => {
+    const repository = git.repository('gw');
+    const first = repository.commit('main', { 'a.yaml': workspace('one') });
+    await using leader = start([repository.url]);
+    await leader.find(applied(first));
+    await using follower = start([repository.url]);
+    const standby = await follower.find(standsBy);
+    expect(standby.leader).toMatch(
+      new RegExp(`sync on .* \\(process ${leader.child.pid}\\) holds it until 20.*, since 20`),
+    );
+    const second = repository.commit('main', { 'a.yaml': workspace('two') });
+    await leader.find(applied(second));
+    leader.child.kill('SIGKILL');
+    await leader.ended;
+    const third = repository.commit('main', { 'a.yaml': workspace('three') });
+    // What time would bring about: the lease of the dead one ends.
+    await endLeases(server);
+    await follower.find(leads);
+    await follower.find(applied(third));
+    expect(await described()).toBe('three');
+    expect(follower.events.filter(standsBy)).toHaveLength(1);
+    expect(follower.events.filter(({ event }) => event === 'cycle')).toHaveLength(1);
+  });
+
+  it('hand over at once where the leader is told to stop', async () => {
+    const repository = git.repository('gw');
+    const first = repository.commit('main', { 'a.yaml': workspace('one') });
+    await using leader = start([repository.url]);
+    await leader.find(applied(first));
+    await using follower = start([repository.url]);
+    await follower.find(standsBy);
+    leader.child.kill('SIGTERM');
+    expect((await leader.ended).exitCode).toBe(0);
+    await follower.find(leads);
+    const { status } = await server.request('PUT', '/admin/v2/gatewright/leases/gatewright', {
+      body: { run_id: randomUUID(), holder: 'a test', ttl_seconds: 1, yields: true },
+    });
+    expect(status).toBe(409);
+  });
+
+  it('one that slept through its end writes nothing more of its own, and stands by', async () => {
+    const repository = git.repository('gw');
+    const first = repository.commit('main', { 'a.yaml': workspace('one') });
+    await using sleeper = start([repository.url]);
+    await sleeper.find(applied(first));
+    await freeze(sleeper.child.pid!);
+    await endLeases(server);
+    await using other = start([repository.url]);
+    await other.find(leads);
+    const second = repository.commit('main', { 'a.yaml': workspace('two') });
+    await other.find(applied(second));
+    sleeper.child.kill('SIGCONT');
+    await sleeper.find(standsBy);
+    expect(sleeper.events.filter(({ event }) => event === 'cycle')).toHaveLength(1);
+  });
+
+  it('let an apply in between at once, and go on afterwards', async () => {
+    const repository = git.repository('gw');
+    const first = repository.commit('main', { 'a.yaml': workspace('one') });
+    await using daemon = start([repository.url, '--drift', 'off']);
+    await daemon.find(applied(first));
+    writeFileSync(join(folder, 'mine.yaml'), workspace('mine'));
+    const env = { GATEWRIGHT_CREDENTIALS: 'credentials.json' };
+    const by = await runCli(['apply', 'mine.yaml', '--yes'], null, { cwd: folder, env });
+    expect(by).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await described()).toBe('mine');
+    const second = repository.commit('main', { 'a.yaml': workspace('two') });
+    await daemon.find(applied(second));
+    expect(await described()).toBe('two');
+  });
 });
 
 describe('sync --once', () => {

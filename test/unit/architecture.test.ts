@@ -58,6 +58,7 @@ const mayImport: Record<string, readonly string[]> = {
   sync: ['sync/*', 'model', 'log', 'clock'],
   'sync/manifest': ['sync/source', 'sync/spec', 'model'],
   'sync/apply': ['sync/plan', 'sync/server', 'sync/spec', 'model', 'log'],
+  'sync/daemon': ['sync/apply', 'sync/server', 'sync/spec', 'model', 'log', 'clock'],
   'sync/report': ['sync/apply', 'sync/plan', 'sync/spec', 'model'],
   'sync/plan': ['sync/spec', 'model'],
   'sync/server': ['sync/spec', 'model', 'log', 'clock'],

@@ -73,7 +73,8 @@ function lostMessage(
   return isOthers ? `${lost}: ${heldBy(held)}` : lost;
 }
 
-/** `up on host-1 (pid 12) holds it until 2027-01-04T08:00:00.000Z`. */
-export function heldBy({ holder, expires_at }: syncLeases.SyncLeaseRow): string {
-  return `${holder} holds it until ${formatTimestamp(expires_at)}`;
+/** `sync on host-1 (process 12) holds it until 2027-01-04T08:00:00.000Z, since 2027-01-04T07:00:00.000Z`. */
+export function heldBy({ holder, held_since, expires_at }: syncLeases.SyncLeaseRow): string {
+  const [until, since] = [expires_at, held_since].map(formatTimestamp);
+  return `${holder} holds it until ${until}, since ${since}`;
 }

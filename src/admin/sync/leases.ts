@@ -21,6 +21,8 @@ const LeaseBody = z.object({
   /** What the run calls itself to whoever waits for it. */
   holder: z.string().regex(/^[\x20-\x7e]{1,200}$/, 'must be 1 to 200 printable ASCII characters'),
   ttl_seconds: z.int().min(1).max(ttlSecondsMax),
+  /** Nothing is to be written now: a run that has something to write comes in at once. */
+  yields: z.boolean().optional(),
   /** Bind the owner to this caller although it is bound to another. */
   take_over: z.boolean().optional(),
 });
@@ -29,6 +31,7 @@ const Lease = z.object({
   object: z.literal('lease'),
   owner: z.string(),
   holder: z.string(),
+  held_since: AnsweredTimestamp,
   /** Goes with every write as `gatewright-fence`. */
   fence: z.int().min(0),
   /** By the database's clock. */
@@ -79,6 +82,7 @@ async function take(deps: AdminDeps, request: LeaseRequest): Promise<z.infer<typ
     runId: body.run_id.toLowerCase(),
     holder: body.holder,
     ttlMs: body.ttl_seconds * 1000,
+    yields: body.yields === true,
     takesOver: body.take_over === true,
   };
   await ensureRow(deps, caller.organisationId, owner);
@@ -91,6 +95,7 @@ async function take(deps: AdminDeps, request: LeaseRequest): Promise<z.infer<typ
       object: 'lease',
       owner,
       holder: held.holder,
+      held_since: formatTimestamp(held.held_since),
       fence: held.fence,
       expires_at: formatTimestamp(held.expires_at),
     };

@@ -1,12 +1,15 @@
 /** Knows the command that keeps a running server equal to its manifests. */
 /*
  * The life of `sync`: settings and credentials are read, then the loop of sync/watch.ts goes round
- * until a signal. What is under way at the signal is finished, nothing more is started, and the end is
- * a success. Nothing is kept in this process that the next one would miss.
+ * until a signal. What is under way at the signal is finished, nothing more is started, the lease is
+ * given back, and the end is a success. Nothing is kept in this process that the next one would miss.
+ *
+ * Of several daemons of one owner one leads; the others stand by, look at nothing, and follow.
  */
 import { type Ending, Failure } from '../../failure.ts';
 import { driftModes } from '../../settings/forms.ts';
 import { type DriftMode, readSettings } from '../../settings.ts';
+import { StandingLease } from '../../sync/daemon/standing-lease.ts';
 import { textReport } from '../../sync/report/text.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import { isStandardInput } from '../../sync/source/source.ts';
@@ -152,7 +155,23 @@ async function syncOn({ client, cycle, look, events, locations }: Context): Prom
   };
   const pace = `each ${facts.intervalSeconds} s; drift: ${drift.mode}`;
   events.tell('started', facts, `syncing ${locations.join(', ')} as ${client.owner}, ${pace}`);
-  await watch({ ...cycle, ...look, onEvent: (event) => events.tellWatch(event) });
+  await using lease = new StandingLease(client, {
+    holder: cycle.holder,
+    takeOver: cycle.takeOwnership,
+    takeOverCommand: cycle.command({ 'take-ownership': true }),
+    signal: cycle.signal,
+    onChange: (leader) => {
+      if (leader === null) events.tell('leading', {}, 'this daemon leads');
+      else events.tell('standby', { leader }, `standing by. ${leader}`);
+    },
+  });
+  await watch({
+    ...cycle,
+    ...look,
+    lead: () => lease.lead(),
+    takeLease: (terms) => lease.takeForWrites(terms),
+    onEvent: (event) => events.tellWatch(event),
+  });
   events.tell('stopped', {}, 'stopped');
   return 'success';
 }

@@ -15,6 +15,10 @@ export interface SyncLeaseRow {
   run_id: string;
   /** What the holder calls itself, for people. */
   holder: string;
+  /** When the run took it, by the database's clock, milliseconds since the epoch. */
+  held_since: number;
+  /** 1 while its run has nothing to write, and so lets in at once whoever has. */
+  yields: number;
   /** Grows with every holding and every release; a write that carries an older one is refused. */
   fence: number;
   /** By the database's clock, milliseconds since the epoch. */
@@ -35,6 +39,8 @@ export interface Claimant {
   readonly runId: string;
   readonly holder: string;
   readonly ttlMs: number;
+  /** Whether the run has nothing to write now: it takes the lease from nobody, and gives way. */
+  readonly yields: boolean;
   /** Bind the owner to this caller although it is bound to another. */
   readonly takesOver: boolean;
 }
@@ -59,6 +65,8 @@ export async function insertNext(tx: Db, organisationId: string, owner: string):
       'principal_id',
       'run_id',
       'holder',
+      'held_since',
+      'yields',
       'fence',
       'expires_at',
     ])
@@ -72,6 +80,8 @@ export async function insertNext(tx: Db, organisationId: string, owner: string):
           sql`''`.as('principal_id'),
           sql`''`.as('run_id'),
           sql`''`.as('holder'),
+          sql`0`.as('held_since'),
+          sql`0`.as('yields'),
           sql`0`.as('fence'),
           sql`0`.as('expires_at'),
         ])
@@ -92,21 +102,29 @@ export async function hasEveryOwner(db: Db, organisationId: string): Promise<boo
 }
 
 /**
- * Takes the lease, or renews it for the run that has it. True unless another run holds it, or the
- * owner is bound to another caller; of any number at once one wins.
+ * Takes the lease, or renews it for the run that has it. True unless another run holds it and does
+ * not give way, or the owner is bound to another caller; of any number at once one wins.
  */
 export async function update(tx: Db, claimant: Claimant): Promise<boolean> {
-  const { principalId, runId, holder, ttlMs, takesOver } = claimant;
+  const { principalId, runId, holder, ttlMs, yields, takesOver } = claimant;
   const result = await ofOwner(tx, claimant)
     .set({
       // First, because assignments go from left to right: a new run has a new fence.
       fence: sql<number>`fence + (run_id <> ${runId})`,
+      held_since: sql<number>`CASE WHEN run_id = ${runId} THEN held_since ELSE ${serverNowMs} END`,
       principal_id: principalId,
       run_id: runId,
       holder,
+      yields: Number(yields),
       expires_at: sql<number>`${serverNowMs} + ${ttlMs}`,
     })
-    .where((is) => is.or([is('run_id', '=', runId), is('expires_at', '<=', serverNowMs)]))
+    .where((is) =>
+      is.or([
+        is('run_id', '=', runId),
+        is('expires_at', '<=', serverNowMs),
+        ...(yields ? [] : [is('yields', '=', 1)]),
+      ]),
+    )
     .where(sql<boolean>`(principal_id IN ('', ${principalId}) OR ${Number(takesOver)})`)
     .executeTakeFirst();
   return result.numUpdatedRows > 0n;

@@ -5,7 +5,7 @@ import type { Plan, PlannedChange } from '../plan/planned.ts';
 import type { AdminClient, ApiResponse } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { type DesiredResource, identityKey, type LiveResource } from '../spec/resource-set.ts';
-import { isFencedOff, type OwnerLease } from './owner-lease.ts';
+import { type HeldLease, isFencedOff } from './owner-lease.ts';
 import {
   createRequest,
   deleteRequest,
@@ -19,7 +19,7 @@ import type { Delivery, SecretOutput } from './secret-output.ts';
 export interface WriterContext {
   readonly client: AdminClient;
   /** Of the plan's owner; every write carries its fence. */
-  readonly lease: OwnerLease;
+  readonly lease: HeldLease;
   readonly secretOutput: SecretOutput | null;
   /** Reads the server anew: live resources by identity key, as in the plan. */
   readonly lookAgain: () => Promise<ReadonlyMap<string, LiveResource>>;

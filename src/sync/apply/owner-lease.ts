@@ -28,10 +28,17 @@ const releaseMsMax = 1_000;
 const waitMsMax = 20_000;
 
 /**
- * Held from {@link acquireLease} to its disposal. Nothing rests on its time: every write carries the
- * fence, and the server refuses one that is no longer the newest, in the transaction of the write.
+ * The right to write for an owner, up to its disposal. Nothing rests on its time: every write carries
+ * the fence, and the server refuses one that is no longer the newest, in the transaction of the write.
  */
-export class OwnerLease implements AsyncDisposable {
+export interface HeldLease extends AsyncDisposable {
+  readonly fence: number;
+  /** Another run has taken over: what this one still starts would be refused. */
+  readonly isLost: boolean;
+  markLost(): void;
+}
+
+class OwnerLease implements HeldLease {
   readonly fence: number;
   readonly #client: AdminClient;
   readonly #renewal: NodeJS.Timeout;
@@ -48,7 +55,6 @@ export class OwnerLease implements AsyncDisposable {
     }, renewMs).unref();
   }
 
-  /** Another run has taken over: what this one still starts would be refused. */
   get isLost(): boolean {
     return this.#isLost;
   }
@@ -59,17 +65,54 @@ export class OwnerLease implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#renewal);
-    if (this.#isLost) return;
-    const release = {
-      method: 'DELETE',
-      path: pathOf(this.#client.owner),
-      countsAsWrite: false,
-      fence: this.fence,
-      signal: AbortSignal.timeout(releaseMsMax),
-    } as const;
-    // A lease that cannot be given back ends by itself.
-    await this.#client.request(release).catch(() => undefined);
+    if (!this.#isLost) await releaseLease(this.#client, this.fence);
   }
+}
+
+/** One claim of a run, which also renews. */
+export interface LeaseClaim {
+  /** UUID. */
+  readonly runId: string;
+  readonly holder: string;
+  readonly ttlSeconds: number;
+  /** There is nothing to write now: whoever has something comes in at once. */
+  readonly yields: boolean;
+  readonly takeOver: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Asks once for the lease of the client's owner; yields its fence.
+ *
+ * @throws ApiRefusal when it is not to be had, see {@link leaseRefusal}; what the client throws
+ */
+export async function claimLease(client: AdminClient, claim: LeaseClaim): Promise<number> {
+  const { body } = await client.request({
+    method: 'PUT',
+    countsAsWrite: false,
+    path: pathOf(client.owner),
+    body: {
+      run_id: claim.runId,
+      holder: claim.holder.replace(/[^\x20-\x7e]/g, '?').slice(0, 200),
+      ttl_seconds: claim.ttlSeconds,
+      ...(claim.yields ? { yields: true } : {}),
+      ...(claim.takeOver ? { take_over: true } : {}),
+    },
+    signal: claim.signal,
+  });
+  return fenceOf(body);
+}
+
+/** Never fails: a lease that cannot be given back ends by itself. */
+export async function releaseLease(client: AdminClient, fence: number): Promise<void> {
+  const release = {
+    method: 'DELETE',
+    path: pathOf(client.owner),
+    countsAsWrite: false,
+    fence,
+    signal: AbortSignal.timeout(releaseMsMax),
+  } as const;
+  await client.request(release).catch(() => undefined);
 }
 
 /**
@@ -78,29 +121,23 @@ export class OwnerLease implements AsyncDisposable {
  * @throws Failure (retryable) naming the holder when it stays held; (refused by guard) when the owner
  *   belongs to another credential, or this one may not claim; what the client throws
  */
-export async function acquireLease(
+export async function acquireLease(client: AdminClient, options: LeaseOptions): Promise<HeldLease> {
+  const { holder, takeOver, signal } = options;
+  const claim = { runId: randomUUID(), holder, ttlSeconds, yields: false };
+  const fence = await claimPatiently(client, { ...claim, takeOver, signal }, options);
+  return new OwnerLease(client, fence, () => claimLease(client, { ...claim, takeOver: false }));
+}
+
+/** Asks until the lease is had or the time is up, the last refusal being thrown as {@link acquireLease} says. */
+export async function claimPatiently(
   client: AdminClient,
+  claim: LeaseClaim,
   options: LeaseOptions,
-): Promise<OwnerLease> {
-  const runId = randomUUID();
-  const take = (takeOver: boolean): Promise<{ body: unknown }> =>
-    client.request({
-      method: 'PUT',
-      countsAsWrite: false,
-      path: pathOf(client.owner),
-      body: {
-        run_id: runId,
-        holder: options.holder.replace(/[^\x20-\x7e]/g, '?').slice(0, 200),
-        ttl_seconds: ttlSeconds,
-        ...(takeOver ? { take_over: true } : {}),
-      },
-      signal: options.signal,
-    });
+): Promise<number> {
   const until = performance.now() + (options.waitMs ?? waitMsMax);
   for (let hasTold = false; ; hasTold = true) {
     try {
-      const { body } = await take(options.takeOver);
-      return new OwnerLease(client, fenceOf(body), () => take(false));
+      return await claimLease(client, claim);
     } catch (error) {
       const refusal = leaseRefusal(error, options);
       const isHeld = refusal.kind === 'retryable';
@@ -116,7 +153,11 @@ export function isFencedOff(error: unknown): boolean {
   return error instanceof ApiRefusal && error.status === 409 && error.param === 'gatewright-fence';
 }
 
-function leaseRefusal(error: unknown, { takeOver, takeOverCommand }: LeaseOptions): Failure {
+/** A refused claim in words: retryable while another run holds it. What is no refusal is thrown again. */
+export function leaseRefusal(
+  error: unknown,
+  { takeOver, takeOverCommand }: Pick<LeaseOptions, 'takeOver' | 'takeOverCommand'>,
+): Failure {
   if (!(error instanceof ApiRefusal)) throw error;
   if (error.status === 409 && error.param === 'run_id') {
     return new Failure('retryable', `${error.message}; run it again`, { cause: error });
