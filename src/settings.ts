@@ -4,6 +4,7 @@ import { Failure } from './failure.ts';
 import { Secret } from './secret.ts';
 import { readDatabases } from './settings/database.ts';
 import type { databaseTlsModes, driftModes, logLevels } from './settings/forms.ts';
+import { signatureFaults, signatureSettings } from './settings/signatures.ts';
 import { collect, type Given, namesSet, openSources, type Sources } from './settings/sources.ts';
 import { sortUnknown } from './settings/unknown.ts';
 import { environment, factsAbout, type Name, names, type Values } from './settings/variables.ts';
@@ -102,6 +103,8 @@ export interface Settings {
       readonly sshKeyFile: string | undefined;
       readonly knownHostsFile: string | undefined;
       readonly sshAgentSocket: string | undefined;
+      /** What must be signed, and the files of the keys that count; undefined: nothing must be. */
+      readonly signatures: ReturnType<typeof signatureSettings>;
     };
   };
   /** Folder of the embedded database and credentials, as given (`.gatewright`). */
@@ -162,6 +165,7 @@ export function inspectSettings(
   const { database, databaseReader } = readDatabases({
     ...{ values, given, unread, wrong, now, faults, warnings },
   });
+  faults.push(...signatureFaults(values, wrong));
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
   const { slips, idle } = sortUnknown(namesSet(sources));
   (strict ? faults : warnings).push(...slips);
@@ -306,5 +310,6 @@ function gitAccess(values: Values, given: ReadonlyMap<Name, Given>): Settings['s
     sshKeyFile: values.GATEWRIGHT_GIT_SSH_KEY_FILE,
     knownHostsFile: values.GATEWRIGHT_GIT_KNOWN_HOSTS_FILE,
     sshAgentSocket: values.SSH_AUTH_SOCK,
+    signatures: signatureSettings(values),
   };
 }

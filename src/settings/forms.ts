@@ -198,3 +198,14 @@ export const driftMode: Form<(typeof driftModes)[number]> = {
   expected: `one of ${driftModes.join(', ')}`,
   example: 'report',
 };
+
+export const signedObjects = ['commit', 'tag', 'tag-and-commit'] as const;
+
+export const signedObject: Form<(typeof signedObjects)[number]> = {
+  schema: z
+    .string()
+    .transform((text) => text.toLowerCase())
+    .pipe(z.enum(signedObjects)),
+  expected: `one of ${signedObjects.join(', ')}`,
+  example: 'commit',
+};

@@ -312,6 +312,26 @@ export const environment = z.object({
     { ...forms.path, example: '/etc/ssh/ssh_known_hosts' },
     'Host keys for a Git source over ssh, instead of those of the user.',
   ),
+  GATEWRIGHT_GIT_VERIFY: optional(
+    'Sync',
+    forms.signedObject,
+    'What of a Git source must be signed before a file of it is read; nothing when unset.',
+  ),
+  GATEWRIGHT_GIT_GPG_KEYS_FILE: optional(
+    'Sync',
+    { ...forms.path, example: '/etc/gatewright/signers.asc' },
+    'Public GPG keys whose signatures count, as `gpg --armor --export` writes them.',
+  ),
+  GATEWRIGHT_GIT_ALLOWED_SIGNERS_FILE: optional(
+    'Sync',
+    { ...forms.path, example: '/etc/gatewright/allowed_signers' },
+    'SSH keys whose signatures count, in the form of ssh-keygen(1), ALLOWED SIGNERS.',
+  ),
+  GATEWRIGHT_GIT_REVOKED_SIGNERS_FILE: optional(
+    'Sync',
+    { ...forms.path, example: '/etc/gatewright/revoked_signers' },
+    'SSH keys whose signatures count no more: public keys, or a list that ssh-keygen makes.',
+  ),
   SSH_AUTH_SOCK: optional(
     'Sync',
     { ...forms.path, example: '/run/user/1000/ssh-agent' },

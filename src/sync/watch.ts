@@ -36,7 +36,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
-import { Failure } from '../failure.ts';
+import { Failure, type FailureKind } from '../failure.ts';
 import { endingOf } from './apply/apply.ts';
 import type { Unattended } from './plan/held-back.ts';
 import { type CycleOptions, type CycleResult, reconcile } from './reconcile.ts';
@@ -166,7 +166,7 @@ class Loop {
   /** Whether the version may have been applied before this process led. */
   #isUnsure = true;
   #retryAt: number | null = null;
-  #lastGood: DesiredSet | null = null;
+  readonly #good = new LastGood();
   #read: SnapshotRead | null = null;
   #told: string | null = null;
   /** What the source was read as, since when; its removals wait until that has lasted. */
@@ -193,9 +193,10 @@ class Loop {
       if (!this.#leadership.isHeld) return;
       if (this.#isSourceDown && this.#clock.now() < (this.#retryAt ?? 0)) return;
       this.#isSourceDown = true;
-      const { digest, revision } = await this.#options.newest();
+      const { digest, revision, signatures } = await this.#options.newest();
       this.#isSourceDown = false;
-      await this.#look(`${revision}:${digest}`);
+      this.#good.see(signatures);
+      await this.#look(`${revision}:${digest}:${signatures}`);
     } catch (error) {
       if (this.#options.signal.aborted) return;
       if (!(error instanceof Failure)) throw error;
@@ -232,7 +233,7 @@ class Loop {
 
   /** False when there is more to do than to tell: the version may be new. */
   async #tellDrift(isFresh: boolean): Promise<boolean> {
-    const read = (): Promise<DesiredSet> => this.#newestGood(isFresh);
+    const read = (): Promise<DesiredSet> => this.#good.read(this.#options.readDesired, isFresh);
     const result = await reconcile({ ...this.#cycleOptions(read), act: false });
     const changes = result.plan.changes.filter(({ action }) => action !== 'retain');
     const isDrift = changes.length > 0 && changes.every(({ reason }) => reason === 'drift');
@@ -253,7 +254,7 @@ class Loop {
     const startedAt = this.#clock.now();
     let good: DesiredSet | null = null;
     const read = async (): Promise<DesiredSet> => {
-      good = await this.#newestGood(isFresh);
+      good = await this.#good.read(this.#options.readDesired, isFresh);
       return good;
     };
     const result = await reconcile({ ...this.#cycleOptions(read), act: true });
@@ -263,7 +264,7 @@ class Loop {
     if (isSettling) this.#settlesAt = this.#seen.at + this.#options.settleMs;
     this.#isUnsure = false;
     this.#read = result.read;
-    this.#lastGood = good;
+    this.#good.keep(good);
     if (mayPass(result)) this.#retryAt = this.#backoff.next();
     else this.#backoff.reset();
     this.#told = null;
@@ -278,25 +279,50 @@ class Loop {
     return { ...this.#options, previous: this.#read, readDesired, unattended };
   }
 
-  /** In a drift pass over a source that is wrong now, the last version that was right still counts. */
-  async #newestGood(isFresh: boolean): Promise<DesiredSet> {
-    try {
-      return await this.#options.readDesired();
-    } catch (error) {
-      const isWrong = error instanceof Failure && error.kind === 'invalidInput';
-      if (isFresh || !isWrong || this.#lastGood === null) throw error;
-      return this.#lastGood;
-    }
-  }
-
   #fail(failure: Failure): void {
-    const isHard = failure.kind === 'invalidInput';
+    const isHard = this.#good.lacks(failure);
     this.#retryAt = isHard ? null : this.#backoff.next();
     if (failure.message === this.#told) return;
     this.#told = failure.message;
     this.#options.onEvent({ kind: 'failure', failure, retryAt: this.#retryAt });
   }
 }
+
+/** The last version that was right; in a drift pass over a source that is wrong now it still counts. */
+class LastGood {
+  #set: DesiredSet | null = null;
+  #signatures: string | undefined;
+  #fault: Failure | null = null;
+
+  /** What was right by the keys of before need not be so by those that count now. */
+  see(signatures: string | undefined): void {
+    if (signatures !== this.#signatures) this.#set = null;
+    this.#signatures = signatures;
+  }
+
+  keep(set: DesiredSet | null): void {
+    this.#set = set;
+  }
+
+  async read(readDesired: () => Promise<DesiredSet>, isFresh: boolean): Promise<DesiredSet> {
+    try {
+      return await readDesired();
+    } catch (error) {
+      const isWrong = error instanceof Failure && onlyAnEditMends.includes(error.kind);
+      if (isWrong) this.#fault = error;
+      if (isFresh || !isWrong || this.#set === null) throw error;
+      return this.#set;
+    }
+  }
+
+  /** Whether only an edit of the source mends it. */
+  lacks(failure: Failure): boolean {
+    return failure.kind === 'invalidInput' || failure === this.#fault;
+  }
+}
+
+/** Faults in what the source says, and signatures that it lacks. */
+const onlyAnEditMends: readonly FailureKind[] = ['invalidInput', 'refusedByGuard'];
 
 /** Whether trying again may help; a key file that is missing or wrong is for a person to bring. */
 function mayPass({ ending, report }: CycleResult): boolean {

@@ -27,10 +27,19 @@ metadata: {name: support}
 spec: {description: ${description}}
 `;
 
+interface WatchedSource {
+  text: string;
+  broken?: string;
+  isDown?: boolean;
+  unsigned?: string;
+  /** What is asked of its signatures. */
+  signatures?: string;
+}
+
 /** Steps of a script; each is done while the loop pauses, and the pauses move the clock. */
 async function runLoop(
-  start: { text: string; broken?: string; isDown?: boolean },
-  steps: ((source: { text: string; broken?: string; isDown?: boolean }) => unknown)[],
+  start: WatchedSource,
+  steps: ((source: WatchedSource) => unknown)[],
   options: {
     client?: SyncSetup['client'];
     pruneKeys?: boolean;
@@ -48,11 +57,13 @@ async function runLoop(
     readDesired: async () => {
       reads += 1;
       if (source.broken) throw new Failure('invalidInput', source.broken);
+      if (source.unsigned) throw new Failure('refusedByGuard', source.unsigned);
       return desiredFrom(source.text);
     },
     newest: async () => {
       if (source.isDown) throw new Failure('unreachable', 'the Git host is away');
-      return { digest: `${source.text}${source.broken}`, revision: null };
+      const digest = `${source.text}${source.broken}${source.unsigned}`;
+      return { digest, revision: null, signatures: source.signatures };
     },
     probeMs: folderProbeMs,
     drift: { mode: options.drift ?? 'heal', passMs: driftPassMs },
@@ -262,6 +273,37 @@ describe('watch', () => {
       'a.yaml:1:1 broken',
       ['update drift'],
       ['update change'],
+    ]);
+  });
+
+  it('tells a source that lacks its signature once, keeps the last good one, but not by keys of before', async () => {
+    const drift = async (): Promise<void> => {
+      const { plan } = await sync.cycle('', { act: false, prune: false });
+      const { id } = plan.live.get('Workspace/support')!;
+      await server.request('PUT', `/admin/v2/workspaces/${id}`, { body: { description: 'x' } });
+      server.clock.advance(driftPassMs);
+    };
+    const { events } = await runLoop({ text: manifest('a'), signatures: 'one' }, [
+      (source) => {
+        source.unsigned = 'is not signed';
+      },
+      nothing,
+      drift,
+      (source) => {
+        source.signatures = 'two';
+      },
+      drift,
+      nothing,
+      (source) => {
+        delete source.unsigned;
+      },
+    ]);
+    expect(told(events)).toEqual([
+      ['create change'],
+      'is not signed',
+      ['update drift'],
+      'is not signed',
+      ['update drift'],
     ]);
   });
 

@@ -11,6 +11,8 @@ import {
 import { names } from '../../src/settings/variables.ts';
 import { inspectSettings, type ReadOptions, readSettings } from '../../src/settings.ts';
 
+/** What of a signature cannot be set without the other. */
+const verified = { GATEWRIGHT_GIT_VERIFY: 'commit', GATEWRIGHT_GIT_GPG_KEYS_FILE: '/keys.asc' };
 /** A folder without `.env`. */
 const nowhere = '/nonexistent';
 const database = { DB_HOST: 'db.example', DB_USER: 'u', DB_NAME: 'n' };
@@ -518,7 +520,27 @@ describe('the reference', () => {
     for (const name of names) {
       const [example] = schema.properties[name]!.examples!;
       if (example!.startsWith('/run/') || name.startsWith('DB_')) continue;
-      expect(() => read({ [name]: example! }, { strict: true })).not.toThrow();
+      const rest = name.startsWith('GATEWRIGHT_GIT_') ? verified : {};
+      expect(() => read({ ...rest, [name]: example! }, { strict: true })).not.toThrow();
     }
+  });
+});
+
+describe('signatures of a Git source', () => {
+  it('are verified only where the keys are named, and keys are named only where they are verified', () => {
+    expect(read({}).sync.git.signatures).toBeUndefined();
+    expect(read({ ...verified, GATEWRIGHT_GIT_VERIFY: 'Tag' }).sync.git.signatures).toMatchObject({
+      on: 'tag',
+      gpgKeysFile: '/keys.asc',
+    });
+    expect(faultsOf({ GATEWRIGHT_GIT_VERIFY: 'tag' })).toContain(
+      'no key is permitted: set GATEWRIGHT_GIT_GPG_KEYS_FILE or GATEWRIGHT_GIT_ALLOWED_SIGNERS_FILE',
+    );
+    expect(faultsOf({ GATEWRIGHT_GIT_ALLOWED_SIGNERS_FILE: '/keys' })).toContain(
+      'GATEWRIGHT_GIT_ALLOWED_SIGNERS_FILE is set, but nothing is verified',
+    );
+    expect(faultsOf({ ...verified, GATEWRIGHT_GIT_VERIFY: 'off' })).toContain(
+      'expected one of commit, tag, tag-and-commit',
+    );
   });
 });

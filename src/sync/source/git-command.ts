@@ -1,8 +1,9 @@
 /** Knows how git is run: nothing of the surroundings reaches it, and it never outlives its deadline. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Failure } from '../../failure.ts';
 import type { Secret } from '../../secret.ts';
+import { type ChildRun, runChild, searchPath } from './child-program.ts';
+import type { SignatureRules, Signers } from './git-signers.ts';
 
 /** How a repository is reached; whatever is absent is not used. */
 export interface GitAccess {
@@ -17,6 +18,8 @@ export interface GitAccess {
   readonly knownHostsFile?: string | undefined;
   /** Socket of a running ssh-agent. */
   readonly sshAgentSocket?: string | undefined;
+  /** What must be signed, and by whom; nothing need be when absent. */
+  readonly signatures?: SignatureRules | undefined;
 }
 
 export interface GitOptions {
@@ -27,9 +30,7 @@ export interface GitOptions {
   readonly timeoutMs: number;
 }
 
-export interface GitRun {
-  readonly status: number;
-  readonly stdout: Buffer;
+export interface GitRun extends ChildRun {
   /** Last lines, printable. */
   readonly message: string;
 }
@@ -40,17 +41,16 @@ export interface GitCommand {
   /** Folder of the objects to read instead of the repository's own. */
   readonly objects?: string;
   readonly input?: string;
+  /** Of a command that verifies. */
+  readonly signers?: Signers;
   /** What may be spoken to reach another repository. */
   readonly speaks: 'https:ssh' | 'file' | 'none';
   readonly outputBytesMax: number;
 }
 
-const searchPath = [
-  ...['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'],
-  '/opt/homebrew/bin',
-].join(':');
-const killSignal = 'SIGKILL';
 const messageLengthMax = 600;
+const excess =
+  'The repository holds more files than can be read. Name a folder of it: URL#ref:folder';
 
 /** Settings that take from git whatever could run other programs or lead elsewhere. */
 const safeguards = [
@@ -76,61 +76,25 @@ const safeguards = [
  *   `outputBytesMax`; the signal's reason when aborted.
  */
 export async function runGit(command: GitCommand, options: GitOptions): Promise<GitRun> {
-  // Loaded here because most runs of this program need no git.
-  const { spawn } = await import('node:child_process');
-  options.signal?.throwIfAborted();
   const home = prepareHome(options.cacheDirectory);
-  const child = spawn('git', argumentsOf(command, options.access), {
-    cwd: command.repository ?? home,
-    env: environmentOf(command, options, home),
-    stdio: ['pipe', 'pipe', 'pipe'],
-    detached: true,
-  });
-  return await new Promise((resolve, reject) => {
-    const stdout: Buffer[] = [];
-    let bytes = 0;
-    let stderr = '';
-    let cause: unknown;
-    const kill = (reason: unknown): void => {
-      cause ??= reason;
-      if (child.pid === undefined) return;
-      try {
-        process.kill(-child.pid, killSignal);
-      } catch {
-        // The group is gone already.
-      }
-    };
-    const onAbort = (): void => kill(options.signal?.reason);
-    const deadline = setTimeout(() => kill(tooSlow(options)), options.timeoutMs);
-    options.signal?.addEventListener('abort', onAbort, { once: true });
-    child.stdout.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > command.outputBytesMax) kill(tooMuch());
-      else stdout.push(chunk);
-    });
-    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-      stderr = (stderr + chunk).slice(-4 * messageLengthMax);
-    });
-    child.on('error', (error: NodeJS.ErrnoException) => {
-      cause ??= error.code === 'ENOENT' ? notInstalled() : error;
-    });
-    child.on('close', (status) => {
-      clearTimeout(deadline);
-      options.signal?.removeEventListener('abort', onAbort);
-      if (cause !== undefined) reject(cause);
-      else
-        resolve({ status: status ?? 1, stdout: Buffer.concat(stdout), message: readable(stderr) });
-    });
-    // git may end before it has read all of its input.
-    child.stdin.on('error', () => undefined);
-    child.stdin.end(command.input ?? '');
-  });
+  const { repository: folder = home, input, outputBytesMax } = command;
+  const run = await runChild(
+    {
+      name: 'git',
+      arguments: argumentsOf(command, options.access),
+      environment: environmentOf(command, options, home),
+      ...{ folder, input, outputBytesMax, excess },
+    },
+    options,
+  );
+  return { ...run, message: readable(run.stderr) };
 }
 
-function argumentsOf(command: GitCommand, access: GitAccess): string[] {
+function argumentsOf({ signers, arguments: words }: GitCommand, access: GitAccess): string[] {
   const settings = [...safeguards];
+  settings.push(...(signers?.settings ?? []));
   if (access.caFile !== undefined) settings.push(`http.sslCAInfo=${access.caFile}`);
-  return [...settings.flatMap((setting) => ['-c', setting]), ...command.arguments];
+  return [...settings.flatMap((setting) => ['-c', setting]), ...words];
 }
 
 function environmentOf(
@@ -158,6 +122,7 @@ function environmentOf(
     GIT_ASKPASS: join(home, askpassName),
     SSH_ASKPASS_REQUIRE: 'never',
   };
+  if (command.signers !== undefined) environment.GNUPGHOME = command.signers.gpgHome;
   if (command.objects !== undefined) environment.GIT_OBJECT_DIRECTORY = command.objects;
   if (access.sshAgentSocket !== undefined) environment.SSH_AUTH_SOCK = access.sshAgentSocket;
   if (command.speaks === 'https:ssh' && access.token !== undefined) {
@@ -202,21 +167,4 @@ function readable(stderr: string): string {
     .split('\n')
     .filter((line) => line.trim() !== '');
   return lines.slice(-4).join('\n').slice(-messageLengthMax);
-}
-
-function tooSlow({ timeoutMs }: GitOptions): Failure {
-  const message = `git did not finish within ${Math.round(timeoutMs / 1000)} s. Is the host reachable?`;
-  return new Failure('unreachable', message);
-}
-
-function tooMuch(): Failure {
-  const message =
-    'The repository holds more files than can be read. Name a folder of it: URL#ref:folder';
-  return new Failure('invalidInput', message);
-}
-
-function notInstalled(): Failure {
-  const message =
-    'git is not installed, and the source is a Git repository. On Debian: apt install git';
-  return new Failure('unreachable', message);
 }

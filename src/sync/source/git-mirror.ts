@@ -1,9 +1,8 @@
 /** Knows the local copy of a repository's objects: how it is filled, listed and read, without a checkout. */
-import { existsSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { refuseExcess, tooLarge } from './folder.ts';
-import { type GitOptions, type GitRun, runGit } from './git-command.ts';
+import { BareRepository } from './git-bare-repository.ts';
+import type { GitOptions, GitRun } from './git-command.ts';
 import type { GitRemote, Resolved } from './git-remote.ts';
 import {
   byCodeUnits,
@@ -22,28 +21,19 @@ export interface Entry {
   readonly path: string;
 }
 
-const setUpBytesMax = 1024 * 1024;
 const batchHeaderBytesMax = 100;
 const readBytesMax = totalBytesMax + filesMax * batchHeaderBytesMax;
 const mirroredRef = 'refs/gatewright/source';
 
 export class GitMirror {
   readonly #remote: GitRemote;
-  readonly #options: GitOptions;
-  /** Bare repository that is fetched into, without files beyond the size limit. */
-  readonly #directory: string;
-  /**
-   * Empty bare repository through which the mirror's objects are read. It knows no remote, so git
-   * reports what was left out as missing instead of fetching it after all.
-   */
-  readonly #reader: string;
+  /** Fetched without files beyond the size limit. */
+  readonly #repository: BareRepository;
 
   /** @param name of the folder below the cache directory; one for each URL and ref */
   constructor(remote: GitRemote, name: string, options: GitOptions) {
     this.#remote = remote;
-    this.#options = options;
-    this.#directory = join(options.cacheDirectory, `${name}.git`);
-    this.#reader = join(options.cacheDirectory, 'reader.git');
+    this.#repository = new BareRepository(`${name}.git`, options);
   }
 
   /**
@@ -52,15 +42,14 @@ export class GitMirror {
    * @throws Failure (retryable) when the ref has moved on meanwhile
    */
   async fetch({ name, commit }: Resolved): Promise<void> {
-    await this.#create(this.#directory);
-    await this.#create(this.#reader);
+    await this.#repository.create();
     if (await this.#has(commit)) return;
     const words = [
       ...['fetch', '--quiet', '--depth=1', '--no-tags', '--no-recurse-submodules', '--force'],
       ...[`--filter=blob:limit=${fileBytesMax + 1}`, '--no-write-fetch-head', '--'],
       ...[this.#remote.url, `+${name}:${mirroredRef}`],
     ];
-    await this.#remote.ask(words, this.#directory);
+    await this.#remote.ask(words, this.#repository.directory);
     if (await this.#has(commit)) return;
     const message = `${this.#remote.url} changed while it was read; try again`;
     throw new Failure('retryable', message);
@@ -93,15 +82,6 @@ export class GitMirror {
     );
   }
 
-  async #create(repository: string): Promise<void> {
-    if (existsSync(repository)) return;
-    mkdirSync(this.#options.cacheDirectory, { recursive: true, mode: 0o700 });
-    const words = ['init', '--quiet', '--bare', '--', repository];
-    const command = { arguments: words, speaks: 'none' as const, outputBytesMax: setUpBytesMax };
-    const run = await runGit(command, this.#options);
-    if (run.status !== 0) throw this.#broken(run);
-  }
-
   async #has(commit: string): Promise<boolean> {
     const { status } = await this.#local(['rev-parse', '--quiet', '--verify', `${commit}^{tree}`]);
     return status === 0;
@@ -114,9 +94,7 @@ export class GitMirror {
   }
 
   #local(words: readonly string[], input = ''): Promise<GitRun> {
-    const command = { arguments: words, repository: this.#reader, input, speaks: 'none' as const };
-    const objects = join(this.#directory, 'objects');
-    return runGit({ ...command, objects, outputBytesMax: readBytesMax }, this.#options);
+    return this.#repository.run({ arguments: words, input, outputBytesMax: readBytesMax });
   }
 
   #broken({ message }: GitRun): Failure {

@@ -10,6 +10,8 @@ export interface Resolved {
   /** What to ask the server for. */
   readonly name: string;
   readonly commit: string;
+  /** The tag's own object, which may be signed; null for a branch, a commit and a plain tag. */
+  readonly tag: string | null;
 }
 
 const answerBytesMax = 32 * 1024 * 1024;
@@ -31,7 +33,7 @@ export class GitRemote {
   /** Asks the server which commit the ref stands for now. */
   async resolve(): Promise<Resolved> {
     const { ref } = this.#location;
-    if (ref !== null && /^[0-9a-f]{40}$/.test(ref)) return { name: ref, commit: ref };
+    if (ref !== null && /^[0-9a-f]{40}$/.test(ref)) return { name: ref, commit: ref, tag: null };
     const names =
       ref === null
         ? ['HEAD']
@@ -40,7 +42,9 @@ export class GitRemote {
     const name = names.find((candidate) => found.has(candidate));
     const commit = name === undefined ? undefined : found.get(name);
     if (name === undefined || commit === undefined) throw await this.#noSuchRef();
-    return { name: name.replace(/\^\{\}$/, ''), commit };
+    const isPeeled = name.endsWith('^{}');
+    const bare = isPeeled ? name.slice(0, -'^{}'.length) : name;
+    return { name: bare, commit, tag: isPeeled ? (found.get(bare) ?? null) : null };
   }
 
   /**

@@ -3,9 +3,12 @@ import { createHash } from 'node:crypto';
 import { Failure } from '../../failure.ts';
 import { refuseExcess } from './folder.ts';
 import type { GitAccess } from './git-command.ts';
+import { GitHistory } from './git-history.ts';
 import { describeGit, type GitLocation, parseGitLocation } from './git-location.ts';
 import { type Entry, GitMirror } from './git-mirror.ts';
-import { GitRemote } from './git-remote.ts';
+import { GitRemote, type Resolved } from './git-remote.ts';
+import { requireSignatures } from './git-signatures.ts';
+import { digestOfRules } from './git-signers.ts';
 import { IgnoreRules, parseIgnoreFile } from './ignore-rules.ts';
 import {
   caseTwinFaults,
@@ -44,10 +47,26 @@ export function openGit(text: string, options: GitSourceOptions): Source {
   const gitOptions = { cacheDirectory, access, signal, timeoutMs };
   const remote = new GitRemote(location, gitOptions);
   const mirror = new GitMirror(remote, mirrorName(location), gitOptions);
+  const { signatures: rules } = access;
+  const judge = async (resolved: Resolved): Promise<void> => {
+    if (rules === undefined) return;
+    const history = new GitHistory(remote, mirrorName(location), gitOptions);
+    await history.fetch(resolved);
+    await requireSignatures(location, resolved, { history, rules, options: gitOptions });
+  };
   return {
     describe: describeGit(location),
-    newest: async () => ({ digest: null, revision: (await remote.resolve()).commit }),
-    read: () => readCommit(location, remote, mirror),
+    newest: async () => ({
+      digest: null,
+      revision: (await remote.resolve()).commit,
+      ...(rules === undefined ? {} : { signatures: digestOfRules(rules) }),
+    }),
+    read: async () => {
+      const resolved = await remote.resolve();
+      await judge(resolved);
+      await mirror.fetch(resolved);
+      return await readCommit(location, resolved, mirror);
+    },
   };
 }
 
@@ -60,12 +79,9 @@ function mirrorName({ url, ref }: GitLocation): string {
 
 async function readCommit(
   location: GitLocation,
-  remote: GitRemote,
+  { commit }: Resolved,
   mirror: GitMirror,
 ): Promise<SourceFiles> {
-  const resolved = await remote.resolve();
-  await mirror.fetch(resolved);
-  const { commit } = resolved;
   const entries = await mirror.list(commit, location.path);
   if (entries === undefined) {
     const where = `"${location.path}" in commit ${commit.slice(0, 12)}`;

@@ -38,10 +38,12 @@ export interface SourceFiles {
   readonly prefix: string;
 }
 
-/** What stands now in a source, without reading it all: one of the two is set and changes with it. */
+/** What stands now in a source, without reading it all: one of the first two is set and changes with it. */
 export interface SourceVersion {
   readonly digest: string | null;
   readonly revision: string | null;
+  /** What is asked of its signatures: it changes with the keys that count. Absent where nothing is. */
+  readonly signatures?: string | undefined;
 }
 
 export interface Source {
@@ -52,7 +54,7 @@ export interface Source {
    */
   newest(): Promise<SourceVersion>;
   /**
-   * @throws Failure as `newest`, and 5 when a limit on the number or size of all files is exceeded.
+   * @throws Failure as `newest`, 4 when it does not carry the signatures that it has to, and 5 when a limit on the number or size of all files is exceeded.
    */
   read(): Promise<SourceFiles>;
 }

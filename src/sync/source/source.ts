@@ -53,7 +53,9 @@ export function openSources(locations: readonly string[], options: SourceOptions
     newest: async () => {
       const versions = await Promise.all(sources.map((source) => source.newest()));
       const all = versions.map(({ digest, revision }) => digest ?? revision).join(' ');
-      return { digest: createHash('sha256').update(all).digest('hex'), revision: null };
+      const signatures = versions.flatMap((version) => version.signatures ?? []).join(' ');
+      const digest = createHash('sha256').update(all).digest('hex');
+      return { digest, revision: null, ...(signatures === '' ? {} : { signatures }) };
     },
     read: async () => {
       const read: SourceFiles[] = [];

@@ -1,0 +1,48 @@
+/** Knows a repository of our own in the cache: what is fetched into it, and how it is read without fetching. */
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Failure } from '../../failure.ts';
+import { type GitCommand, type GitOptions, type GitRun, runGit } from './git-command.ts';
+
+const setUpBytesMax = 1024 * 1024;
+
+export class BareRepository {
+  /** What is fetched into. */
+  readonly directory: string;
+  /**
+   * Empty repository through which the objects are read. It knows no remote, so git reports what was
+   * left out as missing instead of fetching it after all.
+   */
+  readonly #reader: string;
+  readonly #options: GitOptions;
+
+  /** @param name of the folder below the cache directory */
+  constructor(name: string, options: GitOptions) {
+    this.#options = options;
+    this.directory = join(options.cacheDirectory, name);
+    this.#reader = join(options.cacheDirectory, 'reader.git');
+  }
+
+  /** Makes what is missing of it. */
+  async create(): Promise<void> {
+    await this.#init(this.directory);
+    await this.#init(this.#reader);
+  }
+
+  /** Runs git on the objects; nothing is fetched. */
+  run(command: Omit<GitCommand, 'repository' | 'objects' | 'speaks'>): Promise<GitRun> {
+    const objects = join(this.directory, 'objects');
+    return runGit({ ...command, repository: this.#reader, objects, speaks: 'none' }, this.#options);
+  }
+
+  async #init(repository: string): Promise<void> {
+    if (existsSync(repository)) return;
+    mkdirSync(this.#options.cacheDirectory, { recursive: true, mode: 0o700 });
+    const words = ['init', '--quiet', '--bare', '--', repository];
+    const command = { arguments: words, speaks: 'none' as const, outputBytesMax: setUpBytesMax };
+    const { status, message } = await runGit(command, this.#options);
+    if (status !== 0) {
+      throw new Failure('unexpected', `git cannot make its folder ${repository}: ${message}`);
+    }
+  }
+}

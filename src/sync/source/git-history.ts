@@ -1,0 +1,74 @@
+/** Knows the commits and tags of a repository without any of their files: they are judged before a file is fetched. */
+import { Failure } from '../../failure.ts';
+import { BareRepository } from './git-bare-repository.ts';
+import type { GitOptions, GitRun } from './git-command.ts';
+import type { GitRemote, Resolved } from './git-remote.ts';
+import type { Signers } from './git-signers.ts';
+
+/** A commit or tag, and what git says of its signature. */
+export interface SignedObject {
+  readonly kind: 'commit' | 'tag';
+  /** As it was written: headers, an empty line, and the message; a tag ends with its signature. */
+  readonly text: string;
+  readonly run: GitRun;
+}
+
+const judgedRef = 'refs/gatewright/judged';
+/** Of one commit or tag; git's own are some hundred bytes, and a message may be long. */
+const objectBytesMax = 4 * 1024 * 1024;
+
+export class GitHistory {
+  readonly #remote: GitRemote;
+  readonly #repository: BareRepository;
+
+  /** @param name of the folder below the cache directory; one for each URL and ref */
+  constructor(remote: GitRemote, name: string, options: GitOptions) {
+    this.#remote = remote;
+    this.#repository = new BareRepository(`${name}-history.git`, options);
+  }
+
+  /**
+   * Makes sure that a commit, and the tag that led to it, are here: without trees and files.
+   *
+   * @throws Failure (retryable) when the ref has moved on meanwhile
+   */
+  async fetch({ name, commit, tag }: Resolved): Promise<void> {
+    await this.#repository.create();
+    const wanted = tag === null ? [commit] : [tag, commit];
+    if (await this.#has(wanted)) return;
+    await this.#fetch(name, 1);
+    if (await this.#has(wanted)) return;
+    throw new Failure('retryable', `${this.#remote.url} changed while it was read; try again`);
+  }
+
+  /** Has git verify the signature of a commit or tag that is here. */
+  async verify(kind: 'commit' | 'tag', id: string, signers: Signers): Promise<SignedObject> {
+    const bounds = { outputBytesMax: objectBytesMax };
+    const run = await this.#repository.run({
+      arguments: [`verify-${kind}`, '--raw', id],
+      signers,
+      ...bounds,
+    });
+    const shown = await this.#repository.run({ arguments: ['cat-file', kind, id], ...bounds });
+    return { kind, text: shown.stdout.toString('utf8'), run };
+  }
+
+  /** @param depth how far to go back */
+  async #fetch(name: string, depth: number): Promise<void> {
+    const words = [
+      ...['fetch', '--quiet', `--depth=${depth}`, '--no-tags', '--no-recurse-submodules'],
+      ...['--force', '--filter=tree:0', '--no-write-fetch-head', '--', this.#remote.url],
+      `+${name}:${judgedRef}`,
+    ];
+    await this.#remote.ask(words, this.#repository.directory);
+  }
+
+  async #has(ids: readonly string[]): Promise<boolean> {
+    const input = ids.map((id) => `${id}\n`).join('');
+    const words = ['cat-file', '--batch-check=%(objecttype)'];
+    const command = { arguments: words, input, outputBytesMax: objectBytesMax };
+    const { stdout } = await this.#repository.run(command);
+    const types = stdout.toString('utf8').trim().split('\n');
+    return types.length === ids.length && types.every((type) => /^(?:commit|tag)$/.test(type));
+  }
+}
