@@ -15,16 +15,16 @@ export interface FaultyProxy extends AsyncDisposable {
   readonly seen: number;
 }
 
-/** `fateOf` is asked for every request, numbered from 1. */
+/** `fateOf` is asked for every request, numbered from 1: `POST /v2/configs`. */
 export async function startFaultyProxy(
   target: string,
-  fateOf: (index: number) => Fate,
+  fateOf: (index: number, request: string) => Fate,
 ): Promise<FaultyProxy> {
   let seen = 0;
   let dead = false;
   const server = createServer((incoming, outgoing) => {
     seen += 1;
-    const fate = dead ? 'dead' : fateOf(seen);
+    const fate = dead ? 'dead' : fateOf(seen, `${incoming.method} ${incoming.url}`);
     if (fate === 'dead') dead = true;
     if (fate === 'cut-before' || fate === 'dead') incoming.socket.destroy();
     else if (typeof fate === 'number') refuse(outgoing, fate);

@@ -26,6 +26,7 @@ interface ApplyOptions extends ManifestOptions {
   readonly 'allow-deletes': number | undefined;
   readonly delete: readonly Identity[];
   readonly 'take-ownership': boolean;
+  readonly 'even-if-suspended': boolean;
   readonly report: string | undefined;
   readonly output: 'text' | 'json';
 }
@@ -55,6 +56,7 @@ export const apply: Command<ApplyOptions> = {
       'Delete these workspaces, too, which left the source, with what is in them',
     ),
     'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
+    'even-if-suspended': flag('Write also what `gatewright suspend` holds back'),
     report: text('FILE', { describe: 'Write what was done to this JSON file' }),
     output: outputForm(['text', 'json']),
   },
@@ -75,6 +77,7 @@ export const apply: Command<ApplyOptions> = {
       allowDeletes: options['allow-deletes'] ?? null,
       isReleased: (id) => named.has(id),
       takeOwnership: options['take-ownership'],
+      evenIfSuspended: options['even-if-suspended'],
       secretsFolder: manifests.secretsFolder,
       command: applyCommand(options, io.cwd),
       holder: holderName('apply'),

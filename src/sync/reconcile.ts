@@ -1,4 +1,5 @@
 /** Knows one sync cycle from end to end: read both sides, plan, permit, apply; returns values, prints nothing. */
+import { systemClock } from '../clock.ts';
 import { type Ending, Failure } from '../failure.ts';
 import { type AppliedItem, type ApplyReport, applyPlan, endingOf } from './apply/apply.ts';
 import { KeyFiles } from './apply/key-files.ts';
@@ -10,14 +11,17 @@ import {
   surveyKeys,
 } from './apply/key-survey.ts';
 import { acquireLease, type HeldLease, type LeaseOptions } from './apply/owner-lease.ts';
+import { recordRun, revisionOf } from './apply/revision.ts';
 import { SecretOutput } from './apply/secret-output.ts';
 import { type CommandLine, findRefusal, type Refusal } from './plan/guards.ts';
 import type { IsReleased, Unattended } from './plan/held-back.ts';
 import { makePlan } from './plan/plan.ts';
 import type { Plan } from './plan/planned.ts';
 import { releases } from './plan/releases.ts';
+import type { Suspension } from './plan/suspended.ts';
 import type { AdminClient } from './server/client.ts';
 import { readSnapshot, type SnapshotRead, toLiveSet } from './server/live.ts';
+import { readSuspensions } from './server/sync-records.ts';
 import { type DesiredSet, identityKey, type LiveResource } from './spec/resource-set.ts';
 
 export interface CycleOptions {
@@ -39,6 +43,8 @@ export interface CycleOptions {
   /** Where somebody runs this: which guarded removals were named; absent where nothing is guarded. */
   readonly isReleased?: IsReleased | undefined;
   readonly takeOwnership: boolean;
+  /** Write also where the server says that it is suspended. */
+  readonly evenIfSuspended?: boolean | undefined;
   /** Folder of the files that `secretOutput` writes. */
   readonly secretsFolder: string;
   readonly command: CommandLine;
@@ -87,7 +93,9 @@ export interface CycleResult {
 export async function reconcile(options: CycleOptions): Promise<CycleResult> {
   const { client, act, signal, onWait } = options;
   const desired = await options.readDesired();
-  const first = await look(options, desired, options.previous ?? null);
+  // Under the lease it is asked again, and nobody has to be told before.
+  const isShown = !act || options.confirm !== undefined;
+  const first = await look(options, desired, options.previous ?? null, isShown);
   const isIdle = writes(first.result.plan) === 0 && !first.keys.some(needsSettling);
   if (!act || first.result.refusal !== null || isIdle) return first.result;
   if (options.confirm !== undefined && !(await options.confirm(first.result.plan))) {
@@ -97,8 +105,9 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
   const takeOverCommand = options.command({ 'take-ownership': true });
   const terms = { holder, takeOver, takeOverCommand, signal, onWait, waitMs };
   await using lease = await (options.takeLease?.(terms) ?? acquireLease(client, terms));
-  const now = await look(options, desired, first.result.read);
-  if (now.result.refusal !== null) return now.result;
+  const now = await look(options, desired, first.result.read, true);
+  const isPaused = options.confirm !== undefined && isSuspended(now) && !isSuspended(first);
+  if (now.result.refusal !== null || isPaused) return now.result;
   const { advice, result } = options.confirm === undefined ? now : first;
   const chosen = { ...now, advice, result: { ...now.result, plan: result.plan } };
   return await carryOut(options, desired, lease, chosen);
@@ -116,17 +125,24 @@ async function look(
   options: CycleOptions,
   desired: DesiredSet,
   previous: SnapshotRead | null,
+  asksSuspensions: boolean,
 ): Promise<Look> {
   const { client, takeOwnership, act, command, ...guards } = options;
   const { prune, unattended, isReleased } = guards;
   const read = await readSnapshot(client, previous, options.signal);
   const live = toLiveSet(read, client.owner, desired.externals);
+  let suspensions: readonly Suspension[] = [];
   const planWith = (takeOver: boolean): Plan =>
     makePlan(desired, live, {
       ...{ owner: client.owner, takeOwnership: takeOver },
-      ...{ prune, unattended, isReleased },
+      ...{ prune, unattended, isReleased, suspensions },
     });
-  const plan = planWith(takeOwnership);
+  let plan = planWith(takeOwnership);
+  // Who writes nothing need not ask.
+  if (asksSuspensions && options.evenIfSuspended !== true && writes(plan) > 0) {
+    suspensions = await readSuspensions(client, options.signal);
+    if (suspensions.length > 0) plan = planWith(takeOwnership);
+  }
   const mayHelp = !takeOwnership && plan.blocked.length > 0;
   const keys = await survey(options, read, plan, existingKeys(desired, plan));
   const keyFiles = keys.map(({ file }) => file);
@@ -157,6 +173,7 @@ async function carryOut(
   await settleAll(secretOutput, keys, () =>
     survey({ ...options, signal: undefined }, read, plan, existingKeys(desired, plan)),
   );
+  const startedAt = systemClock.now();
   const report = await applyPlan(plan, {
     ...{ client, lease, secretOutput, signal, onItem: options.onItem },
     lookAgain: async () => {
@@ -169,13 +186,16 @@ async function carryOut(
     ...writtenKeys(plan, report),
   ]);
   const keyFiles = proven ?? result.keyFiles;
+  const applied = endingOf(report);
+  const run = { ending: applied, startedAt, finishedAt: systemClock.now() };
+  const unrecorded = await recordRun(client, lease, revisionOf(plan, report, run));
   const warnings = [
     ...[...advice, ...secretOutput.warnings, ...messagesOf(keyFiles)],
     ...(proven === null
       ? ['whether the key files are right could not be asked; run it again']
       : []),
+    ...unrecorded,
   ];
-  const applied = endingOf(report);
   const isHeldBack = applied === 'success' && plan.blocked.length > 0;
   const ending = isHeldBack ? 'refusedByGuard' : withKeyFiles(applied, keyFiles, true);
   const isUnproven = proven === null && ending === 'success';
@@ -188,6 +208,10 @@ async function carryOut(
 
 function filesOf({ secretsFolder, client }: CycleOptions, { snapshot }: SnapshotRead): KeyFiles {
   return new KeyFiles(secretsFolder, snapshot.organisation_id, client.owner);
+}
+
+function isSuspended({ result }: Look): boolean {
+  return result.plan.blocked.some(({ reason }) => reason === 'suspended');
 }
 
 /** Files that change places make room for each other: the first look leads half of the way. */

@@ -10,6 +10,7 @@
  *   source down  a moment is set         not even looked at before that moment
  *
  *   a cycle ends    what may pass (network, overload, partial failure, staleness)    -> trying
+ *                   something suspended, which ends by itself                        -> trying
  *                   well, or as only a person can change (guard, blocked items)      -> settled
  *   reading fails   what only an edit mends -> wrong; what may pass -> trying, or source down
  *
@@ -36,9 +37,11 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
-import { Failure, type FailureKind } from '../failure.ts';
+import { Failure } from '../failure.ts';
 import { endingOf } from './apply/apply.ts';
+import { LastGood } from './last-good.ts';
 import type { Unattended } from './plan/held-back.ts';
+import { suspendedIn } from './plan/suspended.ts';
 import { type CycleOptions, type CycleResult, reconcile } from './reconcile.ts';
 import type { SnapshotRead } from './server/live.ts';
 import { isGitLocation } from './source/git-location.ts';
@@ -82,6 +85,8 @@ export type WatchEvent =
       readonly result: CycleResult;
       /** When it is tried again, ms since the epoch; null when it is settled. */
       readonly retryAt: number | null;
+      /** False where the same is suspended as the last time, and nothing else is to be told. */
+      readonly isNews: boolean;
     }
   | {
       /** What a pass found and left alone; also when it found nothing. */
@@ -104,6 +109,8 @@ const localGitProbeMs = 5_000;
 const gitProbeMs = 60_000;
 /** Time between two questions whether this loop leads, while another one does. */
 const standbyMs = 5_000;
+/** A suspension ends by itself, and nothing else says when. */
+const suspendedMs = 60_000;
 const backoffMsMin = 5_000;
 const backoffMsMax = 300_000;
 
@@ -172,6 +179,8 @@ class Loop {
   /** What the source was read as, since when; its removals wait until that has lasted. */
   #seen: { readonly digest: string; readonly at: number } | null = null;
   #settlesAt: number | null = null;
+  /** Some of the version waits for the end of a suspension. */
+  #isPaused = false;
   /** The source itself is out of reach, so that even looking at it backs off. */
   #isSourceDown = false;
 
@@ -218,7 +227,10 @@ class Loop {
     const { mode, passMs } = this.#options.drift;
     const now = this.#clock.now();
     const isNew = version !== this.#version;
-    if (isNew) this.#backoff.reset();
+    if (isNew) {
+      this.#backoff.reset();
+      this.#isPaused = false;
+    }
     const isRetry = this.#retryAt !== null && now >= this.#retryAt;
     const isSettled = this.#settlesAt !== null && now >= this.#settlesAt;
     const isFresh = isNew || isRetry || isSettled;
@@ -226,7 +238,7 @@ class Loop {
     if (!isFresh && !isPassDue) return;
     this.#version = version;
     this.#cycleAt = now;
-    const mayOnlyTell = mode !== 'heal' && (this.#isUnsure || !isFresh);
+    const mayOnlyTell = mode !== 'heal' && (this.#isUnsure || !isFresh || this.#isPaused);
     if (mayOnlyTell && (await this.#tellDrift(isFresh))) return;
     await this.#cycle(isFresh);
   }
@@ -236,6 +248,10 @@ class Loop {
     const read = (): Promise<DesiredSet> => this.#good.read(this.#options.readDesired, isFresh);
     const result = await reconcile({ ...this.#cycleOptions(read), act: false });
     const changes = result.plan.changes.filter(({ action }) => action !== 'retain');
+    if (isFresh && this.#isPaused && suspendedIn(result.plan) !== null) {
+      this.#retryAt = this.#clock.now() + suspendedMs;
+      return true;
+    }
     const isDrift = changes.length > 0 && changes.every(({ reason }) => reason === 'drift');
     if (isFresh && (!isDrift || result.plan.blocked.length > 0)) return false;
     this.#isUnsure = false;
@@ -267,8 +283,12 @@ class Loop {
     this.#good.keep(good);
     if (mayPass(result)) this.#retryAt = this.#backoff.next();
     else this.#backoff.reset();
-    this.#told = null;
-    this.#options.onEvent({ kind: 'cycle', result, retryAt: this.#retryAt });
+    const paused = suspendedIn(result.plan);
+    this.#isPaused = paused !== null;
+    if (this.#isPaused) this.#retryAt ??= this.#clock.now() + suspendedMs;
+    const isNews = paused === null || result.report !== null || paused !== this.#told;
+    this.#told = paused;
+    this.#options.onEvent({ kind: 'cycle', result, retryAt: this.#retryAt, isNews });
   }
 
   #cycleOptions(readDesired: () => Promise<DesiredSet>): Omit<CycleOptions, 'act'> {
@@ -287,42 +307,6 @@ class Loop {
     this.#options.onEvent({ kind: 'failure', failure, retryAt: this.#retryAt });
   }
 }
-
-/** The last version that was right; in a drift pass over a source that is wrong now it still counts. */
-class LastGood {
-  #set: DesiredSet | null = null;
-  #signatures: string | undefined;
-  #fault: Failure | null = null;
-
-  /** What was right by the keys of before need not be so by those that count now. */
-  see(signatures: string | undefined): void {
-    if (signatures !== this.#signatures) this.#set = null;
-    this.#signatures = signatures;
-  }
-
-  keep(set: DesiredSet | null): void {
-    this.#set = set;
-  }
-
-  async read(readDesired: () => Promise<DesiredSet>, isFresh: boolean): Promise<DesiredSet> {
-    try {
-      return await readDesired();
-    } catch (error) {
-      const isWrong = error instanceof Failure && onlyAnEditMends.includes(error.kind);
-      if (isWrong) this.#fault = error;
-      if (isFresh || !isWrong || this.#set === null) throw error;
-      return this.#set;
-    }
-  }
-
-  /** Whether only an edit of the source mends it. */
-  lacks(failure: Failure): boolean {
-    return failure.kind === 'invalidInput' || failure === this.#fault;
-  }
-}
-
-/** Faults in what the source says, and signatures that it lacks. */
-const onlyAnEditMends: readonly FailureKind[] = ['invalidInput', 'refusedByGuard'];
 
 /** Whether trying again may help; a key file that is missing or wrong is for a person to bring. */
 function mayPass({ ending, report }: CycleResult): boolean {

@@ -54,7 +54,7 @@ async function cycleThrough(fateOf: (index: number) => Fate): Promise<CycleResul
 }
 
 /** Token, snapshot, lease, snapshot again, nine writes, the proof of the key file, the lease given back. */
-const requestsOfFirstApply = 15;
+const requestsOfFirstApply = 17;
 const everyRequest = Array.from({ length: requestsOfFirstApply }, (_, at) => at + 1);
 
 describe('a run', () => {

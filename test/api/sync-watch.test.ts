@@ -1,6 +1,7 @@
 /** Guarantees the loop: what makes a cycle due, what is tried again and when, what is told once. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
+import { resume, suspend } from '../../src/sync/server/sync-records.ts';
 import { type DriftPolicy, folderProbeMs, type WatchEvent, watch } from '../../src/sync/watch.ts';
 import type { TestServer } from '../server.ts';
 import { commandOf } from '../sync-model.ts';
@@ -120,6 +121,29 @@ describe('watch', () => {
     expect(reads).toBe(2);
     expect(pauses).toEqual(Array(5).fill(folderProbeMs));
   });
+
+  it.each([['heal'], ['report'], ['off']] as const)(
+    'with drift %s goes on by itself once a suspension ends, and tells once that it waits',
+    async (drift) => {
+      await sync.cycle(manifest('a'));
+      const body = { owner: 'platform', reason: 'frozen', workspace: 'support' };
+      await suspend(sync.client, body);
+      const { events } = await runLoop(
+        { text: manifest('b') },
+        [
+          ...Array.from({ length: 180 }, () => nothing),
+          () => resume(sync.client, 'support'),
+          ...Array.from({ length: 61 }, () => nothing),
+        ],
+        { drift },
+      );
+      const news = events.filter((event) => event.kind === 'cycle' && event.isNews);
+      expect(news).toMatchObject([
+        { result: { report: null, plan: { blocked: [{ reason: 'suspended' }] } } },
+        { retryAt: null, result: { report: { items: [{ status: 'done' }] } } },
+      ]);
+    },
+  );
 
   it('undoes drift in its periodic pass, for one request where nothing drifted', async () => {
     const client = sync.openClient();

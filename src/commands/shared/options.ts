@@ -148,6 +148,7 @@ export function requireDesired(desired: Desired): DesiredSet {
 export interface GoOnOptions extends ManifestOptions {
   readonly 'take-ownership'?: boolean;
   readonly 'no-prune'?: boolean;
+  readonly 'even-if-suspended'?: boolean;
   /** Of an `apply`. */
   readonly yes?: boolean;
   readonly report?: string | undefined;
@@ -165,6 +166,7 @@ export function applyCommand(options: GoOnOptions, cwd: string): CommandLine {
     ...{ home, credentials, owner, 'secrets-dir': options['secrets-dir'] },
     'take-ownership': options['take-ownership'],
     'no-prune': options['no-prune'],
+    'even-if-suspended': options['even-if-suspended'],
     yes: yes || locations.includes('-'),
     ...(report === undefined ? {} : { report }),
     ...(options.output === 'json' ? { output: 'json' } : {}),

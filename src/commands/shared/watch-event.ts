@@ -7,7 +7,8 @@ import { cycleDocument } from './cycle-document.ts';
 /** Whether there is nothing to tell: a cycle or a pass that found all as it should be. */
 export function isQuiet(event: WatchEvent): boolean {
   if (event.kind === 'failure') return false;
-  if (event.kind === 'drift') return !event.isNews;
+  if (!event.isNews) return true;
+  if (event.kind === 'drift') return false;
   const { plan, report, refusal } = event.result;
   const isIdle = report === null && refusal === null && plan.blocked.length === 0;
   return isIdle && plan.changes.length === 0;

@@ -25,6 +25,7 @@ export type BlockReason =
   | 'unattended'
   | 'guarded'
   | 'parent-stays'
+  | 'suspended'
   | 'other-credential';
 
 /** `live` carries the identity of the manifest, also where the server knows it by another. */

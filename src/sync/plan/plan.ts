@@ -32,6 +32,7 @@ import {
   type UnmanagedResource,
 } from './planned.ts';
 import { renamedBefore } from './renames.ts';
+import { blockSuspended, type Suspension } from './suspended.ts';
 
 export interface PlanOptions extends OwnershipOptions {
   /** False leaves alone what left the source without a tombstone. */
@@ -40,6 +41,8 @@ export interface PlanOptions extends OwnershipOptions {
   readonly unattended?: Unattended | null | undefined;
   /** Where somebody runs this: which guarded removals were named; absent where nothing is guarded. */
   readonly isReleased?: IsReleased | undefined;
+  /** Pauses that last now; none when absent. */
+  readonly suspensions?: readonly Suspension[] | undefined;
 }
 
 /**
@@ -74,6 +77,7 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
       return isReleased === undefined ? null : guarded(left, isReleased);
     });
   }
+  blockSuspended(draft, options.suspensions ?? []);
   blockWhatIsInUse(draft, resources);
   blockDependants(draft, resources);
   const changes = orderChanges([...draft.changes.values()]).map(({ change, ...order }) => ({

@@ -7,7 +7,11 @@ import type { Plan } from './planned.ts';
  * `--take-ownership`, or null when that was said.
  */
 export function releases(plan: Plan, takenOver: Plan | null, command: CommandLine): string[] {
-  return [...ofRemovals(plan, command), ...ofOwnership(plan, takenOver, command)];
+  return [
+    ...ofRemovals(plan, command),
+    ...ofOwnership(plan, takenOver, command),
+    ...ofSuspensions(plan, command),
+  ];
 }
 
 function ofRemovals(plan: Plan, command: CommandLine): string[] {
@@ -25,6 +29,13 @@ function ofRemovals(plan: Plan, command: CommandLine): string[] {
   return [
     `${what} left the source and stays, because nobody is here to say that it is meant. ${now}`,
   ];
+}
+
+function ofSuspensions({ blocked }: Plan, command: CommandLine): string[] {
+  const count = blocked.filter(({ reason }) => reason === 'suspended').length;
+  if (count === 0) return [];
+  const go = command({ 'even-if-suspended': true });
+  return [`${count} suspended; they go on by themselves once it ends. To write them now: ${go}`];
 }
 
 function ofOwnership(plan: Plan, takenOver: Plan | null, command: CommandLine): string[] {

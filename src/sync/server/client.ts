@@ -25,6 +25,8 @@ export interface ApiRequest {
   readonly ifMatch?: number | null;
   /** Of the owner's lease, for a write in the owner's name. */
   readonly fence?: number | undefined;
+  /** Sent again under it, a POST is carried out once. */
+  readonly idempotencyKey?: string;
   /** False for what changes no resource although it is no GET. */
   readonly countsAsWrite?: boolean;
   /** Raw value for `If-None-Match`. */
@@ -103,6 +105,7 @@ export class AdminClient implements AsyncDisposable {
       headers['gatewright-owner'] = this.owner;
       headers['gatewright-fence'] = String(request.fence);
     }
+    if (request.idempotencyKey !== undefined) headers['idempotency-key'] = request.idempotencyKey;
     if (typeof request.ifMatch === 'number') headers['if-match'] = `"${request.ifMatch}"`;
     if (typeof request.ifNoneMatch === 'string') headers['if-none-match'] = request.ifNoneMatch;
     if (request.countsAsWrite ?? request.method !== 'GET') this.#writes += 1;

@@ -1,0 +1,83 @@
+/** Knows what a run tells the server of what it has changed: names of resources and fields, never values. */
+import type { Ending } from '../../failure.ts';
+import type { RevisionChange } from '../../model/sync-record.ts';
+import { formatTimestamp } from '../../model/timestamp.ts';
+import type { Plan, PlannedChange } from '../plan/planned.ts';
+import type { AdminClient } from '../server/client.ts';
+import { type NewRevision, recordRevision } from '../server/sync-records.ts';
+import type { SourceInfo } from '../spec/resource-set.ts';
+import type { AppliedItem, ApplyReport } from './apply.ts';
+import type { HeldLease } from './owner-lease.ts';
+
+export interface RunFacts {
+  readonly ending: Ending;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly finishedAt: number;
+}
+
+/** Null for a run that has written nothing. */
+export function revisionOf(plan: Plan, report: ApplyReport, run: RunFacts): NewRevision | null {
+  const done = new Map(
+    report.items.filter(({ status }) => status === 'done').map((item) => [item.id, item]),
+  );
+  const changes = plan.changes.flatMap((change) => {
+    const item = done.get(change.id);
+    return item === undefined ? [] : told(change, item);
+  });
+  if (changes.length === 0) return null;
+  return {
+    commit: commitOf(plan.source),
+    source: plan.source.repo.slice(0, sourceMax),
+    started_at: formatTimestamp(run.startedAt),
+    finished_at: formatTimestamp(run.finishedAt),
+    ending: run.ending,
+    changes,
+  };
+}
+
+/** Commit id of Git, or `sha256:` and the digest of what was read. */
+export function commitOf({ revision, digest }: SourceInfo): string {
+  return revision ?? `sha256:${digest}`;
+}
+
+const sourceMax = 2048;
+const fieldsMax = 50;
+const fieldMax = 500;
+
+function told(change: PlannedChange, { resourceId }: AppliedItem): RevisionChange[] {
+  const { action, reason, identity, fields, live } = change;
+  if (action === 'retain') return [];
+  const paths = [...new Set(fields.map(({ path }) => path.slice(0, fieldMax)))];
+  const isWhole = action === 'create' || action === 'delete';
+  const isRename = reason === 'rename' && action === 'update';
+  const one: RevisionChange = {
+    action: isRename ? 'rename' : action,
+    kind: identity.kind,
+    workspace: identity.workspace,
+    name: identity.name,
+    resource_id: resourceId ?? live?.id ?? null,
+    fields: isWhole ? [] : paths.slice(0, fieldsMax),
+  };
+  return [one];
+}
+
+const recordMsMax = 10_000;
+
+/** Yields what people should know: a run is not worse for not having been recorded. */
+export async function recordRun(
+  client: AdminClient,
+  lease: HeldLease,
+  revision: NewRevision | null,
+): Promise<string[]> {
+  if (revision === null || lease.isLost) return [];
+  try {
+    await recordRevision(client, lease.fence, revision, AbortSignal.timeout(recordMsMax));
+    return [];
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return [
+      `what this run has changed could not be recorded for \`gatewright history\`: ${reason}`,
+    ];
+  }
+}
