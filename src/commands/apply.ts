@@ -52,9 +52,7 @@ export const apply: Command<ApplyOptions> = {
         fallback: 'one, or a fifth of what the owner has',
       },
     ),
-    delete: resourceNames(
-      'Delete these workspaces, too, which left the source, with what is in them',
-    ),
+    delete: resourceNames('Delete these workspaces that left the source, with all in them'),
     'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
     'even-if-suspended': flag('Write also what `gatewright suspend` holds back'),
     report: text('FILE', { describe: 'Write what was done to this JSON file' }),
@@ -72,6 +70,7 @@ export const apply: Command<ApplyOptions> = {
     const result = await reconcile({
       client,
       readDesired: manifests.read,
+      scope: manifests.scope,
       act: true,
       prune: !options['no-prune'],
       allowDeletes: options['allow-deletes'] ?? null,

@@ -122,7 +122,8 @@ function openContext(
     },
     cycle: {
       client,
-      readDesired: manifests.read,
+      readDesired: manifests.readSound,
+      scope: manifests.scope,
       prune: !options['no-prune'],
       allowDeletes: null,
       takeOwnership: options['take-ownership'],
