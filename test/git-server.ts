@@ -11,8 +11,11 @@ import { createPki } from './pki.ts';
 
 interface GitRepository {
   readonly url: string;
-  /** Commits the files (path to content, or to mode and content) and nothing else; the commit's id. */
-  commit(branch: string, files: Record<string, string | TreeFile>): string;
+  /**
+   * Commits the files (path to content, or to mode and content) and nothing else, on top of the branch
+   * or, by force, in place of all that it held; the commit's id.
+   */
+  commit(branch: string, files: Record<string, string | TreeFile>, how?: 'force'): string;
   /** Runs git on the bare repository. */
   git(words: readonly string[], input?: string | Buffer): string;
 }
@@ -95,14 +98,16 @@ function createRepository(directory: string, url: string): GitRepository {
   git(['config', 'http.uploadpack', 'true']);
   git(['config', 'uploadpack.allowFilter', 'true']);
   git(['config', 'uploadpack.allowAnySHA1InWant', 'true']);
-  const commit: GitRepository['commit'] = (branch, files) => {
+  const commit: GitRepository['commit'] = (branch, files, how) => {
     git(['read-tree', '--empty']);
     for (const [path, file] of Object.entries(files)) {
       const { mode, content } = typeof file === 'string' ? { mode: '100644', content: file } : file;
       const id = mode === '160000' ? content : git(['hash-object', '-w', '--stdin'], content);
       git(['update-index', '--add', '--cacheinfo', `${mode},${id},${path}`]);
     }
-    const id = git(['commit-tree', git(['write-tree']), '-m', 'test']);
+    const tip = git(['for-each-ref', '--format=%(objectname)', `refs/heads/${branch}`]);
+    const parents = tip === '' || how === 'force' ? [] : ['-p', tip];
+    const id = git(['commit-tree', git(['write-tree']), ...parents, '-m', 'test']);
     git(['update-ref', `refs/heads/${branch}`, id]);
     return id;
   };

@@ -27,6 +27,7 @@ interface ApplyOptions extends ManifestOptions {
   readonly delete: readonly Identity[];
   readonly 'take-ownership': boolean;
   readonly 'even-if-suspended': boolean;
+  readonly 'accept-history': boolean;
   readonly report: string | undefined;
   readonly output: 'text' | 'json';
 }
@@ -52,9 +53,12 @@ export const apply: Command<ApplyOptions> = {
         fallback: 'one, or a fifth of what the owner has',
       },
     ),
-    delete: resourceNames('Delete these workspaces that left the source, with all in them'),
+    delete: resourceNames(
+      'Delete these workspaces, too, which left the source, with what is in them',
+    ),
     'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
     'even-if-suspended': flag('Write also what `gatewright suspend` holds back'),
+    'accept-history': flag('Take a source whose repository or history is not that of before'),
     report: text('FILE', { describe: 'Write what was done to this JSON file' }),
     output: outputForm(['text', 'json']),
   },
@@ -70,13 +74,14 @@ export const apply: Command<ApplyOptions> = {
     const result = await reconcile({
       client,
       readDesired: manifests.read,
-      scope: manifests.scope,
       act: true,
       prune: !options['no-prune'],
       allowDeletes: options['allow-deletes'] ?? null,
       isReleased: (id) => named.has(id),
       takeOwnership: options['take-ownership'],
       evenIfSuspended: options['even-if-suspended'],
+      acceptHistory: options['accept-history'],
+      descent: manifests.descent,
       secretsFolder: manifests.secretsFolder,
       command: applyCommand(options, io.cwd),
       holder: holderName('apply'),

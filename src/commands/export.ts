@@ -7,19 +7,13 @@ import { type Export, exportManifests } from '../sync/export.ts';
 import { unknownLines } from '../sync/report/left-alone.ts';
 import { readSnapshot, toLiveSet } from '../sync/server/live.ts';
 import type { Command, CommandIo } from './shared/command.ts';
-import { choices, flag, requiredWord } from './shared/option.ts';
-import {
-  openClient,
-  type ServerOptions,
-  scopeOf,
-  serverOptions,
-  workspaceOption,
-} from './shared/options.ts';
+import { choices, flag, requiredWord, text } from './shared/option.ts';
+import { openClient, type ServerOptions, serverOptions } from './shared/options.ts';
 
 interface ExportCommandOptions extends ServerOptions {
   readonly path: string;
   readonly kind: readonly KindName[];
-  readonly workspace: readonly string[];
+  readonly workspace: string | undefined;
   readonly unmanaged: boolean;
 }
 
@@ -37,7 +31,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
       describe: `Only these kinds, of ${kindNames.join(', ')}`,
       fallback: 'all',
     }),
-    workspace: workspaceOption,
+    workspace: text('NAME', { describe: 'Only what is in this workspace', fallback: 'all' }),
     unmanaged: flag('What no owner has declared, instead of what this one has'),
   },
   run: async (options, io) => {
@@ -46,7 +40,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
     const exported = exportManifests(toLiveSet(read, client.owner, []), {
       owner: client.owner,
       kinds: options.kind,
-      scope: scopeOf(options),
+      workspace: options.workspace ?? null,
       unmanaged: options.unmanaged,
     });
     if (options.path === '-') {

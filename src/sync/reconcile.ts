@@ -13,7 +13,8 @@ import {
 import { acquireLease, type HeldLease, type LeaseOptions } from './apply/owner-lease.ts';
 import { recordRun, revisionOf } from './apply/revision.ts';
 import { SecretOutput } from './apply/secret-output.ts';
-import { type CommandLine, findRefusal, type Refusal } from './plan/guards.ts';
+import { findHistoryRefusal, type HistoryTerms } from './history-guard.ts';
+import { findRefusal, type Refusal } from './plan/guards.ts';
 import type { IsReleased, Unattended } from './plan/held-back.ts';
 import { makePlan } from './plan/plan.ts';
 import type { Plan } from './plan/planned.ts';
@@ -21,11 +22,10 @@ import { releases } from './plan/releases.ts';
 import type { Suspension } from './plan/suspended.ts';
 import type { AdminClient } from './server/client.ts';
 import { readSnapshot, type SnapshotRead, toLiveSet } from './server/live.ts';
-import { readSuspensions } from './server/sync-records.ts';
+import { readRevisions, readStanding } from './server/sync-records.ts';
 import { type DesiredSet, identityKey, type LiveResource } from './spec/resource-set.ts';
-import type { WorkspaceScope } from './spec/workspace-scope.ts';
 
-export interface CycleOptions {
+export interface CycleOptions extends HistoryTerms {
   readonly client: AdminClient;
   /**
    * Reads the source as it stands now.
@@ -43,14 +43,11 @@ export interface CycleOptions {
   readonly unattended?: Unattended | null | undefined;
   /** Where somebody runs this: which guarded removals were named; absent where nothing is guarded. */
   readonly isReleased?: IsReleased | undefined;
-  /** The workspaces that are looked at; null and absent are all. */
-  readonly scope?: WorkspaceScope | undefined;
   readonly takeOwnership: boolean;
   /** Write also where the server says that it is suspended. */
   readonly evenIfSuspended?: boolean | undefined;
   /** Folder of the files that `secretOutput` writes. */
   readonly secretsFolder: string;
-  readonly command: CommandLine;
   /** Aborted: what is under way is finished, nothing more is started. */
   readonly signal?: AbortSignal | undefined;
   /** What whoever waits for this run is told: `apply on host-1 (process 12)`. */
@@ -128,31 +125,37 @@ async function look(
   options: CycleOptions,
   desired: DesiredSet,
   previous: SnapshotRead | null,
-  asksSuspensions: boolean,
+  asksStanding: boolean,
 ): Promise<Look> {
   const { client, takeOwnership, act, command, ...guards } = options;
-  const { prune, unattended, isReleased, scope } = guards;
+  const { prune, unattended, isReleased } = guards;
   const read = await readSnapshot(client, previous, options.signal);
   const live = toLiveSet(read, client.owner, desired.externals);
   let suspensions: readonly Suspension[] = [];
   const planWith = (takeOver: boolean): Plan =>
     makePlan(desired, live, {
       ...{ owner: client.owner, takeOwnership: takeOver },
-      ...{ prune, unattended, isReleased, scope, suspensions },
+      ...{ prune, unattended, isReleased, suspensions },
     });
   let plan = planWith(takeOwnership);
+  let otherHistory: Refusal | null = null;
   // Who writes nothing need not ask.
-  if (asksSuspensions && options.evenIfSuspended !== true && writes(plan) > 0) {
-    suspensions = await readSuspensions(client, options.signal);
+  if (asksStanding && writes(plan) > 0) {
+    const standing = await readStanding(client, options.signal);
+    if (options.evenIfSuspended !== true) suspensions = standing.suspensions;
     if (suspensions.length > 0) plan = planWith(takeOwnership);
+    const all = async () => (await readRevisions(client, options.signal)) ?? [];
+    const applied = { newest: standing.revision, all };
+    otherHistory = await findHistoryRefusal(desired.source, applied, options);
   }
   const mayHelp = !takeOwnership && plan.blocked.length > 0;
-  const keys = await survey(options, read, plan, existingKeys(plan));
+  const keys = await survey(options, read, plan, existingKeys(desired, plan));
   const keyFiles = keys.map(({ file }) => file);
   const released = releases(plan, mayHelp ? planWith(true) : null, command);
-  const advice = [...plan.warnings, ...lostValues(plan), ...released];
+  const told = act || otherHistory === null ? [] : [otherHistory.message];
+  const advice = [...plan.warnings, ...lostValues(plan), ...released, ...told];
   const warnings = [...advice, ...messagesOf(keyFiles)];
-  const refusal = findRefusal(plan, options) ?? null;
+  const refusal = (act ? otherHistory : null) ?? findRefusal(plan, options) ?? null;
   const ending = withKeyFiles(endingOfPlan(plan, refusal), keyFiles, act);
   const done = { declined: false, report: null };
   return { keys, advice, result: { plan, refusal, warnings, keyFiles, read, ending, ...done } };
@@ -174,7 +177,7 @@ async function carryOut(
     owned: new Map(ownedBy(plan).map(([key, { id }]) => [id, key])),
   });
   await settleAll(secretOutput, keys, () =>
-    survey({ ...options, signal: undefined }, read, plan, existingKeys(plan)),
+    survey({ ...options, signal: undefined }, read, plan, existingKeys(desired, plan)),
   );
   const startedAt = systemClock.now();
   const report = await applyPlan(plan, {
@@ -185,7 +188,7 @@ async function carryOut(
     },
   });
   const proven = await prove(options, read, plan, [
-    ...existingKeys(plan),
+    ...existingKeys(desired, plan),
     ...writtenKeys(plan, report),
   ]);
   const keyFiles = proven ?? result.keyFiles;
@@ -200,10 +203,7 @@ async function carryOut(
     ...unrecorded,
   ];
   const isHeldBack = applied === 'success' && plan.blocked.length > 0;
-  const ending = withFaults(
-    isHeldBack ? 'refusedByGuard' : withKeyFiles(applied, keyFiles, true),
-    plan,
-  );
+  const ending = isHeldBack ? 'refusedByGuard' : withKeyFiles(applied, keyFiles, true);
   const isUnproven = proven === null && ending === 'success';
   const told = report.items.length === 0 ? null : report;
   return {
@@ -284,15 +284,8 @@ function writes(plan: Plan): number {
 }
 
 function endingOfPlan(plan: Plan, refusal: Refusal | null): Ending {
-  const isHeld = refusal !== null || plan.blocked.length > 0;
-  const changes = writes(plan) > 0 ? 'changesPresent' : 'success';
-  return withFaults(isHeld ? 'refusedByGuard' : changes, plan);
-}
-
-/** A run is no success while a part of the source is wrong, which tells more than what is held back. */
-function withFaults(ending: Ending, { faults }: Plan): Ending {
-  const isCovered = ['success', 'changesPresent', 'refusedByGuard'].includes(ending);
-  return faults.length > 0 && isCovered ? 'partialFailure' : ending;
+  if (refusal !== null || plan.blocked.length > 0) return 'refusedByGuard';
+  return writes(plan) > 0 ? 'changesPresent' : 'success';
 }
 
 /**
@@ -325,13 +318,13 @@ function lostValues(plan: Plan): string[] {
 }
 
 /** Keys that are there before the plan and stay as they are, and whose value belongs in a file. */
-function existingKeys(plan: Plan): ExistingKey[] {
+function existingKeys({ resources }: DesiredSet, plan: Plan): ExistingKey[] {
   const moving = new Set(
     plan.changes
       .filter(({ action, reason }) => action !== 'update' || reason === 'rename')
       .map(({ id }) => id),
   );
-  return plan.wanted.flatMap((desired) => {
+  return resources.flatMap((desired) => {
     const id = identityKey(desired.identity);
     const live = plan.live.get(id);
     const isThere = live?.owner === plan.owner && !moving.has(id) && !desired.absent;

@@ -103,7 +103,7 @@ describe('reading', () => {
     const first = repository.commit('main', { 'a.yaml': 'a: 1\n' });
     expect(await source.newest()).toEqual({ digest: null, revision: first });
     const one = await source.read();
-    const second = repository.commit('main', { 'a.yaml': 'a: 2\n' });
+    const second = repository.commit('main', { 'a.yaml': 'a: 2\n' }, 'force');
     expect(await source.newest()).toEqual({ digest: null, revision: second });
     const two = await source.read();
     expect(two.files[0]?.content.toString()).toBe('a: 2\n');

@@ -4,10 +4,8 @@ import { packageRoot } from '../../package-root.ts';
 import { environmentIn } from '../../settings/environment.ts';
 import { printable } from '../../terminal-text.ts';
 
-/** What a command is told beside its words; `true` for a switch, undefined or none for what is left out. */
-export type GivenOptions = Readonly<
-  Record<string, string | boolean | readonly string[] | undefined>
->;
+/** What a command is told beside its words; `true` for a switch, undefined for what is left out. */
+export type GivenOptions = Readonly<Record<string, string | boolean | undefined>>;
 
 /**
  * `bin/gatewright apply ./gateway --owner team-a`, for a shell that stands where `npm start` or this
@@ -22,10 +20,9 @@ export function shellLine(
   const told = Object.entries(options).flatMap(([name, value]) => {
     if (value === undefined || value === false) return [];
     if (value === true) return [`--${name}`];
-    const values = typeof value === 'string' ? [value] : value;
-    return values.flatMap((one) =>
-      one.startsWith('-') ? [`--${name}=${shellWord(one)}`] : [`--${name}`, shellWord(one)],
-    );
+    return value.startsWith('-')
+      ? [`--${name}=${shellWord(value)}`]
+      : [`--${name}`, shellWord(value)];
   });
   const alone = words.map(shellWord);
   const looksLikeOption = words.some((word) => word.length > 1 && word.startsWith('-'));

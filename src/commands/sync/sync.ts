@@ -122,8 +122,8 @@ function openContext(
     },
     cycle: {
       client,
-      readDesired: manifests.readSound,
-      scope: manifests.scope,
+      readDesired: manifests.read,
+      descent: manifests.descent,
       prune: !options['no-prune'],
       allowDeletes: null,
       takeOwnership: options['take-ownership'],

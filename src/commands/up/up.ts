@@ -34,7 +34,7 @@ import { makeHome } from '../../embedded/home-lock.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { packageRoot } from '../../package-root.ts';
 import type { Settings } from '../../settings.ts';
-import { readSource } from '../../sync/manifest/desired.ts';
+import { readDesired } from '../../sync/manifest/desired.ts';
 import { isGitLocation } from '../../sync/source/git-location.ts';
 import { openSource, readSources } from '../../sync/source/source.ts';
 import type { Source } from '../../sync/source/source-files.ts';
@@ -42,9 +42,8 @@ import { syncSettled, type WatchEvent, type WatchOptions, watch } from '../../sy
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
 import { flag, outputForm, port, text } from '../shared/option.ts';
-import { holderName, openClient, secretSourcesIn } from '../shared/options.ts';
+import { holderName, openClient, requireDesired, secretSourcesIn } from '../shared/options.ts';
 import { shellLine } from '../shared/shell-line.ts';
-import { soundPart } from '../shared/sound-part.ts';
 import { eventText } from '../shared/watch-event.ts';
 import { watchPace } from '../shared/watch-pace.ts';
 import { assertOpenFiles, readUpSettings } from './up-checks.ts';
@@ -146,17 +145,19 @@ function openContext(given: {
   };
   const progress = createProgress(io.stderr);
   const atServer = serverNamed(io.cwd, settings, home, options.home);
+  const source = openSource(location, sourceOptions);
   return {
     ...{ home, options, io, location },
     next: [
       shellLine(io.cwd, 'plan', [location], atServer),
       shellLine(io.cwd, 'export', ['./exported'], atServer),
     ],
-    source: openSource(location, sourceOptions),
+    source,
     pace: watchPace([location], settings),
     cycle: {
       readDesired: async () =>
-        soundPart(await readSource(await readSources([location], sourceOptions), secrets), null),
+        requireDesired(await readDesired(await readSources([location], sourceOptions), secrets)),
+      descent: async (earlier, commit) => await source.descent?.(earlier, commit),
       prune: true,
       allowDeletes: null,
       takeOwnership: false,

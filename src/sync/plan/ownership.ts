@@ -26,7 +26,6 @@ export type BlockReason =
   | 'guarded'
   | 'parent-stays'
   | 'suspended'
-  | 'unread'
   | 'other-credential';
 
 /** `live` carries the identity of the manifest, also where the server knows it by another. */

@@ -31,19 +31,29 @@ export async function readStatuses(
   return allPages(client, 'status', owner === null ? {} : { owner }, SyncStatus, signal);
 }
 
+/** What bears on whether an owner may write now. */
+export interface Standing {
+  readonly suspensions: readonly SyncSuspension[];
+  /** The newest; null before the first. */
+  readonly revision: SyncRevision | null;
+}
+
 /**
- * What the client's owner is not to write now; nothing from a server that knows no suspensions.
+ * Where the client's owner stands; at the beginning for a server that keeps no such thing.
  *
  * @throws what the client throws
  */
-export async function readSuspensions(
-  client: AdminClient,
-  signal?: AbortSignal,
-): Promise<SyncSuspension[]> {
-  const Owner = z.object({ suspensions: z.array(SyncSuspension) });
+export async function readStanding(client: AdminClient, signal?: AbortSignal): Promise<Standing> {
+  const Owner = z.object({
+    suspensions: z.array(SyncSuspension),
+    revision: SyncRevision.nullable(),
+  });
   const query = { owner: client.owner };
-  const owners = await allPages(client, 'status', query, Owner, signal);
-  return owners?.flatMap(({ suspensions }) => suspensions) ?? [];
+  const owners = (await allPages(client, 'status', query, Owner, signal)) ?? [];
+  return {
+    suspensions: owners.flatMap(({ suspensions }) => suspensions),
+    revision: owners[0]?.revision ?? null,
+  };
 }
 
 /** The revisions of the client's owner, newest first; null from a server that keeps none. */

@@ -1,5 +1,5 @@
 /** Knows a repository of our own in the cache: what is fetched into it, and how it is read without fetching. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { type GitCommand, type GitOptions, type GitRun, runGit } from './git-command.ts';
@@ -33,6 +33,18 @@ export class BareRepository {
   run(command: Omit<GitCommand, 'repository' | 'objects' | 'speaks'>): Promise<GitRun> {
     const objects = join(this.directory, 'objects');
     return runGit({ ...command, repository: this.#reader, objects, speaks: 'none' }, this.#options);
+  }
+
+  /** As {@link run}, where it matters which commits have parents that were not fetched. */
+  runInside(command: Omit<GitCommand, 'repository' | 'objects' | 'speaks'>): Promise<GitRun> {
+    return runGit({ ...command, repository: this.directory, speaks: 'none' }, this.#options);
+  }
+
+  /** The commits whose parents were not fetched. */
+  cutCommits(): ReadonlySet<string> {
+    const file = join(this.directory, 'shallow');
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    return new Set(text.split('\n').filter((line) => line !== ''));
   }
 
   async #init(repository: string): Promise<void> {

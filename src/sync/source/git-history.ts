@@ -4,6 +4,7 @@ import { BareRepository } from './git-bare-repository.ts';
 import type { GitOptions, GitRun } from './git-command.ts';
 import type { GitRemote, Resolved } from './git-remote.ts';
 import type { Signers } from './git-signers.ts';
+import { type Descent, descentCommitsMax } from './source-files.ts';
 
 /** A commit or tag, and what git says of its signature. */
 export interface SignedObject {
@@ -13,8 +14,10 @@ export interface SignedObject {
   readonly run: GitRun;
 }
 
+/** How far back a look goes, in commits; further where the one before has not told enough. */
+const depths = [64, 1024, descentCommitsMax];
 const judgedRef = 'refs/gatewright/judged';
-/** Of one commit or tag; git's own are some hundred bytes, and a message may be long. */
+/** Of a commit or tag; git's own are some hundred bytes, and a message may be long. */
 const objectBytesMax = 4 * 1024 * 1024;
 
 export class GitHistory {
@@ -36,7 +39,7 @@ export class GitHistory {
     await this.#repository.create();
     const wanted = tag === null ? [commit] : [tag, commit];
     if (await this.#has(wanted)) return;
-    await this.#fetch(name, 1);
+    await this.#fetch(name, depths[0]!);
     if (await this.#has(wanted)) return;
     throw new Failure('retryable', `${this.#remote.url} changed while it was read; try again`);
   }
@@ -51,6 +54,42 @@ export class GitHistory {
     });
     const shown = await this.#repository.run({ arguments: ['cat-file', kind, id], ...bounds });
     return { kind, text: shown.stdout.toString('utf8'), run };
+  }
+
+  /**
+   * Whether a commit that is here comes after an earlier one. Commits are fetched from the newest on,
+   * in three steps, until the earlier one is found, or all of them are here and it is not.
+   */
+  async descent(earlier: string, resolved: Resolved): Promise<Descent> {
+    const { name, commit } = resolved;
+    if (earlier === commit) return 'descendant';
+    await this.fetch(resolved);
+    if (await this.#isAncestor(earlier, commit)) return 'descendant';
+    for (const depth of depths.slice(1)) {
+      if (await this.#isWhole(commit)) return 'unrelated';
+      await this.#fetch(name, depth);
+      if (await this.#isAncestor(earlier, commit)) return 'descendant';
+    }
+    return (await this.#isWhole(commit)) ? 'unrelated' : 'unproven';
+  }
+
+  async #isAncestor(earlier: string, commit: string): Promise<boolean> {
+    if (!(await this.#has([earlier, commit]))) return false;
+    const words = ['merge-base', '--is-ancestor', earlier, commit];
+    const { status } = await this.#repository.runInside({ arguments: words, outputBytesMax: 1024 });
+    return status === 0;
+  }
+
+  /** Whether no commit that leads to this one was left out. */
+  async #isWhole(commit: string): Promise<boolean> {
+    const words = ['rev-list', '--max-parents=0', commit];
+    const run = await this.#repository.runInside({
+      arguments: words,
+      outputBytesMax: objectBytesMax,
+    });
+    const cut = this.#repository.cutCommits();
+    const roots = run.stdout.toString('utf8').trim().split('\n');
+    return run.status === 0 && roots.every((root) => !cut.has(root));
   }
 
   /** @param depth how far to go back */

@@ -48,9 +48,10 @@ export function openGit(text: string, options: GitSourceOptions): Source {
   const remote = new GitRemote(location, gitOptions);
   const mirror = new GitMirror(remote, mirrorName(location), gitOptions);
   const { signatures: rules } = access;
+  const history = new GitHistory(remote, mirrorName(location), gitOptions);
+  let last: Resolved | undefined;
   const judge = async (resolved: Resolved): Promise<void> => {
     if (rules === undefined) return;
-    const history = new GitHistory(remote, mirrorName(location), gitOptions);
     await history.fetch(resolved);
     await requireSignatures(location, resolved, { history, rules, options: gitOptions });
   };
@@ -65,7 +66,13 @@ export function openGit(text: string, options: GitSourceOptions): Source {
       const resolved = await remote.resolve();
       await judge(resolved);
       await mirror.fetch(resolved);
+      last = resolved;
       return await readCommit(location, resolved, mirror);
+    },
+    descent: async (earlier, commit) => {
+      if (last?.commit !== commit) last = await remote.resolve();
+      if (last.commit === commit) return await history.descent(earlier, last);
+      throw new Failure('retryable', `${location.url} changed while it was read; try again`);
     },
   };
 }

@@ -46,6 +46,11 @@ export interface SourceVersion {
   readonly signatures?: string | undefined;
 }
 
+/** How a commit stands to an earlier one: `unproven` where too many lie between them to tell. */
+export type Descent = 'descendant' | 'unrelated' | 'unproven';
+/** How far back is looked for the earlier one. */
+export const descentCommitsMax = 16_384;
+
 export interface Source {
   /** For messages: the folder, or the Git URL with ref and path; never a credential. */
   readonly describe: string;
@@ -57,6 +62,12 @@ export interface Source {
    * @throws Failure as `newest`, 4 when it does not carry the signatures that it has to, and 5 when a limit on the number or size of all files is exceeded.
    */
   read(): Promise<SourceFiles>;
+  /**
+   * Of Git only: whether the commit that was read comes after an earlier one.
+   *
+   * @throws Failure as `newest`, and 7 when the ref has moved on meanwhile
+   */
+  descent?(earlier: string, commit: string): Promise<Descent>;
 }
 
 /** Hidden files and folders and installed packages are no part of a source. */
