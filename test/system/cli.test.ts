@@ -61,7 +61,7 @@ describe('help', () => {
   it.each(names)('of %s has examples that the command takes as they stand', async (name) => {
     const command = await commandLoaders.get(name)!();
     for (const [line] of command.examples) {
-      const own = line.slice(line.indexOf(`gatewright ${name}`)).replace(/ > .*/, '');
+      const own = line.slice(line.indexOf(`gatewright ${name}`)).replace(/ > .*|\)$/, '');
       const [, , ...words] = own.split(' ');
       expect(() => command.bind(words), line).not.toThrow();
     }
@@ -79,7 +79,7 @@ describe('help', () => {
       const { help } = await commandLoaders.get(name)!();
       const options = help.split('Options:\n')[1]!.split('\nExamples:')[0]!;
       const entries = options.split(/\n(?= {2}(?:-\w, | {4})--)/);
-      expect(entries.length).toBeGreaterThan(1);
+      expect(entries.at(-1)).toContain('--help');
       const withValue = entries.filter((entry) => /--[a-z-]+ \S*[A-Z|]/.test(entry.slice(0, 60)));
       const isTold = /default:|^ {6}--report /;
       expect(withValue.filter((entry) => !isTold.test(entry))).toEqual([]);

@@ -221,7 +221,7 @@ describe('the settings command', () => {
     expect(wrong.stdout).toBe('');
     expect(wrong.stderr).toContain('2 settings are wrong:');
     expect(wrong.stderr).toContain(
-      'warning: DB_POOLSIZE is not a setting: did you mean DB_POOL_SIZE?',
+      'warning: DB_POOLSIZE is not a setting: remove it (DB_POOL_SIZE is set)',
     );
     const strict = run({ ...database, DB_POOLSIZE: '1' }, '--check', '--strict-settings');
     expect(strict.code).toBe(exitCodes.invalidInput);

@@ -10,7 +10,7 @@ import { type Option, quoted, refused } from './option.ts';
 export function resourceNames(describe: string): Option<readonly Identity[]> {
   const read = (given: readonly string[], name: string): readonly Identity[] =>
     given.flatMap((text) => text.split(',').map((word) => readIdentity(word.trim(), name)));
-  return { form: 'value', placeholder: 'KIND/NAME,..', describe, read };
+  return { form: 'value', placeholder: 'KIND/NAME,..', fallback: 'none', describe, read };
 }
 
 /** Throws `Failure` (invalid input) with the sentence that `name` (`--delete`) is the subject of. */
