@@ -53,9 +53,7 @@ export const apply: Command<ApplyOptions> = {
         fallback: 'one, or a fifth of what the owner has',
       },
     ),
-    delete: resourceNames(
-      'Delete these workspaces, too, which left the source, with what is in them',
-    ),
+    delete: resourceNames('Delete these workspaces that left the source, with all in them'),
     'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
     'even-if-suspended': flag('Write also what `gatewright suspend` holds back'),
     'accept-history': flag('Take a source whose repository or history is not that of before'),
@@ -74,6 +72,7 @@ export const apply: Command<ApplyOptions> = {
     const result = await reconcile({
       client,
       readDesired: manifests.read,
+      scope: manifests.scope,
       act: true,
       prune: !options['no-prune'],
       allowDeletes: options['allow-deletes'] ?? null,

@@ -7,13 +7,19 @@ import { type Export, exportManifests } from '../sync/export.ts';
 import { unknownLines } from '../sync/report/left-alone.ts';
 import { readSnapshot, toLiveSet } from '../sync/server/live.ts';
 import type { Command, CommandIo } from './shared/command.ts';
-import { choices, flag, requiredWord, text } from './shared/option.ts';
-import { openClient, type ServerOptions, serverOptions } from './shared/options.ts';
+import { choices, flag, requiredWord } from './shared/option.ts';
+import {
+  openClient,
+  type ServerOptions,
+  scopeOf,
+  serverOptions,
+  workspaceOption,
+} from './shared/options.ts';
 
 interface ExportCommandOptions extends ServerOptions {
   readonly path: string;
   readonly kind: readonly KindName[];
-  readonly workspace: string | undefined;
+  readonly workspace: readonly string[];
   readonly unmanaged: boolean;
 }
 
@@ -31,7 +37,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
       describe: `Only these kinds, of ${kindNames.join(', ')}`,
       fallback: 'all',
     }),
-    workspace: text('NAME', { describe: 'Only what is in this workspace', fallback: 'all' }),
+    workspace: workspaceOption,
     unmanaged: flag('What no owner has declared, instead of what this one has'),
   },
   run: async (options, io) => {
@@ -40,7 +46,7 @@ export const exportCommand: Command<ExportCommandOptions> = {
     const exported = exportManifests(toLiveSet(read, client.owner, []), {
       owner: client.owner,
       kinds: options.kind,
-      workspace: options.workspace ?? null,
+      scope: scopeOf(options),
       unmanaged: options.unmanaged,
     });
     if (options.path === '-') {

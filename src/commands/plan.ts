@@ -49,6 +49,7 @@ export const plan: Command<PlanOptions> = {
     const result = await reconcile({
       client,
       readDesired: manifests.read,
+      scope: manifests.scope,
       descent: manifests.descent,
       act: false,
       prune: !options['no-prune'],

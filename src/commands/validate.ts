@@ -1,5 +1,6 @@
 /** Knows the `validate` command: reads manifests offline and tells every mistake with its place. */
 import { resolve } from 'node:path';
+import { Failure } from '../failure.ts';
 import { kindNames } from '../model/kinds.ts';
 import { environmentIn } from '../settings/environment.ts';
 import { type Checked, checkSource } from '../sync/manifest/desired.ts';
@@ -8,15 +9,17 @@ import { leftAloneLines } from '../sync/report/left-alone.ts';
 import { isGitLocation } from '../sync/source/git-location.ts';
 import { isStandardInput, readSources } from '../sync/source/source.ts';
 import type { SourceFiles } from '../sync/source/source-files.ts';
+import type { WorkspaceScope } from '../sync/spec/workspace-scope.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { formatFaults, formatGithubFaults, groupFaults } from './shared/fault-text.ts';
-import { outputForm, words } from './shared/option.ts';
+import { names, outputForm, words } from './shared/option.ts';
 import { formatTable } from './shared/table.ts';
 
 type Format = 'text' | 'json' | 'github';
 
 interface ValidateOptions {
   readonly paths: readonly string[];
+  readonly workspace: readonly string[];
   readonly output: Format;
 }
 
@@ -30,12 +33,21 @@ export const validate: Command<ValidateOptions> = {
   ],
   options: {
     paths: words('Folders, files, Git URLs, or - for standard input; the current folder if none'),
+    workspace: names('NAME', {
+      describe: 'Only this workspace, by its name in manifests; may be given several times',
+      fallback: 'all, and what is the organisation’s',
+    }),
     output: outputForm(['text', 'json', 'github'], 'Form of the result'),
   },
-  run: async ({ paths, output }, io) => {
+  run: async ({ paths, workspace, output }, io) => {
     const locations = paths.length === 0 ? ['.'] : paths;
     const files = await readFiles(locations, io);
-    const checked = await check(files, io.cwd);
+    const checked = await check(files, io.cwd, workspace.length === 0 ? null : new Set(workspace));
+    const missing = workspace.find((name) => !checked.workspaces.has(name));
+    if (missing !== undefined && checked.faults.length === 0) {
+      const message = `--workspace ${missing}: no resource of that workspace is declared here`;
+      throw new Failure('invalidInput', message);
+    }
     io.stdout.write(writers[output](checked, files));
     return checked.faults.length === 0 ? 'success' : 'invalidInput';
   },
@@ -54,15 +66,16 @@ async function readFiles(locations: readonly string[], io: CommandIo): Promise<S
 }
 
 /** Continuous integration checks manifests without holding the secrets that they name. */
-async function check(files: SourceFiles, cwd: string): Promise<Checked> {
+async function check(files: SourceFiles, cwd: string, scope: WorkspaceScope): Promise<Checked> {
   const mention = files.files.some(
     ({ content }) => content.includes('${') || content.includes('valueFrom'),
   );
-  return await checkSource(files, {
+  const sources = {
     environment: mention ? await openVariables(cwd) : () => undefined,
     readSecretFile: () => undefined,
     requireSecrets: false,
-  });
+  };
+  return await checkSource(files, sources, scope);
 }
 
 /** Loaded where a manifest mentions one, because most mention none. */

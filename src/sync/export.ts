@@ -12,13 +12,13 @@ import {
   type LiveSet,
 } from './spec/resource-set.ts';
 import { type PlainObject, referencesIn } from './spec/spec-paths.ts';
+import { isInScope, type WorkspaceScope } from './spec/workspace-scope.ts';
 
 export interface ExportOptions {
   readonly owner: string;
   /** Empty means all. */
   readonly kinds: readonly KindName[];
-  /** Name of a workspace; null means all and the organisation's own resources. */
-  readonly workspace: string | null;
+  readonly scope: WorkspaceScope;
   /** Instead of what this owner declared, what nobody did. */
   readonly unmanaged: boolean;
 }
@@ -75,13 +75,10 @@ class Exporter {
   }
 
   #isChosen({ owner, identity, isOfDeployment }: LiveResource): boolean {
-    const { owner: ours, kinds: only, workspace, unmanaged } = this.#options;
+    const { owner: ours, kinds: only, scope, unmanaged } = this.#options;
     if (unmanaged ? owner !== null || isOfDeployment : owner !== ours) return false;
     if (only.length > 0 && !only.includes(identity.kind)) return false;
-    if (workspace === null) return true;
-    return identity.kind === 'Workspace'
-      ? identity.name === workspace
-      : identity.workspace === workspace;
+    return isInScope(identity, scope);
   }
 
   #findExternals({ identity, spec }: LiveResource, chosen: ReadonlySet<string>): void {

@@ -24,6 +24,7 @@ import type { AdminClient } from './server/client.ts';
 import { readSnapshot, type SnapshotRead, toLiveSet } from './server/live.ts';
 import { readRevisions, readStanding } from './server/sync-records.ts';
 import { type DesiredSet, identityKey, type LiveResource } from './spec/resource-set.ts';
+import type { WorkspaceScope } from './spec/workspace-scope.ts';
 
 export interface CycleOptions extends HistoryTerms {
   readonly client: AdminClient;
@@ -43,6 +44,8 @@ export interface CycleOptions extends HistoryTerms {
   readonly unattended?: Unattended | null | undefined;
   /** Where somebody runs this: which guarded removals were named; absent where nothing is guarded. */
   readonly isReleased?: IsReleased | undefined;
+  /** The workspaces that are looked at; null and absent are all. */
+  readonly scope?: WorkspaceScope | undefined;
   readonly takeOwnership: boolean;
   /** Write also where the server says that it is suspended. */
   readonly evenIfSuspended?: boolean | undefined;
@@ -128,14 +131,14 @@ async function look(
   asksStanding: boolean,
 ): Promise<Look> {
   const { client, takeOwnership, act, command, ...guards } = options;
-  const { prune, unattended, isReleased } = guards;
+  const { prune, unattended, isReleased, scope } = guards;
   const read = await readSnapshot(client, previous, options.signal);
   const live = toLiveSet(read, client.owner, desired.externals);
   let suspensions: readonly Suspension[] = [];
   const planWith = (takeOver: boolean): Plan =>
     makePlan(desired, live, {
       ...{ owner: client.owner, takeOwnership: takeOver },
-      ...{ prune, unattended, isReleased, suspensions },
+      ...{ prune, unattended, isReleased, scope, suspensions },
     });
   let plan = planWith(takeOwnership);
   let otherHistory: Refusal | null = null;
@@ -149,7 +152,7 @@ async function look(
     otherHistory = await findHistoryRefusal(desired.source, applied, options);
   }
   const mayHelp = !takeOwnership && plan.blocked.length > 0;
-  const keys = await survey(options, read, plan, existingKeys(desired, plan));
+  const keys = await survey(options, read, plan, existingKeys(plan));
   const keyFiles = keys.map(({ file }) => file);
   const released = releases(plan, mayHelp ? planWith(true) : null, command);
   const told = act || otherHistory === null ? [] : [otherHistory.message];
@@ -177,7 +180,7 @@ async function carryOut(
     owned: new Map(ownedBy(plan).map(([key, { id }]) => [id, key])),
   });
   await settleAll(secretOutput, keys, () =>
-    survey({ ...options, signal: undefined }, read, plan, existingKeys(desired, plan)),
+    survey({ ...options, signal: undefined }, read, plan, existingKeys(plan)),
   );
   const startedAt = systemClock.now();
   const report = await applyPlan(plan, {
@@ -188,7 +191,7 @@ async function carryOut(
     },
   });
   const proven = await prove(options, read, plan, [
-    ...existingKeys(desired, plan),
+    ...existingKeys(plan),
     ...writtenKeys(plan, report),
   ]);
   const keyFiles = proven ?? result.keyFiles;
@@ -203,7 +206,10 @@ async function carryOut(
     ...unrecorded,
   ];
   const isHeldBack = applied === 'success' && plan.blocked.length > 0;
-  const ending = isHeldBack ? 'refusedByGuard' : withKeyFiles(applied, keyFiles, true);
+  const ending = withFaults(
+    isHeldBack ? 'refusedByGuard' : withKeyFiles(applied, keyFiles, true),
+    plan,
+  );
   const isUnproven = proven === null && ending === 'success';
   const told = report.items.length === 0 ? null : report;
   return {
@@ -284,8 +290,15 @@ function writes(plan: Plan): number {
 }
 
 function endingOfPlan(plan: Plan, refusal: Refusal | null): Ending {
-  if (refusal !== null || plan.blocked.length > 0) return 'refusedByGuard';
-  return writes(plan) > 0 ? 'changesPresent' : 'success';
+  const isHeld = refusal !== null || plan.blocked.length > 0;
+  const changes = writes(plan) > 0 ? 'changesPresent' : 'success';
+  return withFaults(isHeld ? 'refusedByGuard' : changes, plan);
+}
+
+/** A run is no success while a part of the source is wrong, which tells more than what is held back. */
+function withFaults(ending: Ending, { faults }: Plan): Ending {
+  const isCovered = ['success', 'changesPresent', 'refusedByGuard'].includes(ending);
+  return faults.length > 0 && isCovered ? 'partialFailure' : ending;
 }
 
 /**
@@ -318,13 +331,13 @@ function lostValues(plan: Plan): string[] {
 }
 
 /** Keys that are there before the plan and stay as they are, and whose value belongs in a file. */
-function existingKeys({ resources }: DesiredSet, plan: Plan): ExistingKey[] {
+function existingKeys(plan: Plan): ExistingKey[] {
   const moving = new Set(
     plan.changes
       .filter(({ action, reason }) => action !== 'update' || reason === 'rename')
       .map(({ id }) => id),
   );
-  return resources.flatMap((desired) => {
+  return plan.wanted.flatMap((desired) => {
     const id = identityKey(desired.identity);
     const live = plan.live.get(id);
     const isThere = live?.owner === plan.owner && !moving.has(id) && !desired.absent;

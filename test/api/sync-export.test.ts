@@ -49,7 +49,7 @@ async function exported(options: Partial<ExportOptions> = {}): Promise<Export> {
   return exportManifests(toLiveSet(read, 'platform', []), {
     owner: 'platform',
     kinds: [],
-    workspace: null,
+    scope: null,
     unmanaged: false,
     ...options,
   });
@@ -141,7 +141,7 @@ describe('what this owner declared', () => {
   });
 
   it('is nothing for a workspace without declared resources', async () => {
-    expect(await exported({ workspace: 'elsewhere' })).toEqual({
+    expect(await exported({ scope: new Set(['elsewhere']) })).toEqual({
       files: [],
       stubs: [],
       tooLarge: [],
@@ -191,7 +191,7 @@ configurations: {custom_headers: {X-Team: ${JSON.stringify(value)}, X-Id: {value
     });
     expect((await sync.cycle(set, { client })).ending).toBe('success');
     const read = await readSnapshot(client, null);
-    const options = { owner: 'headers', kinds: [], workspace: null, unmanaged: false };
+    const options = { owner: 'headers', kinds: [], scope: null, unmanaged: false };
     const result = exportManifests(toLiveSet(read, 'headers', []), options);
     expect(result.stubs).toEqual([
       'McpIntegration/plain configurations.custom_headers.X-Id: env GW_VAR_ID',
@@ -210,7 +210,7 @@ describe('files', () => {
     ...{ owner: 'o', isOfDeployment: false, isRecordedHere: true, declared: null, source: null },
     ...{ spec: { config: { text } }, base: { config: { text } }, title: name },
   });
-  const options = { owner: 'o', kinds: [], workspace: null, unmanaged: false };
+  const options = { owner: 'o', kinds: [], scope: null, unmanaged: false };
   const write = (resources: LiveResource[]): Export =>
     exportManifests({ resources, etag: '', unknown: [], fingerprintKey: null }, options);
 
@@ -387,7 +387,7 @@ describe('whatever a server holds', () => {
         const write = async (unmanaged: boolean): Promise<DesiredSet> => {
           const live = toLiveSet(await readSnapshot(client, null), owner, []);
           return await desiredFrom(
-            filesOf(exportManifests(live, { owner, kinds: [], workspace: null, unmanaged })),
+            filesOf(exportManifests(live, { owner, kinds: [], scope: null, unmanaged })),
             {},
           );
         };

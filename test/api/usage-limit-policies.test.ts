@@ -312,6 +312,10 @@ describe('400', () => {
     ['conditions[0].value', { conditions: [{ key: 'api_key', value: [] }] }],
     ['conditions[0].excludes', { conditions: [{ key: 'model', value: '*', excludes: true }] }],
     ['conditions[0].excludes', { conditions: [{ key: 'model', value: '*', excludes: [] }] }],
+    [
+      'conditions[0].excludes[1]',
+      { conditions: [{ key: 'model', value: '*', excludes: ['a', 1] }] },
+    ],
     ['conditions[0].excludes', { conditions: [{ key: 'model', value: 'x', excludes: '*' }] }],
     ['group_by', { group_by: [] }],
     ['type', { type: 'joules' }],

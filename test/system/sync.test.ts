@@ -1,6 +1,6 @@
 /** Guarantees the daemon: commits become the state of a real server, through mistakes, outages and signals. */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -281,5 +281,79 @@ describe('sync --once', () => {
     const { exitCode, stderr } = await runCli(['sync', '.', ...words], null, { cwd: folder });
     expect(exitCode).toBe(5);
     expect(stderr).toContain(message);
+  });
+});
+
+describe('one broken workspace', () => {
+  const inside = (name: string, description: string, more = ''): string => `
+apiVersion: gatewright.dev/v1
+kind: Workspace
+metadata: {name: ${name}}
+spec: {description: ${description}${more}}
+---
+apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: routing, workspace: ${name}}
+spec: {config: {targets: [{provider: ${description}}]}}
+`;
+
+  it('leaves the others syncing, is told with file and line, and loses nothing', async () => {
+    const repository = git.repository('gw');
+    const both = (description: string, sales: string) => ({
+      'support.yaml': inside('support', description),
+      'sales.yaml': sales,
+    });
+    const first = repository.commit('main', both('one', inside('sales', 'one')));
+    await using daemon = start([`${repository.url}#main`]);
+    await daemon.find(applied(first));
+    const of = (sha: string) => (event: DaemonEvent) =>
+      event.event === 'cycle' && event.source.sha === sha;
+    const wrong = [
+      inside('sales', 'two', ', surprise: 1'),
+      inside('sales', 'two').replace('provider: two', 'provider: "${GW_VAR_UNSET}"'),
+      `${inside('sales', 'two').split('---')[0]}  nonsense: [`,
+    ];
+    for (const [at, sales] of wrong.entries()) {
+      const sha = repository.commit('main', both(`look-${at}`, sales));
+      const event = await daemon.find(of(sha));
+      expect(event.exitCode).toBe(3);
+      expect(event.faults[0]).toMatchObject({ file: 'sales.yaml', workspaces: ['sales'] });
+      expect(await described()).toBe(`look-${at}`);
+    }
+    const { body } = await server.request('GET', '/v2/configs');
+    expect(body.data).toHaveLength(2);
+    const right = repository.commit('main', both('three', inside('sales', 'three')));
+    await daemon.find(applied(right));
+  });
+
+  it('stops an apply, unless the workspace that is meant is named; what is printed names it, too', async () => {
+    const cli = (...words: string[]) =>
+      runCli(words, null, { cwd: folder, env: { GATEWRIGHT_CREDENTIALS: 'credentials.json' } });
+    mkdirSync(join(folder, 'gw'));
+    const write = (name: string, text: string): void =>
+      writeFileSync(join(folder, 'gw', name), text);
+    write('support.yaml', inside('support', 'one'));
+    write('sales.yaml', inside('sales', 'one'));
+    expect(await cli('apply', 'gw', '--yes')).toMatchObject({ exitCode: 0 });
+    write('support.yaml', inside('support', 'two'));
+    write('sales.yaml', inside('sales', 'two', ', surprise: 1'));
+    expect(await cli('apply', 'gw', '--yes')).toMatchObject({ exitCode: 5 });
+    expect(await cli('validate', 'gw')).toMatchObject({ exitCode: 5 });
+    const only = ['--workspace', 'support'];
+    expect(await cli('validate', 'gw', ...only)).toMatchObject({ exitCode: 0 });
+    expect(await cli('apply', 'gw', '--yes', ...only)).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('Applied: 2 updated; 0 unchanged.'),
+    });
+    expect(await described()).toBe('two');
+    write('support.yaml', '');
+    const refused = await cli('apply', 'gw', '--yes', ...only, '--workspace', 'sales');
+    expect(refused.exitCode).toBe(5);
+    const empty = await cli('apply', 'gw', '--yes', ...only);
+    expect(empty).toMatchObject({ exitCode: 4, stdout: expect.stringContaining('all 2 that') });
+    expect(empty.stdout).toContain('apply gw --workspace support --yes --allow-deletes 2');
+    const exported = await cli('export', '-', '--workspace', 'sales');
+    expect(exported.stdout).toContain('name: sales');
+    expect(exported.stdout).not.toContain('support');
   });
 });

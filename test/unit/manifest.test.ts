@@ -136,6 +136,24 @@ describe('spelling', () => {
   });
 });
 
+describe('a field of several forms', () => {
+  it.each([
+    ['true', '6:49', 'must be text or a list, not true or false'],
+    ['{a: 1}', '6:49', 'must be text or a list, not a map'],
+    ['[a, 1]', '6:53', 'must be text, not a number'],
+    ['[]', '6:49', 'must have at least one item'],
+  ])('that holds %s is told at %s what it %s', async (excludes, place, told) => {
+    const conditions = `conditions: [{key: model, value: x, excludes: ${excludes}}]`;
+    const rest = 'groupBy: [{key: api_key}]\ntype: cost\ncreditLimit: 5';
+    const text = manifest('UsageLimitPolicy', 'p', `name: p\n${conditions}\n${rest}`, inSupport);
+    const { faults = [] } = await readTexts({ 'a.yaml': text, 's.yaml': support });
+    expect(faults).toHaveLength(1);
+    const { position, message } = faults[0]!;
+    expect(`${position.line}:${position.column}`).toBe(place);
+    expect(message).toContain(told);
+  });
+});
+
 describe('fields', () => {
   const key = (spec: string): string => manifest('ApiKey', 'k', spec, inSupport);
 

@@ -1,5 +1,6 @@
 /** Knows what an option of a command line is, and the forms that its value can have. */
 import { Failure } from '../../failure.ts';
+import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { didYouMean } from '../../suggest.ts';
 import { oneLine } from '../../terminal-text.ts';
 
@@ -14,6 +15,8 @@ export interface Option<Value> {
   readonly describe: string;
   /** What holds when it is left out: `text`; absent when that is said by `describe`. */
   readonly fallback?: string;
+  /** Whether it may be given several times. */
+  readonly isRepeatable?: boolean;
   /** Whether the command cannot do without. */
   readonly isRequired?: boolean;
   /** The words that it takes and no others. */
@@ -130,6 +133,16 @@ export function outputForm<const Form extends string>(
   describe = 'Form of what is printed',
 ): Option<Form> {
   return choice(forms, { letter: 'o', describe });
+}
+
+/** `--workspace NAME`, any number of times. */
+export function names(placeholder: string, facts: Facts): Option<readonly string[]> {
+  const read = (given: readonly string[], name: string): readonly string[] => {
+    const wrong = given.find((word) => !managedNamePattern.test(word));
+    if (wrong === undefined) return [...new Set(given)];
+    throw refused(`${name} takes ${managedNameForm}, not ${quoted(wrong)}`);
+  };
+  return { form: 'value', placeholder, ...facts, isRepeatable: true, read };
 }
 
 /** `<path>`, a word that the command needs. */

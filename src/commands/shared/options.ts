@@ -8,13 +8,14 @@ import { Secret } from '../../secret.ts';
 import { environmentIn } from '../../settings/environment.ts';
 import { manifestVariables } from '../../settings/manifest-variables.ts';
 import { readSettings, type Settings } from '../../settings.ts';
-import { type Desired, readDesired } from '../../sync/manifest/desired.ts';
+import { readDesired, readSource } from '../../sync/manifest/desired.ts';
 import type { SecretSources } from '../../sync/manifest/secrets.ts';
 import type { CommandLine } from '../../sync/plan/guards.ts';
 import { AdminClient } from '../../sync/server/client.ts';
 import { isStandardInput, openSources } from '../../sync/source/source.ts';
 import type { Descent, Source, SourceVersion } from '../../sync/source/source-files.ts';
 import type { DesiredSet } from '../../sync/spec/resource-set.ts';
+import type { WorkspaceScope } from '../../sync/spec/workspace-scope.ts';
 import type { CommandIo } from './command.ts';
 import {
   ClientCredentials,
@@ -22,9 +23,9 @@ import {
   credentialsPathOf,
   readCredentials,
 } from './credentials-file.ts';
-import { formatFaults } from './fault-text.ts';
-import { homeOption, type OptionTable, text, words } from './option.ts';
+import { homeOption, names, type OptionTable, text, words } from './option.ts';
 import { shellLine } from './shell-line.ts';
+import { faulty, soundPart } from './sound-part.ts';
 
 export interface ServerOptions {
   readonly home: string | undefined;
@@ -35,6 +36,7 @@ export interface ServerOptions {
 export interface ManifestOptions extends ServerOptions {
   readonly paths: readonly string[];
   readonly 'secrets-dir': string | undefined;
+  readonly workspace: readonly string[];
 }
 
 /** Options of every command that talks to a server. */
@@ -50,6 +52,11 @@ export const serverOptions: OptionTable<ServerOptions> = {
   home: homeOption,
 };
 
+export const workspaceOption = names('NAME', {
+  describe: 'Only this workspace, by its name in manifests; may be given several times',
+  fallback: 'all, and what is the organisation’s',
+});
+
 /** Options of every command that reads manifests, too. */
 export const manifestOptions: OptionTable<ManifestOptions> = {
   paths: words('Folders, files, Git URLs, or - for standard input; the current folder if none'),
@@ -58,6 +65,7 @@ export const manifestOptions: OptionTable<ManifestOptions> = {
     describe: 'Folder for key values and for valueFrom files',
     fallback: 'GATEWRIGHT_SECRETS_DIR, else secrets in the home',
   }),
+  workspace: workspaceOption,
 };
 
 const advice: CredentialsAdvice = {
@@ -94,8 +102,16 @@ export interface OpenedManifests {
   readonly locations: readonly string[];
   /** What stands in them now; see `Source.newest`. */
   readonly newest: () => Promise<SourceVersion>;
-  /** @throws Failure (invalid input) that lists every fault with its place */
+  /** What is looked at of them. */
+  readonly scope: WorkspaceScope;
+  /** @throws Failure (invalid input) that lists every fault of the scope with its place */
   readonly read: () => Promise<DesiredSet>;
+  /**
+   * The part of them that is right.
+   *
+   * @throws Failure (invalid input) as `read` where no workspace of the scope is
+   */
+  readonly readSound: () => Promise<DesiredSet>;
   /** See `Source.descent`. */
   readonly descent: (earlier: string, commit: string) => Promise<Descent | undefined>;
 }
@@ -107,6 +123,7 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
   const secretsFolder = given === null ? join(home, 'secrets') : resolve(io.cwd, given);
   const sources = secretSourcesIn(io.cwd, secretsFolder, settings);
   const locations = locationsOf(options);
+  const scope = scopeOf(options);
   const sourceOptions = {
     cwd: io.cwd,
     cacheDirectory: join(home, 'git'),
@@ -121,10 +138,15 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
     return opened;
   };
   return {
-    ...{ secretsFolder, locations },
+    ...{ secretsFolder, locations, scope },
     newest: async () => await open().newest(),
+    read: async () => {
+      const { set, faults } = await readDesired(await open().read(), sources, scope);
+      if (set === undefined) throw faulty(faults);
+      return set;
+    },
+    readSound: async () => soundPart(await readSource(await open().read(), sources), scope),
     descent: async (earlier, commit) => await open().descent?.(earlier, commit),
-    read: async () => requireDesired(await readDesired(await open().read(), sources)),
   };
 }
 
@@ -139,12 +161,6 @@ export function secretSourcesIn(
     readSecretFile: (path) => readInside(secretsFolder, path),
     requireSecrets: true,
   };
-}
-
-/** @throws Failure (invalid input) that lists every fault with its place */
-export function requireDesired(desired: Desired): DesiredSet {
-  if (desired.set !== undefined) return desired.set;
-  throw new Failure('invalidInput', formatFaults(desired.faults).trimEnd());
 }
 
 /** Of what led here, what belongs to the command that goes on: see {@link applyCommand}. */
@@ -171,12 +187,18 @@ export function applyCommand(options: GoOnOptions, cwd: string): CommandLine {
     'take-ownership': options['take-ownership'],
     'no-prune': options['no-prune'],
     'even-if-suspended': options['even-if-suspended'],
+    workspace: options.workspace,
     'accept-history': options['accept-history'],
     yes: yes || locations.includes('-'),
     ...(report === undefined ? {} : { report }),
     ...(options.output === 'json' ? { output: 'json' } : {}),
   };
   return (more) => shellLine(cwd, 'apply', locations, { ...inForce, ...more });
+}
+
+/** What `--workspace` says. */
+export function scopeOf({ workspace }: Pick<ManifestOptions, 'workspace'>): WorkspaceScope {
+  return workspace.length === 0 ? null : new Set(workspace);
 }
 
 function locationsOf({ paths }: ManifestOptions): string[] {

@@ -60,8 +60,11 @@ function sort(given: readonly string[], options: AnyTable): Given {
     const option = Object.hasOwn(options, name) ? options[name] : undefined;
     if (option === undefined || option.form.startsWith('word'))
       throw unknown(rawName, options, named);
-    if (named.has(name)) throw refused(`--${name} is given twice; once is enough`);
-    named.set(name, [readValue(`--${name}`, option, value, token.inlineValue === true)]);
+    const before = named.get(name) ?? [];
+    if (before.length > 0 && option.isRepeatable !== true) {
+      throw refused(`--${name} is given twice; once is enough`);
+    }
+    named.set(name, [...before, readValue(`--${name}`, option, value, token.inlineValue === true)]);
   }
   return { named, alone };
 }

@@ -4,8 +4,10 @@ import { packageRoot } from '../../package-root.ts';
 import { environmentIn } from '../../settings/environment.ts';
 import { printable } from '../../terminal-text.ts';
 
-/** What a command is told beside its words; `true` for a switch, undefined for what is left out. */
-export type GivenOptions = Readonly<Record<string, string | boolean | undefined>>;
+/** What a command is told beside its words; `true` for a switch, undefined or none for what is left out. */
+export type GivenOptions = Readonly<
+  Record<string, string | boolean | readonly string[] | undefined>
+>;
 
 /**
  * `bin/gatewright apply ./gateway --owner team-a`, for a shell that stands where `npm start` or this
@@ -20,9 +22,10 @@ export function shellLine(
   const told = Object.entries(options).flatMap(([name, value]) => {
     if (value === undefined || value === false) return [];
     if (value === true) return [`--${name}`];
-    return value.startsWith('-')
-      ? [`--${name}=${shellWord(value)}`]
-      : [`--${name}`, shellWord(value)];
+    const values = typeof value === 'string' ? [value] : value;
+    return values.flatMap((one) =>
+      one.startsWith('-') ? [`--${name}=${shellWord(one)}`] : [`--${name}`, shellWord(one)],
+    );
   });
   const alone = words.map(shellWord);
   const looksLikeOption = words.some((word) => word.length > 1 && word.startsWith('-'));

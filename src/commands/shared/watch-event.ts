@@ -10,7 +10,8 @@ export function isQuiet(event: WatchEvent): boolean {
   if (!event.isNews) return true;
   if (event.kind === 'drift') return false;
   const { plan, report, refusal } = event.result;
-  const isIdle = report === null && refusal === null && plan.blocked.length === 0;
+  const isIdle =
+    report === null && refusal === null && plan.blocked.length + plan.faults.length === 0;
   return isIdle && plan.changes.length === 0;
 }
 

@@ -122,7 +122,8 @@ function openContext(
     },
     cycle: {
       client,
-      readDesired: manifests.read,
+      readDesired: manifests.readSound,
+      scope: manifests.scope,
       descent: manifests.descent,
       prune: !options['no-prune'],
       allowDeletes: null,

@@ -34,7 +34,7 @@ import { makeHome } from '../../embedded/home-lock.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { packageRoot } from '../../package-root.ts';
 import type { Settings } from '../../settings.ts';
-import { readDesired } from '../../sync/manifest/desired.ts';
+import { readSource } from '../../sync/manifest/desired.ts';
 import { isGitLocation } from '../../sync/source/git-location.ts';
 import { openSource, readSources } from '../../sync/source/source.ts';
 import type { Source } from '../../sync/source/source-files.ts';
@@ -42,8 +42,9 @@ import { syncSettled, type WatchEvent, type WatchOptions, watch } from '../../sy
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
 import { flag, outputForm, port, text } from '../shared/option.ts';
-import { holderName, openClient, requireDesired, secretSourcesIn } from '../shared/options.ts';
+import { holderName, openClient, secretSourcesIn } from '../shared/options.ts';
 import { shellLine } from '../shared/shell-line.ts';
+import { soundPart } from '../shared/sound-part.ts';
 import { eventText } from '../shared/watch-event.ts';
 import { watchPace } from '../shared/watch-pace.ts';
 import { assertOpenFiles, readUpSettings } from './up-checks.ts';
@@ -156,7 +157,7 @@ function openContext(given: {
     pace: watchPace([location], settings),
     cycle: {
       readDesired: async () =>
-        requireDesired(await readDesired(await readSources([location], sourceOptions), secrets)),
+        soundPart(await readSource(await readSources([location], sourceOptions), secrets), null),
       descent: async (earlier, commit) => await source.descent?.(earlier, commit),
       prune: true,
       allowDeletes: null,

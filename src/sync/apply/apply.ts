@@ -3,7 +3,7 @@ import { type Ending, Failure } from '../../failure.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
 import { Pace } from '../server/pace.ts';
 import { ApiRefusal, Unreachable } from '../server/refusal.ts';
-import type { Position } from '../spec/resource-set.ts';
+import { type Position, workspaceOf } from '../spec/resource-set.ts';
 import { pointerOf } from '../spec/spec-paths.ts';
 import { ChangeWriter, Stale, type WriterContext } from './change-writer.ts';
 import { isFencedOff } from './owner-lease.ts';
@@ -46,7 +46,7 @@ const takenOver = 'another run has taken the lease of the owner over; run it aga
 
 /**
  * Carries out every change whose dependencies succeed. One failure blocks what depends on it and
- * nothing else; an unreachable server or an abort stops the rest. Never throws for a single change.
+ * what left the source in its workspace, and nothing else; an unreachable server or an abort stops the rest. Never throws for a single change.
  */
 export async function applyPlan(plan: Plan, context: ApplyContext): Promise<ApplyReport> {
   const run = new Run(plan, context);
@@ -75,6 +75,8 @@ class Run {
   unreachable: string | null = null;
   readonly #context: ApplyContext;
   readonly #writer: ChangeWriter;
+  /** Workspaces in which a change is not done: what they have is not removed. */
+  readonly #undoneIn = new Set<string | null>();
   readonly #workers = new Pace({ start: workersMax, max: workersMax });
 
   constructor(plan: Plan, context: ApplyContext) {
@@ -103,6 +105,7 @@ class Run {
       missing === undefined
         ? await this.#workers.take(() => this.#attempt(change))
         : itemOf(change, 'blocked', `it waits for ${missing.id}, which is not done`);
+    if (item.status !== 'done' && !change.prune) this.#undoneIn.add(workspaceOf(change.identity));
     this.#context.onItem?.(item);
     return item;
   }
@@ -112,6 +115,10 @@ class Run {
     if (this.#context.lease.isLost) return itemOf(change, 'stale', `not started: ${takenOver}`);
     if (this.unreachable !== null) {
       return itemOf(change, 'blocked', 'not started: the server is out of reach');
+    }
+    if (change.prune && this.#undoneIn.has(workspaceOf(change.identity))) {
+      const message = 'not removed: another change of its workspace is not done';
+      return itemOf(change, 'blocked', message);
     }
     try {
       const id = await this.#writer.write(change);

@@ -14,6 +14,8 @@ export interface ReadManifests {
   readonly faults: readonly SourceFault[];
   /** Something stands here whose identity could not be read: references to it cannot be judged. */
   readonly unidentified: boolean;
+  /** It may not be clear to which workspace all of it belongs. */
+  readonly misread: boolean;
   /** Where another program's documents stand, which are left alone. */
   readonly foreign: readonly Position[];
 }
@@ -34,7 +36,13 @@ export function readManifests(document: YamlDocument, environment: Environment):
   return readOne(value, document, place, environment);
 }
 
-const nothing: ReadManifests = { manifests: [], faults: [], unidentified: false, foreign: [] };
+const nothing: ReadManifests = {
+  manifests: [],
+  faults: [],
+  unidentified: false,
+  misread: false,
+  foreign: [],
+};
 
 function foreignAt(position: Position): ReadManifests {
   return { ...nothing, foreign: [position] };
@@ -68,6 +76,7 @@ function readList(
     manifests: read.flatMap(({ manifests }) => manifests),
     faults: [...faults, ...read.flatMap((one) => one.faults)],
     unidentified: read.some(({ unidentified }) => unidentified),
+    misread: faults.length > 0 || read.some((one) => one.faults.length > 0),
     foreign,
   };
 }
@@ -84,16 +93,29 @@ function readOne(
   }
   const isPlain =
     !document.mentionsVariables || isRawName(document.source.path) || substitutionDisabled(raw);
-  const { values, wholeVariables, faults } = isPlain
-    ? { values: raw, wholeVariables: none, faults: [] }
+  const { values, wholeVariables, faults, isInSpec } = isPlain
+    ? { values: raw, wholeVariables: none, faults: [], isInSpec: true }
     : replaceVariables(raw, place, environment);
+  const variableFaults = faults.length;
   const manifest = readManifest(values, place, wholeVariables, faults);
   return {
     manifests: manifest === undefined ? [] : [manifest],
     faults,
     unidentified: manifest === undefined,
+    misread: !isInSpec || faults.length > variableFaults,
     foreign: [],
   };
+}
+
+/** The workspaces that documents name which say no more of themselves that can be read. */
+export function workspacesNamed({ value }: YamlDocument): string[] {
+  const all: unknown[] = isMap(value) && Array.isArray(value.items) ? value.items : [value];
+  return all.flatMap((one) => {
+    if (!isMap(one) || !isMap(one.metadata)) return [];
+    const { name, workspace } = one.metadata;
+    const named = one.kind === 'Workspace' ? name : workspace;
+    return typeof named === 'string' ? [named] : [];
+  });
 }
 
 export function notAManifest(position: Position): SourceFault {
@@ -116,11 +138,14 @@ function replaceVariables(
   readonly values: Record<string, unknown>;
   readonly wholeVariables: ReadonlySet<string>;
   readonly faults: SourceFault[];
+  /** Whether all of them are about values of the spec. */
+  readonly isInSpec: boolean;
 } {
   const { value, whole, faults } = substitute(raw, environment);
   return {
     values: value as Record<string, unknown>,
     wholeVariables: whole,
+    isInSpec: faults.every(({ segments }) => segments[0] === 'spec'),
     faults: faults.map(({ segments, code, message, fix }) =>
       place.fault(segments, code, message, fix),
     ),

@@ -22,9 +22,16 @@ interface Referent {
 export class Identities {
   readonly #referents = new Map<string, Referent>();
   readonly #report: (fault: SourceFault) => void;
+  readonly #reportUnread: (fault: SourceFault) => void;
 
-  constructor(report: (fault: SourceFault) => void) {
+  /** @param reportUnread told of references that may lead to what could not be read */
+  constructor(report: (fault: SourceFault) => void, reportUnread: (fault: SourceFault) => void) {
     this.#report = report;
+    this.#reportUnread = reportUnread;
+  }
+
+  hasWorkspace(name: string): boolean {
+    return this.#find('Workspace', null, name) !== undefined;
   }
 
   /** Whether the identity is free; a second one is reported at both places. */
@@ -99,6 +106,9 @@ export class Identities {
       const message = `${kind} "${text}" is not declared in this source`;
       const fix = this.#nearName(reference, from) ?? `declare it, or add an External for it`;
       this.#report(place.fault(written, 'dangling-reference', message, fix));
+    } else {
+      const message = `${kind} "${text}" is declared in nothing that could be read`;
+      this.#reportUnread(place.fault(written, 'unread-reference', message));
     }
     return undefined;
   }

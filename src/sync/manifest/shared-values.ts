@@ -1,24 +1,27 @@
 /** Knows the values that only one resource may have: slugs, files of key values, former names. */
 import type { SourceFault } from '../source/source-files.ts';
-import { identityKey, type Position } from '../spec/resource-set.ts';
+import { identityKey } from '../spec/resource-set.ts';
 import type { Declaration } from './declaration.ts';
 import { placeText } from './identities.ts';
 
-/** Reports each value that a second resource claims. */
+/** Reports each value that a second resource claims, with the two of them. */
 export function refuseSharedValues(
   declarations: readonly Declaration[],
-  report: (fault: SourceFault) => void,
+  report: (fault: SourceFault, claimants: readonly Declaration[]) => void,
 ): void {
-  const seen = new Map<string, () => Position>();
-  for (const { identity, place, previousNames, slug, secretOutput } of declarations) {
+  const seen = new Map<string, { readonly holder: Declaration; readonly segments: string[] }>();
+  for (const declaration of declarations) {
+    const { identity, place, previousNames, slug, secretOutput } = declaration;
     const claim = (key: string, what: string, segments: string[]): void => {
       const first = seen.get(key);
       if (first === undefined) {
-        seen.set(key, () => place.at(segments));
+        seen.set(key, { holder: declaration, segments });
         return;
       }
-      const message = `${what} is used twice, first at ${placeText(first())}`;
-      report(place.fault(segments, 'duplicate', message, 'change one of the two'));
+      const { holder } = first;
+      const message = `${what} is used twice, first at ${placeText(holder.place.at(first.segments))}`;
+      const fault = place.fault(segments, 'duplicate', message, 'change one of the two');
+      report(fault, [holder, declaration]);
     };
     const { kind, workspace } = identity;
     if (typeof slug === 'string') {

@@ -1,5 +1,6 @@
 /** Knows how a complaint of a schema is told to the one who wrote the manifest: place, words, fix. */
 import { z } from 'zod';
+import { formsOf, inNearestForm } from '../../model/fault.ts';
 import { type KindName, kinds } from '../../model/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { SourceFault } from '../source/source-files.ts';
@@ -22,7 +23,7 @@ export function issueFaults(
   { schema, body }: { readonly schema: z.ZodObject; readonly body: unknown },
   issues: readonly Issue[],
 ): SourceFault[] {
-  return issues.flatMap((issue) => {
+  return issues.flatMap(inNearestForm).flatMap((issue) => {
     const path = issue.path.map(String);
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) =>
@@ -162,7 +163,7 @@ function inWords(issue: Issue, value: unknown): { message: string; fix?: string 
     case 'too_big':
       return { message: `must ${bound(issue.origin, 'at most', issue.maximum)}` };
     case 'invalid_union':
-      return { message: 'has none of the forms that are allowed here' };
+      return { message: `must be ${formsInWords(issue)}, not ${typeOf(value)}` };
     case 'invalid_format':
       return { message: formats[issue.format] ?? issue.message };
     case 'custom':
@@ -170,6 +171,12 @@ function inWords(issue: Issue, value: unknown): { message: string; fix?: string 
     default:
       return { message: issue.message };
   }
+}
+
+function formsInWords(issue: Issue): string {
+  return formsOf(issue)
+    .map((form) => typeNames[form] ?? form)
+    .join(' or ');
 }
 
 const formats: Readonly<Record<string, string>> = {
@@ -197,7 +204,8 @@ function quoting(issue: Issue & { code: 'invalid_type' }, value: unknown): strin
 function bound(origin: string, limit: string, count: number | bigint): string {
   if (origin === 'string')
     return count === 1 ? 'not be empty' : `have ${limit} ${count} characters`;
-  return origin === 'array' ? `have ${limit} ${count} items` : `be ${limit} ${count}`;
+  if (origin !== 'array') return `be ${limit} ${count}`;
+  return count === 1 ? `have ${limit} one item` : `have ${limit} ${count} items`;
 }
 
 /** Of a longer enumeration only the nearest word is shown, if one is near. */

@@ -84,14 +84,15 @@ declare it under a new name and move the references there`;
 /** A wanted resource whose reference can never be resolved waits with what it refers to. */
 export function blockDependants(draft: Draft, live: readonly LiveResource[]): void {
   const present = new Set(live.map((resource) => identityKey(resource.identity)));
-  const isMissing = (key: string): boolean => draft.blocked.has(key) && !present.has(key);
+  const isMissing = (key: string): boolean => !present.has(key) && !draft.changes.has(key);
   for (let blockedOne = true; blockedOne; ) {
     blockedOne = false;
     for (const change of [...draft.changes.values()]) {
       if (change.action === 'delete' || change.action === 'retain') continue;
       const missing = change.needs.find(isMissing);
       if (missing === undefined) continue;
-      const message = `it refers to ${missing}, which is blocked`;
+      const why = draft.blocked.has(missing) ? 'is blocked' : 'is neither there nor looked at now';
+      const message = `it refers to ${missing}, which ${why}`;
       draft.block({ ...change, reason: 'dependency', message });
       blockedOne = true;
     }

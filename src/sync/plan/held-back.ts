@@ -13,7 +13,7 @@ export interface Unattended {
 }
 
 export interface Held {
-  readonly reason: 'settling' | 'unattended' | 'guarded' | 'other-credential';
+  readonly reason: 'settling' | 'unattended' | 'guarded' | 'unread' | 'other-credential';
   readonly message: string;
 }
 

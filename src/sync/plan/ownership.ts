@@ -26,6 +26,7 @@ export type BlockReason =
   | 'guarded'
   | 'parent-stays'
   | 'suspended'
+  | 'unread'
   | 'other-credential';
 
 /** `live` carries the identity of the manifest, also where the server knows it by another. */

@@ -4,13 +4,16 @@ import { kinds } from '../../model/kinds.ts';
 import {
   type DesiredResource,
   type DesiredSet,
+  type Identity,
   identityKey,
   type LiveResource,
   type LiveSet,
   type Spec,
 } from '../spec/resource-set.ts';
 import { isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
+import type { WorkspaceScope } from '../spec/workspace-scope.ts';
 import { blockDependants, blockMissingExternals, blockWhatIsInUse } from './blocking.ts';
+import { Borders } from './borders.ts';
 import { type Difference, diffSpecs, topLevelField } from './diff.ts';
 import { changeOf } from './draft-change.ts';
 import {
@@ -43,17 +46,24 @@ export interface PlanOptions extends OwnershipOptions {
   readonly isReleased?: IsReleased | undefined;
   /** Pauses that last now; none when absent. */
   readonly suspensions?: readonly Suspension[] | undefined;
+  /** The workspaces that are looked at; null and absent are all. */
+  readonly scope?: WorkspaceScope | undefined;
 }
 
 /**
  * Compares wanted with live. The same sets give the same plan, whatever the order of files, documents
  * and keys; no value of a secret is in it.
  *
- * @throws Failure (invalid input) when the wanted resources refer to each other in a circle
+ * @throws Failure (invalid input) when the wanted resources refer to each other in a circle, or the
+ *   scope names a workspace that is not there
  */
 export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOptions): Plan {
+  const before = live.resources.filter(({ owner }) => owner === options.owner);
+  const borders = new Borders(desired, before, options.scope ?? null);
+  const isInside = ({ identity }: { identity: Identity }): boolean => !borders.isOutside(identity);
   const named = desired.resources.filter(({ previousNames }) => previousNames.length > 0);
   const wanted = desired.resources
+    .filter(isInside)
     .map((resource) => ({ key: identityKey(resource.identity), resource }))
     .toSorted((one, two) => (one.key < two.key ? -1 : 1))
     .map(({ resource }) => ({
@@ -61,10 +71,10 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
       renamedBefore: renamedBefore(resource, named),
     }));
   const { resources, claims } = align(wanted, live, options);
-  const owned = resources.filter((resource) => resource.owner === options.owner);
+  const owned = resources.filter((one) => one.owner === options.owner && isInside(one));
   const byKey = new Map(resources.map((resource) => [identityKey(resource.identity), resource]));
   const draft = new Draft();
-  blockMissingExternals(draft, desired.externals, resources);
+  blockMissingExternals(draft, desired.externals.filter(isInside), resources);
   for (const resource of wanted) {
     consider(draft, resource, claims.get(identityKey(resource.identity))!, byKey);
   }
@@ -72,7 +82,8 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     const { unattended, isReleased } = options;
     planRemovals(draft, owned, claims, (left) => {
       const foreign = options.takeOwnership ? null : recordedElsewhere(left);
-      if (foreign !== null) return foreign;
+      const kept = foreign ?? borders.whyKept();
+      if (kept !== null) return kept;
       if (unattended != null) return heldBack(left, desired.source.digest, unattended);
       return isReleased === undefined ? null : guarded(left, isReleased);
     });
@@ -92,10 +103,12 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     blocked: [...draft.blocked.values()].toSorted((one, two) => (one.id < two.id ? -1 : 1)),
     unchanged: draft.unchanged,
     desired: wanted.filter((resource) => !resource.absent).length,
+    wanted,
     owned: owned.length,
-    unmanaged: unmanagedIn(resources),
+    unmanaged: unmanagedIn(resources.filter(isInside)),
     unknown: live.unknown,
     leftAlone: desired.leftAlone,
+    faults: borders.faults,
     warnings: [...uncomparedHints(wanted, live, byKey), ...renameHints(changes)],
     live: byKey,
   };

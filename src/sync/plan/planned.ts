@@ -2,6 +2,7 @@
 
 import type {
   DesiredResource,
+  HeldFault,
   Identity,
   LeftAlone,
   LiveResource,
@@ -60,6 +61,8 @@ export interface Plan {
   /** Wanted resources that are exactly as wanted. */
   readonly unchanged: number;
   readonly desired: number;
+  /** What of the source is looked at, with fingerprints filled in. */
+  readonly wanted: readonly DesiredResource[];
   /** Live resources of this owner. */
   readonly owned: number;
   /** On the server, and nobody's: never touched. */
@@ -67,6 +70,8 @@ export interface Plan {
   /** What a newer server has and this version does not know: never touched. */
   readonly unknown: readonly string[];
   readonly leftAlone: LeftAlone;
+  /** What is wrong with the source: the workspaces that each holds are left as they are. */
+  readonly faults: readonly HeldFault[];
   readonly warnings: readonly string[];
   /** Live resources by identity key, in the manifests' words, for resolving references. */
   readonly live: ReadonlyMap<string, LiveResource>;

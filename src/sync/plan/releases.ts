@@ -21,14 +21,17 @@ function ofRemovals(plan: Plan, command: CommandLine): string[] {
   if (unattended + guarded === 0) return [];
   const now = `To delete now: ${command(releaseOf(plan))}`;
   if (unattended === 0) {
-    const what = guarded === 1 ? '1 workspace' : `${guarded} workspaces`;
-    return [`${what} left the source and stays, with what is in it, until it is named. ${now}`];
+    const what =
+      guarded === 1
+        ? '1 workspace left the source and stays, with what is in it, until it is named'
+        : `${guarded} workspaces left the source and stay, with what is in them, until they are named`;
+    return [`${what}. ${now}`];
   }
   const what =
-    unattended === 1 ? '1 API key or workspace' : `${unattended} API keys and workspaces`;
-  return [
-    `${what} left the source and stays, because nobody is here to say that it is meant. ${now}`,
-  ];
+    unattended === 1
+      ? '1 API key or workspace left the source and stays'
+      : `${unattended} API keys and workspaces left the source and stay`;
+  return [`${what}, because nobody is here to say that it is meant. ${now}`];
 }
 
 function ofSuspensions({ blocked }: Plan, command: CommandLine): string[] {

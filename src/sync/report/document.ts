@@ -33,6 +33,11 @@ export function planDocument(plan: Plan, warnings: readonly string[]): Record<st
     blocked: plan.blocked.map(({ id, identity, reason, message, position }) => ({
       ...{ id, ...identity, reason, message, position },
     })),
+    faults: plan.faults.map(({ fault, workspaces, mayHide }) => ({
+      ...fault.position,
+      ...{ code: fault.code, message: fault.message, fix: fault.fix ?? null },
+      ...{ workspaces, mayHide },
+    })),
     unmanaged: plan.unmanaged,
     unknown: plan.unknown,
     leftAlone: plan.leftAlone,

@@ -3,6 +3,7 @@ import { oneLine } from '../../terminal-text.ts';
 import type { PlannedChange } from '../plan/planned.ts';
 import { blockedText, changeNotes } from './change-notes.ts';
 import { type FieldLine, fieldLines } from './field-lines.ts';
+import { faultLines } from './held-faults.ts';
 import { leftLines } from './left-alone.ts';
 import { type Reportable, summaryLine } from './summary.ts';
 
@@ -25,6 +26,7 @@ export function markdownReport(result: Reportable): string {
   const notes = fitting(
     [
       ...(refusal === null ? [] : [`refused: ${refusal.message}`]),
+      ...faultLines(plan),
       ...plan.blocked.map((item) => `blocked ${blockedText(item)}`),
       ...warnings.map((warning) => `warning: ${warning}`),
       ...leftLines(plan),

@@ -33,6 +33,7 @@ export function summaryLine({
   const rest = [
     `${plan.unchanged} unchanged`,
     ...(plan.blocked.length > 0 ? [`${plan.blocked.length} blocked`] : []),
+    ...(plan.faults.length > 0 ? [`${plan.faults.length} wrong in the source`] : []),
     ...(plan.unmanaged.length > 0 ? [`${plan.unmanaged.length} unmanaged left alone`] : []),
   ].join(', ');
   if (report === null) {

@@ -4,6 +4,7 @@ import type { AppliedItem, ApplyReport } from '../apply/apply.ts';
 import type { PlannedChange } from '../plan/planned.ts';
 import { blockedText, changeNotes, placeText } from './change-notes.ts';
 import { type FieldLine, fieldLines } from './field-lines.ts';
+import { faultLines } from './held-faults.ts';
 import { leftLines } from './left-alone.ts';
 import { type Reportable, summaryLine, symbols } from './summary.ts';
 
@@ -25,6 +26,7 @@ export function textReport(result: Reportable): string {
   const sections: string[][] = [
     plan.changes.flatMap(changeLines),
     plan.blocked.map((item) => coloured('red', `! blocked ${blockedText(item)}`)),
+    faultLines(plan).map((line) => coloured('red', line)),
     result.warnings.map((warning) => coloured('yellow', `warning: ${warning}`)),
     report === null ? [] : outcomeLines(report),
     result.refusal === null ? [] : [coloured('red', result.refusal.message)],

@@ -17,6 +17,11 @@ export function identityKey(identity: Identity): string {
     : `${identity.kind}/${identity.workspace}/${identity.name}`;
 }
 
+/** The workspace that a resource counts to, which is its own for a Workspace; null for the organisation's. */
+export function workspaceOf({ kind, workspace, name }: Identity): string | null {
+  return kind === 'Workspace' ? name : workspace;
+}
+
 /** Where something stands in the source: `file` is relative to the source root, both numbers 1-based. */
 export interface Position {
   readonly file: string;
@@ -68,12 +73,30 @@ export interface ExternalResource {
   readonly lookup: string;
 }
 
+/** A mistake in a source of which the rest is applied (docs/sync.md, Isolation). */
+export interface HeldFault {
+  readonly fault: {
+    readonly position: Position;
+    readonly code: string;
+    readonly message: string;
+    readonly fix?: string | undefined;
+  };
+  /** Those in which it stands (null: the organisation's own resources), as far as that can be read. */
+  readonly workspaces: readonly (string | null)[];
+  /** What the source declares may be hidden by it, in any workspace. */
+  readonly mayHide: boolean;
+  /** File or folder that could not be read whole: what was applied from it is held, too. */
+  readonly unread: string | null;
+}
+
 /** All manifests of one source, read and checked as far as that goes without a server. */
 export interface DesiredSet {
   readonly resources: readonly DesiredResource[];
   readonly externals: readonly ExternalResource[];
   readonly source: SourceInfo;
   readonly leftAlone: LeftAlone;
+  /** What is wrong with it where the rest is applied all the same; absent where nothing is. */
+  readonly faults?: readonly HeldFault[] | undefined;
 }
 
 export interface SourceInfo {

@@ -1,0 +1,31 @@
+/** Knows what of a source can be applied where something in it is wrong. */
+import { basename } from 'node:path/posix';
+import { Failure } from '../../failure.ts';
+import type { ReadSource } from '../../sync/manifest/desired.ts';
+import { ignoreFileName, type SourceFault } from '../../sync/source/source-files.ts';
+import { type DesiredSet, workspaceOf } from '../../sync/spec/resource-set.ts';
+import { isInScope, type WorkspaceScope } from '../../sync/spec/workspace-scope.ts';
+import { formatFaults } from './fault-text.ts';
+
+/**
+ * The whole source with what is wrong in it, to be planned around that.
+ *
+ * @throws Failure (invalid input) that lists every fault with its place, where no workspace of the
+ *   scope is without one, or it is not even clear which files count
+ */
+export function soundPart({ set, waiting }: ReadSource, scope: WorkspaceScope): DesiredSet {
+  if (set.faults.length === 0) return set;
+  const faults = [...set.faults, ...waiting];
+  const held = new Set(faults.flatMap(({ workspaces }) => workspaces));
+  const hasSound = set.resources.some(
+    ({ identity }) => isInScope(identity, scope) && !held.has(workspaceOf(identity)),
+  );
+  const isDoubtful = faults.some(({ unread }) => basename(unread ?? '') === ignoreFileName);
+  if (!hasSound || isDoubtful) throw faulty(set.faults.map(({ fault }) => fault));
+  return { ...set, faults };
+}
+
+/** A source that cannot be applied, with every fault and its place. */
+export function faulty(faults: readonly SourceFault[]): Failure {
+  return new Failure('invalidInput', formatFaults(faults).trimEnd());
+}

@@ -1,0 +1,30 @@
+/** Knows what each fault of a source holds up: the workspaces in which it stands, and whether it may hide more. */
+import type { SourceFault } from '../source/source-files.ts';
+import type { HeldFault } from '../spec/resource-set.ts';
+
+type Reach = Omit<HeldFault, 'fault'>;
+
+/** Of a fault about a file as a whole, or a part of it that says of nothing what it is. */
+export function reachOfFile(path: string, workspaces: HeldFault['workspaces']): Reach {
+  return { workspaces, mayHide: true, unread: path };
+}
+
+/** Collects faults while it is said what they are about. */
+export class FaultLog {
+  readonly held: HeldFault[] = [];
+  /** Of what is being read. */
+  #reach: Reach = { workspaces: [], mayHide: true, unread: null };
+
+  /** What the faults that are reported from here on stand in. */
+  about(workspaces: HeldFault['workspaces'], mayHide: boolean): void {
+    this.#reach = { workspaces, mayHide, unread: null };
+  }
+
+  readonly report = (fault: SourceFault): void => {
+    this.held.push({ fault, ...this.#reach });
+  };
+
+  reportOf(fault: SourceFault, reach: Reach): void {
+    this.held.push({ fault, ...reach });
+  }
+}
