@@ -15,6 +15,7 @@ export function planOf(kind: KindName, live: Spec | null, desired: Spec | null, 
     ...{
       isRecordedHere: true,
       isOfDeployment: false,
+      rotation: null,
       declared: `${kind}/x`,
       source: null,
       title: 'x',
@@ -24,6 +25,6 @@ export function planOf(kind: KindName, live: Spec | null, desired: Spec | null, 
   return makePlan(
     setOf(desired === null ? [] : [wanted]),
     { resources: live === null ? [] : [resource], unknown: [], etag: '', fingerprintKey: null },
-    { owner, takeOwnership: false, prune: true },
+    { owner, takeOwnership: false, prune: true, now: 0 },
   );
 }

@@ -81,6 +81,7 @@ export function want(
     renamedBefore: [],
     onRemoval: 'delete',
     secretOutput: null,
+    rotation: null,
     ...options,
   };
 }
@@ -136,7 +137,7 @@ export class ModelServer {
   ): Plan {
     const { as = owner, takeOwnership = false, prune = true } = options;
     const live = this.live(as, desired.externals);
-    return makePlan(desired, live, { owner: as, takeOwnership, prune });
+    return makePlan(desired, live, { owner: as, takeOwnership, prune, now: 0 });
   }
 
   /** Carries a plan out one request at a time; `afterEach` sees every state in between. */

@@ -15,7 +15,7 @@ import {
   openManifests,
 } from './shared/options.ts';
 
-const occasions = ['create', 'update', 'delete', 'replace', 'adopt', 'drift'] as const;
+const occasions = ['create', 'update', 'delete', 'replace', 'adopt', 'rotate', 'drift'] as const;
 type Occasion = (typeof occasions)[number];
 
 interface PlanOptions extends ManifestOptions {

@@ -32,6 +32,8 @@ export const ManagedBy = z.strictObject({
     on_removal: z.enum(['delete', 'retain']).optional(),
     /** Names of the manifests that were once called so; they do not take this resource for theirs. */
     renamed_before: z.array(ManagedName).max(100).optional(),
+    /** `rotation.generation` of the manifest whose value the key has. */
+    rotation_generation: z.int().positive().optional(),
   }),
   /** Sparse canonical spec as applied; secrets stand in it as fingerprints. */
   last_applied: JsonRecord,

@@ -1,5 +1,5 @@
 /** Knows one sync cycle from end to end: read both sides, plan, permit, apply; returns values, prints nothing. */
-import { systemClock } from '../clock.ts';
+import { type Clock, systemClock } from '../clock.ts';
 import { type Ending, Failure } from '../failure.ts';
 import { type AppliedItem, type ApplyReport, applyPlan, endingOf } from './apply/apply.ts';
 import { KeyFiles } from './apply/key-files.ts';
@@ -49,6 +49,8 @@ export interface CycleOptions extends HistoryTerms {
   readonly takeOwnership: boolean;
   /** Write also where the server says that it is suspended. */
   readonly evenIfSuspended?: boolean | undefined;
+  /** By which keys are due to be rotated; that of the process when absent. */
+  readonly clock?: Clock | undefined;
   /** Folder of the files that `secretOutput` writes. */
   readonly secretsFolder: string;
   /** Aborted: what is under way is finished, nothing more is started. */
@@ -131,14 +133,15 @@ async function look(
   asksStanding: boolean,
 ): Promise<Look> {
   const { client, takeOwnership, act, command, ...guards } = options;
-  const { prune, unattended, isReleased, scope } = guards;
+  const { prune, unattended, isReleased, scope, clock = systemClock } = guards;
+  const now = clock.now();
   const read = await readSnapshot(client, previous, options.signal);
   const live = toLiveSet(read, client.owner, desired.externals);
   let suspensions: readonly Suspension[] = [];
   const planWith = (takeOver: boolean): Plan =>
     makePlan(desired, live, {
       ...{ owner: client.owner, takeOwnership: takeOver },
-      ...{ prune, unattended, isReleased, scope, suspensions },
+      ...{ prune, unattended, isReleased, scope, suspensions, now },
     });
   let plan = planWith(takeOwnership);
   let otherHistory: Refusal | null = null;
@@ -306,7 +309,7 @@ function withFaults(ending: Ending, { faults }: Plan): Ending {
  * file which is not there says nothing to it; one that holds something else does.
  */
 function withKeyFiles(ending: Ending, keyFiles: readonly KeyFile[], act: boolean): Ending {
-  const wrong = act ? ['none', 'pending', 'elsewhere', 'mismatch'] : ['mismatch'];
+  const wrong = act ? ['none', 'pending', 'elsewhere', 'outdated', 'mismatch'] : ['mismatch'];
   const isWrong = keyFiles.some(({ state }) => wrong.includes(state));
   return ending === 'success' && isWrong ? 'partialFailure' : ending;
 }
@@ -334,7 +337,9 @@ function lostValues(plan: Plan): string[] {
 function existingKeys(plan: Plan): ExistingKey[] {
   const moving = new Set(
     plan.changes
-      .filter(({ action, reason }) => action !== 'update' || reason === 'rename')
+      .filter(
+        ({ action, reason }) => (action !== 'update' && action !== 'rotate') || reason === 'rename',
+      )
       .map(({ id }) => id),
   );
   return plan.wanted.flatMap((desired) => {

@@ -207,7 +207,14 @@ configurations: {custom_headers: {X-Team: ${JSON.stringify(value)}, X-Id: {value
 describe('files', () => {
   const live = (workspace: string | null, name: string, text: string): LiveResource => ({
     ...{ identity: { kind: 'Config', workspace, name }, id: name, slug: null, version: 1 },
-    ...{ owner: 'o', isOfDeployment: false, isRecordedHere: true, declared: null, source: null },
+    ...{
+      owner: 'o',
+      isOfDeployment: false,
+      rotation: null,
+      isRecordedHere: true,
+      declared: null,
+      source: null,
+    },
     ...{ spec: { config: { text } }, base: { config: { text } }, title: name },
   });
   const options = { owner: 'o', kinds: [], scope: null, unmanaged: false };

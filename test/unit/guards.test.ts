@@ -71,7 +71,7 @@ describe('a workspace that left the source', () => {
     const server = new ModelServer();
     server.apply(server.plan(setOf(before)));
     return makePlan(setOf(wanted), server.live(), {
-      ...{ owner, takeOwnership: false, prune: true },
+      ...{ owner, takeOwnership: false, prune: true, now: 0 },
       isReleased: (id) => names.includes(id),
     });
   }

@@ -46,7 +46,7 @@ async function planOf(
   const { set } = await readDesired(sourceOf(before), secrets);
   server.apply(server.plan(set!));
   const read = soundPart(await readSource(sourceOf(after), secrets), scope);
-  return makePlan(read, server.live(), { owner, takeOwnership: false, prune: true, scope });
+  return makePlan(read, server.live(), { owner, takeOwnership: false, prune: true, now: 0, scope });
 }
 
 const told = ({ changes, blocked }: Plan): string[] => [
@@ -281,7 +281,7 @@ it('after any one edit of any file, and however manifests are laid out in files,
         server.apply(server.plan(set!));
         const faults = [...read.set.faults, ...read.waiting];
         const plan = makePlan({ ...read.set, faults }, server.live(), {
-          ...{ owner, takeOwnership: false, prune: true },
+          ...{ owner, takeOwnership: false, prune: true, now: 0 },
         });
         expect(plan.changes.filter(({ prune, action }) => prune || action === 'replace')).toEqual(
           [],

@@ -354,6 +354,61 @@ describe('secretOutput', () => {
   });
 });
 
+describe('rotation', () => {
+  const key = (rotation: string, more = ', secretOutput: {file: {path: k.key}}'): string =>
+    manifest('ApiKey', 'k', `{scopes: [mcp.invoke]${more}, rotation: ${rotation}}`, inSupport);
+
+  it.each([
+    ['{period: weekly}', 1, { rotation_period: 'weekly' }],
+    [
+      '{period: monthly, overlap: 7d}',
+      1,
+      { rotation_period: 'monthly', key_transition_period_ms: 604_800_000 },
+    ],
+    [
+      '{period: 365d, overlap: 30m, generation: 3}',
+      3,
+      { rotation_period_days: 365, key_transition_period_ms: 1_800_000 },
+    ],
+    ['{generation: 7}', 7, undefined],
+    ['{}', 1, undefined],
+  ])('%s is generation %i and the policy of the server', async (rotation, generation, policy) => {
+    const resource = await specOf(key(rotation));
+    expect(resource?.rotation?.generation).toBe(generation);
+    expect(resource?.rotation?.isPeriodic).toBe(rotation.includes('period'));
+    expect(resource?.spec.rotation_policy).toEqual(policy);
+    expect(resource?.spec).not.toHaveProperty('rotation');
+  });
+
+  it.each([
+    'x',
+    '{every: 30d}',
+    '{period: 0d}',
+    '{period: 366d}',
+    '{period: daily}',
+    '{period: 1d, overlap: 24h}',
+    '{overlap: 29m}',
+    '{overlap: 366d}',
+    '{overlap: 30}',
+    '{generation: 0}',
+    '{generation: 1.5}',
+    '{generation: "2"}',
+  ])('%s is refused', async (rotation) => {
+    const { faults = [] } = await readTexts({ 'a.yaml': key(rotation), 's.yaml': support });
+    expect(faults.map(({ code }) => code)).toEqual(['rotation']);
+  });
+
+  it('needs somebody to receive the value, and excludes a policy of its own', async () => {
+    const alone = key('{generation: 2}', '');
+    expect((await faultOf(alone)).join()).toContain('rotation | add secretOutput');
+    const twice = key(
+      '{}',
+      ', secretOutput: {file: {path: k}}, rotationPolicy: {rotationPeriod: weekly}',
+    );
+    expect((await faultOf(twice)).join()).toContain('rotation | remove rotationPolicy');
+  });
+});
+
 it('finds all mistakes of all files in one pass, in the order of their places', async () => {
   const texts = {
     'b.yaml': `${manifest('Config', 'x', 'config: 1\nsurprise: 2', inSupport)}---\na: b: c\n`,

@@ -42,7 +42,7 @@ it('is left out, named and not touched, whoever declared it', async () => {
   expect(unknown).toEqual(['Workspace/w: colour', 'RoutePolicy/w/eu', 'RoutePolicy/n3']);
   const snapshot = Snapshot.parse(body);
   const live = toLiveSet({ snapshot, etag: '"1"', unknown }, 'platform', []);
-  const options = { owner: 'platform', takeOwnership: true, prune: true };
+  const options = { owner: 'platform', takeOwnership: true, prune: true, now: 0 };
   const empty = makePlan(setOf([]), live, options);
   expect(empty.changes.map(({ action, id }) => [action, id])).toEqual([['delete', 'Workspace/w']]);
   expect(empty.unknown).toEqual(unknown);

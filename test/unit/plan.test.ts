@@ -392,7 +392,7 @@ describe('purity', () => {
     const live = server.live();
     const desired = setOf([workspace, key({ description: 'new' })]);
     const before = JSON.stringify([live, desired]);
-    makePlan(desired, live, { owner, takeOwnership: false, prune: true });
+    makePlan(desired, live, { owner, takeOwnership: false, prune: true, now: 0 });
     expect(JSON.stringify([live, desired])).toBe(before);
   });
 });

@@ -106,7 +106,11 @@ async function finish(
   return { transition_expires_at: end };
 }
 
-/** @throws ApiError `conflict` while the value before the present one is still good */
+/**
+ * A value that still awaits its delivery may be given up for another one that does.
+ *
+ * @throws ApiError `conflict` while the value before the present one is still good
+ */
 async function replace(
   tx: Db,
   { request, row }: Rotation,
@@ -114,7 +118,8 @@ async function replace(
   value: Pick<StoredValue, 'hash' | 'pepper_id'>,
 ): Promise<RotationColumns> {
   const { body, now } = request;
-  requireOver(previous, now);
+  const givesUp = previous?.valid_until === null && body.await_delivery === true;
+  if (!givesUp) requireOver(previous, now);
   const policy = readDocument<RotationPolicy>(row.rotation_policy);
   const transitionMs = transitionOf(policy, body.key_transition_period_ms);
   const end = body.await_delivery === true ? null : now + transitionMs;
@@ -126,6 +131,10 @@ async function replace(
   } catch (error) {
     if (isDuplicateEntry(error)) throw new ApiError('conflict', 'This key exists already', 'key');
     throw error;
+  }
+  if (givesUp) {
+    await apiKeyValues.deleteOne(tx, row, current!.hash);
+    return { rotated_at: rotatedAt };
   }
   await apiKeyValues.updateEnd(tx, row, current!.hash, end);
   return {

@@ -37,6 +37,16 @@ export async function deleteEnded(tx: Db, key: KeyPlace, now: number): Promise<v
     .execute();
 }
 
+/** Takes away a value that nobody has received. */
+export async function deleteOne(tx: Db, key: KeyPlace, hash: Buffer): Promise<void> {
+  await tx
+    .deleteFrom('api_key_hashes')
+    .where('hash', '=', hash)
+    .where('organisation_id', '=', key.organisation_id)
+    .where('api_key_id', '=', key.id)
+    .execute();
+}
+
 /** Throws errno 1062 when a key of this value exists, in whatever organisation. */
 export async function insert(
   tx: Db,

@@ -5,8 +5,9 @@ import { Pace } from '../server/pace.ts';
 import { ApiRefusal, Unreachable } from '../server/refusal.ts';
 import { type Position, workspaceOf } from '../spec/resource-set.ts';
 import { pointerOf } from '../spec/spec-paths.ts';
-import { ChangeWriter, Stale, type WriterContext } from './change-writer.ts';
+import { ChangeWriter, type WriterContext } from './change-writer.ts';
 import { isFencedOff } from './owner-lease.ts';
+import { Stale } from './stale.ts';
 
 type ItemStatus =
   | 'done'

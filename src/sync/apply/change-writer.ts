@@ -5,6 +5,7 @@ import type { Plan, PlannedChange } from '../plan/planned.ts';
 import type { AdminClient, ApiResponse } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { type DesiredResource, identityKey, type LiveResource } from '../spec/resource-set.ts';
+import { rotateKey } from './key-rotation.ts';
 import { type HeldLease, isFencedOff } from './owner-lease.ts';
 import {
   createRequest,
@@ -15,6 +16,7 @@ import {
   type WireRequest,
 } from './requests.ts';
 import type { Delivery, SecretOutput } from './secret-output.ts';
+import { Stale } from './stale.ts';
 
 export interface WriterContext {
   readonly client: AdminClient;
@@ -25,11 +27,6 @@ export interface WriterContext {
   readonly lookAgain: () => Promise<ReadonlyMap<string, LiveResource>>;
   /** Ends waiting and repeating; what is under way is finished. */
   readonly signal?: AbortSignal | undefined;
-}
-
-/** Somebody else changed it since the plan; nothing was written. */
-export class Stale extends Error {
-  override name = 'Stale';
 }
 
 export class ChangeWriter {
@@ -67,6 +64,8 @@ export class ChangeWriter {
       case 'delete':
         await this.#delete(live!);
         return live!.id;
+      case 'rotate':
+        return this.#rotate(change);
       case 'retain':
         return live!.id;
     }
@@ -146,6 +145,19 @@ export class ChangeWriter {
       await this.#context.secretOutput?.follow(desired, live.id);
     }
     return live.id;
+  }
+
+  /** What else differs goes before, so that the terms of the rotation are those of the manifest. */
+  async #rotate(change: PlannedChange): Promise<string> {
+    if (change.fields.length > 0 || change.reason === 'rename') await this.#update(change);
+    const output = this.#context.secretOutput;
+    if (output === null) throw new Error(`${change.id} has nowhere to deliver its value to`);
+    await rotateKey(change, {
+      output,
+      wire: this.#wire,
+      send: (request) => this.#send(request),
+    });
+    return change.live!.id;
   }
 
   /** Gone already is as good. */

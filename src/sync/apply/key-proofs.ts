@@ -13,8 +13,12 @@ export interface Claim {
   readonly value: Secret;
 }
 
-/** Id of the key that has a value; null when no key of the organisation has it. */
-export type Holder = string | null;
+/** The key that has a value; null when no key of the organisation has it. */
+export type Holder = {
+  readonly keyId: string;
+  /** False for the value before the last rotation, which will end. */
+  readonly isCurrent: boolean;
+} | null;
 
 /**
  * Whose each value is, in the order asked; null when this credential may not ask. What cannot be a
@@ -53,8 +57,10 @@ async function ask(
       countsAsWrite: false,
       signal,
     });
-    const { data } = body as { data: { holder: Holder }[] };
-    return data.map(({ holder }) => holder);
+    const { data } = body as { data: { holder: string | null; current?: boolean }[] };
+    return data.map(({ holder, current = true }) =>
+      holder === null ? null : { keyId: holder, isCurrent: current },
+    );
   } catch (error) {
     if (error instanceof ApiRefusal && error.status === 403) return null;
     throw error;

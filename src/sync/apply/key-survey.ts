@@ -13,6 +13,8 @@ type KeyFileState =
   | 'elsewhere'
   /** The file has the value. */
   | 'delivered'
+  /** The file has the value before the last rotation, which ends. */
+  | 'outdated'
   /** The file has another one. */
   | 'mismatch'
   /** There is a file, and this credential may not ask what it holds. */
@@ -64,8 +66,8 @@ export async function surveyKeys(
   const looked = await lookInPlace(keys, context);
   const lost = looked.filter(({ file, holder }) => {
     // What is in the place of a key is left alone, unless it is of another one of the same owner.
-    const isTaken = file.state === 'mismatch' && typeof holder === 'string';
-    return file.state === 'none' || (isTaken && context.isOwned(holder));
+    const isTaken = file.state === 'mismatch' && holder != null && context.isOwned(holder.keyId);
+    return file.state === 'none' || file.state === 'outdated' || isTaken;
   });
   if (lost.length === 0) return looked;
   const found = await lookElsewhere(context);
@@ -84,7 +86,7 @@ async function lookElsewhere({
   const holders = await findHolders(values.map(({ value }) => ({ id: null, value })));
   const found = new Map<string, ValueFile>();
   for (const [at, holder] of (holders ?? []).entries()) {
-    if (holder !== null && !found.has(holder)) found.set(holder, values[at]!);
+    if (holder?.isCurrent && !found.has(holder.keyId)) found.set(holder.keyId, values[at]!);
   }
   return found;
 }
@@ -128,7 +130,7 @@ function surveyed(
 ): SurveyedKey {
   const offset = delivered === null ? 0 : 1;
   const holder = delivered === null ? undefined : (holders?.[0] ?? null);
-  const proven = pending.find((_, at) => holders?.[at + offset] === keyId) ?? null;
+  const proven = pending.find((_, at) => isValueOf(holders?.[at + offset], keyId)) ?? null;
   const unclaimed =
     holders === null ? [] : pending.filter((_, at) => holders[at + offset] === null);
   const state = stateOf({ keyId, holder, proven, mayAsk: holders !== null });
@@ -153,23 +155,34 @@ function stateOf(known: {
   if (known.proven !== null) return 'pending';
   if (known.holder === undefined) return 'none';
   if (!known.mayAsk) return 'unproven';
-  return known.holder === known.keyId ? 'delivered' : 'mismatch';
+  if (known.holder?.keyId !== known.keyId) return 'mismatch';
+  return known.holder.isCurrent ? 'delivered' : 'outdated';
+}
+
+/** Whether a value is the one that the key has now. */
+export function isValueOf(holder: Holder | undefined, keyId: string): boolean {
+  return holder?.keyId === keyId && holder.isCurrent;
 }
 
 function messageOf(
   state: Exclude<KeyFileState, 'elsewhere'>,
   { key, keyId, path, holder }: { key: string; keyId: string; path: string; holder: Holder },
 ): string | null {
-  const anew = `or make a new key: set metadata.name to a new name, apply, and hand out the new value`;
+  const anew = 'or raise rotation.generation, which gives the key another value';
   switch (state) {
     case 'none':
       return `SecretMissing: ${key} exists on the server but ${path} does not, and the value cannot \
 be read again. Bring the file back, from the folder of the run that made the key, ${anew}.`;
     case 'mismatch': {
-      const truth = holder === null ? 'no key of this organisation has it' : `key ${holder} has it`;
+      const truth =
+        holder === null ? 'no key of this organisation has it' : `key ${holder.keyId} has it`;
       return `SecretMismatch: the value in ${path} is not that of ${key} (id ${keyId}): ${truth}. \
 The file is left as it is. Put the right one there, ${anew}.`;
     }
+    case 'outdated':
+      return `SecretOutdated: the value in ${path} is the one before the last rotation of ${key}, and \
+ends. Bring the file from the folder of the run that rotated it, or raise rotation.generation for another \
+value.`;
     case 'pending':
       return `the value of ${key} waits in its .pending file; apply puts it in place`;
     case 'unproven':

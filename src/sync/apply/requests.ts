@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { kinds } from '../../model/kinds.ts';
 import type { PlannedChange } from '../plan/planned.ts';
+import { recordedGeneration, wantedGeneration } from '../plan/rotation.ts';
 import { sentFields } from '../plan/sent-fields.ts';
 import type {
   DesiredResource,
@@ -53,7 +54,7 @@ export function createRequest(
   const set = Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== null));
   const body = {
     ...without(set, kind.pathFields),
-    managed_by: managedBy(desired, context, takeOwnership),
+    managed_by: managedBy(desired, context, wantedGeneration(desired), takeOwnership),
     ...(keyValue === undefined ? {} : { key: keyValue }),
   };
   return { ...kind.create(set), body };
@@ -73,6 +74,10 @@ export function updateRequest(
   const live = change.live!;
   const kind = kinds[desired.identity.kind];
   const wire = toWire(desired.identity, desired.spec, context, desired);
+  // A generation that is raised is recorded with the value that it brings.
+  const wanted = wantedGeneration(desired);
+  const generation =
+    change.action === 'adopt' ? wanted : Math.min(wanted, recordedGeneration(live));
   const body: Record<string, unknown> = {};
   for (const field of sentFields(kind, desired, change.fields)) {
     body[field] = kind.merged.includes(field)
@@ -82,8 +87,35 @@ export function updateRequest(
   return {
     method: 'PUT',
     path: kind.item(live.id, wire),
-    body: { ...body, managed_by: managedBy(desired, context, change.action === 'adopt') },
+    body: {
+      ...body,
+      managed_by: managedBy(desired, context, generation, change.action === 'adopt'),
+    },
     ifMatch: live.version,
+  };
+}
+
+/** How a key is given a value: which, of which generation, and whether it is still to be delivered. */
+export interface NewValue {
+  readonly key: string;
+  readonly generation: number;
+  readonly awaitsDelivery: boolean;
+}
+
+/** Sent twice it is done once, because the server knows the value. */
+export function rotateRequest(
+  change: PlannedChange,
+  context: RequestContext,
+  { key, generation, awaitsDelivery }: NewValue,
+): WireRequest {
+  const desired = change.desired!;
+  const kind = kinds[desired.identity.kind];
+  const wire = toWire(desired.identity, desired.spec, context, desired);
+  const body = { key, managed_by: managedBy(desired, context, generation, false) };
+  return {
+    method: 'POST',
+    path: `${kind.item(change.live!.id, wire)}/rotate`,
+    body: awaitsDelivery ? { ...body, await_delivery: true } : body,
   };
 }
 
@@ -97,6 +129,7 @@ export function deleteRequest(live: LiveResource, context: RequestContext): Wire
 function managedBy(
   desired: DesiredResource,
   context: RequestContext,
+  generation: number,
   takeOwnership: boolean,
 ): Record<string, unknown> {
   const { identity, position, spec } = desired;
@@ -112,6 +145,7 @@ function managedBy(
       ...(desired.protected ? { protected: true } : {}),
       ...(desired.onRemoval === 'retain' ? { on_removal: 'retain' } : {}),
       ...(desired.renamedBefore.length > 0 ? { renamed_before: desired.renamedBefore } : {}),
+      ...(generation > 1 ? { rotation_generation: generation } : {}),
     },
     last_applied: spec,
     ...(takeOwnership ? { take_ownership: true } : {}),

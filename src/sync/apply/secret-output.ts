@@ -45,7 +45,7 @@ import type { Secret } from '../../secret.ts';
 import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
 import type { KeyFiles, PendingFile } from './key-files.ts';
 import type { Claim, Holder } from './key-proofs.ts';
-import { type SurveyedKey, surveyKeys } from './key-survey.ts';
+import { isValueOf, type SurveyedKey, surveyKeys } from './key-survey.ts';
 import { holdsValue, type ValueFile } from './value-files.ts';
 
 export interface OutputContext {
@@ -85,7 +85,7 @@ export class SecretOutput {
   /**
    * Makes a value, safe on disk once this returns.
    *
-   * @param replacedId the key whose place in the file the new one takes, or null
+   * @param replacedId the key whose value in the file the new one replaces, or null
    * @throws Failure when the file lies outside the folder, cannot be written, or is somebody else's
    */
   async prepare(desired: DesiredResource, replacedId: string | null): Promise<Delivery> {
@@ -106,11 +106,30 @@ export class SecretOutput {
       value: written.value,
       isOf: async (keyId) => {
         const found = await findHolders([{ id: keyId, value: written.value }]);
-        return found === null ? null : found[0] === keyId;
+        return found === null ? null : isValueOf(found[0], keyId);
       },
       deliver: () => this.#publish(desired, written, occupant),
       abandon: () => files.discard(written),
     };
+  }
+
+  /** What lies in the place of a key, where that is the value that it has now; null for anything else. */
+  async findDelivered(desired: DesiredResource, keyId: string): Promise<Secret | null> {
+    const { files, findHolders } = this.#context;
+    const { delivered } = await files.read(desired);
+    if (delivered === null) return null;
+    const holders = await findHolders([{ id: keyId, value: delivered }]);
+    return isValueOf(holders?.[0], keyId) ? delivered : null;
+  }
+
+  /** Whether this credential is told whose a value is. */
+  async mayProve(value: Secret): Promise<boolean> {
+    return (await this.#context.findHolders([{ id: null, value }])) !== null;
+  }
+
+  /** Absolute. @throws Failure when it would lie outside the folder */
+  pathOf(desired: DesiredResource): string {
+    return this.#context.files.pathOf(desired);
   }
 
   /** Finishes what earlier runs have left of a key that exists, and moves its file to where it belongs. */
@@ -119,8 +138,8 @@ export class SecretOutput {
     if (elsewhere !== null) await this.#bring(key, elsewhere);
     else if (proven !== null && file.state === 'pending') {
       if (holder === undefined) await this.#publish(desired, proven, 'nothing');
-      else if (holder === file.keyId) await this.#context.files.discard(proven);
-      else await this.#publish(desired, proven, this.#occupant(desired, holder, null));
+      else if (isValueOf(holder, file.keyId)) await this.#context.files.discard(proven);
+      else await this.#publish(desired, proven, this.#occupant(desired, holder, file.keyId));
     }
     await this.#discard(unclaimed);
   }
@@ -140,21 +159,22 @@ export class SecretOutput {
     const { delivered } = await files.read(desired);
     const holders =
       delivered === null ? [] : await findHolders([{ id: file.keyId, value: delivered }]);
-    if (holders === null || holders[0] === file.keyId) return;
-    const occupant = delivered === null ? 'nothing' : this.#occupant(desired, holders[0]!, null);
+    if (holders === null || isValueOf(holders[0], file.keyId)) return;
+    const occupant =
+      delivered === null ? 'nothing' : this.#occupant(desired, holders[0]!, file.keyId);
     await this.#publish(desired, from, occupant);
   }
 
   /** @throws Failure for the value of a key that is somebody else's */
   #occupant(desired: DesiredResource, holder: Holder, replacedId: string | null): Occupant {
     if (holder === null) return 'kept';
-    if (holder === replacedId) return 'dead';
-    if (this.#context.owned.has(holder)) return 'kept';
+    if (holder.keyId === replacedId) return 'dead';
+    if (this.#context.owned.has(holder.keyId)) return 'kept';
     const path = this.#context.files.pathOf(desired);
     const { file, line, column } = desired.position;
     throw new Failure(
       'invalidInput',
-      `${file}:${line}:${column}: ${path} holds the value of another key (id ${holder}), which is \
+      `${file}:${line}:${column}: ${path} holds the value of another key (id ${holder.keyId}), which is \
 not yours; move the file away, or give ${identityKey(desired.identity)} another secretOutput path`,
     );
   }

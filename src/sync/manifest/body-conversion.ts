@@ -41,7 +41,10 @@ export class BodyConversion {
    *
    * @param except a key of the spec that is no part of the body
    */
-  convert(spec: Readonly<Record<string, unknown>>, except?: string): Record<string, unknown> {
+  convert(
+    spec: Readonly<Record<string, unknown>>,
+    except: readonly string[] = [],
+  ): Record<string, unknown> {
     return this.#object(spec, shapeOf(this.#kind), except);
   }
 
@@ -52,11 +55,11 @@ export class BodyConversion {
   #object(
     raw: Readonly<Record<string, unknown>>,
     shape: Shape,
-    except?: string,
+    except: readonly string[] = [],
   ): Record<string, unknown> {
     const object: Record<string, unknown> = {};
     for (const key of Object.keys(raw)) {
-      if (key === except) continue;
+      if (except.includes(key)) continue;
       const reference = shape.opaque ? undefined : shape.referenceKeys.get(key);
       const name = reference === undefined ? this.#wireKey(key, shape) : lastKey(reference);
       this.#written.push(key);

@@ -9,6 +9,7 @@ import { putAt, valueAt } from '../spec/spec-paths.ts';
 import { BodyConversion } from './body-conversion.ts';
 import type { Manifest } from './manifest.ts';
 import { idStandIn, type PendingReference, Placeholders, workspacePlace } from './placeholders.ts';
+import { readRotation } from './rotation.ts';
 import { readSecretTarget } from './secret-target.ts';
 import type { SecretSources } from './secrets.ts';
 import { issueFaults, writtenPath } from './spec-faults.ts';
@@ -21,6 +22,7 @@ export interface Canonical {
   readonly secrets: ReadonlyMap<string, Secret>;
   readonly references: readonly PendingReference[];
   readonly secretOutput: DesiredResource['secretOutput'];
+  readonly rotation: DesiredResource['rotation'];
 }
 
 /** A manifest and what its spec, once converted, must parse to. */
@@ -52,13 +54,20 @@ export function canonicalise(
   const secretOutput =
     outputKey === undefined ? null : readSecretTarget(manifest, outputKey, report.pass);
   const conversion = new BodyConversion(kind, schema.plain.shape, sources, report, placeholders);
-  const body = conversion.convert(manifest.spec, outputKey);
+  const asksRotation = kind === 'ApiKey' && 'rotation' in manifest.spec;
+  const read = asksRotation ? readRotation(manifest, outputKey !== undefined, report.pass) : null;
+  const own = [
+    ...(outputKey === undefined ? [] : [outputKey]),
+    ...(asksRotation ? ['rotation'] : []),
+  ];
+  const body = conversion.convert(manifest.spec, own);
+  if (read?.policy != null) body.rotation_policy = read.policy;
   complete(asked, body, report, placeholders);
   const spec = parse(asked, body, report);
   if (spec === undefined || report.isFaulty) return undefined;
   placeholders.putInto(spec);
   const { secrets, references } = placeholders;
-  return { spec, secrets, references, secretOutput };
+  return { spec, secrets, references, secretOutput, rotation: read?.rotation ?? null };
 }
 
 /** The key under which the spec says where the value of a new key goes: no part of the API's body. */

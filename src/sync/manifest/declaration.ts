@@ -22,6 +22,7 @@ export const noCanonical: Canonical = {
   secrets: new Map(),
   references: [],
   secretOutput: null,
+  rotation: null,
 };
 
 export function declarationOf(

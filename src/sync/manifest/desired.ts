@@ -85,7 +85,7 @@ export async function readDesired(
 export async function readSource(files: SourceFiles, sources: SecretSources): Promise<ReadSource> {
   const resources: DesiredResource[] = [];
   const reader = new Reader(files, sources);
-  const declarations = await reader.run((declaration, manifest, { spec, secrets }) => {
+  const declarations = await reader.run((declaration, manifest, { spec, secrets, rotation }) => {
     const { identity, place, absent, previousNames, secretOutput } = declaration;
     resources.push({
       identity,
@@ -100,6 +100,7 @@ export async function readSource(files: SourceFiles, sources: SecretSources): Pr
       renamedBefore: [],
       onRemoval: manifest.onRemoval,
       secretOutput,
+      rotation,
     });
   });
   const resolved = resources.map((resource, at) => ({

@@ -50,6 +50,10 @@ export function issueFaults(
 export function writtenPath(spec: unknown, path: Segments): string[] {
   const written = ['spec'];
   let value = spec;
+  // The policy may have been made from a field of the manifest's own.
+  if (path[0] === 'rotation_policy' && isMap(spec) && 'rotation' in spec) {
+    return [...written, 'rotation'];
+  }
   for (const key of path) {
     const found = isMap(value) ? writtenKey(value, key) : key;
     if (found === undefined) break;
@@ -120,7 +124,7 @@ function fieldsAt(kind: KindName, body: z.ZodObject, path: Segments): string[] {
   for (const key of path) schema = schemaBelow(unwrapped(schema), key);
   const found = unwrapped(schema);
   if (!(found instanceof z.ZodObject)) return [];
-  const extra = kind === 'ApiKey' && path.length === 0 ? ['secretOutput'] : [];
+  const extra = kind === 'ApiKey' && path.length === 0 ? ['secretOutput', 'rotation'] : [];
   const fields = Object.keys(found.shape).filter((field) => field !== 'workspace_id');
   return [...fields.map((field) => manifestKey(kind, [...path, field])), ...extra];
 }

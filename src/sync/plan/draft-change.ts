@@ -5,6 +5,7 @@ import { referencesIn } from '../spec/spec-paths.ts';
 import type { Difference } from './diff.ts';
 import { findLoosening, loosensAsWhole } from './loosening.ts';
 import type { DraftChange, FieldChange, Reason } from './planned.ts';
+import type { PlannedRotation } from './rotation.ts';
 import { takenAlong } from './sent-fields.ts';
 
 /** Fields come from the comparison; what a write takes along is added here. */
@@ -13,9 +14,10 @@ export function changeOf(
     fields: readonly Difference[];
     prune?: boolean;
     renamed?: boolean;
+    rotation?: PlannedRotation | null;
   },
 ): DraftChange {
-  const { live, desired, action, renamed = false, prune = false } = parts;
+  const { live, desired, action, renamed = false, prune = false, rotation = null } = parts;
   const { identity } = (desired ?? live)!;
   const fields = judgedFields(parts);
   return {
@@ -26,8 +28,9 @@ export function changeOf(
     desired,
     fields,
     loosens: loosensAsWhole({ action, identity }) || fields.some((field) => field.loosens),
+    rotation,
     prune,
-    reason: renamed ? 'rename' : mainReason(parts.fields),
+    reason: renamed ? 'rename' : rotation === null ? mainReason(parts.fields) : 'rotation',
     position: desired?.position ?? null,
     needs: desired === null || desired.absent ? [] : desired.references.map(identityKey),
     holds: live === null ? [] : referencesIn(live.spec),
@@ -44,12 +47,15 @@ function judgedFields({
   if (
     live === null ||
     desired === null ||
-    (action !== 'update' && action !== 'adopt' && action !== 'replace')
+    (action !== 'update' && action !== 'adopt' && action !== 'replace' && action !== 'rotate')
   ) {
     return fields.map((field) => ({ ...field, loosens: false }));
   }
   const { kind } = desired.identity;
-  const all = [...fields, ...takenAlong(kinds[kind], desired, live.spec, fields, action)];
+  const all = [
+    ...fields,
+    ...takenAlong(kinds[kind], desired, live.spec, fields, action === 'replace'),
+  ];
   const loose = findLoosening(kind, all, { live: live.spec, desired: desired.spec });
   return all.map((field) => ({ ...field, loosens: loose.has(field) }));
 }

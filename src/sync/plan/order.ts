@@ -5,7 +5,7 @@ import type { Position } from '../spec/resource-set.ts';
 export interface Orderable {
   /** Identity key. */
   readonly id: string;
-  readonly action: 'create' | 'update' | 'replace' | 'delete' | 'adopt' | 'retain';
+  readonly action: 'create' | 'update' | 'replace' | 'delete' | 'adopt' | 'retain' | 'rotate';
   /** Identity keys that the wanted spec names. */
   readonly needs: readonly string[];
   /** Identity keys that the live spec names; they may not go while this one still names them. */

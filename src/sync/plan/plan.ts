@@ -35,11 +35,14 @@ import {
   type UnmanagedResource,
 } from './planned.ts';
 import { renamedBefore } from './renames.ts';
+import { recordedGeneration, rotationOf, wantedGeneration } from './rotation.ts';
 import { blockSuspended, type Suspension } from './suspended.ts';
 
 export interface PlanOptions extends OwnershipOptions {
   /** False leaves alone what left the source without a tombstone. */
   readonly prune: boolean;
+  /** Milliseconds since the epoch: what is due by then is planned. */
+  readonly now: number;
   /** Set where nobody watches; null and absent are the same. */
   readonly unattended?: Unattended | null | undefined;
   /** Where somebody runs this: which guarded removals were named; absent where nothing is guarded. */
@@ -76,7 +79,10 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
   const draft = new Draft();
   blockMissingExternals(draft, desired.externals.filter(isInside), resources);
   for (const resource of wanted) {
-    consider(draft, resource, claims.get(identityKey(resource.identity))!, byKey);
+    consider(draft, resource, claims.get(identityKey(resource.identity))!, {
+      byKey,
+      now: options.now,
+    });
   }
   if (options.prune) {
     const { unattended, isReleased } = options;
@@ -109,7 +115,8 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     unknown: live.unknown,
     leftAlone: desired.leftAlone,
     faults: borders.faults,
-    warnings: [...uncomparedHints(wanted, live, byKey), ...renameHints(changes)],
+    warnings: [...uncomparedHints(wanted, live, byKey), ...renameHints(changes), ...draft.hints],
+    nextRotationAt: draft.nextRotationAt,
     live: byKey,
   };
 }
@@ -143,8 +150,18 @@ function withFingerprints(resource: DesiredResource, key: Buffer | null): Desire
 
 type Lookup = ReadonlyMap<string, LiveResource>;
 
+interface Comparison {
+  readonly byKey: Lookup;
+  readonly now: number;
+}
+
 /** Finds what one manifest leads to. */
-function consider(draft: Draft, desired: DesiredResource, claim: Claim, byKey: Lookup): void {
+function consider(
+  draft: Draft,
+  desired: DesiredResource,
+  claim: Claim,
+  comparison: Comparison,
+): void {
   const { identity, position } = desired;
   const id = identityKey(identity);
   if (claim.standing === 'blocked') {
@@ -155,7 +172,7 @@ function consider(draft: Draft, desired: DesiredResource, claim: Claim, byKey: L
     else if (missing !== undefined) draft.block(lackingSecrets(desired, missing));
     else draft.add(changeOf({ action: 'create', desired, live: null, fields: created(desired) }));
   } else if (!desired.absent) {
-    compare(draft, desired, claim, byKey);
+    compare(draft, desired, claim, comparison);
   } else if (desired.protected) {
     const message = 'state is absent but metadata.protected is set; remove one of the two';
     draft.block({ id, identity, position, reason: 'protected', message });
@@ -183,7 +200,7 @@ function compare(
   draft: Draft,
   wanted: DesiredResource,
   claim: Extract<Claim, { live: LiveResource }>,
-  byKey: Lookup,
+  { byKey, now }: Comparison,
 ): void {
   const { live, standing } = claim;
   const desired = withKeptSecrets(wanted, live);
@@ -211,7 +228,25 @@ function compare(
     else draft.add(changeOf({ action: 'replace', desired, live, fields, renamed }));
   } else if (standing === 'takeover') {
     draft.add(changeOf({ action: 'adopt', desired, live, fields }));
-  } else if (fields.length > 0 || renamed || claim.recordsAnew || changesTerms(desired, live)) {
+  } else {
+    keepOrUpdate(draft, desired, claim, fields, now);
+  }
+}
+
+/** In place: the value of a key is replaced with whatever else differs. */
+function keepOrUpdate(
+  draft: Draft,
+  desired: DesiredResource,
+  { live, renamed, recordsAnew }: Extract<Claim, { standing: 'owned' }>,
+  fields: readonly Difference[],
+  now: number,
+): void {
+  const state = rotationOf(desired, live, fields, now);
+  draft.note(state);
+  const { rotation } = state;
+  if (rotation !== null) {
+    draft.add(changeOf({ action: 'rotate', desired, live, fields, renamed, rotation }));
+  } else if (fields.length > 0 || renamed || recordsAnew || changesTerms(desired, live)) {
     draft.add(changeOf({ action: 'update', desired, live, fields, renamed }));
   } else {
     draft.unchanged += 1;
@@ -280,11 +315,12 @@ function irreplaceable(
   return held === null ? null : { ...item, ...held, message: because(held.message) };
 }
 
-/** `protected` and the deletion annotation live in the record only; a change of them must reach it. */
+/** `protected`, the deletion annotation and the generation live in the record only; a change of them must reach it. */
 function changesTerms(desired: DesiredResource, { source }: LiveResource): boolean {
   return (
     (source?.protected === true) !== desired.protected ||
-    (source?.on_removal ?? 'delete') !== desired.onRemoval
+    (source?.on_removal ?? 'delete') !== desired.onRemoval ||
+    wantedGeneration(desired) < recordedGeneration({ source })
   );
 }
 

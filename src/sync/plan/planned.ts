@@ -12,8 +12,9 @@ import type {
 import type { Difference } from './diff.ts';
 import type { Orderable, Ordered } from './order.ts';
 import type { BlockReason } from './ownership.ts';
+import type { PlannedRotation, RotationState } from './rotation.ts';
 
-export type Reason = 'change' | 'drift' | 'default-reset' | 'rename';
+export type Reason = 'change' | 'drift' | 'default-reset' | 'rename' | 'rotation';
 
 /** One value to write, with what it means. */
 export interface FieldChange extends Difference {
@@ -32,6 +33,8 @@ export interface DraftChange extends Orderable {
   readonly fields: readonly FieldChange[];
   /** Whether it loosens access, by a field or as a whole. */
   readonly loosens: boolean;
+  /** Of a key that gets another value; null of any other change. */
+  readonly rotation: PlannedRotation | null;
   /** A delete nobody wrote down: the manifest is gone. Tombstones are none. */
   readonly prune: boolean;
 }
@@ -73,6 +76,8 @@ export interface Plan {
   /** What is wrong with the source: the workspaces that each holds are left as they are. */
   readonly faults: readonly HeldFault[];
   readonly warnings: readonly string[];
+  /** When the next key is to be rotated, ms since the epoch; null for none that is known of. */
+  readonly nextRotationAt: number | null;
   /** Live resources by identity key, in the manifests' words, for resolving references. */
   readonly live: ReadonlyMap<string, LiveResource>;
 }
@@ -82,6 +87,14 @@ export class Draft {
   readonly changes = new Map<string, DraftChange>();
   readonly blocked = new Map<string, BlockedItem>();
   unchanged = 0;
+  /** Rotations that wait, in words. */
+  readonly hints: string[] = [];
+  nextRotationAt: number | null = null;
+
+  note({ hint, nextAt }: Pick<RotationState, 'hint' | 'nextAt'>): void {
+    if (hint !== null) this.hints.push(hint);
+    if (nextAt !== null) this.nextRotationAt = Math.min(nextAt, this.nextRotationAt ?? nextAt);
+  }
 
   add(change: DraftChange): void {
     this.changes.set(change.id, change);

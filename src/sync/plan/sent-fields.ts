@@ -29,18 +29,17 @@ function replacesWhole(kind: Kind, spec: Spec): boolean {
 
 /**
  * What a write takes from the server although neither manifest nor record names it: keys beside those
- * sent, because the API replaces a field whole, and with a replacement everything.
+ * sent, because the API replaces a field whole, and with a replacement everything (`isAll`).
  */
 export function takenAlong(
   kind: Kind,
   desired: DesiredResource,
   live: Spec,
   differences: readonly Difference[],
-  action: 'update' | 'adopt' | 'replace',
+  isAll: boolean,
 ): Difference[] {
   const told = new Set(differences.map(({ livePath }) => livePath));
   const taken: Difference[] = [];
-  const isAll = action === 'replace';
   const walk = (place: Place, wanted: Json, present: Json): void => {
     if (!isBranch(wanted) || !isBranch(present) || isOpaque(kind, place.wanted)) return;
     if (told.has(pointerOf(place.live))) return;

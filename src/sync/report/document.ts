@@ -59,6 +59,7 @@ function changeDocument(change: PlannedChange): Record<string, unknown> {
     reason: change.reason,
     loosens: change.loosens,
     ends: action === 'replace' ? endsWithReplace(identity.kind) : [],
+    ...(change.rotation === null ? {} : { rotation: change.rotation }),
     fields: change.fields.map((field) => fieldDocument(change, field)),
     position: change.position,
   };

@@ -22,6 +22,7 @@ export const symbols: Readonly<Record<PlannedChange['action'], string>> = {
   delete: '-',
   adopt: '>',
   retain: '=',
+  rotate: '↻',
 };
 
 /** `Plan: 2 to create, 1 to delete; 5 unchanged, 3 unmanaged left alone.` */
@@ -64,6 +65,7 @@ const participles: Record<PlannedChange['action'], string> = {
   delete: 'deleted',
   adopt: 'adopted',
   retain: 'retained',
+  rotate: 'rotated',
 };
 
 /** How often each word occurs; actions in the order of the table above. */

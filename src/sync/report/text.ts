@@ -15,6 +15,7 @@ const colours: Record<PlannedChange['action'], Colour> = {
   delete: 'red',
   adopt: 'cyan',
   retain: 'cyan',
+  rotate: 'yellow',
 };
 
 /**

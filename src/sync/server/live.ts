@@ -91,6 +91,7 @@ export function toLiveSet(
         slug: resource.slug,
         version: resource.version,
         spec: withReferences(resource, find),
+        rotation: resource.rotation ?? null,
         owner: managed?.owner ?? null,
         isOfDeployment: resource.creation_mode === 'auto',
         isRecordedHere: managed?.recorded_by_caller ?? true,

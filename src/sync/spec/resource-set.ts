@@ -63,6 +63,15 @@ export interface DesiredResource {
   readonly onRemoval: 'delete' | 'retain';
   /** ApiKey only: file that receives the key value, relative to the secrets folder. */
   readonly secretOutput: { readonly path: string; readonly mode: number } | null;
+  /** ApiKey only: when its value is replaced by the run that delivers the new one; null for never. */
+  readonly rotation: DesiredRotation | null;
+}
+
+export interface DesiredRotation {
+  /** Raised by whoever wants another value now; from 1. */
+  readonly generation: number;
+  /** Whether the policy in the spec has a period, at whose end a run replaces the value. */
+  readonly isPeriodic: boolean;
 }
 
 /** Something that exists on the server and is only pointed at (`kind: External`). */
@@ -128,6 +137,8 @@ export interface ManagedSource {
   readonly on_removal?: 'delete' | 'retain' | undefined;
   /** Names of the manifests that were once called so: their rename is done, and this is another. */
   readonly renamed_before?: readonly string[] | undefined;
+  /** The generation of the value that was carried out last; 1 where it is left out. */
+  readonly rotation_generation?: number | undefined;
 }
 
 /** One resource as the server holds it. */
@@ -145,6 +156,12 @@ export interface LiveResource {
   readonly isOfDeployment: boolean;
   /** Whether its owner's record was written with this credential. */
   readonly isRecordedHere: boolean;
+  /** ApiKey only: moments of its rotations, RFC 3339; null for a key that has none. */
+  readonly rotation: {
+    readonly next_rotation_at: string | null;
+    readonly rotated_at: string | null;
+    readonly transition_expires_at: string | null;
+  } | null;
   /** What its owner last applied; null when unmanaged. */
   readonly base: Spec | null;
   /** Identity key in its owner's record on the server; null when unmanaged. */

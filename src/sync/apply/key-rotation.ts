@@ -1,0 +1,99 @@
+/** Knows how a key gets another value: written down, made known, delivered, proven, and only then the one before ends. */
+import { Failure } from '../../failure.ts';
+import type { Secret } from '../../secret.ts';
+import type { PlannedChange } from '../plan/planned.ts';
+import type { ApiResponse } from '../server/client.ts';
+import { ApiRefusal } from '../server/refusal.ts';
+import { isFencedOff } from './owner-lease.ts';
+import { type RequestContext, rotateRequest, type WireRequest } from './requests.ts';
+import type { Delivery, SecretOutput } from './secret-output.ts';
+import { Stale } from './stale.ts';
+
+export interface RotationContext {
+  readonly output: SecretOutput;
+  readonly wire: RequestContext;
+  readonly send: (request: WireRequest) => Promise<ApiResponse>;
+}
+
+/**
+ * Carries out a rotation, or finishes one that an earlier run has begun (docs/sync.md, Rotation of keys).
+ *
+ * @throws Stale, ApiRefusal, Failure
+ */
+export async function rotateKey(change: PlannedChange, context: RotationContext): Promise<void> {
+  const { output } = context;
+  const [live, desired, rotation] = [change.live!, change.desired!, change.rotation!];
+  const { from, to } = rotation.generation;
+  const isBegun = live.rotation?.rotated_at != null && live.rotation.transition_expires_at === null;
+  if (isBegun) {
+    const delivered = await output.findDelivered(desired, live.id);
+    if (delivered !== null) {
+      return finish(change, context, { value: delivered, generation: Math.min(from, to) });
+    }
+    if (rotation.because === 'unfinished') throw undelivered(change, output);
+  }
+  const delivery = await output.prepare(desired, live.id);
+  if (!(await output.mayProve(delivery.value))) {
+    await delivery.abandon();
+    throw unprovable(change);
+  }
+  await begin(change, context, delivery);
+  await delivery.deliver();
+  const value = await output.findDelivered(desired, live.id);
+  if (value === null) throw undelivered(change, output);
+  await finish(change, context, { value, generation: to });
+}
+
+/** The value before stays good without an end. */
+async function begin(
+  change: PlannedChange,
+  { wire, send }: RotationContext,
+  delivery: Delivery,
+): Promise<void> {
+  const generation = change.rotation!.generation.to;
+  const key = delivery.value.reveal();
+  try {
+    await send(rotateRequest(change, wire, { key, generation, awaitsDelivery: true }));
+  } catch (error) {
+    if (!(error instanceof ApiRefusal)) throw error;
+    const isMade = error.maybeDone ? await delivery.isOf(change.live!.id) : false;
+    if (isMade === true) return;
+    if (isMade === false) await delivery.abandon();
+    if (error.status === 404) throw new Stale('it is gone from the server; run it again');
+    if (error.status === 409 && !isFencedOff(error)) {
+      throw new Stale('somebody else has rotated it meanwhile; run it again');
+    }
+    throw error;
+  }
+}
+
+async function finish(
+  change: PlannedChange,
+  { wire, send }: RotationContext,
+  { value, generation }: { readonly value: Secret; readonly generation: number },
+): Promise<void> {
+  const key = value.reveal();
+  await send(rotateRequest(change, wire, { key, generation, awaitsDelivery: false }));
+}
+
+function undelivered(change: PlannedChange, output: SecretOutput): Failure {
+  const path = output.pathOf(change.desired!);
+  return failure(
+    change,
+    `was given another value that is not in ${path}; the value before stays good. Bring the file \
+from the folder of the run that rotated it, or raise rotation.generation to give that value up`,
+  );
+}
+
+function unprovable(change: PlannedChange): Failure {
+  return failure(
+    change,
+    'is not rotated: the credential lacks the scope to update keys, so that nothing could prove the \
+delivery of the new value',
+  );
+}
+
+function failure({ id, position }: PlannedChange, message: string): Failure {
+  const place = position === null ? '' : `${position.file}:${position.line}:${position.column}: `;
+  return new Failure('invalidInput', `${place}${id} ${message}`);
+}

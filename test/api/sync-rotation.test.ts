@@ -1,0 +1,332 @@
+/** Guarantees of rotation from YAML: delivered and proven before the value before ends, once, wherever a run dies. */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { AdminClient } from '../../src/sync/server/client.ts';
+import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
+import { endAt, step, stepThroughFiles } from '../kill-points.ts';
+import { endLeases } from '../lease.ts';
+import type { TestServer } from '../server.ts';
+import { openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
+
+const halfHourMs = 1_800_000;
+const dayMs = 86_400_000;
+
+let server: TestServer;
+let files: Disposable;
+let sync: SyncSetup;
+let other: string;
+
+beforeAll(async () => {
+  server = await startSyncServer();
+  files = stepThroughFiles();
+  sync = openSync(server);
+  other = `${sync.secretsFolder}-other`;
+});
+afterAll(async () => {
+  files[Symbol.dispose]();
+  rmSync(other, { recursive: true, force: true });
+  await sync[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+beforeEach(setUp);
+
+/** No keys, no leases, empty folders, and a new minute, in which wrong values may be asked about again. */
+async function setUp(): Promise<void> {
+  server.clock.advance(60_000);
+  await endLeases(server);
+  await cycle('');
+  for (const folder of [sync.secretsFolder, other]) {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder);
+  }
+}
+
+function bot(rotation = '', more = ''): string {
+  const terms = rotation === '' ? '' : `, rotation: {${rotation}}`;
+  return `apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot}
+spec: {${more}scopes: [workspaces.list], secretOutput: {file: {path: bot.key}}${terms}}
+`;
+}
+
+const cycle: SyncSetup['cycle'] = (manifests, options = {}) =>
+  sync.cycle(manifests, { clock: server.clock, ...options });
+
+const valueIn = (folder = sync.secretsFolder): string =>
+  readFileSync(join(folder, 'bot.key'), 'utf8').trim();
+
+async function opens(value: string): Promise<boolean> {
+  const headers = { 'x-gateway-api-key': value };
+  return (await server.request('GET', '/v1/workspaces', { auth: 'none', headers })).status === 200;
+}
+
+async function record() {
+  const { body } = await server.request('GET', '/v2/api-keys?page_size=100');
+  return body.data.find(({ name }: { name: string }) => name === 'bot');
+}
+
+/** How many values are good. */
+async function countGood(): Promise<number> {
+  const rows = await server.database.db
+    .selectFrom('api_key_hashes')
+    .selectAll()
+    .where('api_key_id', '=', (await record()).id)
+    .execute();
+  return rows.filter((row) => row.valid_until === null || row.valid_until > server.clock.now())
+    .length;
+}
+
+/** How many values rotations have made for the key. */
+async function countMinted(): Promise<number> {
+  const rows = await server.database.db
+    .selectFrom('audit_log')
+    .select('changes')
+    .where('action', '=', 'rotate')
+    .where('resource_id', '=', (await record()).id)
+    .execute();
+  const begun = rows.map(({ changes }) => JSON.parse(changes ?? '{}'));
+  return begun.filter(({ key_transition_expires_at: end }) => end === null).length;
+}
+
+describe('a raised generation', () => {
+  it('gives the key another value under the same id, in its file, and the one before ends after the overlap', async () => {
+    await cycle(bot('', 'usageLimits: {type: cost, creditLimit: 5}, '));
+    const [before, { id }] = [valueIn(), await record()];
+    const manifest = bot(
+      'generation: 2, overlap: 2h',
+      'usageLimits: {type: cost, creditLimit: 5}, ',
+    );
+    const { ending, plan, report } = await cycle(manifest);
+    expect(ending).toBe('success');
+    expect(plan.changes).toMatchObject([
+      { action: 'rotate', rotation: { because: 'generation', generation: { from: 1, to: 2 } } },
+    ]);
+    expect(report?.items).toMatchObject([{ action: 'rotate', status: 'done', resourceId: id }]);
+    const after = valueIn();
+    expect(after).not.toBe(before);
+    expect([await opens(before), await opens(after)]).toEqual([true, true]);
+    expect(await record()).toMatchObject({ id, usage_limits: { credit_limit: 5 } });
+    expect((await cycle(manifest)).plan.changes).toEqual([]);
+    server.clock.advance(2 * 3_600_000);
+    expect([await opens(before), await opens(after)]).toEqual([false, true]);
+    expect((await cycle(manifest)).plan.changes).toEqual([]);
+    expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
+  });
+
+  it('waits for the value before to end, says so, and is carried out then', async () => {
+    await cycle(bot());
+    await cycle(bot('generation: 2'));
+    const { plan, warnings, ending } = await cycle(bot('generation: 3'));
+    expect([plan.changes, ending]).toEqual([[], 'success']);
+    const end = server.clock.now() + halfHourMs;
+    expect(plan.nextRotationAt).toBe(end);
+    expect(warnings.join()).toContain(new Date(end).toISOString());
+    server.clock.set(end);
+    expect((await cycle(bot('generation: 3'))).plan.changes).toMatchObject([{ action: 'rotate' }]);
+    expect((await cycle(bot('generation: 3'))).plan.changes).toEqual([]);
+  });
+
+  it('that goes down rotates nothing and is recorded; a first mention of 1 is no change', async () => {
+    await cycle(bot());
+    expect((await cycle(bot('generation: 1'))).plan.changes).toEqual([]);
+    await cycle(bot('generation: 2'));
+    const value = valueIn();
+    expect((await cycle(bot())).plan.changes).toMatchObject([{ action: 'update', fields: [] }]);
+    expect((await cycle(bot())).plan.changes).toEqual([]);
+    expect(valueIn()).toBe(value);
+  });
+
+  it('goes together with other changes, which are made first', async () => {
+    await cycle(bot());
+    server.clock.advance(1_000);
+    const manifest = bot('generation: 2, overlap: 1h', 'description: other, ');
+    const { plan, ending } = await cycle(manifest);
+    expect([plan.changes.length, plan.changes[0]!.action, ending]).toEqual([
+      1,
+      'rotate',
+      'success',
+    ]);
+    const { description, rotated_at, key_transition_expires_at: end } = await record();
+    expect(description).toBe('other');
+    expect(Date.parse(end) - Date.parse(rotated_at)).toBeGreaterThanOrEqual(3_600_000);
+    expect((await cycle(manifest)).plan.changes).toEqual([]);
+  });
+
+  it('brings a lost value back: the way out where the file is gone', async () => {
+    await cycle(bot());
+    rmSync(join(sync.secretsFolder, 'bot.key'));
+    const lost = await cycle(bot());
+    expect(lost.warnings.join()).toContain('raise rotation.generation');
+    expect((await cycle(bot('generation: 2'))).ending).toBe('success');
+    expect(await opens(valueIn())).toBe(true);
+  });
+});
+
+describe('a period', () => {
+  it('rotates when it is over, and not before; the plan tells why and what ends when', async () => {
+    const manifest = bot('period: 30d, overlap: 24h');
+    await cycle(manifest);
+    const due = Date.parse((await record()).rotation_policy.next_rotation_at);
+    const early = await cycle(manifest);
+    expect([early.plan.changes, early.plan.nextRotationAt]).toEqual([[], due]);
+    server.clock.set(due);
+    const before = valueIn();
+    const { plan, ending } = await cycle(manifest);
+    expect(plan.changes[0]!.rotation).toEqual({
+      because: 'period',
+      generation: { from: 1, to: 1 },
+      dueAt: new Date(due).toISOString(),
+      overlapMs: dayMs,
+    });
+    expect(ending).toBe('success');
+    expect(valueIn()).not.toBe(before);
+    const again = await cycle(manifest);
+    expect(again.plan.changes).toEqual([]);
+    expect(again.plan.nextRotationAt).toBeGreaterThan(due + 29 * dayMs);
+  });
+
+  it('left to a policy alone rotates nothing: nobody was asked to deliver', async () => {
+    const manifest = bot('', 'rotationPolicy: {rotationPeriod: weekly}, ');
+    await cycle(manifest);
+    server.clock.advance(8 * dayMs);
+    const { plan } = await cycle(manifest);
+    expect([plan.changes, plan.nextRotationAt]).toEqual([[], null]);
+  });
+});
+
+it('a file that holds the value before is told as outdated, wherever it was rotated', async () => {
+  await cycle(bot());
+  const { id } = await record();
+  await server.request('POST', `/v2/api-keys/${id}/rotate`);
+  const { keyFiles, ending } = await cycle(bot());
+  expect([keyFiles[0]!.state, ending]).toEqual(['outdated', 'partialFailure']);
+  server.clock.advance(halfHourMs);
+  expect((await cycle(bot('generation: 2'))).ending).toBe('success');
+  expect(await opens(valueIn())).toBe(true);
+});
+
+it('a value that nobody delivered is given up by a higher generation, and the one before stays good', async () => {
+  await cycle(bot());
+  const client = stepping(sync.openClient());
+  for (let k = 1; (await record()).rotated_at === undefined; k += 1) {
+    await setUp();
+    await cycle(bot());
+    await endAt(k, () => cycle(bot('generation: 2'), { client }));
+  }
+  const before = valueIn();
+  for (const name of readdirSync(sync.secretsFolder)) {
+    if (name.endsWith('.pending')) rmSync(join(sync.secretsFolder, name));
+  }
+  await endLeases(server);
+  const stuck = await cycle(bot('generation: 2'));
+  expect([stuck.ending, stuck.report?.items[0]?.message]).toEqual([
+    'partialFailure',
+    expect.stringContaining('raise rotation.generation'),
+  ]);
+  expect(await opens(before)).toBe(true);
+  expect((await cycle(bot('generation: 3'))).ending).toBe('success');
+  expect([await opens(before), await opens(valueIn()), await countGood()]).toEqual([true, true, 2]);
+});
+
+/** A client whose requests are steps, and so are their answers. */
+function stepping(client: AdminClient): AdminClient {
+  const send = client.request.bind(client);
+  client.request = async (request) => {
+    await step();
+    const answer = await send(request);
+    await step();
+    return answer;
+  };
+  return client;
+}
+
+const rotated = bot('generation: 2', 'description: other, ');
+
+/** What holds at any moment, and after two more runs: of another runner, and of the first again. */
+async function finish(folder: string): Promise<void> {
+  expect([await opens(valueIn()), (await countGood()) <= 2]).toEqual([true, true]);
+  server.clock.advance(60_000);
+  await endLeases(server);
+  const last = new Map<string, string | undefined>();
+  for (const place of [folder, sync.secretsFolder]) {
+    const { keyFiles } = await cycle(rotated, { secretsFolder: place });
+    last.set(place, keyFiles[0]?.state);
+    if (readdirSync(place).includes('bot.key')) expect(await opens(valueIn(place))).toBe(true);
+    expect(await countGood()).toBeLessThanOrEqual(2);
+  }
+  expect(await countMinted()).toBe(1);
+  const right = [...last].filter(([, state]) => state === 'delivered');
+  expect(right.length).toBeGreaterThan(0);
+  for (const [place] of right) expect(readdirSync(place)).toEqual(['bot.key']);
+  // The value before has its end by now, and whoever was delivered to is not met by it.
+  server.clock.advance(halfHourMs);
+  expect(await countGood()).toBe(1);
+  for (const [place] of right) expect(await opens(valueIn(place))).toBe(true);
+}
+
+describe.each(['shared', 'separate'])('with %s folders', (folders) => {
+  const folder = () => (folders === 'shared' ? sync.secretsFolder : other);
+
+  it('whatever step a rotation dies at, the next runs finish it', async () => {
+    let outcome = 'dead';
+    let k = 0;
+    while (outcome === 'dead') {
+      k += 1;
+      await setUp();
+      await cycle(bot());
+      const client = stepping(sync.openClient());
+      const result = await endAt(k, () => cycle(rotated, { client }));
+      outcome = result === 'dead' ? 'dead' : result.ending;
+      await finish(folder()).catch((error: Error) => {
+        throw new Error(`after a death at step ${k}: ${error.message}`, { cause: error });
+      });
+    }
+    expect([outcome, k > 30]).toEqual(['success', true]);
+  });
+
+  it('whatever answer is lost, the run finishes', async () => {
+    let seen = 1;
+    for (let k = 1; k <= seen; k += 1) {
+      await setUp();
+      await cycle(bot());
+      const fateOf = (at: number): Fate => (at === k ? 'cut-after' : 'pass');
+      await using proxy = await startFaultyProxy(server.url, fateOf);
+      const { url } = proxy;
+      const client = sync.openClient({ adminBaseUrl: url, baseUrl: `${url}/v1`, authUrl: url });
+      const { ending } = await cycle(rotated, { client });
+      seen = proxy.seen;
+      expect([k, ending]).toEqual([k, 'success']);
+      await finish(folder()).catch((error: Error) => {
+        throw new Error(`after the answer ${k} was lost: ${error.message}`, { cause: error });
+      });
+    }
+  });
+
+  it('two runners at once make one value', async () => {
+    await cycle(bot());
+    const runs = [sync.secretsFolder, folder()].map((secretsFolder) =>
+      cycle(rotated, { secretsFolder, client: sync.openClient() }),
+    );
+    const endings = (await Promise.all(runs)).map(({ ending }) => ending);
+    expect(endings).toContain('success');
+    await finish(folder());
+  });
+});
+
+it('a file that cannot be written leaves the value before good without an end', async () => {
+  await cycle(bot());
+  const before = valueIn();
+  rmSync(join(sync.secretsFolder, 'bot.key'));
+  mkdirSync(join(sync.secretsFolder, 'bot.key'));
+  const failed = await cycle(bot('generation: 2')).then(
+    ({ ending }) => ending,
+    (error: Error) => error.message,
+  );
+  expect(failed).toContain('not a plain file');
+  server.clock.advance(dayMs);
+  expect(await opens(before)).toBe(true);
+  rmSync(join(sync.secretsFolder, 'bot.key'), { recursive: true });
+  writeFileSync(join(sync.secretsFolder, 'bot.key'), before);
+});
