@@ -7,6 +7,7 @@ import type { SourceFault } from '../source/source-files.ts';
 import type { DesiredResource, Spec } from '../spec/resource-set.ts';
 import { putAt, valueAt } from '../spec/spec-paths.ts';
 import { BodyConversion } from './body-conversion.ts';
+import { readIgnoredFields } from './ignored-fields.ts';
 import type { Manifest } from './manifest.ts';
 import { idStandIn, type PendingReference, Placeholders, workspacePlace } from './placeholders.ts';
 import { readRotation } from './rotation.ts';
@@ -23,6 +24,7 @@ export interface Canonical {
   readonly references: readonly PendingReference[];
   readonly secretOutput: DesiredResource['secretOutput'];
   readonly rotation: DesiredResource['rotation'];
+  readonly ignoreFields: DesiredResource['ignoreFields'];
 }
 
 /** A manifest and what its spec, once converted, must parse to. */
@@ -64,10 +66,17 @@ export function canonicalise(
   if (read?.policy != null) body.rotation_policy = read.policy;
   complete(asked, body, report, placeholders);
   const spec = parse(asked, body, report);
+  const ignoreFields =
+    manifest.ignoreFields.length === 0
+      ? undefined
+      : readIgnoredFields(kind, schema.plain, manifest, report);
   if (spec === undefined || report.isFaulty) return undefined;
   placeholders.putInto(spec);
   const { secrets, references } = placeholders;
-  return { spec, secrets, references, secretOutput, rotation: read?.rotation ?? null };
+  return {
+    ...{ spec, secrets, references, secretOutput, ignoreFields },
+    rotation: read?.rotation ?? null,
+  };
 }
 
 /** The key under which the spec says where the value of a new key goes: no part of the API's body. */

@@ -23,6 +23,7 @@ export const noCanonical: Canonical = {
   references: [],
   secretOutput: null,
   rotation: null,
+  ignoreFields: undefined,
 };
 
 export function declarationOf(

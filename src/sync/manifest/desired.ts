@@ -85,7 +85,8 @@ export async function readDesired(
 export async function readSource(files: SourceFiles, sources: SecretSources): Promise<ReadSource> {
   const resources: DesiredResource[] = [];
   const reader = new Reader(files, sources);
-  const declarations = await reader.run((declaration, manifest, { spec, secrets, rotation }) => {
+  const declarations = await reader.run((declaration, manifest, canonical) => {
+    const { spec, secrets, rotation, ignoreFields } = canonical;
     const { identity, place, absent, previousNames, secretOutput } = declaration;
     resources.push({
       identity,
@@ -99,6 +100,7 @@ export async function readSource(files: SourceFiles, sources: SecretSources): Pr
       previousNames,
       renamedBefore: [],
       onRemoval: manifest.onRemoval,
+      ignoreFields,
       secretOutput,
       rotation,
     });

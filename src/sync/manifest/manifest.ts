@@ -20,6 +20,8 @@ export interface Manifest {
   readonly protected: boolean;
   readonly previousNames: readonly string[];
   readonly onRemoval: 'delete' | 'retain';
+  /** Paths as written. */
+  readonly ignoreFields: readonly string[];
   /** Places whose whole value was a variable (see substitute.ts). */
   readonly wholeVariables: ReadonlySet<string>;
 }
@@ -62,7 +64,7 @@ class Envelope {
     const { name, workspace } = metadata;
     if (kind === undefined || name === undefined || workspace === undefined) return undefined;
     if (kind !== 'External') this.#checkWorkspace(kind, workspace);
-    const { previousNames, onRemoval, protected: isProtected } = metadata;
+    const { previousNames, onRemoval, ignoreFields, protected: isProtected } = metadata;
     return {
       place: this.#place,
       kind,
@@ -73,6 +75,7 @@ class Envelope {
       protected: isProtected,
       previousNames,
       onRemoval,
+      ignoreFields,
       wholeVariables,
     };
   }

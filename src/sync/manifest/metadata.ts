@@ -14,6 +14,8 @@ export interface Metadata {
   readonly protected: boolean;
   readonly previousNames: readonly string[];
   readonly onRemoval: 'delete' | 'retain';
+  /** As written. */
+  readonly ignoreFields: readonly string[];
 }
 
 const substituteAnnotation = 'gatewright.dev/substitute';
@@ -25,7 +27,10 @@ const annotationValues: ReadonlyMap<string, readonly string[]> = new Map([
   [substituteAnnotation, ['enabled', 'disabled']],
 ]);
 
-const metadataKeys = ['name', 'workspace', 'labels', 'previousNames', 'protected', 'annotations'];
+const metadataKeys = [
+  ...['name', 'workspace', 'labels', 'previousNames', 'protected', 'annotations'],
+  'ignoreFields',
+];
 
 /** Whether a document asks for its text to be left as it is. */
 export function substitutionDisabled({ metadata }: Record<string, unknown>): boolean {
@@ -79,6 +84,7 @@ class MetadataReader {
       protected: this.#readProtected(absent),
       previousNames: this.#readPreviousNames(name),
       onRemoval: this.#readAnnotations(),
+      ignoreFields: this.#readIgnoreFields(),
     };
   }
 
@@ -135,6 +141,16 @@ class MetadataReader {
       this.#report([...segments, `${at}`], 'name', `a previous name ${wrong}`);
       return false;
     });
+  }
+
+  #readIgnoreFields(): readonly string[] {
+    const value = this.#metadata.ignoreFields;
+    if (value === undefined) return noNames;
+    const isList = Array.isArray(value) && value.every((item) => typeof item === 'string');
+    if (isList) return value;
+    const message = 'metadata.ignoreFields must be a list of paths';
+    this.#report(['metadata', 'ignoreFields'], 'wrong-type', message, 'write [spec.rateLimits]');
+    return noNames;
   }
 
   /** The value of the deletion annotation. Annotations of other tools pass. */

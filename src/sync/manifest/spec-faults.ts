@@ -119,7 +119,7 @@ function unknownField(
 }
 
 /** Fields that the schema knows at a place, as a manifest spells them. */
-function fieldsAt(kind: KindName, body: z.ZodObject, path: Segments): string[] {
+export function fieldsAt(kind: KindName, body: z.ZodObject, path: Segments): string[] {
   let schema: unknown = body;
   for (const key of path) schema = schemaBelow(unwrapped(schema), key);
   const found = unwrapped(schema);

@@ -24,6 +24,7 @@ import {
   recordedElsewhere,
   type Unattended,
 } from './held-back.ts';
+import { withIgnored } from './ignored-fields.ts';
 import { keptFault, withKeptSecrets } from './kept-secrets.ts';
 import { orderChanges } from './order.ts';
 import { align, type Claim, describeSource, type OwnershipOptions } from './ownership.ts';
@@ -115,6 +116,7 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     unknown: live.unknown,
     leftAlone: desired.leftAlone,
     faults: borders.faults,
+    ignored: draft.ignored,
     warnings: [...uncomparedHints(wanted, live, byKey), ...renameHints(changes), ...draft.hints],
     nextRotationAt: draft.nextRotationAt,
     live: byKey,
@@ -203,11 +205,12 @@ function compare(
   { byKey, now }: Comparison,
 ): void {
   const { live, standing } = claim;
-  const desired = withKeptSecrets(wanted, live);
+  const { desired, base, ignored } = withIgnored(withKeptSecrets(wanted, live), live);
+  draft.ignored.push(...ignored);
   const kind = kinds[desired.identity.kind];
   const fields = diffSpecs({
     kind,
-    base: standing === 'takeover' ? null : live.base,
+    base: standing === 'takeover' ? null : base,
     desired: desired.spec,
     live: live.spec,
     sameReference: (literal, reference) => {

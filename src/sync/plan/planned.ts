@@ -10,6 +10,7 @@ import type {
   SourceInfo,
 } from '../spec/resource-set.ts';
 import type { Difference } from './diff.ts';
+import type { IgnoredField } from './ignored-fields.ts';
 import type { Orderable, Ordered } from './order.ts';
 import type { BlockReason } from './ownership.ts';
 import type { PlannedRotation, RotationState } from './rotation.ts';
@@ -75,6 +76,8 @@ export interface Plan {
   readonly leftAlone: LeftAlone;
   /** What is wrong with the source: the workspaces that each holds are left as they are. */
   readonly faults: readonly HeldFault[];
+  /** Of what is on the server; empty of all else. */
+  readonly ignored: readonly IgnoredField[];
   readonly warnings: readonly string[];
   /** When the next key is to be rotated, ms since the epoch; null for none that is known of. */
   readonly nextRotationAt: number | null;
@@ -86,6 +89,7 @@ export interface Plan {
 export class Draft {
   readonly changes = new Map<string, DraftChange>();
   readonly blocked = new Map<string, BlockedItem>();
+  readonly ignored: IgnoredField[] = [];
   unchanged = 0;
   /** Rotations that wait, in words. */
   readonly hints: string[] = [];

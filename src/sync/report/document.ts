@@ -4,7 +4,7 @@ import type { KeyFile } from '../apply/key-survey.ts';
 import { defaultText, endsWithReplace } from '../plan/consequences.ts';
 import type { FieldChange, Plan, PlannedChange } from '../plan/planned.ts';
 import type { Json } from '../spec/resource-set.ts';
-import { isSecret, mapSpec, segmentsOf } from '../spec/spec-paths.ts';
+import { isSecret, mapSpec, pointerOf, segmentsOf } from '../spec/spec-paths.ts';
 import { counted, type Reportable, symbols } from './summary.ts';
 import { yamlPath } from './yaml-path.ts';
 
@@ -37,6 +37,10 @@ export function planDocument(plan: Plan, warnings: readonly string[]): Record<st
       ...fault.position,
       ...{ code: fault.code, message: fault.message, fix: fault.fix ?? null },
       ...{ workspaces, mayHide },
+    })),
+    ignored: plan.ignored.map(({ identity, path, differs }) => ({
+      ...identity,
+      ...{ path: pointerOf(path), yamlPath: yamlPath(identity.kind, {}, path), differs },
     })),
     unmanaged: plan.unmanaged,
     unknown: plan.unknown,

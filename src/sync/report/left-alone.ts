@@ -3,12 +3,18 @@
 import { oneLine } from '../../terminal-text.ts';
 import type { Plan } from '../plan/planned.ts';
 import { type Identity, identityKey, type LeftAlone } from '../spec/resource-set.ts';
+import { yamlPath } from './yaml-path.ts';
 
 const namesShownMax = 5;
 
 /** Everything that a plan leaves alone. */
-export function leftLines({ unmanaged, unknown, leftAlone }: Plan): string[] {
-  return [...unmanagedLines(unmanaged), ...unknownLines(unknown), ...leftAloneLines(leftAlone)];
+export function leftLines({ unmanaged, unknown, leftAlone, ignored }: Plan): string[] {
+  return [
+    ...ignoredLines(ignored),
+    ...unmanagedLines(unmanaged),
+    ...unknownLines(unknown),
+    ...leftAloneLines(leftAlone),
+  ];
 }
 
 /** A line for each cause; none where nothing was left alone. */
@@ -30,6 +36,15 @@ export function leftAloneLines(left: LeftAlone): string[] {
   return causes
     .filter(([names]) => names.length > 0)
     .map(([names, what]) => `${names.length} ${what}: ${listed(names)}`);
+}
+
+/** Fields that others have changed and may; none where there is none. */
+function ignoredLines(ignored: Plan['ignored']): string[] {
+  const names = ignored
+    .filter(({ differs }) => differs)
+    .map(({ identity, path }) => `${identityKey(identity)} ${yamlPath(identity.kind, {}, path)}`);
+  if (names.length === 0) return [];
+  return [`of other tools by metadata.ignoreFields, left alone: ${listed(names)}`];
 }
 
 /** What nobody has declared, and how it becomes declared; none where there is nothing. */

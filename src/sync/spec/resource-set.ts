@@ -61,6 +61,8 @@ export interface DesiredResource {
   readonly renamedBefore: readonly string[];
   /** Annotation `gatewright.dev/deletion`: what happens to it once it leaves the source. */
   readonly onRemoval: 'delete' | 'retain';
+  /** Keys that lead to fields of `spec` that other tools own: written once, never compared. */
+  readonly ignoreFields?: readonly (readonly string[])[] | undefined;
   /** ApiKey only: file that receives the key value, relative to the secrets folder. */
   readonly secretOutput: { readonly path: string; readonly mode: number } | null;
   /** ApiKey only: when its value is replaced by the run that delivers the new one; null for never. */
