@@ -51,6 +51,7 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['jobs', async () => bound('jobs', (await import('./jobs.ts')).jobs)],
   ['doctor', async () => bound('doctor', (await import('./doctor.ts')).doctor)],
   ['settings', async () => bound('settings', (await import('./settings.ts')).settings)],
+  ['schema', async () => bound('schema', (await import('./schema.ts')).schema)],
   [
     'completion',
     async () => bound('completion', (await import('./completion.ts')).completion(all)),

@@ -1,5 +1,6 @@
 /** Knows the bodies by which API keys are made and changed. */
 import { z } from 'zod';
+import { described } from './described.ts';
 import type { Fault } from './fault.ts';
 import { JsonRecord } from './json-record.ts';
 import { RateLimits, UsageLimits } from './key-limits.ts';
@@ -28,7 +29,11 @@ const ApiKeyName = z
     'must have at most 100 characters',
   )
   .refine((text) => !/\p{Cc}/u.test(text), 'must not hold control characters')
-  .meta({ maxLength: 100, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' });
+  .meta({
+    maxLength: 100,
+    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+    description: 'Name that people see, in alerts and mails too.',
+  });
 
 /** Scope names; order is kept. The catalogue of names is checked apart (model/scopes.ts). */
 const Scopes = z
@@ -47,11 +52,25 @@ const TransitionMs = z
 /** When the key's value is replaced: by a period, or once at `next_rotation_at`. */
 export const RotationPolicy = z
   .strictObject({
-    rotation_period: z.enum(['weekly', 'monthly']).nullable().optional(),
-    rotation_period_days: z.int().min(1).max(365).nullable().optional(),
-    next_rotation_at: Timestamp.nullable().optional(),
-    /** How long the replaced value stays valid; shorter than the period. */
-    key_transition_period_ms: TransitionMs.nullable().optional(),
+    rotation_period: described(
+      z.enum(['weekly', 'monthly']).nullable().optional(),
+      'How often the value of the key is replaced; one of the three forms of a schedule.',
+    ),
+    rotation_period_days: described(
+      z.int().min(1).max(365).nullable().optional(),
+      'Every so many days the value of the key is replaced.',
+      { examples: [30] },
+    ),
+    next_rotation_at: described(
+      Timestamp.nullable().optional(),
+      'When the value of the key is replaced, once.',
+      { examples: ['2030-01-01T00:00:00Z'] },
+    ),
+    key_transition_period_ms: described(
+      TransitionMs.nullable().optional(),
+      'How long the replaced value stays valid, in milliseconds; shorter than the period.',
+      { default: transitionMsMin },
+    ),
   })
   .superRefine(rotationRules);
 export type RotationPolicy = z.infer<typeof RotationPolicy>;
@@ -88,25 +107,43 @@ export function shortestPeriodMs(policy: RotationTerms): number | null {
 
 /** What requests made with the key start from. */
 const ApiKeyDefaults = z.strictObject({
-  metadata: JsonRecord.nullable().optional(),
-  /** Config by UUID or slug; answered as UUID. */
-  config_id: z.string().min(1).max(255).nullable().optional(),
-  /** When false a request cannot choose another config. */
-  allow_config_override: z.boolean().nullable().optional(),
+  metadata: described(JsonRecord.nullable().optional(), 'Added to the metadata of every request.'),
+  config_id: described(
+    z.string().min(1).max(255).nullable().optional(),
+    'Config by UUID or slug; answered as UUID.',
+  ),
+  allow_config_override: described(
+    z.boolean().nullable().optional(),
+    'When false, a request cannot choose another config.',
+  ),
 });
 export type ApiKeyDefaults = z.infer<typeof ApiKeyDefaults>;
 
 /** Fields that create and update share. */
 const changeable = {
-  description: freeText(4096).nullable().optional(),
-  rate_limits: RateLimits.nullable().optional(),
-  usage_limits: UsageLimits.nullable().optional(),
-  /** Merged key by key on update. */
-  defaults: ApiKeyDefaults.nullable().optional(),
-  /** Recipients of usage alerts. */
-  alert_emails: AlertEmails.nullable().optional(),
-  expires_at: Timestamp.nullable().optional(),
-  rotation_policy: RotationPolicy.nullable().optional(),
+  description: described(freeText(4096).nullable().optional(), 'What the key is for.'),
+  rate_limits: described(
+    RateLimits.nullable().optional(),
+    'Limits on requests and tokens in a time; a pair of type and unit once.',
+  ),
+  usage_limits: described(UsageLimits.nullable().optional(), 'Budget of the key.'),
+  // Merged key by key on update.
+  defaults: described(
+    ApiKeyDefaults.nullable().optional(),
+    'What requests made with the key start from.',
+  ),
+  alert_emails: described(
+    AlertEmails.nullable().optional(),
+    'Addresses that are told when usage reaches the threshold.',
+    { examples: [['team@example.com']] },
+  ),
+  expires_at: described(Timestamp.nullable().optional(), 'When the key stops working.', {
+    examples: ['2030-01-01T00:00:00Z'],
+  }),
+  rotation_policy: described(
+    RotationPolicy.nullable().optional(),
+    'When the value of the key is replaced.',
+  ),
 };
 
 /** Body of POST /api-keys/{type}/{sub-type}; the two path values are not part of it. */
@@ -116,8 +153,9 @@ export const ApiKeyCreate = z.object({
   /** The caller's own organisation, by UUID or TSG id; may be left out. */
   organisation_id: z.string().min(1).max(64).optional(),
   workspace_id: WorkspaceReference.optional(),
-  /** Required for user keys. */
-  user_id: z.uuid().optional(),
+  user_id: described(z.uuid().optional(), 'Whose key it is; required where the sub-type is user.', {
+    examples: ['018f2f0e-5a70-7c3e-9d0a-2f2b8c1d4e5f'],
+  }),
   ...changeable,
 });
 export type ApiKeyCreate = z.infer<typeof ApiKeyCreate>;
@@ -146,7 +184,22 @@ export function apiKeyFaults(key: {
 /** What a manifest says of a key: its path values and the body, with every rule that the server keeps. */
 export function makeApiKeySpec(): z.ZodObject {
   return ApiKeyCreate.omit({ organisation_id: true })
-    .extend({ type: ApiKeyType, sub_type: ApiKeySubType })
+    .extend({
+      type: ApiKeyType.meta({
+        description:
+          'Whether it is a key of a workspace or of the organisation; follows from metadata.workspace.',
+      }),
+      sub_type: ApiKeySubType.meta({
+        description: 'Whether a service or a person uses it.',
+        default: 'service',
+      }),
+      // What is checked below, for whoever reads the schema.
+      scopes: Scopes.meta({
+        description: 'What the key may do.',
+        items: { type: 'string', enum: allScopes },
+        examples: [['completions.write']],
+      }),
+    })
     .strict()
     .superRefine((key, ctx) => {
       for (const { path, message } of apiKeyFaults(key)) {

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import type { ConfigDocument } from './config.ts';
+import { described } from './described.ts';
 import { below, type Fault, faultAt, faultsOfIssues } from './fault.ts';
 import { headerListFaults, headerNamesMax } from './forward-headers.ts';
 import { checkFaults, type Judges } from './guardrail-checks.ts';
@@ -29,49 +30,112 @@ const guardrailList = z.array(z.union([z.string().min(1).max(255), record])).max
 const hookList = z.array(record).max(100);
 
 const Strategy = z.looseObject({
-  mode: z.enum(['single', 'loadbalance', 'fallback', 'conditional']),
-  on_status_codes: statusCodes.optional(),
-  conditions: z
-    .array(z.looseObject({ query: record }))
-    .min(1)
-    .max(conditionsMax)
-    .optional(),
-  default: z.string().min(1).optional(),
+  mode: described(
+    z.enum(['single', 'loadbalance', 'fallback', 'conditional']),
+    'One target, a share each, the next on failure, or by conditions.',
+  ),
+  on_status_codes: described(
+    statusCodes.optional(),
+    'Answers of a provider that count as failures, by status.',
+  ),
+  conditions: described(
+    z
+      .array(z.looseObject({ query: record.meta({ description: 'What a request must be like.' }) }))
+      .min(1)
+      .max(conditionsMax)
+      .optional(),
+    'Each a query and, in then, the name of the target that it leads to.',
+  ),
+  default: described(z.string().min(1).optional(), 'Target where no condition holds.'),
 });
 
 /** One level: the root or a target. Keys beyond these pass through to the gateway. */
-const Level = z.looseObject({
-  strategy: Strategy.optional(),
-  targets: z.array(record).optional(),
-  name: z.string().max(255).optional(),
-  weight: z.number().min(0).optional(),
-  provider: z.string().min(1).max(255).optional(),
-  virtual_key: z.string().min(1).max(255).optional(),
-  custom_host: z.string().min(1).optional(),
-  passthrough: z.boolean().optional(),
-  override_params: record.optional(),
-  default_params: record.optional(),
-  drop_params: z.array(z.string().min(1)).max(100).optional(),
-  retry: z
-    .looseObject({
-      attempts: z.int().min(0).max(5).optional(),
-      on_status_codes: statusCodes.optional(),
-    })
-    .optional(),
-  cache: z
-    .looseObject({
-      mode: z.enum(['simple', 'semantic']),
-      max_age: z.int().min(0).max(7_776_000).optional(),
-    })
-    .optional(),
-  on_status_codes: statusCodes.optional(),
-  request_timeout: z.int().min(1).optional(),
-  forward_headers: z.array(z.string()).max(headerNamesMax).optional(),
-  strict_open_ai_compliance: z.boolean().optional(),
-  input_guardrails: guardrailList.optional(),
-  output_guardrails: guardrailList.optional(),
-  before_request_hooks: hookList.optional(),
-  after_request_hooks: hookList.optional(),
+export const Level = z.looseObject({
+  strategy: described(
+    Strategy.optional(),
+    'How a target is chosen; none where this level is a provider itself.',
+  ),
+  targets: described(
+    z.array(record).optional(),
+    'Levels to choose from, each a provider or a strategy of its own.',
+  ),
+  name: described(z.string().max(255).optional(), 'Name of the target, for conditions.'),
+  weight: described(z.number().min(0).optional(), 'Share of requests under loadbalance.'),
+  provider: described(z.string().min(1).max(255).optional(), 'Provider that answers.'),
+  virtual_key: described(
+    z.string().min(1).max(255).optional(),
+    'Credential of the provider, by its slug.',
+  ),
+  custom_host: described(
+    z.string().min(1).optional(),
+    'Address to call instead of that of the provider.',
+  ),
+  passthrough: described(z.boolean().optional(), 'Whether requests are passed on as they are.'),
+  override_params: described(record.optional(), 'Parameters that replace those of a request.'),
+  default_params: described(
+    record.optional(),
+    'Parameters of requests that have none of the name.',
+  ),
+  drop_params: described(
+    z.array(z.string().min(1)).max(100).optional(),
+    'Parameters that are taken from requests.',
+  ),
+  retry: described(
+    z
+      .looseObject({
+        attempts: described(
+          z.int().min(0).max(5).optional(),
+          'How often a failed request is sent again.',
+        ),
+        on_status_codes: described(
+          statusCodes.optional(),
+          'Answers of a provider that count as failures, by status.',
+        ),
+      })
+      .optional(),
+    'How often a failed request is sent again, and which failures count.',
+  ),
+  cache: described(
+    z
+      .looseObject({
+        mode: described(
+          z.enum(['simple', 'semantic']),
+          'Whether requests must be the same, or mean the same.',
+        ),
+        max_age: described(
+          z.int().min(0).max(7_776_000).optional(),
+          'How long an answer is kept, in seconds.',
+        ),
+      })
+      .optional(),
+    'Whether answers are kept, and for how long.',
+  ),
+  on_status_codes: described(
+    statusCodes.optional(),
+    'Answers of a provider that count as failures, by status.',
+  ),
+  request_timeout: described(
+    z.int().min(1).optional(),
+    'Time that a request may take, in milliseconds.',
+  ),
+  forward_headers: described(
+    z.array(z.string()).max(headerNamesMax).optional(),
+    'Headers of the caller that the provider gets.',
+  ),
+  strict_open_ai_compliance: described(
+    z.boolean().optional(),
+    'Whether answers hold nothing but what OpenAI has.',
+  ),
+  input_guardrails: described(
+    guardrailList.optional(),
+    'Guardrails on requests: guardrailRef, a slug, or a check written out.',
+  ),
+  output_guardrails: described(
+    guardrailList.optional(),
+    'Guardrails on answers: guardrailRef, a slug, or a check written out.',
+  ),
+  before_request_hooks: described(hookList.optional(), 'Checks before the request.'),
+  after_request_hooks: described(hookList.optional(), 'Checks after the request.'),
 });
 type Level = z.infer<typeof Level>;
 const hotLevel = new HotSchema(Level);

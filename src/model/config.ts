@@ -1,5 +1,6 @@
 /** Knows the bodies by which gateway configs are made and changed. */
 import { z } from 'zod';
+import { described } from './described.ts';
 import { Flag, ResourceName, WorkspaceReference } from './resource-fields.ts';
 
 /** The routing document itself, in the gateway's own spelling; config-document.ts knows its keys. */
@@ -11,10 +12,15 @@ export const ConfigStatus = z.enum(['active', 'archived']);
 /** Body of POST /configs. */
 export const ConfigCreate = z.object({
   name: ResourceName,
-  config: ConfigDocument,
+  config: described(
+    ConfigDocument,
+    'The routing document, in the spelling of the gateway: strategy, targets, retry, cache, guardrails.',
+    { examples: [{ retry: { attempts: 3 } }] },
+  ),
   workspace_id: WorkspaceReference.optional(),
-  /** Whether this is its workspace's default config. */
-  isDefault: Flag.optional(),
+  isDefault: described(Flag.optional(), "Whether this is its workspace's default config.", {
+    default: 0,
+  }),
 });
 export type ConfigCreate = z.infer<typeof ConfigCreate>;
 

@@ -1,5 +1,6 @@
 /** Knows the bodies by which guardrails are put on MCP servers, and when two mappings mean the same. */
 import { z } from 'zod';
+import { described } from './described.ts';
 
 const serversMax = 1000;
 const capabilitiesMax = 1000;
@@ -15,17 +16,30 @@ const CapabilityIds = z.array(z.uuid()).max(capabilitiesMax);
  * `capability_ids` is the response's name of the same field and is taken too.
  */
 export const GuardrailMappingPut = z.object({
-  run_on: z.array(RunOn).min(1).max(4).optional(),
-  mcp_integration_capability_ids: CapabilityIds.optional(),
+  run_on: described(
+    z.array(RunOn).min(1).max(4).optional(),
+    'When the guardrail runs: before the call of a tool (input), after it (output), or both.',
+    { default: ['input', 'output'] },
+  ),
+  mcp_integration_capability_ids: described(
+    CapabilityIds.optional(),
+    'Capabilities of the integration that are guarded, by UUID; all when left out.',
+  ),
   capability_ids: CapabilityIds.optional(),
 });
 export type GuardrailMappingPut = z.infer<typeof GuardrailMappingPut>;
 
+function end(): z.ZodString {
+  return z.string().min(1).max(255);
+}
+
 /** What a manifest says of a mapping: its two ends, which are path values, and the body. */
 export function makeGuardrailMappingSpec(): z.ZodObject {
-  const End = z.string().min(1).max(255);
   return GuardrailMappingPut.omit({ capability_ids: true })
-    .extend({ guardrail_id: End, mcp_server_id: End })
+    .extend({
+      guardrail_id: described(end(), 'The guardrail, by UUID or slug.'),
+      mcp_server_id: described(end(), 'The MCP server that it is put on, by UUID or slug.'),
+    })
     .strict();
 }
 

@@ -1,5 +1,6 @@
 /** Knows the bodies by which guardrails are made and changed. */
 import { z } from 'zod';
+import { described } from './described.ts';
 import { ResourceName, WorkspaceReference } from './resource-fields.ts';
 
 /** Most checks one guardrail may hold. */
@@ -10,26 +11,37 @@ export type GuardrailTarget = z.infer<typeof GuardrailTarget>;
 
 /** One check as sent. Ids outside the catalogue are kept and answered, never refused. */
 export const GuardrailCheck = z.strictObject({
-  id: z.string().min(1).max(255),
-  name: z.string().max(255).optional(),
-  is_enabled: z.boolean().optional(),
-  parameters: z.record(z.string(), z.unknown()).optional(),
+  id: described(z.string().min(1).max(255), 'Which check: one of the catalogue, or of a partner.', {
+    examples: ['default.contains'],
+  }),
+  name: described(z.string().max(255).optional(), 'Name of the check within the guardrail.'),
+  is_enabled: described(z.boolean().optional(), 'Whether the check runs.', { default: true }),
+  parameters: described(
+    z.record(z.string(), z.unknown()).optional(),
+    'Parameters of the check, as the check spells them.',
+    { examples: [{ words: ['secret'], operator: 'none' }] },
+  ),
 });
 export type GuardrailCheck = z.infer<typeof GuardrailCheck>;
 
 const Feedback = z.looseObject({
-  value: z.number().optional(),
-  weight: z.number().optional(),
-  metadata: z.string().optional(),
+  value: described(z.number().optional(), 'Value of the feedback.', { examples: [-5] }),
+  weight: described(z.number().optional(), 'How much the feedback counts.', { examples: [1] }),
+  metadata: described(z.string().optional(), 'Text kept with the feedback.'),
 });
+
+function consequence() {
+  const feedback = described(Feedback.optional(), 'Feedback that is recorded for the request.');
+  return z.looseObject({ feedback }).optional();
+}
 
 /** What a verdict leads to; clients keep keys of their own here, so unknown ones stay. */
 export const GuardrailActions = z.looseObject({
-  deny: z.boolean().optional(),
-  async: z.boolean().optional(),
-  sequential: z.boolean().optional(),
-  on_success: z.looseObject({ feedback: Feedback.optional() }).optional(),
-  on_fail: z.looseObject({ feedback: Feedback.optional() }).optional(),
+  deny: described(z.boolean().optional(), 'Whether a request that fails the checks is refused.'),
+  async: described(z.boolean().optional(), 'Whether the request goes on while the checks run.'),
+  sequential: described(z.boolean().optional(), 'Whether the checks run one after the other.'),
+  on_success: described(consequence(), 'What follows when all checks pass.'),
+  on_fail: described(consequence(), 'What follows when a check fails.'),
 });
 export type GuardrailActions = z.infer<typeof GuardrailActions>;
 
@@ -39,9 +51,19 @@ export type GuardrailActions = z.infer<typeof GuardrailActions>;
  */
 export const GuardrailCreate = z.object({
   name: ResourceName,
-  target: GuardrailTarget.optional(),
-  checks: z.array(GuardrailCheck).max(checksMax).optional(),
-  actions: GuardrailActions.optional(),
+  target: described(
+    GuardrailTarget.optional(),
+    'What is guarded: requests to models, or calls of MCP tools.',
+    { default: 'llm' },
+  ),
+  checks: described(
+    z.array(GuardrailCheck).max(checksMax).optional(),
+    'What is checked; required where the target is llm.',
+  ),
+  actions: described(
+    GuardrailActions.optional(),
+    'What a verdict leads to; required where the target is llm.',
+  ),
   workspace_id: WorkspaceReference.optional(),
 });
 export type GuardrailCreate = z.infer<typeof GuardrailCreate>;

@@ -1,5 +1,6 @@
 /** Knows the budget and the rate limits of an API key. */
 import { z } from 'zod';
+import { described } from './described.ts';
 import { Amount, limitRules, RateLimit, scheduleFields } from './limits.ts';
 
 const rateLimitsMax = 20;
@@ -7,10 +8,20 @@ const rateLimitsMax = 20;
 /** Budget of an API key; an object there. */
 export const UsageLimits = z
   .strictObject({
-    /** What is counted; stays absent in answers when not sent. */
-    type: z.enum(['cost', 'tokens']).optional(),
-    credit_limit: Amount.min(1),
-    alert_threshold: Amount.nullable().optional(),
+    // Stays absent in answers when not sent.
+    type: described(
+      z.enum(['cost', 'tokens']).optional(),
+      'What is counted: cost in US dollars, or tokens.',
+      { default: 'cost' },
+    ),
+    credit_limit: described(Amount.min(1), 'Amount at which the key is refused.', {
+      examples: [100],
+    }),
+    alert_threshold: described(
+      Amount.nullable().optional(),
+      'Amount at which the recipients of alerts are told; at most credit_limit.',
+      { examples: [80] },
+    ),
     ...scheduleFields,
   })
   .superRefine(limitRules);

@@ -1,5 +1,6 @@
 /** Knows what all budgets and rate limits share: which amounts are exact, and which rules bind them. */
 import { z } from 'zod';
+import { described } from './described.ts';
 import { Timestamp } from './timestamp.ts';
 
 const microsPerDollar = 1_000_000;
@@ -48,12 +49,19 @@ type PeriodicReset = z.infer<typeof PeriodicReset>;
 
 /** When a budget starts anew (docs/jobs.md, Windows); the three forms are one choice. */
 export const scheduleFields = {
-  /** Monday or the first of the month, 00:00 UTC. */
-  periodic_reset: PeriodicReset.nullable().optional(),
-  /** Every so many days at 00:00 UTC; excludes `periodic_reset`. */
-  periodic_reset_days: z.int().min(1).max(365).nullable().optional(),
-  /** First reset of the schedule; counted from the start of that day in UTC. */
-  next_usage_reset_at: Timestamp.nullable().optional(),
+  periodic_reset: described(
+    PeriodicReset.nullable().optional(),
+    'When usage starts anew: on Mondays, or on the first of the month, 00:00 UTC.',
+  ),
+  periodic_reset_days: described(
+    z.int().min(1).max(365).nullable().optional(),
+    'Usage starts anew every so many days at 00:00 UTC; excludes periodic_reset.',
+  ),
+  next_usage_reset_at: described(
+    Timestamp.nullable().optional(),
+    'First reset of the schedule, from the start of that day in UTC; needs one of the two periods.',
+    { examples: ['2030-01-01T00:00:00Z'] },
+  ),
 };
 
 export interface LimitTerms {
@@ -99,9 +107,11 @@ export function limitRules(terms: LimitTerms, ctx: z.RefinementCtx): void {
 
 /** One limit on requests or tokens in a unit of time. */
 export const RateLimit = z.strictObject({
-  type: z.enum(['requests', 'tokens']),
-  /** Per day, hour, minute, second, week. */
-  unit: z.enum(['rpd', 'rph', 'rpm', 'rps', 'rpw']),
-  value: z.int().min(0),
+  type: described(z.enum(['requests', 'tokens']), 'What is counted.'),
+  unit: described(
+    z.enum(['rpd', 'rph', 'rpm', 'rps', 'rpw']),
+    'Time that the limit is for: a day, an hour, a minute, a second or a week.',
+  ),
+  value: described(z.int().min(0), 'Most requests or tokens in that time.', { examples: [60] }),
 });
 export type RateLimit = z.infer<typeof RateLimit>;

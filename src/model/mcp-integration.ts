@@ -1,5 +1,6 @@
 /** Knows the bodies by which MCP integrations and their capabilities are made and changed. */
 import { z } from 'zod';
+import { described } from './described.ts';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
 import { Slug } from './slug.ts';
 
@@ -14,10 +15,13 @@ const HeaderMap = z.record(z.string(), z.string());
  * write-only, and answered as {@link secretMask}. Other keys pass through.
  */
 export const McpConfigurations = z.looseObject({
-  custom_headers: HeaderMap.optional(),
-  headers: HeaderMap.optional(),
-  passthrough_header: HeaderMap.optional(),
-  passthrough_headers: HeaderMap.optional(),
+  custom_headers: described(HeaderMap.optional(), 'Headers of every request; values are secrets.'),
+  headers: described(HeaderMap.optional(), 'As custom_headers, by another name.'),
+  passthrough_header: described(
+    HeaderMap.optional(),
+    'Headers of the caller that are passed on, each to the name that it gets.',
+  ),
+  passthrough_headers: described(HeaderMap.optional(), 'As passthrough_header, by another name.'),
 });
 export type McpConfigurations = z.infer<typeof McpConfigurations>;
 
@@ -28,13 +32,30 @@ export const secretHeaderMaps = ['custom_headers', 'headers'] as const;
 export const secretMask = '********';
 
 export const SecretMapping = z.strictObject({
-  target_field: z.string().min(1).max(255),
-  secret_reference_id: z.string().min(1).max(255),
-  secret_key: z.string().max(255).nullable().optional(),
-  value_format: z.enum(['json', 'string']).optional(),
+  target_field: described(z.string().min(1).max(255), 'Field that the secret is put into.'),
+  secret_reference_id: described(
+    z.string().min(1).max(255),
+    'Secret reference on the server, by id or slug.',
+  ),
+  secret_key: described(
+    z.string().max(255).nullable().optional(),
+    'Key within the secret, where it holds several values.',
+  ),
+  value_format: described(
+    z.enum(['json', 'string']).optional(),
+    'Whether the value is text or JSON.',
+  ),
 });
 
-const McpUrl = z.string().min(1).max(2048).meta({ format: 'uri' });
+const McpUrl = z
+  .string()
+  .min(1)
+  .max(2048)
+  .meta({
+    format: 'uri',
+    description: 'Address of the MCP server: http or https.',
+    examples: ['https://mcp.example.com/mcp'],
+  });
 const AuthType = z.enum(['none', 'headers', 'oauth_auto']);
 const Transport = z.enum(['http', 'sse']);
 const SecretMappings = z.array(SecretMapping).max(secretMappingsMax);
@@ -43,13 +64,19 @@ const SecretMappings = z.array(SecretMapping).max(secretMappingsMax);
 export const McpIntegrationCreate = z.object({
   name: ResourceName,
   url: McpUrl,
-  auth_type: AuthType,
-  transport: Transport,
-  slug: Slug.optional(),
-  description: freeText(5000).nullable().optional(),
+  auth_type: described(AuthType, 'How the gateway shows who it is.'),
+  transport: described(Transport, 'How the gateway talks to the server: streamable HTTP, or SSE.'),
+  slug: described(Slug.optional(), 'Short name in addresses; made from the name when left out.'),
+  description: described(freeText(5000).nullable().optional(), 'What the integration is for.'),
   workspace_id: WorkspaceReference.optional(),
-  configurations: McpConfigurations.optional(),
-  secret_mappings: SecretMappings.optional(),
+  configurations: described(
+    McpConfigurations.optional(),
+    'Headers and whatever else the server wants.',
+  ),
+  secret_mappings: described(
+    SecretMappings.optional(),
+    'Secrets that the server holds, and the fields that they go into.',
+  ),
 });
 export type McpIntegrationCreate = z.infer<typeof McpIntegrationCreate>;
 

@@ -1,5 +1,6 @@
 /** Knows the fields that bodies of several resources share: names, descriptions, workspace references. */
 import { z } from 'zod';
+import { described } from './described.ts';
 
 /** Counts code points, as the database does, so that an emoji is one. */
 function atMost(codePointsMax: number): (text: string) => boolean {
@@ -14,7 +15,7 @@ export const ResourceName = z
   .string()
   .min(1)
   .refine(atMost(255), { message: 'must have at most 255 characters' })
-  .meta({ maxLength: 255 });
+  .meta({ maxLength: 255, description: 'Name that people see.' });
 
 /** Free text of at most `codePointsMax` code points; the API keeps '' and null apart from absent. */
 export function freeText(codePointsMax: number): z.ZodString {
@@ -33,4 +34,7 @@ export function emptyToNull(text: string | null | undefined): string | null {
 }
 
 /** A workspace by UUID or slug (docs/api.md, Reach). */
-export const WorkspaceReference = z.string().min(1).max(255);
+export const WorkspaceReference = described(
+  z.string().min(1).max(255),
+  'Workspace by UUID or slug.',
+);

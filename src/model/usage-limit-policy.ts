@@ -1,5 +1,6 @@
 /** Knows the bodies by which usage-limit policies are made and changed. */
 import { z } from 'zod';
+import { described } from './described.ts';
 import { Amount, limitRules, scheduleFields } from './limits.ts';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
 
@@ -8,9 +9,18 @@ const valuesMax = 500;
 
 /** The budget, whose fields stand beside the others here. */
 const limitFields = {
-  type: z.enum(['cost', 'tokens', 'requests']),
-  credit_limit: Amount,
-  alert_threshold: Amount.nullable().optional(),
+  type: described(
+    z.enum(['cost', 'tokens', 'requests']),
+    'What is counted: cost in US dollars, tokens or requests.',
+  ),
+  credit_limit: described(Amount.min(0), 'Amount at which requests are refused.', {
+    examples: [100],
+  }),
+  alert_threshold: described(
+    Amount.nullable().optional(),
+    'Amount at which the recipients of alerts are told; at most credit_limit.',
+    { examples: [80] },
+  ),
   ...scheduleFields,
 };
 
@@ -34,7 +44,11 @@ const ConditionKey = z
   .regex(
     new RegExp(`^(${conditionKeys.join('|')}|metadata\\.\\S+)$`),
     `must be one of ${conditionKeys.join(', ')} or metadata.<name>`,
-  );
+  )
+  .meta({
+    description: `Property of requests: ${conditionKeys.join(', ')} or metadata.<name>.`,
+    examples: [...conditionKeys, 'metadata.team'],
+  });
 
 const ConditionValue = z.string().min(1).max(1024);
 
@@ -44,11 +58,15 @@ const ConditionValues = z.union([ConditionValue, z.array(ConditionValue).min(1).
 /** Values of a list are alternatives; conditions must all hold. `*` is any value. */
 const Condition = z.strictObject({
   key: ConditionKey,
-  value: ConditionValues,
-  /** Values to leave out of those that `value` takes in. */
+  value: ConditionValues.meta({
+    description: 'Value, or a list of which any will do; * is any value.',
+    examples: ['*'],
+  }),
   excludes: ConditionValues.refine((excluded) => ![excluded].flat().includes('*'), {
     error: 'must not hold *, which would leave out everything',
-  }).optional(),
+  })
+    .optional()
+    .meta({ description: 'Values to leave out of those that value takes in.' }),
 });
 export type Condition = z.infer<typeof Condition>;
 
@@ -61,16 +79,18 @@ export const Grouping = z
   .max(conditionsMax);
 export type GroupBy = z.infer<typeof Grouping>;
 
-const described = {
-  name: ResourceName.nullable().optional(),
-  description: freeText(500).nullable().optional(),
+const naming = {
+  name: described(ResourceName.nullable().optional(), 'Name that people see.'),
+  description: described(freeText(500).nullable().optional(), 'What the policy is for.'),
 };
 
 /** Body of POST /policies/usage-limits; its cross-field rules are `limitRules` of model/limits.ts. */
 export const UsageLimitPolicyCreate = z.object({
-  ...described,
-  conditions: Conditions,
-  group_by: Grouping,
+  ...naming,
+  conditions: described(Conditions, 'Which requests are counted: all of these must hold.'),
+  group_by: described(Grouping, 'Each combination of the values of these is counted apart.', {
+    examples: [[{ key: 'api_key' }]],
+  }),
   ...limitFields,
   workspace_id: WorkspaceReference.optional(),
 });
@@ -83,7 +103,7 @@ export function makeUsageLimitPolicySpec(): z.ZodObject {
 
 /** Body of PUT /policies/usage-limits/{id}: absent fields stay, null clears. */
 export const UsageLimitPolicyUpdate = z.object({
-  ...described,
+  ...naming,
   conditions: Conditions.optional(),
   group_by: Grouping.optional(),
   ...limitFields,

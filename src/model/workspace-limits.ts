@@ -1,5 +1,6 @@
 /** Knows the budget and the rate limits of a workspace. */
 import { z } from 'zod';
+import { described } from './described.ts';
 import { amountMax, limitRules, RateLimit, scheduleFields } from './limits.ts';
 
 /** Budget of a workspace: whole amounts, in a list of at most one. */
@@ -7,9 +8,21 @@ export const WorkspaceUsageLimits = z
   .array(
     z
       .strictObject({
-        type: z.enum(['cost', 'tokens']).optional(),
-        credit_limit: z.int().min(1).max(amountMax),
-        alert_threshold: z.int().min(1).max(amountMax).nullable().optional(),
+        type: described(
+          z.enum(['cost', 'tokens']).optional(),
+          'What is counted: cost in US dollars, or tokens.',
+          { default: 'cost' },
+        ),
+        credit_limit: described(
+          z.int().min(1).max(amountMax),
+          'Whole amount at which the keys of the workspace are refused.',
+          { examples: [1000] },
+        ),
+        alert_threshold: described(
+          z.int().min(1).max(amountMax).nullable().optional(),
+          'Whole amount at which the recipients of alerts are told; at most credit_limit.',
+          { examples: [800] },
+        ),
         ...scheduleFields,
       })
       .superRefine(limitRules),

@@ -1,5 +1,6 @@
 /** Knows the bodies by which workspaces are made and changed, and how a name is shown with its icon. */
 import { z } from 'zod';
+import { described } from './described.ts';
 import { freeText, ResourceName } from './resource-fields.ts';
 import type { SlugForm } from './slug.ts';
 import { WorkspaceRateLimits, WorkspaceUsageLimits } from './workspace-limits.ts';
@@ -9,22 +10,38 @@ const guardrailsMax = 100;
 export const workspaceSlugForm: SlugForm = { prefix: 'ws', nameLengthMax: 6 };
 
 const Metadata = z.record(z.string().min(1).max(255), z.string().max(4096));
+const metadataMeaning = 'Added to the metadata of every request.';
 const GuardrailReferences = z.array(z.string().min(1).max(255)).max(guardrailsMax);
 
 const shared = {
-  description: freeText(4096).nullable().optional(),
-  /** Shown before the name; '' or null for none. */
-  icon: freeText(64).nullable().optional(),
-  usage_limits: WorkspaceUsageLimits.nullable().optional(),
-  rate_limits: WorkspaceRateLimits.nullable().optional(),
+  description: described(freeText(4096).nullable().optional(), 'What the workspace is for.'),
+  icon: described(freeText(64).nullable().optional(), 'Shown before the name; empty for none.', {
+    examples: ['🚀'],
+  }),
+  usage_limits: described(
+    WorkspaceUsageLimits.nullable().optional(),
+    'Budget of all keys of the workspace together; at most one.',
+  ),
+  rate_limits: described(
+    WorkspaceRateLimits.nullable().optional(),
+    'Rate limit of all keys of the workspace together; at most one.',
+  ),
 };
 
 /** Body of POST /admin/workspaces. */
 export const WorkspaceCreate = z.object({
   name: ResourceName,
-  defaults: z.strictObject({ metadata: Metadata.nullable().optional() }).nullable().optional(),
-  /** Label of the scope in the access service; the slug when left out. */
-  scope_name: ResourceName.optional(),
+  defaults: described(
+    z
+      .strictObject({ metadata: described(Metadata.nullable().optional(), metadataMeaning) })
+      .nullable()
+      .optional(),
+    'What requests in the workspace start from.',
+  ),
+  scope_name: described(
+    ResourceName.optional(),
+    'Label of the scope in the access service; the slug when left out.',
+  ),
   ...shared,
 });
 export type WorkspaceCreate = z.infer<typeof WorkspaceCreate>;

@@ -56,6 +56,7 @@ const mayImport: Record<string, readonly string[]> = {
   mcp: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   jobs: ['ledger', 'store', 'model', 'settings', 'log', 'clock'],
   sync: ['sync/*', 'model', 'log', 'clock'],
+  'sync/authoring': ['sync/manifest', 'sync/spec', 'model'],
   'sync/manifest': ['sync/source', 'sync/spec', 'model'],
   'sync/apply': ['sync/plan', 'sync/server', 'sync/spec', 'model', 'log'],
   'sync/daemon': ['sync/apply', 'sync/server', 'sync/spec', 'model', 'log', 'clock'],

@@ -103,7 +103,7 @@ export function optionalChoice<const Word extends string>(
 ): Option<Word | undefined> {
   const read = ([given]: readonly string[], name: string): Word | undefined =>
     given === undefined ? undefined : oneOf(words, given, name);
-  return { form: 'value', placeholder: words.join('|'), ...facts, read };
+  return { form: 'value', placeholder: words.join('|'), words, ...facts, read };
 }
 
 /** `--output text|json`: one of several words, the first when left out. */
@@ -157,6 +157,16 @@ export function requiredChoice<const Word extends string>(
 ): Option<Word> {
   const read = ([given]: readonly string[], name: string): Word => oneOf(words, given!, name);
   return { form: 'word', placeholder: '', describe, isRequired: true, words, read };
+}
+
+/** `[kind]`, one of several words, or none. */
+export function optionalWordOf<const Word extends string>(
+  words: readonly Word[],
+  describe: string,
+): Option<Word | undefined> {
+  const read = ([given]: readonly string[], name: string): Word | undefined =>
+    given === undefined ? undefined : oneOf(words, given, name);
+  return { form: 'word', placeholder: '', describe, words, read };
 }
 
 /** `[name]`, a word that may be left out. */

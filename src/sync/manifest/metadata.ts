@@ -21,13 +21,28 @@ export interface Metadata {
 const substituteAnnotation = 'gatewright.dev/substitute';
 const deletionAnnotation = 'gatewright.dev/deletion';
 
-/** What the annotations of this program may be set to. */
-const annotationValues: ReadonlyMap<string, readonly string[]> = new Map([
-  [deletionAnnotation, ['delete', 'retain']],
-  [substituteAnnotation, ['enabled', 'disabled']],
+interface Annotation {
+  readonly meaning: string;
+  /** What holds when it is left out comes first. */
+  readonly values: readonly [string, ...string[]];
+}
+
+/** The annotations of this program. */
+export const annotations: ReadonlyMap<string, Annotation> = new Map([
+  [
+    deletionAnnotation,
+    {
+      meaning: 'What becomes of the resource when its manifest leaves the source.',
+      values: ['delete', 'retain'],
+    },
+  ],
+  [
+    substituteAnnotation,
+    { meaning: 'Whether variables are replaced.', values: ['enabled', 'disabled'] },
+  ],
 ]);
 
-const metadataKeys = [
+export const metadataKeys = [
   ...['name', 'workspace', 'labels', 'previousNames', 'protected', 'annotations'],
   'ignoreFields',
 ];
@@ -156,19 +171,19 @@ class MetadataReader {
   /** The value of the deletion annotation. Annotations of other tools pass. */
   #readAnnotations(): 'delete' | 'retain' {
     if (this.#metadata.annotations === undefined) return 'delete';
-    const annotations = this.#readMap('annotations');
-    for (const [key, value] of Object.entries(annotations)) {
+    const given = this.#readMap('annotations');
+    for (const [key, value] of Object.entries(given)) {
       if (!key.startsWith('gatewright.dev/')) continue;
       const segments = ['metadata', 'annotations', key];
-      const values = annotationValues.get(key);
+      const values = annotations.get(key)?.values;
       if (values === undefined) {
-        const fix = didYouMean(key, annotationValues.keys());
+        const fix = didYouMean(key, annotations.keys());
         this.#report(segments, 'annotation', `the annotation ${key} is not known`, fix);
       } else if (typeof value !== 'string' || !values.includes(value)) {
         this.#report(segments, 'annotation', `${key} must be ${values.join(' or ')}`);
       }
     }
-    return annotations[deletionAnnotation] === 'retain' ? 'retain' : 'delete';
+    return given[deletionAnnotation] === 'retain' ? 'retain' : 'delete';
   }
 
   #readMap(key: string): Record<string, unknown> {

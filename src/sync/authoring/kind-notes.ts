@@ -1,0 +1,77 @@
+/** Knows what each kind is for, and the least that a manifest of it says. */
+import type { KindName } from '../../model/kinds.ts';
+
+/** A reference in a minimal spec, by the key that it stands under. */
+interface NeededReference {
+  readonly field: string;
+  readonly kind: KindName;
+}
+
+export interface KindNote {
+  readonly meaning: string;
+  /** Whether the least of it is in a workspace, where it need not be. */
+  readonly isUsuallyPlaced: boolean;
+  /** The least that `validate` takes, and what nearly everyone wants; references are apart. */
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly references: readonly NeededReference[];
+}
+
+const none = { isUsuallyPlaced: false, references: [] } as const;
+
+export const kindNotes: Readonly<Record<KindName, KindNote>> = {
+  Workspace: {
+    ...none,
+    meaning: 'A team with its own keys, configs and budget.',
+    spec: { description: 'What the workspace is for' },
+  },
+  Guardrail: {
+    ...none,
+    meaning: 'Checks on requests to models or on calls of MCP tools, and what follows from them.',
+    spec: {
+      checks: [{ id: 'default.contains', parameters: { words: ['secret'], operator: 'none' } }],
+      actions: { deny: true },
+    },
+  },
+  Config: {
+    ...none,
+    meaning: 'A routing document: which provider answers, retries, caching, guardrails.',
+    spec: { config: { retry: { attempts: 3 } } },
+  },
+  ApiKey: {
+    ...none,
+    meaning: 'A key that services or people call the gateway with.',
+    spec: { scopes: ['completions.write'] },
+  },
+  McpIntegration: {
+    ...none,
+    meaning: 'An MCP server that the gateway may call: its address and its credentials.',
+    spec: { url: 'https://mcp.example.com/mcp', authType: 'none', transport: 'http' },
+  },
+  McpServer: {
+    meaning: 'An MCP integration as a workspace uses it.',
+    isUsuallyPlaced: true,
+    spec: {},
+    references: [{ field: 'mcpIntegrationRef', kind: 'McpIntegration' }],
+  },
+  GuardrailMcpBinding: {
+    ...none,
+    meaning: 'Puts a guardrail on the tools of an MCP server.',
+    spec: { runOn: ['input', 'output'] },
+    references: [
+      { field: 'guardrailRef', kind: 'Guardrail' },
+      { field: 'mcpServerRef', kind: 'McpServer' },
+    ],
+  },
+  UsageLimitPolicy: {
+    meaning: 'A budget for the requests that some conditions hold of, counted apart by group.',
+    isUsuallyPlaced: true,
+    spec: {
+      conditions: [{ key: 'model', value: '*' }],
+      groupBy: [{ key: 'api_key' }],
+      type: 'cost',
+      creditLimit: 100,
+      periodicReset: 'monthly',
+    },
+    references: [],
+  },
+};

@@ -1,0 +1,185 @@
+/** Knows the JSON Schemas of whole manifests: of one kind, of an External, of any document. */
+import { managedNamePattern } from '../../managed-name.ts';
+import { type KindName, kindNames, kinds } from '../../model/kinds.ts';
+import { apiVersion } from '../manifest/document-owner.ts';
+import { annotations } from '../manifest/metadata.ts';
+import { choice, closedMap, type JsonSchema, orNull } from './json-schema.ts';
+import { kindNotes } from './kind-notes.ts';
+import { sharedSchemas, specSchema } from './spec-schema.ts';
+
+/** What editors know best. */
+const draft = { $schema: 'http://json-schema.org/draft-07/schema#' };
+
+/** Of manifests of one kind. */
+export async function kindSchema(kind: KindName): Promise<JsonSchema> {
+  const definitions = kind === 'Config' ? { definitions: sharedSchemas() } : {};
+  return { ...draft, ...(await manifestOf(kind)), ...definitions };
+}
+
+/** Of any document of a source: every kind, External and List. */
+export async function anySchema(): Promise<JsonSchema> {
+  const definitions: Record<string, JsonSchema> = {};
+  for (const kind of kindNames) definitions[kind] = await manifestOf(kind);
+  definitions.External = external;
+  definitions.List = list;
+  const names = Object.keys(definitions);
+  return {
+    ...draft,
+    title: 'Manifest of gatewright',
+    type: 'object',
+    required: ['kind'],
+    properties: {
+      apiVersion: { description: 'Version of the manifest format.', enum: [apiVersion, 'v1'] },
+      kind: { description: 'What the manifest declares.', enum: names },
+    },
+    allOf: names.map((kind) => {
+      const isOfKind = { properties: { kind: { const: kind } }, required: ['kind'] };
+      return choice(isOfKind, { $ref: `#/definitions/${kind}` });
+    }),
+    definitions: { ...definitions, ...sharedSchemas() },
+  };
+}
+
+async function manifestOf(kind: KindName): Promise<JsonSchema> {
+  const spec = await specSchema(kind);
+  const isNeeded = spec.required !== undefined || spec.allOf !== undefined;
+  const { workspaced } = kinds[kind];
+  const described = { description: `What the ${kind} is to be.`, ...spec };
+  return {
+    title: kind,
+    description: kindNotes[kind].meaning,
+    ...closedMap(
+      {
+        ...envelope(kind),
+        metadata: metadata(workspaced),
+        spec: { description: described.description },
+        state: {
+          description: 'Whether the resource must exist.',
+          enum: ['present', 'absent'],
+          default: 'present',
+        },
+      },
+      ['apiVersion', 'kind', 'metadata'],
+    ),
+    ...choice(
+      { properties: { state: { const: 'absent' } }, required: ['state'] },
+      { properties: { spec: { type: ['object', 'null'] } } },
+      {
+        properties: { spec: isNeeded ? described : orNull(described) },
+        ...(isNeeded ? { required: ['spec'] } : {}),
+      },
+    ),
+  };
+}
+
+function envelope(kind: string): Record<string, JsonSchema> {
+  return {
+    apiVersion: { description: 'Version of the manifest format.', const: apiVersion },
+    kind: { description: 'What the manifest declares.', const: kind },
+  };
+}
+
+const namePattern = String.raw`${managedNamePattern.source}|\$\{`;
+
+function metadata(workspaced: 'none' | 'required' | 'optional'): JsonSchema {
+  const name = (description: string): JsonSchema => ({
+    description,
+    type: 'string',
+    pattern: namePattern,
+  });
+  const workspace = name('Name of a Workspace manifest or External of the same source.');
+  const ours = [...annotations].map(([key, { meaning, values }]) => [
+    key,
+    { description: meaning, enum: values, default: values[0] },
+  ]);
+  const known = [...annotations.keys()].map((key) => key.slice(annotationGroup.length));
+  return {
+    description: 'Who the resource is, and how it is kept.',
+    ...closedMap(
+      {
+        name: name(
+          'Name of the resource in this source; also its spec.name when that is left out.',
+        ),
+        workspace:
+          workspaced === 'none'
+            ? { description: 'Belongs to no workspace.', type: 'null', doNotSuggest: true }
+            : workspaced === 'optional'
+              ? orNull(workspace)
+              : workspace,
+        labels: orNull({
+          description: 'Text values for your own use.',
+          type: 'object',
+          additionalProperties: { type: 'string' },
+        }),
+        previousNames: {
+          description: 'Former names: a resource of one of them is renamed, not made again.',
+          type: 'array',
+          items: { type: 'string', pattern: namePattern },
+        },
+        ignoreFields: {
+          description: 'Paths of fields that other tools own: what the server has stays.',
+          type: 'array',
+          items: { type: 'string' },
+          examples: [['spec.rateLimits']],
+        },
+        protected: {
+          description: 'Never deleted or replaced.',
+          type: 'boolean',
+          default: false,
+        },
+        annotations: orNull({
+          description: 'Wishes to gatewright and to other tools.',
+          type: 'object',
+          properties: Object.fromEntries(ours),
+          patternProperties: { [`^gatewright\\.dev/(?!(?:${known.join('|')})$)`]: false },
+        }),
+      },
+      workspaced === 'required' ? ['name', 'workspace'] : ['name'],
+    ),
+  };
+}
+
+const annotationGroup = 'gatewright.dev/';
+
+const external: JsonSchema = {
+  title: 'External',
+  description: 'Something on the server that is only pointed at.',
+  ...closedMap(
+    {
+      ...envelope('External'),
+      metadata: metadata('optional'),
+      spec: {
+        description: 'How it is found on the server.',
+        ...closedMap(
+          {
+            kind: { description: 'What it is.', enum: kindNames },
+            slug: { description: 'Its slug.', type: 'string', minLength: 1 },
+            id: { description: 'Its id.', type: 'string', minLength: 1 },
+          },
+          ['kind'],
+        ),
+        oneOf: [{ required: ['slug'] }, { required: ['id'] }],
+      },
+      state: { enum: ['present'], doNotSuggest: true },
+    },
+    ['apiVersion', 'kind', 'metadata', 'spec'],
+  ),
+};
+
+const list: JsonSchema = {
+  title: 'List',
+  description: 'Several manifests in one document.',
+  ...closedMap(
+    {
+      apiVersion: { description: 'Version of the manifest format.', enum: [apiVersion, 'v1'] },
+      kind: { description: 'What the manifest declares.', const: 'List' },
+      metadata: {},
+      items: {
+        description: 'The manifests.',
+        type: 'array',
+        items: { allOf: [{ $ref: '#' }, { properties: { kind: { not: { const: 'List' } } } }] },
+      },
+    },
+    ['kind', 'items'],
+  ),
+};

@@ -1,0 +1,114 @@
+/** Knows the JSON Schemas of what stands in a manifest and in no body: references, secrets, key files. */
+import type { KindName } from '../../model/kinds.ts';
+import { closedMap, type JsonSchema, orNull, orVariable } from './json-schema.ts';
+
+/** `name`, or `workspace/name`. */
+export function referenceName(
+  kind: KindName,
+  facts: { readonly isNullable?: boolean; readonly description?: string } = {},
+): JsonSchema {
+  const name = {
+    description:
+      `Name of a ${kind} of this source, or workspace/name. ${facts.description ?? ''}`.trim(),
+    type: 'string',
+    pattern: String.raw`^[^/\s]+(/[^/\s]+)?$|\$\{`,
+  };
+  return facts.isNullable === true ? orNull(name) : name;
+}
+
+const prefix = { type: 'string', description: 'Put before the value, such as "Bearer ".' };
+const optional = {
+  type: 'boolean',
+  description: 'Where it is not set, the value that the server has stays.',
+  default: false,
+};
+
+const valueFrom: JsonSchema = {
+  description: 'Where the value is read from when it is needed.',
+  ...closedMap({
+    env: {
+      type: 'string',
+      description:
+        'Variable that holds the value; manifests may read those that begin with GW_VAR_.',
+      pattern: String.raw`^[A-Za-z_][A-Za-z0-9_]*$|\$\{`,
+    },
+    file: { type: 'string', description: 'File in the secrets folder that holds the value.' },
+    prefix,
+    optional,
+  }),
+  oneOf: [{ required: ['env'] }, { required: ['file'] }],
+};
+
+/** A write-only value: from elsewhere, or text that is no credential. */
+export function secretValue(description: string): JsonSchema {
+  return {
+    ...(description === '' ? {} : { description }),
+    anyOf: [closedMap({ valueFrom }, ['valueFrom']), { type: 'string' }],
+  };
+}
+
+const keyFile = closedMap(
+  {
+    path: {
+      type: 'string',
+      description: 'File for the value of the key, relative to the secrets folder.',
+      maxLength: 255,
+      pattern: String.raw`^(?!/)(?!.*(?:^|/)(?:\.|/|$))[A-Za-z0-9._/-]+$|\$\{`,
+      examples: ['support/bot.key'],
+    },
+    mode: {
+      type: 'string',
+      description: 'Octal permissions of the file, in quotes; readable by its owner.',
+      pattern: String.raw`^0?[4-7][0145][0145]$|\$\{`,
+      default: '0600',
+    },
+  },
+  ['path'],
+);
+
+const target: JsonSchema = {
+  description: 'Where the value of a new key goes; the server tells it once.',
+  ...closedMap({ file: { description: 'A file of the secrets folder.', ...keyFile } }, ['file']),
+};
+
+const rotation: JsonSchema = {
+  description: 'When the value of the key is replaced; the new one goes to secretOutput.',
+  ...closedMap({
+    period: {
+      description: 'How often: weekly, monthly, or a number of days.',
+      type: 'string',
+      pattern: String.raw`^(weekly|monthly|([1-9]|[1-9]\d|[12]\d\d|3[0-5]\d|36[0-5])d)$|\$\{`,
+      examples: ['30d'],
+    },
+    overlap: {
+      description: 'How long the value before stays good; less than the period.',
+      type: 'string',
+      pattern: String.raw`^[1-9]\d{0,5}[mhd]$|\$\{`,
+      default: '30m',
+      examples: ['24h'],
+    },
+    generation: orNull(
+      orVariable({
+        description: 'A higher number replaces the value now.',
+        type: 'integer',
+        minimum: 1,
+        maximum: 1_000_000_000,
+        default: 1,
+      }),
+    ),
+  }),
+};
+
+/** What the spec of an ApiKey has beside the body of the API, in both spellings, and what goes with it. */
+export const keyFields: Readonly<Record<string, JsonSchema>> = {
+  secretOutput: target,
+  secret_output: { ...target, doNotSuggest: true },
+  rotation,
+};
+export const keyDependencies: Readonly<Record<string, JsonSchema>> = {
+  secret_output: { not: { required: ['secretOutput'] } },
+  rotation: {
+    anyOf: [{ required: ['secretOutput'] }, { required: ['secret_output'] }],
+    not: { anyOf: [{ required: ['rotationPolicy'] }, { required: ['rotation_policy'] }] },
+  },
+};
