@@ -25,6 +25,9 @@
  * to go is told as blocked. API keys and workspaces stay even then unless the loop was started with
  * the word for it: what depends on them cannot be made again.
  *
+ * A key that is due for another value makes a cycle due, also where drift is only told or not looked
+ * for, and with the last version that was right where the source is wrong now.
+ *
  * Drift is what a pass over an unchanged source finds. It is undone, told, or not looked for, as the
  * loop was started. Where it is not undone a new version still brings the whole of it, because a plan
  * is one; but the first look of a process, which cannot know whether the version is new, writes
@@ -111,6 +114,8 @@ const gitProbeMs = 60_000;
 const standbyMs = 5_000;
 /** A suspension ends by itself, and nothing else says when. */
 const suspendedMs = 60_000;
+/** Time until a rotation that could not be looked at, or was only just set, is looked at again. */
+const rotationLookMs = 60_000;
 const backoffMsMin = 5_000;
 const backoffMsMax = 300_000;
 
@@ -179,6 +184,8 @@ class Loop {
   /** What the source was read as, since when; its removals wait until that has lasted. */
   #seen: { readonly digest: string; readonly at: number } | null = null;
   #settlesAt: number | null = null;
+  /** When a key is due for another value. */
+  #rotatesAt: number | null = null;
   /** Some of the version waits for the end of a suspension. */
   #isPaused = false;
   /** The source itself is out of reach, so that even looking at it backs off. */
@@ -215,12 +222,10 @@ class Loop {
 
   /** Time until the next look, ms. */
   waitMs(): number {
-    const ofStandby = this.#leadership.isHeld ? Number.POSITIVE_INFINITY : standbyMs;
-    const probeMs = Math.min(this.#options.probeMs, ofStandby);
-    const spread = probeMs >= 60_000 ? 0.2 * this.#random() - 0.1 : 0;
-    const probe = Math.round(probeMs * (1 + spread));
-    const moments = [this.#retryAt, this.#settlesAt].filter((moment) => moment !== null);
-    return Math.max(0, Math.min(probe, ...moments.map((moment) => moment - this.#clock.now())));
+    const { probeMs } = this.#options;
+    if (!this.#leadership.isHeld) return spread(Math.min(probeMs, standbyMs), this.#random);
+    const others = this.#isSourceDown ? [] : [this.#settlesAt, this.#rotatesAt];
+    return waitUntil([this.#retryAt, ...others], spread(probeMs, this.#random), this.#clock.now());
   }
 
   async #look(version: string): Promise<void> {
@@ -235,11 +240,12 @@ class Loop {
     const isSettled = this.#settlesAt !== null && now >= this.#settlesAt;
     const isFresh = isNew || isRetry || isSettled;
     const isPassDue = mode !== 'off' && now - this.#cycleAt >= passMs;
-    if (!isFresh && !isPassDue) return;
+    const isRotation = this.#rotatesAt !== null && now >= this.#rotatesAt;
+    if (!isFresh && !isPassDue && !isRotation) return;
     this.#version = version;
     this.#cycleAt = now;
-    const mayOnlyTell = mode !== 'heal' && (this.#isUnsure || !isFresh || this.#isPaused);
-    if (mayOnlyTell && (await this.#tellDrift(isFresh))) return;
+    const mayOnlyTell = this.#isUnsure || !isFresh || this.#isPaused;
+    if (mode !== 'heal' && mayOnlyTell && !isRotation && (await this.#tellDrift(isFresh))) return;
     await this.#cycle(isFresh);
   }
 
@@ -256,6 +262,7 @@ class Loop {
     if (isFresh && (!isDrift || result.plan.blocked.length > 0)) return false;
     this.#isUnsure = false;
     this.#read = result.read;
+    this.#rotatesAt = result.plan.nextRotationAt;
     if (isFresh) this.#retryAt = null;
     const drift = JSON.stringify(changes.map(({ id, action, fields }) => [id, action, fields]));
     const isNews = drift !== this.#told && changes.length + Number(this.#told !== null) > 0;
@@ -280,6 +287,7 @@ class Loop {
     if (isSettling) this.#settlesAt = this.#seen.at + this.#options.settleMs;
     this.#isUnsure = false;
     this.#read = result.read;
+    this.#rotatesAt = nextRotationAt(result, startedAt);
     this.#good.keep(good);
     if (mayPass(result)) this.#retryAt = this.#backoff.next();
     else this.#backoff.reset();
@@ -301,6 +309,7 @@ class Loop {
 
   #fail(failure: Failure): void {
     const isHard = this.#good.lacks(failure);
+    this.#rotatesAt &&= Math.max(this.#rotatesAt, this.#clock.now() + rotationLookMs);
     this.#retryAt = isHard ? null : this.#backoff.next();
     if (failure.message === this.#told) return;
     this.#told = failure.message;
@@ -312,6 +321,26 @@ class Loop {
 function mayPass({ ending, report }: CycleResult): boolean {
   if (ending === 'retryable' || ending === 'unreachable') return true;
   return ending === 'partialFailure' && report !== null && endingOf(report) !== 'success';
+}
+
+/** Ten percent to either side, from a minute on. */
+function spread(probeMs: number, random: () => number): number {
+  return Math.round(probeMs * (1 + (probeMs >= 60_000 ? 0.2 * random() - 0.1 : 0)));
+}
+
+/** Time until the first of the moments, ms; no longer than `longestMs`. */
+function waitUntil(moments: readonly (number | null)[], longestMs: number, now: number): number {
+  const told = moments.filter((moment) => moment !== null);
+  return Math.max(0, Math.min(longestMs, ...told.map((moment) => moment - now)));
+}
+
+/** What was written has moments that this cycle has not read: they are looked at soon after it. */
+function nextRotationAt({ plan, report }: CycleResult, now: number): number | null {
+  const isWritten = plan.changes.some(({ desired }) => desired?.rotation?.isPeriodic === true);
+  const next = plan.nextRotationAt ?? Number.POSITIVE_INFINITY;
+  const soon = isWritten && report !== null ? now + rotationLookMs : next;
+  const at = Math.min(next, soon);
+  return Number.isFinite(at) ? Math.max(at, now + 1) : null;
 }
 
 /** Whether this loop is the one that looks and writes. */

@@ -373,6 +373,45 @@ describe('watch', () => {
     expect(tries.map((ms) => Math.round(ms / 1_000))).toEqual([1, 6, 16, 36]);
   });
 
+  it.each(['heal', 'report', 'off'] as const)(
+    'rotates a key at its moment, and again a period later, where drift is %s',
+    async (drift) => {
+      const text = `apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot}
+spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {period: 2d}}
+`;
+      const due = server.clock.now() + 2 * 86_400_000;
+      const look = nothing;
+      const jump = (ms: number) => () => server.clock.set(ms);
+      const steps = [...Array(70).fill(look), jump(due - 1), look, ...Array(70).fill(look)];
+      const { events } = await runLoop(
+        { text },
+        [...steps, jump(due + 2 * 86_400_000), look, look],
+        {
+          drift,
+        },
+      );
+      const written = told(events).filter((changes) => JSON.stringify(changes).includes('rotate'));
+      expect(written).toEqual([['rotate rotation'], ['rotate rotation']]);
+    },
+  );
+
+  it('rotates with the last version that was right where the source is wrong now', async () => {
+    const text = `apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot}
+spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {period: 2d}}
+`;
+    const due = server.clock.now() + 2 * 86_400_000;
+    const breakIt = (source: WatchedSource) => {
+      source.broken = 'x.yaml:1:1: wrong';
+    };
+    const steps = [...Array(70).fill(nothing), breakIt, nothing, () => server.clock.set(due)];
+    const { events } = await runLoop({ text }, [...steps, nothing, nothing], { drift: 'off' });
+    expect(told(events)).toEqual([['create change'], [], 'x.yaml:1:1: wrong', ['rotate rotation']]);
+  });
+
   describe('what left the source', () => {
     const config = `---
 apiVersion: gatewright.dev/v1
