@@ -5,7 +5,7 @@ import { type Descent, descentCommitsMax } from './source/source-files.ts';
 import type { SourceInfo } from './spec/resource-set.ts';
 
 /** What the server has recorded of the last run that changed something. */
-export interface LastApplied {
+interface LastApplied {
   /** Number of the revision. */
   readonly number: number;
   /** As `SourceInfo.repo`. */

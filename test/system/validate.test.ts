@@ -205,7 +205,7 @@ it('ends soon on what never ends, naming it and the limit', async () => {
   closeSync(zero);
   expect([exitCode, stdout]).toEqual([
     5,
-    '<stdin>:1:1 the file is larger than 1 MiB\n    split it into several files, or name it in .gatewrightignore\n\n1 fault in 1 file\n',
+    '<stdin>:1:1 the file is larger than 1 MiB\n    name files or a folder instead\n\n1 fault in 1 file\n',
   ]);
 });
 

@@ -43,6 +43,8 @@ export interface GitCommand {
   readonly input?: string;
   /** Of a command that verifies. */
   readonly signers?: Signers;
+  /** Have ssh tell which key the host offers. */
+  readonly tellsHostKey?: boolean;
   /** What may be spoken to reach another repository. */
   readonly speaks: 'https:ssh' | 'file' | 'none';
   readonly outputBytesMax: number;
@@ -93,7 +95,7 @@ export async function runGit(command: GitCommand, options: GitOptions): Promise<
 function argumentsOf({ signers, arguments: words }: GitCommand, access: GitAccess): string[] {
   const settings = [...safeguards];
   settings.push(...(signers?.settings ?? []));
-  if (access.caFile !== undefined) settings.push(`http.sslCAInfo=${access.caFile}`);
+  if (access.caFile !== undefined) settings.push(`http.sslCAInfo=${resolve(access.caFile)}`);
   return [...settings.flatMap((setting) => ['-c', setting]), ...words];
 }
 
@@ -118,7 +120,7 @@ function environmentOf(
     GIT_OPTIONAL_LOCKS: '0',
     GIT_LITERAL_PATHSPECS: '1',
     GIT_SSH_VARIANT: 'ssh',
-    GIT_SSH_COMMAND: sshCommand(access),
+    GIT_SSH_COMMAND: sshCommand(access, command.tellsHostKey === true),
     GIT_ASKPASS: join(home, askpassName),
     SSH_ASKPASS_REQUIRE: 'never',
   };
@@ -133,14 +135,28 @@ function environmentOf(
 }
 
 /** git hands the text to a shell, so paths are quoted for one. */
-function sshCommand({ sshKeyFile, knownHostsFile }: GitAccess): string {
-  const parts = ['ssh', '-o BatchMode=yes', '-o StrictHostKeyChecking=yes', '-o ConnectTimeout=15'];
-  if (sshKeyFile !== undefined) parts.push(`-i ${quoted(sshKeyFile)} -o IdentitiesOnly=yes`);
-  if (knownHostsFile !== undefined) parts.push(`-o UserKnownHostsFile=${quoted(knownHostsFile)}`);
+function sshCommand({ sshKeyFile, knownHostsFile }: GitAccess, isTalkative: boolean): string {
+  const level = isTalkative ? 'DEBUG1' : 'INFO';
+  const settings = ['BatchMode=yes', 'StrictHostKeyChecking=yes', 'ConnectTimeout=15'];
+  const parts = ['ssh', ...[...settings, `LogLevel=${level}`].map((setting) => `-o ${setting}`)];
+  if (sshKeyFile !== undefined) {
+    parts.push(`-o ${fileSetting('IdentityFile', sshKeyFile)} -o IdentitiesOnly=yes`);
+  }
+  if (knownHostsFile !== undefined) {
+    parts.push(`-o ${fileSetting('UserKnownHostsFile', knownHostsFile)}`);
+  }
   return parts.join(' ');
 }
 
-function quoted(text: string): string {
+/** ssh takes several files apart at blanks, and fills in what a percent sign stands for. */
+function fileSetting(name: string, file: string): string {
+  const path = resolve(file).replaceAll(/["\\]/g, String.raw`\$&`).replaceAll('%', '%%');
+  return quotedForShell(`${name}="${path}"`);
+}
+
+/** A word as a POSIX shell takes it. */
+export function quotedForShell(text: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 

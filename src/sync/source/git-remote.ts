@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { nearest } from '../../suggest.ts';
 import { type GitOptions, type GitRun, runGit } from './git-command.ts';
+import { hostKeyFailure, isHostKeyRefused } from './git-host-key.ts';
 import { type GitLocation, pathOf } from './git-location.ts';
 
 export interface Resolved {
@@ -66,6 +67,7 @@ export class GitRemote {
     };
     const run = await runGit(command, this.#options);
     if (run.status === 0) return run;
+    if (isHostKeyRefused(run.message)) throw await hostKeyFailure(this.url, this.#options);
     const text = [`Cannot read ${this.url}:`, run.message, adviceOn(run.message)].join('\n');
     throw new Failure('unreachable', text.trimEnd());
   }
@@ -136,7 +138,6 @@ const advice: readonly (readonly [RegExp, string])[] = [
     /does not appear to be a git repository|not a git repository/i,
     'Name the folder that holds .git, or a bare repository.',
   ],
-  [/host key verification failed/i, 'Add the host to known_hosts after checking its fingerprint.'],
   [
     /permission denied|authentication failed|could not read (?:username|password)|403/i,
     'The token or key was not accepted, or none was given.',

@@ -1,0 +1,129 @@
+/** Knows how tests get Git repositories behind a real sshd, which runs git-shell and nothing else. */
+import { execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from './eventually.ts';
+
+export interface SshServer extends AsyncDisposable {
+  readonly port: number;
+  /** Private key that is let in. */
+  readonly keyFile: string;
+  /** `ssh-ed25519 AAAA…` of the host, and its fingerprint. */
+  readonly hostKey: { readonly publicKey: string; readonly fingerprint: string };
+  /** A file below the folder of this server. */
+  path(name: string): string;
+  /** `ssh://user@127.0.0.1:port/path` of a new repository with one manifest. */
+  repository(name: string): string;
+  /** Starts anew on the same port with another key of the host. */
+  changeHostKey(): Promise<void>;
+}
+
+const program = '/usr/sbin/sshd';
+
+/** Null, said aloud, where no sshd is installed. */
+export function sshdProgram(): string | null {
+  if (existsSync(program)) return program;
+  console.warn(
+    `SKIPPED: Git over ssh; ${program} is not installed. On Debian: apt install openssh-server`,
+  );
+  return null;
+}
+
+export async function startSshServer(): Promise<SshServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'gw-ssh-'));
+  // sshd asks for it, also where it is told to stay in front.
+  if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
+  const port = await freePort();
+  const path = (name: string): string => join(folder, name);
+  const keygen = (name: string): { publicKey: string; fingerprint: string } => {
+    rmSync(path(name), { force: true });
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'test', '-f', path(name)]);
+    const fingerprint = execFileSync('ssh-keygen', ['-lf', path(name)])
+      .toString()
+      .split(' ')[1]!;
+    const publicKey = readFileSync(path(`${name}.pub`), 'utf8')
+      .split(' ')
+      .slice(0, 2)
+      .join(' ');
+    return { publicKey, fingerprint };
+  };
+  keygen('user');
+  writeFileSync(path('sshd_config'), configuration(port, path));
+  let hostKey = keygen('host');
+  let child = await run(path, port);
+  return {
+    port,
+    path,
+    keyFile: path('user'),
+    get hostKey() {
+      return hostKey;
+    },
+    repository: (name) => createRepository(path(`${name}.git`), port),
+    changeHostKey: async () => {
+      await stop(child);
+      hostKey = keygen('host');
+      child = await run(path, port);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await stop(child);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function configuration(port: number, path: (name: string) => string): string {
+  return `ListenAddress 127.0.0.1
+Port ${port}
+HostKey ${path('host')}
+PidFile none
+UsePAM no
+StrictModes no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+AuthorizedKeysFile ${path('user.pub')}
+ForceCommand git-shell -c "$SSH_ORIGINAL_COMMAND"
+`;
+}
+
+type Child = ReturnType<typeof spawn>;
+
+async function run(path: (name: string) => string, port: number): Promise<Child> {
+  const child = spawn(program, ['-D', '-e', '-f', path('sshd_config')], { stdio: 'ignore' });
+  await eventually(async () => {
+    if (child.exitCode !== null) throw new Error(`sshd ended with ${child.exitCode}`);
+    const scan = execFileSync('ssh-keyscan', ['-p', String(port), '127.0.0.1'], { stdio: 'pipe' });
+    if (scan.length === 0) throw new Error('sshd does not answer yet');
+  });
+  return child;
+}
+
+async function stop(child: Child): Promise<void> {
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  child.kill('SIGTERM');
+  await ended;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+function createRepository(directory: string, port: number): string {
+  const git = (words: readonly string[], input = ''): string => {
+    const identity = ['-c', 'user.name=test', '-c', 'user.email=test@example.com'];
+    return execFileSync('git', ['-C', directory, ...identity, ...words], { input })
+      .toString()
+      .trim();
+  };
+  execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', directory]);
+  const blob = git(['hash-object', '-w', '--stdin'], 'a: 1\n');
+  const tree = git(['mktree'], `100644 blob ${blob}\ta.yaml\n`);
+  git(['update-ref', 'refs/heads/main', git(['commit-tree', tree, '-m', 'test'])]);
+  return `ssh://${userInfo().username}@127.0.0.1:${port}${directory}`;
+}
