@@ -58,7 +58,7 @@ async function startRows(env: Record<string, string>): Promise<Row[]> {
   ];
 }
 
-/** It ends in order, because only then does Node keep what it compiled for the next start. */
+/** What the first round, which does not count, has compiled is kept for the others. */
 async function start(env: Record<string, string>): Promise<Measure> {
   const began = performance.now();
   const { process: child } = await startProduct({ ...env, GATEWRIGHT_LAME_DUCK_SECONDS: '0' });

@@ -10,8 +10,11 @@ const root = resolve(import.meta.dirname, '..');
  * Parts of libraries that nothing here ever asks for, by who asks for them: a command line of its own
  * (umzug); compilers of schemas that no route has, requests without a network, the versions of plugins,
  * HTTP/2 (Fastify); threads that write (pino); traces, and figures of or for other processes
- * (prom-client); certificates by the name of a provider, which we load when they are wanted (mysql2).
- * To find, compile and run them took a start of `serve` a tenth of its time.
+ * (prom-client); pools, servers and followers, as ours is another pool, and certificates by the name of
+ * a provider, which we load when they are wanted (mysql2); character sets other than those of Unicode,
+ * in which no server answers a session of ours (iconv-lite). To find, compile and run them took a
+ * start of `serve` a tenth of its time, and the letters of those sets made a file of all around them
+ * twice as large in memory.
  */
 const leftOut = {
   umzug: ['./cli'],
@@ -19,19 +22,62 @@ const leftOut = {
     ...['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request'],
     ...['semver', 'node:http2'],
   ],
-  pino: ['./transport', './lib/transport'],
+  pino: ['./transport', './lib/transport', 'worker_threads'],
   'prom-client': ['@opentelemetry/api', './lib/cluster', './lib/pushgateway'],
-  mysql2: ['./constants/ssl_profiles.js'],
+  mysql2: [
+    ...['./constants/ssl_profiles.js', './lib/create_pool.js', './lib/create_pool_cluster.js'],
+    ...['./lib/pool.js', './lib/pool_cluster.js', './lib/pool_connection.js', './lib/server.js'],
+    ...['./lib/promise/pool.js', './lib/promise/pool_cluster', './lib/promise/pool_connection.js'],
+    ...['./server_handshake.js', './register_slave.js', './binlog_dump.js'],
+  ],
+  'iconv-lite': ['./dbcs-data', './sbcs-data-generated'],
 };
+
+/**
+ * Parts of libraries that run when they are first used, by who asks for them: names of errors, which
+ * are 4,000; numbers of 64 bits, for which a machine of WebAssembly is made; encryption and
+ * compression, which not every connection has; figures of the process.
+ */
+const putOff = {
+  fastify: ['node:https'],
+  mysql2: ['../constants/errors.js', 'long', 'tls', 'zlib'],
+  'prom-client': ['./lib/defaultMetrics'],
+};
+
+const libraryOf = (importer) => /\/node_modules\/([^/]+)\/[^\0]*$/.exec(importer ?? '')?.[1];
 
 const withoutUnused = {
   name: 'without-unused',
   resolveId: (id, importer) => {
-    const library = /\/node_modules\/([^/]+)\/[^\0]*$/.exec(importer ?? '')?.[1];
+    const library = libraryOf(importer);
     return leftOut[library]?.includes(id) ? `\0left-out:${library}:${id}` : null;
   },
-  // umzug makes a class of its own from one.
-  load: (id) => (id.startsWith('\0left-out:') ? 'export class UmzugCLI {}' : null),
+  // umzug makes a class of its own from one of them, and mysql2 looks at the prototype of another.
+  load: (id) =>
+    id.startsWith('\0left-out:') ? 'module.exports = class { static UmzugCLI = class {}; };' : null,
+};
+
+const putOffPrefix = '\0put-off:';
+
+/** Stands for a part until one of its properties is read, or it is called. */
+const withPutOff = {
+  name: 'with-put-off',
+  resolveId: async function (id, importer) {
+    if (putOff[libraryOf(importer)]?.includes(id) !== true) return null;
+    const found = await this.resolve(id, importer, { skipSelf: true });
+    return putOffPrefix + found.id;
+  },
+  load: (id) => {
+    if (!id.startsWith(putOffPrefix)) return null;
+    const source = JSON.stringify(id.slice(putOffPrefix.length));
+    return `
+      const part = () => require(${source});
+      module.exports = new Proxy(function () {}, {
+        get: (_, key) => part()[key],
+        apply: (_, self, values) => Reflect.apply(part(), self, values),
+        construct: (_, values) => Reflect.construct(part(), values),
+      });`;
+  },
 };
 
 /** Who imports Node's own modules on the way of every command. */
@@ -40,8 +86,10 @@ const everyCommand = /^\0|\/src\/[\w./-]+\.ts$/;
 /**
  * To import a module of Node makes Node read every export of it, and so load a dozen others, such
  * as the threads and the terminals. What is imported here is read alone instead; the functions of
- * `crypto`, which takes longest to load, are read when they are first called.
+ * those that take longest to load are read when they are first called.
  */
+const slowBuiltins = ['child_process', 'crypto', 'zlib'];
+
 const bareBuiltins = {
   name: 'bare-builtins',
   resolveId: (id, importer, { kind }) => {
@@ -62,7 +110,8 @@ function builtinCode(name) {
   const lines = Object.keys(builtin)
     .filter((key) => /^[A-Za-z_$][\w$]*$/.test(key) && key !== 'default')
     .map((key) => {
-      const isLazy = name === 'crypto' && /^[a-z]/.test(key) && typeof builtin[key] === 'function';
+      const isLazy =
+        slowBuiltins.includes(name) && /^[a-z]/.test(key) && typeof builtin[key] === 'function';
       return isLazy
         ? `export const ${key} = (...values) => ${whole}.${key}(...values);`
         : `export const ${key} = /* @__PURE__ */ readBuiltin('${key}');`;
@@ -79,11 +128,8 @@ function builtinCode(name) {
  * is one file: each part is made of these sources and of what they import. The first that wants a
  * source has it.
  */
-const parts = {
-  base: [
-    ...['failure', 'suggest', 'terminal-text', 'package-root', 'commands/shared/exit-codes'],
-    '\0builtin:module?rolldown/runtime.js',
-  ],
+const together = {
+  base: ['failure', 'suggest', 'terminal-text', 'package-root', 'commands/shared/exit-codes'],
   manifests: [
     ...['sync/manifest/desired', 'sync/source/source', 'settings/environment'],
     ...['commands/shared/fault-text', 'commands/shared/table'],
@@ -91,35 +137,53 @@ const parts = {
   limits: ['model/limits', 'model/resource-fields'],
   clock: ['clock'],
 };
-const groups = Object.entries(parts).map(([name, sources], at, { length }) => ({
+const groups = Object.entries(together).map(([name, sources], at, { length }) => ({
   name,
-  test: (id) =>
-    sources.includes(id) || sources.some((source) => id === resolve(root, `src/${source}.ts`)),
+  test: (id) => sources.some((source) => id === resolve(root, `src/${source}.ts`)),
   priority: length - at,
 }));
 
 /** Another folder can be named, for tests of what is published. */
 const out = resolve(root, process.argv[2] ?? 'dist');
 await rm(out, { recursive: true, force: true });
-const bundle = await rolldown({
-  input: { main: resolve(root, 'src/main.ts') },
-  platform: 'node',
-  plugins: [withoutUnused, bareBuiltins],
-  // Libraries that also run in browsers ask for it, and Node takes long to make one.
-  transform: { define: { navigator: 'undefined' } },
-  checks: { circularDependency: false },
+
+const plugins = [withoutUnused, withPutOff, bareBuiltins];
+/** Names are left as they are, for those who read where an error came from. */
+const minify = { mangle: false, compress: false, codegen: { removeWhitespace: true } };
+
+/** Yields what was written. */
+async function build(input, format, names, define = {}, external = undefined) {
+  const bundle = await rolldown({
+    input,
+    platform: 'node',
+    plugins,
+    external,
+    // Libraries that also run in browsers ask for it, and Node takes long to make one.
+    transform: { define: { navigator: 'undefined', ...define } },
+    checks: { circularDependency: false },
+  });
+  const codeSplitting = format === 'cjs' ? { groups } : false;
+  const { output } = await bundle.write({ dir: out, format, ...names, codeSplitting, minify });
+  await bundle.close();
+  return output;
+}
+
+const commandLine = './commands/command-line.ts';
+// The names hold hashes of what is in them, which is how kept code is known to be theirs (src/program.ts).
+const parts = await build({ 'command-line': resolve(root, 'src', commandLine) }, 'cjs', {
+  entryFileNames: 'parts/[name]-[hash].cjs',
+  chunkFileNames: 'parts/[name]-[hash].cjs',
 });
-const { output } = await bundle.write({
-  dir: out,
-  format: 'esm',
-  entryFileNames: '[name].js',
-  chunkFileNames: 'parts/[name]-[hash].js',
-  codeSplitting: { groups },
-  minify: { mangle: false, compress: false, codegen: { removeWhitespace: true } },
-});
-await bundle.close();
+const { fileName } = parts.find(({ isEntry }) => isEntry);
+const main = await build(
+  { main: resolve(root, 'src/main.ts') },
+  'esm',
+  { entryFileNames: '[name].js' },
+  { firstPart: JSON.stringify(fileName) },
+  [commandLine],
+);
 await chmod(resolve(out, 'main.js'), 0o755);
-const bytes = output.reduce((sum, part) => sum + Buffer.byteLength(part.code ?? ''), 0);
+const bytes = [...main, ...parts].reduce((sum, { code }) => sum + Buffer.byteLength(code ?? ''), 0);
 process.stdout.write(
-  `built ${relative(root, out)}/main.js and ${output.length - 1} parts, ${Math.round(bytes / 1024)} KiB\n`,
+  `built ${relative(root, out)}/main.js and ${parts.length} parts, ${Math.round(bytes / 1024)} KiB\n`,
 );

@@ -145,6 +145,7 @@ function assemble(parts: Parts): App {
       const adminUrl = await listen(admin, host, port, 'PORT');
       const metricsUrl = await listen(metricsServer, host, metricsPort, 'GATEWRIGHT_METRICS_PORT');
       isListening = true;
+      setImmediate(metrics.observeProcess);
       if (parts.startJobs) jobs.start();
       return { adminUrl, metricsUrl };
     },

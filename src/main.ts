@@ -37,7 +37,7 @@ function stopWithHolder(stop: () => void): void {
 }
 
 async function run(): Promise<void> {
-  // Compiled code is kept among the temporary files; where that cannot be, nothing is lost but time.
+  // Says where compiled code is kept: among the temporary files, for this user and version of Node.
   nodeModule.enableCompileCache();
   const controller = new AbortController();
   let interruptedBy: keyof typeof signalNumbers | null = null;
@@ -55,8 +55,9 @@ async function run(): Promise<void> {
   stopWithHolder(() => controller.abort());
   // Whoever read the output has gone (`| head`): there is nobody left to work for.
   process.stdout.on('error', () => controller.abort());
-  const { runCommandLine } = await import('./commands/command-line.ts');
-  const ending = await runCommandLine(cliArguments, {
+  const { loadProgram } = await import('./program.ts');
+  const { commandLine, keepCompiled } = await loadProgram(cliArguments[0] ?? '');
+  const ending = await commandLine.runCommandLine(cliArguments, {
     // Opened by whoever uses them, because opening takes time.
     get stdin() {
       return process.stdin;
@@ -67,6 +68,7 @@ async function run(): Promise<void> {
     },
     signal: controller.signal,
     cwd: process.cwd(),
+    onStarted: keepCompiled,
   });
   process.exitCode =
     ending === 'interrupted' ? 128 + signalNumbers[interruptedBy ?? 'SIGTERM'] : exitCodes[ending];

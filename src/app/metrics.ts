@@ -8,6 +8,8 @@ import type { JobOutcome } from '../jobs/job-run.ts';
 import type { Database } from '../store/connection/db.ts';
 
 export interface Metrics {
+  /** From now on there are figures of the process, too: they take a while to set up. */
+  observeProcess(): void;
   observeRequest(exchange: Exchange): void;
   /** Counts one run of a job in this process. */
   observeJob(run: Pick<JobOutcome, 'name' | 'state' | 'durationMs'>): void;
@@ -26,8 +28,6 @@ export function createMetrics(sources: {
   readonly clock: Pick<SharedClock, 'measure'>;
 }): Metrics {
   const register = new Registry();
-  // Of this process: they take a while to set up, and nobody asks before it listens.
-  setImmediate(() => collectDefaultMetrics({ register }));
   const requests = new Histogram({
     name: 'gatewright_http_request_duration_seconds',
     help: 'Time from the first header to the last byte, by route pattern',
@@ -51,6 +51,7 @@ export function createMetrics(sources: {
   showDatabase(register, sources.database);
   showClock(register, sources.clock);
   return {
+    observeProcess: () => collectDefaultMetrics({ register }),
     observeRequest: ({ method, route: pattern, status, durationMs }) => {
       requests.observe({ method, route: pattern, status }, durationMs / 1000);
     },

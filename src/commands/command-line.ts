@@ -17,6 +17,7 @@ export interface Outside {
   /** Aborted by SIGINT or SIGTERM. */
   readonly signal: AbortSignal;
   readonly cwd: string;
+  readonly onStarted?: CommandIo['onStarted'];
 }
 
 /**
@@ -44,7 +45,7 @@ export async function runCommandLine(
 
 /** Commands say nothing but through this. Colour: no-color.org. */
 function openIo(outside: Outside): CommandIo {
-  const { signal, cwd } = outside;
+  const { signal, cwd, onStarted = async () => {} } = outside;
   const mayColor = (): boolean => (environmentIn(cwd)('NO_COLOR') ?? '') === '';
   return {
     get stdin() {
@@ -54,6 +55,7 @@ function openIo(outside: Outside): CommandIo {
     stderr: new TextOutput(() => outside.stderr, mayColor),
     signal,
     cwd,
+    onStarted,
   };
 }
 
@@ -99,7 +101,9 @@ async function runCommand(
     io.stdout.write(command.help);
     return 'success';
   }
-  return await bindWords(name, command, words)(io);
+  const ending = await bindWords(name, command, words)(io);
+  await io.onStarted();
+  return ending;
 }
 
 function bindWords(name: string, command: BoundCommand, words: readonly string[]) {

@@ -51,10 +51,11 @@ export const serve: Command<Options> = {
     const home = resolve(io.cwd, options.home ?? settings.home);
     const database = await resolveDatabase(settings, home);
     if (options.migrate) await migrate(database, { log, signal: io.signal });
-    keepHeapSmall();
     const app = await createApp({ ...settings, database }, { log, startJobs: !options['no-jobs'] });
     try {
       log.info(await app.listen(), 'listening');
+      await io.onStarted();
+      keepHeapSmall();
       if (!io.signal.aborted) await once(io.signal, 'abort');
       log.info('stopping');
     } finally {

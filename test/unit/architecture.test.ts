@@ -21,7 +21,8 @@ const ground = [
  * within, are the room of the plain name, and `sync/*` is all that lies within.
  */
 const mayImport: Record<string, readonly string[]> = {
-  main: ['commands', 'commands/shared'],
+  main: ['program', 'commands/shared'],
+  program: ['commands'],
   commands: [
     'commands/*',
     'app',

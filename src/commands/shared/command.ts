@@ -15,6 +15,8 @@ export interface CommandIo {
   /** Aborted by SIGINT or SIGTERM. */
   readonly signal: AbortSignal;
   readonly cwd: string;
+  /** Called by a command that goes on, when it works; for others when they went all their way. */
+  readonly onStarted: () => Promise<void>;
 }
 
 export interface Command<Options> {

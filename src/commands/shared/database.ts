@@ -1,5 +1,5 @@
 /** Knows which database a command means: the one in the settings, or the running one of the home. */
-import { type EmbeddedConnection, findRunningDatabase } from '../../embedded/embedded-database.ts';
+import type { EmbeddedConnection } from '../../embedded/embedded-database.ts';
 import { Failure } from '../../failure.ts';
 import type { DatabaseSettings, Settings } from '../../settings.ts';
 import { migrationStatus } from '../../store/migrations/migrate.ts';
@@ -14,6 +14,7 @@ export async function resolveDatabase(
   home: string,
 ): Promise<DatabaseSettings> {
   if (settings.database !== null) return settings.database;
+  const { findRunningDatabase } = await import('../../embedded/embedded-database.ts');
   const running = await findRunningDatabase(home);
   if (running !== null) return embeddedSettings(running, settings.databasePoolSize);
   throw new Failure(

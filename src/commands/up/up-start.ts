@@ -70,7 +70,6 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   else await proveMasterKey(database, kept);
   const migration = await migrateDatabase(database, log, progress, io.signal);
   const masterKey = kept ?? (await ensureMasterKey(home, database));
-  keepHeapSmall();
   const app = parts.use(await createApp({ ...settings, database, masterKey, server }, { log }));
   const addresses = await app.listen();
   await ensureCredentials({
@@ -85,6 +84,8 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   });
   lock.publishAddress(addresses.adminUrl);
   progress(`serving the Admin API on ${addresses.adminUrl}`);
+  await io.onStarted();
+  keepHeapSmall();
   const held = parts.move();
   const { version } = app;
   return {
