@@ -44,6 +44,8 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['status', async () => bound('status', (await import('./status.ts')).status)],
   ['suspend', async () => bound('suspend', (await import('./suspend.ts')).suspend)],
   ['resume', async () => bound('resume', (await import('./suspend.ts')).resume)],
+  ['history', async () => bound('history', (await import('./history.ts')).history)],
+  ['rollback', async () => bound('rollback', (await import('./rollback.ts')).rollback)],
   ['export', async () => bound('export', (await import('./export.ts')).exportCommand)],
   ['serve', async () => bound('serve', (await import('./serve.ts')).serve)],
   ['migrate', async () => bound('migrate', (await import('./migrate.ts')).migrate)],

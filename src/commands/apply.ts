@@ -1,13 +1,13 @@
 /** Knows the command that makes the server match the manifests. */
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { Failure } from '../failure.ts';
 import type { Plan } from '../sync/plan/planned.ts';
 import { reconcile } from '../sync/reconcile.ts';
 import { textReport } from '../sync/report/text.ts';
 import { type Identity, identityKey } from '../sync/spec/resource-set.ts';
-import type { Command, CommandIo } from './shared/command.ts';
+import type { Command } from './shared/command.ts';
+import { assertAskable, confirm } from './shared/confirm.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
 import { flag, outputForm, text, wholeNumber } from './shared/option.ts';
 import {
@@ -61,11 +61,7 @@ export const apply: Command<ApplyOptions> = {
     output: outputForm(['text', 'json']),
   },
   run: async (options, io) => {
-    if (!options.yes && io.stdin.isTTY !== true) {
-      const message =
-        'apply asks before it writes, and there is no terminal to ask at; add --yes, or use plan';
-      throw new Failure('invalidInput', message);
-    }
+    assertAskable('apply', options.yes, io);
     const manifests = openManifests(options, io);
     const named = new Set(options.delete.map(identityKey));
     await using client = openClient(options, io);
@@ -86,7 +82,7 @@ export const apply: Command<ApplyOptions> = {
       holder: holderName('apply'),
       onWait: (message) => io.stderr.write(`${message}\n`),
       signal: io.signal,
-      ...(options.yes ? {} : { confirm: (plan: Plan) => confirm(plan, io) }),
+      ...(options.yes ? {} : { confirm: (plan: Plan) => confirm(plan, 'Apply this?', io) }),
     });
     const document = cycleDocument(result);
     if (options.report !== undefined) await writeReport(resolve(io.cwd, options.report), document);
@@ -95,19 +91,6 @@ export const apply: Command<ApplyOptions> = {
     return result.ending;
   },
 };
-
-async function confirm(plan: Plan, io: CommandIo): Promise<boolean> {
-  const shown = { plan, report: null, declined: false, warnings: [], refusal: null };
-  io.stderr.write(`${textReport(shown)}Apply this? Only "yes" is taken for an answer: `);
-  // The terminal itself shows and mends what is typed, and makes a signal of Ctrl-C.
-  const terminal = createInterface({ input: io.stdin });
-  try {
-    const answer = await terminal.question('', { signal: io.signal });
-    return answer.trim() === 'yes';
-  } finally {
-    terminal.close();
-  }
-}
 
 async function writeReport(path: string, document: unknown): Promise<void> {
   try {

@@ -134,6 +134,11 @@ there can be read without file://.`;
 }
 
 const advice: readonly (readonly [RegExp, string])[] = [
+  // First: an id of a commit may hold the number of any other case.
+  [
+    /not our ref|unadvertised object/i,
+    'That commit is in the repository no more, or its server gives out no commits by their id.',
+  ],
   [
     /does not appear to be a git repository|not a git repository/i,
     'Name the folder that holds .git, or a bare repository.',

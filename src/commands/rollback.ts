@@ -1,0 +1,210 @@
+/** Knows the command that brings back what an earlier revision had applied, and keeps it so. */
+/*
+ * The commit of the revision is read anew from the same repository and planned like any other. What is
+ * rolled back is suspended before anything is written, because the daemon would bring the newest commit
+ * again; who resumes wants exactly that.
+ */
+import { type Ending, Failure } from '../failure.ts';
+import type { SyncRevision } from '../model/sync-record.ts';
+import type { Plan } from '../sync/plan/planned.ts';
+import { type CycleResult, reconcile } from '../sync/reconcile.ts';
+import { textReport } from '../sync/report/text.ts';
+import type { AdminClient } from '../sync/server/client.ts';
+import { readStanding, suspend } from '../sync/server/sync-records.ts';
+import { describeGit, parseGitLocation } from '../sync/source/git-location.ts';
+import { type Identity, identityKey } from '../sync/spec/resource-set.ts';
+import { requireRevision, revisionWord } from './history.ts';
+import type { Command, CommandIo } from './shared/command.ts';
+import { assertAskable, confirm } from './shared/confirm.ts';
+import { cycleDocument } from './shared/cycle-document.ts';
+import { flag, type OptionTable, outputForm, wholeNumber } from './shared/option.ts';
+import {
+  holderName,
+  type ManifestOptions,
+  manifestOptions,
+  openClient,
+  openManifests,
+} from './shared/options.ts';
+import { resourceNames } from './shared/resource-names.ts';
+import { shellLine } from './shared/shell-line.ts';
+import { refusalAsFailure, resumeLine } from './suspend.ts';
+
+interface RollbackOptions extends Omit<ManifestOptions, 'paths'> {
+  readonly revision: number | undefined;
+  readonly yes: boolean;
+  readonly 'no-prune': boolean;
+  readonly 'allow-deletes': number | undefined;
+  readonly delete: readonly Identity[];
+  readonly 'take-ownership': boolean;
+  readonly output: 'text' | 'json';
+}
+
+const { paths: _, ...placeOptions } = manifestOptions;
+
+const options: OptionTable<RollbackOptions> = {
+  revision: { ...revisionWord('Number of the revision to go back to'), isRequired: true },
+  ...placeOptions,
+  yes: flag('Do not ask; needed where no terminal is', 'y'),
+  'no-prune': flag('Leave on the server what that commit does not have, instead of deleting it'),
+  'allow-deletes': wholeNumber(
+    'COUNT',
+    { min: 0, max: 1_000_000, example: 12 },
+    {
+      describe: 'Release a prune of up to this many resources',
+      fallback: 'one, or a fifth of what the owner has',
+    },
+  ),
+  delete: resourceNames(
+    'Delete these workspaces, too, which that commit does not have, with what is in them',
+  ),
+  'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
+  output: outputForm(['text', 'json']),
+};
+
+export const rollback: Command<RollbackOptions> = {
+  summary: 'Apply the commit of an earlier revision again, and suspend sync so that it stays',
+  examples: [
+    ['gatewright rollback 12', 'Show the plan, ask, suspend and apply it'],
+    ['gatewright rollback 12 --yes --workspace support', 'Of one workspace, without asking'],
+  ],
+  options,
+  run: async (given, io) => {
+    assertAskable('rollback', given.yes, io);
+    await using client = openClient(given, io);
+    const revision = await requireRevision(client, given.revision!, io);
+    const location = locationOf(revision, io, given);
+    return await new Rollback(client, given, io).run(revision, location);
+  },
+};
+
+/** @throws Failure (invalid input) for what is kept nowhere, with what to do instead */
+function locationOf(revision: SyncRevision, io: CommandIo, given: RollbackOptions): string {
+  const { number, commit, source } = revision;
+  if (/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(commit)) {
+    return describeGit({ ...parseGitLocation(source), ref: commit });
+  }
+  const { home, credentials, owner } = given;
+  const apply = shellLine(io.cwd, 'apply', source.split(' '), { home, credentials, owner });
+  throw new Failure(
+    'invalidInput',
+    `revision ${number} was applied from ${source}, which is not one Git repository: of its files only a \
+digest is known.\nBring them back as they were, or keep them in Git from now on, and run: ${apply}`,
+  );
+}
+
+class Rollback {
+  readonly #client: AdminClient;
+  readonly #options: RollbackOptions;
+  readonly #io: CommandIo;
+  /** Those that are suspended; null for the whole owner. */
+  readonly #workspaces: readonly (string | null)[];
+  #isSuspended = false;
+
+  constructor(client: AdminClient, given: RollbackOptions, io: CommandIo) {
+    this.#client = client;
+    this.#options = given;
+    this.#io = io;
+    this.#workspaces = given.workspace.length === 0 ? [null] : given.workspace;
+  }
+
+  async run(revision: SyncRevision, location: string): Promise<Ending> {
+    try {
+      const result = await this.#reconcile(revision, location);
+      this.#tell(revision, result);
+      return result.ending;
+    } catch (error) {
+      if (this.#isSuspended) this.#io.stderr.write(`${this.#goOn()}\n`);
+      throw error;
+    }
+  }
+
+  async #reconcile(revision: SyncRevision, location: string): Promise<CycleResult> {
+    const io = this.#io;
+    const given = this.#options;
+    const manifests = openManifests({ ...given, paths: [location] }, io);
+    const named = new Set(given.delete.map(identityKey));
+    return await reconcile({
+      client: this.#client,
+      readDesired: manifests.read,
+      scope: manifests.scope,
+      act: true,
+      prune: !given['no-prune'],
+      allowDeletes: given['allow-deletes'] ?? null,
+      isReleased: (id) => named.has(id),
+      takeOwnership: given['take-ownership'],
+      // An earlier commit is meant, and so is a pause that an earlier rollback has made.
+      ...{ evenIfSuspended: true, acceptHistory: true },
+      secretsFolder: manifests.secretsFolder,
+      command: (more) => this.#again(more),
+      holder: holderName('rollback'),
+      onWait: (message) => io.stderr.write(`${message}\n`),
+      signal: io.signal,
+      confirm: async (plan) =>
+        (await this.#isMeant(plan, revision)) && (await this.#pause(revision)),
+    });
+  }
+
+  async #isMeant(plan: Plan, { number, commit }: SyncRevision): Promise<boolean> {
+    if (this.#options.yes) return true;
+    const question = `Go back to revision ${number} (${commit.slice(0, 12)}), and suspend ${this.#subject()}?`;
+    return await confirm(plan, question, this.#io);
+  }
+
+  /** Keeps a suspension that somebody else has made without an end: theirs is the better reason. */
+  async #pause({ number, commit }: SyncRevision): Promise<true> {
+    const { suspensions } = await readStanding(this.#client, this.#io.signal);
+    for (const workspace of this.#workspaces) {
+      const lasting = suspensions.find((one) => one.workspace === workspace);
+      if (lasting?.until === null) continue;
+      const reason = `rolled back to revision ${number} (commit ${commit.slice(0, 12)})`;
+      const body = { owner: this.#client.owner, workspace, reason };
+      await refusalAsFailure(suspend(this.#client, body, this.#io.signal));
+    }
+    this.#isSuspended = true;
+    return true;
+  }
+
+  #tell({ number, commit }: SyncRevision, result: CycleResult): void {
+    const facts = { revision: number, commit, suspended: this.#isSuspended };
+    if (this.#options.output === 'json') {
+      const resume = this.#isSuspended ? this.#resumeLines() : [];
+      this.#io.stdout.writeJson({ ...cycleDocument(result), rollback: { ...facts, resume } });
+      return;
+    }
+    this.#io.stdout.write(textReport(result));
+    const { changes } = result.plan;
+    if (this.#isSuspended) this.#io.stdout.write(`\n${this.#goOn()}\n`);
+    else if (changes.length === 0 && result.refusal === null) {
+      this.#io.stdout.write(`The server is as revision ${number} says; nothing was suspended.\n`);
+    }
+  }
+
+  #goOn(): string {
+    const lines = this.#resumeLines().map((line) => `  ${line}`);
+    return `${this.#subject()} is suspended, so that this stays. To sync the newest commit again:\n${lines.join('\n')}`;
+  }
+
+  #resumeLines(): string[] {
+    return this.#workspaces.map((one) => resumeLine(this.#io.cwd, this.#options, one));
+  }
+
+  #subject(): string {
+    const owner = `owner ${this.#client.owner}`;
+    const { workspace } = this.#options;
+    return workspace.length === 0 ? owner : `${owner}, workspace ${workspace.join(', ')}`;
+  }
+
+  /** This command with what releases the rest. */
+  #again(more: Readonly<Record<string, string | true>>): string {
+    const given = this.#options;
+    const { home, credentials, owner, yes } = given;
+    const workspace = given.workspace.length === 0 ? undefined : given.workspace;
+    const inForce = {
+      ...{ home, credentials, owner, yes, workspace },
+      'secrets-dir': given['secrets-dir'],
+      'no-prune': given['no-prune'],
+      'take-ownership': given['take-ownership'],
+    };
+    return shellLine(this.#io.cwd, 'rollback', [String(given.revision)], { ...inForce, ...more });
+  }
+}
