@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { Log } from '../log.ts';
 import { ApiError, errorBody } from '../model/errors.ts';
 import { type ConnectionBounds, GatedSocket, type PendingAnswer } from './gated-socket.ts';
+import { Turns } from './turns.ts';
 
 export interface ConnectionLimits extends ConnectionBounds {
   readonly connectionsMax: number;
@@ -45,6 +46,7 @@ const refusalLogEveryMs = 10_000;
 /** To be called before the server listens. */
 export function boundConnections(server: Server, limits: ConnectionLimits, log: Log): Connections {
   const open = new Set<GatedSocket>();
+  const turns = new Turns();
   let isLeaving = false;
   const refuse = createRefusal(limits, log);
   // The server takes connections by this event, which may hand it any duplex stream.
@@ -52,7 +54,7 @@ export function boundConnections(server: Server, limits: ConnectionLimits, log: 
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {
     if (open.size >= limits.connectionsMax) return refuse(socket);
-    const gate = new GatedSocket(socket, limits);
+    const gate = new GatedSocket(socket, limits, turns);
     open.add(gate);
     gate.once('close', () => open.delete(gate));
     takeConnection.call(server, gate);

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { SocketStream } from './socket-stream.ts';
+import type { Share, Turns } from './turns.ts';
 
 export interface ConnectionBounds {
   /** Requests handled at a time; those pipelined behind them stay in the socket. */
@@ -24,11 +25,12 @@ const nothing = Buffer.alloc(0);
 
 /**
  * A socket as the HTTP parser sees it. The parser would announce every request of a chunk at once,
- * some thousand of them; so it is given one at a time, and what follows waits, first here (one chunk
- * at most), then in the kernel, then with the sender.
+ * some thousand of them; so it is given one at a time, in turns with other connections, and what
+ * follows waits, first here (one chunk at most), then in the kernel, then with the sender.
  */
 export class GatedSocket extends SocketStream {
   readonly #bounds: ConnectionBounds;
+  readonly #share: Share;
   readonly #inFlight = new Set<PendingAnswer>();
   #waiting: Buffer = nothing;
   #admitted = 0;
@@ -41,21 +43,23 @@ export class GatedSocket extends SocketStream {
   /** Said in the place of an answer to bytes that mean nothing, by which the connection ends. */
   #refusal: string | null = null;
 
-  constructor(socket: Socket, bounds: ConnectionBounds) {
+  constructor(socket: Socket, bounds: ConnectionBounds, turns: Turns) {
     super(socket);
     this.#bounds = bounds;
+    const handOver = (): void => this.#handOver();
+    this.#share = turns.share(handOver, () => isMidway(this.#inFlight));
     socket.on('data', (chunk: Buffer) => {
       // The parser takes nothing more, whatever it is.
       if (this.#refusal !== null) return;
       this.#waiting = this.#waiting.length === 0 ? chunk : Buffer.concat([this.#waiting, chunk]);
       this.#handOver();
     });
-    socket.on('end', () => this.#handOver());
+    socket.on('end', handOver);
     // `_read` does not tell: called once while something still lies here, it is not called when that
     // is taken.
     this.on('data', () => {
       if (this.#waiting.length > 0 || socket.isPaused() || socket.readableEnded) {
-        process.nextTick(() => this.#handOver());
+        process.nextTick(handOver);
       }
     });
   }
@@ -104,7 +108,7 @@ export class GatedSocket extends SocketStream {
 
   #handOver(): void {
     if (this.#isEnding) return;
-    while (this.#waiting.length > 0 && this.#hasRoom()) {
+    while (this.#waiting.length > 0 && this.#hasRoom() && this.#share.take()) {
       const length = firstRequestBytes(this.#waiting);
       const request = this.#waiting.subarray(0, length);
       this.#waiting = this.#waiting.subarray(length);
@@ -123,11 +127,7 @@ export class GatedSocket extends SocketStream {
     if (this.#refusal !== null) {
       this.write(this.#refusal);
       this.destroySoon();
-    } else if (
-      this.socket.readableEnded &&
-      this.#waiting.length === 0 &&
-      this.readableLength === 0
-    ) {
+    } else if (this.socket.readableEnded && this.#waiting.length + this.readableLength === 0) {
       this.push(null);
     }
   }
@@ -187,6 +187,12 @@ function linger(gate: GatedSocket, socket: Socket, timeoutMs: number): void {
 /** Received whole and not answered, unless the peer must first take what there is of a long answer. */
 function isWorkedOn({ req, writableEnded, writableNeedDrain }: PendingAnswer): boolean {
   return req.complete && !writableEnded && !writableNeedDrain;
+}
+
+/** Whether a request has come without all of its body. */
+function isMidway(inFlight: Iterable<PendingAnswer>): boolean {
+  for (const { req } of inFlight) if (!req.complete) return true;
+  return false;
 }
 
 /** Up to the first end of headers; all of them where there is none. */

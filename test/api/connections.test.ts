@@ -91,6 +91,10 @@ function dial(): Socket {
 const get = (path: string, id: string): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n\r\n`;
 
+const put = (id: string, body: string): string =>
+  `PUT /echo HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\nContent-Type: application/json\r\n` +
+  `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+
 /** Reads until the server has closed. */
 async function readAll(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
@@ -147,6 +151,29 @@ describe('pipelined requests', () => {
     expect(answered(await text)).toEqual(ids);
     expect(seen.runningMax).toBe(4);
   });
+
+  it.each([
+    ['without bodies', get('/nowhere', 'flood')],
+    ['with bodies', put('flood', '{}')],
+  ])(
+    '%s let those of other connections in between, answered at once as they are',
+    async (_, request) => {
+      await start();
+      const greedy = Array.from({ length: 20 }, dial);
+      const civil = dial();
+      await Promise.all([...greedy, civil].map((socket) => once(socket, 'connect')));
+      let floodAnswers = 0;
+      for (const socket of greedy) {
+        socket.on('data', (chunk: Buffer) => {
+          floodAnswers += chunk.toString('latin1').split('HTTP/1.1 ').length - 1;
+        });
+        socket.write(request.repeat(400));
+      }
+      civil.write(get('/document', 'civil'));
+      await once(civil, 'data');
+      expect(floodAnswers).toBeLessThan(2_000);
+    },
+  );
 
   it('beyond those that one connection may send are not served', async () => {
     await start({ requestsPerSocketMax: 10 });

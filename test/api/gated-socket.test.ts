@@ -5,6 +5,7 @@ import { connect, createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { GatedSocket } from '../../src/http/gated-socket.ts';
 import { usualLimits } from '../../src/http/server.ts';
+import { Turns } from '../../src/http/turns.ts';
 
 it.each([1_000, 10_000, 70_000])(
   'a reader that pauses after each piece, as one of a large body does, gets all that comes in pieces of %i bytes',
@@ -14,7 +15,7 @@ it.each([1_000, 10_000, 70_000])(
     const accepted: Socket[] = [];
     const server = createServer((socket) => {
       accepted.push(socket);
-      const gate = new GatedSocket(socket, usualLimits);
+      const gate = new GatedSocket(socket, usualLimits, new Turns());
       gate.on('data', (chunk: Buffer) => {
         received += chunk.length;
         gate.pause();
