@@ -6,12 +6,18 @@ import type { AdminClient } from '../sync/server/client.ts';
 import { readStatuses } from '../sync/server/sync-records.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { flag, outputForm, text } from './shared/option.ts';
-import { openClient, type ServerOptions, serverOptions } from './shared/options.ts';
+import {
+  openClient,
+  type ServerOptions,
+  serverOptions,
+  workspaceOption,
+} from './shared/options.ts';
 import { isSilent, shownState, statusText } from './status-text.ts';
 import { refusalAsFailure, resumeLine } from './suspend.ts';
 
 interface StatusOptions extends ServerOptions {
   readonly watch: boolean;
+  readonly workspace: readonly string[];
   readonly output: 'text' | 'json' | 'wide';
 }
 
@@ -31,6 +37,7 @@ export const status: Command<StatusOptions> = {
     output: outputForm(['text', 'json', 'wide']),
     ...serverOptions,
     owner: text('NAME', { describe: 'Only this owner', fallback: 'every owner of the server' }),
+    workspace: workspaceOption,
   },
   run: async (options, io) => {
     await using client = openClient(options, io);
@@ -80,11 +87,24 @@ async function look(
 ): Promise<SyncStatus[]> {
   const owner = options.owner ?? null;
   const found = await refusalAsFailure(readStatuses(client, owner, signal));
-  if (found !== null) return found;
+  if (found !== null) return found.flatMap((one) => narrowed(one, options.workspace));
   throw new Failure(
     'unreachable',
     'the server keeps no status of syncs; is it a gatewright server of the same version?',
   );
+}
+
+/** What concerns these workspaces, all where none is named; nothing of an owner that knows none of them. */
+function narrowed(status: SyncStatus, workspaces: readonly string[]): SyncStatus[] {
+  if (workspaces.length === 0) return [status];
+  const isNamed = ({ workspace }: { readonly workspace: string | null }): boolean =>
+    workspace !== null && workspaces.includes(workspace);
+  const { report } = status;
+  const told = report?.workspaces.filter(isNamed) ?? [];
+  const own = status.suspensions.filter(isNamed);
+  if (told.length === 0 && own.length === 0) return [];
+  const suspensions = status.suspensions.filter((one) => one.workspace === null || isNamed(one));
+  return [{ ...status, report: report && { ...report, workspaces: told }, suspensions }];
 }
 
 function show(owners: readonly SyncStatus[], options: StatusOptions, io: CommandIo): void {

@@ -1,7 +1,7 @@
 /** Knows the commands that pause sync, for an owner or one of its workspaces, and let it go on. */
 import { Failure } from '../failure.ts';
 import { managedNameForm, managedNamePattern } from '../managed-name.ts';
-import { reasonMax, type SyncSuspension } from '../model/sync-record.ts';
+import { reasonMax, SuspensionReason, type SyncSuspension } from '../model/sync-record.ts';
 import { Timestamp } from '../model/timestamp.ts';
 import { ApiRefusal } from '../sync/server/refusal.ts';
 import { resume as resumeAt, suspend as suspendAt } from '../sync/server/sync-records.ts';
@@ -27,19 +27,23 @@ const isWell = (given: string): boolean => Timestamp.safeParse(given).success;
 export const suspend: Command<SuspendOptions> = {
   summary: 'Pause sync for an owner or one of its workspaces, with a reason and an end',
   examples: [
-    ['gatewright suspend --reason "release freeze"', 'Nothing of this owner is written'],
+    ['gatewright suspend --reason release-freeze', 'Nothing of this owner is written'],
     ['gatewright suspend support --for 2h --reason migration', 'One workspace, for two hours'],
     ['gatewright suspend --until 2027-01-04T08:00:00Z --reason holidays', 'Until a moment'],
   ],
   options: {
     workspace: workspaceWord(),
-    reason: text('TEXT', { describe: 'Why, for whoever finds it; needed' }),
+    reason: text('TEXT', {
+      describe: 'Why, in one line, for whoever finds it',
+      fallback: 'none, so that it must be given',
+    }),
     for: duration(
       { min: 1, max: 366 * 86_400, example: '2h' },
       { describe: 'How long, by the clock of the database', fallback: 'until it is resumed' },
     ),
     until: text('TIME', {
       describe: 'Until when, as 2027-01-04T08:00:00Z',
+      fallback: 'until it is resumed',
       ...{ isWell, expected: 'a moment such as 2027-01-04T08:00:00Z' },
     }),
     output: outputForm(['text', 'json']),
@@ -48,8 +52,8 @@ export const suspend: Command<SuspendOptions> = {
   conflicts: [['for', 'until']],
   run: async (options, io) => {
     const { workspace = null, reason = '', until } = options;
-    if (reason.trim() === '' || reason.length > reasonMax) {
-      const message = `--reason is needed, of up to ${reasonMax} characters: why is it suspended?`;
+    if (!SuspensionReason.safeParse(reason).success) {
+      const message = `--reason is needed, one line of up to ${reasonMax} characters: why is it suspended?`;
       throw new Failure('invalidInput', message);
     }
     await using client = openClient(options, io);

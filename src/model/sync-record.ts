@@ -74,6 +74,17 @@ export const SyncSuspension = z.object({
 });
 export type SyncSuspension = z.infer<typeof SyncSuspension>;
 
+/** One line, so that it cannot feign others where it is shown. */
+export const SuspensionReason = z
+  .string()
+  .trim()
+  .min(1)
+  .max(reasonMax)
+  .regex(
+    /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/,
+    'must be one line without control characters',
+  );
+
 const forSecondsMax = 366 * 86_400;
 
 /** Body of PUT /admin/v2/gatewright/sync/suspensions; without an end it lasts until it is ended. */
@@ -84,7 +95,7 @@ export const SuspensionBody = z
     until: Timestamp.nullable().optional(),
     /** Instead of `until`: from now on by the database's clock. */
     for_seconds: z.int().min(1).max(forSecondsMax).optional(),
-    reason: z.string().trim().min(1).max(reasonMax),
+    reason: SuspensionReason,
   })
   .refine((body) => body.until == null || body.for_seconds === undefined, {
     path: ['for_seconds'],

@@ -76,6 +76,7 @@ const subjectTables = {
   policy: 'usage_limit_policies',
 } as const;
 
+const ofOwners = ['sync_status', 'sync_revisions', 'sync_suspensions'];
 const inWorkspace = ['api_keys', 'configs', 'guardrails', 'mcp_integrations', 'mcp_servers'];
 
 const rules: readonly Rule[] = [
@@ -122,6 +123,16 @@ const rules: readonly Rule[] = [
       GROUP BY organisation_id, workspace_id HAVING COUNT(*) > 1`,
   },
   ...kindNames.map(claim),
+  ...ofOwners.map(ofOwner),
+  {
+    table: 'sync_revision_changes',
+    fault: 'is of a revision that is gone',
+    broken: sql`SELECT changes.organisation_id, changes.owner AS id, changes.revision AS detail
+      FROM sync_revision_changes AS changes
+      LEFT JOIN sync_revisions AS named ON named.organisation_id = changes.organisation_id
+        AND named.owner = changes.owner AND named.number = changes.revision
+      WHERE named.owner IS NULL`,
+  },
   ...(Object.keys(subjectTables) as (keyof typeof subjectTables)[]).flatMap((kind) => [
     counter('usage_counters', kind),
     counter('usage_windows', kind),
@@ -165,6 +176,19 @@ function versions(table: string, target: string): Rule {
       LEFT JOIN ${sql.table(target)} AS named ON named.organisation_id = kept.organisation_id
         AND ${bytesOfId(sql.ref('named.id'))} = kept.resource_id
       WHERE named.id IS NULL`,
+  };
+}
+
+/** Owners stay for good, and what is kept of them hangs on their lease. */
+function ofOwner(table: string): Rule {
+  return {
+    table,
+    fault: 'is of an owner that never had a lease',
+    broken: sql`SELECT kept.organisation_id, kept.owner AS id, NULL AS detail
+      FROM ${sql.table(table)} AS kept
+      LEFT JOIN sync_leases AS named ON named.organisation_id = kept.organisation_id
+        AND named.owner = kept.owner
+      WHERE named.owner IS NULL`,
   };
 }
 

@@ -210,7 +210,18 @@ describe('revisions', () => {
 });
 
 describe('a suspension', () => {
-  beforeAll(() => leaseHeaders(server.request, 'platform'));
+  beforeAll(async () => {
+    const headers = await leaseHeaders(server.request, 'platform');
+    for (const name of ['support', 'ends', 'next', 'race']) {
+      const managed_by = {
+        ...{ owner: 'platform', workspace: null, name, last_applied: {} },
+        source: { repo: '/srv/gateway', revision: null },
+      };
+      const body = { name, managed_by };
+      const made = await server.request('POST', '/admin/v2/workspaces', { body, headers });
+      expect(made.status).toBe(200);
+    }
+  });
 
   it('of an owner or a workspace is told with its reason until it is ended, and audited', async () => {
     const whole = await suspend({ reason: ' Umzug 📦 ' });
@@ -265,6 +276,9 @@ describe('a suspension', () => {
     ['for_seconds', 400, { for_seconds: 0 }],
     ['workspace', 400, { workspace: 'münchen' }],
     ['reason', 400, { reason: '  ' }],
+    ['reason', 400, { reason: 'two\nlines' }],
+    ['reason', 400, { reason: 'red \u001b[31m' }],
+    ['workspace', 404, { workspace: 'of-nobody' }],
     ['reason', 400, { reason: 'x'.repeat(1001) }],
     ['owner', 404, { owner: 'never-seen' }],
   ])('with a wrong %s is refused with %i', async (param, status, more) => {

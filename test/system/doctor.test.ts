@@ -67,6 +67,13 @@ describe('doctor', () => {
     await insertCounter(db, policy(counted), { windowStart: 2, used: 1 });
     await endWindow(db, policy(ended), 1, 2);
     await insertBudget(db, organisationId, { subject_id: held });
+    const ofNobody = { organisation_id: organisationId, owner: 'nobody' };
+    await db
+      .insertInto('sync_status')
+      .values({ ...ofNobody, report: '{}', told_at: 0 })
+      .execute();
+    const lostChanges = { ...ofNobody, revision: 7, start: 0, changes: '[]' };
+    await db.insertInto('sync_revision_changes').values(lostChanges).execute();
     const { exitCode, stdout } = await doctor('-o', 'json');
     expect(exitCode).toBe(3);
     const { inconsistencies } = JSON.parse(stdout);
@@ -77,12 +84,14 @@ describe('doctor', () => {
       `config_versions: is a version of what is not in configs: ${lost.replaceAll('-', '')}`,
       'api_keys: has no value, so nobody can use it',
       `managed_resources: claims a Config that is gone: ${lost}`,
+      'sync_status: is of an owner that never had a lease',
+      'sync_revision_changes: is of a revision that is gone: 7',
       'usage_counters: counts for a policy that is gone',
       'usage_windows: counts for a policy that is gone',
       `usage_budgets: is the budget of what is not in api_keys: ${held}`,
     ]);
     const named = inconsistencies.map((one: { id: string }) => one.id);
     expect(named).toEqual(expect.arrayContaining([counted, ended, held]));
-    expect((await doctor()).stdout).toMatch(/^wrong {2}tables {6}8 found wrong by \d\d rules$/m);
+    expect((await doctor()).stdout).toMatch(/^wrong {2}tables {6}10 found wrong by \d\d rules$/m);
   });
 });

@@ -81,6 +81,10 @@ describe('status', () => {
     expect(stdout).toContain('team-a: a.yaml:3:7: no such field\n  team-b: all is well\n');
     expect(stdout).toContain('team-a: sales: held back \\u001b[31m\n');
     expect((await run('status')).stdout).toMatch(/^team-a +- +Degraded +d{12} +c{12} /m);
+    const sales = await run('status', '--workspace', 'sales');
+    const names = sales.stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 2).join());
+    expect(names.slice(1, 3)).toEqual(['team-a,-', 'team-a,sales']);
+    expect(names[3]).toBe('');
   });
 
   it('tells a run that is not heard of any more from one that is', async () => {

@@ -9,6 +9,7 @@ import { formatTimestamp, parseTimestamp } from '../../model/timestamp.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import { readServerTime } from '../../store/connection/server-time.ts';
+import * as managedResources from '../../store/tables/managed-resources.ts';
 import * as serviceAccounts from '../../store/tables/service-accounts.ts';
 import * as syncLeases from '../../store/tables/sync-leases.ts';
 import * as syncSuspensions from '../../store/tables/sync-suspensions.ts';
@@ -67,6 +68,7 @@ async function suspend(deps: AdminDeps, request: SuspendRequest): Promise<SyncSu
   const forMs = body.for_seconds === undefined ? null : body.for_seconds * 1000;
   return deps.database.transaction(async (tx) => {
     await lockOwner(tx, organisationId, owner);
+    if (workspace !== '') await requireWorkspaceOf(tx, organisationId, owner, workspace);
     await requireFuture(tx, untilMs);
     await syncSuspensions.deleteEnded(tx, organisationId, owner);
     const others = await syncSuspensions.listLasting(tx, organisationId, [owner]);
@@ -105,6 +107,18 @@ async function lockOwner(tx: Db, organisationId: string, owner: string): Promise
   if (known !== undefined) return;
   const message = `No sync has written as owner "${owner}" in this organisation`;
   throw new ApiError('notFound', message, 'owner');
+}
+
+/** A misspelt name would hold nothing back. */
+async function requireWorkspaceOf(
+  tx: Db,
+  organisationId: string,
+  owner: string,
+  workspace: string,
+): Promise<void> {
+  if (await managedResources.ownsWithin(tx, organisationId, owner, workspace)) return;
+  const message = `Owner "${owner}" has neither a workspace "${workspace}" nor anything in one`;
+  throw new ApiError('notFound', message, 'workspace');
 }
 
 async function requireFuture(tx: Db, untilMs: number | null): Promise<void> {

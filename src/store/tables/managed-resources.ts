@@ -60,6 +60,29 @@ export async function findByIdentity(
     .executeTakeFirst();
 }
 
+/** Whether the owner has a workspace of this name, or anything in one. */
+export async function ownsWithin(
+  db: Db,
+  organisationId: string,
+  owner: string,
+  workspace: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('managed_resources')
+    .select('resource_id')
+    .where('organisation_id', '=', organisationId)
+    .where('owner', '=', owner)
+    .where((is) =>
+      is.or([
+        is('workspace', '=', workspace),
+        is.and([is('kind', '=', 'Workspace'), is('name', '=', workspace)]),
+      ]),
+    )
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** False when the identity, or the resource, is already claimed. */
 export async function insertUnlessClaimed(tx: Db, row: ManagedResourceRow): Promise<boolean> {
   return unlessDuplicate(() => tx.insertInto('managed_resources').values(row).execute());
