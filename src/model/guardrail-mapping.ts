@@ -24,6 +24,7 @@ export const GuardrailMappingPut = z.object({
   mcp_integration_capability_ids: described(
     CapabilityIds.optional(),
     'Capabilities of the integration that are guarded, by UUID; all when left out.',
+    { examples: [['018f2f0e-5a70-7c3e-9d0a-2f2b8c1d4e5f']] },
   ),
   capability_ids: CapabilityIds.optional(),
 });

@@ -33,3 +33,89 @@ describe('schema', () => {
     expect(misspelt.stderr).toContain('did you mean "ApiKey"?');
   });
 });
+
+describe('new', () => {
+  it.each(kindNames)('%s: what is printed validates, in a file of its own', async (kind) => {
+    const printed = await runCli(['new', kind], null);
+    expect([printed.stderr, printed.exitCode]).toEqual(['', 0]);
+    const checked = await runCli(['validate', '-'], null, { input: printed.stdout });
+    expect([checked.stderr, checked.exitCode]).toEqual(['', 0]);
+    expect(checked.stdout).toContain('all valid');
+  });
+
+  it('takes the name and a workspace that the source declares', async () => {
+    const workspace = await runCli(['new', 'Workspace', 'support'], null);
+    const named = ['McpServer', 'crm', '--workspace', 'support'];
+    const server = await runCli(['new', ...named], null);
+    expect(server.stdout).toContain('name: crm\n  workspace: support');
+    const both = `${workspace.stdout}${server.stdout}`;
+    const checked = await runCli(['validate', '-o', 'json', '-'], null, { input: both });
+    expect(JSON.parse(checked.stdout)).toMatchObject({
+      valid: true,
+      resources: { Workspace: 1, McpIntegration: 1, McpServer: 1 },
+    });
+    const alone = await runCli(['new', ...named, '--alone'], null);
+    expect(alone.stdout.match(/^kind: .*/gm)).toEqual(['kind: McpServer']);
+  });
+
+  it('refuses a name that is none, and a workspace of a workspace', async () => {
+    const named = await runCli(['new', 'ApiKey', 'a b'], null);
+    expect([named.exitCode, named.stderr.split(':')[1]]).toEqual([
+      5,
+      ' the name must have 1 to 253 letters, digits, ".", "_" or "-", beginning with a letter or digit\n',
+    ]);
+    const placed = await runCli(['new', 'Workspace', 'a', '--workspace', 'b'], null);
+    expect(placed.stderr).toBe(
+      'gatewright: a Workspace belongs to no workspace; leave --workspace out\n',
+    );
+  });
+});
+
+describe('explain', () => {
+  it('lists the kinds, and the fields of one', async () => {
+    const kinds = await runCli(['explain'], null);
+    expect(kinds.stdout.split('\n').filter((line) => line !== '')).toHaveLength(kindNames.length);
+    const kind = await runCli(['explain', 'ApiKey'], null);
+    expect(kind.stdout).toContain('  scopes *');
+    expect(kind.stdout).toContain('fields of spec');
+  });
+
+  it('tells type, bounds, whether it is fixed, and an example, in either spelling', async () => {
+    for (const path of ['usageLimits.creditLimit', 'spec.usage_limits.credit_limit']) {
+      const { stdout } = await runCli(['explain', `ApiKey.${path}`, '-o', 'json'], null);
+      expect(JSON.parse(stdout)).toEqual({
+        field: 'ApiKey.spec.usageLimits.creditLimit',
+        meaning: 'Amount at which the key is refused.',
+        type: 'number',
+        bounds: '1 to 8589934592',
+        default: null,
+        required: true,
+        change: 'in place',
+        clearedByNull: false,
+        secret: false,
+        example: 100,
+        fields: [],
+      });
+    }
+    const fixed = await runCli(['explain', 'ApiKey.subType'], null);
+    expect(fixed.stdout).toMatch(
+      /default +"service"\n +required +no\n +change +replaces the resource/,
+    );
+    const reference = await runCli(['explain', 'McpServer.mcpIntegrationRef'], null);
+    expect(reference.stdout).toMatch(/required +yes\n +change +replaces the resource/);
+    const secret = await runCli(['explain', 'McpIntegration.configurations.headers.X'], null);
+    expect(secret.stdout).toMatch(/secret +write-only/);
+  });
+
+  it('names the kind or the field that was meant', async () => {
+    const kind = await runCli(['explain', 'ApiKye'], null);
+    expect([kind.exitCode, kind.stderr]).toEqual([
+      5,
+      'gatewright: the kind "ApiKye" is not known: did you mean "ApiKey"?\n',
+    ]);
+    const field = await runCli(['explain', 'ApiKey.usageLimits.creditLimt'], null);
+    expect(field.stderr).toBe(
+      'gatewright: ApiKey.spec.usageLimits has no field "creditLimt": did you mean "creditLimit"?\n',
+    );
+  });
+});

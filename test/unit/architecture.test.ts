@@ -229,6 +229,7 @@ describe('the habits of the house', () => {
       'commands/bootstrap.ts',
       'commands/completion.ts',
       'commands/export.ts',
+      'commands/new.ts',
       'commands/settings.ts',
     ]);
   });

@@ -4,6 +4,11 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /** A value that is one variable and nothing else takes the type that its field needs. */
 const wholeVariable = String.raw`^\$\{[^}]*\}$`;
+/** Whether text passes as a variable only. */
+export function isWholeVariable({ pattern }: JsonSchema): boolean {
+  return pattern === wholeVariable;
+}
+
 /** Text with a variable in it may come to anything. */
 const anyVariable = String.raw`\$\{`;
 

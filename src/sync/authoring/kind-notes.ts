@@ -5,6 +5,8 @@ import type { KindName } from '../../model/kinds.ts';
 interface NeededReference {
   readonly field: string;
   readonly kind: KindName;
+  /** What the other must say to be referred to from here. */
+  readonly spec?: Readonly<Record<string, unknown>>;
 }
 
 export interface KindNote {
@@ -58,7 +60,7 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
     meaning: 'Puts a guardrail on the tools of an MCP server.',
     spec: { runOn: ['input', 'output'] },
     references: [
-      { field: 'guardrailRef', kind: 'Guardrail' },
+      { field: 'guardrailRef', kind: 'Guardrail', spec: { target: 'mcp_tools' } },
       { field: 'mcpServerRef', kind: 'McpServer' },
     ],
   },

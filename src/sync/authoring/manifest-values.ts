@@ -9,7 +9,8 @@ export function referenceName(
 ): JsonSchema {
   const name = {
     description:
-      `Name of a ${kind} of this source, or workspace/name. ${facts.description ?? ''}`.trim(),
+      `Name of ${kind.startsWith('A') ? 'an' : 'a'} ${kind} of this source, or workspace/name. ${facts.description ?? ''}`.trim(),
+    examples: ['name'],
     type: 'string',
     pattern: String.raw`^[^/\s]+(/[^/\s]+)?$|\$\{`,
   };
@@ -31,6 +32,7 @@ const valueFrom: JsonSchema = {
       description:
         'Variable that holds the value; manifests may read those that begin with GW_VAR_.',
       pattern: String.raw`^[A-Za-z_][A-Za-z0-9_]*$|\$\{`,
+      examples: ['GW_VAR_TOKEN'],
     },
     file: { type: 'string', description: 'File in the secrets folder that holds the value.' },
     prefix,

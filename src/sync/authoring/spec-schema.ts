@@ -127,7 +127,10 @@ class SpecSchema {
       const written = this.#noted(field, this.#value(schema, shape.child(field), depth + 1), depth);
       const value = depth === 0 && isImplied(this.#kind, field) ? orNull(written) : written;
       for (const { manifestField, kind } of references) {
-        const name = referenceName(kind, { isNullable: takesNull(value), ...notesOf(value) });
+        const name = referenceName(kind, {
+          isNullable: takesNull(value),
+          ...(field === 'value' ? {} : notesOf(value)),
+        });
         spell(fields, spellings(toSnakeCase(manifestField), depth), name);
       }
       // Beside a reference by name, the id of one server is nothing to suggest.

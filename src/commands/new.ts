@@ -1,0 +1,48 @@
+/** Knows the `new` command: a first manifest of a kind, to be changed by hand. */
+import { Failure } from '../failure.ts';
+import { managedNameForm, managedNamePattern } from '../managed-name.ts';
+import { type KindName, kindNames, kinds } from '../model/kinds.ts';
+import { newManifest } from '../sync/authoring/new-manifest.ts';
+import type { Command } from './shared/command.ts';
+import { flag, optionalWord, requiredChoice, text } from './shared/option.ts';
+
+interface NewOptions {
+  readonly kind: KindName;
+  readonly name: string | undefined;
+  readonly workspace: string | undefined;
+  readonly alone: boolean;
+}
+
+const nameForm = {
+  isWell: (given: string) => managedNamePattern.test(given),
+  expected: managedNameForm,
+};
+
+export const newCommand: Command<NewOptions> = {
+  summary: 'Print a first manifest of a kind, which validates',
+  examples: [
+    ['gatewright new Workspace support > support.yaml', 'A workspace'],
+    ['gatewright new ApiKey bot --workspace support >> support.yaml', 'A key in it'],
+    ['gatewright new McpServer', 'A server, with the workspace and the integration that it needs'],
+  ],
+  options: {
+    kind: requiredChoice(kindNames, `One of ${kindNames.join(', ')}`),
+    name: optionalWord('Its metadata.name; example-KIND if none'),
+    workspace: text('NAME', {
+      ...nameForm,
+      describe:
+        'Workspace of the source that it belongs to; made beside it if none and one is needed',
+    }),
+    alone: flag('Leave out the manifests that it refers to'),
+  },
+  run: async ({ kind, name, workspace, alone }, io) => {
+    if (name !== undefined && !managedNamePattern.test(name)) {
+      throw new Failure('invalidInput', `the name must have ${managedNameForm}`);
+    }
+    if (workspace !== undefined && kinds[kind].workspaced === 'none') {
+      throw new Failure('invalidInput', `a ${kind} belongs to no workspace; leave --workspace out`);
+    }
+    io.stdout.writeExact(`---\n${newManifest(kind, { name, workspace, alone })}`);
+    return 'success';
+  },
+};

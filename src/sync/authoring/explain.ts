@@ -1,0 +1,168 @@
+/** Knows what there is to say of a field: meaning, type, bounds, default, what a change does, an example. */
+import { Failure } from '../../failure.ts';
+import { type KindName, kinds } from '../../model/kinds.ts';
+import { didYouMean } from '../../suggest.ts';
+import { oneLine } from '../../terminal-text.ts';
+import { matchesPattern } from '../spec/spec-paths.ts';
+import { toSnakeCase } from '../spec/spec-shape.ts';
+import { boundsOf, exampleOf, typeOf } from './field-facts.ts';
+import { type JsonSchema, takesNull } from './json-schema.ts';
+import { kindSchema } from './manifest-schema.ts';
+
+/** What a field is, in words. */
+export interface Explanation {
+  /** `ApiKey.spec.usageLimits.creditLimit` */
+  readonly field: string;
+  readonly meaning: string;
+  readonly type: string;
+  readonly bounds: string | null;
+  readonly default: unknown;
+  readonly required: boolean;
+  /** What another value, and what null, does to the resource. */
+  readonly change: 'in place' | 'replaces the resource' | null;
+  readonly clearedByNull: boolean;
+  readonly secret: boolean;
+  readonly example: unknown;
+  /** What may stand below it; of a kind, in its spec. */
+  readonly fields: readonly ExplainedField[];
+}
+
+export interface ExplainedField {
+  readonly name: string;
+  readonly type: string;
+  readonly required: boolean;
+  readonly meaning: string;
+}
+
+/** @param path below the manifest, or below its spec, in either spelling */
+export async function explain(kind: KindName, path: readonly string[]): Promise<Explanation> {
+  const root = await kindSchema(kind);
+  const definitions = (root.definitions ?? {}) as Readonly<Record<string, JsonSchema>>;
+  const reader = new SchemaReader(definitions);
+  const { spec } = (root.else as { properties: { spec: JsonSchema } }).properties;
+  const properties = { ...(root.properties as Record<string, JsonSchema>), spec };
+  let at: JsonSchema = { ...root, properties };
+  let isRequired = true;
+  const keys: string[] = [];
+  const [first] = path;
+  const wanted = first === undefined || Object.hasOwn(properties, first) ? path : ['spec', ...path];
+  for (const word of wanted) {
+    const fields = reader.fieldsOf(at);
+    const found = fields.find(({ name }) => name === word) ?? reader.otherSpelling(fields, word);
+    const below = found ?? reader.anyKey(at, word);
+    if (below === undefined) throw unknownField([kind, ...keys], word, fields);
+    keys.push(below.name);
+    isRequired = below.isRequired;
+    at = below.schema;
+  }
+  return explanationOf(kind, keys, at, reader, isRequired);
+}
+
+function explanationOf(
+  kind: KindName,
+  keys: readonly string[],
+  schema: JsonSchema,
+  reader: SchemaReader,
+  isRequired: boolean,
+): Explanation {
+  const { immutable, secrets, references } = kinds[kind];
+  const [top, ...below] = keys;
+  const wire = below.map(toSnakeCase);
+  const byReference = references.find(({ manifestField }) => manifestField === below[0])?.path;
+  const isFixed = immutable.includes(byReference ?? wire[0] ?? '');
+  const { spec } = (schema.properties ?? {}) as { readonly spec?: JsonSchema };
+  const fields = reader.fieldsOf(keys.length === 0 ? spec! : schema);
+  const inSpec = top === 'spec' && below.length > 0;
+  return {
+    field: [kind, ...keys].join('.'),
+    meaning: String(schema.description ?? 'Taken as it is, in a spelling of its own.'),
+    type: typeOf(schema, reader.resolve),
+    bounds: boundsOf(schema),
+    default: schema.default ?? null,
+    required: isRequired,
+    change: inSpec ? (isFixed ? 'replaces the resource' : 'in place') : null,
+    clearedByNull: inSpec && takesNull(schema),
+    secret: inSpec && secrets.some((pattern) => matchesPattern(pattern, wire)),
+    example: keys.length === 0 ? null : exampleOf(schema, reader.resolve),
+    fields: fields.map(({ name, schema: field, isRequired: required }) => ({
+      name,
+      type: typeOf(field, reader.resolve),
+      required,
+      meaning: String(field.description ?? ''),
+    })),
+  };
+}
+
+function unknownField(
+  above: readonly string[],
+  word: string,
+  fields: readonly { readonly name: string }[],
+): Failure {
+  const names = fields.map(({ name }) => name);
+  const known = names.length === 0 ? 'it has no fields' : `known are ${names.join(', ')}`;
+  const hint = didYouMean(word, names) ?? known;
+  return new Failure('invalidInput', `${above.join('.')} has no field "${oneLine(word)}": ${hint}`);
+}
+
+interface FoundField {
+  readonly name: string;
+  readonly schema: JsonSchema;
+  readonly isRequired: boolean;
+}
+
+/** Looks through alternatives, lists and references for the fields of a map. */
+class SchemaReader {
+  readonly #definitions: Readonly<Record<string, JsonSchema>>;
+
+  constructor(definitions: Readonly<Record<string, JsonSchema>>) {
+    this.#definitions = definitions;
+  }
+
+  readonly resolve = (schema: JsonSchema): JsonSchema => {
+    const name = typeof schema.$ref === 'string' ? schema.$ref.split('/').at(-1)! : '';
+    return this.#definitions[name] ?? schema;
+  };
+
+  /** In the usual spelling. */
+  fieldsOf(schema: JsonSchema): FoundField[] {
+    const found = new Map<string, FoundField>();
+    for (const map of this.#mapsIn(schema)) {
+      const required = (map.required ?? []) as readonly string[];
+      const oneOf = ((map.allOf ?? []) as readonly JsonSchema[]).flatMap(({ anyOf }) =>
+        ((anyOf ?? []) as readonly JsonSchema[]).flatMap((one) => one.required as string[]),
+      );
+      const properties = (map.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
+      for (const [name, field] of Object.entries(properties)) {
+        if (field.doNotSuggest === true || found.has(name)) continue;
+        const isRequired = required.includes(name) || oneOf.includes(name);
+        found.set(name, { name, schema: field, isRequired });
+      }
+    }
+    return [...found.values()];
+  }
+
+  otherSpelling(fields: readonly FoundField[], word: string): FoundField | undefined {
+    return fields.find(({ name }) => toSnakeCase(name) === toSnakeCase(word));
+  }
+
+  /** A key of a map whose keys are the user's own, or one that is known and not usually written. */
+  anyKey(schema: JsonSchema, word: string): FoundField | undefined {
+    for (const { properties, additionalProperties } of this.#mapsIn(schema)) {
+      const hidden = (properties as Readonly<Record<string, JsonSchema>> | undefined)?.[word];
+      const others = typeof additionalProperties === 'object' ? additionalProperties : null;
+      const found = hidden ?? (others as JsonSchema | null);
+      if (found !== null) return { name: word, schema: found, isRequired: false };
+    }
+    return undefined;
+  }
+
+  #mapsIn(given: JsonSchema): JsonSchema[] {
+    const schema = this.resolve(given);
+    const alternatives = (schema.anyOf ?? []) as readonly JsonSchema[];
+    const whole = ((schema.allOf ?? []) as readonly JsonSchema[]).filter(({ $ref }) => $ref);
+    const items = schema.items === undefined ? [] : [schema.items as JsonSchema];
+    const inside = [...alternatives, ...whole, ...items].flatMap((one) => this.#mapsIn(one));
+    const isMap = schema.properties !== undefined || schema.additionalProperties !== undefined;
+    return isMap ? [schema, ...inside] : inside;
+  }
+}

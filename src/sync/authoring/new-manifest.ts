@@ -1,0 +1,78 @@
+/** Knows the first manifest of a kind: the least that validates, with what it refers to beside it. */
+import { dump } from 'js-yaml';
+import { type KindName, kinds } from '../../model/kinds.ts';
+import { apiVersion } from '../manifest/document-owner.ts';
+import { kindNotes } from './kind-notes.ts';
+
+export interface NewManifest {
+  /** One after the kind when left out. */
+  readonly name: string | undefined;
+  /** Of a workspace that the source declares; where none is named and one is needed, it is made. */
+  readonly workspace: string | undefined;
+  /** Without what it refers to. */
+  readonly alone: boolean;
+}
+
+/** YAML of one document, after those that it refers to, as `validate` wants them to be there. */
+export function newManifest(kind: KindName, { name, workspace, alone }: NewManifest): string {
+  const { isUsuallyPlaced } = kindNotes[kind];
+  const place = workspace ?? (isUsuallyPlaced ? madeWorkspace : undefined);
+  const own = name ?? nameOf(kind);
+  const documents = alone ? [documentOf(kind, own, place)] : documentsOf(kind, own, place);
+  const isMade = workspace === undefined && documents.some(({ metadata }) => metadata.workspace);
+  const made = isMade && !alone ? [documentOf('Workspace', madeWorkspace, undefined)] : [];
+  return [...made, ...documents]
+    .map((document) => dump(document, { lineWidth: 100, noRefs: true }))
+    .join('---\n');
+}
+
+const madeWorkspace = 'team';
+
+interface Document {
+  readonly metadata: { readonly name: string; readonly workspace?: string };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/** What a resource refers to stands in its workspace, or in the one that is made where it needs one. */
+function documentsOf(
+  kind: KindName,
+  name: string,
+  place: string | undefined,
+  spec: Readonly<Record<string, unknown>> = {},
+): Document[] {
+  const referents = kindNotes[kind].references.flatMap((reference) =>
+    documentsOf(
+      reference.kind,
+      nameOf(reference.kind),
+      placeOf(reference.kind, place),
+      reference.spec,
+    ),
+  );
+  return [...referents, documentOf(kind, name, place, spec)];
+}
+
+function placeOf(kind: KindName, place: string | undefined): string | undefined {
+  return place ?? (kinds[kind].workspaced === 'required' ? madeWorkspace : undefined);
+}
+
+function documentOf(
+  kind: KindName,
+  name: string,
+  place: string | undefined,
+  more: Readonly<Record<string, unknown>> = {},
+): Document {
+  const { spec, references } = kindNotes[kind];
+  const pointers = references.map(({ field, kind: other }) => {
+    const away = placeOf(other, place);
+    const isNear = away === place;
+    return [field, isNear ? nameOf(other) : `${away}/${nameOf(other)}`] as const;
+  });
+  const metadata = { name, ...(place === undefined ? {} : { workspace: place }) };
+  const whole = { ...Object.fromEntries(pointers), ...more, ...spec };
+  return Object.assign({ apiVersion, kind }, { metadata, spec: whole });
+}
+
+/** `example-api-key` */
+function nameOf(kind: KindName): string {
+  return `example${kind.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
