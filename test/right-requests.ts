@@ -73,6 +73,9 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
       },
     ],
   }),
+  '/gatewright/sync/releases': ({ ids }) => ({
+    resources: [{ kind: 'Config', id: ids.configs ?? randomUUID() }],
+  }),
   '/gatewright/sync/suspensions': () => ({ owner: recorder, reason: 'a test' }),
   '/gatewright/key-proofs': ({ server }) => ({ keys: [{ value: server.organisationApiKey }] }),
 };

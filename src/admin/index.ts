@@ -13,6 +13,7 @@ import { resources } from './resources.ts';
 import { snapshotRoutes } from './snapshot.ts';
 import { keyProofRoutes } from './sync/key-proofs.ts';
 import { leaseRoutes } from './sync/leases.ts';
+import { syncReleaseRoutes } from './sync/releases.ts';
 import { syncRevisionRoutes } from './sync/revisions.ts';
 import { syncStatusRoutes } from './sync/status.ts';
 import { syncSuspensionRoutes } from './sync/suspensions.ts';
@@ -30,6 +31,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...leaseRoutes(deps),
     ...keyProofRoutes(deps),
     ...syncStatusRoutes(deps),
+    ...syncReleaseRoutes(deps),
     ...syncRevisionRoutes(deps),
     ...syncSuspensionRoutes(deps),
   ];

@@ -46,6 +46,8 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['resume', async () => bound('resume', (await import('./suspend.ts')).resume)],
   ['history', async () => bound('history', (await import('./history.ts')).history)],
   ['rollback', async () => bound('rollback', (await import('./rollback.ts')).rollback)],
+  ['adopt', async () => bound('adopt', (await import('./hand-over.ts')).adopt)],
+  ['release', async () => bound('release', (await import('./hand-over.ts')).release)],
   ['export', async () => bound('export', (await import('./export.ts')).exportCommand)],
   ['serve', async () => bound('serve', (await import('./serve.ts')).serve)],
   ['migrate', async () => bound('migrate', (await import('./migrate.ts')).migrate)],

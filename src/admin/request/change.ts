@@ -49,7 +49,9 @@ export async function recordChange(
 }
 
 /** What an audit row tells of a change. */
-type Told = Pick<Change, 'action' | 'kind' | 'resourceId' | 'workspaceId' | 'changes'>;
+interface Told extends Pick<Change, 'kind' | 'resourceId' | 'workspaceId' | 'changes'> {
+  readonly action: Change['action'] | 'release';
+}
 
 /** The audit row alone, for what a change brings with it beside itself. */
 export async function auditChange(

@@ -31,3 +31,12 @@ export function readIdentity(word: string, name: string): Identity {
   const form = { none: '/NAME', required: '/WORKSPACE/NAME', optional: '/[WORKSPACE/]NAME' };
   throw refused(`${name} takes ${kind}${form[workspaced]} for a ${kind}, not ${quoted(word)}`);
 }
+
+/** `<resources..>`, one or more words. */
+export function resourceWords(describe: string): Option<readonly Identity[]> {
+  const read = (given: readonly string[], name: string): readonly Identity[] => {
+    if (given.length === 0) throw refused(`${name} is missing: ${describe}`);
+    return given.map((word) => readIdentity(word, `<${name}>`));
+  };
+  return { form: 'words', placeholder: '', describe, read };
+}

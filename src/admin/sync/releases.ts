@@ -1,0 +1,98 @@
+/** Knows how an owner gives resources up over HTTP: they stay as they are, and are nobody's. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { kindNames } from '../../model/kinds.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as managedResources from '../../store/tables/managed-resources.ts';
+import { auditChange } from '../request/change.ts';
+import { type AdminDeps, type AdminRequest, forOwners } from '../request/deps.ts';
+import {
+  claimScope,
+  ownerOfLease,
+  requireLease,
+  requireWholeOrganisation,
+} from '../request/fencing.ts';
+
+const resourcesMax = 200;
+
+const ManagedResource = z.object({ kind: z.enum(kindNames), id: z.uuid() });
+type ManagedResource = z.infer<typeof ManagedResource>;
+
+const ReleaseBody = z.object({ resources: z.array(ManagedResource).min(1).max(resourcesMax) });
+
+const Released = z.object({
+  object: z.literal('list'),
+  /** In the order asked. */
+  data: z.array(
+    z.object({
+      ...ManagedResource.shape,
+      /** False where nobody had it. */
+      released: z.boolean(),
+    }),
+  ),
+});
+type Released = z.infer<typeof Released>;
+
+type ReleaseRequest = AdminRequest<Record<string, string>, undefined, z.infer<typeof ReleaseBody>>;
+
+export function syncReleaseRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      path: '/gatewright/sync/releases',
+      mounts: { admin: ['access-token'] },
+      scope: claimScope,
+      ...forOwners,
+      method: 'POST',
+      summary: 'Give resources of an owner up, all or none: they stay, unmanaged',
+      body: ReleaseBody,
+      response: Released,
+      handle: (request) => release(deps, request),
+    }),
+  ];
+}
+
+async function release(deps: AdminDeps, request: ReleaseRequest): Promise<Released> {
+  const { caller, body } = request;
+  requireWholeOrganisation(caller);
+  const owner = ownerOfLease(request);
+  // One order for all, so that two that release the same do not wait for each other.
+  const inOrder = body.resources.toSorted((one, two) => (keyOf(one) < keyOf(two) ? -1 : 1));
+  return deps.database.transaction(async (tx) => {
+    const released = new Set<string>();
+    for (const resource of inOrder) {
+      if (await releaseOne(tx, deps, request, owner, resource)) released.add(keyOf(resource));
+    }
+    await requireLease(tx, request, owner);
+    const data = body.resources.map((one) => ({ ...one, released: released.has(keyOf(one)) }));
+    return { object: 'list', data };
+  });
+}
+
+async function releaseOne(
+  tx: Db,
+  deps: AdminDeps,
+  request: ReleaseRequest,
+  owner: string,
+  { kind, id }: ManagedResource,
+): Promise<boolean> {
+  const { organisationId } = request.caller;
+  const held = await managedResources.findForUpdate(tx, organisationId, kind, id);
+  if (held === undefined) return false;
+  if (held.owner !== owner) {
+    const message = `${kind} ${id} is managed by ${held.owner}`;
+    throw new ApiError('conflict', message, 'gatewright-owner');
+  }
+  await managedResources.deleteByResource(tx, organisationId, kind, id);
+  const { workspace, name } = held;
+  await auditChange(tx, deps, request, {
+    ...{ action: 'release', kind, resourceId: id, workspaceId: null },
+    changes: { owner, workspace: workspace === '' ? null : workspace, name },
+  });
+  return true;
+}
+
+function keyOf({ kind, id }: ManagedResource): string {
+  return `${kind} ${id}`;
+}

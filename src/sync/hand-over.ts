@@ -1,0 +1,185 @@
+/** Knows how single resources become an owner's without a source, and how they are given up. */
+import { Failure } from '../failure.ts';
+import { loadBody } from '../model/bodies.ts';
+import type { ManagedBy } from '../model/managed-by.ts';
+import { acquireLease, type LeaseOptions } from './apply/owner-lease.ts';
+import { updateRequest } from './apply/requests.ts';
+import { changeOf } from './plan/draft-change.ts';
+import type { PlannedChange } from './plan/planned.ts';
+import type { AdminClient } from './server/client.ts';
+import { readSnapshot, toLiveSet } from './server/live.ts';
+import { ApiRefusal } from './server/refusal.ts';
+import {
+  type DesiredResource,
+  type Identity,
+  identityKey,
+  type LiveResource,
+} from './spec/resource-set.ts';
+
+export interface HandOverOptions extends LeaseOptions {
+  readonly client: AdminClient;
+  /** Each once. */
+  readonly identities: readonly Identity[];
+}
+
+export interface HandedOver {
+  /** Identity key. */
+  readonly id: string;
+  readonly resourceId: string;
+  /** False where it was so already. */
+  readonly changed: boolean;
+}
+
+/** Where an adopted resource is said to come from until a manifest declares it: no removal of it is meant. */
+const source: ManagedBy['source'] = {
+  repo: 'gatewright adopt',
+  revision: null,
+  on_removal: 'retain',
+};
+const releasesMax = 200;
+
+/**
+ * Makes resources this owner's under these identities, as they are. Until a manifest declares one it
+ * is kept as it is (docs/sync.md, Single resources).
+ *
+ * @throws Failure (invalid input) naming every one that is not there, nothing is written then; what
+ *   {@link acquireLease} throws; (refused by guard) for what the server refuses, those before are done
+ */
+export async function adopt(options: HandOverOptions): Promise<HandedOver[]> {
+  await using lease = await acquireLease(options.client, options);
+  const { client, identities, takeOver } = options;
+  const resources = await readLive(options);
+  const found = chosen(identities, (identity) =>
+    toAdopt(identity, resources, client.owner, takeOver),
+  );
+  const done: HandedOver[] = [];
+  for (const [identity, live] of found) {
+    const changed = live.owner !== client.owner;
+    if (changed) await claim(options, lease, identity, { live, resources });
+    done.push({ id: identityKey(identity), resourceId: live.id, changed });
+  }
+  return done;
+}
+
+/**
+ * Gives resources up, all or none: they stay as they are, unmanaged.
+ *
+ * @throws Failure as {@link adopt}
+ */
+export async function release(options: HandOverOptions): Promise<HandedOver[]> {
+  const { client, identities } = options;
+  if (identities.length > releasesMax) {
+    throw new Failure('invalidInput', `at most ${releasesMax} resources are released at once`);
+  }
+  await using lease = await acquireLease(client, options);
+  const resources = await readLive(options);
+  const found = chosen(identities, (identity) => {
+    const key = identityKey(identity);
+    const own = resources.find(
+      (one) => one.owner === client.owner && identityKey(one.identity) === key,
+    );
+    return own ?? `${key} is not owned by "${client.owner}"`;
+  });
+  const { body } = await guarded(
+    client.request({
+      method: 'POST',
+      path: '/admin/v2/gatewright/sync/releases',
+      body: { resources: found.map(([{ kind }, { id }]) => ({ kind, id })) },
+      fence: lease.fence,
+      signal: options.signal,
+    }),
+  );
+  const { data } = body as { data: { id: string; released: boolean }[] };
+  const released = new Map(data.map((one) => [one.id, one.released]));
+  return found.map(([identity, { id }]) => ({
+    ...{ id: identityKey(identity), resourceId: id, changed: released.get(id) === true },
+  }));
+}
+
+async function readLive({ client, signal }: HandOverOptions): Promise<readonly LiveResource[]> {
+  return toLiveSet(await readSnapshot(client, null, signal), client.owner, []).resources;
+}
+
+/** @throws Failure (invalid input) with why each of those that `find` has only words for is none */
+function chosen(
+  identities: readonly Identity[],
+  find: (identity: Identity) => LiveResource | string,
+): (readonly [Identity, LiveResource])[] {
+  const found = identities.map((identity) => [identity, find(identity)] as const);
+  const wrong = found.flatMap(([, live]) => (typeof live === 'string' ? [live] : []));
+  if (wrong.length > 0) throw new Failure('invalidInput', wrong.join('\n'));
+  return found.map(([identity, live]) => [identity, live as LiveResource] as const);
+}
+
+/** What an identity means on the server, or why it cannot be adopted. */
+function toAdopt(
+  identity: Identity,
+  resources: readonly LiveResource[],
+  owner: string,
+  takeOver: boolean,
+): LiveResource | string {
+  const key = identityKey(identity);
+  const [live, ...more] = resources.filter((one) => isMeant(identity, one, resources));
+  if (live === undefined) return `${key}: no such resource on the server, by name or slug`;
+  if (more.length > 0) {
+    const ids = [live, ...more].map(({ id }) => id).join(', ');
+    return `${key}: several resources of that name are on the server (ids ${ids}); rename all but one`;
+  }
+  if (live.isOfDeployment) return `${key}: the key of bootstrap belongs to the deployment`;
+  if (live.owner === null || live.owner === owner || takeOver) return live;
+  return `${key} belongs to owner "${live.owner}"; take it over with --take-ownership`;
+}
+
+function isMeant(identity: Identity, live: LiveResource, all: readonly LiveResource[]): boolean {
+  if (identity.kind !== live.identity.kind) return false;
+  if (live.owner !== null) return identityKey(identity) === identityKey(live.identity);
+  const within = all.find(
+    (one) => one.identity.kind === 'Workspace' && one.identity.name === live.identity.workspace,
+  );
+  const places = [live.identity.workspace, within?.slug ?? null, within?.title ?? null];
+  const names = [live.identity.name, live.slug, live.title];
+  return (
+    (identity.workspace === null
+      ? live.identity.workspace === null
+      : places.includes(identity.workspace)) && names.includes(identity.name)
+  );
+}
+
+/** Sends the claim alone: no field of the resource is written. */
+async function claim(
+  { client, signal }: HandOverOptions,
+  { fence }: { readonly fence: number },
+  identity: Identity,
+  { live, resources }: { readonly live: LiveResource; readonly resources: readonly LiveResource[] },
+): Promise<void> {
+  const position = { file: '', line: 1, column: 1 };
+  const desired: DesiredResource = {
+    ...{ identity, position, positionOf: () => position, spec: live.spec, secrets: new Map() },
+    ...{ references: [], absent: false, protected: false, previousNames: [], renamedBefore: [] },
+    ...{ onRemoval: 'retain', secretOutput: null, rotation: null },
+  };
+  const draft = changeOf({ action: 'adopt', desired, live, fields: [] });
+  const change: PlannedChange = { ...draft, dependsOn: [], last: false };
+  const byKey = new Map(resources.map((one) => [identityKey(one.identity), one]));
+  const context = {
+    owner: client.owner,
+    source: { ...source, digest: '' },
+    resolve: (key: string) => byKey.get(key),
+  };
+  const request = updateRequest(change, context, await loadBody(identity.kind));
+  const managed = request.body?.managed_by as Record<string, unknown>;
+  // Nothing has been applied yet: a field that no manifest names is managed by none.
+  const body = { ...request.body, managed_by: { ...managed, source, last_applied: {} } };
+  await guarded(client.request({ ...request, body, fence, signal }));
+}
+
+/** @throws Failure (refused by guard) in the server's words */
+async function guarded<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!(error instanceof ApiRefusal)) throw error;
+    const message = `the server refuses it (${error.status}): ${error.message}`;
+    throw new Failure('refusedByGuard', message, { cause: error });
+  }
+}
