@@ -3,6 +3,8 @@ import { Failure } from '../../failure.ts';
 
 export interface ChildProgram {
   readonly name: 'git' | 'gpg' | 'ssh-keygen';
+  /** Words of a program that runs it with the arguments that follow; it is run itself when absent. */
+  readonly through?: readonly string[];
   readonly arguments: readonly string[];
   readonly folder: string;
   /** All that it sees of the surroundings. */
@@ -54,7 +56,8 @@ export async function runChild(
   // Loaded here because most runs of this program need no other.
   const { spawn } = await import('node:child_process');
   signal?.throwIfAborted();
-  const child = spawn(program.name, program.arguments, {
+  const [name, ...words] = program.through ?? [program.name];
+  const child = spawn(name!, [...words, ...program.arguments], {
     cwd: program.folder,
     env: program.environment,
     stdio: ['pipe', 'pipe', 'pipe'],

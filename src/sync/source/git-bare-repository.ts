@@ -1,10 +1,25 @@
 /** Knows a repository of our own in the cache: what is fetched into it, and how it is read without fetching. */
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../../failure.ts';
-import { type GitCommand, type GitOptions, type GitRun, runGit } from './git-command.ts';
+import {
+  type GitCommand,
+  type GitOptions,
+  type GitRun,
+  runGit,
+  unfinishedPacks,
+} from './git-command.ts';
 
 const setUpBytesMax = 1024 * 1024;
+const listBytesMax = 1024 * 1024;
+/** What git locks while it fetches. */
+const locked = [
+  'shallow',
+  'config',
+  'packed-refs',
+  'refs/gatewright/source',
+  'refs/gatewright/judged',
+];
 
 export class BareRepository {
   /** What is fetched into. */
@@ -23,10 +38,27 @@ export class BareRepository {
     this.#reader = join(options.cacheDirectory, 'reader.git');
   }
 
-  /** Makes what is missing of it. */
+  /**
+   * Makes ready to fetch: makes what is missing, and removes what a git that was killed has left. None
+   * outlives its deadline, so a lock or half a pack that is older by far is nobody's.
+   */
   async create(): Promise<void> {
     await this.#init(this.directory);
     await this.#init(this.#reader);
+    const locks = locked.map((name) => join(this.directory, `${name}.lock`));
+    for (const path of [...locks, ...unfinishedPacks(this.directory)]) {
+      const facts = statSync(path, { throwIfNoEntry: false });
+      const ageMs = Date.now() - (facts?.mtimeMs ?? Number.POSITIVE_INFINITY);
+      if (ageMs > 2 * this.#options.timeoutMs) rmSync(path, { force: true });
+    }
+  }
+
+  /** What each of the names stands for: `commit`, `tree`, `blob`, `tag`, or something else if it is not here. */
+  async typesOf(names: readonly string[]): Promise<string[]> {
+    const input = names.map((name) => `${name}\n`).join('');
+    const words = ['cat-file', '--batch-check=%(objecttype)'];
+    const run = await this.run({ arguments: words, input, outputBytesMax: listBytesMax });
+    return run.stdout.toString('utf8').trim().split('\n');
   }
 
   /** Runs git on the objects; nothing is fetched. */

@@ -1,6 +1,7 @@
 /** Knows how git is run: nothing of the surroundings reaches it, and it never outlives its deadline. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { Failure } from '../../failure.ts';
 import type { Secret } from '../../secret.ts';
 import { type ChildRun, runChild, searchPath } from './child-program.ts';
 import type { SignatureRules, Signers } from './git-signers.ts';
@@ -28,6 +29,8 @@ export interface GitOptions {
   readonly access: GitAccess;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs: number;
+  /** Most that a file may hold which git writes; a fetch writes one. */
+  readonly fetchBytesMax: number;
 }
 
 export interface GitRun extends ChildRun {
@@ -45,6 +48,8 @@ export interface GitCommand {
   readonly signers?: Signers;
   /** Have ssh tell which key the host offers. */
   readonly tellsHostKey?: boolean;
+  /** It fetches, and what it writes is bounded. */
+  readonly writesFiles?: boolean;
   /** What may be spoken to reach another repository. */
   readonly speaks: 'https:ssh' | 'file' | 'none';
   readonly outputBytesMax: number;
@@ -67,6 +72,9 @@ const safeguards = [
   'credential.helper=',
   'submodule.recurse=false',
   'gc.autoDetach=false',
+  // One file for all that is fetched, and none of its contents held in memory whole.
+  'fetch.unpackLimit=1',
+  'core.bigFileThreshold=2m',
   'http.lowSpeedLimit=1',
   'http.lowSpeedTime=30',
 ];
@@ -80,16 +88,49 @@ const safeguards = [
 export async function runGit(command: GitCommand, options: GitOptions): Promise<GitRun> {
   const home = prepareHome(options.cacheDirectory);
   const { repository: folder = home, input, outputBytesMax } = command;
+  const words = argumentsOf(command, options.access);
+  const blocks = String(Math.ceil(options.fetchBytesMax / 512));
   const run = await runChild(
     {
       name: 'git',
-      arguments: argumentsOf(command, options.access),
+      ...(command.writesFiles ? { through: ['sh', '-c', bounded, blocks] } : {}),
+      arguments: words,
       environment: environmentOf(command, options, home),
       ...{ folder, input, outputBytesMax, excess },
     },
     options,
   );
+  const isCutOff = run.status !== 0 && command.writesFiles && removeCutOff(folder, options);
+  if (isCutOff) throw tooLargeToFetch(options);
   return { ...run, message: readable(run.stderr) };
+}
+
+/** The bound is told in blocks of 512 bytes. */
+const bounded = 'ulimit -f "$0" && exec git "$@"';
+
+/** Files of a repository into which git writes, or wrote, what it fetches. */
+export function unfinishedPacks(repository: string): string[] {
+  const folder = join(repository, 'objects/pack');
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return names.filter((name) => name.startsWith('tmp_')).map((name) => join(folder, name));
+}
+
+/** git dies of the bound, and does not say so each time; what it leaves has come up to it. */
+function removeCutOff(repository: string, { fetchBytesMax }: GitOptions): boolean {
+  const full = unfinishedPacks(repository).filter((path) => {
+    const facts = statSync(path, { throwIfNoEntry: false });
+    return facts !== undefined && facts.size >= fetchBytesMax - cutOffSlack;
+  });
+  for (const path of full) rmSync(path, { force: true });
+  return full.length > 0;
+}
+
+/** git writes in blocks; the last one may be missing whole. */
+const cutOffSlack = 64 * 1024;
+
+function tooLargeToFetch({ fetchBytesMax }: GitOptions): Failure {
+  const text = `The repository sends more than ${Math.floor(fetchBytesMax / 1024 ** 2)} MiB for one commit. Keep the manifests in a repository of their own.`;
+  return new Failure('invalidInput', text);
 }
 
 function argumentsOf({ signers, arguments: words }: GitCommand, access: GitAccess): string[] {

@@ -2,7 +2,7 @@
 import { Failure } from '../../failure.ts';
 import { BareRepository } from './git-bare-repository.ts';
 import type { GitOptions, GitRun } from './git-command.ts';
-import type { GitRemote, Resolved } from './git-remote.ts';
+import { assertCommit, type GitRemote, type Resolved } from './git-remote.ts';
 import type { Signers } from './git-signers.ts';
 import { type Descent, descentCommitsMax } from './source-files.ts';
 
@@ -41,6 +41,7 @@ export class GitHistory {
     if (await this.#has(wanted)) return;
     await this.#fetch(name, depths[0]!);
     if (await this.#has(wanted)) return;
+    assertCommit(this.#remote.url, name, (await this.#repository.typesOf([commit]))[0]);
     throw new Failure('retryable', `${this.#remote.url} changed while it was read; try again`);
   }
 
@@ -103,11 +104,7 @@ export class GitHistory {
   }
 
   async #has(ids: readonly string[]): Promise<boolean> {
-    const input = ids.map((id) => `${id}\n`).join('');
-    const words = ['cat-file', '--batch-check=%(objecttype)'];
-    const command = { arguments: words, input, outputBytesMax: objectBytesMax };
-    const { stdout } = await this.#repository.run(command);
-    const types = stdout.toString('utf8').trim().split('\n');
+    const types = await this.#repository.typesOf(ids);
     return types.length === ids.length && types.every((type) => /^(?:commit|tag)$/.test(type));
   }
 }

@@ -3,7 +3,7 @@ import { Failure } from '../../failure.ts';
 import { refuseExcess, tooLarge } from './folder.ts';
 import { BareRepository } from './git-bare-repository.ts';
 import type { GitOptions, GitRun } from './git-command.ts';
-import type { GitRemote, Resolved } from './git-remote.ts';
+import { assertCommit, type GitRemote, type Resolved } from './git-remote.ts';
 import {
   byCodeUnits,
   fileBytesMax,
@@ -43,14 +43,14 @@ export class GitMirror {
    */
   async fetch({ name, commit }: Resolved): Promise<void> {
     await this.#repository.create();
-    if (await this.#has(commit)) return;
+    if (await this.#has(name, commit)) return;
     const words = [
       ...['fetch', '--quiet', '--depth=1', '--no-tags', '--no-recurse-submodules', '--force'],
       ...[`--filter=blob:limit=${fileBytesMax + 1}`, '--no-write-fetch-head', '--'],
       ...[this.#remote.url, `+${name}:${mirroredRef}`],
     ];
     await this.#remote.ask(words, this.#repository.directory);
-    if (await this.#has(commit)) return;
+    if (await this.#has(name, commit)) return;
     const message = `${this.#remote.url} changed while it was read; try again`;
     throw new Failure('retryable', message);
   }
@@ -82,9 +82,10 @@ export class GitMirror {
     );
   }
 
-  async #has(commit: string): Promise<boolean> {
-    const { status } = await this.#local(['rev-parse', '--quiet', '--verify', `${commit}^{tree}`]);
-    return status === 0;
+  async #has(name: string, commit: string): Promise<boolean> {
+    const [type, tree] = await this.#repository.typesOf([commit, `${commit}^{tree}`]);
+    assertCommit(this.#remote.url, name, type);
+    return type === 'commit' && tree === 'tree';
   }
 
   async #batch(words: readonly string[], input: string): Promise<Buffer> {

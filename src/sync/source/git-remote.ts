@@ -64,9 +64,14 @@ export class GitRemote {
       speaks: isLocal ? ('file' as const) : ('https:ssh' as const),
       outputBytesMax: answerBytesMax,
       ...about,
+      writesFiles: repository !== undefined,
     };
     const run = await runGit(command, this.#options);
     if (run.status === 0) return run;
+    if (/Unable to create '.*\.lock': File exists/.test(run.stderr)) {
+      const text = `Another run fetches ${this.url} into the same folder at the moment; try again`;
+      throw new Failure('retryable', text);
+    }
     if (isHostKeyRefused(run.message)) throw await hostKeyFailure(this.url, this.#options);
     const text = [`Cannot read ${this.url}:`, run.message, adviceOn(run.message)].join('\n');
     throw new Failure('unreachable', text.trimEnd());
@@ -95,6 +100,18 @@ export class GitRemote {
     const hint = near === undefined ? '' : `; did you mean "${near}"?`;
     return new Failure('invalidInput', `${url} has no branch or tag "${ref}"${hint}`);
   }
+}
+
+/**
+ * A tag can stand for anything.
+ *
+ * @param type as git calls it, or something else where it is not known yet
+ * @throws Failure (invalid input)
+ */
+export function assertCommit(url: string, name: string, type: string | undefined): void {
+  if (type !== 'tree' && type !== 'blob') return;
+  const text = `${name} of ${url} stands for a ${type}. Name a branch, or a tag of a commit: URL#ref`;
+  throw new Failure('invalidInput', text);
 }
 
 /**

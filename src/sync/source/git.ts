@@ -28,11 +28,14 @@ export interface GitSourceOptions {
   readonly cacheDirectory: string;
   readonly access: GitAccess;
   readonly signal?: AbortSignal | undefined;
+  /** Most that one fetch may bring; a default when absent. */
+  readonly fetchBytesMax?: number | undefined;
   /** Longest time for one command of git. */
   readonly timeoutMs?: number | undefined;
 }
 
 const timeoutMsDefault = 60_000;
+const fetchBytesMaxDefault = 1024 ** 3;
 
 /**
  * A repository at `URL#ref:path`. One commit is pinned for the whole of a read; only plain files are
@@ -43,8 +46,9 @@ const timeoutMsDefault = 60_000;
  */
 export function openGit(text: string, options: GitSourceOptions): Source {
   const location = parseGitLocation(text);
-  const { cacheDirectory, access, signal, timeoutMs = timeoutMsDefault } = options;
-  const gitOptions = { cacheDirectory, access, signal, timeoutMs };
+  const { cacheDirectory, access, signal } = options;
+  const { timeoutMs = timeoutMsDefault, fetchBytesMax = fetchBytesMaxDefault } = options;
+  const gitOptions = { cacheDirectory, access, signal, timeoutMs, fetchBytesMax };
   const remote = new GitRemote(location, gitOptions);
   const mirror = new GitMirror(remote, mirrorName(location), gitOptions);
   const { signatures: rules } = access;

@@ -1,0 +1,154 @@
+/** Guarantees that a hostile repository costs bounded time, memory and disk, and that a fetch which was killed hinders no later one. */
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Failure } from '../../src/failure.ts';
+import { openGit } from '../../src/sync/source/git.ts';
+import type { Source } from '../../src/sync/source/source-files.ts';
+import { type GitServer, startGitServer } from '../git-server.ts';
+
+type Repository = ReturnType<GitServer['repository']>;
+
+let server: GitServer;
+let folder: string;
+let names = 0;
+
+beforeAll(async () => {
+  server = await startGitServer();
+  folder = mkdtempSync(join(tmpdir(), 'gw-hostile-'));
+});
+
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function newRepository(): Repository {
+  names += 1;
+  return server.repository(`hostile-${names}`);
+}
+
+function open(location: string, fetchBytesMax?: number): Source {
+  const cacheDirectory = join(folder, `cache-${names}`);
+  return openGit(location, { cacheDirectory, access: { caFile: server.caFile }, fetchBytesMax });
+}
+
+async function failureOf(source: Source): Promise<Failure> {
+  const outcome = await source.read().then(
+    () => new Error('expected a failure'),
+    (error: unknown) => error,
+  );
+  expect(outcome).toBeInstanceOf(Failure);
+  return outcome as Failure;
+}
+
+function point(repository: Repository, ref: string, id: string): void {
+  repository.git(['update-ref', ref, id]);
+}
+
+function commitTree(repository: Repository, tree: string): void {
+  point(repository, 'refs/heads/main', repository.git(['commit-tree', tree, '-m', 'x']));
+}
+
+describe('a hostile repository', () => {
+  it('of a hundred objects that stand for ten thousand million files is refused', async () => {
+    const repository = newRepository();
+    let id = repository.git(['hash-object', '-w', '--stdin'], 'a: 1\n');
+    let kind = '100644 blob';
+    for (let level = 0; level < 10; level += 1) {
+      const entry = (at: number): string => `${kind} ${id}\td${at}${level === 0 ? '.yaml' : ''}\n`;
+      id = repository.git(['mktree'], Array.from({ length: 10 }, (_, at) => entry(at)).join(''));
+      kind = '040000 tree';
+    }
+    commitTree(repository, id);
+    const failure = await failureOf(open(repository.url));
+    expect(failure.kind).toBe('invalidInput');
+    expect(failure.message).toContain('more files than can be read');
+  });
+
+  it('of folders within folders, three hundred deep, is read', async () => {
+    const repository = newRepository();
+    let id = repository.git(['hash-object', '-w', '--stdin'], 'a: 1\n');
+    id = repository.git(['mktree'], `100644 blob ${id}\ta.yaml\n`);
+    for (let level = 0; level < 300; level += 1) {
+      id = repository.git(['mktree'], `040000 tree ${id}\td\n`);
+    }
+    commitTree(repository, id);
+    const { files } = await open(repository.url).read();
+    expect(files.length).toBe(1);
+  });
+
+  it('that sends a huge file although it was told not to is read without it', async () => {
+    const repository = newRepository();
+    repository.git(['config', 'uploadpack.allowFilter', 'false']);
+    const large = Buffer.alloc(96 * 1024 * 1024);
+    repository.commit('main', { 'a.yaml': 'a: 1\n' });
+    const blob = repository.git(['hash-object', '-w', '--stdin'], large);
+    const small = repository.git(['rev-parse', 'main:a.yaml']);
+    const lines = `100644 blob ${small}\ta.yaml\n100644 blob ${blob}\tzeros.yaml\n`;
+    commitTree(repository, repository.git(['mktree'], lines));
+    const { files, faults } = await open(repository.url).read();
+    expect(files.map(({ path }) => path)).toEqual(['a.yaml']);
+    expect(faults.map(({ code }) => code)).toEqual(['file-too-large']);
+  });
+
+  it('that sends more than may be fetched is cut off', async () => {
+    const repository = newRepository();
+    const files = Array.from({ length: 8 }, (_, at) => [`f${at}.yaml`, noise()] as const);
+    repository.commit('main', Object.fromEntries(files));
+    const failure = await failureOf(open(repository.url, 2 * 1024 * 1024));
+    expect(failure.kind).toBe('invalidInput');
+    expect(failure.message).toContain('more than 2 MiB');
+    const packs = join(folder, `cache-${names}`);
+    const left = readdirSync(packs, { recursive: true, encoding: 'utf8' });
+    expect(left.filter((path) => path.includes('tmp_pack'))).toEqual([]);
+    expect((await open(repository.url).read()).files.length).toBe(8);
+  });
+
+  it.each(['blob', 'tree'])('whose tag stands for a %s is refused in words', async (kind) => {
+    const repository = newRepository();
+    repository.commit('main', { 'a.yaml': 'a: 1\n' });
+    const name = kind === 'blob' ? 'main:a.yaml' : 'main^{tree}';
+    const id = repository.git(['rev-parse', name]);
+    repository.git(['tag', '-a', '-m', 'x', 'v1', id]);
+    point(repository, 'refs/tags/plain', id);
+    for (const tag of ['v1', 'plain']) {
+      const failure = await failureOf(open(`${repository.url}#${tag}`));
+      expect(failure.kind).toBe('invalidInput');
+      expect(failure.message).toContain(`stands for a ${kind}`);
+    }
+  });
+});
+
+describe('a fetch that was killed', () => {
+  it('leaves locks that hinder a later one only as long as it may have run itself', async () => {
+    const repository = newRepository();
+    repository.commit('main', { 'a.yaml': 'a: 1\n' });
+    const source = open(repository.url);
+    await source.read();
+    const cache = join(folder, `cache-${names}`);
+    const mirror = readdirSync(cache).find((name) => /^[0-9a-f]{32}\.git$/.test(name))!;
+    const lockNames = ['shallow.lock', 'config.lock', 'refs/gatewright/source.lock'];
+    const locks = lockNames.map((name) => join(cache, mirror, name));
+    const pack = join(cache, mirror, 'objects/pack/tmp_pack_AbCdEf');
+    writeFileSync(pack, 'half of it');
+    for (const lock of locks) writeFileSync(lock, '');
+    repository.commit('main', { 'a.yaml': 'a: 2\n' });
+    const failure = await failureOf(source);
+    expect([failure.kind, failure.message]).toEqual([
+      'retryable',
+      expect.stringContaining('Another run fetches'),
+    ]);
+    const before = new Date(Date.now() - 600_000);
+    for (const left of [...locks, pack]) utimesSync(left, before, before);
+    expect((await source.read()).files[0]?.content.toString()).toBe('a: 2\n');
+    expect(existsSync(pack)).toBe(false);
+  });
+});
+
+/** Text that does not get smaller when it is packed. */
+function noise(): string {
+  return `# ${randomBytes(384 * 1024).toString('base64')}\n`;
+}
