@@ -49,7 +49,7 @@ export const doctor: Command<Options> = {
     const place = describeDatabase(databaseSettings);
     const findings: Finding[] = [
       { what: 'database', says: `${place} (${databaseVersion}), schema ${state}`, isWrong: false },
-      await masterKeyFinding(settings, database),
+      await masterKeyFinding(await masterKeyOf(settings, home), database),
       await clockFinding(database),
       {
         what: 'tables',
@@ -67,7 +67,17 @@ function endingOf(findings: readonly Finding[]): Ending {
   return findings.some(({ isWrong }) => isWrong) ? 'partialFailure' : 'success';
 }
 
-async function masterKeyFinding({ masterKey }: Settings, database: Database): Promise<Finding> {
+/** That of the settings; beside the embedded database, that of its home. */
+async function masterKeyOf(settings: Settings, home: string): Promise<Settings['masterKey']> {
+  if (settings.masterKey !== null || settings.database !== null) return settings.masterKey;
+  const { readMasterKey } = await import('./up/up-home.ts');
+  return readMasterKey(home);
+}
+
+async function masterKeyFinding(
+  masterKey: Settings['masterKey'],
+  database: Database,
+): Promise<Finding> {
   const what = 'master key';
   if (masterKey === null) {
     return { what, says: 'not checked: GATEWRIGHT_MASTER_KEY is not set here', isWrong: false };

@@ -285,7 +285,7 @@ const wrappedError: Json = {
   required: ['success', 'status_code', 'error', 'data'],
   properties: {
     success: { const: false },
-    status_code: { type: 'integer' },
+    status_code: { type: 'integer', minimum: 400, maximum: 599 },
     error: { $ref: '#/components/schemas/FlatError' },
     data: strings('message', 'errorCode'),
   },

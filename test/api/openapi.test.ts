@@ -57,6 +57,20 @@ describe('the interface description', () => {
     }
   });
 
+  it('gives every whole number its bounds', () => {
+    const unbounded = (value: unknown, path: string): string[] => {
+      if (typeof value !== 'object' || value === null) return [];
+      const schema = value as Record<string, unknown>;
+      const isBounded = ['minimum', 'const', 'enum'].some((word) => word in schema);
+      const own = schema.type === 'integer' && !isBounded ? [path] : [];
+      return [
+        ...own,
+        ...Object.entries(schema).flatMap(([key, at]) => unbounded(at, `${path}/${key}`)),
+      ];
+    };
+    expect(unbounded(document, '')).toEqual([]);
+  });
+
   it('is sent once: a caller who holds it is told that it has not changed', async () => {
     const fetched = await ask({});
     const { etag } = fetched.headers;

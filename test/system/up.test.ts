@@ -23,6 +23,7 @@ import { findFreePort, softwareDirectory } from '../database-server.ts';
 import { eventually } from '../eventually.ts';
 import { createTestHome, lendSoftware, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
+import { runCli } from './run-cli.ts';
 import { runUp, startUp } from './up-runner.ts';
 
 const example = resolve(import.meta.dirname, '../../examples/1-quickstart');
@@ -230,6 +231,16 @@ describe('while it runs', () => {
     expect(await workspaceNames()).toContain('Explorers');
     writeFileSync(path, good);
     await run.saw(/"Explorers" → "Research"/);
+  });
+
+  it('is looked over by doctor with the master key of its home', async () => {
+    await using run = startUp(home.path, ['--source', source]);
+    await run.saw(/Ctrl-C stops everything/);
+    const { exitCode, stdout } = await runCli(['doctor', '--home', home.path], null);
+    expect([exitCode, stdout]).toEqual([
+      exitCodes.success,
+      expect.stringMatching(/ok +master key +the one this database was made with\n/),
+    ]);
   });
 
   it('has one tenant: bootstrap beside it makes another account of that, or says what a second would be', async () => {

@@ -263,6 +263,8 @@ describe('secrets', () => {
     ['{X-Any: "sk-abcdefghijklmnopqrstuvwx"}', 'secret-literal'],
     ['{A: {valueFrom: {env: UNSET}}}', 'secret-missing'],
     ['{A: {valueFrom: {file: unset}}}', 'secret-missing'],
+    ['{A: {valueFrom: {file: /etc/passwd}}}', 'value-from'],
+    ['{A: {valueFrom: {file: crm/../../credentials.json}}}', 'value-from'],
     ['{A: {valueFrom: {secretKeyRef: {name: x}}}}', 'value-from'],
     ['{A: {valueFrom: {env: A, file: b}}}', 'value-from'],
     ['{A: {valueFrom: {env: "A B"}}}', 'value-from'],

@@ -77,7 +77,12 @@ function readValueFrom(holder: { valueFrom: unknown }, sources: SecretSources): 
   return { code: 'secret-missing', message: `the secret ${origin} ${state}`, fix };
 }
 
-function formFault(holder: { valueFrom: unknown }): { message: string; fix?: string } | undefined {
+interface FormFault {
+  readonly message: string;
+  readonly fix?: string;
+}
+
+function formFault(holder: { valueFrom: unknown }): FormFault | undefined {
   const extra = Object.keys(holder).find((key) => key !== 'valueFrom');
   if (extra !== undefined) return { message: `"${extra}" cannot stand beside valueFrom` };
   const from = holder.valueFrom;
@@ -100,7 +105,16 @@ function formFault(holder: { valueFrom: unknown }): { message: string; fix?: str
   if (keys.includes('env') === keys.includes('file')) {
     return { message: 'valueFrom needs either env or file' };
   }
-  const { env } = from as Record<string, string>;
-  const isName = env === undefined || /^[A-Za-z_][A-Za-z0-9_]*$/.test(env);
-  return isName ? undefined : { message: 'valueFrom.env must be the name of a variable' };
+  return placeFault(from as Record<string, string>);
+}
+
+function placeFault({ env = 'A', file = 'a' }: Record<string, string>): FormFault | undefined {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(env)) {
+    return { message: 'valueFrom.env must be the name of a variable' };
+  }
+  if (!file.startsWith('/') && !file.split('/').includes('..')) return undefined;
+  return {
+    message: `valueFrom.file leads out of the secrets folder`,
+    fix: 'put the value into a file of that folder, and give the path from there: crm/token',
+  };
 }
