@@ -61,7 +61,9 @@ describe('the interface description', () => {
     const unbounded = (value: unknown, path: string): string[] => {
       if (typeof value !== 'object' || value === null) return [];
       const schema = value as Record<string, unknown>;
-      const isBounded = ['minimum', 'const', 'enum'].some((word) => word in schema);
+      const isBounded = ['minimum', 'exclusiveMinimum', 'const', 'enum'].some(
+        (word) => word in schema,
+      );
       const own = schema.type === 'integer' && !isBounded ? [path] : [];
       return [
         ...own,
