@@ -93,6 +93,11 @@ export interface Settings {
     readonly driftMode: DriftMode;
     /** Between two comparisons of an unchanged source with the server. */
     readonly driftSeconds: number;
+    /** Of the daemon's own listener; 0 takes a free one, null opens none. */
+    readonly port: number | null;
+    /** How long source or server may be out of reach before the daemon counts as not ready. */
+    readonly readySeconds: number;
+    readonly webhookSecret: Secret | undefined;
     /** Names, and prefixes as `CRM_*`, of variables that manifests may read beside `GW_VAR_*`. */
     readonly variables: readonly string[];
     /** How a Git source is reached. */
@@ -293,6 +298,9 @@ function assemble(
       intervalSeconds: values.GATEWRIGHT_SYNC_INTERVAL_SECONDS ?? null,
       driftMode: values.GATEWRIGHT_SYNC_DRIFT,
       driftSeconds: values.GATEWRIGHT_SYNC_DRIFT_SECONDS,
+      port: values.GATEWRIGHT_SYNC_PORT ?? null,
+      readySeconds: values.GATEWRIGHT_SYNC_READY_SECONDS,
+      webhookSecret: secretOf('GATEWRIGHT_SYNC_WEBHOOK_SECRET', values, given),
       variables: values.GATEWRIGHT_SYNC_VARIABLES ?? [],
       git: gitAccess(values, given),
     },
@@ -300,11 +308,18 @@ function assemble(
   };
 }
 
+function secretOf(
+  name: 'GATEWRIGHT_GIT_TOKEN' | 'GATEWRIGHT_SYNC_WEBHOOK_SECRET',
+  values: Values,
+  given: ReadonlyMap<Name, Given>,
+): Secret | undefined {
+  const value = values[name];
+  return value === undefined ? undefined : new Secret(value, given.get(name)?.origin ?? '');
+}
+
 function gitAccess(values: Values, given: ReadonlyMap<Name, Given>): Settings['sync']['git'] {
-  const token = values.GATEWRIGHT_GIT_TOKEN;
-  const origin = given.get('GATEWRIGHT_GIT_TOKEN')?.origin ?? '';
   return {
-    token: token === undefined ? undefined : new Secret(token, origin),
+    token: secretOf('GATEWRIGHT_GIT_TOKEN', values, given),
     username: values.GATEWRIGHT_GIT_USERNAME,
     caFile: values.GATEWRIGHT_GIT_CA_FILE,
     sshKeyFile: values.GATEWRIGHT_GIT_SSH_KEY_FILE,

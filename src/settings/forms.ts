@@ -209,3 +209,10 @@ export const signedObject: Form<(typeof signedObjects)[number]> = {
   expected: `one of ${signedObjects.join(', ')}`,
   example: 'commit',
 };
+
+/** So long that nobody guesses it: whoever knows it may make looks due. */
+export const webhookSecret = pattern(
+  /^[\x21-\x7e]{16,512}$/,
+  '16 to 512 visible ASCII characters',
+  '/run/secrets/webhook',
+);

@@ -276,6 +276,23 @@ export const environment = z.object({
     '600',
     'Seconds between two comparisons of an unchanged source with the server.',
   ),
+  GATEWRIGHT_SYNC_PORT: optional(
+    'Sync',
+    { ...forms.listenPort, example: '8081' },
+    'Port of `sync` at GATEWRIGHT_HOST for /livez, /readyz, /metrics and /webhook; 0 takes a free one, none when unset.',
+  ),
+  GATEWRIGHT_SYNC_READY_SECONDS: defaulted(
+    'Sync',
+    forms.integer(0, 86_400, '300'),
+    '300',
+    'Seconds that source or server may be out of reach before /readyz of `sync` says 503.',
+  ),
+  GATEWRIGHT_SYNC_WEBHOOK_SECRET: optional(
+    'Sync',
+    forms.webhookSecret,
+    'Secret that signs POST /webhook of `sync`; without it no webhook is taken.',
+    { secret: true },
+  ),
   GATEWRIGHT_SECRETS_DIR: optional(
     'Sync',
     { ...forms.path, example: '/run/gatewright' },

@@ -42,11 +42,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, systemClock } from '../clock.ts';
 import { Failure } from '../failure.ts';
 import { endingOf } from './apply/apply.ts';
+import { Backoff } from './backoff.ts';
 import { LastGood } from './last-good.ts';
+import { Leadership } from './leadership.ts';
 import type { Unattended } from './plan/held-back.ts';
 import { suspendedIn } from './plan/suspended.ts';
 import { type CycleOptions, type CycleResult, reconcile } from './reconcile.ts';
 import type { SnapshotRead } from './server/live.ts';
+import { Settling } from './settling.ts';
 import { isGitLocation } from './source/git-location.ts';
 import type { SourceVersion } from './source/source-files.ts';
 import type { DesiredSet } from './spec/resource-set.ts';
@@ -68,12 +71,23 @@ export interface WatchOptions
   readonly lead?: (() => Promise<number | null>) | undefined;
   readonly signal: AbortSignal;
   readonly onEvent: (event: WatchEvent) => void;
+  /** Told what each look came to, before what it may lead to. */
+  readonly onLook?: ((look: Look) => void) | undefined;
   readonly clock?: Clock;
   /** Uniform in [0, 1). */
   readonly random?: () => number;
-  /** Ends early, by throwing, when the signal is aborted. */
-  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /**
+   * Ends early, by throwing, when the signal is aborted; says `hinted` where somebody has news, which
+   * also ends the waiting for a source that was out of reach.
+   */
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<'hinted' | undefined>;
 }
+
+/** What a look came to. */
+export type Look =
+  | { readonly kind: 'standby' }
+  | { readonly kind: 'seen'; readonly version: SourceVersion; readonly isRetryPending: boolean }
+  | { readonly kind: 'failed'; readonly failure: Failure };
 
 /** What is done about changes that others made to what had been applied, and how often they are looked for. */
 export interface DriftPolicy {
@@ -86,6 +100,7 @@ export type WatchEvent =
   | {
       readonly kind: 'cycle';
       readonly result: CycleResult;
+      readonly durationMs: number;
       /** When it is tried again, ms since the epoch; null when it is settled. */
       readonly retryAt: number | null;
       /** False where the same is suspended as the last time, and nothing else is to be told. */
@@ -95,6 +110,7 @@ export type WatchEvent =
       /** What a pass found and left alone; also when it found nothing. */
       readonly kind: 'drift';
       readonly result: CycleResult;
+      readonly durationMs: number;
       /** Whether it is other than the last time. */
       readonly isNews: boolean;
     }
@@ -116,8 +132,6 @@ const standbyMs = 5_000;
 const suspendedMs = 60_000;
 /** Time until a rotation that could not be looked at, or was only just set, is looked at again. */
 const rotationLookMs = 60_000;
-const backoffMsMin = 5_000;
-const backoffMsMax = 300_000;
 
 /** Time between two looks where none was named, ms: the rarest that any of the locations calls for. */
 export function usualProbeMs(locations: readonly string[]): number {
@@ -139,10 +153,11 @@ export function usualProbeMs(locations: readonly string[]): number {
 export async function watch(options: WatchOptions): Promise<void> {
   const loop = new Loop(options);
   const pause = options.pause ?? pauseFor;
+  let isHinted = false;
   while (!options.signal.aborted) {
-    await loop.turn();
+    await loop.turn(isHinted);
     try {
-      await pause(loop.waitMs(), options.signal);
+      isHinted = (await pause(loop.waitMs(), options.signal)) === 'hinted';
     } catch (error) {
       if (!options.signal.aborted) throw error;
     }
@@ -181,9 +196,7 @@ class Loop {
   readonly #good = new LastGood();
   #read: SnapshotRead | null = null;
   #told: string | null = null;
-  /** What the source was read as, since when; its removals wait until that has lasted. */
-  #seen: { readonly digest: string; readonly at: number } | null = null;
-  #settlesAt: number | null = null;
+  readonly #settling: Settling;
   /** When a key is due for another value. */
   #rotatesAt: number | null = null;
   /** Some of the version waits for the end of a suspension. */
@@ -197,22 +210,29 @@ class Loop {
     this.#random = options.random ?? Math.random;
     this.#backoff = new Backoff(this.#clock, this.#random);
     this.#leadership = new Leadership(options.lead);
+    this.#settling = new Settling(options.settleMs);
   }
 
   /** Looks at the source, and runs a cycle if one is due. */
-  async turn(): Promise<void> {
+  async turn(isHinted: boolean): Promise<void> {
     try {
       if (await this.#leadership.hasChanged()) {
         this.#version = null;
         this.#isUnsure = true;
       }
-      if (!this.#leadership.isHeld) return;
-      if (this.#isSourceDown && this.#clock.now() < (this.#retryAt ?? 0)) return;
+      if (!this.#leadership.isHeld) {
+        this.#options.onLook?.({ kind: 'standby' });
+        return;
+      }
+      const isWaiting = this.#isSourceDown && this.#clock.now() < (this.#retryAt ?? 0);
+      if (isWaiting && !isHinted) return;
       this.#isSourceDown = true;
-      const { digest, revision, signatures } = await this.#options.newest();
+      const version = await this.#options.newest();
       this.#isSourceDown = false;
-      this.#good.see(signatures);
-      await this.#look(`${revision}:${digest}:${signatures}`);
+      this.#good.see(version.signatures);
+      const isRetryPending = this.#retryAt !== null;
+      this.#options.onLook?.({ kind: 'seen', version, isRetryPending });
+      await this.#look([version.revision, version.digest, version.signatures].join(':'));
     } catch (error) {
       if (this.#options.signal.aborted) return;
       if (!(error instanceof Failure)) throw error;
@@ -224,7 +244,7 @@ class Loop {
   waitMs(): number {
     const { probeMs } = this.#options;
     if (!this.#leadership.isHeld) return spread(Math.min(probeMs, standbyMs), this.#random);
-    const others = this.#isSourceDown ? [] : [this.#settlesAt, this.#rotatesAt];
+    const others = this.#isSourceDown ? [] : [this.#settling.until, this.#rotatesAt];
     return waitUntil([this.#retryAt, ...others], spread(probeMs, this.#random), this.#clock.now());
   }
 
@@ -232,12 +252,10 @@ class Loop {
     const { mode, passMs } = this.#options.drift;
     const now = this.#clock.now();
     const isNew = version !== this.#version;
-    if (isNew) {
-      this.#backoff.reset();
-      this.#isPaused = false;
-    }
+    if (isNew) this.#backoff.reset();
+    this.#isPaused &&= !isNew;
     const isRetry = this.#retryAt !== null && now >= this.#retryAt;
-    const isSettled = this.#settlesAt !== null && now >= this.#settlesAt;
+    const isSettled = this.#settling.until !== null && now >= this.#settling.until;
     const isFresh = isNew || isRetry || isSettled;
     const isPassDue = mode !== 'off' && now - this.#cycleAt >= passMs;
     const isRotation = this.#rotatesAt !== null && now >= this.#rotatesAt;
@@ -252,7 +270,7 @@ class Loop {
   /** False when there is more to do than to tell: the version may be new. */
   async #tellDrift(isFresh: boolean): Promise<boolean> {
     const read = (): Promise<DesiredSet> => this.#good.read(this.#options.readDesired, isFresh);
-    const result = await reconcile({ ...this.#cycleOptions(read), act: false });
+    const { result, durationMs } = await timed({ ...this.#cycleOptions(read), act: false });
     const changes = result.plan.changes.filter(({ action }) => action !== 'retain');
     if (isFresh && this.#isPaused && suspendedIn(result.plan) !== null) {
       this.#retryAt = this.#clock.now() + suspendedMs;
@@ -267,24 +285,21 @@ class Loop {
     const drift = JSON.stringify(changes.map(({ id, action, fields }) => [id, action, fields]));
     const isNews = drift !== this.#told && changes.length + Number(this.#told !== null) > 0;
     this.#told = changes.length === 0 ? null : drift;
-    this.#options.onEvent({ kind: 'drift', result, isNews });
+    this.#options.onEvent({ kind: 'drift', result, durationMs, isNews });
     return true;
   }
 
   async #cycle(isFresh: boolean): Promise<void> {
     this.#retryAt = null;
-    this.#settlesAt = null;
+    this.#settling.until = null;
     const startedAt = this.#clock.now();
     let good: DesiredSet | null = null;
     const read = async (): Promise<DesiredSet> => {
       good = await this.#good.read(this.#options.readDesired, isFresh);
       return good;
     };
-    const result = await reconcile({ ...this.#cycleOptions(read), act: true });
-    const { digest } = result.plan.source;
-    if (this.#seen?.digest !== digest) this.#seen = { digest, at: startedAt };
-    const isSettling = result.plan.blocked.some(({ reason }) => reason === 'settling');
-    if (isSettling) this.#settlesAt = this.#seen.at + this.#options.settleMs;
+    const { result, durationMs } = await timed({ ...this.#cycleOptions(read), act: true });
+    this.#settling.see(result.plan, startedAt);
     this.#isUnsure = false;
     this.#read = result.read;
     this.#rotatesAt = nextRotationAt(result, startedAt);
@@ -296,13 +311,12 @@ class Loop {
     if (this.#isPaused) this.#retryAt ??= this.#clock.now() + suspendedMs;
     const isNews = paused === null || result.report !== null || paused !== this.#told;
     this.#told = paused;
-    this.#options.onEvent({ kind: 'cycle', result, retryAt: this.#retryAt, isNews });
+    this.#options.onEvent({ kind: 'cycle', result, durationMs, retryAt: this.#retryAt, isNews });
   }
 
   #cycleOptions(readDesired: () => Promise<DesiredSet>): Omit<CycleOptions, 'act'> {
     const { settleMs, pruneKeys } = this.#options;
-    const isLasting = this.#seen !== null && this.#clock.now() - this.#seen.at >= settleMs;
-    const settledDigest = isLasting ? this.#seen!.digest : null;
+    const settledDigest = this.#settling.digestAt(this.#clock.now());
     const unattended = { settledDigest, settleMs, pruneKeys };
     return { ...this.#options, previous: this.#read, readDesired, unattended };
   }
@@ -311,10 +325,19 @@ class Loop {
     const isHard = this.#good.lacks(failure);
     this.#rotatesAt &&= Math.max(this.#rotatesAt, this.#clock.now() + rotationLookMs);
     this.#retryAt = isHard ? null : this.#backoff.next();
+    this.#options.onLook?.({ kind: 'failed', failure });
     if (failure.message === this.#told) return;
     this.#told = failure.message;
     this.#options.onEvent({ kind: 'failure', failure, retryAt: this.#retryAt });
   }
+}
+
+async function timed(
+  options: CycleOptions,
+): Promise<{ readonly result: CycleResult; readonly durationMs: number }> {
+  const since = performance.now();
+  const result = await reconcile(options);
+  return { result, durationMs: performance.now() - since };
 }
 
 /** Whether trying again may help; a key file that is missing or wrong is for a person to bring. */
@@ -343,52 +366,6 @@ function nextRotationAt({ plan, report }: CycleResult, now: number): number | nu
   return Number.isFinite(at) ? Math.max(at, now + 1) : null;
 }
 
-/** Whether this loop is the one that looks and writes. */
-class Leadership {
-  readonly #ask: WatchOptions['lead'];
-  /** What was answered last. */
-  #leading: number | null = null;
-
-  constructor(ask: WatchOptions['lead']) {
-    this.#ask = ask;
-  }
-
-  get isHeld(): boolean {
-    return this.#ask === undefined || this.#leading !== null;
-  }
-
-  /** Asks; whether the answer is other than the last, so that another loop may have written since. */
-  async hasChanged(): Promise<boolean> {
-    if (this.#ask === undefined) return false;
-    const before = this.#leading;
-    this.#leading = await this.#ask();
-    return this.#leading !== before;
-  }
-}
-
-/** 5 s, doubled each time up to 5 min, spread by ±20 %. */
-class Backoff {
-  readonly #clock: Clock;
-  readonly #random: () => number;
-  #failures = 0;
-
-  constructor(clock: Clock, random: () => number) {
-    this.#clock = clock;
-    this.#random = random;
-  }
-
-  reset(): void {
-    this.#failures = 0;
-  }
-
-  /** When to try again, ms since the epoch. */
-  next(): number {
-    const waitMs = Math.min(backoffMsMax, backoffMsMin * 2 ** this.#failures);
-    this.#failures = Math.min(this.#failures + 1, 16);
-    return this.#clock.now() + waitMs * (0.8 + 0.4 * this.#random());
-  }
-}
-
-async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+async function pauseFor(ms: number, signal: AbortSignal): Promise<undefined> {
   await delay(ms, undefined, { signal });
 }

@@ -53,13 +53,19 @@ export function startDaemon(
     child,
     events,
     ended,
-    find: (fits, from = 0) =>
-      eventually(async () => {
-        const found = events.slice(from).find(fits);
-        if (found !== undefined) return found;
-        const end = child.exitCode === null ? '' : `; it ended: ${JSON.stringify(await ended)}`;
-        throw new Error(`no such event among ${JSON.stringify(events).slice(-2000)}${end}`);
-      }),
+    find: async (fits, from = 0) => {
+      const found = (): DaemonEvent | undefined => events.slice(from).find(fits);
+      let end: unknown = null;
+      void ended.then((how) => {
+        end = how;
+      });
+      await eventually(() => {
+        if (found() === undefined && end === null) throw new Error('no such event yet');
+      });
+      const event = found();
+      if (event !== undefined) return event;
+      throw new Error(`it ended: ${JSON.stringify(end)}; ${JSON.stringify(events).slice(-2000)}`);
+    },
     [Symbol.asyncDispose]: async () => {
       child.kill('SIGKILL');
       await ended;

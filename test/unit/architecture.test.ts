@@ -60,7 +60,10 @@ const mayImport: Record<string, readonly string[]> = {
   'sync/authoring': ['sync/manifest', 'sync/spec', 'model'],
   'sync/manifest': ['sync/source', 'sync/spec', 'model'],
   'sync/apply': ['sync/plan', 'sync/server', 'sync/spec', 'model', 'log'],
-  'sync/daemon': ['sync/apply', 'sync/server', 'sync/spec', 'model', 'log', 'clock'],
+  'sync/daemon': [
+    ...['sync', 'sync/apply', 'sync/plan', 'sync/server', 'sync/source', 'sync/spec'],
+    ...['model', 'log', 'clock'],
+  ],
   'sync/report': ['sync/apply', 'sync/plan', 'sync/spec', 'model'],
   'sync/plan': ['sync/spec', 'model'],
   'sync/server': ['sync/spec', 'model', 'log', 'clock'],

@@ -1,22 +1,14 @@
 /** Knows the command that keeps a running server equal to its manifests. */
-/*
- * The life of `sync`: settings and credentials are read, then the loop of sync/watch.ts goes round
- * until a signal. What is under way at the signal is finished, nothing more is started, the lease is
- * given back, and the end is a success. Nothing is kept in this process that the next one would miss.
- *
- * Of several daemons of one owner one leads; the others stand by, look at nothing, and follow.
- */
 import { type Ending, Failure } from '../../failure.ts';
 import { driftModes } from '../../settings/forms.ts';
 import { type DriftMode, readSettings } from '../../settings.ts';
-import { StandingLease } from '../../sync/daemon/standing-lease.ts';
 import { textReport } from '../../sync/report/text.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import { isStandardInput } from '../../sync/source/source.ts';
-import { syncSettled, type WatchOptions, watch } from '../../sync/watch.ts';
+import { syncSettled } from '../../sync/watch.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { cycleDocument } from '../shared/cycle-document.ts';
-import { duration, flag, optionalChoice, outputForm } from '../shared/option.ts';
+import { duration, flag, optionalChoice, outputForm, port } from '../shared/option.ts';
 import {
   applyCommand,
   holderName,
@@ -27,6 +19,7 @@ import {
   openManifests,
 } from '../shared/options.ts';
 import { watchPace } from '../shared/watch-pace.ts';
+import { type DaemonContext, runDaemon } from './daemon.ts';
 import { SyncEvents } from './sync-events.ts';
 
 interface SyncOptions extends ManifestOptions {
@@ -34,6 +27,7 @@ interface SyncOptions extends ManifestOptions {
   /** Seconds. */
   readonly interval: number | undefined;
   readonly drift: DriftMode | undefined;
+  readonly port: number | undefined;
   readonly 'no-prune': boolean;
   readonly 'prune-keys': boolean;
   readonly 'take-ownership': boolean;
@@ -67,6 +61,10 @@ export const sync: Command<SyncOptions> = {
       describe: 'What becomes of changes that others make on the server',
       fallback: 'GATEWRIGHT_SYNC_DRIFT, else heal',
     }),
+    port: port(8081, {
+      describe: 'Port of /livez, /readyz, /metrics and /webhook; 0 takes a free one',
+      fallback: 'GATEWRIGHT_SYNC_PORT, else none is opened',
+    }),
     'no-prune': flag('Leave on the server what left the source, instead of deleting it'),
     'prune-keys': flag('Also delete API keys and workspaces that left the source'),
     'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
@@ -75,6 +73,7 @@ export const sync: Command<SyncOptions> = {
   conflicts: [
     ['once', 'interval'],
     ['once', 'drift'],
+    ['once', 'port'],
     ['no-prune', 'prune-keys'],
   ],
   run: async (options, io) => {
@@ -87,34 +86,28 @@ export const sync: Command<SyncOptions> = {
     }
     await using client = openClient(options, io);
     const context = openContext(options, io, manifests, client);
-    return options.once ? await syncOnce(context) : await syncOn(context);
+    return options.once ? await syncOnce(context, options, io) : await runDaemon(context);
   },
 };
-
-/** What one run works with. */
-interface Context {
-  readonly options: SyncOptions;
-  readonly io: CommandIo;
-  readonly locations: readonly string[];
-  readonly client: AdminClient;
-  readonly events: SyncEvents;
-  readonly cycle: Omit<WatchOptions, 'newest' | 'probeMs' | 'drift' | 'onEvent'>;
-  readonly look: Pick<WatchOptions, 'newest' | 'probeMs' | 'drift'>;
-}
 
 function openContext(
   options: SyncOptions,
   io: CommandIo,
   manifests: OpenedManifests,
   client: AdminClient,
-): Context {
+): DaemonContext {
   const settings = readSettings(undefined, { cwd: io.cwd });
   const { locations, newest } = manifests;
   const pace = watchPace(locations, settings);
   const { interval, drift } = options;
   return {
-    ...{ options, io, locations, client },
+    ...{ locations, client },
     events: new SyncEvents(options.output, io, () => Date.now()),
+    listen: {
+      ...{ host: settings.server.host, port: options.port ?? settings.sync.port },
+      readyMs: settings.sync.readySeconds * 1000,
+      webhookSecret: settings.sync.webhookSecret,
+    },
     look: {
       newest,
       probeMs: interval === undefined ? pace.probeMs : interval * 1000,
@@ -139,41 +132,13 @@ function openContext(
   };
 }
 
-async function syncOnce({ cycle, options, io }: Context): Promise<Ending> {
+async function syncOnce(
+  { cycle }: DaemonContext,
+  options: SyncOptions,
+  io: CommandIo,
+): Promise<Ending> {
   const result = await syncSettled(cycle);
   if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
   else io.stdout.write(textReport(result));
   return result.ending;
-}
-
-async function syncOn({ client, cycle, look, events, locations }: Context): Promise<Ending> {
-  const { probeMs, drift } = look;
-  const facts = {
-    owner: client.owner,
-    sources: locations,
-    intervalSeconds: probeMs / 1000,
-    drift: drift.mode,
-    driftSeconds: drift.passMs / 1000,
-  };
-  const pace = `each ${facts.intervalSeconds} s; drift: ${drift.mode}`;
-  events.tell('started', facts, `syncing ${locations.join(', ')} as ${client.owner}, ${pace}`);
-  await using lease = new StandingLease(client, {
-    holder: cycle.holder,
-    takeOver: cycle.takeOwnership,
-    takeOverCommand: cycle.command({ 'take-ownership': true }),
-    signal: cycle.signal,
-    onChange: (leader) => {
-      if (leader === null) events.tell('leading', {}, 'this daemon leads');
-      else events.tell('standby', { leader }, `standing by. ${leader}`);
-    },
-  });
-  await watch({
-    ...cycle,
-    ...look,
-    lead: () => lease.lead(),
-    takeLease: (terms) => lease.takeForWrites(terms),
-    onEvent: (event) => events.tellWatch(event),
-  });
-  events.tell('stopped', {}, 'stopped');
-  return 'success';
 }

@@ -1,0 +1,125 @@
+/** Knows the daemon: which parts keep the loop company, and how it ends. */
+/*
+ * Settings and credentials are read and the listener is open before the loop of sync/watch.ts goes round,
+ * until a signal. What is under way at the signal is finished, nothing more is started, the lease is
+ * given back, and the end is a success. Nothing is kept in this process that the next one would miss.
+ *
+ * Of several daemons of one owner one leads; the others stand by, look at nothing, and follow.
+ */
+import { systemClock } from '../../clock.ts';
+import { type Ending, Failure } from '../../failure.ts';
+import { packageVersion } from '../../package-root.ts';
+import { type Listener, type ListenerOptions, startListener } from '../../sync/daemon/listener.ts';
+import { LookHints } from '../../sync/daemon/look-hints.ts';
+import { StandingLease } from '../../sync/daemon/standing-lease.ts';
+import { createSyncMetrics, type SyncMetrics } from '../../sync/daemon/sync-metrics.ts';
+import { SyncState } from '../../sync/daemon/sync-state.ts';
+import type { AdminClient } from '../../sync/server/client.ts';
+import { isGitLocation, parseGitLocation } from '../../sync/source/git-location.ts';
+import { type WatchOptions, watch } from '../../sync/watch.ts';
+import type { SyncEvents } from './sync-events.ts';
+
+export interface DaemonContext {
+  readonly locations: readonly string[];
+  readonly client: AdminClient;
+  readonly events: SyncEvents;
+  readonly cycle: Omit<WatchOptions, 'newest' | 'probeMs' | 'drift' | 'onEvent'>;
+  readonly look: Pick<WatchOptions, 'newest' | 'probeMs' | 'drift'>;
+  readonly listen: Pick<ListenerOptions, 'readyMs' | 'webhookSecret'> & {
+    readonly host: string;
+    /** Null opens no listener. */
+    readonly port: number | null;
+  };
+}
+
+/** Runs until the signal. @throws Failure (invalid input) when the listener's port cannot be had */
+export async function runDaemon(context: DaemonContext): Promise<Ending> {
+  const { client, cycle, look, events } = context;
+  const state = new SyncState(systemClock);
+  const hints = new LookHints();
+  const metrics = createSyncMetrics({
+    version: packageVersion(),
+    standing: () => state.standing,
+    requests: () => client.requests,
+  });
+  await using listener = await openListener(context, { state, hints, metrics });
+  tellStart(context, listener);
+  await using lease = openLease(context);
+  await watch({
+    ...cycle,
+    ...look,
+    lead: () => lease.lead(),
+    takeLease: (terms) => lease.takeForWrites(terms),
+    pause: (ms, signal) => hints.pause(ms, signal),
+    onLook: (found) => {
+      state.onLook(found);
+      if (found.kind === 'failed') metrics.observeFailure(found.failure.kind);
+    },
+    onEvent: (event) => {
+      metrics.observe(event, state.onEvent(event));
+      events.tellWatch(event);
+    },
+  });
+  events.tell('stopped', {}, 'stopped');
+  return 'success';
+}
+
+interface Parts {
+  readonly state: SyncState;
+  readonly hints: LookHints;
+  readonly metrics: SyncMetrics;
+}
+
+async function openListener(
+  { listen, locations, cycle }: DaemonContext,
+  { state, hints, metrics }: Parts,
+): Promise<Listener | null> {
+  const { host, port, ...rest } = listen;
+  if (port === null) return null;
+  // What is no Git source is the business of every hint.
+  const refs = locations.every(isGitLocation)
+    ? locations.map((location) => parseGitLocation(location).ref)
+    : [];
+  const options = {
+    ...{ ...rest, refs, metrics, hints, clock: systemClock },
+    standing: () => state.standing,
+    isDraining: () => cycle.signal.aborted,
+  };
+  try {
+    return await startListener({ host, port }, options);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    const message = `Cannot listen on ${host}:${port} (${code}). Set GATEWRIGHT_HOST or \
+GATEWRIGHT_SYNC_PORT otherwise; port 0 (--port 0) takes a free one.`;
+    throw new Failure('invalidInput', message, { cause: error });
+  }
+}
+
+function tellStart({ client, locations, look, events }: DaemonContext, listener: Listener | null) {
+  const { probeMs, drift } = look;
+  const facts = {
+    owner: client.owner,
+    sources: locations,
+    intervalSeconds: probeMs / 1000,
+    drift: drift.mode,
+    driftSeconds: drift.passMs / 1000,
+    listener: listener?.url ?? null,
+  };
+  const pace = `each ${facts.intervalSeconds} s; drift: ${drift.mode}`;
+  const at = listener === null ? '' : `; ${listener.url}/metrics`;
+  events.tell('started', facts, `syncing ${locations.join(', ')} as ${client.owner}, ${pace}${at}`);
+}
+
+function openLease({ client, cycle, events }: DaemonContext): StandingLease {
+  return new StandingLease(client, {
+    holder: cycle.holder,
+    takeOver: cycle.takeOwnership,
+    takeOverCommand: cycle.command({ 'take-ownership': true }),
+    signal: cycle.signal,
+    onChange: (leader) => {
+      if (leader === null) events.tell('leading', {}, 'this daemon leads');
+      else events.tell('standby', { leader }, `standing by. ${leader}`);
+    },
+  });
+}

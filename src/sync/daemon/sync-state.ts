@@ -1,0 +1,160 @@
+/** Knows where a daemon stands: what it has seen and applied, how far others took the server from it, what is wrong. */
+import type { Clock } from '../../clock.ts';
+import type { Ending, Failure } from '../../failure.ts';
+import type { Plan } from '../plan/planned.ts';
+import type { CycleResult } from '../reconcile.ts';
+import type { SourceVersion } from '../source/source-files.ts';
+import type { Look, WatchEvent } from '../watch.ts';
+
+export const stateNames = ['Synced', 'OutOfSync', 'Progressing', 'Degraded', 'Suspended'] as const;
+export type StateName = (typeof stateNames)[number];
+
+/** What the newest look, cycle or pass came to. */
+export interface Standing {
+  readonly state: StateName;
+  /** Why it is not Synced; null when it is. */
+  readonly message: string | null;
+  /** Commit of Git, or digest of a folder; null before the first look. */
+  readonly seen: string | null;
+  /** The newest that was applied whole by this process. */
+  readonly applied: string | null;
+  readonly isLeading: boolean;
+  /** What others changed and nobody has undone. */
+  readonly driftCount: number;
+  /** All ms since the epoch, null for never. */
+  readonly lastSuccessAt: number | null;
+  /** Since when source or server could not be reached; null while they can. */
+  readonly unreachableSince: number | null;
+  /** Whether a first look has come to an end, be it that another daemon leads. */
+  readonly hasLooked: boolean;
+  /** Of the last cycle or pass; null before the first. */
+  readonly plan: Plan | null;
+}
+
+const start: Standing = {
+  state: 'Progressing',
+  message: null,
+  seen: null,
+  applied: null,
+  isLeading: false,
+  driftCount: 0,
+  lastSuccessAt: null,
+  unreachableSince: null,
+  hasLooked: false,
+  plan: null,
+};
+
+/** Follows the events of one loop. */
+export class SyncState {
+  readonly #clock: Clock;
+  #standing = start;
+  /** When what is seen now was first seen. */
+  #seenAt = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get standing(): Standing {
+    return this.#standing;
+  }
+
+  onLook(look: Look): void {
+    if (look.kind === 'standby') {
+      const message = 'another daemon leads';
+      this.#set({ isLeading: false, hasLooked: true, unreachableSince: null, message });
+    } else if (look.kind === 'seen') {
+      const seen = commitOf(look.version);
+      if (seen !== this.#standing.seen) this.#seenAt = this.#clock.now();
+      const isBehind = seen !== this.#standing.applied;
+      this.#set({
+        ...{ seen, isLeading: true },
+        ...(isBehind && seen !== this.#standing.seen
+          ? { state: 'Progressing', message: null }
+          : {}),
+        ...(look.isRetryPending ? {} : { unreachableSince: null }),
+      });
+    } else {
+      this.#fail(look.failure);
+    }
+  }
+
+  /** Yields the ms from the first look at the version to its being applied; null when it was not, or had been. */
+  onEvent(event: WatchEvent): number | null {
+    if (event.kind === 'failure') return null;
+    const { result } = event;
+    if (event.kind === 'drift') {
+      this.#tellDrift(result.plan);
+      return null;
+    }
+    const now = this.#clock.now();
+    const isDone = result.ending === 'success';
+    const isReached = result.ending !== 'unreachable';
+    const commit = commitOf(result.plan.source);
+    const isNew = isDone && commit !== this.#standing.applied;
+    this.#set({
+      ...stateOf(result),
+      ...{ hasLooked: true, plan: result.plan, driftCount: 0 },
+      ...(isDone ? { applied: commit, lastSuccessAt: now } : {}),
+      unreachableSince: isReached ? null : (this.#standing.unreachableSince ?? now),
+    });
+    return isNew ? now - this.#seenAt : null;
+  }
+
+  #tellDrift(plan: Plan): void {
+    const driftCount = plan.changes.filter(({ action }) => action !== 'retain').length;
+    const isDrift = driftCount > 0;
+    this.#set({
+      ...{ driftCount, plan, hasLooked: true, unreachableSince: null },
+      applied: commitOf(plan.source),
+      state: isDrift ? 'OutOfSync' : 'Synced',
+      message: isDrift ? `others changed ${driftCount} of what was applied` : null,
+      lastSuccessAt: this.#clock.now(),
+    });
+  }
+
+  #fail({ kind, message }: Failure): void {
+    const isUnreachable = kind === 'unreachable' || kind === 'retryable';
+    const { unreachableSince, hasLooked } = this.#standing;
+    this.#set({
+      ...{ state: 'Degraded', message },
+      hasLooked: hasLooked || !isUnreachable,
+      unreachableSince: isUnreachable ? (unreachableSince ?? this.#clock.now()) : null,
+    });
+  }
+
+  #set(changes: Partial<Standing>): void {
+    this.#standing = { ...this.#standing, ...changes };
+  }
+}
+
+/** How a version is called: a commit, or the digest of what has none. */
+export function commitOf({ revision, digest }: SourceVersion): string | null {
+  return revision ?? (digest === null ? null : `sha256:${digest}`);
+}
+
+const messages: Partial<Record<Ending, string>> = {
+  partialFailure: 'some changes failed',
+  retryable: 'the server changed meanwhile',
+  unreachable: 'the server went out of reach',
+};
+
+function stateOf({
+  ending,
+  refusal,
+  plan,
+  report,
+}: CycleResult): Pick<Standing, 'state' | 'message'> {
+  if (ending === 'success') return { state: 'Synced', message: null };
+  const [blocked] = plan.blocked;
+  if (plan.blocked.some(({ reason }) => String(reason) === 'suspended')) {
+    return { state: 'Suspended', message: blocked!.message };
+  }
+  if (refusal !== null) return { state: 'OutOfSync', message: refusal.message };
+  if (ending === 'refusedByGuard' && blocked !== undefined) {
+    return { state: 'OutOfSync', message: `${blocked.id} is blocked: ${blocked.message}` };
+  }
+  const failed = report?.items.find(({ status }) => status === 'failed');
+  const detail = failed === undefined ? '' : `: ${failed.id}: ${failed.message}`;
+  return { state: 'Degraded', message: `${messages[ending] ?? ending}${detail}` };
+}
