@@ -15,6 +15,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createEmptyDatabase } from '../database.ts';
+import { startTestDatabaseServer } from '../database-server.ts';
+import { createPki } from '../pki.ts';
 import { runCli } from './run-cli.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -40,6 +42,34 @@ it('the built program migrates a database and runs its jobs', async () => {
   expect(checked).toMatchObject({ exitCode: 0, stdout: 'current: nothing is missing\n' });
   const ran = await runCli(['jobs', 'run', 'reset-usage'], database.settings, { program });
   expect(ran).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('keys 0') });
+});
+
+it('the built program reaches a database over TLS, and tells why one refuses it', async () => {
+  using pki = createPki();
+  const authority = pki.authority('house');
+  const issued = authority.issue({ name: 'good', altNames: 'DNS:localhost' });
+  const { server, stop } = await startTestDatabaseServer([
+    `--ssl-cert=${issued.certPath}`,
+    `--ssl-key=${issued.keyPath}`,
+  ]);
+  const { port, user, password } = server;
+  const check = (env: Record<string, string>) =>
+    runCli(['migrate', '--check'], null, {
+      program: join(directory, 'dist/main.js'),
+      env: {
+        ...{ DB_HOST: 'localhost', DB_PORT: String(port), DB_USER: user, DB_PASS: password },
+        ...{ DB_NAME: 'mysql', DB_SSL: 'VERIFY_IDENTITY', DB_SSL_CA_FILE: authority.certPath },
+        ...env,
+      },
+    });
+  try {
+    expect(await check({})).toMatchObject({ exitCode: 2, stderr: '' });
+    expect((await check({ DB_PASS: 'wrong' })).stderr).toMatch(/DB_PASS/);
+    const { certPath } = pki.authority('stranger');
+    expect((await check({ DB_SSL_CA_FILE: certPath })).stderr).toMatch(/certificate/);
+  } finally {
+    await stop();
+  }
 });
 
 describe('compiled code that is kept for the next start', () => {
