@@ -101,8 +101,7 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
   // Under the lease it is asked again, and nobody has to be told before.
   const isShown = !act || options.confirm !== undefined;
   const first = await look(options, desired, options.previous ?? null, isShown);
-  const isIdle = writes(first.result.plan) === 0 && !first.keys.some(needsSettling);
-  if (!act || first.result.refusal !== null || isIdle) return first.result;
+  if (!act || first.result.refusal !== null || (await isIdle(options, first))) return first.result;
   if (options.confirm !== undefined && !(await options.confirm(first.result.plan))) {
     return { ...first.result, declined: true, ending: 'changesPresent' };
   }
@@ -116,6 +115,15 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
   const { advice, result } = options.confirm === undefined ? now : first;
   const chosen = { ...now, advice, result: { ...now.result, plan: result.plan } };
   return await carryOut(options, desired, lease, chosen);
+}
+
+/** Nothing is to be written, on the server or in the folder. */
+async function isIdle(
+  options: CycleOptions,
+  { result: { plan, read }, keys }: Look,
+): Promise<boolean> {
+  if (writes(plan) > 0 || keys.some(needsSettling)) return false;
+  return (await filesOf(options, read).listLeaving()).length === 0;
 }
 
 interface Look {
@@ -182,6 +190,7 @@ async function carryOut(
     findHolders: (claims) => findHolders(client, claims),
     owned: new Map(ownedBy(plan).map(([key, { id }]) => [id, key])),
   });
+  await secretOutput.sweep();
   await settleAll(secretOutput, keys, () =>
     survey({ ...options, signal: undefined }, read, plan, existingKeys(plan)),
   );

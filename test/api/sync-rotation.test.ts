@@ -330,3 +330,33 @@ it('a file that cannot be written leaves the value before good without an end', 
   rmSync(join(sync.secretsFolder, 'bot.key'), { recursive: true });
   writeFileSync(join(sync.secretsFolder, 'bot.key'), before);
 });
+
+describe('a key whose manifest is gone', () => {
+  it('takes every file with its value along, and no other', async () => {
+    const [own, other] = [join(sync.secretsFolder, 'bot.key'), join(sync.secretsFolder, 'new.key')];
+    const fresh = bot().replaceAll('bot', 'new');
+    await cycle(`${bot()}---\n${fresh}`);
+    writeFileSync(join(sync.secretsFolder, 'copy'), readFileSync(own));
+    expect((await cycle(fresh)).ending).toBe('success');
+    expect(readdirSync(sync.secretsFolder)).toEqual(['new.key']);
+    expect(await opens(readFileSync(other, 'utf8').trim())).toBe(true);
+  });
+
+  it('keeps its file where the server refuses to delete it', async () => {
+    await cycle(bot());
+    const { id } = await record();
+    const client = sync.openClient();
+    const send = client.request.bind(client);
+    client.request = async (request) => {
+      if (request.method === 'DELETE' && request.path.endsWith(id)) {
+        const body = { description: 'changed meanwhile' };
+        await server.request('PUT', `/v2/api-keys/${id}`, { body });
+      }
+      return await send(request);
+    };
+    const { report } = await cycle('', { client });
+    expect(report?.items).toMatchObject([{ action: 'delete', status: 'stale' }]);
+    expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
+    expect(await opens(valueIn())).toBe(true);
+  });
+});

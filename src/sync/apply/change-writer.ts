@@ -5,6 +5,7 @@ import type { Plan, PlannedChange } from '../plan/planned.ts';
 import type { AdminClient, ApiResponse } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { type DesiredResource, identityKey, type LiveResource } from '../spec/resource-set.ts';
+import { deleteWithFiles } from './key-deletion.ts';
 import { rotateKey } from './key-rotation.ts';
 import { type HeldLease, isFencedOff } from './owner-lease.ts';
 import {
@@ -62,7 +63,7 @@ export class ChangeWriter {
       case 'replace':
         return this.#create(desired!, live);
       case 'delete':
-        await this.#delete(live!);
+        await this.#remove(live!);
         return live!.id;
       case 'rotate':
         return this.#rotate(change);
@@ -150,14 +151,16 @@ export class ChangeWriter {
   /** What else differs goes before, so that the terms of the rotation are those of the manifest. */
   async #rotate(change: PlannedChange): Promise<string> {
     if (change.fields.length > 0 || change.reason === 'rename') await this.#update(change);
-    const output = this.#context.secretOutput;
-    if (output === null) throw new Error(`${change.id} has nowhere to deliver its value to`);
-    await rotateKey(change, {
-      output,
-      wire: this.#wire,
-      send: (request) => this.#send(request),
-    });
+    const { secretOutput: output } = this.#context;
+    await rotateKey(change, { output, wire: this.#wire, send: (request) => this.#send(request) });
     return change.live!.id;
+  }
+
+  #remove(live: LiveResource): Promise<void> {
+    const { secretOutput: output } = this.#context;
+    const remove = (): Promise<void> => this.#delete(live);
+    const isKey = live.identity.kind === 'ApiKey' && output !== null;
+    return isKey ? deleteWithFiles(output, live.id, remove) : remove();
   }
 
   /** Gone already is as good. */

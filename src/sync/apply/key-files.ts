@@ -17,6 +17,7 @@ import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
 import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
+import { findLeaving, type LeavingFile, markLeaving } from './leaving-files.ts';
 import { findValues, type ValueFile } from './value-files.ts';
 
 const privateFileMode = 0o600;
@@ -85,6 +86,16 @@ export class KeyFiles {
     } catch (error) {
       throw readable(error, desired, path);
     }
+  }
+
+  /** Marks files whose key is about to be deleted. */
+  markLeaving(found: readonly ValueFile[], fence: number): Promise<LeavingFile[]> {
+    return Promise.all(found.map((file) => markLeaving(file, this.#tag, fence)));
+  }
+
+  /** Files that were marked by runs which did not come to an end. */
+  listLeaving(): Promise<LeavingFile[]> {
+    return findLeaving(this.#folder, this.#tag);
   }
 
   /** Every file of the folder that may hold the value of a key. */

@@ -10,7 +10,7 @@ import type { Delivery, SecretOutput } from './secret-output.ts';
 import { Stale } from './stale.ts';
 
 export interface RotationContext {
-  readonly output: SecretOutput;
+  readonly output: SecretOutput | null;
   readonly wire: RequestContext;
   readonly send: (request: WireRequest) => Promise<ApiResponse>;
 }
@@ -22,6 +22,7 @@ export interface RotationContext {
  */
 export async function rotateKey(change: PlannedChange, context: RotationContext): Promise<void> {
   const { output } = context;
+  if (output === null) throw new Error(`${change.id} has nowhere to deliver its value to`);
   const [live, desired, rotation] = [change.live!, change.desired!, change.rotation!];
   const { from, to } = rotation.generation;
   const isBegun = live.rotation?.rotated_at != null && live.rotation.transition_expires_at === null;

@@ -37,6 +37,10 @@
  * and key. A run that slept through its lease is refused at 3, because the fence is compared in the
  * transaction that would make the key. Two writers never share a pending file: its name has the fence.
  *
+ * The files of a key that is deleted go with it: before the delete each gets a second name,
+ * `<path>.<owner>-<fence>.leaving`, and once the key is gone both names are removed. A run that dies in
+ * between leaves the second names, by which the next one asks whether the key is gone.
+ *
  * Where this credential may not ask for proofs nothing is removed and nothing counts as delivered.
  */
 import { Failure } from '../../failure.ts';
@@ -46,6 +50,7 @@ import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
 import type { KeyFiles, PendingFile } from './key-files.ts';
 import type { Claim, Holder } from './key-proofs.ts';
 import { isValueOf, type SurveyedKey, surveyKeys } from './key-survey.ts';
+import { type LeavingFile, removeLeft, unmark } from './leaving-files.ts';
 import { holdsValue, type ValueFile } from './value-files.ts';
 
 export interface OutputContext {
@@ -73,10 +78,20 @@ export interface Delivery {
   abandon(): Promise<void>;
 }
 
+/** The files of a key that is about to be deleted. */
+export interface Leave {
+  /** For once the key is gone. */
+  remove(): Promise<void>;
+  /** For a key that stays after all. */
+  keep(): Promise<void>;
+}
+
 export class SecretOutput {
   /** What people should know of, in the order in which it happened. */
   readonly warnings: string[] = [];
   readonly #context: OutputContext;
+  /** Files by the key whose value they hold; looked for once a run, by the first deletion. */
+  #filesByKey: Promise<Map<string, ValueFile[]>> | null = null;
 
   constructor(context: OutputContext) {
     this.#context = context;
@@ -144,6 +159,29 @@ export class SecretOutput {
     await this.#discard(unclaimed);
   }
 
+  /** Marks every file with a value of the key, so that the next run knows of them should this one die. */
+  async leave(keyId: string): Promise<Leave> {
+    const { files, fence, findHolders } = this.#context;
+    this.#filesByKey ??= filesByKey(await files.list(), findHolders);
+    const marked = await files.markLeaving((await this.#filesByKey).get(keyId) ?? [], fence);
+    const all = async (end: (one: LeavingFile) => Promise<void>): Promise<void> => {
+      await Promise.all(marked.map(end));
+    };
+    return { remove: () => all(removeLeft), keep: () => all(unmark) };
+  }
+
+  /** Ends what earlier runs have begun to delete: files of keys that are gone go, the others stay. */
+  async sweep(): Promise<void> {
+    const { files, fence, findHolders } = this.#context;
+    const marked = (await files.listLeaving()).filter((one) => one.fence < fence);
+    const holders = await findHolders(marked.map(({ value }) => ({ id: null, value })));
+    for (const [at, one] of marked.entries()) {
+      const holder = holders?.[at];
+      if (holder === null) await removeLeft(one);
+      else if (holder !== undefined) await unmark(one);
+    }
+  }
+
   /** Takes the file of a renamed key along. */
   async follow(desired: DesiredResource, keyId: string): Promise<void> {
     const { files, findHolders, owned } = this.#context;
@@ -197,4 +235,16 @@ not yours; move the file away, or give ${identityKey(desired.identity)} another 
     const { files, fence } = this.#context;
     for (const one of pending) if (one.fence < fence) await files.discard(one);
   }
+}
+
+async function filesByKey(
+  found: readonly ValueFile[],
+  findHolders: OutputContext['findHolders'],
+): Promise<Map<string, ValueFile[]>> {
+  const holders = (await findHolders(found.map(({ value }) => ({ id: null, value })))) ?? [];
+  const byKey = new Map<string, ValueFile[]>();
+  for (const [at, holder] of holders.entries()) {
+    if (holder !== null) byKey.set(holder.keyId, [...(byKey.get(holder.keyId) ?? []), found[at]!]);
+  }
+  return byKey;
 }

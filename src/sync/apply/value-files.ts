@@ -10,12 +10,15 @@ export interface ValueFile {
   readonly value: Secret;
 }
 
-const entriesMax = 10_000;
+/** More entries of a folder are not looked at. */
+export const entriesMax = 10_000;
 const fileBytesMax = 4_096;
 const keptAside = /\.kept-\d+$/;
+/** How marks of files end that go with their key. */
+export const leavingEnding = '.leaving';
 
 /**
- * Every plain file in a folder and below it that holds what could be a key's value, save pending ones;
+ * Every plain file in a folder and below it that holds what could be a key's value, save pending ones and marks;
  * those kept aside last. Of a folder with more than 10,000 entries the first that are met.
  */
 export async function findValues(top: string): Promise<ValueFile[]> {
@@ -30,7 +33,7 @@ export async function findValues(top: string): Promise<ValueFile[]> {
       const path = join(folder, name);
       const value = await valueOrFolder(path);
       if (value === 'folder') folders.push(path);
-      else if (value !== null && !name.endsWith('.pending')) found.push({ path, value });
+      else if (value !== null && !isWorkFile(name)) found.push({ path, value });
     }
   }
   return found.toSorted(byRank);
@@ -40,6 +43,16 @@ export async function findValues(top: string): Promise<ValueFile[]> {
 export async function holdsValue({ path, value }: ValueFile): Promise<boolean> {
   const now = await valueOrFolder(path);
   return now instanceof Secret && now.reveal() === value.reveal();
+}
+
+/** The value of a file; null for what holds none, or is gone. */
+export async function readValueFile(path: string): Promise<Secret | null> {
+  const found = await valueOrFolder(path);
+  return found instanceof Secret ? found : null;
+}
+
+function isWorkFile(name: string): boolean {
+  return name.endsWith('.pending') || name.endsWith(leavingEnding);
 }
 
 function byRank(one: ValueFile, two: ValueFile): number {

@@ -1,0 +1,70 @@
+/** Knows how the files of a deleted key go: marked before the key is deleted, removed once it is. */
+import { link, readdir, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  entriesMax,
+  holdsValue,
+  leavingEnding,
+  readValueFile,
+  type ValueFile,
+} from './value-files.ts';
+
+/** A second name of a file whose key was about to be deleted; outlives a run that died then. */
+export interface LeavingFile extends ValueFile {
+  /** The file that was marked. */
+  readonly of: string;
+  /** Of the lease of the run that marked it. */
+  readonly fence: number;
+}
+
+/** Gives a file a second name that says that it goes, where the file system has such names. */
+export async function markLeaving(
+  file: ValueFile,
+  tag: string,
+  fence: number,
+): Promise<LeavingFile> {
+  const path = `${file.path}.${tag}-${fence}${leavingEnding}`;
+  await link(file.path, path).catch((error: NodeJS.ErrnoException) => {
+    const passes = ['EEXIST', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'ENOENT'];
+    if (!passes.includes(error.code ?? '')) throw error;
+  });
+  return { path, value: file.value, of: file.path, fence };
+}
+
+/** Removes a file whose key is gone, if it still has that value, and its mark. */
+export async function removeLeft(marked: LeavingFile): Promise<void> {
+  const { of, value } = marked;
+  if (await holdsValue({ path: of, value })) await discard(of);
+  await unmark(marked);
+}
+
+/** For a key that stays after all. */
+export function unmark({ path }: LeavingFile): Promise<void> {
+  return discard(path);
+}
+
+/** Marks of earlier runs of an owner, anywhere in a folder; links are not followed. */
+export async function findLeaving(top: string, tag: string): Promise<LeavingFile[]> {
+  const form = new RegExp(`^(.+)\\.${tag}-(\\d{1,15})\\${leavingEnding}$`, 's');
+  const found: LeavingFile[] = [];
+  const folders = [top];
+  let entries = 0;
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
+      entries += 1;
+      if (entries > entriesMax) return found;
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) folders.push(path);
+      const [, of, fence] = form.exec(entry.name) ?? [];
+      const value = of === undefined ? null : await readValueFile(path);
+      if (value !== null) found.push({ path, value, of: join(folder, of!), fence: Number(fence) });
+    }
+  }
+  return found;
+}
+
+async function discard(path: string): Promise<void> {
+  await unlink(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+}
