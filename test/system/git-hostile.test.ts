@@ -30,9 +30,12 @@ function newRepository(): Repository {
   return server.repository(`hostile-${names}`);
 }
 
-function open(location: string, fetchBytesMax?: number): Source {
+function open(
+  location: string,
+  bounds: { fetchBytesMax?: number; timeoutMs?: number } = {},
+): Source {
   const cacheDirectory = join(folder, `cache-${names}`);
-  return openGit(location, { cacheDirectory, access: { caFile: server.caFile }, fetchBytesMax });
+  return openGit(location, { cacheDirectory, access: { caFile: server.caFile }, ...bounds });
 }
 
 async function failureOf(source: Source): Promise<Failure> {
@@ -98,7 +101,7 @@ describe('a hostile repository', () => {
     const repository = newRepository();
     const files = Array.from({ length: 8 }, (_, at) => [`f${at}.yaml`, noise()] as const);
     repository.commit('main', Object.fromEntries(files));
-    const failure = await failureOf(open(repository.url, 2 * 1024 * 1024));
+    const failure = await failureOf(open(repository.url, { fetchBytesMax: 2 * 1024 * 1024 }));
     expect(failure.kind).toBe('invalidInput');
     expect(failure.message).toContain('more than 2 MiB');
     const packs = join(folder, `cache-${names}`);
@@ -122,6 +125,20 @@ describe('a hostile repository', () => {
   });
 });
 
+describe('runs that fetch at once into one folder', () => {
+  it('all read the commit, whoever is first', async () => {
+    const repository = newRepository();
+    for (let round = 0; round < 2; round += 1) {
+      const commit = repository.commit('main', { 'a.yaml': `a: ${round}\n`, 'b.yaml': noise() });
+      const sources = Array.from({ length: 5 }, () => open(repository.url));
+      const read = await Promise.all(sources.map((source) => source.read()));
+      expect(read.map(({ info }) => info.revision)).toEqual(sources.map(() => commit));
+      const stands = await Promise.all(sources.map((source) => source.descent!(commit, commit)));
+      expect(new Set(stands)).toEqual(new Set(['descendant']));
+    }
+  });
+});
+
 describe('a fetch that was killed', () => {
   it('leaves locks that hinder a later one only as long as it may have run itself', async () => {
     const repository = newRepository();
@@ -136,7 +153,7 @@ describe('a fetch that was killed', () => {
     writeFileSync(pack, 'half of it');
     for (const lock of locks) writeFileSync(lock, '');
     repository.commit('main', { 'a.yaml': 'a: 2\n' });
-    const failure = await failureOf(source);
+    const failure = await failureOf(open(repository.url, { timeoutMs: 3000 }));
     expect([failure.kind, failure.message]).toEqual([
       'retryable',
       expect.stringContaining('Another run fetches'),

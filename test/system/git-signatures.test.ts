@@ -90,6 +90,38 @@ describe.skipIf(!isRunnable)('a commit', () => {
     }
   });
 
+  it('counts in a repository of this machine, too', async () => {
+    const repository = newRepository();
+    const rules = { allowedSignersFile: sshFile(carol) };
+    const url = `file://${repository.git(['rev-parse', '--absolute-git-dir'])}`;
+    expect(await refusalOf(open(url, rules))).toContain('is not signed.');
+    const commit = signCommit(repository, 'main', carol);
+    expect((await open(url, rules).read()).info.revision).toBe(commit);
+  });
+
+  it('signed by a certificate of a permitted authority is read, and by one of another is not', async () => {
+    const repository = newRepository();
+    const key = room.ssh();
+    room.run('ssh-keygen', [
+      '-q',
+      '-s',
+      dave.keyFile,
+      '-I',
+      'erin',
+      '-n',
+      'erin',
+      `${key.keyFile}.pub`,
+    ]);
+    const settings = ['gpg.format=ssh', `user.signingkey=${key.keyFile}-cert.pub`];
+    signCommit(repository, 'main', { ...key, settings });
+    const authority = (signer: SshSigner): string =>
+      room.file(`erin cert-authority ${signer.publicKey}\n`);
+    const read = await open(repository.url, { allowedSignersFile: authority(dave) }).read();
+    expect(read.files.length).toBe(1);
+    const message = await refusalOf(open(repository.url, { allowedSignersFile: authority(carol) }));
+    expect(message).toContain('which is not permitted.');
+  });
+
   it('without signature is refused before a file of it is fetched', async () => {
     const repository = newRepository();
     const rules = { gpgKeysFile: gpgFile(alice), allowedSignersFile: sshFile(carol) };
@@ -180,6 +212,14 @@ describe.skipIf(!isRunnable)('a commit', () => {
     expect(await refusalOf(open(other.url, { allowedSignersFile }))).toContain(
       'which is permitted for other purposes than git.',
     );
+  });
+
+  it('tells what a signature says of itself without obeying it', async () => {
+    const repository = newRepository();
+    const text = `${repository.git(['cat-file', 'commit', 'main'])}\n`;
+    put(repository, signText(text, carol, 'git\u001b[2J\nGood'));
+    const message = await refusalOf(open(repository.url, { allowedSignersFile: sshFile(carol) }));
+    expect(message).toContain('made for "git\\u001b[2J\\u000aGood", not for git.');
   });
 
   it('that quotes a good signature in its message is not signed', async () => {

@@ -1,6 +1,7 @@
 /** Knows the server of a repository: what its refs stand for now, and what its refusals mean. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../failure.ts';
 import { nearest } from '../../suggest.ts';
 import { type GitOptions, type GitRun, runGit } from './git-command.ts';
@@ -15,6 +16,9 @@ export interface Resolved {
   readonly tag: string | null;
 }
 
+/** How long a run waits for another that fetches into the same repository, and between its looks. */
+const turnMsMax = 10_000;
+const turnPauseMs = 200;
 const answerBytesMax = 32 * 1024 * 1024;
 
 /** The repository at a location, as its server tells of it. */
@@ -52,9 +56,25 @@ export class GitRemote {
    * Runs a command of git that talks to the server.
    *
    * @param repository the local one that it is about, if any
-   * @throws Failure (unreachable) with git's reason, and advice where there is any
+   * @throws Failure (unreachable) with git's reason, and advice where there is any; (retryable) when
+   *   another run fetches into the same repository for longer than is waited for
    */
   async ask(words: readonly string[], repository?: string): Promise<GitRun> {
+    const { timeoutMs, signal } = this.#options;
+    const triesMax = Math.ceil(Math.min(turnMsMax, timeoutMs) / turnPauseMs);
+    for (let tries = 1; ; tries += 1) {
+      const run = await this.#run(words, repository);
+      if (run.status === 0) return run;
+      if (!isBusy(run)) throw await this.#refusal(run);
+      if (tries >= triesMax) {
+        const text = `Another run fetches ${this.url} into the same folder at the moment; try again`;
+        throw new Failure('retryable', text);
+      }
+      await delay(turnPauseMs, undefined, { signal });
+    }
+  }
+
+  async #run(words: readonly string[], repository: string | undefined): Promise<GitRun> {
     const about = repository === undefined ? {} : { repository };
     const isLocal = this.#location.protocol === 'file';
     if (isLocal) assertOurs(this.url);
@@ -66,15 +86,13 @@ export class GitRemote {
       ...about,
       writesFiles: repository !== undefined,
     };
-    const run = await runGit(command, this.#options);
-    if (run.status === 0) return run;
-    if (/Unable to create '.*\.lock': File exists/.test(run.stderr)) {
-      const text = `Another run fetches ${this.url} into the same folder at the moment; try again`;
-      throw new Failure('retryable', text);
-    }
-    if (isHostKeyRefused(run.message)) throw await hostKeyFailure(this.url, this.#options);
-    const text = [`Cannot read ${this.url}:`, run.message, adviceOn(run.message)].join('\n');
-    throw new Failure('unreachable', text.trimEnd());
+    return await runGit(command, this.#options);
+  }
+
+  async #refusal({ message }: GitRun): Promise<Failure> {
+    if (isHostKeyRefused(message)) return await hostKeyFailure(this.url, this.#options);
+    const text = [`Cannot read ${this.url}:`, message, adviceOn(message)].join('\n');
+    return new Failure('unreachable', text.trimEnd());
   }
 
   async #listRemote(names: readonly string[]): Promise<Map<string, string>> {
@@ -100,6 +118,11 @@ export class GitRemote {
     const hint = near === undefined ? '' : `; did you mean "${near}"?`;
     return new Failure('invalidInput', `${url} has no branch or tag "${ref}"${hint}`);
   }
+}
+
+/** Whether another git works on the same repository, or has just done so. */
+function isBusy({ stderr }: GitRun): boolean {
+  return /\.lock': File exists|cannot lock ref|shallow file has changed/.test(stderr);
 }
 
 /**
