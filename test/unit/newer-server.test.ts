@@ -66,3 +66,30 @@ it.each([null, 'text', { resources: 1 }, { resources: [1, { kind: 2 }] }])(
     expect([known.unknown, Snapshot.safeParse(known.body).success]).toEqual([[], false]);
   },
 );
+
+it('is left out below the top of a spec as well, but not of a document that may hold anything', async () => {
+  const limit = { type: 'requests', unit: 'rpm', value: 5 };
+  const key = {
+    name: 'k',
+    rate_limits: [limit, { ...limit, burst: 3 }],
+    defaults: { region: 'eu' },
+  };
+  const conditions = [{ key: 'model', value: '*', negate: false }];
+  const config = { config: { targets: [{ provider: 'a', anything: 1 }], brand_new: {} } };
+  const resources = [
+    resource('ApiKey', 4, key, { name: 'k', last_applied: key }),
+    resource('UsageLimitPolicy', 5, { conditions }, null),
+    resource('Config', 6, config, null),
+  ];
+  const { body, unknown } = await withoutUnknown({ ...answer, resources });
+  const { resources: left } = Snapshot.parse(body);
+  const known = { name: 'k', rate_limits: [limit, limit], defaults: {} };
+  expect([left[0]?.spec, left[0]?.managed_by?.last_applied]).toEqual([known, known]);
+  expect(left[1]?.spec).toEqual({ conditions: [{ key: 'model', value: '*' }] });
+  expect(left[2]?.spec).toEqual(config);
+  expect(unknown).toEqual([
+    'ApiKey/k: rate_limits[1].burst',
+    'ApiKey/k: defaults.region',
+    'UsageLimitPolicy/n5: conditions[0].negate',
+  ]);
+});

@@ -1,16 +1,17 @@
 /** Knows what a newer server tells that this version has no word for, and takes it out of the answer. */
+import { z } from 'zod';
 import { loadBody } from '../../model/bodies.ts';
 import { type KindName, kindNames } from '../../model/kinds.ts';
 
 export interface KnownPart {
   /** The answer without what is not known. */
   readonly body: unknown;
-  /** What was taken out: `RoutePolicy/support/eu`, or `Config/support/routing: new_field`. */
+  /** What was taken out: `RoutePolicy/support/eu`, or `ApiKey/support/bot: rate_limits[0].burst`. */
   readonly unknown: readonly string[];
 }
 
 /**
- * Leaves resources of unknown kinds and unknown fields of specs out of a snapshot, so that an older
+ * Leaves resources of unknown kinds and unknown fields of specs, at any depth, out of a snapshot, so that an older
  * client goes on with the rest: what it does not see it neither compares nor removes. An answer of
  * another form is handed back as it is, to be judged as a whole.
  */
@@ -35,22 +36,51 @@ async function withoutFields(
   kind: KindName,
   unknown: string[],
 ): Promise<unknown> {
-  const { shape } = await loadBody(kind);
+  const schema = await loadBody(kind);
   const { spec, managed_by: managed } = resource;
-  const isUnknown = (key: string): boolean => !Object.hasOwn(shape, key);
-  const extra = isMap(spec) ? Object.keys(spec).filter(isUnknown) : [];
-  const base = isMap(managed) ? managed.last_applied : null;
-  if (extra.length === 0 && !(isMap(base) && Object.keys(base).some(isUnknown))) return resource;
-  unknown.push(...extra.map((key) => `${nameOf(resource)}: ${key}`));
-  const known = (value: unknown): unknown =>
-    isMap(value)
-      ? Object.fromEntries(Object.entries(value).filter(([key]) => !isUnknown(key)))
-      : value;
+  const extra: string[] = [];
+  const known = knownPart(schema, spec, '', extra);
+  const base = isMap(managed) ? knownPart(schema, managed.last_applied, '', []) : undefined;
+  if (known === spec && (!isMap(managed) || base === managed.last_applied)) return resource;
+  unknown.push(...extra.map((path) => `${nameOf(resource)}: ${path}`));
   return {
     ...resource,
-    spec: known(spec),
-    ...(isMap(managed) ? { managed_by: { ...managed, last_applied: known(base) } } : {}),
+    spec: known,
+    ...(isMap(managed) ? { managed_by: { ...managed, last_applied: base } } : {}),
   };
+}
+
+/** The value itself where all of it is known; paths of what is not go to `extra`. */
+function knownPart(schema: unknown, value: unknown, path: string, extra: string[]): unknown {
+  const form = bare(schema);
+  if (form instanceof z.ZodArray && Array.isArray(value)) {
+    const items = value.map((item, at) => knownPart(form.element, item, `${path}[${at}]`, extra));
+    return items.every((item, at) => item === value[at]) ? value : items;
+  }
+  // One that takes any field, such as a routing document, knows what it holds.
+  const isClosed = form instanceof z.ZodObject && !(form.def.catchall instanceof z.ZodUnknown);
+  if (!isClosed || !isMap(value)) return value;
+  const entries = Object.entries(value).flatMap(([key, at]): [string, unknown][] => {
+    const place = path === '' ? key : `${path}.${key}`;
+    if (Object.hasOwn(form.shape, key)) {
+      return [[key, knownPart(form.shape[key], at, place, extra)]];
+    }
+    extra.push(place);
+    return [];
+  });
+  const isWhole = entries.length === Object.keys(value).length;
+  return isWhole && entries.every(([key, at]) => at === value[key])
+    ? value
+    : Object.fromEntries(entries);
+}
+
+/** Without the words that a value may be absent, null or given. */
+function bare(schema: unknown): unknown {
+  const isWrapper =
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable ||
+    schema instanceof z.ZodDefault;
+  return isWrapper ? bare(schema.unwrap()) : schema;
 }
 
 function nameOf(resource: Readonly<Record<string, unknown>>): string {
