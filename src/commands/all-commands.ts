@@ -55,6 +55,7 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['jobs', async () => bound('jobs', (await import('./jobs.ts')).jobs)],
   ['doctor', async () => bound('doctor', (await import('./doctor.ts')).doctor)],
   ['settings', async () => bound('settings', (await import('./settings.ts')).settings)],
+  ['fmt', async () => bound('fmt', (await import('./fmt.ts')).fmt)],
   ['new', async () => bound('new', (await import('./new.ts')).newCommand)],
   ['explain', async () => bound('explain', (await import('./explain.ts')).explainCommand)],
   ['schema', async () => bound('schema', (await import('./schema.ts')).schema)],

@@ -1,5 +1,12 @@
 /** Guarantees what the commands for writing manifests do: schemas for editors, explanations, first manifests, one spelling. */
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -117,5 +124,49 @@ describe('explain', () => {
     expect(field.stderr).toBe(
       'gatewright: ApiKey.spec.usageLimits has no field "creditLimt": did you mean "creditLimit"?\n',
     );
+  });
+});
+
+describe('fmt', () => {
+  const untidy = 'kind: Workspace\napiVersion: gatewright.dev/v1\nmetadata: {name: w} # it\n';
+  const tidy = 'apiVersion: gatewright.dev/v1\nkind: Workspace\nmetadata: {name: w} # it\n';
+
+  it('names what would change under --check, writes it without, and then has nothing to do', async () => {
+    const cwd = folder();
+    mkdirSync(join(cwd, 'team'));
+    writeFileSync(join(cwd, 'team/w.yaml'), untidy, { mode: 0o640 });
+    writeFileSync(join(cwd, 'other.yaml'), 'kind: Service\napiVersion: v1\n');
+    const check = await runCli(['fmt', '--check'], null, { cwd });
+    expect(check).toEqual({
+      exitCode: 2,
+      stdout: 'team/w.yaml\n',
+      stderr: '1 file of manifests, 1 would change\n',
+    });
+    expect(readFileSync(join(cwd, 'team/w.yaml'), 'utf8')).toBe(untidy);
+    const written = await runCli(['fmt'], null, { cwd });
+    expect([written.exitCode, written.stdout]).toEqual([0, 'team/w.yaml\n']);
+    expect(readFileSync(join(cwd, 'team/w.yaml'), 'utf8')).toBe(tidy);
+    expect(statSync(join(cwd, 'team/w.yaml')).mode & 0o777).toBe(0o640);
+    expect(readdirSync(join(cwd, 'team'))).toEqual(['w.yaml']);
+    const again = await runCli(['fmt', '--check', 'team'], null, { cwd });
+    expect([again.exitCode, again.stdout]).toEqual([0, '']);
+  });
+
+  it('formats standard input to standard output', async () => {
+    const run = await runCli(['fmt', '-'], null, { input: untidy });
+    expect(run).toEqual({ exitCode: 0, stdout: tidy, stderr: '' });
+    const foreign = await runCli(['fmt', '-'], null, { input: 'apiVersion: v1\nkind: Service\n' });
+    expect(foreign.stdout).toBe('apiVersion: v1\nkind: Service\n');
+  });
+
+  it('leaves a broken file as it is, names the place, and formats the others', async () => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'broken.yaml'), 'a: [\n');
+    writeFileSync(join(cwd, 'w.yaml'), untidy);
+    const run = await runCli(['fmt'], null, { cwd });
+    expect(run.exitCode).toBe(5);
+    expect(run.stderr).toMatch(/left as they are:\nbroken\.yaml: \d+:\d+: /);
+    expect(readFileSync(join(cwd, 'broken.yaml'), 'utf8')).toBe('a: [\n');
+    expect(readFileSync(join(cwd, 'w.yaml'), 'utf8')).toBe(tidy);
   });
 });

@@ -57,7 +57,7 @@ const mayImport: Record<string, readonly string[]> = {
   mcp: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   jobs: ['ledger', 'store', 'model', 'settings', 'log', 'clock'],
   sync: ['sync/*', 'model', 'log', 'clock'],
-  'sync/authoring': ['sync/manifest', 'sync/spec', 'model'],
+  'sync/authoring': ['sync/manifest', 'sync/source', 'sync/spec', 'model'],
   'sync/manifest': ['sync/source', 'sync/spec', 'model'],
   'sync/apply': ['sync/plan', 'sync/server', 'sync/spec', 'model', 'log'],
   'sync/daemon': [
@@ -232,6 +232,7 @@ describe('the habits of the house', () => {
       'commands/bootstrap.ts',
       'commands/completion.ts',
       'commands/export.ts',
+      'commands/fmt.ts',
       'commands/new.ts',
       'commands/settings.ts',
     ]);
