@@ -105,7 +105,7 @@ const rules: readonly Rule[] = [
     fault: 'has no value, so nobody can use it',
     broken: sql`SELECT keys_.organisation_id, keys_.id, NULL AS detail FROM api_keys AS keys_
       LEFT JOIN api_key_hashes AS hashes ON hashes.organisation_id = keys_.organisation_id
-        AND hashes.api_key_id = keys_.id
+        AND hashes.api_key_id = keys_.id AND hashes.valid_until IS NULL
       WHERE hashes.hash IS NULL`,
   },
   {

@@ -54,7 +54,7 @@ export function createRequest(
   const set = Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== null));
   const body = {
     ...without(set, kind.pathFields),
-    managed_by: managedBy(desired, context, wantedGeneration(desired), takeOwnership),
+    managed_by: managedBy(desired, context, wantedGeneration(desired, 1), takeOwnership),
     ...(keyValue === undefined ? {} : { key: keyValue }),
   };
   return { ...kind.create(set), body };
@@ -75,9 +75,9 @@ export function updateRequest(
   const kind = kinds[desired.identity.kind];
   const wire = toWire(desired.identity, desired.spec, context, desired);
   // A generation that is raised is recorded with the value that it brings.
-  const wanted = wantedGeneration(desired);
-  const generation =
-    change.action === 'adopt' ? wanted : Math.min(wanted, recordedGeneration(live));
+  const recorded = recordedGeneration(live);
+  const wanted = wantedGeneration(desired, recorded);
+  const generation = change.action === 'adopt' ? wanted : Math.min(wanted, recorded);
   const body: Record<string, unknown> = {};
   for (const field of sentFields(kind, desired, change.fields)) {
     body[field] = kind.merged.includes(field)

@@ -323,7 +323,7 @@ function changesTerms(desired: DesiredResource, { source }: LiveResource): boole
   return (
     (source?.protected === true) !== desired.protected ||
     (source?.on_removal ?? 'delete') !== desired.onRemoval ||
-    wantedGeneration(desired) < recordedGeneration({ source })
+    wantedGeneration(desired, recordedGeneration({ source })) < recordedGeneration({ source })
   );
 }
 

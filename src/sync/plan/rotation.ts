@@ -31,8 +31,12 @@ export function recordedGeneration({ source }: Pick<LiveResource, 'source'>): nu
   return source?.rotation_generation ?? 1;
 }
 
-export function wantedGeneration({ rotation }: Pick<DesiredResource, 'rotation'>): number {
-  return rotation?.generation ?? 1;
+/** A manifest without `rotation` has no say in it. */
+export function wantedGeneration(
+  { rotation }: Pick<DesiredResource, 'rotation'>,
+  recorded: number,
+): number {
+  return rotation?.generation ?? recorded;
 }
 
 /** `fields` are those that an update would write; `now` in ms since the epoch. */
@@ -42,16 +46,20 @@ export function rotationOf(
   fields: readonly Difference[],
   now: number,
 ): RotationState {
-  if (desired.identity.kind !== 'ApiKey' || desired.secretOutput === null) return settled;
-  const generation = { from: recordedGeneration(live), to: wantedGeneration(desired) };
+  if (desired.identity.kind !== 'ApiKey') return settled;
+  const from = recordedGeneration(live);
+  const generation = { from, to: wantedGeneration(desired, from) };
   const isRaised = generation.to > generation.from;
   const { rotatedAt, transitionExpiresAt, nextRotationAt } = timesOf(live);
+  const isBegun = rotatedAt !== null && transitionExpiresAt === null;
+  if (desired.secretOutput === null)
+    return isBegun ? { ...settled, hint: orphaned(desired) } : settled;
   const overlapMs = overlapOf(desired);
   const planned = (because: PlannedRotation['because']): RotationState => {
     const dueAt = because === 'period' ? new Date(nextRotationAt!).toISOString() : null;
     return { ...settled, rotation: { because, generation, dueAt, overlapMs } };
   };
-  if (rotatedAt !== null && transitionExpiresAt === null) {
+  if (isBegun) {
     return planned(isRaised ? 'generation' : 'unfinished');
   }
   // A policy that changes has its moments counted anew.
@@ -67,6 +75,11 @@ export function rotationOf(
   const hint = `${identityKey(desired.identity)} is rotated once its value before has ended, \
 at ${new Date(transitionExpiresAt).toISOString()}`;
   return { ...settled, hint, nextAt: transitionExpiresAt };
+}
+
+function orphaned({ identity }: DesiredResource): string {
+  return `${identityKey(identity)} was given another value that was not delivered, and has no \
+secretOutput any more: the value before stays good; declare secretOutput again to finish`;
 }
 
 function timesOf({ rotation }: LiveResource) {
