@@ -14,6 +14,13 @@ export type Ending =
 /** The endings that an error can bring about. */
 export type FailureKind = Exclude<Ending, 'success' | 'changesPresent'>;
 
+/** Where in the input something is wrong, lines and columns from 1. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
 /**
  * An error whose message is written for the user: it names the place and the fix. Commands print
  * `message` (may span lines) without a stack trace and end as `kind` says. The cause is logged at
@@ -22,9 +29,16 @@ export type FailureKind = Exclude<Ending, 'success' | 'changesPresent'>;
 export class Failure extends Error {
   override name = 'Failure';
   readonly kind: FailureKind;
+  /** Of the first fault of several; null where no one place is to blame. */
+  readonly place: Place | null;
 
-  constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
+  constructor(
+    kind: FailureKind,
+    message: string,
+    options: ErrorOptions & { readonly place?: Place | undefined } = {},
+  ) {
     super(message, options);
     this.kind = kind;
+    this.place = options.place ?? null;
   }
 }

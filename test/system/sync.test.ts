@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../eventually.ts';
 import { startFaultyProxy } from '../faulty-proxy.ts';
 import { type GitServer, startGitServer } from '../git-server.ts';
 import { endLeases } from '../lease.ts';
@@ -164,6 +165,95 @@ describe('sync', () => {
       expect(names.filter((name: string) => name === 'bot')).toHaveLength(1);
     },
   );
+});
+
+async function reported(): Promise<ReturnType<typeof JSON.parse>> {
+  const { body } = await server.request('GET', '/admin/v2/gatewright/sync/status?owner=gatewright');
+  return body.data[0]?.report;
+}
+
+describe('what the server is told', () => {
+  it('follows the daemon: commits, states, errors with their place, drift, workspaces', async () => {
+    const repository = git.repository('gw');
+    const first = repository.commit('main', { 'a.yaml': workspace('one') });
+    const words = [`${repository.url}#main`, '--drift', 'report'];
+    await using daemon = start(words, { GATEWRIGHT_SYNC_DRIFT_SECONDS: '1' });
+    const support = { workspace: 'support', commit_applied: first };
+    await eventually(async () =>
+      expect(await reported()).toMatchObject({
+        source: `${repository.url}#main`,
+        ...{ commit_seen: first, commit_applied: first, state: 'Synced', error: null },
+        workspaces: [{ ...support, state: 'Synced', drift_count: 0 }],
+      }),
+    );
+    const { body } = await server.request('GET', '/v2/workspaces');
+    const { id } = body.data.find(({ name }: { name: string }) => name === 'support');
+    const byHand = { description: 'by hand' };
+    await server.request('PUT', `/admin/v2/workspaces/${id}`, { body: byHand });
+    await eventually(async () =>
+      expect(await reported()).toMatchObject({
+        ...{ state: 'OutOfSync', drift_count: 1 },
+        workspaces: [{ ...support, state: 'OutOfSync', drift_count: 1 }],
+      }),
+    );
+    const wrong = repository.commit('main', { 'a.yaml': `${workspace('two')}unknown: 1\n` });
+    await eventually(async () =>
+      expect(await reported()).toMatchObject({
+        ...{ commit_seen: wrong, commit_applied: first, state: 'Degraded' },
+        error: { file: 'a.yaml', line: 6 },
+      }),
+    );
+    const last = repository.commit('main', { 'a.yaml': workspace('three') });
+    await eventually(async () =>
+      expect(await reported()).toMatchObject({ commit_applied: last, state: 'Synced' }),
+    );
+    expect(daemon.child.exitCode).toBeNull();
+  });
+
+  it('keeps what was applied across a restart with a commit that is wrong', async () => {
+    const repository = git.repository('gw');
+    const first = repository.commit('main', { 'a.yaml': workspace('one') });
+    {
+      await using daemon = start([repository.url]);
+      await daemon.find(applied(first));
+      await eventually(async () =>
+        expect(await reported()).toMatchObject({ commit_applied: first }),
+      );
+    }
+    await endLeases(server);
+    const wrong = repository.commit('main', { 'a.yaml': 'kind: [' });
+    await using next = start([repository.url]);
+    await next.find(({ event }) => event === 'failure');
+    await eventually(async () =>
+      expect(await reported()).toMatchObject({ commit_seen: wrong, commit_applied: first }),
+    );
+  });
+});
+
+describe('an idle daemon', () => {
+  it('asks Git once a look, and the server for nothing but a renewal of its lease', async () => {
+    const repository = git.repository('gw');
+    const first = repository.commit('main', { 'a.yaml': workspace('one') });
+    await using daemon = start([repository.url]);
+    await daemon.find(applied(first));
+    await eventually(async () => expect(await reported()).toMatchObject({ state: 'Synced' }));
+    const before = git.requests.length;
+    const told = server.logLines.length;
+    await eventually(() => expect(git.requests.length).toBeGreaterThanOrEqual(before + 10));
+    const looks = git.requests.slice(before).filter(({ line }) => line.startsWith('GET'));
+    const lists = git.requests.slice(before).filter(({ line }) => line.startsWith('POST'));
+    expect(Math.abs(looks.length - lists.length)).toBeLessThanOrEqual(1);
+    const asked = server.logLines
+      .slice(told)
+      .map((line) => JSON.parse(line))
+      .filter(({ msg }) => msg === 'request')
+      .map(({ method, route }) => `${method} ${route}`);
+    const renewal = 'PUT /admin/v2/gatewright/leases/:owner';
+    expect([...new Set([renewal, ...asked])]).toEqual([renewal]);
+    expect(server.logLines.some((line) => line.includes(`"route":"${renewal.slice(4)}"`))).toBe(
+      true,
+    );
+  });
 });
 
 describe('two daemons of one owner', () => {

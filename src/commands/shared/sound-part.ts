@@ -27,5 +27,6 @@ export function soundPart({ set, waiting }: ReadSource, scope: WorkspaceScope): 
 
 /** A source that cannot be applied, with every fault and its place. */
 export function faulty(faults: readonly SourceFault[]): Failure {
-  return new Failure('invalidInput', formatFaults(faults).trimEnd());
+  const place = faults[0]?.position;
+  return new Failure('invalidInput', formatFaults(faults).trimEnd(), { place });
 }

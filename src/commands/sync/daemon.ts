@@ -12,6 +12,7 @@ import { packageVersion } from '../../package-root.ts';
 import { type Listener, type ListenerOptions, startListener } from '../../sync/daemon/listener.ts';
 import { LookHints } from '../../sync/daemon/look-hints.ts';
 import { StandingLease } from '../../sync/daemon/standing-lease.ts';
+import { StatusTeller } from '../../sync/daemon/status-report.ts';
 import { createSyncMetrics, type SyncMetrics } from '../../sync/daemon/sync-metrics.ts';
 import { SyncState } from '../../sync/daemon/sync-state.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
@@ -37,8 +38,13 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
   const { client, cycle, look, events } = context;
   const state = new SyncState(systemClock);
   const hints = new LookHints();
+  const teller = new StatusTeller({
+    ...{ client, source: context.locations.join(' '), clock: systemClock },
+    onMissing: () => events.tell('noStatus', {}, 'this server keeps no status of its daemons'),
+  });
   const metrics = createSyncMetrics({
     version: packageVersion(),
+    isSuspended: () => teller.isSuspended,
     standing: () => state.standing,
     requests: () => client.requests,
   });
@@ -50,7 +56,10 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
     ...look,
     lead: () => lease.lead(),
     takeLease: (terms) => lease.takeForWrites(terms),
-    pause: (ms, signal) => hints.pause(ms, signal),
+    pause: async (ms, signal) => {
+      if (lease.fence !== null) await teller.tell(state.standing, lease.fence, ms);
+      return await hints.pause(ms, signal);
+    },
     onLook: (found) => {
       state.onLook(found);
       if (found.kind === 'failed') metrics.observeFailure(found.failure.kind);

@@ -1,8 +1,9 @@
 /** Knows the figures that a daemon shows to Prometheus; no label takes more values than there are words for it here. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { FailureKind } from '../../failure.ts';
+import { syncStates } from '../../model/sync-record.ts';
 import type { WatchEvent } from '../watch.ts';
-import { type Standing, stateNames } from './sync-state.ts';
+import type { Standing } from './sync-state.ts';
 import type { WebhookForm } from './webhook.ts';
 
 export interface SyncMetrics {
@@ -18,6 +19,8 @@ export interface SyncMetrics {
 export interface MetricSources {
   readonly version: string;
   readonly standing: () => Standing;
+  /** Whether the server said so the last time it was told something. */
+  readonly isSuspended: () => boolean;
   /** Requests to the server since the start. */
   readonly requests: () => number;
 }
@@ -86,7 +89,10 @@ export function createSyncMetrics(sources: MetricSources): SyncMetrics {
 }
 
 /** Read when Prometheus asks, so that nothing has to be kept up to date. */
-function showStanding(registers: Registry[], { standing, requests }: MetricSources): void {
+function showStanding(
+  registers: Registry[],
+  { standing, isSuspended, requests }: MetricSources,
+): void {
   const gauge = (name: string, help: string, read: (now: Standing) => number | null): void => {
     new Gauge({
       ...{ name: `gatewright_sync_${name}`, help, registers },
@@ -103,7 +109,7 @@ function showStanding(registers: Registry[], { standing, requests }: MetricSourc
     Number(now.isLeading),
   );
   gauge('suspended', '1 while the server says that nothing is to be written', (now) =>
-    Number(now.state === 'Suspended'),
+    Number(now.state === 'Suspended' || isSuspended()),
   );
   gauge('last_success_timestamp_seconds', 'When all was last as the source says', (now) =>
     now.lastSuccessAt === null ? null : now.lastSuccessAt / 1000,
@@ -115,7 +121,7 @@ function showStanding(registers: Registry[], { standing, requests }: MetricSourc
     registers,
     collect() {
       const { state } = standing();
-      for (const name of stateNames) this.set({ state: name }, Number(name === state));
+      for (const name of syncStates) this.set({ state: name }, Number(name === state));
     },
   });
   new Gauge({

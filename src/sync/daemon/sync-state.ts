@@ -1,13 +1,12 @@
 /** Knows where a daemon stands: what it has seen and applied, how far others took the server from it, what is wrong. */
 import type { Clock } from '../../clock.ts';
-import type { Ending, Failure } from '../../failure.ts';
-import type { Plan } from '../plan/planned.ts';
+import type { Ending, Failure, Place } from '../../failure.ts';
+import type { syncStates } from '../../model/sync-record.ts';
 import type { CycleResult } from '../reconcile.ts';
 import type { SourceVersion } from '../source/source-files.ts';
 import type { Look, WatchEvent } from '../watch.ts';
 
-export const stateNames = ['Synced', 'OutOfSync', 'Progressing', 'Degraded', 'Suspended'] as const;
-export type StateName = (typeof stateNames)[number];
+export type StateName = (typeof syncStates)[number];
 
 /** What the newest look, cycle or pass came to. */
 export interface Standing {
@@ -27,8 +26,10 @@ export interface Standing {
   readonly unreachableSince: number | null;
   /** Whether a first look has come to an end, be it that another daemon leads. */
   readonly hasLooked: boolean;
+  /** What the message is about, in the source; null where no place is known. */
+  readonly place: Place | null;
   /** Of the last cycle or pass; null before the first. */
-  readonly plan: Plan | null;
+  readonly result: CycleResult | null;
 }
 
 const start: Standing = {
@@ -41,14 +42,16 @@ const start: Standing = {
   lastSuccessAt: null,
   unreachableSince: null,
   hasLooked: false,
-  plan: null,
+  place: null,
+  result: null,
 };
 
 /** Follows the events of one loop. */
 export class SyncState {
   readonly #clock: Clock;
   #standing = start;
-  /** When what is seen now was first seen. */
+  /** As the last look told it, and since when it is so. */
+  #version: string | null = null;
   #seenAt = 0;
 
   constructor(clock: Clock) {
@@ -62,18 +65,16 @@ export class SyncState {
   onLook(look: Look): void {
     if (look.kind === 'standby') {
       const message = 'another daemon leads';
-      this.#set({ isLeading: false, hasLooked: true, unreachableSince: null, message });
-    } else if (look.kind === 'seen') {
-      const seen = commitOf(look.version);
-      if (seen !== this.#standing.seen) this.#seenAt = this.#clock.now();
-      const isBehind = seen !== this.#standing.applied;
       this.#set({
-        ...{ seen, isLeading: true },
-        ...(isBehind && seen !== this.#standing.seen
-          ? { state: 'Progressing', message: null }
-          : {}),
-        ...(look.isRetryPending ? {} : { unreachableSince: null }),
+        isLeading: false,
+        hasLooked: true,
+        unreachableSince: null,
+        message,
+        place: null,
       });
+    } else if (look.kind === 'seen') {
+      this.#see(commitOf(look.version));
+      this.#set({ isLeading: true, ...(look.isRetryPending ? {} : { unreachableSince: null }) });
     } else {
       this.#fail(look.failure);
     }
@@ -84,7 +85,7 @@ export class SyncState {
     if (event.kind === 'failure') return null;
     const { result } = event;
     if (event.kind === 'drift') {
-      this.#tellDrift(result.plan);
+      this.#tellDrift(result);
       return null;
     }
     const now = this.#clock.now();
@@ -94,30 +95,40 @@ export class SyncState {
     const isNew = isDone && commit !== this.#standing.applied;
     this.#set({
       ...stateOf(result),
-      ...{ hasLooked: true, plan: result.plan, driftCount: 0 },
+      ...{ hasLooked: true, result, seen: commit, driftCount: 0 },
       ...(isDone ? { applied: commit, lastSuccessAt: now } : {}),
       unreachableSince: isReached ? null : (this.#standing.unreachableSince ?? now),
     });
     return isNew ? now - this.#seenAt : null;
   }
 
-  #tellDrift(plan: Plan): void {
-    const driftCount = plan.changes.filter(({ action }) => action !== 'retain').length;
+  #see(version: string | null): void {
+    if (version === this.#version) return;
+    this.#version = version;
+    this.#seenAt = this.#clock.now();
+    if (version !== this.#standing.applied) {
+      this.#set({ seen: version, state: 'Progressing', message: null, place: null });
+    }
+  }
+
+  #tellDrift(result: CycleResult): void {
+    const commit = commitOf(result.plan.source);
+    const driftCount = result.plan.changes.filter(({ action }) => action !== 'retain').length;
     const isDrift = driftCount > 0;
     this.#set({
-      ...{ driftCount, plan, hasLooked: true, unreachableSince: null },
-      applied: commitOf(plan.source),
+      ...{ driftCount, result, hasLooked: true, unreachableSince: null, place: null },
+      ...{ seen: commit, applied: commit },
       state: isDrift ? 'OutOfSync' : 'Synced',
       message: isDrift ? `others changed ${driftCount} of what was applied` : null,
       lastSuccessAt: this.#clock.now(),
     });
   }
 
-  #fail({ kind, message }: Failure): void {
+  #fail({ kind, message, place }: Failure): void {
     const isUnreachable = kind === 'unreachable' || kind === 'retryable';
     const { unreachableSince, hasLooked } = this.#standing;
     this.#set({
-      ...{ state: 'Degraded', message },
+      ...{ state: 'Degraded', message, place },
       hasLooked: hasLooked || !isUnreachable,
       unreachableSince: isUnreachable ? (unreachableSince ?? this.#clock.now()) : null,
     });
@@ -144,17 +155,24 @@ function stateOf({
   refusal,
   plan,
   report,
-}: CycleResult): Pick<Standing, 'state' | 'message'> {
-  if (ending === 'success') return { state: 'Synced', message: null };
+}: CycleResult): Pick<Standing, 'state' | 'message' | 'place'> {
+  const place = null;
+  if (ending === 'success') return { state: 'Synced', message: null, place };
+  const paused = plan.blocked.find(({ reason }) => reason === 'suspended');
+  if (paused !== undefined) return { state: 'Suspended', message: paused.message, place };
+  if (refusal !== null) return { state: 'OutOfSync', message: refusal.message, place };
   const [blocked] = plan.blocked;
-  if (plan.blocked.some(({ reason }) => String(reason) === 'suspended')) {
-    return { state: 'Suspended', message: blocked!.message };
-  }
-  if (refusal !== null) return { state: 'OutOfSync', message: refusal.message };
   if (ending === 'refusedByGuard' && blocked !== undefined) {
-    return { state: 'OutOfSync', message: `${blocked.id} is blocked: ${blocked.message}` };
+    const message = `${blocked.id} is blocked: ${blocked.message}`;
+    return { state: 'OutOfSync', message, place: blocked.position };
+  }
+  const [fault] = plan.faults;
+  if (fault !== undefined) {
+    const { message, position } = fault.fault;
+    return { state: 'Degraded', message, place: position };
   }
   const failed = report?.items.find(({ status }) => status === 'failed');
   const detail = failed === undefined ? '' : `: ${failed.id}: ${failed.message}`;
-  return { state: 'Degraded', message: `${messages[ending] ?? ending}${detail}` };
+  const message = `${messages[ending] ?? ending}${detail}`;
+  return { state: 'Degraded', message, place: failed?.position ?? null };
 }

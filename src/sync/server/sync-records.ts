@@ -9,6 +9,7 @@ import {
   RevisionWithChanges,
   revisionChangesMax,
   type SuspensionBody,
+  type SyncReport,
   SyncRevision,
   SyncStatus,
   SyncSuspension,
@@ -29,6 +30,22 @@ export async function readStatuses(
   signal?: AbortSignal,
 ): Promise<SyncStatus[] | null> {
   return allPages(client, 'status', owner === null ? {} : { owner }, SyncStatus, signal);
+}
+
+/**
+ * Tells where the client's owner stands; null from a server that keeps no such thing.
+ *
+ * @throws ApiRefusal once the lease is another's; what the client throws
+ */
+export async function tellStatus(
+  client: AdminClient,
+  fence: number,
+  body: SyncReport,
+  signal?: AbortSignal,
+): Promise<SyncStatus | null> {
+  const put = { method: 'PUT', path: `${base}/status`, countsAsWrite: false } as const;
+  const answer = await unlessMissing(client.request({ ...put, fence, body, signal }));
+  return answer === null ? null : parsed(SyncStatus, answer);
 }
 
 /** What bears on whether an owner may write now. */
