@@ -35,6 +35,8 @@ export interface GitServer extends AsyncDisposable {
   redirectTo: string | undefined;
   /** When true, requests are taken and never answered. */
   silent: boolean;
+  /** When true, what is fetched is begun and never ends. */
+  stallsPacks: boolean;
   repository(name: string): GitRepository;
 }
 
@@ -61,7 +63,7 @@ export async function startGitServer(): Promise<GitServer> {
     } else if (server.token !== undefined && !holds(authorization, server.token)) {
       response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
     } else {
-      serve(root, request, response);
+      serve(root, request, response, server.stallsPacks);
     }
   });
   listener.listen(0, '127.0.0.1');
@@ -73,6 +75,7 @@ export async function startGitServer(): Promise<GitServer> {
     token: undefined,
     redirectTo: undefined,
     silent: false,
+    stallsPacks: false,
     repository: (name) => createRepository(join(root, `${name}.git`), `${base}/${name}.git`),
     [Symbol.asyncDispose]: async () => {
       listener.closeAllConnections();
@@ -120,7 +123,12 @@ function holds(authorization: string | undefined, token: string): boolean {
 }
 
 /** Runs git-http-backend as the CGI program that it is. */
-function serve(root: string, request: IncomingMessage, response: ServerResponse): void {
+function serve(
+  root: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  stallsPacks: boolean,
+): void {
   const url = new URL(request.url ?? '/', 'https://localhost');
   const child = spawn('git', ['http-backend'], {
     env: {
@@ -148,6 +156,9 @@ function serve(root: string, request: IncomingMessage, response: ServerResponse)
       if (name === 'Status') response.statusCode = Number.parseInt(value, 10);
       else response.setHeader(name, value);
     }
-    response.end(output.subarray(end + 4));
+    const body = output.subarray(end + 4);
+    const pack = stallsPacks ? body.indexOf('packfile\n') : -1;
+    if (pack < 0) response.end(body);
+    else response.write(body.subarray(0, pack + 'packfile\n'.length));
   });
 }

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
 import { openGit } from '../../src/sync/source/git.ts';
 import type { Source } from '../../src/sync/source/source-files.ts';
+import { eventually } from '../eventually.ts';
 import { type GitServer, startGitServer } from '../git-server.ts';
 
 type Repository = ReturnType<GitServer['repository']>;
@@ -32,7 +33,7 @@ function newRepository(): Repository {
 
 function open(
   location: string,
-  bounds: { fetchBytesMax?: number; timeoutMs?: number } = {},
+  bounds: { fetchBytesMax?: number; timeoutMs?: number; signal?: AbortSignal } = {},
 ): Source {
   const cacheDirectory = join(folder, `cache-${names}`);
   return openGit(location, { cacheDirectory, access: { caFile: server.caFile }, ...bounds });
@@ -73,12 +74,7 @@ describe('a hostile repository', () => {
 
   it('of folders within folders, three hundred deep, is read', async () => {
     const repository = newRepository();
-    let id = repository.git(['hash-object', '-w', '--stdin'], 'a: 1\n');
-    id = repository.git(['mktree'], `100644 blob ${id}\ta.yaml\n`);
-    for (let level = 0; level < 300; level += 1) {
-      id = repository.git(['mktree'], `040000 tree ${id}\td\n`);
-    }
-    commitTree(repository, id);
+    repository.commit('main', { [`${'d/'.repeat(300)}a.yaml`]: 'a: 1\n' });
     const { files } = await open(repository.url).read();
     expect(files.length).toBe(1);
   });
@@ -140,6 +136,37 @@ describe('runs that fetch at once into one folder', () => {
 });
 
 describe('a fetch that was killed', () => {
+  it.each(['for its time', 'with its run'])(
+    '%s hinders no later one, not even at once',
+    async (why) => {
+      const repository = newRepository();
+      repository.commit('main', { 'a.yaml': 'a: 1\n' });
+      await open(repository.url).read();
+      repository.commit('main', { 'a.yaml': 'a: 2\n' });
+      server.stallsPacks = true;
+      const end = new AbortController();
+      const isTimely = why === 'for its time';
+      const reading = open(repository.url, {
+        ...(isTimely ? { timeoutMs: 3000 } : { signal: end.signal }),
+      }).read();
+      const outcome = reading.then(
+        () => 'read',
+        (error: Error) => error.message,
+      );
+      const lock = (): boolean =>
+        readdirSync(join(folder, `cache-${names}`), { recursive: true, encoding: 'utf8' }).some(
+          (path) => path.endsWith('shallow.lock'),
+        );
+      await eventually(async () => expect(lock()).toBe(true));
+      end.abort(new Error('told to stop'));
+      expect(await outcome).toContain(isTimely ? 'did not finish' : 'told to stop');
+      expect(lock()).toBe(false);
+      server.stallsPacks = false;
+      const { files } = await open(repository.url).read();
+      expect(files[0]?.content.toString()).toBe('a: 2\n');
+    },
+  );
+
   it('leaves locks that hinder a later one only as long as it may have run itself', async () => {
     const repository = newRepository();
     repository.commit('main', { 'a.yaml': 'a: 1\n' });

@@ -1,26 +1,12 @@
 /** Knows a repository of our own in the cache: what is fetched into it, and how it is read without fetching. */
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../../failure.ts';
-import {
-  type GitCommand,
-  type GitOptions,
-  type GitRun,
-  runGit,
-  unfinishedPacks,
-} from './git-command.ts';
+import { type GitCommand, type GitOptions, type GitRun, runGit } from './git-command.ts';
+import { removeOld } from './git-leftovers.ts';
 
 const setUpBytesMax = 1024 * 1024;
 const listBytesMax = 1024 * 1024;
-/** What git locks while it fetches. */
-const locked = [
-  'shallow',
-  'config',
-  'packed-refs',
-  'refs/gatewright/source',
-  'refs/gatewright/judged',
-];
-
 export class BareRepository {
   /** What is fetched into. */
   readonly directory: string;
@@ -45,12 +31,7 @@ export class BareRepository {
   async create(): Promise<void> {
     await this.#init(this.directory);
     await this.#init(this.#reader);
-    const locks = locked.map((name) => join(this.directory, `${name}.lock`));
-    for (const path of [...locks, ...unfinishedPacks(this.directory)]) {
-      const facts = statSync(path, { throwIfNoEntry: false });
-      const ageMs = Date.now() - (facts?.mtimeMs ?? Number.POSITIVE_INFINITY);
-      if (ageMs > 2 * this.#options.timeoutMs) rmSync(path, { force: true });
-    }
+    removeOld(this.directory, 2 * this.#options.timeoutMs);
   }
 
   /** What each of the names stands for: `commit`, `tree`, `blob`, `tag`, or something else if it is not here. */

@@ -1,9 +1,10 @@
 /** Knows how git is run: nothing of the surroundings reaches it, and it never outlives its deadline. */
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
 import type { Secret } from '../../secret.ts';
 import { type ChildRun, runChild, searchPath } from './child-program.ts';
+import { removeCutOff, removeLocksSince } from './git-leftovers.ts';
 import type { SignatureRules, Signers } from './git-signers.ts';
 
 /** How a repository is reached; whatever is absent is not used. */
@@ -87,46 +88,29 @@ const safeguards = [
  */
 export async function runGit(command: GitCommand, options: GitOptions): Promise<GitRun> {
   const home = prepareHome(options.cacheDirectory);
-  const { repository: folder = home, input, outputBytesMax } = command;
-  const words = argumentsOf(command, options.access);
+  const { repository: folder = home, input, outputBytesMax, writesFiles = false } = command;
   const blocks = String(Math.ceil(options.fetchBytesMax / 512));
-  const run = await runChild(
-    {
-      name: 'git',
-      ...(command.writesFiles ? { through: ['sh', '-c', bounded, blocks] } : {}),
-      arguments: words,
-      environment: environmentOf(command, options, home),
-      ...{ folder, input, outputBytesMax, excess },
-    },
-    options,
-  );
-  const isCutOff = run.status !== 0 && command.writesFiles && removeCutOff(folder, options);
-  if (isCutOff) throw tooLargeToFetch(options);
-  return { ...run, message: readable(run.stderr) };
+  const program = {
+    name: 'git' as const,
+    ...(writesFiles ? { through: ['sh', '-c', bounded, blocks] } : {}),
+    arguments: argumentsOf(command, options.access),
+    environment: environmentOf(command, options, home),
+    ...{ folder, input, outputBytesMax, excess },
+  };
+  const startedAt = Date.now();
+  try {
+    const run = await runChild(program, options);
+    const hasFailed = writesFiles && run.status !== 0;
+    if (hasFailed && removeCutOff(folder, options.fetchBytesMax)) throw tooLargeToFetch(options);
+    return { ...run, message: readable(run.stderr) };
+  } catch (error) {
+    if (writesFiles) removeLocksSince(folder, startedAt);
+    throw error;
+  }
 }
 
 /** The bound is told in blocks of 512 bytes. */
 const bounded = 'ulimit -f "$0" && exec git "$@"';
-
-/** Files of a repository into which git writes, or wrote, what it fetches. */
-export function unfinishedPacks(repository: string): string[] {
-  const folder = join(repository, 'objects/pack');
-  const names = existsSync(folder) ? readdirSync(folder) : [];
-  return names.filter((name) => name.startsWith('tmp_')).map((name) => join(folder, name));
-}
-
-/** git dies of the bound, and does not say so each time; what it leaves has come up to it. */
-function removeCutOff(repository: string, { fetchBytesMax }: GitOptions): boolean {
-  const full = unfinishedPacks(repository).filter((path) => {
-    const facts = statSync(path, { throwIfNoEntry: false });
-    return facts !== undefined && facts.size >= fetchBytesMax - cutOffSlack;
-  });
-  for (const path of full) rmSync(path, { force: true });
-  return full.length > 0;
-}
-
-/** git writes in blocks; the last one may be missing whole. */
-const cutOffSlack = 64 * 1024;
 
 function tooLargeToFetch({ fetchBytesMax }: GitOptions): Failure {
   const text = `The repository sends more than ${Math.floor(fetchBytesMax / 1024 ** 2)} MiB for one commit. Keep the manifests in a repository of their own.`;
