@@ -108,7 +108,7 @@ export const revisionsKept = 50;
 /** Changes that are kept of a revision; what is beyond them is counted. */
 export const revisionChangesMax = 10_000;
 /** Changes that one request may tell. */
-export const changesToldMax = 2000;
+export const changesToldMax = 2500;
 
 const changeActions = [
   ...['create', 'update', 'replace', 'delete', 'adopt', 'rename', 'release', 'rotate'],

@@ -156,7 +156,7 @@ export async function resume(
 
 /** Below what one request may hold, whatever else is in it. */
 const partBytesMax = 768 * 1024;
-const partValuesMax = 16_000;
+const partValuesMax = 18_500;
 /** Of a change, beside its fields. */
 const changeValues = 7;
 
