@@ -149,14 +149,19 @@ async function stopServer(
 /** Throws `Failure` when the disk of `home` is too full for a new database; a server would say it at length. */
 function assertRoom(home: string): void {
   mkdirSync(home, { recursive: true, mode: 0o700 });
-  const { bavail, bsize } = statfsSync(home);
-  const free = Math.floor((bavail * bsize) / bytesInMebibyte);
+  const free = freeMebibytes(home);
   if (free >= newDatabaseMebibytes) return;
   throw new Failure(
     'invalidInput',
     `the disk of ${home} has ${free} MiB left; a new database needs ${newDatabaseMebibytes} MiB. ` +
       'Make room, or pass another folder by --home or GATEWRIGHT_HOME.',
   );
+}
+
+/** What the disk of a folder has left. */
+export function freeMebibytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory);
+  return Math.floor((bavail * bsize) / bytesInMebibyte);
 }
 
 function describe({ flavour, version, serverPath }: DatabaseServerBinary): string {

@@ -9,13 +9,15 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
+  statfsSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { createConnection } from 'mysql2/promise';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { createEmptyDatabase } from '../database.ts';
@@ -23,10 +25,14 @@ import { findFreePort, softwareDirectory } from '../database-server.ts';
 import { eventually } from '../eventually.ts';
 import { createTestHome, lendSoftware, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
+import { mountSmallDisk, unmountSmallDisk } from '../small-disk.ts';
 import { runCli } from './run-cli.ts';
 import { runUp, startUp } from './up-runner.ts';
 
 const example = resolve(import.meta.dirname, '../../examples/1-quickstart');
+const disk = mountSmallDisk(450);
+afterAll(() => disk !== null && unmountSmallDisk(disk));
+
 let home: TestHome;
 let source: string;
 
@@ -308,6 +314,28 @@ describe('while it runs', () => {
     expect(await run.exited).toBe(exitCodes.unexpected);
     expect(run.stderr()).toMatch(/embedded database ended unexpectedly \(SIGKILL\)/);
   });
+
+  it.skipIf(disk === null)(
+    'ends with the reason where that is a full disk, and goes on once there is room',
+    async () => {
+      const at = join(disk!, 'home');
+      const filler = join(disk!, 'filler');
+      {
+        await using run = startUp(at, ['--source', source]);
+        await run.saw(/Ctrl-C stops everything/);
+        const size = statfsSync(disk!).bavail * statfsSync(disk!).bsize;
+        writeFileSync(filler, Buffer.alloc(size));
+        process.kill(Number(readFileSync(join(at, 'run/sql.sock.pid'), 'utf8')), 'SIGABRT');
+        expect(await run.exited).toBe(exitCodes.unexpected);
+        expect(run.stderr()).toMatch(
+          /SIGABRT[\s\S]*The disk of .* has 0 MiB left: make room, then start/,
+        );
+      }
+      rmSync(filler);
+      await using again = startUp(at, ['--once', '--source', source]);
+      expect(await again.exited, again.stderr()).toBe(exitCodes.success);
+    },
+  );
 
   it('keeps a second one out of its home and says who is there', async () => {
     await using run = startUp(home.path, ['--source', source]);

@@ -30,6 +30,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { freeMebibytes } from '../../embedded/embedded-database.ts';
 import { makeHome } from '../../embedded/home-lock.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { packageRoot } from '../../package-root.ts';
@@ -234,11 +235,20 @@ function outcomeOf(event: WatchEvent): SyncOutcome {
     : { result: event.result, failure: null };
 }
 
+/** Below this a database server may have ended for want of room. */
+const fullDiskMebibytes = 8;
+
+/** A database server that cannot write its log ends itself. */
 function databaseEnded(home: string, how: string): Failure {
+  const free = freeMebibytes(home);
+  const way =
+    free < fullDiskMebibytes
+      ? `The disk of ${home} has ${free} MiB left: make room, then start again.`
+      : 'Start again to go on.';
   return new Failure(
     'unexpected',
     `the embedded database ended unexpectedly (${how}); everything acknowledged is on disk.\n` +
-      `Its log is ${join(home, 'database.log')}. Start again to go on.`,
+      `Its log is ${join(home, 'database.log')}. ${way}`,
   );
 }
 
