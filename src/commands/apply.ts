@@ -1,6 +1,7 @@
 /** Knows the command that makes the server match the manifests. */
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { systemClock } from '../clock.ts';
 import { Failure } from '../failure.ts';
 import type { Plan } from '../sync/plan/planned.ts';
 import { reconcile } from '../sync/reconcile.ts';
@@ -18,6 +19,7 @@ import {
   openClient,
   openManifests,
 } from './shared/options.ts';
+import { Progress } from './shared/progress.ts';
 import { resourceNames } from './shared/resource-names.ts';
 
 interface ApplyOptions extends ManifestOptions {
@@ -65,6 +67,7 @@ export const apply: Command<ApplyOptions> = {
     const manifests = openManifests(options, io);
     const named = new Set(options.delete.map(identityKey));
     await using client = openClient(options, io);
+    const progress = new Progress(io.stderr, options.output, systemClock);
     const result = await reconcile({
       client,
       readDesired: manifests.read,
@@ -81,9 +84,10 @@ export const apply: Command<ApplyOptions> = {
       command: applyCommand(options, io.cwd),
       holder: holderName('apply'),
       onWait: (message) => io.stderr.write(`${message}\n`),
+      onItem: (_, reached) => progress.tell(reached),
       signal: io.signal,
       ...(options.yes ? {} : { confirm: (plan: Plan) => confirm(plan, 'Apply this?', io) }),
-    });
+    }).finally(() => progress.end());
     const document = cycleDocument(result);
     if (options.report !== undefined) await writeReport(resolve(io.cwd, options.report), document);
     if (options.output === 'json') io.stdout.writeJson(document);

@@ -1,7 +1,7 @@
 /** Knows one sync cycle from end to end: read both sides, plan, permit, apply; returns values, prints nothing. */
 import { type Clock, systemClock } from '../clock.ts';
 import { type Ending, Failure } from '../failure.ts';
-import { type AppliedItem, type ApplyReport, applyPlan, endingOf } from './apply/apply.ts';
+import { type ApplyReport, applyPlan, endingOf, type OnItem } from './apply/apply.ts';
 import { KeyFiles } from './apply/key-files.ts';
 import { findHolders } from './apply/key-proofs.ts';
 import {
@@ -67,7 +67,7 @@ export interface CycleOptions extends HistoryTerms {
   readonly previous?: SnapshotRead | null | undefined;
   /** Asked before anything is written, when there is something to write. */
   readonly confirm?: ((plan: Plan) => Promise<boolean>) | undefined;
-  readonly onItem?: ((item: AppliedItem) => void) | undefined;
+  readonly onItem?: OnItem | undefined;
 }
 
 export interface CycleResult {

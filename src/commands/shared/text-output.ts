@@ -11,14 +11,33 @@ export class TextOutput {
   readonly #open: () => TextStream;
   /** Colour is for people at a terminal who have not said no to it. */
   readonly #mayColor: () => boolean;
+  /** Of the line that stands now. */
+  #statusLength = 0;
 
   constructor(open: () => TextStream, mayColor: () => boolean) {
     this.#open = open;
     this.#mayColor = mayColor;
   }
 
+  get isTerminal(): boolean {
+    return this.#open().isTTY === true;
+  }
+
+  /**
+   * A line at a terminal that stands until something else is said, or `''` for none; nothing anywhere
+   * else. It is overwritten with blanks, which every terminal can do.
+   */
+  writeStatus(line: string): void {
+    const stream = this.#open();
+    if (stream.isTTY !== true || (line === '' && this.#statusLength === 0)) return;
+    const shown = forTerminal(line, { color: false });
+    stream.write(`\r${shown.padEnd(this.#statusLength)}${line === '' ? '\r' : ''}`);
+    this.#statusLength = shown.length;
+  }
+
   /** Text for people, of which nothing but our own colours is obeyed. */
   write(text: string, done?: (error: Error | null | undefined) => void): boolean {
+    this.writeStatus('');
     const stream = this.#open();
     const color = stream.isTTY === true && this.#mayColor();
     return stream.write(forTerminal(text, { color }), done);

@@ -39,7 +39,15 @@ export interface ApplyReport {
 }
 
 export interface ApplyContext extends WriterContext {
-  readonly onItem?: ((item: AppliedItem) => void) | undefined;
+  readonly onItem?: OnItem | undefined;
+}
+
+/** Told of each change once it is over, whichever way, and how far the run is. */
+export type OnItem = (item: AppliedItem, reached: Reached) => void;
+
+interface Reached {
+  readonly done: number;
+  readonly total: number;
 }
 
 const workersMax = 32;
@@ -78,6 +86,8 @@ class Run {
   readonly #writer: ChangeWriter;
   /** Workspaces in which a change is not done: what they have is not removed. */
   readonly #undoneIn = new Set<string | null>();
+  #done = 0;
+  #total = 0;
   readonly #workers = new Pace({ start: workersMax, max: workersMax });
 
   constructor(plan: Plan, context: ApplyContext) {
@@ -86,6 +96,7 @@ class Run {
   }
 
   async all(changes: readonly PlannedChange[]): Promise<AppliedItem[]> {
+    this.#total = changes.length;
     const running = new Map<string, Promise<AppliedItem>>();
     const start = (change: PlannedChange, before: Promise<unknown>): void => {
       const needed = change.dependsOn.flatMap((id) => running.get(id) ?? []);
@@ -107,7 +118,8 @@ class Run {
         ? await this.#workers.take(() => this.#attempt(change))
         : itemOf(change, 'blocked', `it waits for ${missing.id}, which is not done`);
     if (item.status !== 'done' && !change.prune) this.#undoneIn.add(workspaceOf(change.identity));
-    this.#context.onItem?.(item);
+    this.#done += 1;
+    this.#context.onItem?.(item, { done: this.#done, total: this.#total });
     return item;
   }
 

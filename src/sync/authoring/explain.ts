@@ -27,7 +27,7 @@ export interface Explanation {
   readonly fields: readonly ExplainedField[];
 }
 
-export interface ExplainedField {
+interface ExplainedField {
   readonly name: string;
   readonly type: string;
   readonly required: boolean;
