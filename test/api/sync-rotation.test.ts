@@ -2,6 +2,8 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { planDocument } from '../../src/sync/report/document.ts';
+import { textReport } from '../../src/sync/report/text.ts';
 import type { AdminClient } from '../../src/sync/server/client.ts';
 import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
 import { endAt, step, stepThroughFiles } from '../kill-points.ts';
@@ -54,8 +56,8 @@ spec: {${more}scopes: [workspaces.list], secretOutput: {file: {path: bot.key}}${
 const cycle: SyncSetup['cycle'] = (manifests, options = {}) =>
   sync.cycle(manifests, { clock: server.clock, ...options });
 
-const valueIn = (folder = sync.secretsFolder): string =>
-  readFileSync(join(folder, 'bot.key'), 'utf8').trim();
+const valueIn = (folder = sync.secretsFolder, file = 'bot.key'): string =>
+  readFileSync(join(folder, file), 'utf8').trim();
 
 async function opens(value: string): Promise<boolean> {
   const headers = { 'x-gateway-api-key': value };
@@ -64,7 +66,7 @@ async function opens(value: string): Promise<boolean> {
 
 async function record() {
   const { body } = await server.request('GET', '/v2/api-keys?page_size=100');
-  return body.data.find(({ name }: { name: string }) => name === 'bot');
+  return body.data.find(({ name }: { name: string }) => /^(bot|robot)$/.test(name));
 }
 
 /** How many values are good. */
@@ -166,6 +168,27 @@ describe('a raised generation', () => {
   });
 });
 
+it('is shown by a plan with its reason and what ends when, and is no drift', async () => {
+  await cycle(bot());
+  const { plan } = await cycle(bot('generation: 2, overlap: 24h'), { act: false });
+  const text = textReport({ plan, report: null, refusal: null, declined: false, warnings: [] });
+  expect(text).toContain('↻ rotate ApiKey/bot');
+  expect(text).toContain(
+    'generation 1 → 2, the value before ends 1d after the new one is delivered',
+  );
+  expect(text).toContain('1 to rotate');
+  expect(planDocument(plan, [])).toMatchObject({
+    summary: { rotate: 1, update: 0 },
+    changes: [
+      {
+        action: 'rotate',
+        reason: 'rotation',
+        rotation: { because: 'generation', generation: { from: 1, to: 2 }, overlapMs: dayMs },
+      },
+    ],
+  });
+});
+
 describe('a period', () => {
   it('rotates when it is over, and not before; the plan tells why and what ends when', async () => {
     const manifest = bot('period: 30d, overlap: 24h');
@@ -244,34 +267,57 @@ function stepping(client: AdminClient): AdminClient {
   return client;
 }
 
-const rotated = bot('generation: 2', 'description: other, ');
+interface Story {
+  readonly after: string;
+  readonly file: string;
+}
+
+const stories: Readonly<Record<string, Story>> = {
+  'a rotation': { after: bot('generation: 2', 'description: other, '), file: 'bot.key' },
+  'a rotation of a key that is renamed and whose file moves': {
+    after: bot('generation: 2')
+      .replaceAll('bot', 'robot')
+      .replace('name: robot', 'name: robot, previousNames: [bot]'),
+    file: 'robot.key',
+  },
+};
 
 /** What holds at any moment, and after two more runs: of another runner, and of the first again. */
-async function finish(folder: string): Promise<void> {
-  expect([await opens(valueIn()), (await countGood()) <= 2]).toEqual([true, true]);
+async function finish(folder: string, { after, file }: Story): Promise<void> {
+  const there = readdirSync(sync.secretsFolder).find((name) => name.endsWith('.key'))!;
+  const isOpen = await opens(valueIn(sync.secretsFolder, there));
+  expect([isOpen, (await countGood()) <= 2]).toEqual([true, true]);
   server.clock.advance(60_000);
   await endLeases(server);
   const last = new Map<string, string | undefined>();
   for (const place of [folder, sync.secretsFolder]) {
-    const { keyFiles } = await cycle(rotated, { secretsFolder: place });
+    const { keyFiles } = await cycle(after, { secretsFolder: place });
     last.set(place, keyFiles[0]?.state);
-    if (readdirSync(place).includes('bot.key')) expect(await opens(valueIn(place))).toBe(true);
+    if (readdirSync(place).includes(file)) expect(await opens(valueIn(place, file))).toBe(true);
     expect(await countGood()).toBeLessThanOrEqual(2);
   }
   expect(await countMinted()).toBe(1);
   const right = [...last].filter(([, state]) => state === 'delivered');
   expect(right.length).toBeGreaterThan(0);
-  for (const [place] of right) expect(readdirSync(place)).toEqual(['bot.key']);
+  // A run that dies as it moves a file leaves it under both names.
+  const isLeft = (name: string) => name === 'bot.key' && name !== file;
+  for (const [place] of right) {
+    expect(readdirSync(place).filter((name) => !isLeft(name))).toEqual([file]);
+  }
   // The value before has its end by now, and whoever was delivered to is not met by it.
   server.clock.advance(halfHourMs);
   expect(await countGood()).toBe(1);
-  for (const [place] of right) expect(await opens(valueIn(place))).toBe(true);
+  for (const [place] of right) expect(await opens(valueIn(place, file))).toBe(true);
 }
 
-describe.each(['shared', 'separate'])('with %s folders', (folders) => {
+const cases = Object.entries(stories).flatMap(([name, story]) =>
+  (['shared', 'separate'] as const).map((folders) => [name, folders, story] as const),
+);
+
+describe.each(cases)('%s, with %s folders', (_, folders, story) => {
   const folder = () => (folders === 'shared' ? sync.secretsFolder : other);
 
-  it('whatever step a rotation dies at, the next runs finish it', async () => {
+  it('whatever step a run dies at, the next ones finish it', async () => {
     let outcome = 'dead';
     let k = 0;
     while (outcome === 'dead') {
@@ -279,9 +325,9 @@ describe.each(['shared', 'separate'])('with %s folders', (folders) => {
       await setUp();
       await cycle(bot());
       const client = stepping(sync.openClient());
-      const result = await endAt(k, () => cycle(rotated, { client }));
+      const result = await endAt(k, () => cycle(story.after, { client }));
       outcome = result === 'dead' ? 'dead' : result.ending;
-      await finish(folder()).catch((error: Error) => {
+      await finish(folder(), story).catch((error: Error) => {
         throw new Error(`after a death at step ${k}: ${error.message}`, { cause: error });
       });
     }
@@ -297,10 +343,10 @@ describe.each(['shared', 'separate'])('with %s folders', (folders) => {
       await using proxy = await startFaultyProxy(server.url, fateOf);
       const { url } = proxy;
       const client = sync.openClient({ adminBaseUrl: url, baseUrl: `${url}/v1`, authUrl: url });
-      const { ending } = await cycle(rotated, { client });
+      const { ending } = await cycle(story.after, { client });
       seen = proxy.seen;
       expect([k, ending]).toEqual([k, 'success']);
-      await finish(folder()).catch((error: Error) => {
+      await finish(folder(), story).catch((error: Error) => {
         throw new Error(`after the answer ${k} was lost: ${error.message}`, { cause: error });
       });
     }
@@ -309,11 +355,11 @@ describe.each(['shared', 'separate'])('with %s folders', (folders) => {
   it('two runners at once make one value', async () => {
     await cycle(bot());
     const runs = [sync.secretsFolder, folder()].map((secretsFolder) =>
-      cycle(rotated, { secretsFolder, client: sync.openClient() }),
+      cycle(story.after, { secretsFolder, client: sync.openClient() }),
     );
     const endings = (await Promise.all(runs)).map(({ ending }) => ending);
     expect(endings).toContain('success');
-    await finish(folder());
+    await finish(folder(), story);
   });
 });
 
