@@ -16,6 +16,7 @@ import { basename, dirname, join, normalize, resolve, sep } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { Failure } from '../../failure.ts';
 import { oneLine } from '../../terminal-text.ts';
+import { FolderLook, type FolderReading } from './folder-look.ts';
 import { IgnoreRules, parseIgnoreFile } from './ignore-rules.ts';
 import {
   byCodeUnits,
@@ -48,11 +49,21 @@ const namesMax = 200_000;
  * @throws Failure 5 when there is no such file or folder, or it cannot be read.
  */
 export function openFolder(location: string, cwd: string): Source {
-  const read = (): SourceFiles => readFolder(location, cwd);
+  const place = resolve(cwd, location);
+  let look: FolderLook | undefined;
+  const readPlaces = (): FolderReading => {
+    const folders: string[] = [];
+    const files: string[] = [];
+    const { info } = readFolder(location, cwd, { folders, files });
+    return { digest: info.digest, folders, files };
+  };
   return {
     describe: location,
-    newest: async () => ({ digest: read().info.digest, revision: null }),
-    read: async () => read(),
+    newest: async () => {
+      look ??= new FolderLook(place, readPlaces, Date.now);
+      return { digest: look.digest(), revision: null };
+    },
+    read: async () => readFolder(location, cwd, { folders: [], files: [] }),
   };
 }
 
@@ -88,8 +99,15 @@ function stdinFiles(files: SourceFile[], faults: SourceFault[]): SourceFiles {
   return { files, faults, ignored: [], info: infoOf('-', null, files), prefix: '' };
 }
 
-function readFolder(location: string, cwd: string): SourceFiles {
-  const found: Found = { files: [], faults: [], rules: new IgnoreRules(), bytes: 0, names: 0 };
+/** Real paths of what was read. */
+interface Places {
+  readonly folders: string[];
+  readonly files: string[];
+}
+
+function readFolder(location: string, cwd: string, places: Places): SourceFiles {
+  const rules = new IgnoreRules();
+  const found: Found = { files: [], faults: [], rules, bytes: 0, names: 0, places };
   const place = resolve(cwd, location);
   let isFolder = false;
   try {
@@ -123,6 +141,7 @@ function refuseBareRepository(root: string, location: string): void {
 
 /** The one file that a location names. */
 function readNamed(found: Found, target: string, location: string): void {
+  found.places.files.push(target);
   const read = readBounded(target);
   if (typeof read === 'string') {
     const fix = 'Name a file or folder, or - for standard input.';
@@ -138,6 +157,7 @@ interface Found {
   bytes: number;
   /** Entries of folders that were looked at. */
   names: number;
+  readonly places: Places;
 }
 
 interface Folder {
@@ -150,6 +170,7 @@ interface Folder {
 }
 
 function walk(found: Found, folder: Folder): void {
+  found.places.folders.push(folder.directory);
   const entries = readdirSync(folder.directory, { withFileTypes: true });
   found.names += entries.length;
   if (found.names > namesMax) throw tooManyNames();
@@ -170,6 +191,7 @@ function walk(found: Found, folder: Folder): void {
 function addRules(found: Found, folder: Folder): void {
   const path = `${folder.prefix}${ignoreFileName}`;
   const target = resolveLink(join(folder.directory, ignoreFileName));
+  if (target !== undefined) found.places.files.push(target);
   const read = target?.startsWith(folder.root + sep) ? readBounded(target) : 'a link to elsewhere';
   if (Buffer.isBuffer(read)) {
     const { rules, faults } = parseIgnoreFile(path, read);
@@ -217,6 +239,7 @@ function resolveLink(path: string): string | undefined {
 }
 
 function readInto(found: Found, target: string, path: string): void {
+  found.places.files.push(target);
   const read = readBounded(target);
   if (typeof read !== 'string') take(found, read, path, false);
   else found.faults.push(fileFault(path, 'file-type', notRead(read), 'replace it by a plain file'));
