@@ -92,9 +92,10 @@ export class SigningRoom implements Disposable {
   }
 }
 
-/** Signs what a branch holds as a commit of its own, without parents; its id. */
+/** Signs what a branch holds as a commit of its own on top of it; its id. */
 export function signCommit(repository: Repository, branch: string, signer: Signer): string {
-  const words = ['commit-tree', '-S', `refs/heads/${branch}^{tree}`, '-m', 'signed'];
+  const tip = `refs/heads/${branch}`;
+  const words = ['commit-tree', '-S', `${tip}^{tree}`, '-p', tip, '-m', 'signed'];
   const id = repository.git([...asSettings(signer), ...words]);
   repository.git(['update-ref', `refs/heads/${branch}`, id]);
   return id;
