@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import * as nodeModule from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { constants, Script } from 'node:vm';
 import { crc32 } from 'node:zlib';
@@ -34,7 +34,9 @@ export async function loadProgram(purpose: string): Promise<Program> {
   const file = join(import.meta.dirname, firstPart);
   const folder = nodeModule.getCompileCacheDir();
   const name = /^[a-z]{1,20}$/.test(purpose) ? purpose : 'other';
-  const keptFile = folder === undefined ? null : join(folder, `gatewright-${name}`);
+  // The name of the first part changes with any of the others, so that two builds keep apart.
+  const keptName = `gatewright-${name}-${basename(firstPart)}`;
+  const keptFile = folder === undefined ? null : join(folder, keptName);
   const parts = new Parts(dirname(file), keptFile);
   const commandLine = parts.load(file) as CommandLine;
   return { commandLine, keepCompiled: () => parts.keepCompiled() };

@@ -80,7 +80,7 @@ describe('compiled code that is kept for the next start', () => {
   /** Of the command `settings`. */
   const keptFile = () =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('gatewright-settings'))
+      .filter((name) => /gatewright-settings-[\w-]+\.cjs$/.test(name))
       .map((name) => join(folder, name))[0];
   const shown = { exitCode: 0, stderr: '' };
 
@@ -140,6 +140,8 @@ describe('compiled code that is kept for the next start', () => {
     rmSync(file);
     mkdirSync(file);
     expect(await start(['settings'])).toMatchObject(shown);
-    expect(readdirSync(dirname(file)).filter((name) => /settings./.test(name))).toEqual([]);
+    expect(
+      readdirSync(dirname(file)).filter((name) => /gatewright-settings.*[.]\d+$/.test(name)),
+    ).toEqual([]);
   });
 });
