@@ -1,6 +1,6 @@
 /** Knows the `fmt` command: manifests in one spelling, file by file, without a change of what they say. */
 import { randomUUID } from 'node:crypto';
-import { chmod, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Ending, Failure } from '../failure.ts';
 import { formatFile } from '../sync/authoring/format.ts';
@@ -68,7 +68,7 @@ async function formatAll(
     if (!isChanged) continue;
     changed += 1;
     if (fromStdin) continue;
-    if (!check) await replace(resolve(io.cwd, shown), text);
+    if (!check) await replace(resolve(io.cwd, shown), file.content, text);
     io.stdout.write(`${shown}\n`);
   }
   if (faults.length > 0) io.stderr.write(formatFaults(faults));
@@ -86,17 +86,24 @@ async function formatAll(
 }
 
 /** At once or not at all, with the rights that the file had; a link stays one. */
-async function replace(path: string, text: string): Promise<void> {
+async function replace(path: string, before: Buffer, text: string): Promise<void> {
   const target = await realpath(path);
   const { mode } = await stat(target);
   const pending = join(dirname(target), `.gatewright-fmt-${randomUUID()}`);
   try {
     await writeFile(pending, text, { flag: 'wx', mode: 0o600, flush: true });
     await chmod(pending, mode & 0o7777);
+    // Somebody may be at work in an editor.
+    if (!before.equals(await readFile(target))) throw new Failure('retryable', movedOn(path));
     await rename(pending, target);
   } catch (error) {
     await rm(pending, { force: true });
+    if (error instanceof Failure) throw error;
     const { code } = error as NodeJS.ErrnoException;
     throw new Failure('invalidInput', `cannot write ${path} (${code})`, { cause: error });
   }
+}
+
+function movedOn(path: string): string {
+  return `${path} was changed by somebody else meanwhile and is left as it is; run it again`;
 }

@@ -53,3 +53,8 @@ describe.each(kindNames)('%s', (kind) => {
     expect(faulty).toEqual([]);
   });
 });
+
+it.each(['__proto__', 'constructor', 'toString', ''])('knows no field "%s"', async (word) => {
+  await expect(explain('ApiKey', [word])).rejects.toThrow('ApiKey.spec has no field');
+  await expect(explain('ApiKey', ['spec', 'usageLimits', word])).rejects.toThrow('has no field');
+});

@@ -215,6 +215,48 @@ describe('whatever is written', () => {
     expect(formatted).toBeGreaterThan(150);
   });
 
+  it('ends in a text or in a refusal, however a file is damaged', () => {
+    const whole = `# a\n\n# b\n${head}spec: # c\n  usage_limits: {credit_limit: 1, # d\n    type: "cost"}\n  description: >-\n    x\n    y\n  scopes:\n  - logs.view\n  # e\n  rate_limits: []\n---\n${head}`;
+    const damage = fc.record({
+      at: fc.nat(whole.length),
+      cut: fc.nat(6),
+      put: fc.constantFrom(
+        '',
+        '\n',
+        '  ',
+        ': ',
+        '- ',
+        '#',
+        '"',
+        "'",
+        '{',
+        ']',
+        '|\n',
+        '>2\n',
+        '&a ',
+        '!!str ',
+        '---\n',
+        '...\n',
+        '%',
+        '? ',
+        '\t',
+        '\r',
+        '\\',
+      ),
+    });
+    fc.assert(
+      fc.property(fc.array(damage, { minLength: 1, maxLength: 4 }), (damages) => {
+        let text = whole;
+        for (const { at, cut, put } of damages)
+          text = text.slice(0, at) + put + text.slice(at + cut);
+        const content = Buffer.from(text);
+        const once = formatFile({ path: 'a.yaml', content }).text;
+        if (once !== undefined) expect(format(once)).toBe(once);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   it('comes to the same resources', async () => {
     const text = `kind: ApiKey\nspec:\n    usage_limits: {credit_limit: 10}\n    scopes:\n    - logs.view\nmetadata: {name: n}\napiVersion: gatewright.dev/v1\n`;
     const [before] = resourcesOf(await readTexts({ 'a.yaml': text }));

@@ -1,6 +1,8 @@
 /** Guarantees that the JSON Schemas of manifests and `validate` are of one mind, field by field and mistake by mistake. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
-import { dump } from 'js-yaml';
+import { dump, loadAll } from 'js-yaml';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type KindName, kindNames } from '../../src/model/kinds.ts';
 import { anySchema, kindSchema } from '../../src/sync/authoring/manifest-schema.ts';
@@ -250,6 +252,17 @@ describe.each(cases)('%s', (_name, kind, spec) => {
     }
     expect(differences).toEqual([]);
   });
+});
+
+it('the examples are taken by the schema of any manifest', () => {
+  const folder = resolve(import.meta.dirname, '../../examples');
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const documents = names
+    .filter((name) => name.endsWith('.yaml'))
+    .flatMap((name) => loadAll(readFileSync(join(folder, name), 'utf8')))
+    .filter((document) => (document as Document).apiVersion === apiVersion);
+  expect(documents.length).toBeGreaterThan(5);
+  expect(documents.filter((document) => !judges.get('any')!(document))).toEqual([]);
 });
 
 describe('every kind', () => {

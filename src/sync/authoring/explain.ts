@@ -148,7 +148,8 @@ class SchemaReader {
   /** A key of a map whose keys are the user's own, or one that is known and not usually written. */
   anyKey(schema: JsonSchema, word: string): FoundField | undefined {
     for (const { properties, additionalProperties } of this.#mapsIn(schema)) {
-      const hidden = (properties as Readonly<Record<string, JsonSchema>> | undefined)?.[word];
+      const own = (properties ?? {}) as Readonly<Record<string, JsonSchema>>;
+      const hidden = Object.hasOwn(own, word) ? own[word] : undefined;
       const others = typeof additionalProperties === 'object' ? additionalProperties : null;
       const found = hidden ?? (others as JsonSchema | null);
       if (found !== null) return { name: word, schema: found, isRequired: false };

@@ -46,14 +46,17 @@ export function formatFile(file: SourceFile): Formatted {
   if (before.documents.length === 0) return { refusal: null };
   const original = file.content.toString('utf8').replace(/^\uFEFF/, '');
   const text = written(original);
+  if (text === null) return unkept;
   const after = readDocuments({ path: file.path, content: Buffer.from(text) }, isForeignHeading);
   const isKept =
     after.faults.length === 0 &&
     written(text) === text &&
     isDeepStrictEqual(meaningOf(before.documents), meaningOf(after.documents)) &&
     isDeepStrictEqual(commentsOf(original), commentsOf(text));
-  return isKept ? { text } : { refusal: 'it holds what would not be kept; format it by hand' };
+  return isKept ? { text } : unkept;
 }
+
+const unkept: Formatted = { refusal: 'it holds what would not be kept; format it by hand' };
 
 /** A list of manifests may call itself one of Kubernetes. */
 function holdsForeign(value: unknown): boolean {
@@ -61,9 +64,11 @@ function holdsForeign(value: unknown): boolean {
   return isList ? (value.items as unknown[]).some(isForeign) : isForeign(value);
 }
 
-function written(original: string): string {
+/** Null for what this reader of YAML takes for another thing than that of manifests. */
+function written(original: string): string | null {
   const parsed = parseAllDocuments(original, { version: '1.2', schema: 'core' });
   const documents = 'empty' in parsed ? [] : parsed;
+  if (documents.some(({ errors }) => errors.length > 0)) return null;
   const folded = new FoldedTexts(original);
   for (const document of documents) {
     arrange(document.contents, original);
