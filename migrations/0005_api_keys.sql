@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS api_keys (
   rotated_at BIGINT NULL,
   transition_expires_at BIGINT NULL,
   last_reset_at BIGINT NULL,
+  last_used_at BIGINT NULL,
   created_by VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,

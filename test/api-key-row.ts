@@ -28,6 +28,7 @@ export function apiKeyRow(fields: Partial<ApiKeyRow> = {}): Omit<ApiKeyRow, 'ver
     rotated_at: null,
     transition_expires_at: null,
     last_reset_at: null,
+    last_used_at: null,
     created_by: 'test',
     created_at: 0,
     last_updated_at: 0,

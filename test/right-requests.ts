@@ -73,6 +73,7 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
       },
     ],
   }),
+  '/gatewright/sync/key-uses': () => ({ ids: [randomUUID()] }),
   '/gatewright/sync/releases': ({ ids }) => ({
     resources: [{ kind: 'Config', id: ids.configs ?? randomUUID() }],
   }),

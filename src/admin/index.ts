@@ -12,6 +12,7 @@ import { createIdempotency } from './request/idempotency.ts';
 import { resources } from './resources.ts';
 import { snapshotRoutes } from './snapshot.ts';
 import { keyProofRoutes } from './sync/key-proofs.ts';
+import { keyUseRoutes } from './sync/key-uses.ts';
 import { leaseRoutes } from './sync/leases.ts';
 import { syncReleaseRoutes } from './sync/releases.ts';
 import { syncRevisionRoutes } from './sync/revisions.ts';
@@ -30,6 +31,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...snapshotRoutes(deps, resources),
     ...leaseRoutes(deps),
     ...keyProofRoutes(deps),
+    ...keyUseRoutes(deps),
     ...syncStatusRoutes(deps),
     ...syncReleaseRoutes(deps),
     ...syncRevisionRoutes(deps),

@@ -26,12 +26,14 @@ export interface OfferedCredentials {
 export type AcceptedCredential = 'access-token' | 'api-key' | 'client' | 'none';
 
 export interface AuthDeps {
-  readonly database: Pick<Database, 'readable'>;
+  readonly database: Pick<Database, 'readable' | 'db'>;
   readonly keyring: Keyring;
   readonly tokens: AccessTokens;
   readonly throttle: FailureThrottle;
   readonly standings: FreshCache<Standing>;
   readonly organisations: FreshCache<organisations.OrganisationRow>;
+  /** Ids of keys whose use is being written down. */
+  readonly uses: Set<string>;
 }
 
 /** Who a service account is in one tenant, and the roles that it holds there now. */
@@ -45,9 +47,10 @@ const freshForMs = 2_000;
 const entriesMax = 10_000;
 
 /** The parts of authentication that remember; one of each a process. */
-export function createAuthCaches(): Pick<AuthDeps, 'standings' | 'organisations'> {
+export function createAuthCaches(): Pick<AuthDeps, 'standings' | 'organisations' | 'uses'> {
   const bounds = { freshForMs, entriesMax };
-  return { standings: createFreshCache(bounds), organisations: createFreshCache(bounds) };
+  const standings = createFreshCache<Standing>(bounds);
+  return { standings, organisations: createFreshCache(bounds), uses: new Set() };
 }
 
 const secretHmacBytes = 32;
@@ -145,6 +148,7 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
     organisations.findById(db, row.organisation_id),
   );
   if (organisation === undefined) throw new ApiError('unauthorized');
+  recordUse(deps, row, now);
   return {
     kind: 'api-key',
     id: row.id,
@@ -154,6 +158,16 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
     workspaceId: row.workspace_id,
     scopes: readScopes(row.scopes),
   };
+}
+
+/** Not waited for, and no reason to refuse: reads are answered while nothing can be written. */
+function recordUse({ database, uses }: AuthDeps, row: apiKeys.StoredApiKey, now: number): void {
+  if (!apiKeys.isUseNews(row, now) || uses.has(row.id)) return;
+  uses.add(row.id);
+  void apiKeys
+    .updateLastUsed(database.db, row, now)
+    .catch(() => undefined)
+    .finally(() => uses.delete(row.id));
 }
 
 const scopeTextsMax = 1_000;

@@ -55,7 +55,7 @@ export const apply: Command<ApplyOptions> = {
         fallback: 'one, or a fifth of what the owner has',
       },
     ),
-    delete: resourceNames('Delete these workspaces that left the source, with all in them'),
+    delete: resourceNames('Delete these workspaces, with all in them, and keys in use'),
     'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
     'even-if-suspended': flag('Write also what `gatewright suspend` holds back'),
     'accept-history': flag('Take a source whose repository or history is not that of before'),

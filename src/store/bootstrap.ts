@@ -174,6 +174,7 @@ async function insertOrganisationKey(
     rotated_at: null,
     transition_expires_at: null,
     last_reset_at: null,
+    last_used_at: null,
     created_by: key.createdBy,
     created_at: now,
     last_updated_at: now,

@@ -21,6 +21,7 @@ import type { Plan } from './plan/planned.ts';
 import { releases } from './plan/releases.ts';
 import type { Suspension } from './plan/suspended.ts';
 import type { AdminClient } from './server/client.ts';
+import { type KeysInUse, readKeysInUse } from './server/key-uses.ts';
 import { readSnapshot, type SnapshotRead, toLiveSet } from './server/live.ts';
 import { readRevisions, readStanding } from './server/sync-records.ts';
 import { type DesiredSet, identityKey, type LiveResource } from './spec/resource-set.ts';
@@ -146,12 +147,17 @@ async function look(
   const read = await readSnapshot(client, previous, options.signal);
   const live = toLiveSet(read, client.owner, desired.externals);
   let suspensions: readonly Suspension[] = [];
+  let keysInUse: KeysInUse = new Map();
   const planWith = (takeOver: boolean): Plan =>
     makePlan(desired, live, {
       ...{ owner: client.owner, takeOwnership: takeOver },
-      ...{ prune, unattended, isReleased, scope, suspensions, now },
+      ...{ prune, unattended, isReleased, scope, suspensions, keysInUse, now },
     });
   let plan = planWith(takeOwnership);
+  if (isReleased !== undefined) {
+    keysInUse = await readKeysInUse(client, keysLeaving(plan), now, options.signal);
+    if (keysInUse.size > 0) plan = planWith(takeOwnership);
+  }
   let otherHistory: Refusal | null = null;
   // Who writes nothing need not ask.
   if (asksStanding && writes(plan) > 0) {
@@ -294,6 +300,13 @@ async function prove(
 /** The value lies elsewhere than in its place, or a pending one is left that no key has. */
 function needsSettling({ file, unclaimed }: SurveyedKey): boolean {
   return file.state === 'pending' || file.state === 'elsewhere' || unclaimed.length > 0;
+}
+
+/** Ids of the keys that it would delete because they left the source. */
+function keysLeaving({ changes }: Plan): string[] {
+  return changes.flatMap(({ prune, identity, live }) =>
+    prune && identity.kind === 'ApiKey' && live !== null ? [live.id] : [],
+  );
 }
 
 /** How many changes a plan would write. */

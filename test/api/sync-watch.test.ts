@@ -502,7 +502,7 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
         },
       });
       expect(last?.kind === 'cycle' && last.result.warnings.join()).toContain(
-        'gatewright apply . --allow-deletes 3 --delete Workspace/support',
+        'gatewright apply . --allow-deletes 3 --delete ApiKey/bot,Workspace/support',
       );
       expect(await remaining()).toEqual(
         expect.arrayContaining(['ApiKey/bot', 'Workspace/support']),

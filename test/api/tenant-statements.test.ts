@@ -79,6 +79,7 @@ async function record(send: Send): Promise<void> {
   await send('PUT', `${path}/suspensions`, { body: { owner: 'recorder', reason: 'a test' } });
   const resources = [{ kind: 'Config', id: '01a1ffa6-2a67-76f7-a225-ed57537ed994' }];
   await send('POST', `${path}/releases`, { body: { resources }, headers });
+  await send('POST', `${path}/key-uses`, { body: { ids: [resources[0]!.id] } });
   await send('GET', `${path}/status`);
   await send('DELETE', `${path}/suspensions?owner=recorder`);
 }

@@ -24,7 +24,7 @@ const tripwire = new Proxy({} as Db, {
 });
 const keyring = createKeyring(new Secret(Buffer.alloc(32), 'test'));
 const deps = {
-  database: { readable: tripwire },
+  database: { readable: tripwire, db: tripwire },
   keyring,
   tokens: createAccessTokens(keyring),
   throttle: createFailureThrottle(),

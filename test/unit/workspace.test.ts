@@ -16,6 +16,7 @@ const common = {
   rotated_at: null,
   transition_expires_at: null,
   last_reset_at: null,
+  last_used_at: null,
   version: 3,
   created_at: at,
   last_updated_at: at,
@@ -70,6 +71,7 @@ const policy = {
   window_start: at,
   next_reset_at: null,
   last_reset_at: null,
+  last_used_at: null,
   status: 'active' as const,
 };
 

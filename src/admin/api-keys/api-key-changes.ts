@@ -150,6 +150,7 @@ async function insertKey(
     rotated_at: null,
     transition_expires_at: null,
     last_reset_at: null,
+    last_used_at: null,
     created_by: caller.id,
     created_at: now,
     last_updated_at: now,

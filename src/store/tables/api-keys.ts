@@ -35,6 +35,8 @@ export interface ApiKeyRow extends Versioned {
   /** When the value before ends, or ended; null for never rotated, and while its successor is on its way. */
   transition_expires_at: number | null;
   last_reset_at: number | null;
+  /** Last request that the key was good for, an hour more or less; null before the first. */
+  last_used_at: number | null;
   created_by: string;
 }
 
@@ -114,6 +116,47 @@ const byHash = statement((db, { hash, now }: { hash: Buffer; now: number }) =>
     .where('known.hash', '=', hash)
     .where((eb) => eb.or([eb('known.valid_until', 'is', null), eb('known.valid_until', '>', now)])),
 );
+
+/** Less often than this a use is not written down, ms. */
+const usesTellMs = 3_600_000;
+
+export function isUseNews(
+  { last_used_at: last }: Pick<ApiKeyRow, 'last_used_at'>,
+  now: number,
+): boolean {
+  return last === null || last < now - usesTellMs;
+}
+
+/** Writes down that a key was used now; of any number at once one is. */
+export async function updateLastUsed(
+  db: Db,
+  { organisation_id, id }: Pick<StoredApiKey, 'organisation_id' | 'id'>,
+  now: number,
+): Promise<void> {
+  await db
+    .updateTable('api_keys')
+    .set({ last_used_at: now })
+    .where('organisation_id', '=', organisation_id)
+    .where('id', '=', id)
+    .where((eb) =>
+      eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', now - usesTellMs)]),
+    )
+    .execute();
+}
+
+/** When each of these keys was used last. */
+export function listLastUsed(
+  db: Db,
+  organisationId: string,
+  ids: readonly string[],
+): Promise<Pick<StoredApiKey, 'id' | 'last_used_at'>[]> {
+  return db
+    .selectFrom('api_keys')
+    .select(['id', 'last_used_at'])
+    .where('organisation_id', '=', organisationId)
+    .where('id', 'in', ids)
+    .execute();
+}
 
 export interface ValueHolder extends Pick<ApiKeyRow, 'id' | 'type'>, Pick<ApiKeyHashRow, 'hash'> {
   /** 1 for the value that the key was given last, 0 for the one before, which will end. */

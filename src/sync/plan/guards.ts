@@ -29,7 +29,8 @@ export interface Refusal {
  */
 export function findRefusal(plan: Plan, options: GuardOptions): Refusal | undefined {
   const isEmpty = plan.desired === 0;
-  const isHeld = isEmpty && plan.blocked.some(({ reason }) => reason === 'guarded');
+  const isHeld =
+    isEmpty && plan.blocked.some(({ reason }) => reason === 'guarded' || reason === 'used-key');
   const guarded = isHeld ? plan.blocked.filter(isGuarded).length : 0;
   const deletes = plan.changes.filter((change) => change.prune).length + guarded;
   if (deletes === 0 || deletes <= (options.allowDeletes ?? 0)) return undefined;
@@ -49,9 +50,14 @@ would be deleted; more than ${limit} at once needs your word`;
 export function releaseOf({ changes, blocked }: Plan): Record<string, string> {
   const waiting = blocked.filter(isWaiting);
   const leaving = [...changes.filter(({ prune }) => prune), ...waiting];
-  const named = leaving
-    .filter(({ identity }) => identity.kind === 'Workspace')
-    .map(({ identity }) => identityKey(identity));
+  const workspaces = leaving.filter(({ identity }) => identity.kind === 'Workspace');
+  const taken = new Set(workspaces.map(({ identity }) => identity.name));
+  // With a workspace go its keys; whether one that nobody asked about is in use is not known here.
+  const keys = waiting.filter(
+    ({ reason, identity: { kind, workspace } }) =>
+      kind === 'ApiKey' && reason !== 'settling' && !taken.has(workspace ?? ''),
+  );
+  const named = [...workspaces, ...keys].map(({ identity }) => identityKey(identity));
   return {
     'allow-deletes': String(leaving.length),
     ...(named.length === 0 ? {} : { delete: named.toSorted().join(',') }),
@@ -60,7 +66,7 @@ export function releaseOf({ changes, blocked }: Plan): Record<string, string> {
 
 /** A removal that wants a word by name, or goes with one that does. */
 function isGuarded({ reason }: BlockedItem): boolean {
-  return reason === 'guarded' || reason === 'parent-stays';
+  return reason === 'guarded' || reason === 'used-key' || reason === 'parent-stays';
 }
 
 /** A removal that waits for a word, or for a source that nobody watches to settle. */

@@ -13,7 +13,13 @@ export interface Unattended {
 }
 
 export interface Held {
-  readonly reason: 'settling' | 'unattended' | 'guarded' | 'unread' | 'other-credential';
+  readonly reason:
+    | 'settling'
+    | 'unattended'
+    | 'guarded'
+    | 'used-key'
+    | 'unread'
+    | 'other-credential';
   readonly message: string;
 }
 
@@ -40,9 +46,25 @@ ${settleMs / 1000} s from now`;
 export type IsReleased = (id: string) => boolean;
 
 /** Why a resource whose removal ends more than itself stays until it is named; null when it may go. */
-export function guarded({ identity }: LiveResource, isReleased: IsReleased): Held | null {
+export function guarded(
+  { identity, id: resourceId }: LiveResource,
+  isReleased: IsReleased,
+  keysInUse: ReadonlyMap<string, string | null>,
+): Held | null {
   const id = identityKey(identity);
-  if (identity.kind !== 'Workspace' || isReleased(id)) return null;
+  if (isReleased(id)) return null;
+  const lastUsedAt = identity.kind === 'ApiKey' ? keysInUse.get(resourceId) : undefined;
+  if (lastUsedAt !== undefined) {
+    const { workspace } = identity;
+    const goesAlong =
+      workspace !== null &&
+      isReleased(identityKey({ kind: 'Workspace', workspace: null, name: workspace }));
+    if (goesAlong) return null;
+    const use = lastUsedAt === null ? 'and may be in use' : `and was used at ${lastUsedAt}`;
+    const message = `it left the source ${use}; it is deleted when it is named: --delete ${id}`;
+    return { reason: 'used-key', message };
+  }
+  if (identity.kind !== 'Workspace') return null;
   const message = `it left the source; with a workspace goes all that is counted and kept in it, so that \
 it is deleted when it is named: --delete ${id}`;
   return { reason: 'guarded', message };

@@ -24,6 +24,7 @@ export type BlockReason =
   | 'settling'
   | 'unattended'
   | 'guarded'
+  | 'used-key'
   | 'parent-stays'
   | 'suspended'
   | 'unread'

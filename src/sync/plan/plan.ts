@@ -48,6 +48,8 @@ export interface PlanOptions extends OwnershipOptions {
   readonly unattended?: Unattended | null | undefined;
   /** Where somebody runs this: which guarded removals were named; absent where nothing is guarded. */
   readonly isReleased?: IsReleased | undefined;
+  /** Ids of keys in use, with their last use (RFC 3339, null where nobody knows); none when absent. */
+  readonly keysInUse?: ReadonlyMap<string, string | null> | undefined;
   /** Pauses that last now; none when absent. */
   readonly suspensions?: readonly Suspension[] | undefined;
   /** The workspaces that are looked at; null and absent are all. */
@@ -86,13 +88,13 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     });
   }
   if (options.prune) {
-    const { unattended, isReleased } = options;
+    const { unattended, isReleased, keysInUse = new Map() } = options;
     planRemovals(draft, owned, claims, (left) => {
       const foreign = options.takeOwnership ? null : recordedElsewhere(left);
       const kept = foreign ?? borders.whyKept();
       if (kept !== null) return kept;
       if (unattended != null) return heldBack(left, desired.source.digest, unattended);
-      return isReleased === undefined ? null : guarded(left, isReleased);
+      return isReleased === undefined ? null : guarded(left, isReleased, keysInUse);
     });
   }
   blockSuspended(draft, options.suspensions ?? []);

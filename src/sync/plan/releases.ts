@@ -17,15 +17,21 @@ export function releases(plan: Plan, takenOver: Plan | null, command: CommandLin
 function ofRemovals(plan: Plan, command: CommandLine): string[] {
   const wanting = (wanted: string): number =>
     plan.blocked.filter(({ reason }) => reason === wanted).length;
-  const [unattended, guarded] = [wanting('unattended'), wanting('guarded')];
-  if (unattended + guarded === 0) return [];
+  const [unattended, workspaces] = [wanting('unattended'), wanting('guarded')];
+  const keys = wanting('used-key');
+  if (unattended + workspaces + keys === 0) return [];
   const now = `To delete now: ${command(releaseOf(plan))}`;
   if (unattended === 0) {
-    const what =
-      guarded === 1
-        ? '1 workspace left the source and stays, with what is in it, until it is named'
-        : `${guarded} workspaces left the source and stay, with what is in them, until they are named`;
-    return [`${what}. ${now}`];
+    const what = [
+      ...(workspaces === 0 ? [] : [workspaces === 1 ? '1 workspace' : `${workspaces} workspaces`]),
+      ...(keys === 0 ? [] : [keys === 1 ? '1 API key in use' : `${keys} API keys in use`]),
+    ].join(' and ');
+    const isOne = workspaces + keys === 1;
+    return [
+      isOne
+        ? `${what} left the source and stays${keys === 1 ? '' : ', with what is in it,'} until it is named. ${now}`
+        : `${what} left the source and stay, with what is in them, until they are named. ${now}`,
+    ];
   }
   const what =
     unattended === 1

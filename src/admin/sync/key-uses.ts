@@ -1,0 +1,49 @@
+/** Knows how sync learns over HTTP which keys are in use: those are not removed by mistake. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { listOf } from '../../model/paging.ts';
+import { AnsweredTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
+import * as apiKeys from '../../store/tables/api-keys.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { requireWholeOrganisation } from '../request/fencing.ts';
+
+const idsMax = 200;
+
+const UsesBody = z.object({ ids: z.array(z.uuid()).min(1).max(idsMax) });
+
+const KeyUse = z.object({
+  id: z.uuid(),
+  /** An hour more or less; null for a key that was never used, or is none of the organisation. */
+  last_used_at: AnsweredTimestamp.nullable(),
+});
+type KeyUse = z.infer<typeof KeyUse>;
+
+type UsesRequest = AdminRequest<Record<string, string>, undefined, z.infer<typeof UsesBody>>;
+
+export function keyUseRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/gatewright/sync/key-uses',
+      mounts: { admin: ['access-token'] },
+      scope: 'organisation_settings.read',
+      summary: 'Tell when keys were used last',
+      body: UsesBody,
+      response: listOf(KeyUse),
+      handle: (request) => tell(deps, request),
+    }),
+  ];
+}
+
+/** In the order asked. */
+async function tell({ database }: AdminDeps, { caller, body }: UsesRequest) {
+  requireWholeOrganisation(caller);
+  const ids = body.ids.map((id) => id.toLowerCase());
+  const rows = await apiKeys.listLastUsed(database.readable, caller.organisationId, ids);
+  const uses = new Map(rows.map((row) => [row.id, row.last_used_at]));
+  const data = ids.map(
+    (id): KeyUse => ({ id, last_used_at: formatTimestampOrNull(uses.get(id) ?? null) }),
+  );
+  return { object: 'list' as const, total: data.length, data };
+}
