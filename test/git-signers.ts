@@ -31,6 +31,7 @@ export class SigningRoom implements Disposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'gw-sign-'));
   readonly #gpgHome = join(this.folder, 'gpg');
   #made = 0;
+  #hasAgent = false;
 
   constructor() {
     mkdirSync(this.#gpgHome, { mode: 0o700 });
@@ -57,6 +58,7 @@ export class SigningRoom implements Disposable {
   /** @param at when the key is made and signs (as gpg's faked time); it lives for a day */
   gpg(user: string, at?: string): Signer {
     this.#made += 1;
+    this.#hasAgent = true;
     const program = join(this.folder, `gpg-${this.#made}.sh`);
     const time = at === undefined ? '' : `--faked-system-time ${at}`;
     const script = `#!/bin/sh\nexec gpg --homedir '${this.#gpgHome}' ${time} "$@"\n`;
@@ -87,7 +89,7 @@ export class SigningRoom implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.run('gpgconf', ['--homedir', this.#gpgHome, '--kill', 'all']);
+    if (this.#hasAgent) this.run('gpgconf', ['--homedir', this.#gpgHome, '--kill', 'all']);
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
