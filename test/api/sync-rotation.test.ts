@@ -110,6 +110,15 @@ describe('a raised generation', () => {
     expect(after).not.toBe(before);
     expect([await opens(before), await opens(after)]).toEqual([true, true]);
     expect(await record()).toMatchObject({ id, usage_limits: { credit_limit: 5 } });
+    const { body } = await server.request(
+      'GET',
+      '/admin/v2/gatewright/sync/revisions?owner=platform&page_size=1',
+    );
+    const { number } = body.data[0];
+    const path = `/admin/v2/gatewright/sync/revisions/${number}?owner=platform`;
+    expect((await server.request('GET', path)).body.changes).toMatchObject([
+      { action: 'rotate', kind: 'ApiKey', name: 'bot' },
+    ]);
     expect((await cycle(manifest)).plan.changes).toEqual([]);
     server.clock.advance(2 * 3_600_000);
     expect([await opens(before), await opens(after)]).toEqual([false, true]);
