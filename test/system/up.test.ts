@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
+  appendFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -144,7 +145,7 @@ describe('the first start', () => {
     expect(run.stderr()).toMatch(/initialising[\s\S]*starting M[\s\S]*migrating[\s\S]*serving/);
     expect(run.stdout()).toMatch(/Workspace +2/);
     expect(run.stdout()).toMatch(/database +M\w+ \d+\.\d+\.\d+, embedded/);
-    expect(run.stdout()).toMatch(/migrations +9 run/);
+    expect(run.stdout()).toMatch(/migrations +10 run/);
     expect(run.stdout()).toContain(join(home.path, 'credentials.json'));
     expect(run.stdout().split('try next')[1]!.trim().split('\n')).toHaveLength(3);
   });
@@ -237,6 +238,20 @@ describe('while it runs', () => {
     expect(await workspaceNames()).toContain('Explorers');
     writeFileSync(path, good);
     await run.saw(/"Explorers" → "Research"/);
+  });
+
+  it('tells status where it stands, with the place of what is wrong', async () => {
+    await using run = startUp(home.path, ['--source', source]);
+    await run.saw(/Ctrl-C stops everything/);
+    const owner = async () => {
+      const { stdout } = await runCli(['status', '-o', 'json', '--home', home.path], null);
+      return JSON.parse(stdout).owners[0];
+    };
+    const poll = () => expect.poll(owner, { timeout: 20_000 });
+    await poll().toMatchObject({ state: 'Synced', silent: false, report: { source } });
+    appendFileSync(join(source, 'workspaces.yaml'), '\n  wrong: [');
+    const error = { file: expect.stringMatching(/workspaces\.yaml$/), line: expect.any(Number) };
+    await poll().toMatchObject({ state: 'Degraded', report: { error } });
   });
 
   it('is looked over by doctor with the master key of its home', async () => {

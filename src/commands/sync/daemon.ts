@@ -57,7 +57,12 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
     lead: () => lease.lead(),
     takeLease: (terms) => lease.takeForWrites(terms),
     pause: async (ms, signal) => {
-      if (lease.fence !== null) await teller.tell(state.standing, lease.fence, ms);
+      const { fence } = lease;
+      const standing = async () => ({
+        fence: fence!,
+        [Symbol.asyncDispose]: async () => undefined,
+      });
+      if (fence !== null) await teller.tell(state.standing, standing, ms);
       return await hints.pause(ms, signal);
     },
     onLook: (found) => {

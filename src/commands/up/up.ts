@@ -58,6 +58,7 @@ import {
   startText,
 } from './up-report.ts';
 import { logPathOf, type Started, startDeployment } from './up-start.ts';
+import { tellStanding } from './up-status.ts';
 
 interface Options {
   home: string | undefined;
@@ -211,9 +212,14 @@ async function syncOn(context: Context, started: Started): Promise<Ending> {
   const ended = new AbortController();
   void started.embedded?.exited.then((how) => ended.abort(how));
   progress(`syncing ${location}, and watching it`);
+  const { note, ...told } = tellStanding(client, {
+    source: location,
+    holder: context.cycle.holder,
+  });
   let isFirst = true;
   await watch({
     ...context.cycle,
+    ...told,
     client,
     signal: AbortSignal.any([io.signal, ended.signal]),
     newest: () => source.newest(),
@@ -222,6 +228,7 @@ async function syncOn(context: Context, started: Started): Promise<Ending> {
       if (isFirst) printStart(context, started, outcomeOf(event));
       else printEvent(context, event);
       isFirst = false;
+      note(event);
     },
   });
   if (!io.signal.aborted) throw databaseEnded(home, String(ended.signal.reason));

@@ -26,6 +26,11 @@ export interface TellerOptions {
   readonly onMissing: () => void;
 }
 
+/** Of a lease that is held, until its disposal at least. */
+interface Hold extends AsyncDisposable {
+  readonly fence: number;
+}
+
 export class StatusTeller {
   readonly #options: TellerOptions;
   #told = '';
@@ -50,9 +55,14 @@ export class StatusTeller {
    * Tells what has changed since the last time, or the same before it counts as stale. What cannot be
    * told now is told later: nothing here fails.
    *
+   * @param hold the lease under which it is told, asked for only where something is
    * @param waitMs time until the next look
    */
-  async tell(standing: Standing, fence: number, waitMs: number): Promise<void> {
+  async tell(
+    standing: Standing,
+    hold: (signal: AbortSignal) => Promise<Hold>,
+    waitMs: number,
+  ): Promise<void> {
     const { client, clock } = this.#options;
     if (this.#isMissing) return;
     const signal = AbortSignal.timeout(tellMsMax);
@@ -64,7 +74,8 @@ export class StatusTeller {
       if (text === this.#told && now < this.#renewAt) return;
       const lastsMs = Math.max(waitMs, renewMsMin);
       const next = { ...report, next_look_at: formatTimestamp(now + lastsMs) };
-      const status = await tellStatus(client, fence, next, signal);
+      await using held = await hold(signal);
+      const status = await tellStatus(client, held.fence, next, signal);
       if (status === null) {
         this.#isMissing = true;
         this.#options.onMissing();
