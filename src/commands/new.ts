@@ -22,7 +22,7 @@ export const newCommand: Command<NewOptions> = {
   summary: 'Print a first manifest of a kind, which validates',
   examples: [
     ['gatewright new Workspace support > support.yaml', 'A workspace'],
-    ['gatewright new ApiKey bot --workspace support >> support.yaml', 'A key in it'],
+    ['gatewright new ApiKey bot --workspace support > bot.yaml', 'A key in it'],
     ['gatewright new McpServer', 'A server, with the workspace and the integration that it needs'],
   ],
   options: {
@@ -30,8 +30,8 @@ export const newCommand: Command<NewOptions> = {
     name: optionalWord('Its metadata.name; example-KIND if none'),
     workspace: text('NAME', {
       ...nameForm,
-      describe:
-        'Workspace of the source that it belongs to; made beside it if none and one is needed',
+      describe: 'Workspace of the source that it belongs to',
+      fallback: 'none, or one that is made beside it',
     }),
     alone: flag('Leave out the manifests that it refers to'),
   },

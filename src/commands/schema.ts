@@ -21,7 +21,10 @@ export const schema: Command<SchemaOptions> = {
   ],
   options: {
     kind: optionalWordOf(kindNames, `One of ${kindNames.join(', ')}; any manifest if none`),
-    out: text('DIR', { describe: 'Write a file for each kind and one for any manifest' }),
+    out: text('DIR', {
+      describe: 'Folder for a file for each kind and one for any manifest',
+      fallback: 'standard output',
+    }),
   },
   run: async ({ kind, out }, io) => {
     if (out !== undefined) return await writeSchemas(resolve(io.cwd, out), kind, io);
