@@ -53,8 +53,9 @@ export async function runChild(
   program: ChildProgram,
   { signal, timeoutMs }: ChildLimits,
 ): Promise<ChildRun> {
-  // Loaded here because most runs of this program need no other.
-  const { spawn } = await import('node:child_process');
+  // Loaded here because most runs of this program need no other; by import() the built program would
+  // make Node warn on standard error.
+  const { spawn } = process.getBuiltinModule('node:child_process');
   signal?.throwIfAborted();
   const [name, ...words] = program.through ?? [program.name];
   const child = spawn(name!, [...words, ...program.arguments], {
