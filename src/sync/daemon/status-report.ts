@@ -7,7 +7,7 @@ import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { readStatuses, tellStatus } from '../server/sync-records.ts';
 import { workspaceOf } from '../spec/resource-set.ts';
-import type { Standing, StateName } from './sync-state.ts';
+import { commitOf, type Standing, type StateName } from './sync-state.ts';
 
 /** What is told is renewed no more often than this while nothing changes. */
 const renewMsMin = 60_000;
@@ -119,7 +119,7 @@ export class StatusTeller {
     if (result === null) return [...(this.#before?.workspaces ?? [])];
     const { plan, report } = result;
     const found = new Map<string, WorkspaceReport>();
-    const commit = plan.source.revision ?? `sha256:${plan.source.digest}`;
+    const commit = commitOf(plan.source);
     const at = (workspace: string | null): WorkspaceReport => {
       const known = found.get(workspace ?? '');
       if (known !== undefined) return known;
