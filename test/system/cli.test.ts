@@ -61,7 +61,7 @@ describe('help', () => {
   it.each(names)('of %s has examples that the command takes as they stand', async (name) => {
     const command = await commandLoaders.get(name)!();
     for (const [line] of command.examples) {
-      const own = line.slice(line.indexOf(`gatewright ${name}`)).replace(/ > .*|\)$/, '');
+      const own = line.slice(line.indexOf(`gatewright ${name}`)).replace(/ >>? .*|\)$/, '');
       const [, , ...words] = own.split(' ');
       expect(() => command.bind(words), line).not.toThrow();
     }

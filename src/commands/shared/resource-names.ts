@@ -14,7 +14,7 @@ export function resourceNames(describe: string): Option<readonly Identity[]> {
 }
 
 /** Throws `Failure` (invalid input) with the sentence that `name` (`--delete`) is the subject of. */
-export function readIdentity(word: string, name: string): Identity {
+function readIdentity(word: string, name: string): Identity {
   const [kind = '', ...rest] = word.split('/');
   const isKind = (text: string): text is KindName => kindNames.some((known) => known === text);
   if (!isKind(kind)) {

@@ -5,7 +5,7 @@ import { formatTimestamp } from '../../model/timestamp.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
 import type { AdminClient } from '../server/client.ts';
 import { type NewRevision, recordRevision } from '../server/sync-records.ts';
-import type { SourceInfo } from '../spec/resource-set.ts';
+import { commitOf } from '../spec/resource-set.ts';
 import type { AppliedItem, ApplyReport } from './apply.ts';
 import type { HeldLease } from './owner-lease.ts';
 
@@ -34,11 +34,6 @@ export function revisionOf(plan: Plan, report: ApplyReport, run: RunFacts): NewR
     ending: run.ending,
     changes,
   };
-}
-
-/** Commit id of Git, or `sha256:` and the digest of what was read. */
-export function commitOf({ revision, digest }: SourceInfo): string {
-  return revision ?? `sha256:${digest}`;
 }
 
 const sourceMax = 2048;

@@ -4,6 +4,7 @@ import type { Ending, Failure, Place } from '../../failure.ts';
 import type { syncStates } from '../../model/sync-record.ts';
 import type { CycleResult } from '../reconcile.ts';
 import type { SourceVersion } from '../source/source-files.ts';
+import { commitOf } from '../spec/resource-set.ts';
 import type { Look, WatchEvent } from '../watch.ts';
 
 export type StateName = (typeof syncStates)[number];
@@ -73,7 +74,7 @@ export class SyncState {
         place: null,
       });
     } else if (look.kind === 'seen') {
-      this.#see(commitOf(look.version));
+      this.#see(seenIn(look.version));
       this.#set({ isLeading: true, ...(look.isRetryPending ? {} : { unreachableSince: null }) });
     } else {
       this.#fail(look.failure);
@@ -139,9 +140,9 @@ export class SyncState {
   }
 }
 
-/** How a version is called: a commit, or the digest of what has none. */
-export function commitOf({ revision, digest }: SourceVersion): string | null {
-  return revision ?? (digest === null ? null : `sha256:${digest}`);
+/** Null where a look has told neither commit nor digest. */
+function seenIn({ revision, digest }: SourceVersion): string | null {
+  return digest === null ? revision : commitOf({ revision, digest });
 }
 
 const messages: Partial<Record<Ending, string>> = {

@@ -119,6 +119,11 @@ export interface SourceInfo {
   readonly digest: string;
 }
 
+/** How what was read is called: the commit id of Git, or `sha256:` and the digest of what has none. */
+export function commitOf({ revision, digest }: Pick<SourceInfo, 'revision' | 'digest'>): string {
+  return revision ?? `sha256:${digest}`;
+}
+
 /** What lies in a source and is not read as a manifest; said of every run, so that nothing is lost unseen. */
 export interface LeftAlone {
   /** Files and folders (with a `/` at the end) that a `.gatewrightignore` names. */
