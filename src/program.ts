@@ -146,7 +146,8 @@ function writeKept(file: string, kept: ReadonlyMap<string, Buffer>): void {
   all.writeUInt32LE(crc32(all.subarray(4)), 0);
   const fresh = `${file}.${process.pid}`;
   try {
-    writeFileSync(fresh, all, { mode: 0o600 });
+    // Exclusively, because the folder may be one that others write to: no link of theirs is followed.
+    writeFileSync(fresh, all, { mode: 0o600, flag: 'wx' });
     renameSync(fresh, file);
   } catch {
     // A full or read-only disk costs the next start nothing but time.

@@ -6,8 +6,8 @@ import { formatTimestamp } from '../../model/timestamp.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { readStatuses, tellStatus } from '../server/sync-records.ts';
-import { workspaceOf } from '../spec/resource-set.ts';
-import { commitOf, type Standing, type StateName } from './sync-state.ts';
+import { commitOf, workspaceOf } from '../spec/resource-set.ts';
+import type { Standing, StateName } from './sync-state.ts';
 
 /** What is told is renewed no more often than this while nothing changes. */
 const renewMsMin = 60_000;
