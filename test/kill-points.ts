@@ -8,6 +8,8 @@ import { syncBuiltinESMExports } from 'node:module';
 interface Life {
   readonly diesAt: number;
   steps: number;
+  /** Closed when it is over, as the kernel does for a process that ends. */
+  readonly opened: FileHandle[];
   readonly died: PromiseWithResolvers<'dead'>;
 }
 
@@ -31,8 +33,12 @@ export async function step(torn?: () => Promise<unknown>): Promise<void> {
 
 /** What a run comes to that dies as it takes this step, the first being 1. */
 export async function endAt<T>(diesAt: number, run: () => Promise<T>): Promise<T | 'dead'> {
-  const life: Life = { diesAt, steps: 0, died: Promise.withResolvers() };
-  return await Promise.race([lives.run(life, run), life.died.promise]);
+  const life: Life = { diesAt, steps: 0, opened: [], died: Promise.withResolvers() };
+  try {
+    return await Promise.race([lives.run(life, run), life.died.promise]);
+  } finally {
+    for (const handle of life.opened) await handle.close();
+  }
 }
 
 type Step = (...words: never[]) => Promise<unknown>;
@@ -52,7 +58,9 @@ export function stepThroughFiles(): Disposable {
     open: async (...words: Parameters<typeof open>) => {
       const flags = words[1];
       if (typeof flags === 'number' && (flags & constants.O_CREAT) !== 0) await step();
-      return stepThrough(await open(...words));
+      const handle = await open(...words);
+      lives.getStore()?.opened.push(handle);
+      return stepThrough(handle);
     },
   });
   syncBuiltinESMExports();
