@@ -67,6 +67,8 @@ function patternFaults(schema: unknown, patterns: PatternJudge): Fault[] {
 function* partsOf(keywords: Readonly<Record<string, unknown>>, path: Path): Generator<Part> {
   for (const keyword of keywordsOfSchemas) {
     const value = keywords[keyword];
+    // Most keywords are absent; a path for each of them costs more than the rest together.
+    if (typeof value !== 'object' || value === null) continue;
     if (!Array.isArray(value)) yield { schema: value, path: [...path, keyword] };
     else for (const [at, schema] of value.entries()) yield { schema, path: [...path, keyword, at] };
   }
