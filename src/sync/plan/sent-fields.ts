@@ -40,16 +40,23 @@ export function takenAlong(
 ): Difference[] {
   const told = new Set(differences.map(({ livePath }) => livePath));
   const taken: Difference[] = [];
+  const takeRest = (place: Place, present: Json): void => {
+    const pointer = pointerOf(place.live);
+    if (isEmpty(present) || told.has(pointer)) return;
+    const isPartlyTold = [...told].some((path) => path.startsWith(`${pointer}/`));
+    if (!isPartlyTold || !isBranch(present)) {
+      taken.push(removal(place, present, 'default-reset'));
+      return;
+    }
+    for (const key of unionOfKeys(present)) takeRest(below(place, key), present[key]!);
+  };
   const walk = (place: Place, wanted: Json, present: Json): void => {
     if (!isBranch(wanted) || !isBranch(present) || isOpaque(kind, place.wanted)) return;
     if (told.has(pointerOf(place.live))) return;
     for (const key of unionOfKeys(present)) {
       const inner = below(place, key);
-      const isWanted = wanted[key] !== undefined;
-      if (isWanted) walk(inner, wanted[key]!, present[key]!);
-      else if (!isEmpty(present[key]) && !told.has(pointerOf(inner.live))) {
-        taken.push(removal(inner, present[key]!, 'default-reset'));
-      }
+      if (wanted[key] !== undefined) walk(inner, wanted[key], present[key]!);
+      else takeRest(inner, present[key]!);
     }
   };
   const fields = isAll ? Object.keys(desired.spec) : sentFields(kind, desired, differences);
@@ -65,11 +72,8 @@ export function takenAlong(
   for (const field of others.toSorted()) {
     const path = [field];
     const isKept =
-      isEmpty(live[field]) ||
-      told.has(pointerOf(path)) ||
-      pathFields.includes(field) ||
-      isDefault(desired.identity.kind, path, live[field]!);
-    if (!isKept) taken.push(removal({ wanted: path, live: path }, live[field]!, 'default-reset'));
+      pathFields.includes(field) || isDefault(desired.identity.kind, path, live[field]!);
+    if (!isKept) takeRest({ wanted: path, live: path }, live[field]!);
   }
   return taken;
 }
