@@ -8,10 +8,10 @@ import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { listOf, listReply } from '../../model/paging.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { Db } from '../../store/connection/db.ts';
 import type { AccessPolicyRow } from '../../store/tables/access-policies.ts';
 import * as accessPolicies from '../../store/tables/access-policies.ts';
 import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
+import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 
 const AccessPolicy = z.object({
@@ -81,7 +81,13 @@ async function create(
       if (isDuplicateEntry(error)) throw new ApiError('conflict');
       throw error;
     }
-    await audit(tx, deps, request, 'create', row.id, body);
+    await auditChange(tx, deps, request, {
+      action: 'create',
+      kind: 'AccessPolicy',
+      changes: body,
+      resourceId: row.id,
+      workspaceId: null,
+    });
   });
   return present(row);
 }
@@ -93,7 +99,13 @@ async function remove(deps: AdminDeps, request: AdminRequest) {
   await deps.database.transaction(async (tx) => {
     const existed = await accessPolicies.deleteById(tx, caller.tsgId, id);
     if (!existed) throw new ApiError('notFound');
-    await audit(tx, deps, request, 'delete', id, {});
+    await auditChange(tx, deps, request, {
+      action: 'delete',
+      kind: 'AccessPolicy',
+      changes: {},
+      resourceId: id,
+      workspaceId: null,
+    });
   });
   return {};
 }
@@ -101,29 +113,6 @@ async function remove(deps: AdminDeps, request: AdminRequest) {
 /** A token bound to one workspace could otherwise grant itself the whole tenant. */
 function refuseWorkspaceCaller(caller: Principal): void {
   if (caller.workspaceId !== null) throw new ApiError('forbidden');
-}
-
-async function audit(
-  tx: Db,
-  deps: AdminDeps,
-  { caller, requestId, now }: AdminRequest,
-  action: string,
-  resourceId: string,
-  changes: Record<string, unknown>,
-): Promise<void> {
-  const entry = {
-    organisationId: caller.organisationId,
-    workspaceId: null,
-    at: now,
-    actorKind: caller.kind,
-    actorId: caller.id,
-    action,
-    resourceKind: 'AccessPolicy',
-    resourceId,
-    requestId,
-    changes,
-  };
-  await deps.audit(tx, [entry]);
 }
 
 function present(row: AccessPolicyRow): z.infer<typeof AccessPolicy> {

@@ -48,16 +48,17 @@ export async function recordChange(
   await auditChange(tx, deps, author, { ...change, changes: { ...change.changes, ...ownership } });
 }
 
-/** What an audit row tells of a change. */
-interface Told extends Pick<Change, 'kind' | 'resourceId' | 'workspaceId' | 'changes'> {
-  readonly action: Change['action'] | 'release';
+/** What an audit row tells. */
+interface Told extends Pick<Change, 'resourceId' | 'workspaceId' | 'changes'> {
+  readonly action: Change['action'] | 'release' | 'bind' | 'suspend' | 'resume';
+  readonly kind: KindName | 'AccessPolicy' | 'SyncOwner';
 }
 
-/** The audit row alone, for what a change brings with it beside itself. */
+/** The audit row alone, for what a change brings with it beside itself and for what no owner declares. */
 export async function auditChange(
   tx: Db,
   deps: Pick<AdminDeps, 'audit'>,
-  { caller, now, requestId }: Author,
+  { caller, now, requestId }: Pick<Author, 'caller' | 'now' | 'requestId'>,
   change: Told,
 ): Promise<void> {
   const entry = {

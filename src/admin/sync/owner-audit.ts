@@ -1,5 +1,6 @@
 /** Knows the audit row of what is decided about an owner itself, not about a resource of it. */
 import type { Db } from '../../store/connection/db.ts';
+import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 
 export interface OwnerDecision {
@@ -13,20 +14,9 @@ export interface OwnerDecision {
 export async function auditOwner(
   tx: Db,
   deps: Pick<AdminDeps, 'audit'>,
-  { caller, requestId, now }: Pick<AdminRequest, 'caller' | 'requestId' | 'now'>,
+  author: Pick<AdminRequest, 'caller' | 'requestId' | 'now'>,
   { owner, action, changes }: OwnerDecision,
 ): Promise<void> {
-  const entry = {
-    organisationId: caller.organisationId,
-    workspaceId: null,
-    at: now,
-    actorKind: caller.kind,
-    actorId: caller.id,
-    action,
-    resourceKind: 'SyncOwner',
-    resourceId: owner,
-    requestId,
-    changes,
-  };
-  await deps.audit(tx, [entry]);
+  const facts = { resourceId: owner, workspaceId: null, changes };
+  await auditChange(tx, deps, author, { action, kind: 'SyncOwner', ...facts });
 }
