@@ -6,28 +6,21 @@ import { Failure } from '../failure.ts';
 import type { Plan } from '../sync/plan/planned.ts';
 import { reconcile } from '../sync/reconcile.ts';
 import { textReport } from '../sync/report/text.ts';
-import { type Identity, identityKey } from '../sync/spec/resource-set.ts';
 import type { Command } from './shared/command.ts';
 import { assertAskable, confirm } from './shared/confirm.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
-import { flag, outputForm, text, wholeNumber } from './shared/option.ts';
+import { flag, outputForm, text } from './shared/option.ts';
 import {
   applyCommand,
-  holderName,
   type ManifestOptions,
   manifestOptions,
   openClient,
   openManifests,
 } from './shared/options.ts';
 import { Progress } from './shared/progress.ts';
-import { resourceNames } from './shared/resource-names.ts';
+import { type WriteOptions, writeOptions, writingCycle } from './shared/write-options.ts';
 
-interface ApplyOptions extends ManifestOptions {
-  readonly yes: boolean;
-  readonly 'no-prune': boolean;
-  readonly 'allow-deletes': number | undefined;
-  readonly delete: readonly Identity[];
-  readonly 'take-ownership': boolean;
+interface ApplyOptions extends ManifestOptions, WriteOptions {
   readonly 'even-if-suspended': boolean;
   readonly 'accept-history': boolean;
   readonly report: string | undefined;
@@ -45,18 +38,10 @@ export const apply: Command<ApplyOptions> = {
   ],
   options: {
     ...manifestOptions,
-    yes: flag('Do not ask; needed where no terminal is', 'y'),
-    'no-prune': flag('Leave on the server what left the source, instead of deleting it'),
-    'allow-deletes': wholeNumber(
-      'COUNT',
-      { min: 0, max: 1_000_000, example: 12 },
-      {
-        describe: 'Release a prune of up to this many resources',
-        fallback: 'one, or a fifth of what the owner has',
-      },
-    ),
-    delete: resourceNames('Delete these workspaces, with all in them, and keys in use'),
-    'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
+    ...writeOptions({
+      noPrune: 'Leave on the server what left the source, instead of deleting it',
+      delete: 'Delete these workspaces, with all in them, and keys in use',
+    }),
     'even-if-suspended': flag('Write also what `gatewright suspend` holds back'),
     'accept-history': flag('Take a source whose repository or history is not that of before'),
     report: text('FILE', { describe: 'Write what was done to this JSON file' }),
@@ -65,27 +50,16 @@ export const apply: Command<ApplyOptions> = {
   run: async (options, io) => {
     assertAskable('apply', options.yes, io);
     const manifests = openManifests(options, io);
-    const named = new Set(options.delete.map(identityKey));
     await using client = openClient(options, io);
     const progress = new Progress(io.stderr, options.output, systemClock);
     const result = await reconcile({
+      ...writingCycle('apply', options, manifests, io),
       client,
-      readDesired: manifests.read,
-      scope: manifests.scope,
-      act: true,
-      prune: !options['no-prune'],
-      allowDeletes: options['allow-deletes'] ?? null,
-      isReleased: (id) => named.has(id),
-      takeOwnership: options['take-ownership'],
       evenIfSuspended: options['even-if-suspended'],
       acceptHistory: options['accept-history'],
       descent: manifests.descent,
-      secretsFolder: manifests.secretsFolder,
       command: applyCommand(options, io.cwd),
-      holder: holderName('apply'),
-      onWait: (message) => io.stderr.write(`${message}\n`),
       onItem: (_, reached) => progress.tell(reached),
-      signal: io.signal,
       ...(options.yes ? {} : { confirm: (plan: Plan) => confirm(plan, 'Apply this?', io) }),
     }).finally(() => progress.end());
     const document = cycleDocument(result);

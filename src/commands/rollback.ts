@@ -12,30 +12,23 @@ import { textReport } from '../sync/report/text.ts';
 import type { AdminClient } from '../sync/server/client.ts';
 import { readStanding, suspend } from '../sync/server/sync-records.ts';
 import { describeGit, parseGitLocation } from '../sync/source/git-location.ts';
-import { type Identity, identityKey } from '../sync/spec/resource-set.ts';
 import { requireRevision, revisionWord } from './history.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { assertAskable, confirm } from './shared/confirm.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
-import { flag, type OptionTable, outputForm, wholeNumber } from './shared/option.ts';
+import { type OptionTable, outputForm } from './shared/option.ts';
 import {
-  holderName,
   type ManifestOptions,
   manifestOptions,
   openClient,
   openManifests,
 } from './shared/options.ts';
-import { resourceNames } from './shared/resource-names.ts';
 import { shellLine } from './shared/shell-line.ts';
+import { type WriteOptions, writeOptions, writingCycle } from './shared/write-options.ts';
 import { refusalAsFailure, resumeLine } from './suspend.ts';
 
-interface RollbackOptions extends Omit<ManifestOptions, 'paths'> {
+interface RollbackOptions extends Omit<ManifestOptions, 'paths'>, WriteOptions {
   readonly revision: number | undefined;
-  readonly yes: boolean;
-  readonly 'no-prune': boolean;
-  readonly 'allow-deletes': number | undefined;
-  readonly delete: readonly Identity[];
-  readonly 'take-ownership': boolean;
   readonly output: 'text' | 'json';
 }
 
@@ -44,20 +37,10 @@ const { paths: _, ...placeOptions } = manifestOptions;
 const options: OptionTable<RollbackOptions> = {
   revision: { ...revisionWord('Number of the revision to go back to'), isRequired: true },
   ...placeOptions,
-  yes: flag('Do not ask; needed where no terminal is', 'y'),
-  'no-prune': flag('Leave on the server what that commit does not have, instead of deleting it'),
-  'allow-deletes': wholeNumber(
-    'COUNT',
-    { min: 0, max: 1_000_000, example: 12 },
-    {
-      describe: 'Release a prune of up to this many resources',
-      fallback: 'one, or a fifth of what the owner has',
-    },
-  ),
-  delete: resourceNames(
-    'Delete these workspaces, too, which that commit does not have, with what is in them',
-  ),
-  'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
+  ...writeOptions({
+    noPrune: 'Leave on the server what that commit does not have, instead of deleting it',
+    delete: 'Delete these workspaces, too, which that commit does not have, with what is in them',
+  }),
   output: outputForm(['text', 'json']),
 };
 
@@ -122,23 +105,12 @@ class Rollback {
     const io = this.#io;
     const given = this.#options;
     const manifests = openManifests({ ...given, paths: [location] }, io);
-    const named = new Set(given.delete.map(identityKey));
     return await reconcile({
+      ...writingCycle('rollback', given, manifests, io),
       client: this.#client,
-      readDesired: manifests.read,
-      scope: manifests.scope,
-      act: true,
-      prune: !given['no-prune'],
-      allowDeletes: given['allow-deletes'] ?? null,
-      isReleased: (id) => named.has(id),
-      takeOwnership: given['take-ownership'],
       // An earlier commit is meant, and so is a pause that an earlier rollback has made.
       ...{ evenIfSuspended: true, acceptHistory: true },
-      secretsFolder: manifests.secretsFolder,
       command: (more) => this.#again(more),
-      holder: holderName('rollback'),
-      onWait: (message) => io.stderr.write(`${message}\n`),
-      signal: io.signal,
       confirm: async (plan) =>
         (await this.#isMeant(plan, revision)) && (await this.#pause(revision)),
     });

@@ -1,0 +1,57 @@
+/** Knows the options of commands that write once because somebody said so, and what they mean for a cycle. */
+import type { CycleOptions } from '../../sync/reconcile.ts';
+import { type Identity, identityKey } from '../../sync/spec/resource-set.ts';
+import type { CommandIo } from './command.ts';
+import { flag, type OptionTable, wholeNumber } from './option.ts';
+import { holderName, type OpenedManifests } from './options.ts';
+import { resourceNames } from './resource-names.ts';
+
+export interface WriteOptions {
+  readonly yes: boolean;
+  readonly 'no-prune': boolean;
+  readonly 'allow-deletes': number | undefined;
+  readonly delete: readonly Identity[];
+  readonly 'take-ownership': boolean;
+}
+
+/** `says` are the sentences in which the commands differ. */
+export function writeOptions(says: {
+  readonly noPrune: string;
+  readonly delete: string;
+}): OptionTable<WriteOptions> {
+  return {
+    yes: flag('Do not ask; needed where no terminal is', 'y'),
+    'no-prune': flag(says.noPrune),
+    'allow-deletes': wholeNumber(
+      'COUNT',
+      { min: 0, max: 1_000_000, example: 12 },
+      {
+        describe: 'Release a prune of up to this many resources',
+        fallback: 'one, or a fifth of what the owner has',
+      },
+    ),
+    delete: resourceNames(says.delete),
+    'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
+  };
+}
+
+/** What of a cycle follows from the options, the manifests and the command's own name. */
+export function writingCycle(
+  name: string,
+  given: WriteOptions,
+  { read, scope, secretsFolder }: OpenedManifests,
+  io: CommandIo,
+) {
+  const named = new Set(given.delete.map(identityKey));
+  return {
+    ...{ readDesired: read, scope, secretsFolder },
+    act: true,
+    prune: !given['no-prune'],
+    allowDeletes: given['allow-deletes'] ?? null,
+    isReleased: (id) => named.has(id),
+    takeOwnership: given['take-ownership'],
+    holder: holderName(name),
+    onWait: (message) => io.stderr.write(`${message}\n`),
+    signal: io.signal,
+  } satisfies Partial<CycleOptions>;
+}
