@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { constants } from 'node:fs';
 import files, { type FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
+import type { AdminClient } from '../src/sync/server/client.ts';
 
 /** One run, which dies as it is about to take a step; a dead run takes none any more, like a killed process. */
 interface Life {
@@ -19,7 +20,7 @@ const lives = new AsyncLocalStorage<Life>();
  * Resolves when the run may take its next step, which a dead one never may. `torn` is what a death in
  * the middle of that step leaves behind.
  */
-export async function step(torn?: () => Promise<unknown>): Promise<void> {
+async function step(torn?: () => Promise<unknown>): Promise<void> {
   const life = lives.getStore();
   if (life === undefined) return;
   life.steps += 1;
@@ -86,4 +87,16 @@ function stepThrough(handle: FileHandle): FileHandle {
       await sync();
     },
   });
+}
+
+/** A client whose requests are steps, and so are their answers. */
+export function stepping(client: AdminClient): AdminClient {
+  const send = client.request.bind(client);
+  client.request = async (request) => {
+    await step();
+    const answer = await send(request);
+    await step();
+    return answer;
+  };
+  return client;
 }

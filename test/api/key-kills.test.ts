@@ -3,9 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CycleResult } from '../../src/sync/reconcile.ts';
-import type { AdminClient } from '../../src/sync/server/client.ts';
 import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
-import { endAt, step, stepThroughFiles } from '../kill-points.ts';
+import { endAt, stepping, stepThroughFiles } from '../kill-points.ts';
 import { endLeases } from '../lease.ts';
 import type { TestServer } from '../server.ts';
 import { openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
@@ -139,18 +138,6 @@ function filesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1));
-}
-
-/** A client whose requests are steps, and so are their answers. */
-function stepping(client: AdminClient): AdminClient {
-  const send = client.request.bind(client);
-  client.request = async (request) => {
-    await step();
-    const answer = await send(request);
-    await step();
-    return answer;
-  };
-  return client;
 }
 
 /** Keys made so far, in whatever story. */

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { planDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
-import type { AdminClient } from '../../src/sync/server/client.ts';
 import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
-import { endAt, step, stepThroughFiles } from '../kill-points.ts';
+import { endAt, stepping, stepThroughFiles } from '../kill-points.ts';
 import { endLeases } from '../lease.ts';
 import type { TestServer } from '../server.ts';
 import { openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
@@ -263,18 +262,6 @@ it('a value that nobody delivered is given up by a higher generation, and the on
   expect((await cycle(bot('generation: 3'))).ending).toBe('success');
   expect([await opens(before), await opens(valueIn()), await countGood()]).toEqual([true, true, 2]);
 });
-
-/** A client whose requests are steps, and so are their answers. */
-function stepping(client: AdminClient): AdminClient {
-  const send = client.request.bind(client);
-  client.request = async (request) => {
-    await step();
-    const answer = await send(request);
-    await step();
-    return answer;
-  };
-  return client;
-}
 
 interface Story {
   readonly after: string;
