@@ -191,6 +191,7 @@ describe('references', () => {
     expect(set?.externals).toMatchObject([
       {
         identity: { kind: 'Guardrail', workspace: 'support', name: 'pii' },
+        by: 'slug',
         lookup: 'pg-pii-1a2b3c',
       },
     ]);
@@ -200,8 +201,10 @@ describe('references', () => {
   });
 
   it.each([
-    ['kind: Guardrail', 'needs either spec.slug or spec.id'],
-    ['kind: Guardrail\nslug: a\nid: b', 'needs either spec.slug or spec.id'],
+    ['kind: Guardrail', 'needs one of spec.slug, spec.id and spec.name'],
+    ['kind: Guardrail\nslug: a\nid: b', 'needs one of spec.slug, spec.id and spec.name'],
+    ['kind: Guardrail\nname: a\nid: b', 'needs one of spec.slug, spec.id and spec.name'],
+    ['kind: Guardrail\nname: 1', 'needs one of spec.slug, spec.id and spec.name'],
     ['kind: Guardrai\nslug: a', 'spec.kind must be a kind'],
     ['kind: Guardrail\nslg: a', 'no field "slg"'],
   ])('an External with %j is refused', async (spec, message) => {

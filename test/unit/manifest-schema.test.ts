@@ -351,6 +351,8 @@ describe('the envelope', () => {
     ['a list without items', { apiVersion, kind: 'List' }],
     ['an external by slug and id', externalOf({ kind: 'Config', slug: 'a', id: 'b' })],
     ['an external by id', externalOf({ kind: 'Config', id: 'b' })],
+    ['an external by name', externalOf({ kind: 'Config', name: 'b' })],
+    ['an external by name and id', externalOf({ kind: 'Config', name: 'a', id: 'b' })],
     ['an external of no kind', externalOf({ kind: 'External', id: 'b' })],
     ['an external that is absent', { ...externalOf({ kind: 'Config', id: 'b' }), state: 'absent' }],
   ])('%s: the schema of any manifest and validate agree', async (_, document) => {

@@ -206,14 +206,62 @@ describe('actions', () => {
     const external = {
       identity: { kind: 'Workspace', workspace: null, name: 'support' } as const,
       position: { file: 'x.yaml', line: 3, column: 1 },
+      by: 'slug',
       lookup: 'ws-gone',
-    };
+    } as const;
     const plan = server.plan(setOf([key()], [external]));
     expect(plan.changes).toEqual([]);
     expect(plan.blocked).toMatchObject([
       { id: 'ApiKey/support/bot', reason: 'dependency' },
       { id: 'Workspace/support', reason: 'missing-external', position: { line: 3 } },
     ]);
+  });
+
+  describe('an External by name', () => {
+    const named = (key: string, lookup: string) => ({
+      identity: want(key.split('/')[0] as 'Config', key.slice(key.indexOf('/') + 1)).identity,
+      position: { file: 'x.yaml', line: 3, column: 1 },
+      by: 'name' as const,
+      lookup,
+    });
+
+    it('leads to what has the name in its workspace, be that itself found by name', () => {
+      for (const name of ['Help', 'Sales']) {
+        const { id } = server.seed('Workspace', name, {});
+        server.seed('Config', 'Main', { config: {} }, id);
+      }
+      server.seed('Config', 'Main', { config: {} });
+      const externals = [named('Workspace/support', 'Help'), named('Config/support/c', 'Main')];
+      const wanted = key({ defaults: { config_id: { $ref: 'Config/support/c' } } });
+      const plan = server.plan(setOf([wanted], externals));
+      expect(plan.blocked).toEqual([]);
+      expect(plan.changes.map(({ id }) => id)).toEqual(['ApiKey/support/bot']);
+      server.apply(plan);
+      const { spec, workspace_id: workspaceId } = server.find('ApiKey/support/bot');
+      const config = server.resources.find(
+        ({ kind, workspace_id: within }) => kind === 'Config' && within === workspaceId,
+      );
+      expect(spec.defaults).toEqual({ config_id: config?.id });
+      expect(server.plan(setOf([wanted], externals)).changes).toEqual([]);
+    });
+
+    it('that several have leads to none, and their ids are told', () => {
+      const ids = [1, 2].map(() => server.seed('Config', 'Main', { config: {} }).id);
+      const { blocked } = server.plan(setOf([], [named('Config/c', 'Main')]));
+      expect(blocked).toMatchObject([{ id: 'Config/c', reason: 'missing-external' }]);
+      expect(blocked[0]?.message).toBe(
+        `2 of kind Config have the name "Main"; write spec.id, one of ${ids.join(', ')}`,
+      );
+    });
+
+    it('of another workspace leads nowhere', () => {
+      const { id } = server.seed('Workspace', 'Sales', {});
+      server.seed('Config', 'Main', { config: {} }, id);
+      const { blocked } = server.plan(setOf([workspace], [named('Config/support/c', 'Main')]));
+      expect(blocked[0]?.message).toBe(
+        'no Config with the name "Main" exists on the server in the workspace support',
+      );
+    });
   });
 
   it('hints at previousNames when a resource leaves and an equal one comes', () => {

@@ -1,11 +1,12 @@
-/** Knows `kind: External`: a resource of someone else's, looked up on the server by slug or id. */
+/** Knows `kind: External`: a resource of someone else's, looked up on the server by slug, id or name. */
 import { kindNames, kinds } from '../../model/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import type { ExternalResource } from '../spec/resource-set.ts';
 import type { Manifest } from './manifest.ts';
 
-const fields = ['kind', 'slug', 'id'];
+const ways = ['slug', 'id', 'name'] as const;
+const fields = ['kind', ...ways];
 
 /** Undefined when `report` was told why it cannot be used. */
 export function readExternal(
@@ -31,10 +32,10 @@ export function readExternal(
   if (kinds[kind].workspaced === 'none' && workspace !== null) {
     return refuse(['metadata', 'workspace'], `a ${kind} belongs to no workspace`);
   }
-  const { slug, id } = spec;
-  const lookup = slug ?? id;
-  if ((slug === undefined) === (id === undefined) || typeof lookup !== 'string' || lookup === '') {
-    return refuse(['spec'], 'an External needs either spec.slug or spec.id, as text');
+  const [by, ...others] = ways.filter((way) => spec[way] !== undefined);
+  const lookup = by === undefined ? undefined : spec[by];
+  if (by === undefined || others.length > 0 || typeof lookup !== 'string' || lookup === '') {
+    return refuse(['spec'], 'an External needs one of spec.slug, spec.id and spec.name, as text');
   }
-  return { identity: { kind, workspace, name }, position: place.start, lookup };
+  return { identity: { kind, workspace, name }, position: place.start, by, lookup };
 }

@@ -10,12 +10,31 @@ export function blockMissingExternals(
   live: readonly LiveResource[],
 ): void {
   const present = new Set(live.map((resource) => identityKey(resource.identity)));
-  for (const { identity, position, lookup } of externals) {
+  for (const external of externals) {
+    const { identity, position } = external;
     const id = identityKey(identity);
     if (present.has(id)) continue;
-    const message = `no ${identity.kind} with the id or slug "${lookup}" exists on the server`;
+    const message = missingText(external, live);
     draft.block({ id, identity, position, reason: 'missing-external', message });
   }
+}
+
+/** Of several that have one name the ids are told, by which one can be meant. */
+function missingText(
+  { identity: { kind, workspace }, by, lookup }: ExternalResource,
+  live: readonly LiveResource[],
+): string {
+  const where = by === 'name' && workspace !== null ? ` in the workspace ${workspace}` : '';
+  const twins = live.filter(
+    ({ identity, title }) =>
+      by === 'name' &&
+      identity.kind === kind &&
+      identity.workspace === workspace &&
+      title === lookup,
+  );
+  if (twins.length < 2) return `no ${kind} with the ${by} "${lookup}" exists on the server${where}`;
+  const ids = twins.map(({ id }) => id).join(', ');
+  return `${twins.length} of kind ${kind} have the name "${lookup}"${where}; write spec.id, one of ${ids}`;
 }
 
 /**

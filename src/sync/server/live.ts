@@ -4,7 +4,6 @@ import { type KindName, kindNames, kinds } from '../../model/kinds.ts';
 import { Snapshot, type SnapshotResource } from '../../model/snapshot.ts';
 import {
   type ExternalResource,
-  type Identity,
   identityKey,
   type Json,
   type LiveResource,
@@ -13,6 +12,7 @@ import {
 } from '../spec/resource-set.ts';
 import { mapSpec, matchesPattern } from '../spec/spec-paths.ts';
 import type { AdminClient } from './client.ts';
+import { identify } from './live-identities.ts';
 import { withoutUnknown } from './newer-server.ts';
 
 /** What was read before; hand it in again to pay for nothing when nothing has changed. */
@@ -102,59 +102,6 @@ export function toLiveSet(
       } satisfies LiveResource;
     }),
   };
-}
-
-/** Names every resource; names are unique, because references go by them. */
-function identify(
-  resources: readonly SnapshotResource[],
-  owner: string,
-  externals: readonly ExternalResource[],
-): Map<SnapshotResource, Identity> {
-  const identities = new Map<SnapshotResource, Identity>();
-  const used = new Set<string>();
-  const give = (resource: SnapshotResource, identity: Identity): void => {
-    identities.set(resource, identity);
-    used.add(identityKey(identity));
-  };
-  const pointedAt = new Set<SnapshotResource>();
-  for (const resource of resources) {
-    const external = externals.find(
-      ({ identity, lookup }) =>
-        identity.kind === resource.kind && (lookup === resource.id || lookup === resource.slug),
-    );
-    if (external === undefined) continue;
-    give(resource, external.identity);
-    pointedAt.add(resource);
-  }
-  for (const resource of resources) {
-    const { kind, managed_by: managed } = resource;
-    if (managed === null || identities.has(resource)) continue;
-    give(resource, { kind, workspace: managed.workspace, name: managed.name });
-  }
-  const isKnown = (workspace: SnapshotResource): boolean =>
-    pointedAt.has(workspace) || workspace.managed_by?.owner === owner;
-  // What a workspace is called in identities: as declared here, else by slug.
-  const workspaceNames = new Map(
-    resources
-      .filter(({ kind }) => kind === 'Workspace')
-      .map((workspace) => [
-        workspace.id,
-        isKnown(workspace) ? identities.get(workspace)!.name : (workspace.slug ?? workspace.id),
-      ]),
-  );
-  for (const resource of resources) {
-    if (identities.has(resource)) continue;
-    const { kind, id, slug, name, workspace_id: workspaceId } = resource;
-    const workspace =
-      workspaceId === null ? null : (workspaceNames.get(workspaceId) ?? workspaceId);
-    const own = kind === 'Workspace' ? (slug ?? id) : (name ?? slug ?? id);
-    const identity = { kind, workspace, name: own };
-    give(
-      resource,
-      used.has(identityKey(identity)) ? { ...identity, name: `${own} (${id})` } : identity,
-    );
-  }
-  return identities;
 }
 
 function withReferences(

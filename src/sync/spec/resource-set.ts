@@ -80,7 +80,8 @@ export interface DesiredRotation {
 export interface ExternalResource {
   readonly identity: Identity;
   readonly position: Position;
-  /** Slug or id on the server. */
+  /** What it is found by on the server; a name counts in the workspace of its identity. */
+  readonly by: 'slug' | 'id' | 'name';
   readonly lookup: string;
 }
 

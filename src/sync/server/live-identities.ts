@@ -1,0 +1,70 @@
+/** Knows what the resources of a server are called in manifests: as an External or their owner's record says, else by their own names. */
+import type { SnapshotResource } from '../../model/snapshot.ts';
+import { type ExternalResource, type Identity, identityKey } from '../spec/resource-set.ts';
+
+/** Names every resource; names are unique, because references go by them. */
+export function identify(
+  resources: readonly SnapshotResource[],
+  owner: string,
+  externals: readonly ExternalResource[],
+): Map<SnapshotResource, Identity> {
+  const names = new LiveNames(owner, externals);
+  // What a workspace is called comes first: everything in it is told by that.
+  names.take(resources.filter(({ kind }) => kind === 'Workspace'));
+  names.take(resources.filter(({ kind }) => kind !== 'Workspace'));
+  return names.identities;
+}
+
+class LiveNames {
+  readonly identities = new Map<SnapshotResource, Identity>();
+  readonly #owner: string;
+  readonly #externals: readonly ExternalResource[];
+  readonly #used = new Set<string>();
+  /** What a workspace is called in identities, by id. */
+  readonly #workspaces = new Map<string, string>();
+
+  constructor(owner: string, externals: readonly ExternalResource[]) {
+    this.#owner = owner;
+    this.#externals = externals;
+  }
+
+  take(resources: readonly SnapshotResource[]): void {
+    for (const external of this.#externals) {
+      const found = resources.filter((resource) => this.#isMeant(external, resource));
+      // Of several that have the name it is none: nobody can say which is meant.
+      if (found.length === 1) this.#give(found[0]!, external.identity, true);
+    }
+    for (const resource of resources) {
+      const { kind, managed_by: managed } = resource;
+      if (managed === null || this.identities.has(resource)) continue;
+      const identity = { kind, workspace: managed.workspace, name: managed.name };
+      this.#give(resource, identity, managed.owner === this.#owner);
+    }
+    for (const resource of resources) {
+      if (this.identities.has(resource)) continue;
+      const { kind, id, slug, name } = resource;
+      const own = kind === 'Workspace' ? (slug ?? id) : (name ?? slug ?? id);
+      const identity = { kind, workspace: this.#workspaceOf(resource), name: own };
+      const isTaken = this.#used.has(identityKey(identity));
+      this.#give(resource, isTaken ? { ...identity, name: `${own} (${id})` } : identity, false);
+    }
+  }
+
+  #isMeant({ identity, by, lookup }: ExternalResource, resource: SnapshotResource): boolean {
+    if (identity.kind !== resource.kind || this.identities.has(resource)) return false;
+    if (by !== 'name') return lookup === resource[by];
+    return lookup === resource.name && this.#workspaceOf(resource) === identity.workspace;
+  }
+
+  #workspaceOf({ workspace_id: id }: SnapshotResource): string | null {
+    return id === null ? null : (this.#workspaces.get(id) ?? id);
+  }
+
+  /** @param isKnown whether a workspace is called so in the manifests of this owner, else by its slug */
+  #give(resource: SnapshotResource, identity: Identity, isKnown: boolean): void {
+    this.identities.set(resource, identity);
+    this.#used.add(identityKey(identity));
+    const { kind, id, slug } = resource;
+    if (kind === 'Workspace') this.#workspaces.set(id, isKnown ? identity.name : (slug ?? id));
+  }
+}
