@@ -72,7 +72,8 @@ export function patched(
     const leads = wantedAt.every((name, place) => segments[place] === name);
     return leads ? segments[wantedAt.length] : undefined;
   };
-  const added = inside.map(({ path }) => begins(path)).filter((name) => name !== undefined);
+  const come = inside.filter((field) => !isGone(field));
+  const added = come.map(({ path }) => begins(path)).filter((name) => name !== undefined);
   const names = [...new Set([...Object.keys(holder), ...added])];
   if (names.length === 0) return value;
   const entries = names
@@ -80,6 +81,11 @@ export function patched(
     .filter(([, item]) => item !== undefined);
   if (entries.length === 0 && typeof value !== 'object') return value;
   return Object.fromEntries(entries);
+}
+
+/** Its path leads into the live value and says nothing of the wanted one. */
+function isGone({ difference, path, livePath }: ToldField): boolean {
+  return difference === 'removed' && path === livePath;
 }
 
 function patchedList(
@@ -107,7 +113,7 @@ function patchedList(
       .map((field) => [indexIn(field.path, wantedAt), field.to] as const),
   );
   const pairs = new Map<number, number>();
-  for (const { path, livePath } of fields) {
+  for (const { path, livePath } of fields.filter((field) => !isGone(field))) {
     const [to, from] = [indexIn(path, wantedAt), indexIn(livePath, at)];
     if (to !== null && from !== null && !added.has(to) && !removed.has(from)) pairs.set(to, from);
   }

@@ -129,6 +129,26 @@ function countOf(list: readonly string[], member: string): number {
   return list.filter((one) => one === member).length;
 }
 
+/** An entry has shifted, and what goes inside of it has a place in the live list alone. */
+const shiftedLists: Partial<Record<KindName, [{ live: Spec; desired: Spec }][]>> = {
+  Workspace: [
+    [
+      {
+        live: { name: ['a', 0, '', '', [false, null]] },
+        desired: { name: [null, 'a', 0, '', '', [null, false]] },
+      },
+    ],
+  ],
+  Config: [
+    [
+      {
+        live: { config: [null, { k: { gone: '', id: '' } }, false, null] },
+        desired: { config: [[], null, { k: { id: '' } }, false, null] },
+      },
+    ],
+  ],
+};
+
 describe.each(kindNames.map((kind) => [kind]))('for any two specs of a %s', (kind) => {
   it('there is a plan exactly if they differ in meaning', () => {
     fc.assert(
@@ -190,7 +210,7 @@ describe.each(kindNames.map((kind) => [kind]))('for any two specs of a %s', (kin
         const made = (patched(live, fields, [], []) ?? {}) as Spec;
         expect(meaning(kind, made)).toEqual(meaning(kind, desired));
       }),
-      runs,
+      { ...runs, examples: [...(shiftedLists[kind] ?? [])] },
     );
   });
 
