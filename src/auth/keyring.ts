@@ -7,9 +7,10 @@ import {
   hkdfSync,
   randomBytes,
 } from 'node:crypto';
-import type { Secret } from '../secret.ts';
+import { Secret } from '../secret.ts';
 
 const masterKeyBytesMin = 32;
+const tsgIdMin = 1_000_000_000n;
 
 export interface Keyring {
   /** HMAC-SHA256 of an API key or client secret under the pepper; what the database stores. */
@@ -24,6 +25,10 @@ export interface Keyring {
   unseal(sealed: string, context: string): string;
   /** 32 bytes for the token signer. */
   readonly tokenSigningSeed: Buffer;
+  /** Ten digits: the tenant that a deployment has before anybody names one. */
+  readonly derivedTsgId: string;
+  /** Secret of the service account that every replica can make anew from the master key. */
+  deriveClientSecret(clientId: string): Secret;
   /** Proves at boot that this master key is the one the database was made with; not secret. */
   readonly check: string;
 }
@@ -42,6 +47,7 @@ export function createKeyring(masterKey: Secret<Buffer>): Keyring {
   const pepper = createSecretKey(derive('pepper'));
   const sealing = { id: shortId(derive('kek-id')), key: derive('kek') };
   const fingerprint = derive('fingerprint');
+  const clientSecrets = derive('client-secrets');
   return {
     hashCredential: (credential) => createHmac('sha256', pepper).update(credential).digest(),
     pepperId: shortId(derive('pepper-id')),
@@ -50,6 +56,12 @@ export function createKeyring(masterKey: Secret<Buffer>): Keyring {
     seal: (plaintext, context) => seal(sealing, plaintext, context),
     unseal: (sealed, context) => unseal(sealing, sealed, context),
     tokenSigningSeed: derive('token-sign'),
+    derivedTsgId: String(tsgIdMin + (derive('tsg-id').readBigUInt64BE() % (9n * tsgIdMin))),
+    deriveClientSecret: (clientId) =>
+      new Secret(
+        createHmac('sha256', clientSecrets).update(clientId).digest('base64url'),
+        'derived from the master key',
+      ),
     check: derive('kek-check').toString('hex'),
   };
 }

@@ -53,6 +53,7 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['migrate', async () => bound('migrate', (await import('./migrate.ts')).migrate)],
   ['bootstrap', async () => bound('bootstrap', (await import('./bootstrap.ts')).bootstrap)],
   ['jobs', async () => bound('jobs', (await import('./jobs.ts')).jobs)],
+  ['healthcheck', async () => bound('healthcheck', (await import('./healthcheck.ts')).healthcheck)],
   ['doctor', async () => bound('doctor', (await import('./doctor.ts')).doctor)],
   ['settings', async () => bound('settings', (await import('./settings.ts')).settings)],
   ['fmt', async () => bound('fmt', (await import('./fmt.ts')).fmt)],

@@ -5,21 +5,27 @@ import type { z } from 'zod';
 import { createApp } from '../app.ts';
 import { systemClock } from '../clock.ts';
 import { isHeld } from '../embedded/home-lock.ts';
-import { inspectStateFile } from '../embedded/state-file.ts';
+import { inspectStateFile, writeStateFile } from '../embedded/state-file.ts';
 import { type Ending, Failure } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { tsgIdPattern } from '../model/access-policy.ts';
 import { readSettings, type Settings } from '../settings.ts';
-import { accountNamePattern, bootstrapTenant, type Tenant } from '../store/bootstrap.ts';
+import {
+  type Account,
+  accountNamePattern,
+  bootstrapTenant,
+  ensureAccount,
+} from '../store/bootstrap.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import {
+  ClientCredentials,
   Credentials,
   createCredentialsFile,
   credentialsPathOf,
   credentialsText,
 } from './shared/credentials-file.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
-import { homeOption, outputForm, text } from './shared/option.ts';
+import { flag, homeOption, outputForm, text } from './shared/option.ts';
 import { type GivenOptions, shellLine } from './shared/shell-line.ts';
 import { workingCopyOf } from './shared/working-copy.ts';
 import { ensureMasterKey } from './up/up-home.ts';
@@ -30,6 +36,7 @@ type Options = {
   file: string | undefined;
   output: 'text' | 'json';
   url: string | undefined;
+  derived: boolean;
   home: string | undefined;
 };
 
@@ -45,13 +52,17 @@ export const bootstrap: Command<Options> = {
       'A second service account, ci, for a tenant that exists',
     ],
     ['gatewright bootstrap --file -', 'Print the credentials, for a secret store'],
+    [
+      'gatewright bootstrap --derived --name sync --file /run/credentials.json',
+      'In each replica that holds the master key: the same account, made where it is missing',
+    ],
   ],
   options: {
     'tsg-id': text('DIGITS', {
       describe: 'Tenant service group, 10 digits',
       isWell: (given) => tsgIdPattern.test(given),
       expected: '10 digits, such as 1234567890',
-      fallback: 'a new one, and with it a new tenant',
+      fallback: 'a new one, and with it a new tenant; with --derived the same every time',
     }),
     name: text('NAME', {
       describe: 'Name of the service account and its key',
@@ -69,6 +80,9 @@ export const bootstrap: Command<Options> = {
       expected: 'the address of a server, such as https://gateway.example.com',
       fallback: 'this machine, at PORT',
     }),
+    derived: flag(
+      'Derive the secret from the master key: every run gives the same, without an API key',
+    ),
     output: outputForm(['text', 'json']),
     home: homeOption,
   },
@@ -86,7 +100,7 @@ export const bootstrap: Command<Options> = {
       (settings.database === null ? await ensureMasterKey(home, database) : null);
     const complete = { ...settings, database, masterKey };
     if (options.file !== '-') return writeTenant(complete, options, url, io);
-    const tenant = await makeTenant(complete, options, io);
+    const tenant = await makeAccount(complete, options, io);
     io.stdout.writeExact(credentialsText(url, tenant));
     return 'success';
   },
@@ -149,35 +163,75 @@ async function writeTenant(
   io: CommandIo,
 ): Promise<Ending> {
   const path = resolve(io.cwd, options.file ?? defaultFile);
+  const { tsgId, clientId } = options.derived
+    ? await writeDerived(path, settings, options, url, io)
+    : await writeNew(path, settings, options, url, io);
+  if (options.output === 'json') io.stdout.writeJson({ tsgId, clientId, credentialsFile: path });
+  else io.stdout.write(`tenant ${tsgId}\nservice account ${clientId}\ncredentials in ${path}\n`);
+  return 'success';
+}
+
+async function writeNew(
+  path: string,
+  settings: Settings,
+  options: Options,
+  url: string,
+  io: CommandIo,
+): Promise<Account> {
   await using file = await createCredentialsFile(path);
   try {
-    const tenant = await makeTenant(settings, options, io);
+    const tenant = await makeAccount(settings, options, io);
     await file.write(credentialsText(url, tenant));
-    const { tsgId, clientId } = tenant;
-    if (options.output === 'json') io.stdout.writeJson({ tsgId, clientId, credentialsFile: path });
-    else io.stdout.write(`tenant ${tsgId}\nservice account ${clientId}\ncredentials in ${path}\n`);
-    return 'success';
+    return tenant;
   } catch (error) {
     await rm(path, { force: true });
     throw error;
   }
 }
 
-async function makeTenant(
+/** What an earlier run wrote is written again: nothing is lost by that, and the address may be another. */
+async function writeDerived(
+  path: string,
+  settings: Settings,
+  options: Options,
+  url: string,
+  io: CommandIo,
+): Promise<Account> {
+  const account = await makeAccount(settings, options, io);
+  const found = inspectStateFile(path, ClientCredentials);
+  if (found !== null && (found.isDamaged || found.state.clientId !== account.clientId)) {
+    throw new Failure(
+      'invalidInput',
+      `Cannot write ${path}: it holds something else; move it away or choose another --file.`,
+    );
+  }
+  writeStateFile(path, credentialsText(url, account));
+  return account;
+}
+
+async function makeAccount(
   settings: Settings,
   options: Options,
   { stderr }: CommandIo,
-): Promise<Tenant> {
+): Promise<Account> {
   const log = createLog({ level: settings.logLevel ?? 'warn', destination: stderr });
   await using app = await createApp(settings, { log });
-  return await bootstrapTenant(app.database, {
-    keyring: app.keyring,
-    tsgId: options['tsg-id'],
+  const { keyring } = app;
+  const wanted = {
+    keyring,
     name: options.name ?? defaultName,
     apiKeyPrefix: settings.apiKeyPrefix,
     now: systemClock.now(),
     auditLogs: settings.features.auditLogs,
-  });
+  };
+  const tsgId = options['tsg-id'];
+  return options.derived
+    ? await ensureAccount(
+        app.database,
+        { ...wanted, tsgId: tsgId ?? keyring.derivedTsgId },
+        keyring.deriveClientSecret,
+      )
+    : await bootstrapTenant(app.database, { ...wanted, tsgId });
 }
 
 /** Null unless it is the address of a server alone. */

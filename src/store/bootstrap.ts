@@ -38,12 +38,16 @@ export interface TenantOptions {
   readonly auditLogs?: boolean;
 }
 
-/** Both secrets exist here only: the database keeps their hashes. */
-export interface Tenant {
+/** A service account and its secret, of which the database keeps the hash. */
+export interface Account {
   readonly organisationId: string;
   readonly tsgId: string;
   readonly clientId: string;
   readonly clientSecret: Secret;
+}
+
+/** Both secrets exist here only. */
+export interface Tenant extends Account {
   readonly organisationApiKey: Secret;
 }
 
@@ -54,22 +58,20 @@ export interface Tenant {
  */
 export async function bootstrapTenant(database: Database, options: TenantOptions): Promise<Tenant> {
   const tsgId = options.tsgId ?? String(randomInt(1_000_000_000, 10_000_000_000));
-  if (!tsgIdPattern.test(tsgId)) {
-    throw new Failure('invalidInput', `The TSG id ${tsgId} is not a 10-digit number.`);
-  }
-  if (!accountNamePattern.test(options.name)) {
-    throw new Failure(
-      'invalidInput',
-      `The name ${JSON.stringify(options.name)} is not made of lower-case letters, digits and ` +
-        'inner dashes, at most 63.',
-    );
-  }
-  const secrets = {
-    clientSecret: new Secret(randomBytes(clientSecretBytes).toString('base64url'), 'bootstrap'),
-    organisationApiKey: new Secret(makeApiKey(options.apiKeyPrefix), 'bootstrap'),
-  };
+  assertWellNamed(tsgId, options.name);
+  const clientSecret = new Secret(
+    randomBytes(clientSecretBytes).toString('base64url'),
+    'bootstrap',
+  );
+  const organisationApiKey = new Secret(makeApiKey(options.apiKeyPrefix), 'bootstrap');
   try {
-    return await database.transaction((tx) => insertTenant(tx, tsgId, options, secrets));
+    return await database.transaction(async (tx) => {
+      const { accountId, ...account } = await insertAccount(tx, tsgId, options, clientSecret);
+      const key = { id: newId(), value: organisationApiKey.reveal(), createdBy: accountId };
+      await insertOrganisationKey(tx, account.organisationId, options, key);
+      await insertAudit(tx, account.organisationId, options, [['ApiKey', key.id]]);
+      return { ...account, organisationApiKey };
+    });
   } catch (error) {
     if (!isDuplicateEntry(error)) throw error;
     throw new Failure(
@@ -81,46 +83,87 @@ export async function bootstrapTenant(database: Database, options: TenantOptions
   }
 }
 
-async function insertTenant(
+/**
+ * The service account of that name, superuser of the TSG, whose secret `secretOf` tells from its
+ * client id: made in one transaction where it is missing, with the organisation. Any number may ask
+ * at once, and all get the same. Throws a Failure when the account has another secret.
+ */
+export async function ensureAccount(
+  database: Database,
+  options: TenantOptions & { readonly tsgId: string },
+  secretOf: (clientId: string) => Secret,
+): Promise<Account> {
+  const { tsgId, name, keyring } = options;
+  assertWellNamed(tsgId, name);
+  const clientId = serviceAccountPrincipal(name, tsgId);
+  const clientSecret = secretOf(clientId);
+  try {
+    await database.transaction(async (tx) => {
+      if ((await serviceAccounts.findByClientId(tx, clientId)) !== undefined) return;
+      await insertAccount(tx, tsgId, options, clientSecret);
+    });
+  } catch (error) {
+    // Another has made it meanwhile.
+    if (!isDuplicateEntry(error)) throw error;
+  }
+  const made = await serviceAccounts.findByClientId(database.db, clientId);
+  const organisation = await organisations.findByTsgId(database.db, tsgId);
+  if (made?.secret_hmac.equals(keyring.hashCredential(clientSecret.reveal())) !== true) {
+    throw new Failure(
+      'refusedByGuard',
+      `TSG ${tsgId} has a service account named ${name} already, and its secret is another one. ` +
+        'Choose another name.',
+    );
+  }
+  return { organisationId: organisation!.id, tsgId, clientId, clientSecret };
+}
+
+function assertWellNamed(tsgId: string, name: string): void {
+  if (!tsgIdPattern.test(tsgId)) {
+    throw new Failure('invalidInput', `The TSG id ${tsgId} is not a 10-digit number.`);
+  }
+  if (!accountNamePattern.test(name)) {
+    throw new Failure(
+      'invalidInput',
+      `The name ${JSON.stringify(name)} is not made of lower-case letters, digits and ` +
+        'inner dashes, at most 63.',
+    );
+  }
+}
+
+async function insertAccount(
   tx: Db,
   tsgId: string,
   options: TenantOptions,
-  secrets: Pick<Tenant, 'clientSecret' | 'organisationApiKey'>,
-): Promise<Tenant> {
+  clientSecret: Secret,
+): Promise<Account & { readonly accountId: string }> {
   const { name, now, keyring } = options;
   const organisationId = await findOrInsertOrganisation(tx, tsgId, options);
   const clientId = serviceAccountPrincipal(name, tsgId);
-  const account = {
-    id: newId(),
+  const accountId = newId();
+  await serviceAccounts.insert(tx, {
+    id: accountId,
     tsg_id: tsgId,
     name,
     client_id: clientId,
-    secret_hmac: keyring.hashCredential(secrets.clientSecret.reveal()),
+    secret_hmac: keyring.hashCredential(clientSecret.reveal()),
     pepper_id: keyring.pepperId,
     created_at: now,
-  };
-  await serviceAccounts.insert(tx, account);
-  const policy = {
-    id: newId(),
+  });
+  const policyId = newId();
+  await accessPolicies.insert(tx, {
+    id: policyId,
     tsg_id: tsgId,
     principal: clientId,
     resource: formatResource(tsgId, null),
     role: 'superuser',
     created_at: now,
-  };
-  await accessPolicies.insert(tx, policy);
-  const key = {
-    id: newId(),
-    value: secrets.organisationApiKey.reveal(),
-    createdBy: account.id,
-  };
-  await insertOrganisationKey(tx, organisationId, options, key);
+  });
   await insertAudit(tx, organisationId, options, [
-    ['ServiceAccount', account.id],
-    ['AccessPolicy', policy.id],
-    ['ApiKey', key.id],
+    ['ServiceAccount', accountId],
+    ['AccessPolicy', policyId],
   ]);
-  return { organisationId, tsgId, clientId, ...secrets };
+  return { organisationId, tsgId, clientId, clientSecret, accountId };
 }
 
 async function findOrInsertOrganisation(

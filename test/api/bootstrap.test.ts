@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWellFormedApiKey } from '../../src/model/credentials.ts';
 import { allScopes } from '../../src/model/scopes.ts';
-import { bootstrapTenant } from '../../src/store/bootstrap.ts';
+import { Secret } from '../../src/secret.ts';
+import { bootstrapTenant, ensureAccount } from '../../src/store/bootstrap.ts';
 import * as accessPolicies from '../../src/store/tables/access-policies.ts';
 import * as apiKeys from '../../src/store/tables/api-keys.ts';
 import { assertMasterKey } from '../../src/store/tables/deployment.ts';
@@ -79,6 +80,33 @@ describe('bootstrapTenant', () => {
     [{ name: 'a:b' }, /lower-case/],
   ])('refuses %j', async (wrong, message) => {
     await expect(bootstrapTenant(test.database, { ...options, ...wrong })).rejects.toThrow(message);
+  });
+});
+
+describe('ensureAccount', () => {
+  const wanted = { ...options, tsgId: '4000000001', name: 'sync' };
+  const secretOf = (clientId: string) => new Secret(`derived for ${clientId}`, 'test');
+
+  it('makes one account of one organisation however many ask at once, and all get the same', async () => {
+    const all = await Promise.all(
+      Array.from({ length: 20 }, () => ensureAccount(test.database, wanted, secretOf)),
+    );
+    expect(new Set(all.map((account) => JSON.stringify(account))).size).toBe(1);
+    const { db } = test.database;
+    const account = await serviceAccounts.findByClientId(db, all[0]!.clientId);
+    const secret = all[0]!.clientSecret.reveal();
+    expect(account?.secret_hmac).toEqual(hashCredential(secret));
+    expect(await accessPolicies.listByPrincipal(db, all[0]!.clientId)).toHaveLength(1);
+    expect((await organisations.findByTsgId(db, wanted.tsgId))?.id).toBe(all[0]!.organisationId);
+    expect(await ensureAccount(test.database, wanted, secretOf)).toEqual(all[0]);
+  });
+
+  it('refuses a name whose account has another secret, and leaves that as it is', async () => {
+    const tenant = await bootstrapTenant(test.database, options);
+    const taken = { ...wanted, tsgId: tenant.tsgId, name: options.name };
+    await expect(ensureAccount(test.database, taken, secretOf)).rejects.toThrow(/another one/);
+    const account = await serviceAccounts.findByClientId(test.database.db, tenant.clientId);
+    expect(account?.secret_hmac).toEqual(hashCredential(tenant.clientSecret.reveal()));
   });
 });
 

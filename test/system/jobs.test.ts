@@ -198,6 +198,26 @@ describe('gatewright bootstrap', () => {
     expect(() => statSync(join(directory, 'second.json'))).toThrow(/ENOENT/);
   });
 
+  it('derives from the master key what is the same every time, and overwrites nothing else', async () => {
+    const derived = (...words: string[]) => inDirectory('--derived', '--name', 'sync', ...words);
+    const first = await derived('--file', 'first.json');
+    expect(first).toMatchObject({ exitCode: 0, stderr: '' });
+    const again = await derived('--file', 'first.json', '--url', 'https://gw.example.com');
+    expect(again).toMatchObject({ exitCode: 0, stdout: first.stdout });
+    const path = join(directory, 'first.json');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const credentials = JSON.parse(readFileSync(path, 'utf8'));
+    expect(Object.keys(credentials)).not.toContain('organisationApiKey');
+    expect(credentials.adminBaseUrl).toBe('https://gw.example.com');
+    expect(first.stdout).not.toContain(credentials.clientSecret);
+    writeFileSync(path, 'precious');
+    expect(await derived('--file', 'first.json')).toMatchObject({
+      exitCode: 5,
+      stderr: expect.stringContaining('something else'),
+    });
+    expect(readFileSync(path, 'utf8')).toBe('precious');
+  });
+
   it('refuses another master key than the one the database was made with', async () => {
     await inDirectory('--file', 'first.json');
     const env = { GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64') };

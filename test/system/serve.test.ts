@@ -221,3 +221,22 @@ describe('gatewright serve', () => {
     expect(refused.stderr).toContain('0 to 65535');
   });
 });
+
+describe('gatewright healthcheck', () => {
+  it('says how the server is, and that there is none', async () => {
+    await using test = await createTestDatabase();
+    const { child, adminUrl, exit } = await serve(test.settings);
+    const { port } = new URL(adminUrl);
+    const ask = () => runCli(['healthcheck', '--port', port], null);
+    expect(await ask()).toMatchObject({
+      exitCode: 0,
+      stdout: `http://127.0.0.1:${port}/readyz answers 200: {"status":"ok","reasons":[]}\n`,
+    });
+    child.kill('SIGTERM');
+    await exit;
+    expect(await ask()).toMatchObject({
+      exitCode: 6,
+      stderr: `gatewright: http://127.0.0.1:${port}/readyz does not answer (ECONNREFUSED)\n`,
+    });
+  });
+});

@@ -71,6 +71,17 @@ describe('the keyring', () => {
     expect(keyring(1).check).not.toBe(keyring(2).check);
   });
 
+  it('derives a tenant and secrets of service accounts that are the same for the same master key only', () => {
+    const secretOf = (fill: number, client: string) =>
+      keyring(fill).deriveClientSecret(client).reveal();
+    expect(keyring(1).derivedTsgId).toMatch(/^[1-9]\d{9}$/);
+    expect(keyring(1).derivedTsgId).toBe(keyring(1).derivedTsgId);
+    expect(keyring(2).derivedTsgId).not.toBe(keyring(1).derivedTsgId);
+    expect(secretOf(1, 'a')).toBe(secretOf(1, 'a'));
+    expect(new Set([secretOf(1, 'a'), secretOf(1, 'b'), secretOf(2, 'a')]).size).toBe(3);
+    expect(secretOf(1, 'a')).toHaveLength(43);
+  });
+
   it('does not take a short master key', () => {
     expect(() => createKeyring(new Secret(randomBytes(31), 'test'))).toThrow('31 bytes');
   });

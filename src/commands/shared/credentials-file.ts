@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
-import type { Tenant } from '../../store/bootstrap.ts';
+import type { Account, Tenant } from '../../store/bootstrap.ts';
 
 /** What a client of the Admin API needs of it; a file written by hand may hold no more. */
 export const ClientCredentials = z.object({
@@ -33,9 +33,12 @@ export function credentialsPathOf(home: string): string {
  * The file's text. `url` is where the server is reached, without a path:
  * `https://gateway.example.com`.
  */
-export function credentialsText(url: string, tenant: Omit<Tenant, 'organisationId'>): string {
+export function credentialsText(
+  url: string,
+  tenant: Omit<Account, 'organisationId'> & Partial<Pick<Tenant, 'organisationApiKey'>>,
+): string {
   const origin = url.replace(/\/+$/, '');
-  const document: z.infer<typeof Credentials> = {
+  const document: Omit<z.infer<typeof Credentials>, 'organisationApiKey'> = {
     baseUrl: `${origin}/v1`,
     adminBaseUrl: origin,
     authUrl: origin,
@@ -43,9 +46,9 @@ export function credentialsText(url: string, tenant: Omit<Tenant, 'organisationI
     tsgId: tenant.tsgId,
     clientId: tenant.clientId,
     clientSecret: tenant.clientSecret.reveal(),
-    organisationApiKey: tenant.organisationApiKey.reveal(),
   };
-  return `${JSON.stringify(document, null, 2)}\n`;
+  const organisationApiKey = tenant.organisationApiKey?.reveal();
+  return `${JSON.stringify({ ...document, organisationApiKey }, null, 2)}\n`;
 }
 
 /** What to do, told at the end of a failure. */

@@ -107,7 +107,7 @@ export function optionalChoice<const Word extends string>(
 }
 
 /** `--output text|json`: one of several words, the first when left out. */
-function choice<const Word extends string>(
+export function choice<const Word extends string>(
   words: readonly [Word, ...Word[]],
   facts: { readonly describe: string; readonly letter?: string },
 ): Option<Word> {

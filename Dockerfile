@@ -1,0 +1,47 @@
+# Knows how the image is made: the program built, then only what it runs, in an image of its own.
+# Any Debian with Node 24 and npm can be the base:  docker build --build-arg NODE_IMAGE=... .
+ARG NODE_IMAGE=node:24-bookworm-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /build
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY scripts/build.mjs scripts/build.mjs
+COPY src src
+RUN node scripts/build.mjs \
+ && npm sbom --sbom-format cyclonedx --omit dev --omit optional > sbom.cdx.json
+
+FROM ${NODE_IMAGE} AS runtime
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends ca-certificates git gpg openssh-client tini
+COPY scripts/image/collect.sh /collect.sh
+RUN /collect.sh /runtime
+
+FROM scratch
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="gatewright" \
+      org.opencontainers.image.description="Self-hosted control plane and GitOps operator for an AI gateway" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=runtime /runtime /
+COPY --from=build /build/sbom.cdx.json /usr/share/doc/gatewright/
+COPY LICENSE CHANGELOG.md package.json /opt/gatewright/
+COPY migrations /opt/gatewright/migrations
+COPY examples /opt/gatewright/examples
+COPY --from=build /build/dist /opt/gatewright/dist
+# A container is reached from outside of it; its root may be read-only, its user any.
+ENV PATH=/usr/local/bin:/usr/bin \
+    HOME=/tmp \
+    NODE_ENV=production \
+    GATEWRIGHT_HOST=0.0.0.0 \
+    GATEWRIGHT_HOME=/var/lib/gatewright
+USER 65532:65532
+WORKDIR /var/lib/gatewright
+EXPOSE 8080 9464
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["gatewright", "healthcheck"]
+# Children of git that outlive it belong to the first process, which has to take them in.
+ENTRYPOINT ["tini", "--", "gatewright"]
+CMD ["serve"]
