@@ -1,5 +1,5 @@
 /** Knows the floor of the Admin API: the web framework alone, sending the same statements for the same answers. */
-import { createHmac, createSecretKey, randomUUID } from 'node:crypto';
+import { createHmac, createSecretKey, randomBytes, randomUUID } from 'node:crypto';
 import Fastify from 'fastify';
 import { createPool, type PoolConnection } from 'mysql2/promise';
 import { idToBytes, newId } from '../src/model/ids.ts';
@@ -48,6 +48,12 @@ async function audited<T>(
         ...[caller.organisation_id, Date.now(), idToBytes(newId()), null, 'api-key', caller.id],
         ...[action, 'Config', id, randomUUID(), JSON.stringify({ fields: ['name'] })],
       ],
+    );
+    const mark = randomBytes(16);
+    await tx.query(
+      `insert into snapshot_marks (organisation_id, slot, mark) values (?, ?, ?)
+       on duplicate key update mark = ?`,
+      [caller.organisation_id, mark[0]! % 16, mark, mark],
     );
     await tx.query('commit');
     return answer;

@@ -50,6 +50,14 @@ CREATE TABLE IF NOT EXISTS sync_leases (
   UNIQUE KEY sync_leases_number (organisation_id, number)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
+-- What tells two states of an organisation apart: each change writes a new mark into one of the slots.
+CREATE TABLE IF NOT EXISTS snapshot_marks (
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  slot TINYINT UNSIGNED NOT NULL,
+  mark BINARY(16) NOT NULL,
+  PRIMARY KEY (organisation_id, slot)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
 CREATE TABLE IF NOT EXISTS organisation_locks (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   version INT UNSIGNED NOT NULL

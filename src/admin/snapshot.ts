@@ -1,7 +1,8 @@
 /** Knows the snapshot: everything an organisation declares, in one answer, for sync (docs/api.md, Snapshot). */
-import { createHash } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../auth/principal.ts';
+import { chooseCoding, coded, streamCodings } from '../http/content-coding.ts';
 import { holdsTag } from '../http/entity-tag.ts';
 import { RawReply, type Route, route } from '../http/route.ts';
 import { SlicedText } from '../http/sliced-text.ts';
@@ -11,9 +12,11 @@ import { LongList } from '../model/long-list.ts';
 import { ManagedName } from '../model/managed-by.ts';
 import { covers } from '../model/scopes.ts';
 import { Snapshot, type SnapshotResource } from '../model/snapshot.ts';
+import { packageVersion } from '../package-root.ts';
 import { readConsistently } from '../store/consistent-read.ts';
 import type { ManagedResourceRow } from '../store/tables/managed-resources.ts';
 import * as managedResources from '../store/tables/managed-resources.ts';
+import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
 import type { AdminDeps } from './request/deps.ts';
 import type { QueryRequest } from './request/frame-fields.ts';
 import type { Resource } from './request/resource.ts';
@@ -51,18 +54,68 @@ async function snapshot(
   resources: readonly Resource[],
   request: QueryRequest<z.infer<typeof Query>>,
 ): Promise<RawReply> {
-  const { caller, query, ifNoneMatch } = request;
+  const { caller, ifNoneMatch } = request;
   const { organisationId } = caller;
   if (caller.workspaceId !== null) throw new ApiError('forbidden');
-  const { keyring, apiKeyPrefix } = deps;
-  const mayWrite = secretWriters.every((scope) => covers(caller.scopes, scope));
-  const fingerprintKey = mayWrite ? keyring.fingerprintKey(organisationId, query.owner) : null;
+  const view = viewOf(deps, request);
+  // Who has it costs one look at the marks; whoever has not is told what belongs to its own tag.
+  const now = tagOf(view, await snapshotMarks.read(deps.database.readable, organisationId));
+  if (holdsTag(ifNoneMatch, now)) return new RawReply(304, null, tagged(now));
   const read = await readAll(deps, resources, organisationId);
+  return answer(view, read, request);
+}
+
+/** What decides, beside the state of the organisation, what a caller is told. */
+interface View {
+  readonly organisationId: string;
+  readonly owner: string;
+  readonly callerId: string;
+  /** Key of the owner's fingerprints. */
+  readonly key: Buffer;
+  /** Whether the caller is told the key, and fingerprints. */
+  readonly tellsFingerprints: boolean;
+  readonly apiKeyPrefix: string;
+  readonly keyring: AdminDeps['keyring'];
+}
+
+function viewOf(
+  { keyring, apiKeyPrefix }: AdminDeps,
+  { caller: { organisationId, id, scopes }, query: { owner } }: QueryRequest<z.infer<typeof Query>>,
+): View {
+  return {
+    ...{ organisationId, owner, callerId: id, keyring, apiKeyPrefix },
+    key: keyring.fingerprintKey(organisationId, owner),
+    tellsFingerprints: secretWriters.every((scope) => covers(scopes, scope)),
+  };
+}
+
+const version = packageVersion();
+
+/** Weak, because every coding bears it. Of the key it tells nothing. */
+function tagOf(view: View, marks: string): string {
+  const { organisationId, owner, callerId, key, tellsFingerprints, apiKeyPrefix } = view;
+  const said = [version, organisationId, owner, callerId, tellsFingerprints, apiKeyPrefix, marks];
+  const digest = createHmac('sha256', key).update(JSON.stringify(said)).digest('base64url');
+  return `W/"${digest}"`;
+}
+
+function tagged(etag: string): Record<string, string> {
+  return { etag, vary: 'accept-encoding' };
+}
+
+/** Made and compressed as it is read: what is held is the rows. */
+function answer(
+  view: View,
+  read: Awaited<ReturnType<typeof readAll>>,
+  { acceptEncoding }: Pick<QueryRequest<unknown>, 'acceptEncoding'>,
+): RawReply {
+  const { organisationId, callerId, keyring, key, tellsFingerprints, apiKeyPrefix } = view;
+  const fingerprintKey = tellsFingerprints ? key : null;
   const owners = new Map(read.managed.map((row) => [`${row.kind} ${row.resource_id}`, row]));
   const items = function* (): Generator<ToldResource> {
     for (const { kind, tell } of read.resources) {
       for (const told of tell({ keyring, fingerprintKey })) {
-        const managed_by = managedBy(owners.get(`${kind} ${told.id}`), caller.id, mayWrite);
+        const managed_by = managedBy(owners.get(`${kind} ${told.id}`), callerId, tellsFingerprints);
         yield { kind, ...told, managed_by };
       }
     }
@@ -73,36 +126,27 @@ async function snapshot(
     fingerprint_key: fingerprintKey?.toString('base64') ?? null,
     api_key_prefix: apiKeyPrefix,
   } satisfies Omit<Snapshot, 'resources'>;
-  return tagged(new LongList<Snapshot>(frame, 'resources', items()), ifNoneMatch);
-}
-
-/** The tag stands before the text and is made of all of it, so the slices are kept until they go out. */
-async function tagged(list: LongList<unknown>, ifNoneMatch: string | null): Promise<RawReply> {
-  const hash = createHash('sha256');
-  const slices: Buffer[] = [];
-  for await (const text of list.slices()) {
-    const slice = Buffer.from(text);
-    hash.update(slice);
-    slices.push(slice);
-  }
-  const etag = `"${hash.digest('base64url')}"`;
-  if (holdsTag(ifNoneMatch, etag)) return new RawReply(304, null, { etag });
-  const bytes = slices.reduce((sum, { length }) => sum + length, 0);
-  return new RawReply(200, new SlicedText(slices, bytes), { etag });
+  const slices = new LongList<Snapshot>(frame, 'resources', items()).slices();
+  const headers = tagged(tagOf(view, read.marks));
+  const coding = chooseCoding(acceptEncoding, streamCodings);
+  if (coding === null) return new RawReply(200, new SlicedText(slices), headers);
+  const text = new SlicedText(coded(slices, coding));
+  return new RawReply(200, text, { ...headers, 'content-encoding': coding });
 }
 
 /** A resource whose spec, which is JSON, is not looked into. */
 type ToldResource = Omit<SnapshotResource, 'spec'> & { readonly spec: Record<string, unknown> };
 
-/** Everything as of one moment, one query a table. */
+/** Everything as of one moment, with the marks of that moment; one query a table. */
 function readAll(deps: AdminDeps, resources: readonly Resource[], organisationId: string) {
   return readConsistently(deps.database.readable, async (tx) => {
+    const marks = await snapshotMarks.read(tx, organisationId);
     const read: { kind: KindName; tell: Awaited<ReturnType<Resource['snapshot']>> }[] = [];
     for (const { kind, snapshot: readFor } of resources) {
       read.push({ kind, tell: await readFor(tx, organisationId) });
     }
     const managed = await managedResources.listAllForOrganisation(tx, organisationId);
-    return { resources: read, managed };
+    return { marks, resources: read, managed };
   });
 }
 

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { chooseCoding } from './content-coding.ts';
 import { holdsTag } from './entity-tag.ts';
 import { RawReply, type RouteRequest } from './route.ts';
 
@@ -63,22 +64,10 @@ function answer({ tag, plain, coded }: Made, { ifNoneMatch, acceptEncoding }: As
   if (holdsTag(ifNoneMatch, tag)) return new RawReply(304, null, revalidated);
   // The kernel takes what nobody reads: a connection is given so much of its memory once.
   const headers = { ...revalidated, connection: 'close' };
-  const coding = choose(acceptEncoding ?? '', [...coded.keys()]);
+  const coding = chooseCoding(
+    acceptEncoding,
+    codings.filter((one) => coded.has(one)),
+  );
   if (coding === null) return new RawReply(200, plain, headers);
   return new RawReply(200, coded.get(coding)!, { ...headers, 'content-encoding': coding });
-}
-
-/** RFC 9110 12.5.3: the best-liked of those offered, ours first among equals; null for none. */
-function choose(acceptEncoding: string, offered: readonly Coding[]): Coding | null {
-  const weights = new Map<string, number>();
-  for (const part of acceptEncoding.toLowerCase().split(',')) {
-    const [name = '', weight] = part.split(';').map((piece) => piece.trim());
-    weights.set(
-      name,
-      weight === undefined ? 1 : Number(/^q=([01](?:\.\d{0,3})?)$/.exec(weight)?.[1] ?? 0),
-    );
-  }
-  const weightOf = (coding: Coding): number => weights.get(coding) ?? weights.get('*') ?? 0;
-  const liked = codings.filter((coding) => offered.includes(coding) && weightOf(coding) > 0);
-  return liked.toSorted((one, other) => weightOf(other) - weightOf(one))[0] ?? null;
 }

@@ -22,7 +22,7 @@ describe('authentication', () => {
   const addKey = async (changes: Parameters<typeof apiKeyRow>[0]): Promise<string> => {
     const key = makeApiKey('');
     const now = server.clock.now();
-    await apiKeys.insert(server.database.db, {
+    const row = {
       ...apiKeyRow({
         organisation_id: server.organisationId,
         key_mask: maskApiKey(key),
@@ -33,7 +33,8 @@ describe('authentication', () => {
       }),
       hash: server.app.keyring.hashCredential(key),
       pepper_id: server.app.keyring.pepperId,
-    });
+    };
+    await server.database.transaction((tx) => apiKeys.insert(tx, row));
     return key;
   };
 

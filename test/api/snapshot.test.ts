@@ -3,8 +3,10 @@ import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadBody } from '../../src/model/bodies.ts';
 import { type KindName, kindNames } from '../../src/model/kinds.ts';
+import { Description, nameOf } from '../description.ts';
 import { leaseHeaders } from '../lease.ts';
-import { startTestServer, type TestServer } from '../server.ts';
+import { RightRequests } from '../right-requests.ts';
+import { exchange, startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addServiceAccount, addTenant, type Send } from '../tenant.ts';
 
 const path = '/admin/v2/gatewright/snapshot?owner=git';
@@ -100,6 +102,13 @@ async function fill(): Promise<typeof made> {
 
 async function read(owner = 'git') {
   return server.request('GET', `/admin/v2/gatewright/snapshot?owner=${owner}`);
+}
+
+/** As it is sent, without a coding. */
+async function told(): Promise<{ etag: string; text: string }> {
+  const { status, headers, body } = await read();
+  expect(status).toBe(200);
+  return { etag: String(headers.etag), text: JSON.stringify(body) };
 }
 
 async function find(kind: KindName): Promise<Resource> {
@@ -226,8 +235,8 @@ describe('the snapshot', () => {
   it('answers 304 while nothing has changed, and anew after any change', async () => {
     const first = await read();
     const etag = String(first.headers.etag);
-    expect(etag).toMatch(/^"[\w-]+"$/);
-    for (const offered of [etag, `"other", ${etag}`, `W/${etag}`]) {
+    expect(etag).toMatch(/^W\/"[\w-]+"$/);
+    for (const offered of [etag, `"other", ${etag}`, etag.slice(2)]) {
       const headers = { 'if-none-match': offered };
       const same = await server.request('GET', path, { headers });
       expect(same).toMatchObject({ status: 304, body: '', headers: { etag } });
@@ -238,6 +247,75 @@ describe('the snapshot', () => {
     expect(changed.headers.etag).not.toBe(etag);
     expect(await find('McpServer')).toMatchObject({ name: 'New', version: 2 });
   });
+
+  it('has another tag after every request that changes what it tells, whichever request that is', async () => {
+    const document = await exchange('GET', `${server.url}/openapi.json`, undefined, {});
+    const description = new Description(document.body);
+    const requests = new RightRequests(server, description, await server.token(), (faults) =>
+      expect(faults).toEqual([]),
+    );
+    await requests.furnish();
+    let before = await told();
+    let changes = 0;
+    for (const one of description.operations.filter(({ method }) => method !== 'GET')) {
+      await requests.ask(one, await requests.place(one), requests.right(one));
+      const after = await told();
+      const isSame = after.text === before.text;
+      if (!isSame) {
+        expect(after.etag, nameOf(one)).not.toBe(before.etag);
+        changes += 1;
+      }
+      before = after;
+    }
+    expect(changes).toBeGreaterThan(30);
+  });
+
+  it('has no tag with two contents, whatever is written while it is read', async () => {
+    const seen = new Map<string, string>();
+    const look = async (): Promise<void> => {
+      const { etag, text } = await told();
+      expect(seen.get(etag) ?? text).toBe(text);
+      seen.set(etag, text);
+    };
+    const write = async (writer: number): Promise<void> => {
+      for (let round = 0; round < 8; round += 1) {
+        const { id } = await create('/v2/configs', { name: `c${writer}`, config: {} });
+        await look();
+        await server.request('PUT', `/v2/configs/${id}`, { body: { name: `d${round}` } });
+        // Refused, it leaves everything and the tag as they were.
+        await server.request('PUT', `/v2/configs/${id}`, {
+          headers: { 'if-match': '"9"' },
+          body: {},
+        });
+        await create(`/v2/configs/${id}`, {}, 'DELETE');
+      }
+    };
+    const writers = [1, 2, 3, 4, 5, 6].map(write);
+    let isOver = false;
+    const written = Promise.all(writers).finally(() => (isOver = true));
+    const watch = async (): Promise<void> => {
+      while (!isOver) await look();
+    };
+    await Promise.all([written, watch(), watch()]);
+    await look();
+    expect(seen.size).toBeGreaterThan(1);
+  });
+
+  it.each(['zstd', 'gzip'] as const)(
+    'is sent as %s to who takes it, with the same tag',
+    async (coding) => {
+      const plain = await told();
+      const answer = await fetch(server.url + path, {
+        headers: { authorization: `Bearer ${await server.token()}`, 'accept-encoding': coding },
+      });
+      expect(Object.fromEntries(answer.headers)).toMatchObject({
+        'content-encoding': coding,
+        vary: 'accept-encoding',
+        etag: plain.etag,
+      });
+      expect(await answer.text()).toBe(plain.text);
+    },
+  );
 
   it('leaves out what is archived', async () => {
     const workspace = await create('/v2/workspaces', { name: 'Doomed' });

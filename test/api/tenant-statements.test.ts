@@ -111,6 +111,16 @@ const tablesOf = ({ text }: Sent): string[] =>
     .map(([, table]) => table!)
     .filter((table) => tenantTables.includes(table));
 
+/** What the snapshot tells, and what it does not: when a key was used or has expired, and the windows of budgets. */
+const toldTables = [
+  ...['workspaces', 'guardrails', 'configs', 'api_keys', 'mcp_integrations', 'mcp_servers'],
+  ...['guardrail_mcp_mappings', 'usage_limit_policies', 'managed_resources'],
+];
+const changesTold = ({ text }: Sent): boolean =>
+  toldTables.includes(/^\s*(?:insert into|update|delete from) (\w+)/i.exec(text)?.[1] ?? '') &&
+  !/\bset\s+(?:last_used_at|status = 'expired'|last_reset_at|window_start)/i.test(text);
+const marks = ({ text }: Sent): boolean => text.startsWith('insert into snapshot_marks');
+
 const namesTenant = ({ text }: Sent): boolean =>
   /\borganisation_id = \?/i.test(text) ||
   /^\s*insert[^(]*\([^)]*\borganisation_id\b[^)]*\)\s*values/i.test(text);
@@ -144,5 +154,29 @@ describe('what is sent to the database', () => {
     }
     expect(transactions.filter(({ size }) => size === 1).length).toBeGreaterThan(20);
     expect(transactions.filter(({ size }) => size > 1)).toEqual([]);
+  });
+
+  it('marks what the snapshot tells in the transaction that changes it, and last of all', () => {
+    const open = new Map<unknown, Sent[]>();
+    const committed: Sent[][] = [];
+    for (const one of sent) {
+      const { text, connection } = one;
+      if (text === 'begin') open.set(connection, []);
+      else if (text === 'rollback') open.delete(connection);
+      else if (text === 'commit') {
+        committed.push(open.get(connection)!);
+        open.delete(connection);
+      } else if (open.has(connection)) open.get(connection)!.push(one);
+      else expect(changesTold(one), text).toBe(false);
+    }
+    const changing = committed.filter((statements) => statements.some(changesTold));
+    expect(new Set(changing.flatMap((all) => all.filter(changesTold)).flatMap(tablesOf))).toEqual(
+      new Set(toldTables),
+    );
+    for (const statements of changing) {
+      expect(statements.map(marks)).toEqual(
+        statements.map((_, at) => at + 1 === statements.length),
+      );
+    }
   });
 });

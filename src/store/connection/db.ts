@@ -2,6 +2,7 @@
 import { Kysely, MysqlDialect, type MysqlPool } from 'kysely';
 import type { Log } from '../../log.ts';
 import type { DatabaseSettings } from '../../settings.ts';
+import { doLast } from './before-commit.ts';
 import { type Connector, createConnector } from './connect.ts';
 import { ConnectionPool, type PoolFigures, poolOf } from './pool.ts';
 import { retrying } from './retry.ts';
@@ -79,7 +80,14 @@ function databaseOn(connector: Connector, writer: ConnectionPool, roles: Roles):
   return {
     db,
     readable: build(roles.readable),
-    transaction: (work, attemptsMax) => retrying(() => db.transaction().execute(work), attemptsMax),
+    transaction: (work, attemptsMax) => {
+      const whole = async (tx: Db) => {
+        const result = await work(tx);
+        await doLast(tx);
+        return result;
+      };
+      return retrying(() => db.transaction().execute(whole), attemptsMax);
+    },
     ping: () => writer.ping(),
     isStoodIn: roles.isStoodIn,
     writeRefusedAtMs: () => writer.writeRefusedAtMs,

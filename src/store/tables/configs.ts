@@ -7,6 +7,7 @@ import type { Db, Tables } from '../connection/db.ts';
 import { countRows, slicesOfBytes } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import { type VersionRow, versionTable } from './resource-versions.ts';
+import * as snapshotMarks from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf, heldIdBytes } from './workspace-contents.ts';
 
@@ -128,6 +129,7 @@ export async function updateOtherDefaults(
   tx: Db,
   config: Pick<StoredConfig, 'id' | 'organisation_id' | 'workspace_id'>,
 ): Promise<void> {
+  snapshotMarks.replaceOne(tx, config.organisation_id);
   await tx
     .updateTable('configs')
     .set({ is_default: 0, version: sql`version + 1` })

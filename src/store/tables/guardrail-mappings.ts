@@ -5,6 +5,7 @@ import type { Db } from '../connection/db.ts';
 import * as managedResources from './managed-resources.ts';
 import { listAllInSlices } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
+import * as snapshotMarks from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 import { heldIds, type Place, type WorkspaceContents } from './workspace-contents.ts';
 
@@ -130,6 +131,7 @@ export async function deleteByIds(
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return;
+  snapshotMarks.replaceOne(tx, organisationId);
   await tx
     .deleteFrom('guardrail_mcp_mappings')
     .where('organisation_id', '=', organisationId)

@@ -2,6 +2,7 @@
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
 import { isDuplicateEntry } from './duplicate.ts';
+import * as snapshotMarks from './snapshot-marks.ts';
 
 export interface ManagedResourceRow {
   kind: string;
@@ -85,12 +86,14 @@ export async function ownsWithin(
 
 /** False when the identity, or the resource, is already claimed. */
 export async function insertUnlessClaimed(tx: Db, row: ManagedResourceRow): Promise<boolean> {
+  snapshotMarks.replaceOne(tx, row.organisation_id);
   return unlessDuplicate(() => tx.insertInto('managed_resources').values(row).execute());
 }
 
 /** Replaces owner, identity, source and base of a resource; false when the identity is claimed. */
 export async function updateUnlessClaimed(tx: Db, row: ManagedResourceRow): Promise<boolean> {
   const { kind, resource_id, organisation_id, ...fields } = row;
+  snapshotMarks.replaceOne(tx, organisation_id);
   return unlessDuplicate(() =>
     tx
       .updateTable('managed_resources')
@@ -109,6 +112,7 @@ export async function updateRecorder(
   owner: string,
   recordedBy: string,
 ): Promise<void> {
+  snapshotMarks.replaceOne(tx, organisationId);
   await tx
     .updateTable('managed_resources')
     .set({ recorded_by: recordedBy })
@@ -123,6 +127,7 @@ export async function deleteByResource(
   kind: string,
   resourceId: string,
 ): Promise<void> {
+  snapshotMarks.replaceOne(tx, organisationId);
   await tx
     .deleteFrom('managed_resources')
     .where('organisation_id', '=', organisationId)
@@ -139,6 +144,7 @@ export async function deleteByResources(
   resourceIds: readonly string[],
 ): Promise<void> {
   if (resourceIds.length === 0) return;
+  snapshotMarks.replaceOne(tx, organisationId);
   await tx
     .deleteFrom('managed_resources')
     .where('organisation_id', '=', organisationId)

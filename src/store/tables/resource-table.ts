@@ -14,6 +14,7 @@ import { insertion, statement } from '../connection/statement.ts';
 import { listPage } from './paging.ts';
 import { lockInShareMode } from './portable-sql.ts';
 import { type Reference, readReference } from './references.ts';
+import * as snapshotMarks from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 
 /** Columns that the functions below speak of; {@link Offered} leaves out what a table has no column for. */
@@ -169,7 +170,9 @@ function writes<Row>(name: 't') {
   return {
     /** Throws errno 1062 when what must be unique is taken. */
     insert: async (tx: Db, row: Insertable<Row>): Promise<void> => {
-      await inserting(tx, row as Record<string, unknown>);
+      const values = row as Record<string, unknown>;
+      snapshotMarks.replaceOne(tx, String(values.organisation_id));
+      await inserting(tx, values);
     },
     /** Writes the given columns and counts the write. */
     update: async (
@@ -178,9 +181,11 @@ function writes<Row>(name: 't') {
       id: string,
       columns: Omit<Updateable<Row>, 'id' | 'organisation_id' | 'version'>,
     ): Promise<void> => {
+      snapshotMarks.replaceOne(tx, organisationId);
       await updating.all(tx, { ...columns, of: organisationId, at: id });
     },
     deleteById: async (tx: Db, organisationId: string, id: string): Promise<void> => {
+      snapshotMarks.replaceOne(tx, organisationId);
       await tableOf(tx)
         .deleteFrom(name)
         .where('organisation_id', '=', organisationId)
