@@ -4,7 +4,7 @@ import { Failure } from '../failure.ts';
 import { kindNames } from '../model/kinds.ts';
 import { environmentIn } from '../settings/environment.ts';
 import { type Checked, checkSource } from '../sync/manifest/desired.ts';
-import type { Environment } from '../sync/manifest/substitute.ts';
+import type { Environment } from '../sync/overlay/substitute.ts';
 import { leftAloneLines } from '../sync/report/left-alone.ts';
 import { isGitLocation } from '../sync/source/git-location.ts';
 import { isStandardInput, readSources } from '../sync/source/source.ts';

@@ -57,8 +57,10 @@ const mayImport: Record<string, readonly string[]> = {
   mcp: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   jobs: ['ledger', 'store', 'model', 'settings', 'log', 'clock'],
   sync: ['sync/*', 'model', 'log', 'clock'],
-  'sync/authoring': ['sync/manifest', 'sync/source', 'sync/spec', 'model'],
-  'sync/manifest': ['sync/source', 'sync/spec', 'model'],
+  'sync/authoring': ['sync/manifest', 'sync/yaml', 'sync/source', 'sync/spec', 'model'],
+  'sync/manifest': ['sync/overlay', 'sync/yaml', 'sync/source', 'sync/spec', 'model'],
+  'sync/overlay': ['sync/yaml', 'sync/source', 'sync/spec', 'model'],
+  'sync/yaml': ['sync/source', 'sync/spec'],
   'sync/apply': ['sync/plan', 'sync/server', 'sync/spec', 'model', 'log'],
   'sync/daemon': [
     ...['sync', 'sync/apply', 'sync/plan', 'sync/server', 'sync/source', 'sync/spec'],

@@ -1,6 +1,6 @@
 /** Guarantees what becomes of `${VAR}` in a manifest. */
 import { describe, expect, it } from 'vitest';
-import { substitute, toScalar } from '../../src/sync/manifest/substitute.ts';
+import { substitute, toScalar } from '../../src/sync/overlay/substitute.ts';
 import { inSupport, manifest, placesOf, readTexts, resourcesOf, support } from '../manifests.ts';
 
 const environment = (name: string): string | undefined =>

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { dump, loadAll } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { readDocuments } from '../../src/sync/manifest/yaml-document.ts';
-import { locate, type YamlText } from '../../src/sync/manifest/yaml-position.ts';
+import { readDocuments } from '../../src/sync/yaml/yaml-document.ts';
+import { locate, type YamlText } from '../../src/sync/yaml/yaml-position.ts';
 
 function read(text: string | Buffer) {
   return readDocuments({ path: 'a.yaml', content: Buffer.from(text) }, () => false);

@@ -18,9 +18,9 @@ import {
 import { type KindName, kindNames } from '../../model/kinds.ts';
 import { isForeign, isForeignHeading } from '../manifest/document-owner.ts';
 import { metadataKeys } from '../manifest/metadata.ts';
-import { readDocuments } from '../manifest/yaml-document.ts';
 import type { SourceFile } from '../source/source-files.ts';
 import { type Shape, shapeOf, toCamelCase, toSnakeCase } from '../spec/spec-shape.ts';
+import { readDocuments } from '../yaml/yaml-document.ts';
 
 /** What became of a file: its text in the one spelling, or why it is left as it is. */
 export type Formatted =

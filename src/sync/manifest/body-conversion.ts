@@ -1,8 +1,8 @@
 /** Knows how the keys and values of a spec as written become those of the API's body. */
 import type { KindName, ReferenceField } from '../../model/kinds.ts';
 import { type Shape, shapeOf, toSnakeCase } from '../spec/spec-shape.ts';
+import { isMap } from '../yaml/map-fields.ts';
 import { Literals } from './literals.ts';
-import { isMap } from './map-fields.ts';
 import { idStandIn, type Placeholders, secretStandIn } from './placeholders.ts';
 import { isValueFrom, readSecretField, type SecretSources } from './secrets.ts';
 import { spelled } from './spec-faults.ts';

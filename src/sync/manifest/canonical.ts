@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { HotSchema } from '../../model/hot-schema.ts';
 import type { KindName } from '../../model/kinds.ts';
 import type { Secret } from '../../secret.ts';
+import { placeKey, toScalar } from '../overlay/substitute.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import type { DesiredResource, Spec } from '../spec/resource-set.ts';
 import { putAt, valueAt } from '../spec/spec-paths.ts';
@@ -15,7 +16,6 @@ import { readSecretTarget } from './secret-target.ts';
 import type { SecretSources } from './secrets.ts';
 import { issueFaults, writtenPath } from './spec-faults.ts';
 import { SpecReport } from './spec-report.ts';
-import { placeKey, toScalar } from './substitute.ts';
 
 export interface Canonical {
   /** References stand in it as `{"$ref": ""}` until resolved. */

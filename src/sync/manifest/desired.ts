@@ -24,6 +24,7 @@ import {
 } from '../spec/resource-set.ts';
 import { segmentsOf } from '../spec/spec-paths.ts';
 import { concerns, isInScope, type WorkspaceScope } from '../spec/workspace-scope.ts';
+import { readDocuments } from '../yaml/yaml-document.ts';
 import { type Canonical, canonicalise } from './canonical.ts';
 import type { contentFaults } from './content-faults.ts';
 import { type Declaration, declarationOf, noCanonical } from './declaration.ts';
@@ -37,7 +38,6 @@ import type { Manifest } from './manifest.ts';
 import type { SecretSources } from './secrets.ts';
 import { refuseSharedValues } from './shared-values.ts';
 import { writtenPath } from './spec-faults.ts';
-import { readDocuments } from './yaml-document.ts';
 
 export type Desired =
   | { readonly set: DesiredSet; readonly faults?: undefined }

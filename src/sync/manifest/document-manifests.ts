@@ -1,13 +1,14 @@
 /** Knows which manifests a document holds, one or a List of them, and puts variables into their values. */
+
+import { type Environment, substitute } from '../overlay/substitute.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import type { Position } from '../spec/resource-set.ts';
+import { isMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
+import { Place } from '../yaml/place.ts';
+import type { YamlDocument } from '../yaml/yaml-document.ts';
 import { apiVersion, isForeign } from './document-owner.ts';
 import { type Manifest, readManifest } from './manifest.ts';
-import { isMap, refuseUnknownKeys } from './map-fields.ts';
 import { substitutionDisabled } from './metadata.ts';
-import { Place } from './place.ts';
-import { type Environment, substitute } from './substitute.ts';
-import type { YamlDocument } from './yaml-document.ts';
 
 export interface ReadManifests {
   readonly manifests: readonly Manifest[];

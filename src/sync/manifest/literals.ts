@@ -3,10 +3,10 @@ import { type KindName, kinds } from '../../model/kinds.ts';
 import { looksLikeCredential } from '../spec/credential-forms.ts';
 import type { Json } from '../spec/resource-set.ts';
 import { isReference, isSecret } from '../spec/spec-paths.ts';
+import type { Segments } from '../yaml/yaml-position.ts';
 import { isValueFrom } from './secrets.ts';
 import { spelled } from './spec-faults.ts';
 import type { SpecReport } from './spec-report.ts';
-import type { Segments } from './yaml-position.ts';
 
 /** Looks at plain values of one spec. `written` leads through the manifest to the value at hand. */
 export class Literals {

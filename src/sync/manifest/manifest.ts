@@ -2,11 +2,11 @@
 import { type KindName, kindNames, kinds } from '../../model/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import { ignoreFileName, type SourceFault } from '../source/source-files.ts';
+import { readMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
+import type { Place } from '../yaml/place.ts';
+import type { Segments } from '../yaml/yaml-position.ts';
 import { apiVersion } from './document-owner.ts';
-import { readMap, refuseUnknownKeys } from './map-fields.ts';
 import { readMetadata } from './metadata.ts';
-import type { Place } from './place.ts';
-import type { Segments } from './yaml-position.ts';
 
 /** One resource as it stands in the source, its envelope checked, its spec still as written. */
 export interface Manifest {
@@ -22,7 +22,7 @@ export interface Manifest {
   readonly onRemoval: 'delete' | 'retain';
   /** Paths as written. */
   readonly ignoreFields: readonly string[];
-  /** Places whose whole value was a variable (see substitute.ts). */
+  /** Places whose whole value was a variable. */
   readonly wholeVariables: ReadonlySet<string>;
 }
 

@@ -2,9 +2,9 @@
 import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { SourceFault } from '../source/source-files.ts';
-import { isMap, readMap, refuseUnknownKeys } from './map-fields.ts';
-import type { Place } from './place.ts';
-import type { Segments } from './yaml-position.ts';
+import { isMap, readMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
+import type { Place } from '../yaml/place.ts';
+import type { Segments } from '../yaml/yaml-position.ts';
 
 export interface Metadata {
   /** Undefined when it is missing or wrong. */

@@ -3,7 +3,7 @@ import type { KindName } from '../../model/kinds.ts';
 import type { Secret } from '../../secret.ts';
 import type { Json, Spec } from '../spec/resource-set.ts';
 import { pointerOf, putAt } from '../spec/spec-paths.ts';
-import type { Segments } from './yaml-position.ts';
+import type { Segments } from '../yaml/yaml-position.ts';
 
 /** A reference as written, not yet known to lead anywhere. */
 export interface PendingReference {

@@ -1,11 +1,11 @@
 /** Knows how an ApiKey manifest says when its value is replaced, and how long the one before stays good. */
 import { RotationPolicy } from '../../model/api-key.ts';
 import { didYouMean } from '../../suggest.ts';
+import { placeKey, toScalar } from '../overlay/substitute.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import type { DesiredRotation } from '../spec/resource-set.ts';
+import { isMap } from '../yaml/map-fields.ts';
 import type { Manifest } from './manifest.ts';
-import { isMap } from './map-fields.ts';
-import { placeKey, toScalar } from './substitute.ts';
 
 const fields = ['period', 'overlap', 'generation'];
 const generationMax = 1_000_000_000;

@@ -3,8 +3,8 @@
 import { didYouMean } from '../../suggest.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import type { DesiredResource } from '../spec/resource-set.ts';
+import { isMap } from '../yaml/map-fields.ts';
 import type { Manifest } from './manifest.ts';
-import { isMap } from './map-fields.ts';
 
 const defaultMode = 0o600;
 const futureSinks = ['kubernetes', 'vault', 'age'];

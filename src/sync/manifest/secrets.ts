@@ -1,7 +1,7 @@
 /** Knows where write-only values come from. */
 import { Secret } from '../../secret.ts';
+import type { Environment } from '../overlay/substitute.ts';
 import { isCredentialName, looksLikeCredential } from '../spec/credential-forms.ts';
-import type { Environment } from './substitute.ts';
 
 export interface SecretSources {
   readonly environment: Environment;

@@ -6,9 +6,9 @@ import { didYouMean } from '../../suggest.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import { valueAt } from '../spec/spec-paths.ts';
 import { toCamelCase, toSnakeCase } from '../spec/spec-shape.ts';
+import { isMap } from '../yaml/map-fields.ts';
+import type { Segments } from '../yaml/yaml-position.ts';
 import type { Manifest } from './manifest.ts';
-import { isMap } from './map-fields.ts';
-import type { Segments } from './yaml-position.ts';
 
 type Issue = z.core.$ZodIssue;
 

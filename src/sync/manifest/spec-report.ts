@@ -1,8 +1,8 @@
 /** Knows what has been told about one spec, so that nothing is told twice. */
 import type { SourceFault } from '../source/source-files.ts';
 import { pointerOf } from '../spec/spec-paths.ts';
+import type { Segments } from '../yaml/yaml-position.ts';
 import type { Manifest } from './manifest.ts';
-import type { Segments } from './yaml-position.ts';
 
 /** Passes faults of one manifest on and remembers their places. */
 export class SpecReport {
