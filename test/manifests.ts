@@ -1,7 +1,9 @@
 /** Knows how tests make a source of manifests out of text, and read it. */
+import { Secret } from '../src/secret.ts';
 import { type Desired, readDesired } from '../src/sync/manifest/desired.ts';
 import { digestOf, type SourceFiles } from '../src/sync/source/source-files.ts';
 import type { DesiredResource } from '../src/sync/spec/resource-set.ts';
+import { originText } from '../src/sync/spec/secret-target.ts';
 
 export function sourceOf(texts: Record<string, string | Buffer>): SourceFiles {
   const files = Object.entries(texts)
@@ -15,14 +17,18 @@ export async function readTexts(
   texts: Record<string, string | Buffer>,
   options: {
     environment?: Record<string, string>;
-    secretFiles?: Record<string, string>;
+    /** By the text of their origin: `file:crm/token`. */
+    stored?: Record<string, string>;
     requireSecrets?: boolean;
   } = {},
 ): Promise<Desired> {
-  const { environment = {}, secretFiles = {}, requireSecrets = true } = options;
+  const { environment = {}, stored = {}, requireSecrets = true } = options;
   return await readDesired(sourceOf(texts), {
     environment: (name) => environment[name],
-    readSecretFile: (path) => secretFiles[path],
+    readValue: async (origin) => {
+      const value = stored[originText(origin)];
+      return value === undefined ? undefined : new Secret(value, originText(origin));
+    },
     requireSecrets,
   });
 }

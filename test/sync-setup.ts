@@ -32,7 +32,7 @@ export async function desiredFrom(
     { files: sourceFiles, faults: [], ignored: [], info, prefix: '' },
     {
       environment: (name) => environment[name],
-      readSecretFile: () => undefined,
+      readValue: async () => undefined,
       requireSecrets: true,
     },
   );

@@ -72,7 +72,7 @@ async function check(files: SourceFiles, cwd: string, scope: WorkspaceScope): Pr
   );
   const sources = {
     environment: mention ? await openVariables(cwd) : () => undefined,
-    readSecretFile: () => undefined,
+    readValue: async () => undefined,
     requireSecrets: false,
   };
   return await checkSource(files, sources, scope);

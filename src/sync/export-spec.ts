@@ -9,6 +9,7 @@ import {
   type LiveResource,
   type Spec,
 } from './spec/resource-set.ts';
+import { originForm } from './spec/secret-target.ts';
 import {
   isPlainObject,
   isReference,
@@ -81,16 +82,15 @@ export class SpecWriter {
 
   /** No server tells a secret: where it came from is known at best. */
   #stub(origin: string, path: readonly string[]): Json {
-    const [, source, name] = /^(env|file):(.+)$/.exec(origin) ?? [];
     // Under the prefix that manifests may read without being permitted to.
     const invented = ['GW_VAR', this.#identity.name, path.at(-1)!]
       .join('_')
       .toUpperCase()
       .replace(/\W+/g, '_');
-    const field = source === 'file' ? 'file' : 'env';
-    const variable = name ?? invented;
-    this.#stubs.push(`${identityKey(this.#identity)} ${path.join('.')}: ${field} ${variable}`);
-    return { valueFrom: { [field]: variable, optional: true } };
+    const from = originForm(origin);
+    const told = from === null ? `env ${invented}` : origin.replace(':', ' ');
+    this.#stubs.push(`${identityKey(this.#identity)} ${path.join('.')}: ${told}`);
+    return { valueFrom: { ...(from ?? { env: invented }), optional: true } };
   }
 }
 

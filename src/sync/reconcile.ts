@@ -2,11 +2,10 @@
 import { type Clock, systemClock } from '../clock.ts';
 import { type Ending, Failure } from '../failure.ts';
 import { type ApplyReport, applyPlan, endingOf, type OnItem } from './apply/apply.ts';
-import { KeyFiles } from './apply/key-files.ts';
 import { findHolders } from './apply/key-proofs.ts';
 import {
   type ExistingKey,
-  type KeyFile,
+  type KeyDelivery,
   type SurveyedKey,
   surveyKeys,
 } from './apply/key-survey.ts';
@@ -24,6 +23,8 @@ import type { AdminClient } from './server/client.ts';
 import { type KeysInUse, readKeysInUse } from './server/key-uses.ts';
 import { readSnapshot, type SnapshotRead, toLiveSet } from './server/live.ts';
 import { readRevisions, readStanding } from './server/sync-records.ts';
+import { FolderSink } from './sinks/folder-sink.ts';
+import { type OpenSinks, ownerTag, Sinks } from './sinks/sinks.ts';
 import { type DesiredSet, identityKey, type LiveResource } from './spec/resource-set.ts';
 import type { WorkspaceScope } from './spec/workspace-scope.ts';
 
@@ -54,6 +55,8 @@ export interface CycleOptions extends HistoryTerms {
   readonly clock?: Clock | undefined;
   /** Folder of the files that `secretOutput` writes. */
   readonly secretsFolder: string;
+  /** Further places that `secretOutput` may name; none when absent. */
+  readonly openSinks?: OpenSinks | undefined;
   /** Aborted: what is under way is finished, nothing more is started. */
   readonly signal?: AbortSignal | undefined;
   /** What whoever waits for this run is told: `apply on host-1 (process 12)`. */
@@ -80,8 +83,8 @@ export interface CycleResult {
   /** Null when nothing was tried. */
   readonly report: ApplyReport | null;
   readonly warnings: readonly string[];
-  /** Of every key that exists and whose value belongs in a file: whether the file has it. */
-  readonly keyFiles: readonly KeyFile[];
+  /** Of every key that exists and whose value belongs somewhere: whether it is there. */
+  readonly deliveries: readonly KeyDelivery[];
   readonly ending: Ending;
   /** State of the server before the cycle. */
   readonly read: SnapshotRead;
@@ -91,7 +94,7 @@ export interface CycleResult {
  * Plans without the owner's lease, which is for those who write; then takes it, looks again at what
  * whoever had it before may have changed, and carries out what is to be done now. What a person has
  * confirmed is carried out as confirmed: what has changed since then is stale, never overwritten.
- * A key counts as delivered once its file has proven itself, so the last look is at the files.
+ * A key counts as delivered once its value has proven itself, so the last look is at the places.
  *
  * @throws Failure when a side cannot be read, the source is wrong, or another run has the lease;
  *   then nothing was written
@@ -118,13 +121,13 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
   return await carryOut(options, desired, lease, chosen);
 }
 
-/** Nothing is to be written, on the server or in the folder. */
+/** Nothing is to be written, on the server or in a sink. */
 async function isIdle(
   options: CycleOptions,
   { result: { plan, read }, keys }: Look,
 ): Promise<boolean> {
   if (writes(plan) > 0 || keys.some(needsSettling)) return false;
-  return (await filesOf(options, read).listLeaving()).length === 0;
+  return (await sinksOf(options, read).listLeaving()).found.length === 0;
 }
 
 interface Look {
@@ -170,15 +173,15 @@ async function look(
   }
   const mayHelp = !takeOwnership && plan.blocked.length > 0;
   const keys = await survey(options, read, plan, existingKeys(plan));
-  const keyFiles = keys.map(({ file }) => file);
+  const deliveries = keys.map(({ delivery }) => delivery);
   const released = releases(plan, mayHelp ? planWith(true) : null, command);
   const told = act || otherHistory === null ? [] : [otherHistory.message];
   const advice = [...plan.warnings, ...lostValues(plan), ...released, ...told];
-  const warnings = [...advice, ...messagesOf(keyFiles)];
+  const warnings = [...advice, ...messagesOf(deliveries)];
   const refusal = (act ? otherHistory : null) ?? findRefusal(plan, options) ?? null;
-  const ending = withKeyFiles(endingOfPlan(plan, refusal), keyFiles, act);
+  const ending = withDeliveries(endingOfPlan(plan, refusal), deliveries, act);
   const done = { declined: false, report: null };
-  return { keys, advice, result: { plan, refusal, warnings, keyFiles, read, ending, ...done } };
+  return { keys, advice, result: { plan, refusal, warnings, deliveries, read, ending, ...done } };
 }
 
 async function carryOut(
@@ -190,13 +193,13 @@ async function carryOut(
   const { client, signal } = options;
   const { plan, read } = result;
   const secretOutput = new SecretOutput({
-    files: filesOf(options, read),
+    sinks: sinksOf(options, read),
     fence: lease.fence,
     keyPrefix: read.snapshot.api_key_prefix,
     findHolders: (claims) => findHolders(client, claims),
     owned: new Map(ownedBy(plan).map(([key, { id }]) => [id, key])),
   });
-  await secretOutput.sweep();
+  secretOutput.warnings.push(...(await secretOutput.deletion.sweep()));
   await settleAll(secretOutput, keys, () =>
     survey({ ...options, signal: undefined }, read, plan, existingKeys(plan)),
   );
@@ -212,42 +215,46 @@ async function carryOut(
     ...existingKeys(plan),
     ...writtenKeys(plan, report),
   ]);
-  const keyFiles = proven ?? result.keyFiles;
+  const deliveries = proven ?? result.deliveries;
   const applied = endingOf(report);
   const run = { ending: applied, startedAt, finishedAt: systemClock.now() };
   const unrecorded = await recordRun(client, lease, revisionOf(plan, report, run));
   const warnings = [
-    ...[...advice, ...secretOutput.warnings, ...messagesOf(keyFiles)],
+    ...[...advice, ...secretOutput.warnings, ...messagesOf(deliveries)],
     ...(proven === null
-      ? ['whether the key files are right could not be asked; run it again']
+      ? ['whether the values of keys are where they belong could not be asked; run it again']
       : []),
     ...unrecorded,
   ];
   const isHeldBack = applied === 'success' && plan.blocked.length > 0;
   const ending = withFaults(
-    isHeldBack ? 'refusedByGuard' : withKeyFiles(applied, keyFiles, true),
+    isHeldBack ? 'refusedByGuard' : withDeliveries(applied, deliveries, true),
     plan,
   );
   const isUnproven = proven === null && ending === 'success';
   const told = report.items.length === 0 ? null : report;
   return {
-    ...{ ...result, warnings, keyFiles, report: told },
+    ...{ ...result, warnings, deliveries, report: told },
     ending: isUnproven ? 'retryable' : ending,
   };
 }
 
-function filesOf({ secretsFolder, client }: CycleOptions, { snapshot }: SnapshotRead): KeyFiles {
-  return new KeyFiles(secretsFolder, snapshot.organisation_id, client.owner);
+function sinksOf({ secretsFolder, openSinks, client }: CycleOptions, read: SnapshotRead): Sinks {
+  const owner = { organisationId: read.snapshot.organisation_id, owner: client.owner };
+  return new Sinks({
+    file: new FolderSink(secretsFolder, ownerTag(owner)),
+    ...openSinks?.(owner),
+  });
 }
 
 function isSuspended({ result }: Look): boolean {
   return result.plan.blocked.some(({ reason }) => reason === 'suspended');
 }
 
-/** Files that change places make room for each other: the first look leads half of the way. */
+/** Values that change places make room for each other: the first look leads half of the way. */
 const looksMax = 3;
 
-/** Brings every file to its place; looks again at those that had to give way to another. */
+/** Brings every value to its place; looks again at those that had to give way to another. */
 async function settleAll(
   secretOutput: SecretOutput,
   found: readonly SurveyedKey[],
@@ -269,7 +276,7 @@ function survey(
 ): Promise<SurveyedKey[]> {
   const owned = new Set(ownedBy(plan).map(([, { id }]) => id));
   return surveyKeys(keys, {
-    files: filesOf(options, read),
+    sinks: sinksOf(options, read),
     findHolders: (claims) => findHolders(options.client, claims, options.signal),
     isOwned: (id) => owned.has(id),
   });
@@ -286,10 +293,10 @@ async function prove(
   read: SnapshotRead,
   plan: Plan,
   keys: readonly ExistingKey[],
-): Promise<KeyFile[] | null> {
+): Promise<KeyDelivery[] | null> {
   try {
     return (await survey({ ...options, signal: undefined }, read, plan, keys)).map(
-      ({ file }) => file,
+      ({ delivery }) => delivery,
     );
   } catch (error) {
     if (error instanceof Failure) return null;
@@ -298,8 +305,8 @@ async function prove(
 }
 
 /** The value lies elsewhere than in its place, or a pending one is left that no key has. */
-function needsSettling({ file, unclaimed }: SurveyedKey): boolean {
-  return file.state === 'pending' || file.state === 'elsewhere' || unclaimed.length > 0;
+function needsSettling({ delivery: { state }, unclaimed }: SurveyedKey): boolean {
+  return state === 'pending' || state === 'elsewhere' || unclaimed.length > 0;
 }
 
 /** Ids of the keys that it would delete because they left the source. */
@@ -327,17 +334,19 @@ function withFaults(ending: Ending, { faults }: Plan): Ending {
 }
 
 /**
- * A run is no success while the folder lacks a value. A plan is made in other places too, so that a
- * file which is not there says nothing to it; one that holds something else does.
+ * A run is no success while a place lacks its value. A plan is made on other machines too, so that a
+ * value which is not there says nothing to it; another one there does.
  */
-function withKeyFiles(ending: Ending, keyFiles: readonly KeyFile[], act: boolean): Ending {
-  const wrong = act ? ['none', 'pending', 'elsewhere', 'outdated', 'mismatch'] : ['mismatch'];
-  const isWrong = keyFiles.some(({ state }) => wrong.includes(state));
+function withDeliveries(ending: Ending, deliveries: readonly KeyDelivery[], act: boolean): Ending {
+  const wrong = act
+    ? ['none', 'pending', 'elsewhere', 'outdated', 'mismatch', 'unreadable']
+    : ['mismatch'];
+  const isWrong = deliveries.some(({ state }) => wrong.includes(state));
   return ending === 'success' && isWrong ? 'partialFailure' : ending;
 }
 
-function messagesOf(keyFiles: readonly KeyFile[]): string[] {
-  return keyFiles.flatMap(({ message }) => message ?? []);
+function messagesOf(deliveries: readonly KeyDelivery[]): string[] {
+  return deliveries.flatMap(({ message }) => message ?? []);
 }
 
 /** Keys whose value nobody would ever see. */
@@ -351,11 +360,11 @@ function lostValues(plan: Plan): string[] {
     )
     .map(
       ({ id }) =>
-        `${id} has no secretOutput: its value is shown nowhere; name a file for it, or rotate it by the API`,
+        `${id} has no secretOutput: its value is shown nowhere; name a place for it, or rotate it by the API`,
     );
 }
 
-/** Keys that are there before the plan and stay as they are, and whose value belongs in a file. */
+/** Keys that are there before the plan and stay as they are, and whose value belongs somewhere. */
 function existingKeys(plan: Plan): ExistingKey[] {
   const moving = new Set(
     plan.changes

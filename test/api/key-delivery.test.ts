@@ -14,10 +14,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isWellFormedApiKey, makeApiKey } from '../../src/model/credentials.ts';
-import { KeyFiles } from '../../src/sync/apply/key-files.ts';
 import type { CycleOptions } from '../../src/sync/reconcile.ts';
 import { resultDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
+import { FolderSink } from '../../src/sync/sinks/folder-sink.ts';
+import { ownerTag } from '../../src/sync/sinks/sinks.ts';
 import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
 import { endLeases } from '../lease.ts';
 import { startTestServer, type TestServer } from '../server.ts';
@@ -71,16 +72,17 @@ async function keyNames(): Promise<string[]> {
 
 /** Where this owner's run with that fence puts a value that waits. */
 async function pendingPath(fence: number, owner = 'platform'): Promise<string> {
-  const files = new KeyFiles(sync.secretsFolder, server.organisationId, owner);
+  const tag = ownerTag({ organisationId: server.organisationId, owner });
+  const folder = new FolderSink(sync.secretsFolder, tag);
   const [desired] = (await desiredFrom(bot)).resources;
-  const { path } = await files.writePending(desired!, fence, makeApiKey(''));
-  return path;
+  const { place } = await folder.writePending(desired!, fence, makeApiKey(''));
+  return place;
 }
 
 describe('a new key', () => {
   it('is a working value in a file of mode 0600, with nothing beside it', async () => {
     const result = await sync.cycle(bot);
-    expect(result).toMatchObject({ ending: 'success', keyFiles: [{ state: 'delivered' }] });
+    expect(result).toMatchObject({ ending: 'success', deliveries: [{ state: 'delivered' }] });
     expect(await scopesOf(valueIn('bot.key'))).toEqual(['workspaces.list']);
     expect(statSync(at('bot.key')).mode & 0o777).toBe(0o600);
     expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
@@ -166,8 +168,8 @@ describe('a key that exists', () => {
     renameSync(at('bot.key'), await pendingPath(0));
     expect(readdirSync(sync.secretsFolder)).toHaveLength(1);
     const planned = await sync.cycle(bot, { act: false });
-    expect(planned.keyFiles).toMatchObject([{ state: 'pending' }]);
-    expect(planned.warnings.join()).toContain('waits in its .pending file');
+    expect(planned.deliveries).toMatchObject([{ state: 'pending' }]);
+    expect(planned.warnings.join()).toContain('is pending; apply puts it in');
     const client = sync.openClient();
     const result = await sync.cycle(bot, { client });
     expect(result).toMatchObject({ ending: 'success', warnings: [] });
@@ -192,7 +194,10 @@ describe('a key that exists', () => {
     writeFileSync(at('bot.key'), wrong);
     for (const act of [false, true]) {
       const result = await sync.cycle(bot, { act });
-      expect(result).toMatchObject({ ending: 'partialFailure', keyFiles: [{ state: 'mismatch' }] });
+      expect(result).toMatchObject({
+        ending: 'partialFailure',
+        deliveries: [{ state: 'mismatch' }],
+      });
       expect(textReport(result)).toContain(`SecretMismatch: the value in ${at('bot.key')}`);
       expect(JSON.stringify(resultDocument(result))).not.toContain(wrong);
     }
@@ -203,7 +208,7 @@ describe('a key that exists', () => {
     await sync.cycle(bot);
     rmSync(at('bot.key'));
     const planned = await sync.cycle(bot, { act: false });
-    expect(planned).toMatchObject({ ending: 'success', keyFiles: [{ state: 'none' }] });
+    expect(planned).toMatchObject({ ending: 'success', deliveries: [{ state: 'none' }] });
     const applied = await sync.cycle(bot);
     expect(applied.ending).toBe('partialFailure');
     expect(applied.warnings.join()).toContain('SecretMissing: ApiKey/bot');
@@ -219,7 +224,7 @@ describe('a key that exists', () => {
     );
     const result = await sync.cycle(replaced);
     expect(result.plan.changes).toMatchObject([{ action: 'replace' }]);
-    expect(result).toMatchObject({ ending: 'success', keyFiles: [{ state: 'delivered' }] });
+    expect(result).toMatchObject({ ending: 'success', deliveries: [{ state: 'delivered' }] });
     expect(await scopesOf(valueIn('bot.key'))).toEqual(['workspaces.list']);
     expect(await scopesOf(old)).toBeUndefined();
     expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
@@ -230,12 +235,12 @@ describe('a key that exists', () => {
     const value = valueIn('bot.key');
     const moved = key('bot', 'workspaces.list', 'deep/er/bot.key');
     const planned = await sync.cycle(moved, { act: false });
-    expect(planned).toMatchObject({ ending: 'success', keyFiles: [{ state: 'elsewhere' }] });
+    expect(planned).toMatchObject({ ending: 'success', deliveries: [{ state: 'elsewhere' }] });
     expect(planned.warnings.join()).toContain(`lies in ${at('bot.key')}; apply moves it`);
     const client = sync.openClient();
     expect(await sync.cycle(moved, { client })).toMatchObject({
       ...{ ending: 'success', warnings: [] },
-      keyFiles: [{ state: 'delivered' }],
+      deliveries: [{ state: 'delivered' }],
     });
     expect(client.writes).toBe(0);
     expect(valueIn('deep/er/bot.key')).toBe(value);
@@ -250,7 +255,9 @@ describe('a key that exists', () => {
     mkdirSync(at('closed'), { mode: 0 });
     symlinkSync('/', at('everything'));
     writeFileSync(at('large'), 'x'.repeat(100_000));
-    expect(await sync.cycle(bot, { act: false })).toMatchObject({ keyFiles: [{ state: 'none' }] });
+    expect(await sync.cycle(bot, { act: false })).toMatchObject({
+      deliveries: [{ state: 'none' }],
+    });
     rmdirSync(at('closed'));
   });
 
@@ -265,11 +272,11 @@ describe('a key that is renamed beside a new one of its name', () => {
 
   it('keeps id, scopes and value, and takes its file along; the new one has its own of each', async () => {
     await sync.cycle(bot);
-    const [old, id] = [valueIn('bot.key'), (await sync.cycle(bot)).keyFiles[0]!.keyId];
+    const [old, id] = [valueIn('bot.key'), (await sync.cycle(bot)).deliveries[0]!.keyId];
     const legacy = key('bot-legacy', 'workspaces.list', 'legacy.key', ', previousNames: [bot]');
     const result = await sync.cycle(legacy + fresh);
     expect(result.ending).toBe('success');
-    expect(result.keyFiles.find(({ key: name }) => name === 'ApiKey/bot-legacy')?.keyId).toBe(id);
+    expect(result.deliveries.find(({ key: name }) => name === 'ApiKey/bot-legacy')?.keyId).toBe(id);
     expect(valueIn('legacy.key')).toBe(old);
     expect(await scopesOf(old)).toEqual(['workspaces.list']);
     expect(await scopesOf(valueIn('bot.key'))).toEqual(['configs.list']);

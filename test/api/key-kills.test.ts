@@ -190,8 +190,8 @@ async function finish({ story, folder, other, kept, made }: Stage): Promise<void
   expect((await countMade()) - made).toBe(story.makes);
   for (const [name, [scope, file]] of Object.entries(story.keys)) {
     const right: string[] = [];
-    for (const [place, { ending, keyFiles }] of last) {
-      const state = keyFiles.find(({ key: id }) => id === `ApiKey/${name}`)?.state;
+    for (const [place, { ending, deliveries }] of last) {
+      const state = deliveries.find(({ key: id }) => id === `ApiKey/${name}`)?.state;
       if (state !== 'delivered') {
         // The value is in the folder of the run that made it, and this one says that it lacks it.
         expect([folder === other, state, ending]).toEqual([

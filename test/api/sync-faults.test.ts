@@ -26,10 +26,10 @@ afterAll(async () => {
 
 /** Kinds, names and specs on the server, without what differs from run to run. */
 async function stateOfServer(): Promise<string[]> {
-  const { plan, keyFiles } = await sync.cycle(everyKind, { act: false });
+  const { plan, deliveries } = await sync.cycle(everyKind, { act: false });
   expect(plan.changes).toEqual([]);
   expect(plan.blocked).toEqual([]);
-  expect(keyFiles.map(({ state }) => state)).toEqual(['delivered']);
+  expect(deliveries.map(({ state }) => state)).toEqual(['delivered']);
   return [...plan.live].filter(([, live]) => live.owner === 'platform').map(([key]) => key);
 }
 

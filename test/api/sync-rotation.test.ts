@@ -233,8 +233,8 @@ it('a file that holds the value before is told as outdated, wherever it was rota
   await cycle(bot());
   const { id } = await record();
   await server.request('POST', `/v2/api-keys/${id}/rotate`);
-  const { keyFiles, ending } = await cycle(bot());
-  expect([keyFiles[0]!.state, ending]).toEqual(['outdated', 'partialFailure']);
+  const { deliveries, ending } = await cycle(bot());
+  expect([deliveries[0]!.state, ending]).toEqual(['outdated', 'partialFailure']);
   server.clock.advance(halfHourMs);
   expect((await cycle(bot('generation: 2'))).ending).toBe('success');
   expect(await opens(valueIn())).toBe(true);
@@ -287,8 +287,8 @@ async function finish(folder: string, { after, file }: Story): Promise<void> {
   await endLeases(server);
   const last = new Map<string, string | undefined>();
   for (const place of [folder, sync.secretsFolder]) {
-    const { keyFiles } = await cycle(after, { secretsFolder: place });
-    last.set(place, keyFiles[0]?.state);
+    const { deliveries } = await cycle(after, { secretsFolder: place });
+    last.set(place, deliveries[0]?.state);
     if (readdirSync(place).includes(file)) expect(await opens(valueIn(place, file))).toBe(true);
     expect(await countGood()).toBeLessThanOrEqual(2);
   }
@@ -364,11 +364,12 @@ it('a file that cannot be written leaves the value before good without an end', 
   const before = valueIn();
   rmSync(join(sync.secretsFolder, 'bot.key'));
   mkdirSync(join(sync.secretsFolder, 'bot.key'));
-  const failed = await cycle(bot('generation: 2')).then(
-    ({ ending }) => ending,
-    (error: Error) => error.message,
-  );
-  expect(failed).toContain('not a plain file');
+  const failed = await cycle(bot('generation: 2'));
+  expect(failed).toMatchObject({
+    ending: 'partialFailure',
+    deliveries: [{ state: 'unreadable', message: expect.stringContaining('not a plain file') }],
+    report: { items: [{ status: 'failed', message: expect.stringContaining('not a plain file') }] },
+  });
   server.clock.advance(dayMs);
   expect(await opens(before)).toBe(true);
   rmSync(join(sync.secretsFolder, 'bot.key'), { recursive: true });

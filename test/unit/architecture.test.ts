@@ -61,7 +61,8 @@ const mayImport: Record<string, readonly string[]> = {
   'sync/manifest': ['sync/overlay', 'sync/yaml', 'sync/source', 'sync/spec', 'model'],
   'sync/overlay': ['sync/yaml', 'sync/source', 'sync/spec', 'model'],
   'sync/yaml': ['sync/source', 'sync/spec'],
-  'sync/apply': ['sync/plan', 'sync/server', 'sync/spec', 'model', 'log'],
+  'sync/apply': ['sync/plan', 'sync/server', 'sync/sinks', 'sync/spec', 'model', 'log'],
+  'sync/sinks': ['sync/spec', 'kube', 'model'],
   'sync/daemon': [
     ...['sync', 'sync/apply', 'sync/plan', 'sync/server', 'sync/source', 'sync/spec'],
     ...['model', 'log', 'clock'],

@@ -230,7 +230,7 @@ configurations: {customHeaders: {Host: {valueFrom: {env: UNSET}}}}`,
   };
   const sources = {
     environment: () => undefined,
-    readSecretFile: () => undefined,
+    readValue: async () => undefined,
     requireSecrets: false,
   };
   expect(placesOf(await readDesired(sourceOf(texts), sources))).toEqual([

@@ -9,7 +9,7 @@ async function check(texts: Record<string, string>, named = false) {
   const files = source.files.map((file) => (named ? { ...file, isNamed: true } : file));
   return await checkSource(
     { ...source, files },
-    { environment: () => undefined, readSecretFile: () => undefined, requireSecrets: false },
+    { environment: () => undefined, readValue: async () => undefined, requireSecrets: false },
   );
 }
 
@@ -62,7 +62,7 @@ describe('a file of another program', () => {
     const { readDesired } = await import('../../src/sync/manifest/desired.ts');
     const sources = {
       environment: () => undefined,
-      readSecretFile: () => undefined,
+      readValue: async () => undefined,
       requireSecrets: true,
     };
     const digests = await Promise.all(

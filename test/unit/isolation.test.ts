@@ -13,7 +13,7 @@ type Texts = Readonly<Record<string, string>>;
 
 const secrets = {
   environment: () => undefined,
-  readSecretFile: () => undefined,
+  readValue: async () => undefined,
   requireSecrets: true,
 };
 

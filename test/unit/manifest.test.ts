@@ -233,7 +233,7 @@ describe('secrets', () => {
       '{A: {valueFrom: {env: CRM_TOKEN, prefix: "Bearer "}}, B: {valueFrom: {file: crm}}}';
     const resource = await specOf(integration(headers), {
       environment,
-      secretFiles: { crm: 'canary-2' },
+      stored: { 'file:crm': 'canary-2' },
     });
     expect(resource?.spec.configurations).toEqual({
       custom_headers: {
@@ -245,6 +245,24 @@ describe('secrets', () => {
     expect(values).toEqual([
       ['/configurations/custom_headers/A', 'Bearer canary-1'],
       ['/configurations/custom_headers/B', 'canary-2'],
+    ]);
+    expect(JSON.stringify(resource)).not.toContain('canary');
+  });
+
+  it('come from Secrets and ConfigMaps, by name and key', async () => {
+    const secret = '{kubernetesSecret: {namespace: n, name: s, key: k}';
+    const headers = `{A: {valueFrom: ${secret}}}, B: {valueFrom: ${secret}, prefix: "Bearer "}},
+  C: {valueFrom: {kubernetesConfigMap: {namespace: n, name: c, key: k}}}}`;
+    const resource = await specOf(integration(headers), {
+      stored: {
+        'kubernetesSecret:n/s/k': 'canary-3\n',
+        'kubernetesConfigMap:n/c/k': 'canary-4',
+      },
+    });
+    expect([...(resource?.secrets ?? [])].map(([, one]) => [one.origin, one.reveal()])).toEqual([
+      ['kubernetesSecret:n/s/k', 'canary-3'],
+      ['kubernetesSecret:n/s/k', 'Bearer canary-3'],
+      ['kubernetesConfigMap:n/c/k', 'canary-4'],
     ]);
     expect(JSON.stringify(resource)).not.toContain('canary');
   });
@@ -266,6 +284,13 @@ describe('secrets', () => {
     ['{A: {valueFrom: {file: /etc/passwd}}}', 'value-from'],
     ['{A: {valueFrom: {file: crm/../../credentials.json}}}', 'value-from'],
     ['{A: {valueFrom: {secretKeyRef: {name: x}}}}', 'value-from'],
+    ['{A: {valueFrom: {kubernetesSecret: {name: x}}}}', 'value-from'],
+    ['{A: {valueFrom: {kubernetesSecret: {namespace: n, name: x, key: "."}}}}', 'value-from'],
+    ['{A: {valueFrom: {kubernetesSecret: {namespace: n, name: x, key: k}}}}', 'secret-missing'],
+    [
+      '{A: {valueFrom: {kubernetesConfigMap: {namespace: n, name: x, key: k}, file: y}}}',
+      'value-from',
+    ],
     ['{A: {valueFrom: {env: A, file: b}}}', 'value-from'],
     ['{A: {valueFrom: {env: "A B"}}}', 'value-from'],
     ['{A: {valueFrom: {envv: A}}}', 'value-from'],
@@ -327,17 +352,39 @@ describe('secretOutput', () => {
 
   it('names a file in the secrets folder and its mode', async () => {
     expect((await specOf(key('{file: {path: a/b.key, mode: "0640"}}')))?.secretOutput).toEqual({
+      sink: 'file',
       path: 'a/b.key',
       mode: 0o640,
     });
     const resource = await specOf(key('{file: {path: b.key}}'));
-    expect(resource?.secretOutput).toEqual({ path: 'b.key', mode: 0o600 });
+    expect(resource?.secretOutput).toEqual({ sink: 'file', path: 'b.key', mode: 0o600 });
     expect(resource?.spec).not.toHaveProperty('secret_output');
+  });
+
+  it('names a key of a Secret, which no two keys share', async () => {
+    const place = { namespace: 'apps', name: 'bot.v1', key: 'API_KEY' };
+    const output = `{kubernetesSecret: ${JSON.stringify(place)}}`;
+    const resource = await specOf(key(output));
+    expect(resource?.secretOutput).toEqual({ sink: 'kubernetesSecret', ...place });
+    const twin = key(output).replace('name: k', 'name: twin');
+    const { faults = [] } = await readTexts({
+      'a.yaml': key(output),
+      'b.yaml': twin,
+      's.yaml': support,
+    });
+    expect(faults.map(({ code }) => code)).toEqual(['duplicate']);
   });
 
   it.each([
     '{kubernetes: {name: x}}',
-    '{vault: {}}',
+    '{kubernetesSecret: {namespace: a, name: b}}',
+    '{kubernetesSecret: {namespace: a, name: b, key: c/d}}',
+    '{kubernetesSecret: {namespace: A, name: b, key: c}}',
+    '{kubernetesSecret: {namespace: a, name: b, key: c, type: d}}',
+    '{kubernetesSecret: a/b/c}',
+    '{kubernetesConfigMap: {namespace: a, name: b, key: c}}',
+    '{file: {path: x}, kubernetesSecret: {namespace: a, name: b, key: c}}',
+    '{}',
     '{files: {path: x}}',
     '{file: {path: /etc/x}}',
     '{file: {path: ../x}}',

@@ -1,15 +1,11 @@
 /** Knows the options that plan, apply and export share: where the source, the server and the secrets are. */
-import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join, resolve, sep } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { Secret } from '../../secret.ts';
-import { environmentIn } from '../../settings/environment.ts';
-import { manifestVariables } from '../../settings/manifest-variables.ts';
-import { readSettings, type Settings } from '../../settings.ts';
+import { readSettings } from '../../settings.ts';
 import { readDesired, readSource } from '../../sync/manifest/desired.ts';
-import type { SecretSources } from '../../sync/manifest/secrets.ts';
 import type { CommandLine } from '../../sync/plan/guards.ts';
 import { AdminClient } from '../../sync/server/client.ts';
 import { isStandardInput, openSources } from '../../sync/source/source.ts';
@@ -26,6 +22,7 @@ import {
 import { homeOption, names, type OptionTable, text, words } from './option.ts';
 import { shellLine } from './shell-line.ts';
 import { faulty, soundPart } from './sound-part.ts';
+import { secretSourcesIn } from './value-stores.ts';
 
 export interface ServerOptions {
   readonly home: string | undefined;
@@ -150,19 +147,6 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
   };
 }
 
-/** What `${VAR}` and `valueFrom` in manifests may read: permitted variables and the secrets folder. */
-export function secretSourcesIn(
-  cwd: string,
-  secretsFolder: string,
-  { sync }: Pick<Settings, 'sync'>,
-): SecretSources {
-  return {
-    environment: manifestVariables(environmentIn(cwd), sync.variables),
-    readSecretFile: (path) => readInside(secretsFolder, path),
-    requireSecrets: true,
-  };
-}
-
 /** Of what led here, what belongs to the command that goes on: see {@link applyCommand}. */
 export interface GoOnOptions extends ManifestOptions {
   readonly 'take-ownership'?: boolean;
@@ -203,21 +187,6 @@ export function scopeOf({ workspace }: Pick<ManifestOptions, 'workspace'>): Work
 
 function locationsOf({ paths }: ManifestOptions): string[] {
   return paths.length === 0 ? ['.'] : [...paths];
-}
-
-const secretBytesMax = 64 * 1024;
-
-/** Only what lies in the secrets folder, so that a manifest cannot name any file of this machine. */
-function readInside(folder: string, path: string): string | undefined {
-  try {
-    const root = realpathSync(folder);
-    const file = realpathSync(resolve(root, path));
-    const facts = statSync(file);
-    const isAllowed = file.startsWith(root + sep) && facts.isFile() && facts.size <= secretBytesMax;
-    return isAllowed ? readFileSync(file, 'utf8') : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** What a run calls itself to another that waits for it: `apply on host-1 (process 12)`. */

@@ -43,9 +43,10 @@ import { syncSettled, type WatchEvent, type WatchOptions, watch } from '../../sy
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
 import { flag, outputForm, port, text } from '../shared/option.ts';
-import { holderName, openClient, secretSourcesIn } from '../shared/options.ts';
+import { holderName, openClient } from '../shared/options.ts';
 import { shellLine } from '../shared/shell-line.ts';
 import { soundPart } from '../shared/sound-part.ts';
+import { secretSourcesIn } from '../shared/value-stores.ts';
 import { eventText } from '../shared/watch-event.ts';
 import { watchPace } from '../shared/watch-pace.ts';
 import { assertOpenFiles, readUpSettings } from './up-checks.ts';

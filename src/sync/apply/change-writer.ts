@@ -5,7 +5,6 @@ import type { Plan, PlannedChange } from '../plan/planned.ts';
 import type { AdminClient, ApiResponse } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { type DesiredResource, identityKey, type LiveResource } from '../spec/resource-set.ts';
-import { deleteWithFiles } from './key-deletion.ts';
 import { rotateKey } from './key-rotation.ts';
 import { type HeldLease, isFencedOff } from './owner-lease.ts';
 import {
@@ -160,7 +159,7 @@ export class ChangeWriter {
     const { secretOutput: output } = this.#context;
     const remove = (): Promise<void> => this.#delete(live);
     const isKey = live.identity.kind === 'ApiKey' && output !== null;
-    return isKey ? deleteWithFiles(output, live.id, remove) : remove();
+    return isKey ? output.deletion.delete(live.id, remove) : remove();
   }
 
   /** Gone already is as good. */

@@ -78,11 +78,11 @@ async function finish(
 }
 
 function undelivered(change: PlannedChange, output: SecretOutput): Failure {
-  const path = output.pathOf(change.desired!);
+  const place = output.placeOf(change.desired!);
   return failure(
     change,
-    `was given another value that is not in ${path}; the value before stays good. Bring the file \
-from the folder of the run that rotated it, or raise rotation.generation to give that value up`,
+    `was given another value that is not in ${place}; the value before stays good. Bring it \
+from where the run that rotated it has put it, or raise rotation.generation to give that value up`,
   );
 }
 

@@ -1,48 +1,55 @@
-/** Knows in which state the file of every key is: looks at the folder and asks the server. */
+/** Knows in which state the delivery of every key is: looks at its place and asks the server. */
+import { Failure } from '../../failure.ts';
+import type { Secret } from '../../secret.ts';
+import type { PendingValue, StoredValue, ValueSet } from '../sinks/sink.ts';
+import type { Sinks } from '../sinks/sinks.ts';
 import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
-import type { KeyFileSet, KeyFiles, PendingFile } from './key-files.ts';
+import { targetText } from '../spec/secret-target.ts';
 import type { Claim, Holder } from './key-proofs.ts';
-import type { ValueFile } from './value-files.ts';
 
-type KeyFileState =
-  /** No file; the value cannot be read again. */
+type DeliveryState =
+  /** Nothing lies in the place; the value cannot be read again. */
   | 'none'
-  /** A pending file has the value. */
+  /** A pending value is the key's. */
   | 'pending'
-  /** Another file of the folder has the value. */
+  /** The value lies in another place. */
   | 'elsewhere'
-  /** The file has the value. */
+  /** The value lies in its place. */
   | 'delivered'
-  /** The file has the value before the last rotation, which ends. */
+  /** The value before the last rotation lies there, which ends. */
   | 'outdated'
-  /** The file has another one. */
+  /** Another one lies there. */
   | 'mismatch'
-  /** There is a file, and this credential may not ask what it holds. */
-  | 'unproven';
+  /** Something lies there, and this credential may not ask what it is. */
+  | 'unproven'
+  /** What lies there cannot be read. */
+  | 'unreadable';
 
-/** The file of one key that exists on the server. */
-export interface KeyFile {
+/** Whether the value of one key that exists on the server is where it belongs. */
+export interface KeyDelivery {
   /** Identity key. */
   readonly key: string;
   /** On the server. */
   readonly keyId: string;
-  readonly path: string;
-  readonly state: KeyFileState;
+  /** For people. */
+  readonly place: string;
+  readonly state: DeliveryState;
   /** What is wrong and the way out; null when nothing is. */
   readonly message: string | null;
 }
 
-/** One key with what lies in its place; `holder` is undefined where there is no file. */
+/** One key with what lies in its place; `holder` is undefined where nothing does. */
 export interface SurveyedKey {
   readonly desired: DesiredResource;
-  readonly file: KeyFile;
+  readonly delivery: KeyDelivery;
+  readonly delivered: Secret | null;
   readonly holder: Holder | undefined;
-  /** The pending file whose value is the key's. */
-  readonly proven: PendingFile | null;
-  /** The file that has the value, where that is neither in its place nor pending. */
-  readonly elsewhere: ValueFile | null;
-  /** Pending files whose value no key has. */
-  readonly unclaimed: readonly PendingFile[];
+  /** The pending value that is the key's. */
+  readonly proven: PendingValue | null;
+  /** Where the value is, when that is neither its place nor pending. */
+  readonly elsewhere: StoredValue | null;
+  /** Pending values that no key has. */
+  readonly unclaimed: readonly PendingValue[];
 }
 
 /** A wanted key that exists. */
@@ -51,9 +58,9 @@ export interface ExistingKey {
   readonly keyId: string;
 }
 
-/** By what values and files are judged. */
+/** By what values and places are judged. */
 export interface SurveyContext {
-  readonly files: KeyFiles;
+  readonly sinks: Sinks;
   readonly findHolders: (claims: readonly Claim[]) => Promise<readonly Holder[] | null>;
   /** Whether the key of this id is of the same owner. */
   readonly isOwned: (keyId: string) => boolean;
@@ -64,68 +71,79 @@ export async function surveyKeys(
   context: SurveyContext,
 ): Promise<SurveyedKey[]> {
   const looked = await lookInPlace(keys, context);
-  const lost = looked.filter(({ file, holder }) => {
+  const lost = looked.filter(({ delivery, holder }) => {
     // What is in the place of a key is left alone, unless it is of another one of the same owner.
-    const isTaken = file.state === 'mismatch' && holder != null && context.isOwned(holder.keyId);
-    return file.state === 'none' || file.state === 'outdated' || isTaken;
+    const isTaken =
+      delivery.state === 'mismatch' && holder != null && context.isOwned(holder.keyId);
+    return delivery.state === 'none' || delivery.state === 'outdated' || isTaken;
   });
   if (lost.length === 0) return looked;
   const found = await lookElsewhere(context);
   return looked.map((key) => {
-    const elsewhere = lost.includes(key) ? found.get(key.file.keyId) : undefined;
+    const elsewhere = lost.includes(key) ? found.get(key.delivery.keyId) : undefined;
     return elsewhere === undefined ? key : foundElsewhere(key, elsewhere);
   });
 }
 
-/** The first file of each key whose value lies somewhere in the folder, by the key's id. */
+/** The first place of each key whose value lies in any, by the key's id. */
 async function lookElsewhere({
-  files,
+  sinks,
   findHolders,
-}: SurveyContext): Promise<ReadonlyMap<string, ValueFile>> {
-  const values = await files.list();
+}: SurveyContext): Promise<ReadonlyMap<string, StoredValue>> {
+  const { found: values } = await sinks.list();
   const holders = await findHolders(values.map(({ value }) => ({ id: null, value })));
-  const found = new Map<string, ValueFile>();
+  const found = new Map<string, StoredValue>();
   for (const [at, holder] of (holders ?? []).entries()) {
     if (holder?.isCurrent && !found.has(holder.keyId)) found.set(holder.keyId, values[at]!);
   }
   return found;
 }
 
-function foundElsewhere(key: SurveyedKey, elsewhere: ValueFile): SurveyedKey {
-  const { file } = key;
-  const message = `the value of ${file.key} lies in ${elsewhere.path}; apply moves it to ${file.path}`;
-  return { ...key, elsewhere, file: { ...file, state: 'elsewhere', message } };
+function foundElsewhere(surveyed: SurveyedKey, elsewhere: StoredValue): SurveyedKey {
+  const { key, place } = surveyed.delivery;
+  const message = `the value of ${key} lies in ${elsewhere.place}; apply moves it to ${place}`;
+  return {
+    ...{ ...surveyed, elsewhere },
+    delivery: { ...surveyed.delivery, state: 'elsewhere', message },
+  };
 }
 
 async function lookInPlace(
   keys: readonly ExistingKey[],
-  { files, findHolders }: SurveyContext,
+  { sinks, findHolders }: SurveyContext,
 ): Promise<SurveyedKey[]> {
-  const listed = new Map<string, Promise<string[]>>();
-  const found = await Promise.all(
-    keys.map(async (key) => ({ ...key, set: await files.read(key.desired, listed) })),
+  const sets = await sinks.read(keys.map(({ desired }) => desired));
+  const valuesAt = sets.map((set) => (set instanceof Failure ? [] : valuesOf(set)));
+  const holders = await findHolders(
+    keys.flatMap(({ keyId: id }, at) => valuesAt[at]!.map((value) => ({ id, value }))),
   );
-  const claims = found.flatMap(({ keyId, set }) =>
-    valuesOf(set).map((value) => ({ id: keyId, value })),
-  );
-  const holders = await findHolders(claims);
-  let at = 0;
-  return found.map(({ desired, keyId, set }) => {
-    const count = valuesOf(set).length;
-    const own = holders === null ? null : holders.slice(at, at + count);
-    at += count;
-    return surveyed(desired, keyId, set, own);
+  let next = 0;
+  return keys.map((key, at) => {
+    const set = sets[at]!;
+    const count = valuesAt[at]!.length;
+    const own = holders === null ? null : holders.slice(next, next + count);
+    next += count;
+    return set instanceof Failure ? unreadable(key, set) : surveyed(key, set, own);
   });
 }
 
-function valuesOf({ delivered, pending }: KeyFileSet) {
+function valuesOf({ delivered, pending }: ValueSet): Secret[] {
   return [...(delivered === null ? [] : [delivered]), ...pending.map(({ value }) => value)];
 }
 
+function unreadable({ desired, keyId }: ExistingKey, { message }: Failure): SurveyedKey {
+  const key = identityKey(desired.identity);
+  const place = targetText(desired.secretOutput!);
+  return {
+    ...{ desired, delivered: null, holder: undefined, proven: null, elsewhere: null },
+    unclaimed: [],
+    delivery: { key, keyId, place, state: 'unreadable', message },
+  };
+}
+
 function surveyed(
-  desired: DesiredResource,
-  keyId: string,
-  { path, delivered, pending }: KeyFileSet,
+  { desired, keyId }: ExistingKey,
+  { place, delivered, pending }: ValueSet,
   holders: readonly Holder[] | null,
 ): SurveyedKey {
   const offset = delivered === null ? 0 : 1;
@@ -135,23 +153,22 @@ function surveyed(
     holders === null ? [] : pending.filter((_, at) => holders[at + offset] === null);
   const state = stateOf({ keyId, holder, proven, mayAsk: holders !== null });
   const key = identityKey(desired.identity);
-  const message = messageOf(state, { key, keyId, path, holder: holder ?? null });
+  const message = messageOf(state, { key, keyId, place, holder: holder ?? null });
   return {
-    desired,
-    holder,
-    proven,
-    unclaimed,
-    elsewhere: null,
-    file: { key, keyId, path, state, message },
+    ...{ desired, delivered, holder, proven, unclaimed, elsewhere: null },
+    delivery: { key, keyId, place, state, message },
   };
 }
+
+/** The states that are told by what lies in the place and pending beside it. */
+type StateInPlace = Exclude<DeliveryState, 'elsewhere' | 'unreadable'>;
 
 function stateOf(known: {
   keyId: string;
   holder: Holder | undefined;
-  proven: PendingFile | null;
+  proven: PendingValue | null;
   mayAsk: boolean;
-}): Exclude<KeyFileState, 'elsewhere'> {
+}): StateInPlace {
   if (known.proven !== null) return 'pending';
   if (known.holder === undefined) return 'none';
   if (!known.mayAsk) return 'unproven';
@@ -165,28 +182,28 @@ export function isValueOf(holder: Holder | undefined, keyId: string): boolean {
 }
 
 function messageOf(
-  state: Exclude<KeyFileState, 'elsewhere'>,
-  { key, keyId, path, holder }: { key: string; keyId: string; path: string; holder: Holder },
+  state: StateInPlace,
+  { key, keyId, place, holder }: { key: string; keyId: string; place: string; holder: Holder },
 ): string | null {
   const anew = 'or raise rotation.generation, which gives the key another value';
   switch (state) {
     case 'none':
-      return `SecretMissing: ${key} exists on the server but ${path} does not, and the value cannot \
-be read again. Bring the file back, from the folder of the run that made the key, ${anew}.`;
+      return `SecretMissing: ${key} exists on the server but ${place} does not, and the value cannot \
+be read again. Bring it back, from where the run that made the key has put it, ${anew}.`;
     case 'mismatch': {
       const truth =
         holder === null ? 'no key of this organisation has it' : `key ${holder.keyId} has it`;
-      return `SecretMismatch: the value in ${path} is not that of ${key} (id ${keyId}): ${truth}. \
-The file is left as it is. Put the right one there, ${anew}.`;
+      return `SecretMismatch: the value in ${place} is not that of ${key} (id ${keyId}): ${truth}. \
+It is left as it is. Put the right one there, ${anew}.`;
     }
     case 'outdated':
-      return `SecretOutdated: the value in ${path} is the one before the last rotation of ${key}, and \
-ends. Bring the file from the folder of the run that rotated it, or raise rotation.generation for another \
+      return `SecretOutdated: the value in ${place} is the one before the last rotation of ${key}, and \
+ends. Bring the new one from where the run that rotated it has put it, or raise rotation.generation for another \
 value.`;
     case 'pending':
-      return `the value of ${key} waits in its .pending file; apply puts it in place`;
+      return `the value of ${key} is pending; apply puts it in ${place}`;
     case 'unproven':
-      return `whether ${path} holds the value of ${key} cannot be told: the credential lacks the \
+      return `whether ${place} holds the value of ${key} cannot be told: the credential lacks the \
 scope to update keys`;
     case 'delivered':
       return null;

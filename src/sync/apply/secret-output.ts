@@ -46,15 +46,15 @@
 import { Failure } from '../../failure.ts';
 import { makeApiKey } from '../../model/credentials.ts';
 import type { Secret } from '../../secret.ts';
+import type { PendingValue, StoredValue, ValueSet } from '../sinks/sink.ts';
+import type { Sinks } from '../sinks/sinks.ts';
 import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
-import type { KeyFiles, PendingFile } from './key-files.ts';
+import { KeyDeletion } from './key-deletion.ts';
 import type { Claim, Holder } from './key-proofs.ts';
 import { isValueOf, type SurveyedKey, surveyKeys } from './key-survey.ts';
-import { type LeavingFile, removeLeft, unmark } from './leaving-files.ts';
-import { holdsValue, type ValueFile } from './value-files.ts';
 
 export interface OutputContext {
-  readonly files: KeyFiles;
+  readonly sinks: Sinks;
   /** Of the lease that is held. */
   readonly fence: number;
   /** New values begin with it, as those do that the server makes. */
@@ -64,10 +64,13 @@ export interface OutputContext {
   readonly owned: ReadonlyMap<string, string>;
 }
 
-/** What publishing finds in its place, and so what becomes of it. */
-type Occupant = 'nothing' | 'dead' | 'kept';
+/** What publishing finds in its place, and whether it outlives that. */
+interface Occupant {
+  readonly value: Secret;
+  readonly isKept: boolean;
+}
 
-/** The delivery of one new key, from the pending file on. */
+/** The delivery of one new key, from the pending value on. */
 export interface Delivery {
   readonly value: Secret;
   /** Whether the key of this id has the value; null when nobody may say. */
@@ -78,45 +81,36 @@ export interface Delivery {
   abandon(): Promise<void>;
 }
 
-/** The files of a key that is about to be deleted. */
-export interface Leave {
-  /** For once the key is gone. */
-  remove(): Promise<void>;
-  /** For a key that stays after all. */
-  keep(): Promise<void>;
-}
-
 export class SecretOutput {
   /** What people should know of, in the order in which it happened. */
   readonly warnings: string[] = [];
   readonly #context: OutputContext;
-  /** Files by the key whose value they hold; looked for once a run, by the first deletion. */
-  #filesByKey: Promise<Map<string, ValueFile[]>> | null = null;
+  readonly deletion: KeyDeletion;
 
   constructor(context: OutputContext) {
     this.#context = context;
+    this.deletion = new KeyDeletion(context);
   }
 
   /**
-   * Makes a value, safe on disk once this returns.
+   * Makes a value, safe in its sink once this returns.
    *
-   * @param replacedId the key whose value in the file the new one replaces, or null
-   * @throws Failure when the file lies outside the folder, cannot be written, or is somebody else's
+   * @param replacedId the key whose value in the place the new one replaces, or null
+   * @throws Failure when the place is not permitted, cannot be written, or is somebody else's
    */
   async prepare(desired: DesiredResource, replacedId: string | null): Promise<Delivery> {
-    const { files, fence, keyPrefix, findHolders } = this.#context;
-    const { delivered, pending } = await files.read(desired);
+    const { sinks, fence, keyPrefix, findHolders } = this.#context;
+    const { delivered, pending } = await this.#read(desired);
     const values = [...(delivered === null ? [] : [delivered]), ...pending.map((one) => one.value)];
     const holders = await findHolders(values.map((value) => ({ id: null, value })));
+    const holder = holders === null ? null : holders[0]!;
     const occupant =
-      delivered === null
-        ? 'nothing'
-        : this.#occupant(desired, holders === null ? null : holders[0]!, replacedId);
+      delivered === null ? null : this.#occupant(desired, delivered, holder, replacedId);
     if (holders !== null) {
       const offset = delivered === null ? 0 : 1;
       await this.#discard(pending.filter((_, at) => holders[at + offset] === null));
     }
-    const written = await files.writePending(desired, fence, makeApiKey(keyPrefix));
+    const written = await sinks.of(desired).writePending(desired, fence, makeApiKey(keyPrefix));
     return {
       value: written.value,
       isOf: async (keyId) => {
@@ -124,16 +118,15 @@ export class SecretOutput {
         return found === null ? null : isValueOf(found[0], keyId);
       },
       deliver: () => this.#publish(desired, written, occupant),
-      abandon: () => files.discard(written),
+      abandon: () => written.sink.discard(written),
     };
   }
 
   /** What lies in the place of a key, where that is the value that it has now; null for anything else. */
   async findDelivered(desired: DesiredResource, keyId: string): Promise<Secret | null> {
-    const { files, findHolders } = this.#context;
-    const { delivered } = await files.read(desired);
+    const { delivered } = await this.#read(desired);
     if (delivered === null) return null;
-    const holders = await findHolders([{ id: keyId, value: delivered }]);
+    const holders = await this.#context.findHolders([{ id: keyId, value: delivered }]);
     return isValueOf(holders?.[0], keyId) ? delivered : null;
   }
 
@@ -142,109 +135,108 @@ export class SecretOutput {
     return (await this.#context.findHolders([{ id: null, value }])) !== null;
   }
 
-  /** Absolute. @throws Failure when it would lie outside the folder */
-  pathOf(desired: DesiredResource): string {
-    return this.#context.files.pathOf(desired);
+  /** For people. @throws Failure when it is not permitted */
+  placeOf(desired: DesiredResource): string {
+    return this.#context.sinks.of(desired).placeOf(desired);
   }
 
-  /** Finishes what earlier runs have left of a key that exists, and moves its file to where it belongs. */
+  /** Finishes what earlier runs have left of a key that exists, and moves its value to where it belongs; why it could not is a warning. */
   async settle(key: SurveyedKey): Promise<void> {
-    const { desired, file, proven, holder, unclaimed, elsewhere } = key;
+    try {
+      await this.#settle(key);
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      this.warnings.push(error.message);
+    }
+  }
+
+  async #settle(key: SurveyedKey): Promise<void> {
+    const { desired, delivery, delivered, proven, holder, unclaimed, elsewhere } = key;
     if (elsewhere !== null) await this.#bring(key, elsewhere);
-    else if (proven !== null && file.state === 'pending') {
-      if (holder === undefined) await this.#publish(desired, proven, 'nothing');
-      else if (isValueOf(holder, file.keyId)) await this.#context.files.discard(proven);
-      else await this.#publish(desired, proven, this.#occupant(desired, holder, file.keyId));
+    else if (proven !== null && delivery.state === 'pending') {
+      if (isValueOf(holder, delivery.keyId)) await proven.sink.discard(proven);
+      else {
+        const occupant =
+          delivered === null
+            ? null
+            : this.#occupant(desired, delivered, holder ?? null, delivery.keyId);
+        await this.#publish(desired, proven, occupant);
+      }
     }
     await this.#discard(unclaimed);
   }
 
-  /** Marks every file with a value of the key, so that the next run knows of them should this one die. */
-  async leave(keyId: string): Promise<Leave> {
-    const { files, fence, findHolders } = this.#context;
-    this.#filesByKey ??= filesByKey(await files.list(), findHolders);
-    const marked = await files.markLeaving((await this.#filesByKey).get(keyId) ?? [], fence);
-    const all = async (end: (one: LeavingFile) => Promise<void>): Promise<void> => {
-      await Promise.all(marked.map(end));
-    };
-    return { remove: () => all(removeLeft), keep: () => all(unmark) };
-  }
-
-  /** Ends what earlier runs have begun to delete: files of keys that are gone go, the others stay. */
-  async sweep(): Promise<void> {
-    const { files, fence, findHolders } = this.#context;
-    const marked = (await files.listLeaving()).filter((one) => one.fence < fence);
-    const holders = await findHolders(marked.map(({ value }) => ({ id: null, value })));
-    for (const [at, one] of marked.entries()) {
-      const holder = holders?.[at];
-      if (holder === null) await removeLeft(one);
-      else if (holder !== undefined) await unmark(one);
-    }
-  }
-
-  /** Takes the file of a renamed key along. */
+  /** Takes the value of a renamed key along. */
   async follow(desired: DesiredResource, keyId: string): Promise<void> {
-    const { files, findHolders, owned } = this.#context;
+    const { sinks, findHolders, owned } = this.#context;
     const isOwned = (id: string): boolean => owned.has(id);
-    const [key] = await surveyKeys([{ desired, keyId }], { files, findHolders, isOwned });
+    const [key] = await surveyKeys([{ desired, keyId }], { sinks, findHolders, isOwned });
     await this.settle(key!);
   }
 
-  /** Nothing where the file has given way to another's meanwhile: the value is kept aside, to be found anew. */
-  async #bring({ desired, file }: SurveyedKey, from: ValueFile): Promise<void> {
-    const { files, findHolders } = this.#context;
-    if (!(await holdsValue(from))) return;
-    const { delivered } = await files.read(desired);
-    const holders =
-      delivered === null ? [] : await findHolders([{ id: file.keyId, value: delivered }]);
-    if (holders === null || isValueOf(holders[0], file.keyId)) return;
-    const occupant =
-      delivered === null ? 'nothing' : this.#occupant(desired, holders[0]!, file.keyId);
-    await this.#publish(desired, from, occupant);
+  async #read(desired: DesiredResource): Promise<ValueSet> {
+    const [set] = await this.#context.sinks.read([desired]);
+    if (set instanceof Failure) throw set;
+    return set!;
   }
 
-  /** @throws Failure for the value of a key that is somebody else's */
-  #occupant(desired: DesiredResource, holder: Holder, replacedId: string | null): Occupant {
-    if (holder === null) return 'kept';
-    if (holder.keyId === replacedId) return 'dead';
-    if (this.#context.owned.has(holder.keyId)) return 'kept';
-    const path = this.#context.files.pathOf(desired);
-    const { file, line, column } = desired.position;
-    throw new Failure(
-      'invalidInput',
-      `${file}:${line}:${column}: ${path} holds the value of another key (id ${holder.keyId}), which is \
-not yours; move the file away, or give ${identityKey(desired.identity)} another secretOutput path`,
-    );
+  /** Nothing where the value has given way to another's meanwhile: it is kept aside, to be found anew. */
+  async #bring({ desired, delivery: { keyId } }: SurveyedKey, from: StoredValue): Promise<void> {
+    if (!(await from.sink.holds(from))) return;
+    const { delivered } = await this.#read(desired);
+    if (delivered === null) return this.#publish(desired, from, null);
+    const holders = await this.#context.findHolders([{ id: keyId, value: delivered }]);
+    if (holders === null || isValueOf(holders[0], keyId)) return;
+    await this.#publish(desired, from, this.#occupant(desired, delivered, holders[0]!, keyId));
   }
 
-  async #publish(desired: DesiredResource, from: ValueFile, over: Occupant): Promise<void> {
-    const { files, fence } = this.#context;
-    if (over === 'nothing') return files.publish(desired, from);
-    if (over === 'kept') {
-      const aside = await files.keepAside(desired, fence);
+  #occupant(
+    desired: DesiredResource,
+    value: Secret,
+    holder: Holder,
+    replacedId: string | null,
+  ): Occupant {
+    if (holder === null) return { value, isKept: true };
+    if (holder.keyId === replacedId) return { value, isKept: false };
+    if (this.#context.owned.has(holder.keyId)) return { value, isKept: true };
+    throw takenByAnother(desired, this.placeOf(desired), holder.keyId);
+  }
+
+  async #publish(
+    desired: DesiredResource,
+    from: StoredValue,
+    occupant: Occupant | null,
+  ): Promise<void> {
+    const { sinks, fence } = this.#context;
+    const sink = sinks.of(desired);
+    if (occupant?.isKept === true) {
+      const aside = await sink.keepAside(desired, fence);
       const key = identityKey(desired.identity);
       this.warnings.push(
-        `${files.pathOf(desired)} held a value that is not of ${key}; it is kept in ${aside}`,
+        `${sink.placeOf(desired)} held a value that is not of ${key}; it is kept in ${aside}`,
       );
     }
-    return files.publishOver(desired, from);
+    const over = occupant?.value ?? null;
+    if (from.sink === sink) return sink.publish(desired, from, over);
+    const value = from.value.reveal();
+    await sink.publish(desired, await sink.writePending(desired, fence, value), over);
+    // Where it lay before it goes only once it is read back from where it lies now.
+    const { delivered } = await this.#read(desired);
+    if (delivered?.reveal() === value) await from.sink.discard(from);
   }
 
   /** Only of runs that are shut out: what this one has written it still needs. */
-  async #discard(pending: readonly PendingFile[]): Promise<void> {
-    const { files, fence } = this.#context;
-    for (const one of pending) if (one.fence < fence) await files.discard(one);
+  async #discard(pending: readonly PendingValue[]): Promise<void> {
+    const { fence } = this.#context;
+    for (const one of pending) if (one.fence < fence) await one.sink.discard(one);
   }
 }
 
-async function filesByKey(
-  found: readonly ValueFile[],
-  findHolders: OutputContext['findHolders'],
-): Promise<Map<string, ValueFile[]>> {
-  const holders = (await findHolders(found.map(({ value }) => ({ id: null, value })))) ?? [];
-  const byKey = new Map<string, ValueFile[]>();
-  for (const [at, holder] of holders.entries()) {
-    if (holder !== null) byKey.set(holder.keyId, [...(byKey.get(holder.keyId) ?? []), found[at]!]);
-  }
-  return byKey;
+function takenByAnother(desired: DesiredResource, place: string, keyId: string): Failure {
+  const { file, line, column } = desired.position;
+  return new Failure(
+    'invalidInput',
+    `${file}:${line}:${column}: ${place} holds the value of another key (id ${keyId}), which is not yours; \
+move it away, or give ${identityKey(desired.identity)} another secretOutput`,
+  );
 }

@@ -10,7 +10,7 @@ export function isWholeVariable({ pattern }: JsonSchema): boolean {
 }
 
 /** Text with a variable in it may come to anything. */
-const anyVariable = String.raw`\$\{`;
+export const anyVariable = String.raw`\$\{`;
 
 /**
  * The same schema, which a text that is a variable passes too. Keywords of JSON Schema judge one type

@@ -1,6 +1,7 @@
-/** Knows the JSON Schemas of what stands in a manifest and in no body: references, secrets, key files. */
+/** Knows the JSON Schemas of what stands in a manifest and in no body: references, secrets, places of keys. */
 import type { KindName } from '../../model/kinds.ts';
-import { closedMap, type JsonSchema, orNull, orVariable } from './json-schema.ts';
+import { placeForms } from '../manifest/place-forms.ts';
+import { anyVariable, closedMap, type JsonSchema, orNull, orVariable } from './json-schema.ts';
 
 /** `name`, or `workspace/name`. */
 export function referenceName(
@@ -24,21 +25,44 @@ const optional = {
   default: false,
 };
 
+/** The places outside of the server, save files and variables. */
+const remotePlaces = Object.entries(placeForms).map(([name, { meaning, isWritable, fields }]) => {
+  const properties = Object.entries(fields).map(([field, one]) => [
+    field,
+    {
+      ...{ type: 'string', description: one.meaning, maxLength: one.lengthMax },
+      ...{ pattern: `${one.pattern.source}|${anyVariable}`, examples: [one.example] },
+    },
+  ]);
+  const map = closedMap(Object.fromEntries(properties), Object.keys(fields));
+  return { name, isWritable, schema: { description: meaning, ...map } };
+});
+
+/** A map that has one of the forms, and with it what goes with each. */
+function oneForm(
+  forms: Readonly<Record<string, JsonSchema>>,
+  more: Readonly<Record<string, JsonSchema>> = {},
+): JsonSchema {
+  const oneOf = Object.keys(forms).map((name) => ({ required: [name] }));
+  return { ...closedMap({ ...forms, ...more }), oneOf };
+}
+
 const valueFrom: JsonSchema = {
   description: 'Where the value is read from when it is needed.',
-  ...closedMap({
-    env: {
-      type: 'string',
-      description:
-        'Variable that holds the value; manifests may read those that begin with GW_VAR_.',
-      pattern: String.raw`^[A-Za-z_][A-Za-z0-9_]*$|\$\{`,
-      examples: ['GW_VAR_TOKEN'],
+  ...oneForm(
+    {
+      env: {
+        type: 'string',
+        description:
+          'Variable that holds the value; manifests may read those that begin with GW_VAR_.',
+        pattern: `^[A-Za-z_][A-Za-z0-9_]*$|${anyVariable}`,
+        examples: ['GW_VAR_TOKEN'],
+      },
+      file: { type: 'string', description: 'File in the secrets folder that holds the value.' },
+      ...Object.fromEntries(remotePlaces.map(({ name, schema }) => [name, schema])),
     },
-    file: { type: 'string', description: 'File in the secrets folder that holds the value.' },
-    prefix,
-    optional,
-  }),
-  oneOf: [{ required: ['env'] }, { required: ['file'] }],
+    { prefix, optional },
+  ),
 };
 
 /** A write-only value: from elsewhere, or text that is no credential. */
@@ -70,7 +94,12 @@ const keyFile = closedMap(
 
 const target: JsonSchema = {
   description: 'Where the value of a new key goes; the server tells it once.',
-  ...closedMap({ file: { description: 'A file of the secrets folder.', ...keyFile } }, ['file']),
+  ...oneForm({
+    file: { description: 'A file of the secrets folder.', ...keyFile },
+    ...Object.fromEntries(
+      remotePlaces.flatMap(({ name, isWritable, schema }) => (isWritable ? [[name, schema]] : [])),
+    ),
+  }),
 };
 
 const rotation: JsonSchema = {

@@ -4,7 +4,7 @@ import { type Shape, shapeOf, toSnakeCase } from '../spec/spec-shape.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import { Literals } from './literals.ts';
 import { idStandIn, type Placeholders, secretStandIn } from './placeholders.ts';
-import { isValueFrom, readSecretField, type SecretSources } from './secrets.ts';
+import { isValueFrom, type ReadValues, readSecretField } from './secrets.ts';
 import { spelled } from './spec-faults.ts';
 import type { SpecReport } from './spec-report.ts';
 
@@ -12,7 +12,7 @@ import type { SpecReport } from './spec-report.ts';
 export class BodyConversion {
   readonly #kind: KindName;
   readonly #fields: Readonly<Record<string, unknown>>;
-  readonly #sources: SecretSources;
+  readonly #values: ReadValues;
   readonly #report: SpecReport;
   readonly #literals: Literals;
   readonly #placeholders: Placeholders;
@@ -24,13 +24,13 @@ export class BodyConversion {
   constructor(
     kind: KindName,
     fields: Readonly<Record<string, unknown>>,
-    sources: SecretSources,
+    values: ReadValues,
     report: SpecReport,
     placeholders: Placeholders,
   ) {
     this.#kind = kind;
     this.#fields = fields;
-    this.#sources = sources;
+    this.#values = values;
     this.#report = report;
     this.#literals = new Literals(kind, report);
     this.#placeholders = placeholders;
@@ -126,7 +126,7 @@ export class BodyConversion {
   }
 
   #secret(raw: unknown): unknown {
-    const reading = readSecretField(raw, this.#path.at(-1) ?? '', this.#sources);
+    const reading = readSecretField(raw, this.#path.at(-1) ?? '', this.#values);
     if (reading === undefined) return raw;
     if ('message' in reading) {
       const joint = isValueFrom(raw) ? ': ' : ' ';

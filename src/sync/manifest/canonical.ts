@@ -12,8 +12,8 @@ import { readIgnoredFields } from './ignored-fields.ts';
 import type { Manifest } from './manifest.ts';
 import { idStandIn, type PendingReference, Placeholders, workspacePlace } from './placeholders.ts';
 import { readRotation } from './rotation.ts';
-import { readSecretTarget } from './secret-target.ts';
-import type { SecretSources } from './secrets.ts';
+import { readSecretTarget } from './secret-output.ts';
+import type { ReadValues } from './secrets.ts';
 import { issueFaults, writtenPath } from './spec-faults.ts';
 import { SpecReport } from './spec-report.ts';
 
@@ -46,7 +46,7 @@ export function canonicalise(
   kind: KindName,
   schema: HotSchema<z.ZodObject>,
   manifest: Manifest,
-  sources: SecretSources,
+  values: ReadValues,
   tell: (fault: SourceFault) => void,
 ): Canonical | undefined {
   const asked = { kind, schema, manifest };
@@ -55,7 +55,7 @@ export function canonicalise(
   const outputKey = secretOutputKey(asked);
   const secretOutput =
     outputKey === undefined ? null : readSecretTarget(manifest, outputKey, report.pass);
-  const conversion = new BodyConversion(kind, schema.plain.shape, sources, report, placeholders);
+  const conversion = new BodyConversion(kind, schema.plain.shape, values, report, placeholders);
   const asksRotation = kind === 'ApiKey' && 'rotation' in manifest.spec;
   const read = asksRotation ? readRotation(manifest, outputKey !== undefined, report.pass) : null;
   const own = [

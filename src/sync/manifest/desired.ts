@@ -2,7 +2,7 @@
 import type { z } from 'zod';
 import { loadHotBody } from '../../model/bodies.ts';
 import type { HotSchema } from '../../model/hot-schema.ts';
-import type { KindName } from '../../model/kinds.ts';
+import { type KindName, kinds } from '../../model/kinds.ts';
 import {
   byCodeUnits,
   byPlace,
@@ -35,7 +35,7 @@ import { FaultLog, reachOfFile } from './fault-log.ts';
 import { FileCensus } from './file-census.ts';
 import { Identities } from './identities.ts';
 import type { Manifest } from './manifest.ts';
-import type { SecretSources } from './secrets.ts';
+import { ReadValues, type SecretSources } from './secrets.ts';
 import { refuseSharedValues } from './shared-values.ts';
 import { writtenPath } from './spec-faults.ts';
 
@@ -140,7 +140,7 @@ type OnSpec = (declaration: Declaration, manifest: Manifest, canonical: Canonica
 class Reader {
   readonly externals: ExternalResource[] = [];
   readonly #files: SourceFiles;
-  readonly #sources: SecretSources;
+  readonly #values: ReadValues;
   readonly #schemas = new Map<KindName, HotSchema<z.ZodObject>>();
   readonly #identities: Identities;
   readonly #declarations: Declaration[] = [];
@@ -153,7 +153,7 @@ class Reader {
 
   constructor(files: SourceFiles, sources: SecretSources) {
     this.#files = files;
-    this.#sources = sources;
+    this.#values = new ReadValues(sources);
     for (const fault of files.faults) {
       this.#log.reportOf(fault, reachOfFile(fault.position.file, []));
     }
@@ -186,7 +186,7 @@ class Reader {
     const inFile: (string | null)[] = [];
     let isHeld = faults.length > 0;
     for (const document of documents) {
-      const read = readManifests(document, this.#sources.environment);
+      const read = readManifests(document, this.#values.environment);
       this.#incomplete ||= read.unidentified;
       foreign.push(...read.foreign);
       isHeld ||= read.faults.length > 0 || read.manifests.length > 0;
@@ -200,6 +200,7 @@ class Reader {
         const { kind } = manifest;
         // Awaited once a kind, not once a manifest.
         if (kind !== 'External' && !this.#schemas.has(kind)) await this.#prepare(kind);
+        if (holdsSecrets(manifest)) await this.#values.ask(manifest.spec);
         this.#takeManifest(manifest, onSpec);
       }
     }
@@ -263,7 +264,7 @@ class Reader {
   #canonicalise(kind: KindName, manifest: Manifest): Canonical | undefined {
     const schema = this.#schemas.get(kind);
     if (schema === undefined) throw new Error(`the schema of ${kind} is not loaded`);
-    return canonicalise(kind, schema, manifest, this.#sources, this.#log.report);
+    return canonicalise(kind, schema, manifest, this.#values, this.#log.report);
   }
 
   /** What the references of a resource lead to; the faults of those that lead nowhere are added. */
@@ -276,6 +277,10 @@ class Reader {
     this.#waiting.about(within, false);
     return this.#identities.resolve(declaration, !this.#incomplete);
   }
+}
+
+function holdsSecrets({ kind, absent }: Manifest): boolean {
+  return kind !== 'External' && !absent && kinds[kind].secrets.length > 0;
 }
 
 /** A workspace counts by its former names, too: what is in it may still be there under one of them. */

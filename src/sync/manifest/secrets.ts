@@ -1,14 +1,62 @@
 /** Knows where write-only values come from. */
 import { Secret } from '../../secret.ts';
+import { didYouMean } from '../../suggest.ts';
 import type { Environment } from '../overlay/substitute.ts';
 import { isCredentialName, looksLikeCredential } from '../spec/credential-forms.ts';
+import { originText, type ValueOrigin } from '../spec/secret-target.ts';
+import { isRemoteForm, placeFormFault, placeForms } from './place-forms.ts';
+
+/** The value of an origin, undefined where there is none, or why it cannot be told. */
+export type FoundValue =
+  | Secret
+  | undefined
+  | { readonly code: string; readonly message: string; readonly fix: string };
+
+/** An origin that has to be asked for a value: any but a variable. */
+export type AskedOrigin = Exclude<ValueOrigin, { readonly from: 'env' }>;
 
 export interface SecretSources {
   readonly environment: Environment;
-  /** Content of a file named by `valueFrom.file`; undefined when it does not exist or is not allowed. */
-  readonly readSecretFile: (path: string) => string | undefined;
+  readonly readValue: (origin: AskedOrigin) => Promise<FoundValue>;
   /** False for checks without the secrets at hand: a missing source is then no fault. */
   readonly requireSecrets: boolean;
+}
+
+/** What a source names, asked once each; by the text of its origin. */
+export class ReadValues {
+  readonly environment: Environment;
+  readonly requireSecrets: boolean;
+  readonly #readValue: SecretSources['readValue'];
+  readonly #found = new Map<string, FoundValue>();
+
+  constructor({ environment, readValue, requireSecrets }: SecretSources) {
+    this.environment = environment;
+    this.requireSecrets = requireSecrets;
+    this.#readValue = readValue;
+  }
+
+  /** Asks for what a spec names; to be done before the spec is converted. */
+  async ask(spec: unknown): Promise<void> {
+    if (!this.requireSecrets) return;
+    const origins = originsIn(spec).filter((origin) => !this.#found.has(originText(origin)));
+    await Promise.all(
+      origins.map(async (origin) => {
+        this.#found.set(originText(origin), await this.#readValue(origin));
+      }),
+    );
+  }
+
+  get(origin: AskedOrigin): FoundValue {
+    return this.#found.get(originText(origin));
+  }
+}
+
+/** Those that are well-formed, wherever in a value they stand. */
+function originsIn(value: unknown): AskedOrigin[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if (!isValueFrom(value)) return Object.values(value).flatMap(originsIn);
+  const origin = formFault(value) === undefined ? originOf(value) : null;
+  return origin === null || origin.from === 'env' ? [] : [origin];
 }
 
 export type SecretReading =
@@ -20,9 +68,8 @@ export type SecretReading =
     }
   | { readonly code: string; readonly message: string; readonly fix: string };
 
-/** Sources that the manifest format names and this version does not read. */
-const futureSources = ['secretKeyRef', 'vault', 'sops'];
-const fields = ['env', 'file', 'prefix', 'optional'];
+const forms = ['env', 'file', ...Object.keys(placeForms)];
+const fields = [...forms, 'prefix', 'optional'];
 
 /** Begins the origin of a value that stands in the manifest as text, which follows. */
 export const plainOrigin = 'text:';
@@ -41,9 +88,9 @@ export function isValueFrom(value: unknown): value is { valueFrom: unknown } {
 export function readSecretField(
   raw: unknown,
   key: string,
-  sources: SecretSources,
+  values: ReadValues,
 ): SecretReading | undefined {
-  if (isValueFrom(raw)) return readValueFrom(raw, sources);
+  if (isValueFrom(raw)) return readValueFrom(raw, values);
   if (typeof raw !== 'string') return undefined;
   if (!isCredentialName(key) && !looksLikeCredential(raw)) {
     return { secret: new Secret(raw, `${plainOrigin}${raw}`), available: true };
@@ -56,33 +103,52 @@ function isOptional({ valueFrom }: { valueFrom: unknown }): boolean {
   return (valueFrom as { optional?: unknown }).optional === true;
 }
 
-/** Reads `{env: NAME}` or `{file: PATH}`, each with an optional `prefix` such as `Bearer `. */
-function readValueFrom(holder: { valueFrom: unknown }, sources: SecretSources): SecretReading {
+/** Reads one of the forms, each with an optional `prefix` such as `Bearer `. */
+function readValueFrom(holder: { valueFrom: unknown }, values: ReadValues): SecretReading {
   const wrong = formFault(holder);
   if (wrong !== undefined) {
     return { code: 'value-from', fix: 'write {env: NAME} or {file: PATH}', ...wrong };
   }
-  const { env, file, prefix = '' } = holder.valueFrom as Record<string, string | undefined>;
-  const origin = env === undefined ? `file:${file}` : `env:${env}`;
-  const found = env === undefined ? sources.readSecretFile(file ?? '') : sources.environment(env);
-  if (typeof found === 'object') return { code: 'variable-refused', ...found };
-  const value = found?.replace(/\r?\n$/, '');
+  const from = originOf(holder);
+  const origin = originText(from);
+  const { prefix = '' } = holder.valueFrom as { prefix?: string };
+  const found = from.from === 'env' ? values.environment(from.name) : values.get(from);
+  if (typeof found === 'object' && !(found instanceof Secret)) {
+    return { code: 'variable-refused', ...found };
+  }
+  const value = (found instanceof Secret ? found.reveal() : found)?.replace(/\r?\n$/, '');
   if (value !== undefined && value !== '') {
     return { secret: new Secret(`${prefix}${value}`, origin), available: true };
   }
-  if (!sources.requireSecrets) return { secret: new Secret('', origin), available: false };
+  if (!values.requireSecrets) return { secret: new Secret('', origin), available: false };
   if (isOptional(holder)) return { secret: new Secret('', origin), available: false, isKept: true };
   const state = value === undefined ? 'is not available' : 'is empty';
-  const fix = env === undefined ? `put the value into the file ${file}` : `set ${env}`;
-  return { code: 'secret-missing', message: `the secret ${origin} ${state}`, fix };
+  return { code: 'secret-missing', message: `the secret ${origin} ${state}`, fix: fixFor(from) };
 }
 
-interface FormFault {
+function fixFor(origin: ValueOrigin): string {
+  if (origin.from === 'env') return `set ${origin.name}`;
+  if (origin.from === 'file') return `put the value into the file ${origin.path}`;
+  const { namespace, name, key } = origin;
+  const kind = origin.from === 'kubernetesSecret' ? 'Secret' : 'ConfigMap';
+  return `put the value into the ${kind} ${name} of namespace ${namespace}, under the key ${key}`;
+}
+
+/** Of what has no fault of its form. */
+function originOf({ valueFrom }: { valueFrom: unknown }): ValueOrigin {
+  const from = valueFrom as Record<string, unknown>;
+  const form = forms.find((name) => Object.hasOwn(from, name))!;
+  if (isRemoteForm(form)) return { from: form, ...(from[form] as object) } as ValueOrigin;
+  const text = String(from[form]);
+  return form === 'env' ? { from: 'env', name: text } : { from: 'file', path: text };
+}
+
+interface WrongForm {
   readonly message: string;
   readonly fix?: string;
 }
 
-function formFault(holder: { valueFrom: unknown }): FormFault | undefined {
+function formFault(holder: { valueFrom: unknown }): WrongForm | undefined {
   const extra = Object.keys(holder).find((key) => key !== 'valueFrom');
   if (extra !== undefined) return { message: `"${extra}" cannot stand beside valueFrom` };
   const from = holder.valueFrom;
@@ -90,25 +156,32 @@ function formFault(holder: { valueFrom: unknown }): FormFault | undefined {
     return { message: 'valueFrom must be a map' };
   }
   const keys = Object.keys(from);
-  const future = keys.find((key) => futureSources.includes(key));
-  if (future !== undefined) {
-    return { message: `valueFrom.${future} is not available yet in this version` };
-  }
   const unknown = keys.find((key) => !fields.includes(key));
-  if (unknown !== undefined) return { message: `valueFrom has no field "${unknown}"` };
+  if (unknown !== undefined) {
+    const near = didYouMean(unknown, fields);
+    const fix = near === undefined ? {} : { fix: near };
+    return { message: `valueFrom has no field "${unknown}"`, ...fix };
+  }
   const { optional, ...others } = from as Record<string, unknown>;
   if (optional !== undefined && typeof optional !== 'boolean') {
     return { message: 'valueFrom.optional must be true or false' };
   }
-  const texts = Object.values(others).every((value) => typeof value === 'string');
-  if (!texts) return { message: 'the fields of valueFrom must be text' };
-  if (keys.includes('env') === keys.includes('file')) {
-    return { message: 'valueFrom needs either env or file' };
+  const [form, ...more] = keys.filter((key) => forms.includes(key));
+  if (form === undefined || more.length > 0) {
+    return { message: `valueFrom needs one of ${forms.join(', ')}` };
   }
-  return placeFault(from as Record<string, string>);
+  const texts = Object.entries(others).filter(([key]) => !isRemoteForm(key));
+  if (!texts.every(([, value]) => typeof value === 'string')) {
+    return { message: 'the fields of valueFrom must be text' };
+  }
+  if (!isRemoteForm(form)) return placeFault(from as Record<string, string>);
+  const wrong = placeFormFault(form, others[form]);
+  return wrong === undefined
+    ? undefined
+    : { message: `valueFrom.${wrong.message}`, fix: wrong.fix };
 }
 
-function placeFault({ env = 'A', file = 'a' }: Record<string, string>): FormFault | undefined {
+function placeFault({ env = 'A', file = 'a' }: Record<string, string>): WrongForm | undefined {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(env)) {
     return { message: 'valueFrom.env must be the name of a variable' };
   }

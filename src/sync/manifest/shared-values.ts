@@ -1,6 +1,7 @@
-/** Knows the values that only one resource may have: slugs, files of key values, former names. */
+/** Knows the values that only one resource may have: slugs, places of key values, former names. */
 import type { SourceFault } from '../source/source-files.ts';
 import { identityKey } from '../spec/resource-set.ts';
+import { targetText } from '../spec/secret-target.ts';
 import type { Declaration } from './declaration.ts';
 import { placeText } from './identities.ts';
 
@@ -27,8 +28,10 @@ export function refuseSharedValues(
     if (typeof slug === 'string') {
       claim(`slug ${kind} ${slug}`, `the slug "${slug}"`, ['spec', 'slug']);
     }
-    const path = secretOutput?.path;
-    if (path !== undefined) claim(`file ${path}`, `the file ${path}`, ['spec', 'secretOutput']);
+    if (secretOutput !== null) {
+      const target = targetText(secretOutput);
+      claim(`target ${target}`, `the secretOutput ${target}`, ['spec', 'secretOutput']);
+    }
     previousNames.forEach((name, at) => {
       const key = identityKey({ kind, workspace, name });
       const segments = ['metadata', 'previousNames', `${at}`];

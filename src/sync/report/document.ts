@@ -1,6 +1,6 @@
 /** Knows the published JSON form of a plan and of what an apply did. */
 import type { Ending } from '../../failure.ts';
-import type { KeyFile } from '../apply/key-survey.ts';
+import type { KeyDelivery } from '../apply/key-survey.ts';
 import { defaultText, endsWithReplace } from '../plan/consequences.ts';
 import type { FieldChange, Plan, PlannedChange } from '../plan/planned.ts';
 import type { Json } from '../spec/resource-set.ts';
@@ -10,7 +10,7 @@ import { yamlPath } from './yaml-path.ts';
 
 /** A cycle with what only programs are told. */
 export interface Outcome extends Reportable {
-  readonly keyFiles: readonly KeyFile[];
+  readonly deliveries: readonly KeyDelivery[];
   readonly ending: Ending;
 }
 
@@ -103,7 +103,7 @@ export function resultDocument(outcome: Outcome): Record<string, unknown> {
   return {
     ...planDocument(outcome.plan, outcome.warnings),
     refusal: refusal?.message ?? null,
-    keyFiles: outcome.keyFiles,
+    deliveries: outcome.deliveries,
     result:
       report === null
         ? null

@@ -1,6 +1,7 @@
 /** Knows what a resource is on both sides of a sync, desired and live, in one comparable form. */
 import type { KindName } from '../../model/kinds.ts';
 import type { Secret } from '../../secret.ts';
+import type { SecretTarget } from './secret-target.ts';
 
 /** Who a resource is: (kind, workspace, name) within one organisation (docs/sync.md, Manifest). */
 export interface Identity {
@@ -63,8 +64,8 @@ export interface DesiredResource {
   readonly onRemoval: 'delete' | 'retain';
   /** Keys that lead to fields of `spec` that other tools own: written once, never compared. */
   readonly ignoreFields?: readonly (readonly string[])[] | undefined;
-  /** ApiKey only: file that receives the key value, relative to the secrets folder. */
-  readonly secretOutput: { readonly path: string; readonly mode: number } | null;
+  /** ApiKey only: what receives the value of the key. */
+  readonly secretOutput: SecretTarget | null;
   /** ApiKey only: when its value is replaced by the run that delivers the new one; null for never. */
   readonly rotation: DesiredRotation | null;
 }

@@ -1,5 +1,5 @@
 /** Knows how a folder is looked through for values of API keys, wherever in it they lie. */
-import { lstat, readdir, readFile } from 'node:fs/promises';
+import { lstat, readdir, readFile, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isWellFormedApiKey } from '../../model/credentials.ts';
 import { Secret } from '../../secret.ts';
@@ -39,10 +39,22 @@ export async function findValues(top: string): Promise<ValueFile[]> {
   return found.toSorted(byRank);
 }
 
-/** Whether a file still has the value that was found in it. */
+/** Whether a file still has the value that was found in it, which need not be a whole one. */
 export async function holdsValue({ path, value }: ValueFile): Promise<boolean> {
-  const now = await valueOrFolder(path);
-  return now instanceof Secret && now.reveal() === value.reveal();
+  try {
+    const found = await lstat(path);
+    if (!found.isFile() || found.size > fileBytesMax) return false;
+    return (await readFile(path, 'utf8')).trim() === value.reveal();
+  } catch {
+    return false;
+  }
+}
+
+/** Gone already is as good. */
+export async function removeFile(path: string): Promise<void> {
+  await unlink(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
 }
 
 /** The value of a file; null for what holds none, or is gone. */

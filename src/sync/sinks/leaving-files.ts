@@ -1,13 +1,7 @@
-/** Knows how the files of a deleted key go: marked before the key is deleted, removed once it is. */
-import { link, readdir, unlink } from 'node:fs/promises';
+/** Knows the second names by which files of a key are marked that is about to be deleted. */
+import { link, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  entriesMax,
-  holdsValue,
-  leavingEnding,
-  readValueFile,
-  type ValueFile,
-} from './value-files.ts';
+import { entriesMax, leavingEnding, readValueFile, type ValueFile } from './value-files.ts';
 
 /** A second name of a file whose key was about to be deleted; outlives a run that died then. */
 export interface LeavingFile extends ValueFile {
@@ -31,18 +25,6 @@ export async function markLeaving(
   return { path, value: file.value, of: file.path, fence };
 }
 
-/** Removes a file whose key is gone, if it still has that value, and its mark. */
-export async function removeLeft(marked: LeavingFile): Promise<void> {
-  const { of, value } = marked;
-  if (await holdsValue({ path: of, value })) await discard(of);
-  await unmark(marked);
-}
-
-/** For a key that stays after all. */
-export function unmark({ path }: LeavingFile): Promise<void> {
-  return discard(path);
-}
-
 /** Marks of earlier runs of an owner, anywhere in a folder; links are not followed. */
 export async function findLeaving(top: string, tag: string): Promise<LeavingFile[]> {
   const form = new RegExp(`^(.+)\\.${tag}-(\\d{1,15})\\${leavingEnding}$`, 's');
@@ -61,10 +43,4 @@ export async function findLeaving(top: string, tag: string): Promise<LeavingFile
     }
   }
   return found;
-}
-
-async function discard(path: string): Promise<void> {
-  await unlink(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-  });
 }

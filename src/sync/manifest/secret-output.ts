@@ -2,12 +2,12 @@
 
 import { didYouMean } from '../../suggest.ts';
 import type { SourceFault } from '../source/source-files.ts';
-import type { DesiredResource } from '../spec/resource-set.ts';
+import type { SecretTarget } from '../spec/secret-target.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import type { Manifest } from './manifest.ts';
+import { isRemoteForm, placeFormFault, placeForms } from './place-forms.ts';
 
 const defaultMode = 0o600;
-const futureSinks = ['kubernetes', 'vault', 'age'];
 const pathLengthMax = 255;
 
 /** Takes `secretOutput` from a spec; null when it has none, or a wrong one, which is reported. */
@@ -15,8 +15,8 @@ export function readSecretTarget(
   manifest: Manifest,
   key: string,
   report: (fault: SourceFault) => void,
-): DesiredResource['secretOutput'] {
-  const refuse = (below: string[], message: string, fix?: string): null => {
+): SecretTarget | null {
+  const refuse: Refuse = (below, message, fix) => {
     const segments = ['spec', key, ...below];
     report(manifest.place.fault(segments, 'secret-output', message, fix));
     return null;
@@ -24,13 +24,32 @@ export function readSecretTarget(
   const value = manifest.spec[key];
   const example = 'write secretOutput: {file: {path: bot.key}}';
   if (!isMap(value)) return refuse([], 'secretOutput must be a map', example);
-  for (const sink of Object.keys(value)) {
-    if (futureSinks.includes(sink)) {
-      return refuse([sink], `secretOutput.${sink} is not available yet in this version`, example);
-    }
-    if (sink !== 'file') return refuse([sink], `secretOutput has no field "${sink}"`, example);
+  const [sink, ...others] = Object.keys(value);
+  const unknown = [sink, ...others].find((name) => name !== undefined && !sinks.includes(name));
+  if (unknown !== undefined) {
+    const fix = didYouMean(unknown, sinks) ?? `known are ${sinks.join(', ')}`;
+    return refuse([unknown], `secretOutput has no field "${unknown}"`, fix);
   }
-  const { file } = value;
+  if (sink === undefined || others.length > 0) {
+    return refuse([], `secretOutput needs one of ${sinks.join(', ')}`, example);
+  }
+  if (!isRemoteForm(sink)) return readFile(value.file, refuse, example);
+  const wrong = placeFormFault(sink, value[sink]);
+  if (wrong !== undefined) {
+    const below = wrong.at === undefined ? [sink] : [sink, wrong.at];
+    return refuse(below, `secretOutput.${wrong.message}`, wrong.fix);
+  }
+  return { sink, ...(value[sink] as object) } as SecretTarget;
+}
+
+const sinks = [
+  'file',
+  ...Object.entries(placeForms).flatMap(([name, { isWritable }]) => (isWritable ? [name] : [])),
+];
+
+type Refuse = (below: string[], message: string, fix?: string) => null;
+
+function readFile(file: unknown, refuse: Refuse, example: string): SecretTarget | null {
   if (!isMap(file)) return refuse([], 'secretOutput.file must be a map', example);
   const extra = Object.keys(file).find((field) => field !== 'path' && field !== 'mode');
   if (extra !== undefined) {
@@ -47,7 +66,7 @@ export function readSecretTarget(
     const message = 'secretOutput.file.mode must be an octal text readable by its owner';
     return refuse(['file', 'mode'], message, 'write mode: "0600", in quotes');
   }
-  return { path: String(file.path), mode };
+  return { sink: 'file', path: String(file.path), mode };
 }
 
 function pathFault(path: unknown): string | undefined {

@@ -1,0 +1,106 @@
+/** Knows the fields by which a manifest names a place outside of the server, save files and variables. */
+import { didYouMean } from '../../suggest.ts';
+import type { SecretTarget, ValueOrigin } from '../spec/secret-target.ts';
+import { isMap } from '../yaml/map-fields.ts';
+
+type RemoteForm = Exclude<(SecretTarget | { sink: ValueOrigin['from'] })['sink'], 'env' | 'file'>;
+
+interface PlaceField {
+  readonly meaning: string;
+  readonly pattern: RegExp;
+  readonly lengthMax: number;
+  /** What the text must be, after "must be". */
+  readonly expected: string;
+  readonly example: string;
+}
+
+export interface PlaceForm {
+  readonly meaning: string;
+  /** Whether a value can be delivered there, too. */
+  readonly isWritable: boolean;
+  readonly fields: Readonly<Record<string, PlaceField>>;
+}
+
+const kubernetesFields = {
+  namespace: {
+    meaning: 'Namespace, one of GATEWRIGHT_KUBERNETES_NAMESPACES.',
+    pattern: /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/,
+    lengthMax: 63,
+    expected: 'lower-case letters, digits and "-"',
+    example: 'support',
+  },
+  name: {
+    meaning: 'Name of the object.',
+    pattern: /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/,
+    lengthMax: 253,
+    expected: 'lower-case letters, digits, "-" and "."',
+    example: 'support-bot',
+  },
+  key: {
+    meaning: 'Key in its data.',
+    pattern: /^(?!\.\.?$)[A-Za-z0-9._-]+$/,
+    lengthMax: 100,
+    expected: 'letters, digits, ".", "_" and "-"',
+    example: 'api-key',
+  },
+} as const;
+
+/** By the key in `valueFrom` and `secretOutput`. */
+export const placeForms: Readonly<Record<RemoteForm, PlaceForm>> = {
+  kubernetesSecret: {
+    meaning: 'A key of a Secret of Kubernetes.',
+    isWritable: true,
+    fields: kubernetesFields,
+  },
+  kubernetesConfigMap: {
+    meaning: 'A key of a ConfigMap of Kubernetes.',
+    isWritable: false,
+    fields: kubernetesFields,
+  },
+};
+
+export function isRemoteForm(name: string): name is RemoteForm {
+  return Object.hasOwn(placeForms, name);
+}
+
+export interface FormFault {
+  /** Below the place at hand; the place itself when absent. */
+  readonly at?: string;
+  /** Begins with the name of the form: `kubernetesSecret.namespace is required`. */
+  readonly message: string;
+  readonly fix: string;
+}
+
+/** What is wrong with the fields of a place; undefined when it is right. */
+export function placeFormFault(form: RemoteForm, value: unknown): FormFault | undefined {
+  const { fields } = placeForms[form];
+  const names = Object.keys(fields);
+  const fix = `write ${formExample(form)}`;
+  if (!isMap(value)) return { message: `${form} must be a map`, fix };
+  const extra = Object.keys(value).find((name) => !names.includes(name));
+  if (extra !== undefined) {
+    const near = didYouMean(extra, names) ?? `known are ${names.join(', ')}`;
+    return { at: extra, message: `${form} has no field "${extra}"`, fix: near };
+  }
+  for (const [name, { pattern, lengthMax, expected }] of Object.entries(fields)) {
+    const text = value[name];
+    if (text === undefined) return { message: `${form}.${name} is required`, fix };
+    if (typeof text !== 'string' || !pattern.test(text)) {
+      return { at: name, message: `${form}.${name} must be ${expected}`, fix };
+    }
+    if (text.length > lengthMax) {
+      return {
+        at: name,
+        message: `${form}.${name} must have at most ${lengthMax} characters`,
+        fix: 'take a shorter one',
+      };
+    }
+  }
+  return undefined;
+}
+
+/** `kubernetesSecret: {namespace: support, name: support-bot, key: api-key}` */
+function formExample(form: RemoteForm): string {
+  const fields = Object.entries(placeForms[form].fields);
+  return `${form}: {${fields.map(([name, { example }]) => `${name}: ${example}`).join(', ')}}`;
+}

@@ -1,0 +1,280 @@
+/** Knows a secrets folder: files are written whole and once, published without overwriting, never through links. */
+import { constants } from 'node:fs';
+import {
+  chmod,
+  link,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  unlink,
+} from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
+import { Failure } from '../../failure.ts';
+import { Secret } from '../../secret.ts';
+import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
+import { findLeaving, type LeavingFile, markLeaving } from './leaving-files.ts';
+import type { LeavingValue, PendingValue, Sink, StoredValue, ValueSet } from './sink.ts';
+import { findValues, holdsValue, removeFile } from './value-files.ts';
+
+const privateFileMode = 0o600;
+const privateFolderMode = 0o700;
+const fileBytesMax = 4_096;
+
+/** One secrets folder as one owner of one organisation sees it. */
+export class FolderSink implements Sink {
+  readonly #folder: string;
+  readonly #tag: string;
+
+  /** @param tag of the owner, which sets its pending values and marks apart from those of others */
+  constructor(folder: string, tag: string) {
+    this.#folder = resolve(folder);
+    this.#tag = tag;
+  }
+
+  placeOf(desired: DesiredResource): string {
+    const { path: wanted } = fileOf(desired);
+    const path = resolve(this.#folder, wanted);
+    if (isAbsolute(wanted) || !path.startsWith(this.#folder + sep)) {
+      throw misplaced(desired, `secretOutput path "${wanted}" leads out of ${this.#folder}`);
+    }
+    return path;
+  }
+
+  /** Lists each folder once. */
+  read(keys: readonly DesiredResource[]): Promise<(ValueSet | Failure)[]> {
+    const listed = new Map<string, Promise<string[]>>();
+    return Promise.all(
+      keys.map((desired) =>
+        this.#read(desired, listed).catch((error: unknown) =>
+          readable(error, desired, `read ${fileOf(desired).path}`),
+        ),
+      ),
+    );
+  }
+
+  async #read(desired: DesiredResource, listed: Map<string, Promise<string[]>>): Promise<ValueSet> {
+    const place = this.placeOf(desired);
+    const folder = dirname(place);
+    if (!listed.has(folder)) listed.set(folder, namesIn(folder));
+    const names = await listed.get(folder)!;
+    const delivered = names.includes(basename(place)) ? await readValue(place, desired) : null;
+    const pending: PendingValue[] = [];
+    for (const name of names) {
+      const fence = this.#fenceIn(name, basename(place));
+      if (fence === null) continue;
+      const at = join(folder, name);
+      const value = await readValue(at, desired);
+      if (value !== null) pending.push({ sink: this, place: at, fence, value });
+    }
+    return { place, delivered, pending: pending.sort((one, two) => two.fence - one.fence) };
+  }
+
+  async list(): Promise<StoredValue[]> {
+    const found = await findValues(this.#folder);
+    return found.map(({ path, value }) => ({ sink: this, place: path, value }));
+  }
+
+  /** On disk, name and all, once it returns. */
+  async writePending(
+    desired: DesiredResource,
+    fence: number,
+    value: string,
+  ): Promise<PendingValue> {
+    const path = this.placeOf(desired);
+    const place = `${path}.${this.#tag}-${fence}.pending`;
+    try {
+      await makeFolder(this.#folder, dirname(path), desired);
+      await writeNew(place, `${value}\n`);
+      await syncFolder(dirname(path));
+      return { sink: this, place, fence, value: new Secret(value, `file:${place}`) };
+    } catch (error) {
+      throw readable(error, desired, writing(desired, place));
+    }
+  }
+
+  /** Without a moment when nothing lies in the place. */
+  async publish(desired: DesiredResource, from: StoredValue, over: Secret | null): Promise<void> {
+    const path = this.placeOf(desired);
+    try {
+      await makeFolder(this.#folder, dirname(path), desired);
+      await chmod(from.place, fileOf(desired).mode);
+      if (over === null) await placeNew(from.place, path);
+      else await rename(from.place, path);
+      await syncFolder(dirname(path));
+    } catch (error) {
+      throw readable(error, desired, writing(desired, path));
+    }
+  }
+
+  async keepAside(desired: DesiredResource, fence: number): Promise<string> {
+    const path = this.placeOf(desired);
+    const aside = `${path}.kept-${fence}`;
+    try {
+      await link(path, aside).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error;
+      });
+      await syncFolder(dirname(path));
+      return aside;
+    } catch (error) {
+      throw readable(error, desired, writing(desired, aside));
+    }
+  }
+
+  holds({ place, value }: StoredValue): Promise<boolean> {
+    return holdsValue({ path: place, value });
+  }
+
+  async discard(stored: StoredValue): Promise<void> {
+    if (await this.holds(stored)) await removeFile(stored.place);
+  }
+
+  async markLeaving({ place, value }: StoredValue, fence: number): Promise<LeavingValue> {
+    const marked = await markLeaving({ path: place, value }, this.#tag, fence);
+    return this.#leaving(marked);
+  }
+
+  async listLeaving(): Promise<LeavingValue[]> {
+    return (await findLeaving(this.#folder, this.#tag)).map((marked) => this.#leaving(marked));
+  }
+
+  async removeLeft({ of, place, value }: LeavingValue): Promise<void> {
+    await this.discard({ sink: this, place: of, value });
+    await removeFile(place);
+  }
+
+  unmark({ place }: LeavingValue): Promise<void> {
+    return removeFile(place);
+  }
+
+  #leaving({ path, value, of, fence }: LeavingFile): LeavingValue {
+    return { sink: this, place: path, value, of, fence };
+  }
+
+  #fenceIn(name: string, base: string): number | null {
+    const [start, end] = [`${base}.${this.#tag}-`, '.pending'];
+    if (!name.startsWith(start) || !name.endsWith(end)) return null;
+    const digits = name.slice(start.length, -end.length);
+    return /^\d{1,15}$/.test(digits) ? Number(digits) : null;
+  }
+}
+
+function fileOf({ secretOutput }: DesiredResource): {
+  readonly path: string;
+  readonly mode: number;
+} {
+  if (secretOutput?.sink !== 'file') throw new Error('the value of this key goes to no file');
+  return secretOutput;
+}
+
+/** Makes the folders on the way one by one; a symbolic link among them must not lead outside of `top`. */
+async function makeFolder(top: string, folder: string, desired: DesiredResource): Promise<void> {
+  await mkdir(top, { recursive: true, mode: privateFolderMode });
+  const root = await realpath(top);
+  let at = root;
+  for (const part of folder.slice(top.length).split(sep).filter(Boolean)) {
+    at = join(at, part);
+    await mkdir(at, { mode: privateFolderMode }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    at = await realpath(at);
+    if (!at.startsWith(root + sep)) {
+      throw misplaced(desired, `a symbolic link leads from ${folder} out of ${root}`);
+    }
+  }
+}
+
+/** Fails where something lies at the path. The content, not yet the name, is on disk once it returns. */
+async function writeNew(path: string, text: string): Promise<void> {
+  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+  const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, privateFileMode);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Fails where something lies at `to`, which a rename would silently take away. */
+async function placeNew(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Some file systems have no second names; there a look and a rename must do.
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code ?? '')) throw error;
+    if ((await kindOf(to)) !== 'none') throw Object.assign(new Error('exists'), { code: 'EEXIST' });
+    await rename(from, to);
+    return;
+  }
+  await unlink(from);
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return [];
+    throw error;
+  }
+}
+
+/** Null when it went away meanwhile. */
+async function readValue(path: string, desired: DesiredResource): Promise<Secret | null> {
+  const kind = await kindOf(path);
+  if (kind === 'none') return null;
+  if (kind === 'other') {
+    throw misplaced(desired, `${path} is not a plain file; symbolic links are not followed`);
+  }
+  try {
+    const text = await readFile(path, 'utf8');
+    return new Secret(text.slice(0, fileBytesMax).trim(), `file:${path}`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+async function kindOf(path: string): Promise<'file' | 'other' | 'none'> {
+  try {
+    return (await lstat(path)).isFile() ? 'file' : 'other';
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return 'none';
+    throw error;
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, constants.O_RDONLY);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function readable(error: unknown, desired: DesiredResource, what: string): Failure {
+  if (error instanceof Failure) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  const reason = code === 'EEXIST' ? 'a file has come there meanwhile' : (code ?? message);
+  const text = `${placeOf(desired)}: cannot ${what} (${reason})`;
+  return new Failure('invalidInput', text, { cause: error });
+}
+
+function writing(desired: DesiredResource, path: string): string {
+  return `write the value of ${identityKey(desired.identity)} to ${path}`;
+}
+
+function misplaced(desired: DesiredResource, reason: string): Failure {
+  return new Failure('invalidInput', `${placeOf(desired)}: ${reason}`);
+}
+
+function placeOf({ position }: DesiredResource): string {
+  return `${position.file}:${position.line}:${position.column}`;
+}

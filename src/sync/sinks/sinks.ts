@@ -1,0 +1,96 @@
+/** Knows the places that a run may deliver to, and asks all of them as though they were one. */
+import { createHash } from 'node:crypto';
+import { Failure } from '../../failure.ts';
+import type { DesiredResource } from '../spec/resource-set.ts';
+import type { SecretTarget } from '../spec/secret-target.ts';
+import type { LeavingValue, Sink, StoredValue, ValueSet } from './sink.ts';
+
+/** A sink by each form of `secretOutput` that the settings permit. */
+export type SinkTable = { readonly file: Sink } & Partial<Record<SecretTarget['sink'], Sink>>;
+
+/** Whose values a sink looks after. */
+export interface SinkOwner {
+  readonly organisationId: string;
+  readonly owner: string;
+}
+
+/** Makes the sinks, files apart, for one owner; called for every cycle, so that it asks nobody yet. */
+export type OpenSinks = (owner: SinkOwner) => Omit<SinkTable, 'file'>;
+
+/** 12 hexadecimal digits that tell the work of one owner from that of others. */
+export function ownerTag({ organisationId, owner }: SinkOwner): string {
+  return createHash('sha256').update(`${organisationId}\n${owner}`).digest('hex').slice(0, 12);
+}
+
+/** What was found, and why some sinks could not be asked. */
+export interface Listing<T> {
+  readonly found: readonly T[];
+  readonly failures: readonly Failure[];
+}
+
+export class Sinks {
+  readonly #table: SinkTable;
+  readonly #all: readonly Sink[];
+
+  constructor(table: SinkTable) {
+    this.#table = table;
+    this.#all = [...new Set(Object.values(table))];
+  }
+
+  /** @throws Failure when the settings permit no such place */
+  of(desired: DesiredResource): Sink {
+    const { sink } = desired.secretOutput!;
+    const found = this.#table[sink];
+    if (found !== undefined) return found;
+    const { file, line, column } = desired.position;
+    const message = `secretOutput.${sink} is not available yet in this version`;
+    throw new Failure('invalidInput', `${file}:${line}:${column}: ${message}`);
+  }
+
+  /** What lies in the place of each key, in order; a Failure where that cannot be told. */
+  async read(keys: readonly DesiredResource[]): Promise<readonly (ValueSet | Failure)[]> {
+    const looked = new Map<DesiredResource, ValueSet | Failure>();
+    const bySink = new Map<Sink, DesiredResource[]>();
+    for (const key of keys) {
+      try {
+        const sink = this.of(key);
+        bySink.set(sink, [...(bySink.get(sink) ?? []), key]);
+      } catch (error) {
+        looked.set(key, failureOf(error));
+      }
+    }
+    const all = [...bySink].map(async ([sink, own]) => {
+      const sets = await sink.read(own);
+      for (const [at, key] of own.entries()) looked.set(key, sets[at]!);
+    });
+    await Promise.all(all);
+    return keys.map((key) => looked.get(key)!);
+  }
+
+  /** Every value that may be a key's, wherever it lies. */
+  list(): Promise<Listing<StoredValue>> {
+    return this.#gather((sink) => sink.list());
+  }
+
+  listLeaving(): Promise<Listing<LeavingValue>> {
+    return this.#gather((sink) => sink.listLeaving());
+  }
+
+  async #gather<T>(ask: (sink: Sink) => Promise<readonly T[]>): Promise<Listing<T>> {
+    const found: T[] = [];
+    const failures: Failure[] = [];
+    for (const sink of this.#all) {
+      try {
+        found.push(...(await ask(sink)));
+      } catch (error) {
+        failures.push(failureOf(error));
+      }
+    }
+    return { found, failures };
+  }
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  throw error;
+}
