@@ -53,6 +53,16 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
     ...{ type: 'cost', credit_limit: 1, workspace_id: ids.workspaces },
   }),
+  '/gatewright/changes': () => ({
+    mode: 'atomic',
+    changes: [
+      {
+        kind: 'Config',
+        action: 'create',
+        body: { name: 'one', config: { retry: { attempts: 1 } } },
+      },
+    ],
+  }),
   '/gatewright/leases/{owner}': () => ({
     ...{ run_id: '01a1ffa6-2a67-76f7-a225-ed57537ed994', holder: 'test', ttl_seconds: 9 },
   }),

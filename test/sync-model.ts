@@ -3,6 +3,7 @@
 import { createHmac } from 'node:crypto';
 import { loadBody } from '../src/model/bodies.ts';
 import { type KindName, kindNames, kinds } from '../src/model/kinds.ts';
+import { matchesPattern } from '../src/model/place-patterns.ts';
 import type { Snapshot } from '../src/model/snapshot.ts';
 import { Secret } from '../src/secret.ts';
 import {
@@ -25,12 +26,7 @@ import {
   type LiveSet,
   type Spec,
 } from '../src/sync/spec/resource-set.ts';
-import {
-  isPlainObject,
-  mapSpec,
-  matchesPattern,
-  referencesIn,
-} from '../src/sync/spec/spec-paths.ts';
+import { isPlainObject, mapSpec, referencesIn } from '../src/sync/spec/spec-paths.ts';
 
 export const owner = 'platform';
 const bodies = new Map(

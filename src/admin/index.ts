@@ -3,6 +3,7 @@ import type { AccessTokens } from '../auth/access-token.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Route } from '../http/route.ts';
 import type { Feature } from '../settings.ts';
+import { changeSetRoutes } from './changes/change-sets.ts';
 import { accessPolicyRoutes } from './identity/access-policies.ts';
 import { tokenRoutes } from './identity/tokens.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
@@ -29,6 +30,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...governed(['mcp'], mcpCapabilityRoutes(deps)),
     ...governed(['mcp'], mcpMetadataRoutes(deps)),
     ...snapshotRoutes(deps, resources),
+    ...changeSetRoutes(deps),
     ...leaseRoutes(deps),
     ...keyProofRoutes(deps),
     ...keyUseRoutes(deps),

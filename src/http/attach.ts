@@ -1,98 +1,25 @@
-/** Knows the life of a request on one route: who asks, may they, what do they send, what is answered. */
+/** Knows how requests reach their routes, and how what comes of them is sent. */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Log } from '../log.ts';
 import { ApiError, type ErrorKind } from '../model/errors.ts';
-import { idempotencyKeyPattern } from '../model/idempotency.ts';
-import { validationError } from '../model/validation-error.ts';
-import type { Feature } from '../settings.ts';
 import type { Connections } from './connections.ts';
-import { versionTagPattern } from './entity-tag.ts';
+import type { Endpoint, Running } from './endpoint.ts';
 import type { PendingAnswer } from './gated-socket.ts';
-import { bodyLimitsOf, createBodyReader, readLenient } from './input.ts';
+import { bodyLimitsOf } from './input.ts';
 import type { MountedRoute } from './registry.ts';
 import { type Answer, answerOf, errorAnswer, toApiError, usualHeaders } from './respond.ts';
 import type { CredentialKind, ErrorForm } from './route.ts';
-import type { Found, RouteTable } from './route-table.ts';
+import type { RouteTable } from './route-table.ts';
 import { endWithSlices, SlicedText } from './sliced-text.ts';
-
-/** What is known of a request while it runs; its access-log line is made from this. */
-export interface Running {
-  readonly id: string;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
-  /** What its method and path lead to; null when that is nothing, or before anyone has looked. */
-  found: Found<Endpoint> | null;
-  /** Pattern of the route, or `unmatched`. */
-  route: string;
-  /** Null until someone was recognised. */
-  callerId: string | null;
-}
 
 /** What every route shares. */
 export interface RouteKit {
   readonly app: FastifyInstance;
   readonly running: WeakMap<IncomingMessage, Running>;
   readonly holdBehind: Connections['holdBehind'];
-  readonly disabledFeatures: ReadonlySet<Feature>;
   readonly classifyError: (error: unknown) => ErrorKind;
   readonly log: Log;
-}
-
-/**
- * Finds the caller and checks the scope, before anything of the body is read. `params` is given as
- * a function because a path that does not parse is only reported to someone who is known.
- */
-export type Identify<Caller> = (
-  request: FastifyRequest,
-  params: () => Record<string, string>,
-  running: Running,
-) => Promise<Caller>;
-
-/** What a request to one route on one of its mounts goes through. */
-export interface Endpoint {
-  readonly mounted: MountedRoute<never>;
-  /** Before anything of the body is read. */
-  readonly admit: (request: FastifyRequest, running: Running) => Promise<void>;
-  /** Yields what the handler returned. */
-  readonly handle: (request: FastifyRequest, running: Running) => Promise<unknown>;
-}
-
-export function createEndpoint<Caller>(
-  mounted: MountedRoute<Caller>,
-  identify: Identify<Caller>,
-): Endpoint {
-  const { route, mount } = mounted;
-  const readBody = createBodyReader(route, mount);
-  const isFenced = route.leaseHeaders?.includes('gatewright-fence') === true;
-  const admitted = new WeakMap<FastifyRequest, Caller>();
-  const paramsOf = ({ found }: Running): Record<string, string> => {
-    const { params } = found!;
-    return route.params === undefined ? params : readLenient(route.params, params);
-  };
-  return {
-    mounted,
-    admit: async (request, running) => {
-      admitted.set(request, await identify(request, () => paramsOf(running), running));
-    },
-    handle: (request, running) =>
-      route.handle({
-        caller: admitted.get(request)!,
-        mount,
-        params: paramsOf(running),
-        query: route.query === undefined ? undefined : readLenient(route.query, request.query),
-        body: readBody(bodyOf(request, route.body !== undefined, route.bodyType ?? 'json')),
-        ifMatch: route.versioned === true ? versionOf(header(request, 'if-match')) : null,
-        ifNoneMatch: header(request, 'if-none-match'),
-        acceptEncoding: header(request, 'accept-encoding'),
-        owner: header(request, 'gatewright-owner'),
-        fence: isFenced ? fenceOf(header(request, 'gatewright-fence')) : null,
-        idempotencyKey:
-          route.method === 'POST' ? idempotencyKeyOf(header(request, 'idempotency-key')) : null,
-        requestId: running.id,
-        now: running.startedAt,
-      }),
-  };
 }
 
 /**
@@ -120,9 +47,6 @@ export function attach(kit: RouteKit, endpoints: readonly Endpoint[]): void {
         const running = runningOf(request);
         running.route = pattern;
         await running.found!.entry.admit(request, running);
-        if (route.features?.some((feature) => kit.disabledFeatures.has(feature))) {
-          throw new ApiError('featureDisabled');
-        }
       },
       handler: async (request, reply) => {
         const running = runningOf(request);
@@ -171,12 +95,6 @@ export function answerStrangers(kit: RouteKit, table: RouteTable<Endpoint>): voi
   });
 }
 
-/** A single value of a header; duplicates that matter were refused earlier. */
-export function header(request: FastifyRequest, name: string): string | null {
-  const value = request.headers[name];
-  return typeof value === 'string' ? value : null;
-}
-
 /** The answer is finished, so the framework is passed by: it would look at type and headers once more. */
 function send(kit: RouteKit, reply: FastifyReply, { status, text, headers }: Answer): void {
   const response = reply.hijack().raw;
@@ -199,11 +117,11 @@ function send(kit: RouteKit, reply: FastifyReply, { status, text, headers }: Ans
 
 /** The status is out already; that the connection ends within the answer tells its reader. */
 function cutOff(kit: RouteKit, response: PendingAnswer, thrown: unknown): void {
-  logFault(kit, toApiError(thrown, kit.classifyError), response.req, 'answer broken off');
+  const error = toApiError(thrown, kit.classifyError);
+  logFault(kit, error, kit.running.get(response.req)?.id, 'answer broken off');
   response.destroy();
 }
 
-/** Only faults of ours are logged. */
 function failure(
   kit: RouteKit,
   thrown: unknown,
@@ -211,69 +129,33 @@ function failure(
   form: ErrorForm,
   accepts: readonly CredentialKind[],
 ): Answer {
+  return errorAnswer(explain(kit, thrown, kit.running.get(request.raw)?.id), form, accepts);
+}
+
+/** What the caller is told of anything thrown; only faults of ours are logged. */
+export function explain(
+  kit: Pick<RouteKit, 'classifyError' | 'log'>,
+  thrown: unknown,
+  requestId: string | undefined,
+): ApiError {
   const error = toApiError(thrown, kit.classifyError);
   if (error.status >= 500) {
     const text = error.kind === 'internal' ? 'request failed' : 'request could not be served now';
-    logFault(kit, error, request.raw, text);
+    logFault(kit, error, requestId, text);
   }
-  return errorAnswer(error, form, accepts);
+  return error;
 }
 
 /** Without the fields where drivers keep the values of a statement. */
-function logFault(kit: RouteKit, error: ApiError, request: IncomingMessage, text: string): void {
+function logFault(
+  { log }: Pick<RouteKit, 'log'>,
+  error: ApiError,
+  requestId: string | undefined,
+  text: string,
+): void {
   const cause = (error.cause ?? error) as Partial<Record<string, unknown>>;
   const { name, message, code, errno, stack } = cause;
-  const requestId = kit.running.get(request)?.id;
   const line = { requestId, error: { name, message, code, errno, stack } };
-  if (error.kind === 'internal') kit.log.error(line, text);
-  else kit.log.warn(line, text);
-}
-
-function bodyOf(
-  request: FastifyRequest,
-  wanted: boolean,
-  bodyType: 'json' | 'form',
-): Buffer | undefined {
-  const body = request.body as Buffer | undefined;
-  if (!wanted || body === undefined || body.length === 0) return undefined;
-  const encoding = header(request, 'content-encoding');
-  if (encoding !== null && encoding.toLowerCase() !== 'identity') {
-    throw new ApiError('unsupportedMedia', 'Send the body without Content-Encoding');
-  }
-  const [type = '', ...parameters] = (header(request, 'content-type') ?? '')
-    .toLowerCase()
-    .split(';')
-    .map((part) => part.trim());
-  const json = type === 'application/json' || /^application\/[\w.-]+\+json$/.test(type);
-  const fits = bodyType === 'json' ? json : type === 'application/x-www-form-urlencoded';
-  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
-  if (!fits || (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))) {
-    const expected = bodyType === 'json' ? 'application/json' : 'application/x-www-form-urlencoded';
-    throw new ApiError('unsupportedMedia', `Send Content-Type: ${expected} in UTF-8`);
-  }
-  return body;
-}
-
-/** `"3"` is version 3; `*` and an absent header ask for no version. */
-function versionOf(ifMatch: string | null): number | null {
-  if (ifMatch === null) return null;
-  const matched = versionTagPattern.exec(ifMatch);
-  if (matched !== null) return matched[1] === undefined ? null : Number(matched[1]);
-  throw validationError({ path: ['If-Match'], message: 'takes one version in quotes, like "3"' });
-}
-
-function fenceOf(text: string | null): number | null {
-  if (text === null || /^\d{1,15}$/.test(text)) return text === null ? null : Number(text);
-  throw validationError({
-    path: ['gatewright-fence'],
-    message: 'takes the whole number of a lease',
-  });
-}
-
-function idempotencyKeyOf(text: string | null): string | null {
-  if (text === null || idempotencyKeyPattern.test(text)) return text;
-  throw validationError({
-    path: ['Idempotency-Key'],
-    message: 'takes 1 to 255 visible ASCII characters, a UUID as a rule',
-  });
+  if (error.kind === 'internal') log.error(line, text);
+  else log.warn(line, text);
 }

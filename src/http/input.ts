@@ -1,10 +1,16 @@
 /** Knows how a request's parts become the values of a route's schemas, and how faults in them read. */
 import { z } from 'zod';
-import { type BodyLimits, formBody, usualBody } from '../model/body-limits.ts';
+import {
+  type BodyLimits,
+  documentBody,
+  documentSizeFault,
+  formBody,
+  usualBody,
+} from '../model/body-limits.ts';
 import { ApiError } from '../model/errors.ts';
 import { type Fault, faultsOfIssues } from '../model/fault.ts';
 import { validationError } from '../model/validation-error.ts';
-import { parseJson } from './json.ts';
+import { parseJson, parseJsonInTurns } from './json.ts';
 import type { Mount, Route } from './route.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -26,29 +32,67 @@ function readStrict<T>(schema: z.ZodType<T>, value: unknown): T {
   throw refusal(result.error.issues);
 }
 
+type ReadsBody = Pick<Route<never>, 'body' | 'ignoredFields' | 'bodyType' | 'bodyLimits'>;
+
 /**
  * Makes the reader of a route's body on one mount: v1 drops unknown fields, because its clients
  * repeat path values and send fields of other versions; the newer mounts refuse them, save
  * those the route says it ignores. An absent body reads as `{}`.
  */
 export function createBodyReader(
-  route: Pick<Route, 'body' | 'ignoredFields' | 'bodyType' | 'bodyLimits'>,
+  route: ReadsBody,
   mount: Mount,
 ): (body: Buffer | undefined) => unknown {
-  const { body: schema, ignoredFields = [], bodyType = 'json' } = route;
+  const { body: schema, bodyType = 'json' } = route;
   if (schema === undefined) return () => undefined;
   const limits = bodyLimitsOf(route);
+  const read = createValueReader(route, schema, mount);
+  const isEmpty = (body: Buffer | undefined): body is undefined =>
+    body === undefined || body.length === 0;
+  // What is larger than any document is read with turns for others between.
+  if (limits.bytesMax > documentBody.bytesMax) {
+    return async (body) => read(isEmpty(body) ? {} : await parseJsonInTurns(body, limits));
+  }
   const decode = bodyType === 'form' ? parseForm : parseJson;
-  const parse = (body: Buffer | undefined): unknown =>
-    body === undefined || body.length === 0 ? {} : decode(body, limits);
-  if (mount === 'v1' || bodyType === 'form') return (body) => readLenient(schema, parse(body));
+  return (body) => read(isEmpty(body) ? {} : decode(body, limits));
+}
+
+/**
+ * As {@link createBodyReader}, for a body that stood in another one and has been read with it: held
+ * against the same bounds and the same schema.
+ */
+export function createHeldBodyReader(route: ReadsBody, mount: Mount): (value: unknown) => unknown {
+  const { body: schema } = route;
+  const limits = bodyLimitsOf(route);
+  const read = schema === undefined ? refuseAny : createValueReader(route, schema, mount);
+  return (value) => {
+    if (value === undefined) return read({});
+    const fault = documentSizeFault(value, limits);
+    if (fault !== null) throw new ApiError('tooLarge', `The body ${fault}`);
+    if (Buffer.byteLength(JSON.stringify(value)) > limits.bytesMax) throw new ApiError('tooLarge');
+    return read(value);
+  };
+}
+
+function refuseAny(value: unknown): undefined {
+  if (!isRecord(value) || Object.keys(value).length === 0) return undefined;
+  const [field] = Object.keys(value);
+  throw validationError({ path: [field!], message: 'is not a known field' });
+}
+
+function createValueReader(
+  { ignoredFields = [], bodyType = 'json' }: ReadsBody,
+  schema: z.ZodType,
+  mount: Mount,
+): (value: unknown) => unknown {
+  if (mount === 'v1' || bodyType === 'form') return (value) => readLenient(schema, value);
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   const ignored = ignoredFields.filter((field) => !known.includes(field));
   // Made when first asked: most processes are asked little of what they offer.
   let strict: z.ZodType | undefined;
-  return (body) => {
+  return (value) => {
     strict ??= refuseUnknown(schema);
-    return readStrict(strict, omit(parse(body), ignored));
+    return readStrict(strict, omit(value, ignored));
   };
 }
 

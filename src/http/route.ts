@@ -1,7 +1,7 @@
 /** Knows what a route is: data that says method, path, who may call it, what it takes, and what answers. */
 import type { z } from 'zod';
 import type { BodyLimits } from '../model/body-limits.ts';
-import type { ErrorKind } from '../model/errors.ts';
+import type { ApiError, ErrorKind } from '../model/errors.ts';
 import type { LongList } from '../model/long-list.ts';
 import type { Feature } from '../settings.ts';
 import type { SlicedText } from './sliced-text.ts';
@@ -48,6 +48,35 @@ export interface RouteRequest<
   readonly requestId: string;
   /** Milliseconds since the epoch, read once when the request was accepted. */
   readonly now: number;
+  readonly inner: InnerRequests;
+}
+
+/** A change that another request holds. */
+export interface InnerRequest {
+  readonly method: 'POST' | 'PUT' | 'DELETE';
+  /** With its mount: `/v2/configs`. */
+  readonly path: string;
+  /** As JSON was read; undefined for none. */
+  readonly body: unknown;
+  /** As `If-Match` and `Idempotency-Key` of a request of its own. */
+  readonly ifMatch: number | null;
+  readonly idempotencyKey: string | null;
+}
+
+/**
+ * Has requests carried out that `outer` holds, each as though its caller had sent it alone: the same
+ * scope, features, schemas, limits and handler.
+ */
+export interface InnerRequests {
+  /** @throws what refuses it, an ApiError; what the database throws */
+  carryOut(outer: RouteRequest<unknown>, inner: InnerRequest): Promise<InnerAnswer>;
+  /** What a caller is told of anything thrown; faults of ours are logged. */
+  explain(thrown: unknown, requestId: string): ApiError;
+}
+
+export interface InnerAnswer {
+  readonly status: number;
+  readonly body: unknown;
 }
 
 /** An answer of the response schema's shape with a status or headers of its own. */
@@ -137,7 +166,7 @@ export interface Route<Caller = unknown> {
   /** Refusals of the handler that nothing else of the route tells (see route-errors.ts). */
   readonly refusals?: readonly ErrorKind[];
   /** Status of an answer in the response's shape that is no success. */
-  readonly failureStatus?: 503;
+  readonly failureStatus?: 422 | 503;
   readonly handle: (request: RouteRequest<Caller>) => Promise<unknown>;
 }
 

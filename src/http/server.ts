@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Log } from '../log.ts';
 import { usualBody } from '../model/body-limits.ts';
-import { type ErrorKind, errorBody } from '../model/errors.ts';
+import { ApiError, type ErrorKind, errorBody } from '../model/errors.ts';
 import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
 import { refuseAmbiguity } from './ambiguity.ts';
@@ -20,14 +20,18 @@ import {
   attach,
   bodyBound,
   bodyBoundStrategy,
-  createEndpoint,
-  type Endpoint,
-  header,
-  type Identify,
+  explain,
   type RouteKit,
-  type Running,
 } from './attach.ts';
 import { boundConnections, type ConnectionLimits, type Connections } from './connections.ts';
+import {
+  type Admission,
+  createEndpoint,
+  createInnerRequests,
+  type Endpoint,
+  header,
+  type Running,
+} from './endpoint.ts';
 import { refuseMalformed, refuseTunnel } from './refusals.ts';
 import { checkRoutes, type MountedRoute, mountRoutes } from './registry.ts';
 import { usualHeaders } from './respond.ts';
@@ -110,20 +114,25 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Ht
   const guarded = mountRoutes(options.routes);
   const open = mountRoutes(options.publicRoutes);
   checkRoutes(guarded, open);
-  const endpoints = [
-    ...guarded.map((mounted) => createEndpoint(mounted, createIdentify(options, mounted))),
-    ...open.map((mounted) => createEndpoint(mounted, () => Promise.resolve(null))),
-  ];
   const table = new RouteTable<Endpoint>();
+  const inner = createInnerRequests(table, (thrown, id) => explain(options, thrown, id));
+  const anyone = (mounted: MountedRoute<null>): Admission<null> => ({
+    authenticate: async () => null,
+    permit: () => requireFeatures(options, mounted),
+  });
+  const endpoints = [
+    ...guarded.map((mounted) => createEndpoint(mounted, createAdmission(options, mounted), inner)),
+    ...open.map((mounted) => createEndpoint(mounted, anyone(mounted), inner)),
+  ];
   for (const endpoint of endpoints) {
     const { route, pattern } = endpoint.mounted;
     table.add(route.method, pattern, endpoint);
   }
   const running = new WeakMap<IncomingMessage, Running>();
   const { app, connections } = createFastify(options, running, table);
-  const { disabledFeatures, classifyError, log } = options;
+  const { classifyError, log } = options;
   const { holdBehind } = connections;
-  const kit: RouteKit = { app, running, holdBehind, disabledFeatures, classifyError, log };
+  const kit: RouteKit = { app, running, holdBehind, classifyError, log };
   attach(kit, endpoints);
   answerStrangers(kit, table);
   return {
@@ -136,17 +145,34 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Ht
   };
 }
 
-function createIdentify<Caller>(
-  { authenticate, authorise, callerId }: HttpServerOptions<Caller>,
-  { route: { scope }, mount, accepts }: MountedRoute<Caller>,
-): Identify<Caller> {
-  return async (request, params, running) => {
-    const caller = await authenticate(credentialsOf(request), accepts, running.startedAt);
-    running.callerId = callerId(caller);
-    const wanted = typeof scope === 'function' ? scope(params(), mount) : scope;
-    if (wanted !== undefined) authoriseAny(authorise, caller, [wanted].flat());
-    return caller;
+function createAdmission<Caller>(
+  options: HttpServerOptions<Caller>,
+  mounted: MountedRoute<Caller>,
+): Admission<Caller> {
+  const { authenticate, authorise, callerId } = options;
+  const { mount, accepts } = mounted;
+  const { scope } = mounted.route;
+  return {
+    authenticate: async (request, running) => {
+      const caller = await authenticate(credentialsOf(request), accepts, running.startedAt);
+      running.callerId = callerId(caller);
+      return caller;
+    },
+    permit: (caller, params) => {
+      const wanted = typeof scope === 'function' ? scope(params(), mount) : scope;
+      if (wanted !== undefined) authoriseAny(authorise, caller, [wanted].flat());
+      requireFeatures(options, mounted);
+    },
   };
+}
+
+function requireFeatures(
+  { disabledFeatures }: Pick<HttpServerOptions<never>, 'disabledFeatures'>,
+  { route: { features } }: MountedRoute<never>,
+): void {
+  if (features?.some((feature) => disabledFeatures.has(feature))) {
+    throw new ApiError('featureDisabled');
+  }
 }
 
 /** Throws the last refusal when none of the scopes is held. */

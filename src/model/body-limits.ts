@@ -19,6 +19,9 @@ export const formBody: BodyLimits = { bytesMax: 16 * 1024, valuesMax: 100 };
 /** For documents of the caller's own making (configs, guardrails) and for long lists of ids. */
 export const documentBody: BodyLimits = { bytesMax: 1024 * 1024, valuesMax: 20_000 };
 
+/** For many changes at once: read with turns for others between them, each held against its own bounds. */
+export const changeSetBody: BodyLimits = { bytesMax: 4 * 1024 * 1024, valuesMax: 100_000 };
+
 /** Most keys that one map of a body may have. */
 export const keysMax = 1000;
 

@@ -37,6 +37,12 @@ export const errorTable = {
     type: 'Client Error',
     message: 'Unsupported content type or encoding',
   },
+  dependency: {
+    status: 424,
+    code: 'AB07',
+    type: 'Client Error',
+    message: 'Not carried out: something that it goes with was refused',
+  },
   rateLimited: { status: 429, code: 'AB06', type: 'Client Error', message: 'Rate limit exceeded' },
   internal: { status: 500, code: 'AB04', type: 'Server Error', message: 'Internal Server Error' },
   unavailable: {

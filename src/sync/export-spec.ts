@@ -1,5 +1,6 @@
 /** Knows how a live spec is written in a manifest: its spelling, references by name, stubs for secrets. */
 import { type KindName, kinds, type ReferenceField } from '../model/kinds.ts';
+import { matchesPattern } from '../model/place-patterns.ts';
 import type { ExportNames } from './export-names.ts';
 import { plainOrigin } from './manifest/secrets.ts';
 import {
@@ -10,13 +11,7 @@ import {
   type Spec,
 } from './spec/resource-set.ts';
 import { originForm } from './spec/secret-target.ts';
-import {
-  isPlainObject,
-  isReference,
-  isSecret,
-  matchesPattern,
-  type PlainObject,
-} from './spec/spec-paths.ts';
+import { isPlainObject, isReference, isSecret, type PlainObject } from './spec/spec-paths.ts';
 import { type Shape, shapeOf, toCamelCase, toSnakeCase } from './spec/spec-shape.ts';
 
 /** Writes the spec of one resource; `identity` is the one that it has in its manifest. */

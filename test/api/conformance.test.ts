@@ -201,6 +201,11 @@ it('413 and 415 to bodies of another size or type', async () => {
   expect(await strangers(415, telling(415), foreign)).toEqual([]);
 });
 
+it('422 to a set of changes of which one is refused', async () => {
+  const body = { mode: 'atomic', changes: [{ kind: 'Config', action: 'create', body: {} }] };
+  expect(await strangers(422, telling(422), (right) => ({ ...right, body }))).toEqual([]);
+});
+
 it('429 to whoever guesses', async () => {
   const wrong = (one: Operation): Asked =>
     isToken(one)

@@ -50,7 +50,7 @@ const mayImport: Record<string, readonly string[]> = {
   admin: ['admin/*', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   'admin/request': ['auth', 'http', 'store', 'model', 'settings', 'clock'],
   ...adminFamilies('api-keys', 'workspaces', 'guardrails', 'configs', 'usage-limits', 'mcp'),
-  ...adminFamilies('identity', 'sync'),
+  ...adminFamilies('identity', 'sync', 'changes'),
   gateway: [
     ...['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   ],

@@ -1,14 +1,13 @@
 /** Knows how a change sent twice is made once: its answer is kept in the transaction that made it. */
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import type { Principal } from '../../auth/principal.ts';
 import { answerOf } from '../../http/respond.ts';
 import { RawReply, type Route, type RouteRequest } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { answersKeptMs } from '../../model/idempotency.ts';
-import type { Db } from '../../store/connection/db.ts';
 import * as idempotencyKeys from '../../store/tables/idempotency-keys.ts';
 import type { AdminDeps } from './deps.ts';
+import { joining } from './joining.ts';
 
 export interface Idempotency {
   /** For the handlers: their transactions become part of the one that keeps the answer. */
@@ -18,23 +17,9 @@ export interface Idempotency {
 }
 
 export function createIdempotency(given: AdminDeps): Idempotency {
-  const { database } = given;
-  const joined = new AsyncLocalStorage<Db>();
-  const deps: AdminDeps = {
-    ...given,
-    database: {
-      // What the handler has written is seen in its own transaction only.
-      get readable() {
-        return joined.getStore() ?? database.readable;
-      },
-      transaction: (work) => {
-        const tx = joined.getStore();
-        return tx === undefined ? database.transaction(work) : work(tx);
-      },
-    },
-  };
-  const once = (route: Route<Principal>, request: RouteRequest<Principal>, key: string) =>
-    database.transaction(async (tx) => {
+  const deps: AdminDeps = { ...given, database: joining(given.database) };
+  const keeping = (route: Route<Principal>, request: RouteRequest<Principal>, key: string) =>
+    deps.database.transaction(async (tx) => {
       const identity = {
         organisation_id: request.caller.organisationId,
         principal_id: request.caller.id,
@@ -47,12 +32,21 @@ export function createIdempotency(given: AdminDeps): Idempotency {
         if (!kept.request_hash.equals(made.request_hash)) throw otherRequest();
         return replay(given.keyring.unseal(kept.answer, context));
       }
-      const result = await joined.run(tx, () => route.handle(request));
+      const result = await route.handle(request);
       const { status, text, headers } = await answerOf(result, route.successStatus ?? 200);
+      if (status >= 400) throw new NotKept(result);
       const answer = given.keyring.seal(JSON.stringify({ status, text, headers }), context);
       await idempotencyKeys.update(tx, identity, { ...made, answer });
       return result;
     });
+  const once = async (...asked: Parameters<typeof keeping>): Promise<unknown> => {
+    try {
+      return await keeping(...asked);
+    } catch (error) {
+      if (error instanceof NotKept) return error.answer;
+      throw error;
+    }
+  };
   const heed = (route: Route<Principal>): Route<Principal> => {
     // The token service makes nothing that a second request would double.
     if (route.method !== 'POST' || route.bodyType === 'form') return route;
@@ -63,6 +57,16 @@ export function createIdempotency(given: AdminDeps): Idempotency {
     return { ...route, handle };
   };
   return { deps, heed };
+}
+
+/** Undoes what has led to a refusal that a handler has answered rather than thrown. */
+class NotKept extends Error {
+  readonly answer: unknown;
+
+  constructor(answer: unknown) {
+    super('a refusal');
+    this.answer = answer;
+  }
 }
 
 /**

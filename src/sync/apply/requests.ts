@@ -1,6 +1,7 @@
 /** Knows the requests that carry out one planned change: method, path and body on the wire. */
 import type { z } from 'zod';
 import { kinds } from '../../model/kinds.ts';
+import { matchesPattern } from '../../model/place-patterns.ts';
 import type { PlannedChange } from '../plan/planned.ts';
 import { recordedGeneration, wantedGeneration } from '../plan/rotation.ts';
 import { sentFields } from '../plan/sent-fields.ts';
@@ -12,14 +13,7 @@ import type {
   SourceInfo,
   Spec,
 } from '../spec/resource-set.ts';
-import {
-  isPlainObject,
-  isReference,
-  isSecret,
-  mapSpec,
-  matchesPattern,
-  pointerOf,
-} from '../spec/spec-paths.ts';
+import { isPlainObject, isReference, isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
 
 /** What a reference resolves to once the resource exists. */
 export interface Target {

@@ -1,9 +1,9 @@
 /** Knows what there is to say of a field: meaning, type, bounds, default, what a change does, an example. */
 import { Failure } from '../../failure.ts';
 import { type KindName, kinds } from '../../model/kinds.ts';
+import { matchesPattern } from '../../model/place-patterns.ts';
 import { didYouMean } from '../../suggest.ts';
 import { oneLine } from '../../terminal-text.ts';
-import { matchesPattern } from '../spec/spec-paths.ts';
 import { toSnakeCase } from '../spec/spec-shape.ts';
 import { boundsOf, exampleOf, typeOf } from './field-facts.ts';
 import { type JsonSchema, takesNull } from './json-schema.ts';

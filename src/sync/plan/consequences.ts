@@ -1,7 +1,7 @@
 /** Knows what the server makes of a field that is removed, and what ends with a resource that is replaced. */
 import type { KindName } from '../../model/kinds.ts';
+import { matchesPattern } from '../../model/place-patterns.ts';
 import type { Json } from '../spec/resource-set.ts';
-import { matchesPattern } from '../spec/spec-paths.ts';
 
 const budget = { alert_threshold: 'no alert', periodic_reset: 'no reset', type: 'cost' };
 

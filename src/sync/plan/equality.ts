@@ -1,12 +1,12 @@
 /** Knows when two values of a spec mean the same, whatever their form (docs/sync.md, Three-way rule). */
 import type { Kind } from '../../model/kinds.ts';
+import { matchesPattern } from '../../model/place-patterns.ts';
 import type { Json } from '../spec/resource-set.ts';
 import {
   coversPattern,
   isPlainObject,
   isReference,
   isSecret,
-  matchesPattern,
   type PlainObject,
 } from '../spec/spec-paths.ts';
 

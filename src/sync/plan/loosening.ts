@@ -1,7 +1,8 @@
 /** Knows what loosens access, kind by kind: limits raised, scopes added, guards removed. */
 import type { KindName } from '../../model/kinds.ts';
+import { matchesPattern } from '../../model/place-patterns.ts';
 import type { Json, Spec } from '../spec/resource-set.ts';
-import { matchesPattern, segmentsOf, valueAt } from '../spec/spec-paths.ts';
+import { segmentsOf, valueAt } from '../spec/spec-paths.ts';
 import type { Difference } from './diff.ts';
 import { isNested, leavesOf } from './leaves.ts';
 import type { DraftChange } from './planned.ts';

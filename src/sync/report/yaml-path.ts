@@ -1,7 +1,8 @@
 /** Knows what a place of a canonical spec is called in a manifest: `spec.rateLimits[0].value`. */
 import { type KindName, kinds } from '../../model/kinds.ts';
+import { matchesPattern } from '../../model/place-patterns.ts';
 import type { Json, Spec } from '../spec/resource-set.ts';
-import { isReference, matchesPattern } from '../spec/spec-paths.ts';
+import { isReference } from '../spec/spec-paths.ts';
 import { shapeOf, toCamelCase, toSnakeCase } from '../spec/spec-shape.ts';
 import { seen } from './value-text.ts';
 

@@ -1,6 +1,7 @@
 /** Knows how the server's state is read: one snapshot, brought into the same words as the manifests. */
 import { Failure } from '../../failure.ts';
 import { type KindName, kindNames, kinds } from '../../model/kinds.ts';
+import { matchesPattern } from '../../model/place-patterns.ts';
 import { Snapshot, type SnapshotResource } from '../../model/snapshot.ts';
 import {
   type ExternalResource,
@@ -10,7 +11,7 @@ import {
   type LiveSet,
   type Spec,
 } from '../spec/resource-set.ts';
-import { mapSpec, matchesPattern } from '../spec/spec-paths.ts';
+import { mapSpec } from '../spec/spec-paths.ts';
 import type { AdminClient } from './client.ts';
 import { identify } from './live-identities.ts';
 import { withoutUnknown } from './newer-server.ts';

@@ -1,5 +1,6 @@
 /** Knows how places in a spec are named: dotted patterns of the kinds table and JSON pointers of a plan. */
 import { kindNames } from '../../model/kinds.ts';
+import { mapPlaces, matchesPattern } from '../../model/place-patterns.ts';
 import type { Json, Spec } from './resource-set.ts';
 
 export type PlainObject = { [key: string]: Json };
@@ -67,66 +68,17 @@ export function putAt(
   if (key !== undefined) parent[key] = value;
 }
 
-/** Whether a dotted pattern names exactly this place; `*` is any one key, `**` any number of them. */
-export function matchesPattern(pattern: string, segments: readonly string[]): boolean {
-  return matchParts(partsOf(pattern), segments);
-}
-
-/** Patterns come from the kinds table only, so there are few. */
-const splitPatterns = new Map<string, readonly string[]>();
-
-function partsOf(pattern: string): readonly string[] {
-  let parts = splitPatterns.get(pattern);
-  if (parts === undefined) {
-    parts = pattern.split('.');
-    splitPatterns.set(pattern, parts);
-  }
-  return parts;
-}
-
 /** Whether a dotted pattern names this place or one that holds it. */
 export function coversPattern(pattern: string, segments: readonly string[]): boolean {
   return segments.some((_, at) => matchesPattern(pattern, segments.slice(0, at + 1)));
 }
 
-function matchParts(
-  parts: readonly string[],
-  segments: readonly string[],
-  from = 0,
-  at = 0,
-): boolean {
-  for (let part = from, segment = at; ; part += 1, segment += 1) {
-    const wanted = parts[part];
-    if (wanted === undefined) return segment === segments.length;
-    if (wanted === '**') {
-      for (let skipTo = segment; skipTo <= segments.length; skipTo += 1) {
-        if (matchParts(parts, segments, part + 1, skipTo)) return true;
-      }
-      return false;
-    }
-    if (segment >= segments.length || (wanted !== '*' && wanted !== segments[segment]))
-      return false;
-  }
-}
-
-/**
- * A copy of the spec in which `replace` was asked about every value, outermost first. What it
- * returns takes the value's place; `undefined` means: look inside.
- */
+/** As {@link mapPlaces}, of a spec. */
 export function mapSpec(
   spec: Spec,
   replace: (value: Json, segments: readonly string[]) => Json | undefined,
 ): Spec {
-  const visit = (value: Json, segments: readonly string[]): Json => {
-    const replaced = replace(value, segments);
-    if (replaced !== undefined) return replaced;
-    if (Array.isArray(value)) return value.map((item, at) => visit(item, [...segments, `${at}`]));
-    if (!isPlainObject(value)) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [key, visit(item, [...segments, key])]),
-    );
-  };
-  return Object.fromEntries(Object.entries(spec).map(([key, value]) => [key, visit(value, [key])]));
+  return mapPlaces(spec, replace as Parameters<typeof mapPlaces>[1]) as Spec;
 }
 
 /** Identity keys of everything a spec refers to, once each. */

@@ -1,0 +1,109 @@
+/** Knows the words of JSON in a text of UTF-8: where the reader stands, which comes next, and what is wrong with it. */
+import { ApiError } from '../model/errors.ts';
+import { validationError } from '../model/validation-error.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function decode(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw validationError({ path: [], message: 'the body is not valid UTF-8' });
+  }
+}
+
+const whitespace = /[ \t\n\r]*/y;
+const stringToken = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+const numberToken = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const wholeNumber = /^-?\d+$/;
+const literals: readonly (readonly [string, unknown])[] = [
+  ['true', true],
+  ['false', false],
+  ['null', null],
+];
+
+export class JsonTokens {
+  readonly #text: string;
+  #at = 0;
+
+  /** @throws ApiError `invalid` for bytes that are no UTF-8, or begin with a mark */
+  constructor(bytes: Buffer) {
+    this.#text = decode(bytes);
+    if (this.#text.charCodeAt(0) === 0xfeff) this.fail('starts with a byte order mark');
+  }
+
+  /** Character that the reader stands at. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** Goes to what comes next; yields where that is. */
+  next(): number {
+    this.#token(whitespace);
+    return this.#at;
+  }
+
+  /** Whether this mark comes next; goes behind it if so. */
+  takes(mark: string): boolean {
+    if (this.#text[this.next()] !== mark) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  /** Goes behind a mark that must come next. */
+  require(mark: string, fault: string): void {
+    if (!this.takes(mark)) this.fail(fault);
+  }
+
+  /** What must be the end of the text. */
+  end(): void {
+    if (this.next() < this.#text.length) this.fail('goes on after its end');
+  }
+
+  /** A text, a number or a word. */
+  scalar(): unknown {
+    if (this.#text[this.next()] === '"') return this.string();
+    const literal = literals.find(([word]) => this.#text.startsWith(word, this.#at));
+    if (literal === undefined) return this.#number();
+    this.#at += literal[0].length;
+    return literal[1];
+  }
+
+  string(): string {
+    const start = this.#at;
+    const token = this.#token(stringToken);
+    if (token === null) return this.fail('lacks a well-formed string');
+    const value = token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
+    if (!value.isWellFormed()) this.fail('has half of a surrogate pair', start);
+    return value;
+  }
+
+  fail(fault: string, at = this.#at): never {
+    const message = `the JSON body ${fault} (at character ${at})`;
+    throw validationError({ path: [], message });
+  }
+
+  refuse(fault: string): never {
+    throw new ApiError('tooLarge', `The JSON body ${fault} (at character ${this.#at})`);
+  }
+
+  #number(): number {
+    const start = this.#at;
+    const token = this.#token(numberToken);
+    if (token === null) return this.fail('lacks a value');
+    const value = Number(token);
+    if (!Number.isFinite(value)) this.fail('has a number that is too large', start);
+    // It would be kept, and answered, as another one.
+    if (wholeNumber.test(token) && value !== 0 && String(value) !== token) {
+      this.fail('has a whole number that is too large to be read exactly: send it as text', start);
+    }
+    return value;
+  }
+
+  #token(pattern: RegExp): string | null {
+    pattern.lastIndex = this.#at;
+    const token = pattern.exec(this.#text)?.[0] ?? null;
+    this.#at += token?.length ?? 0;
+    return token;
+  }
+}
