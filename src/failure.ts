@@ -9,7 +9,9 @@ export type Ending =
   | 'refusedByGuard'
   | 'invalidInput'
   | 'unreachable'
-  | 'retryable';
+  | 'retryable'
+  /** What was planned and saved is not what would be planned now. */
+  | 'stale';
 
 /** The endings that an error can bring about. */
 export type FailureKind = Exclude<Ending, 'success' | 'changesPresent'>;

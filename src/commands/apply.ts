@@ -4,9 +4,10 @@ import { resolve } from 'node:path';
 import { systemClock } from '../clock.ts';
 import { Failure } from '../failure.ts';
 import type { Plan } from '../sync/plan/planned.ts';
-import { reconcile } from '../sync/reconcile.ts';
+import { type CycleOptions, type CycleResult, reconcile } from '../sync/reconcile.ts';
 import { textReport } from '../sync/report/text.ts';
-import type { Command } from './shared/command.ts';
+import { savedCycle } from './apply-plan.ts';
+import type { Command, CommandIo } from './shared/command.ts';
 import { assertAskable, confirm } from './shared/confirm.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
 import { flag, outputForm, text } from './shared/option.ts';
@@ -17,6 +18,7 @@ import {
   openClient,
   openManifests,
 } from './shared/options.ts';
+import { readPlanFile } from './shared/plan-file.ts';
 import { Progress } from './shared/progress.ts';
 import { type WriteOptions, writeOptions, writingCycle } from './shared/write-options.ts';
 
@@ -28,13 +30,14 @@ interface ApplyOptions extends ManifestOptions, WriteOptions {
 }
 
 export const apply: Command<ApplyOptions> = {
-  summary: 'Make the server match the manifests',
+  summary: 'Make the server match the manifests, or carry out a saved plan',
   examples: [
     ['gatewright apply ./gateway', 'Show the plan, ask, and apply it'],
     ['gatewright apply ./gateway --yes --report r.json', 'In CI, with a report of every change'],
     ['gatewright apply ./gateway --yes --no-prune', 'Delete nothing that left the source'],
     ['gatewright apply ./gateway --yes --allow-deletes 40', 'Release a large prune'],
     ['gatewright apply ./gateway --delete Workspace/old', 'Release the removal of a workspace'],
+    ['gatewright apply gw.plan --yes', 'What plan --out has saved, if it still holds'],
   ],
   options: {
     ...manifestOptions,
@@ -49,19 +52,18 @@ export const apply: Command<ApplyOptions> = {
   },
   run: async (options, io) => {
     assertAskable('apply', options.yes, io);
-    const manifests = openManifests(options, io);
     await using client = openClient(options, io);
+    const saved = await readPlanFile(options.paths, io.cwd);
     const progress = new Progress(io.stderr, options.output, systemClock);
-    const result = await reconcile({
-      ...writingCycle('apply', options, manifests, io),
+    const cycle = await reconcile({
+      ...(saved === undefined
+        ? newCycle(options, io)
+        : await savedCycle(saved, options, client, io)),
       client,
-      evenIfSuspended: options['even-if-suspended'],
-      acceptHistory: options['accept-history'],
-      descent: manifests.descent,
-      command: applyCommand(options, io.cwd),
       onItem: (_, reached) => progress.tell(reached),
       ...(options.yes ? {} : { confirm: (plan: Plan) => confirm(plan, 'Apply this?', io) }),
     }).finally(() => progress.end());
+    const result = saved === undefined ? cycle : endedForGood(cycle);
     const document = cycleDocument(result);
     if (options.report !== undefined) await writeReport(resolve(io.cwd, options.report), document);
     if (options.output === 'json') io.stdout.writeJson(document);
@@ -69,6 +71,23 @@ export const apply: Command<ApplyOptions> = {
     return result.ending;
   },
 };
+
+/** What somebody has changed since the plan was saved is no more as planned when it is tried again. */
+function endedForGood(result: CycleResult): CycleResult {
+  const isStale = result.report?.items.some(({ status }) => status === 'stale') === true;
+  return isStale && result.ending === 'retryable' ? { ...result, ending: 'stale' } : result;
+}
+
+function newCycle(options: ApplyOptions, io: CommandIo): Omit<CycleOptions, 'client'> {
+  const manifests = openManifests(options, io);
+  return {
+    ...writingCycle('apply', options, manifests, io),
+    evenIfSuspended: options['even-if-suspended'],
+    acceptHistory: options['accept-history'],
+    descent: manifests.descent,
+    command: applyCommand(options, io.cwd),
+  };
+}
 
 async function writeReport(path: string, document: unknown): Promise<void> {
   try {

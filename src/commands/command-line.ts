@@ -85,7 +85,7 @@ async function printOverview(io: CommandIo): Promise<Ending> {
     '',
     'Settings come from the environment and from .env; gatewright settings lists them.',
     'Exit codes: 0 done, 1 unexpected, 2 changes are there, 3 partly failed, 4 refused by a guard,',
-    '5 invalid input, 6 out of reach, 7 try again; 130 and 143 when ended by Ctrl-C or SIGTERM.',
+    '5 invalid input, 6 out of reach, 7 try again, 8 plan anew; 130 and 143 when ended by Ctrl-C or SIGTERM.',
   ];
   io.stdout.write(`${lines.join('\n')}\n`);
   return 'success';

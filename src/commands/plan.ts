@@ -1,29 +1,43 @@
 /** Knows the command that shows what an apply would change, and changes nothing. */
+import { resolve } from 'node:path';
+import { systemClock } from '../clock.ts';
 import type { Ending } from '../failure.ts';
 import { type CycleResult, reconcile } from '../sync/reconcile.ts';
 import { markdownReport } from '../sync/report/markdown.ts';
 import { textReport } from '../sync/report/text.ts';
-import type { Command } from './shared/command.ts';
+import { savedPlanText, type Terms } from '../sync/review/saved-plan.ts';
+import type { AdminClient } from '../sync/server/client.ts';
+import { identityKey } from '../sync/spec/resource-set.ts';
+import type { Command, CommandIo } from './shared/command.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
-import { choices, flag, outputForm } from './shared/option.ts';
+import { choices, duration, flag, outputForm, text } from './shared/option.ts';
 import {
   applyCommand,
-  holderName,
+  locationsOf,
   type ManifestOptions,
   manifestOptions,
   openClient,
   openManifests,
+  planCommand,
 } from './shared/options.ts';
+import { writePlanFile } from './shared/plan-file.ts';
+import { shellLine } from './shared/shell-line.ts';
+import { type ReleaseOptions, releaseOptions, writingCycle } from './shared/write-options.ts';
 
 const occasions = ['create', 'update', 'delete', 'replace', 'adopt', 'rotate', 'drift'] as const;
 type Occasion = (typeof occasions)[number];
 
-interface PlanOptions extends ManifestOptions {
+interface PlanOptions extends ManifestOptions, ReleaseOptions {
   readonly output: 'text' | 'json' | 'markdown';
   readonly 'fail-on': readonly Occasion[];
-  readonly 'no-prune': boolean;
-  readonly 'take-ownership': boolean;
+  readonly out: string | undefined;
+  readonly 'valid-for': number | undefined;
+  readonly 'even-if-suspended': boolean;
+  readonly 'accept-history': boolean;
 }
+
+/** In which what was reviewed is applied, unless somebody says more. */
+const validForSeconds = 24 * 3_600;
 
 export const plan: Command<PlanOptions> = {
   summary: 'Show what apply would change; exit code 2 when there is something',
@@ -32,6 +46,7 @@ export const plan: Command<PlanOptions> = {
     ['gatewright plan ./gateway -o markdown', 'The same as a comment for a pull request'],
     ['gatewright plan ./gateway --fail-on delete,replace', 'Exit code 2 for these only'],
     ['gatewright plan https://git.example.com/gw.git#main:prod -o json', 'A branch, for programs'],
+    ['gatewright plan ./gateway --out gw.plan', 'Save it; gatewright apply gw.plan does just this'],
   ],
   options: {
     ...manifestOptions,
@@ -40,32 +55,73 @@ export const plan: Command<PlanOptions> = {
       describe: `Exit with 2 for these only, of ${occasions.join(', ')}`,
       fallback: 'any change',
     }),
-    'no-prune': flag('Leave on the server what left the source, instead of deleting it'),
-    'take-ownership': flag('Take over what exists unmanaged or belongs to another owner'),
+    out: text('FILE', {
+      describe: 'Save the plan to this file, for apply FILE',
+      fallback: 'it is only shown',
+    }),
+    'valid-for': duration(
+      { min: 60, max: 30 * 24 * 3_600, example: '72h' },
+      { describe: 'How long a saved plan may be applied', fallback: '24h' },
+    ),
+    ...releaseOptions({
+      noPrune: 'Leave on the server what left the source, instead of deleting it',
+      delete: 'Delete these workspaces, with all in them, and keys in use',
+    }),
+    'even-if-suspended': flag('Plan also what `gatewright suspend` holds back'),
+    'accept-history': flag('Take a source whose repository or history is not that of before'),
   },
   run: async (options, io) => {
+    const { out } = options;
     const manifests = openManifests(options, io);
     await using client = openClient(options, io);
     const result = await reconcile({
+      ...writingCycle('plan', options, manifests, io),
       client,
-      readDesired: manifests.read,
-      scope: manifests.scope,
-      descent: manifests.descent,
       act: false,
-      prune: !options['no-prune'],
-      allowDeletes: null,
-      isReleased: () => false,
-      takeOwnership: options['take-ownership'],
-      secretsFolder: manifests.secretsFolder,
-      command: applyCommand({ ...options, output: 'text' }, io.cwd),
-      holder: holderName('plan'),
-      signal: io.signal,
+      evenIfSuspended: options['even-if-suspended'],
+      acceptHistory: options['accept-history'],
+      descent: manifests.descent,
+      command:
+        out === undefined
+          ? applyCommand({ ...options, output: 'text' }, io.cwd)
+          : planCommand(options, out, io.cwd),
     });
+    if (out !== undefined && result.refusal === null) await save(out, result, client, options, io);
     if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
     else io.stdout.write(renderers[options.output](result));
     return endingFor(result, options['fail-on']);
   },
 };
+
+/** What a guard refuses is not saved: who releases it plans it so. */
+async function save(
+  out: string,
+  { plan: planned, read, warnings }: CycleResult,
+  { address: server }: AdminClient,
+  options: PlanOptions,
+  io: CommandIo,
+): Promise<void> {
+  const now = systemClock.now();
+  const validMs = (options['valid-for'] ?? validForSeconds) * 1000;
+  const terms: Terms = {
+    paths: locationsOf(options),
+    workspace: [...options.workspace],
+    noPrune: options['no-prune'],
+    allowDeletes: options['allow-deletes'] ?? null,
+    delete: options.delete.map(identityKey),
+    takeOwnership: options['take-ownership'],
+    evenIfSuspended: options['even-if-suspended'],
+    acceptHistory: options['accept-history'],
+  };
+  const sealed = savedPlanText(planned, read, { server, terms, warnings, now, validMs });
+  await writePlanFile(resolve(io.cwd, out), sealed);
+  const { home, credentials, owner, 'secrets-dir': folder } = options;
+  const given = { home, credentials, owner, 'secrets-dir': folder };
+  const until = new Date(now + validMs).toISOString();
+  io.stderr.write(
+    `Saved to ${out} until ${until}. To apply it: ${shellLine(io.cwd, 'apply', [out], given)}\n`,
+  );
+}
 
 const renderers = { text: textReport, markdown: markdownReport } as const;
 

@@ -71,6 +71,8 @@ export interface CycleOptions extends HistoryTerms {
   readonly previous?: SnapshotRead | null | undefined;
   /** Asked before anything is written, when there is something to write. */
   readonly confirm?: ((plan: Plan) => Promise<boolean>) | undefined;
+  /** Throws for a plan that is not to be carried out; asked at each look, so that it is before any write. */
+  readonly assertExpected?: ((plan: Plan, read: SnapshotRead) => void) | undefined;
   readonly onItem?: OnItem | undefined;
 }
 
@@ -103,7 +105,7 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
   const { client, act, signal, onWait } = options;
   const desired = await options.readDesired();
   // Under the lease it is asked again, and nobody has to be told before.
-  const isShown = !act || options.confirm !== undefined;
+  const isShown = !act || (options.confirm ?? options.assertExpected) !== undefined;
   const first = await look(options, desired, options.previous ?? null, isShown);
   if (!act || first.result.refusal !== null || (await isIdle(options, first))) return first.result;
   if (options.confirm !== undefined && !(await options.confirm(first.result.plan))) {
@@ -171,6 +173,7 @@ async function look(
     const applied = { newest: standing.revision, all };
     otherHistory = await findHistoryRefusal(desired.source, applied, options);
   }
+  options.assertExpected?.(plan, read);
   const mayHelp = !takeOwnership && plan.blocked.length > 0;
   const keys = await survey(options, read, plan, existingKeys(plan));
   const deliveries = keys.map(({ delivery }) => delivery);

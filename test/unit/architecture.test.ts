@@ -67,6 +67,7 @@ const mayImport: Record<string, readonly string[]> = {
     ...['sync', 'sync/apply', 'sync/plan', 'sync/server', 'sync/source', 'sync/spec'],
     ...['model', 'log', 'clock'],
   ],
+  'sync/review': ['sync/plan', 'sync/report', 'sync/server', 'sync/spec', 'model'],
   'sync/report': ['sync/apply', 'sync/plan', 'sync/spec', 'model'],
   'sync/plan': ['sync/spec', 'model'],
   'sync/server': ['sync/spec', 'model', 'log', 'clock'],

@@ -10,4 +10,5 @@ export const exitCodes: Readonly<Record<Ending, number>> = {
   invalidInput: 5,
   unreachable: 6,
   retryable: 7,
+  stale: 8,
 };

@@ -10,7 +10,7 @@ import type { CommandLine } from '../../sync/plan/guards.ts';
 import { AdminClient } from '../../sync/server/client.ts';
 import { isStandardInput, openSources } from '../../sync/source/source.ts';
 import type { Descent, Source, SourceVersion } from '../../sync/source/source-files.ts';
-import type { DesiredSet } from '../../sync/spec/resource-set.ts';
+import { type DesiredSet, type Identity, identityKey } from '../../sync/spec/resource-set.ts';
 import type { WorkspaceScope } from '../../sync/spec/workspace-scope.ts';
 import type { CommandIo } from './command.ts';
 import {
@@ -151,6 +151,8 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
 export interface GoOnOptions extends ManifestOptions {
   readonly 'take-ownership'?: boolean;
   readonly 'no-prune'?: boolean;
+  readonly 'allow-deletes'?: number | undefined;
+  readonly delete?: readonly Identity[];
   readonly 'even-if-suspended'?: boolean;
   readonly 'accept-history'?: boolean;
   /** Of an `apply`. */
@@ -164,20 +166,43 @@ export interface GoOnOptions extends ManifestOptions {
  * release what was held back. What comes from standard input leaves nobody to ask.
  */
 export function applyCommand(options: GoOnOptions, cwd: string): CommandLine {
-  const locations = locationsOf(options);
-  const { home, credentials, owner, report, yes = false } = options;
+  const { report, yes = false } = options;
+  return goOn('apply', options, cwd, {
+    yes: yes || locationsOf(options).includes('-'),
+    ...(report === undefined ? {} : { report }),
+    ...(options.output === 'json' ? { output: 'json' } : {}),
+  });
+}
+
+/** Writes the command that saves a plan of the same to `out`, as {@link applyCommand} does. */
+export function planCommand(options: GoOnOptions, out: string, cwd: string): CommandLine {
+  return goOn('plan', options, cwd, { out });
+}
+
+function goOn(
+  verb: string,
+  options: GoOnOptions,
+  cwd: string,
+  own: Readonly<Record<string, string | boolean>>,
+): CommandLine {
+  const { home, credentials, owner, 'allow-deletes': allowDeletes } = options;
   const inForce = {
     ...{ home, credentials, owner, 'secrets-dir': options['secrets-dir'] },
     'take-ownership': options['take-ownership'],
     'no-prune': options['no-prune'],
+    ...(allowDeletes === undefined ? {} : { 'allow-deletes': String(allowDeletes) }),
     'even-if-suspended': options['even-if-suspended'],
     workspace: options.workspace,
     'accept-history': options['accept-history'],
-    yes: yes || locations.includes('-'),
-    ...(report === undefined ? {} : { report }),
-    ...(options.output === 'json' ? { output: 'json' } : {}),
+    ...own,
   };
-  return (more) => shellLine(cwd, 'apply', locations, { ...inForce, ...more });
+  const released = (options.delete ?? []).map(identityKey);
+  return (more) => {
+    const named = typeof more.delete === 'string' ? more.delete.split(',') : [];
+    const all = [...new Set([...released, ...named])].toSorted();
+    const told = all.length === 0 ? {} : { delete: all.join(',') };
+    return shellLine(cwd, verb, locationsOf(options), { ...inForce, ...more, ...told });
+  };
 }
 
 /** What `--workspace` says. */
@@ -185,7 +210,8 @@ export function scopeOf({ workspace }: Pick<ManifestOptions, 'workspace'>): Work
   return workspace.length === 0 ? null : new Set(workspace);
 }
 
-function locationsOf({ paths }: ManifestOptions): string[] {
+/** The current folder where none is named. */
+export function locationsOf({ paths }: Pick<ManifestOptions, 'paths'>): string[] {
   return paths.length === 0 ? ['.'] : [...paths];
 }
 

@@ -13,6 +13,11 @@ export function resourceNames(describe: string): Option<readonly Identity[]> {
   return { form: 'value', placeholder: 'KIND/NAME,..', fallback: 'none', describe, read };
 }
 
+/** Those of these identity keys that name a resource. */
+export function namedResources(keys: readonly string[]): Identity[] {
+  return keys.map((key) => readIdentity(key, '--delete'));
+}
+
 /** Throws `Failure` (invalid input) with the sentence that `name` (`--delete`) is the subject of. */
 function readIdentity(word: string, name: string): Identity {
   const [kind = '', ...rest] = word.split('/');

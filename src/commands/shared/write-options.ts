@@ -6,21 +6,30 @@ import { flag, type OptionTable, wholeNumber } from './option.ts';
 import { holderName, type OpenedManifests } from './options.ts';
 import { resourceNames } from './resource-names.ts';
 
-export interface WriteOptions {
-  readonly yes: boolean;
+/** What is released, and what is left alone. */
+export interface ReleaseOptions {
   readonly 'no-prune': boolean;
   readonly 'allow-deletes': number | undefined;
   readonly delete: readonly Identity[];
   readonly 'take-ownership': boolean;
 }
 
-/** `says` are the sentences in which the commands differ. */
-export function writeOptions(says: {
+export interface WriteOptions extends ReleaseOptions {
+  readonly yes: boolean;
+}
+
+/** The sentences in which the commands differ. */
+interface Sentences {
   readonly noPrune: string;
   readonly delete: string;
-}): OptionTable<WriteOptions> {
+}
+
+export function writeOptions(says: Sentences): OptionTable<WriteOptions> {
+  return { yes: flag('Do not ask; needed where no terminal is', 'y'), ...releaseOptions(says) };
+}
+
+export function releaseOptions(says: Sentences): OptionTable<ReleaseOptions> {
   return {
-    yes: flag('Do not ask; needed where no terminal is', 'y'),
     'no-prune': flag(says.noPrune),
     'allow-deletes': wholeNumber(
       'COUNT',
@@ -35,10 +44,10 @@ export function writeOptions(says: {
   };
 }
 
-/** What of a cycle follows from the options, the manifests and the command's own name. */
+/** What of a cycle that writes follows from the options, the manifests and the command's own name. */
 export function writingCycle(
   name: string,
-  given: WriteOptions,
+  given: ReleaseOptions,
   { read, scope, secretsFolder }: OpenedManifests,
   io: CommandIo,
 ) {

@@ -69,7 +69,7 @@ export async function applyPlan(plan: Plan, context: ApplyContext): Promise<Appl
 }
 
 /** What the whole run amounts to. */
-export function endingOf(report: ApplyReport): Ending {
+export function endingOf(report: ApplyReport): Exclude<Ending, 'stale'> {
   const count = (status: ItemStatus): number =>
     report.items.filter((item) => item.status === status).length;
   if (report.unreachable !== null && count('done') === 0) return 'unreachable';

@@ -1,5 +1,4 @@
 /** Knows what a run tells the server of what it has changed: names of resources and fields, never values. */
-import type { Ending } from '../../failure.ts';
 import type { RevisionChange } from '../../model/sync-record.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
@@ -10,7 +9,7 @@ import type { AppliedItem, ApplyReport } from './apply.ts';
 import type { HeldLease } from './owner-lease.ts';
 
 export interface RunFacts {
-  readonly ending: Ending;
+  readonly ending: NewRevision['ending'];
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
   readonly finishedAt: number;

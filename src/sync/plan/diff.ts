@@ -178,8 +178,8 @@ function compareLists(
   }
 }
 
-/** The same for the same value, whatever the order of keys. */
-function sortedText(value: Json): string {
+/** JSON text, the same for the same value, whatever the order of keys. */
+export function sortedText(value: Json): string {
   return JSON.stringify(value, (_, inner: Json) =>
     isPlainObject(inner)
       ? Object.fromEntries(Object.entries(inner).toSorted(([one], [two]) => (one < two ? -1 : 1)))

@@ -58,7 +58,8 @@ export function summaryLine({
   return `Applied: ${parts.join(', ')}; ${rest}.${ending}`;
 }
 
-const participles: Record<PlannedChange['action'], string> = {
+/** What was done, by action: `created`. */
+export const participles: Readonly<Record<PlannedChange['action'], string>> = {
   create: 'created',
   update: 'updated',
   replace: 'replaced',

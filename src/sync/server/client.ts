@@ -55,6 +55,11 @@ export class AdminClient implements AsyncDisposable {
     this.#token = new AccessToken(options, this.#transport, this.#repeats, clock);
   }
 
+  /** Where the server is, without a slash at the end. */
+  get address(): string {
+    return this.#options.adminBaseUrl.replace(/\/+$/, '');
+  }
+
   /** HTTP requests sent since the start, the token's and repeats included. */
   get requests(): number {
     return this.#transport.requests;

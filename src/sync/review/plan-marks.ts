@@ -1,0 +1,128 @@
+/** Knows what a plan depends on, as marks that tell whether it would be the same now, and what has changed. */
+import { fingerprintOf } from '../../model/fingerprint.ts';
+import { sortedText } from '../plan/diff.ts';
+import type { Plan, PlannedChange } from '../plan/planned.ts';
+import { participles } from '../report/summary.ts';
+import type { DesiredResource, Json, LiveResource } from '../spec/resource-set.ts';
+import { isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
+
+/** One change as it was planned; every digest is keyed, so that nothing can be tried against it. */
+interface ChangeMark {
+  readonly action: PlannedChange['action'];
+  /** Sent as `If-Match`; null for what is not there yet. */
+  readonly version: number | null;
+  /** Of the resource on the server, with the mark of its owner. */
+  readonly live: string | null;
+  /** Of the manifest, the values of secrets included. */
+  readonly wanted: string | null;
+  /** Fingerprints by JSON pointer and origin: `/configurations/headers/x env:X`. */
+  readonly secrets: Readonly<Record<string, string>>;
+  /** Of the ids and slugs that its references lead to. */
+  readonly targets: string;
+  /** Of what is done, and after what. */
+  readonly course: string;
+}
+
+export interface PlanMarks {
+  /** By identity key. */
+  readonly changes: Readonly<Record<string, ChangeMark>>;
+  /** Why the others are held back, by identity key. */
+  readonly blocked: Readonly<Record<string, string>>;
+}
+
+/** @param key of the fingerprints of the plan's owner */
+export function marksOf(plan: Plan, key: Buffer): PlanMarks {
+  const digest = (value: unknown): string => fingerprintOf(key, sortedText(value as Json));
+  const changes = plan.changes.map((change) => [change.id, markOf(change, plan, digest)] as const);
+  return {
+    changes: Object.fromEntries(changes),
+    blocked: Object.fromEntries(plan.blocked.map(({ id, reason }) => [id, reason])),
+  };
+}
+
+function markOf(change: PlannedChange, plan: Plan, digest: (value: unknown) => string): ChangeMark {
+  const { action, live, desired, fields, dependsOn, last, reason, prune, rotation } = change;
+  const named = [...new Set([...change.needs, ...change.holds])].sort();
+  const targets = named.map((id) => {
+    const target = plan.live.get(id);
+    return [id, target?.id ?? null, target?.slug ?? null];
+  });
+  return {
+    action,
+    version: live?.version ?? null,
+    live: live === null ? null : digest(standing(live)),
+    wanted: desired === null ? null : digest(terms(desired)),
+    secrets: desired === null ? {} : fingerprintsIn(desired),
+    targets: digest(targets),
+    course: digest({ fields, dependsOn, last, reason, prune, rotation }),
+  };
+}
+
+function standing({ id, slug, owner, declared, base, source, spec }: LiveResource): unknown {
+  return { id, slug, owner, declared, base, source, spec };
+}
+
+function terms(desired: DesiredResource): unknown {
+  const { spec, absent, onRemoval, previousNames, renamedBefore } = desired;
+  const { secretOutput, rotation, ignoreFields = null, protected: isProtected } = desired;
+  return {
+    ...{ spec, absent, onRemoval, previousNames, renamedBefore },
+    ...{ secretOutput, rotation, ignoreFields, isProtected },
+  };
+}
+
+function fingerprintsIn({ spec }: DesiredResource): Record<string, string> {
+  const found: Record<string, string> = {};
+  mapSpec(spec, (value, segments) => {
+    if (!isSecret(value)) return undefined;
+    found[`${pointerOf(segments)} ${value.$secret}`] = value.fingerprint;
+    return value;
+  });
+  return found;
+}
+
+/** A sentence for each resource of which the plan would be another now; none while it still holds. */
+export function changedSince(then: PlanMarks, now: PlanMarks, plan: Plan): string[] {
+  const messages = new Map(plan.blocked.map(({ id, message }) => [id, message]));
+  const ids = [then.changes, then.blocked, now.changes, now.blocked].flatMap(Object.keys);
+  return [...new Set(ids)].sort().flatMap((id) => {
+    const [before, after] = [then.changes[id], now.changes[id]];
+    if (before !== undefined && after !== undefined) {
+      const why = changed(before, after);
+      return why === null ? [] : [`${id}: ${why}`];
+    }
+    if (after !== undefined)
+      return [`${id}: is to be ${participles[after.action]} now, and was not`];
+    const [heldThen, heldNow] = [then.blocked[id], now.blocked[id]];
+    if (heldNow !== undefined) {
+      return heldNow === heldThen ? [] : [`${id}: is held back now: ${messages.get(id)}`];
+    }
+    return before === undefined
+      ? [`${id}: is held back no more`]
+      : [`${id}: was to be ${participles[before.action]}, and nothing is to be done any more`];
+  });
+}
+
+function changed(then: ChangeMark, now: ChangeMark): string | null {
+  if (then.action !== now.action) {
+    return `was to be ${participles[then.action]}, and is to be ${participles[now.action]} now`;
+  }
+  if (then.version !== now.version) {
+    return `was changed on the server (version ${then.version} then, ${now.version} now)`;
+  }
+  const secret = Object.keys({ ...then.secrets, ...now.secrets }).find(
+    (place) => then.secrets[place] !== now.secrets[place],
+  );
+  if (secret !== undefined) {
+    const [pointer, ...origin] = secret.split(' ');
+    // What stands in the manifest as text is told by its place alone.
+    const from = origin.join(' ').startsWith('text:')
+      ? pointer
+      : `${pointer} (${origin.join(' ')})`;
+    return `the secret value of ${from} is another`;
+  }
+  if (then.live !== now.live) return 'the mark of its owner on the server is another';
+  if (then.wanted !== now.wanted) return 'its manifest comes to something else';
+  if (then.targets !== now.targets) return 'what it refers to is another';
+  return then.course === now.course ? null : 'it would be carried out in another way';
+}
