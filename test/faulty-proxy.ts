@@ -15,6 +15,26 @@ export interface FaultyProxy extends AsyncDisposable {
   readonly seen: number;
 }
 
+/** Whether a request of a client asks only: its answer may be lost, and nothing is otherwise for that. */
+export function isQuestion(request: string): boolean {
+  return /^GET |^POST \S+\/(access_token|key-proofs)$/.test(request);
+}
+
+/**
+ * Fates by which the answers to all questions are lost, each once, when `lost` is 0, else that to the
+ * request which is the `lost`-th to change something.
+ */
+export function losing(lost: number): (index: number, request: string) => Fate {
+  const asked = new Map<string, number>();
+  let changes = 0;
+  return (_, request) => {
+    if (!isQuestion(request)) return ++changes === lost ? 'cut-after' : 'pass';
+    const times = (asked.get(request) ?? 0) + 1;
+    asked.set(request, times);
+    return lost === 0 && times % 2 === 1 ? 'cut-after' : 'pass';
+  };
+}
+
 /** `fateOf` is asked for every request, numbered from 1: `POST /v2/configs`. */
 export async function startFaultyProxy(
   target: string,

@@ -9,6 +9,8 @@ import type { AdminClient } from '../src/sync/server/client.ts';
 interface Life {
   readonly diesAt: number;
   steps: number;
+  /** Looks at what the run has come to before each step; told whether that step can be cut short. */
+  readonly look?: (canTear: boolean) => Promise<void>;
   /** Closed when it is over, as the kernel does for a process that ends. */
   readonly opened: FileHandle[];
   readonly died: PromiseWithResolvers<'dead'>;
@@ -24,6 +26,7 @@ async function step(torn?: () => Promise<unknown>): Promise<void> {
   const life = lives.getStore();
   if (life === undefined) return;
   life.steps += 1;
+  await life.look?.(torn !== undefined);
   if (life.steps < life.diesAt) return;
   if (life.steps === life.diesAt) {
     await torn?.();
@@ -40,6 +43,29 @@ export async function endAt<T>(diesAt: number, run: () => Promise<T>): Promise<T
   } finally {
     for (const handle of life.opened) await handle.close();
   }
+}
+
+/**
+ * Lets a run come to its end, and yields the steps at which its death leaves what it leaves at no step
+ * before, as `look` tells it. A step that can be cut short is always one of them.
+ */
+export async function stepsOfChange<T>(
+  run: () => Promise<T>,
+  look: () => Promise<string>,
+): Promise<{ result: T; steps: number; ofChange: number[] }> {
+  const seen = new Set<string>();
+  const ofChange: number[] = [];
+  const life: Life = {
+    ...{ diesAt: Number.POSITIVE_INFINITY, steps: 0, opened: [], died: Promise.withResolvers() },
+    look: async (canTear) => {
+      const at = life.steps;
+      const state = await look();
+      if (canTear || !seen.has(state)) ofChange.push(at);
+      seen.add(state);
+    },
+  };
+  const result = await lives.run(life, run);
+  return { result, steps: life.steps, ofChange };
 }
 
 type Step = (...words: never[]) => Promise<unknown>;
