@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { planDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
-import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
-import { endAt, stepping, stepThroughFiles } from '../kill-points.ts';
+import { isQuestion, losing, startFaultyProxy } from '../faulty-proxy.ts';
+import { endAt, stepping, stepsOfChange, stepThroughFiles } from '../kill-points.ts';
 import { endLeases } from '../lease.ts';
+import { leftState } from '../left-state.ts';
 import type { TestServer } from '../server.ts';
 import { openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
 
@@ -243,11 +244,17 @@ it('a file that holds the value before is told as outdated, wherever it was rota
 it('a value that nobody delivered is given up by a higher generation, and the one before stays good', async () => {
   await cycle(bot());
   const client = stepping(sync.openClient());
-  for (let k = 1; (await record()).rotated_at === undefined; k += 1) {
-    await setUp();
-    await cycle(bot());
-    await endAt(k, () => cycle(bot('generation: 2'), { client }));
-  }
+  let [step, first] = [0, 0];
+  const rotate = () => cycle(bot('generation: 2'), { client });
+  await stepsOfChange(rotate, async () => {
+    step += 1;
+    const { rotated_at: isRotated } = await record();
+    if (first === 0 && isRotated !== undefined) first = step;
+    return '';
+  });
+  await setUp();
+  await cycle(bot());
+  expect(await endAt(first, rotate)).toBe('dead');
   const before = valueIn();
   for (const name of readdirSync(sync.secretsFolder)) {
     if (name.endsWith('.pending')) rmSync(join(sync.secretsFolder, name));
@@ -313,39 +320,54 @@ const cases = Object.entries(stories).flatMap(([name, story]) =>
 describe.each(cases)('%s, with %s folders', (_, folders, story) => {
   const folder = () => (folders === 'shared' ? sync.secretsFolder : other);
 
+  /** The key before the rotation, made a minute ago. */
+  const setUpKey = async (): Promise<void> => {
+    await setUp();
+    await cycle(bot());
+    server.clock.advance(60_000);
+  };
+  const comeTo = async (): Promise<string> =>
+    `${await countMinted()} minted\n${await leftState(server, sync.secretsFolder, other)}`;
+
   it('whatever step a run dies at, the next ones finish it', async () => {
-    let outcome = 'dead';
-    let k = 0;
-    while (outcome === 'dead') {
-      k += 1;
-      await setUp();
-      await cycle(bot());
-      const client = stepping(sync.openClient());
-      const result = await endAt(k, () => cycle(story.after, { client }));
-      outcome = result === 'dead' ? 'dead' : result.ending;
+    const run = () => cycle(story.after, { client: stepping(sync.openClient()) });
+    await setUpKey();
+    const { result, steps, ofChange } = await stepsOfChange(run, comeTo);
+    expect([result.ending, steps > 30]).toEqual(['success', true]);
+    await finish(folder(), story);
+    for (const k of ofChange) {
+      await setUpKey();
+      expect(await endAt(k, run)).toBe('dead');
       await finish(folder(), story).catch((error: Error) => {
         throw new Error(`after a death at step ${k}: ${error.message}`, { cause: error });
       });
     }
-    expect([outcome, k > 30]).toEqual(['success', true]);
   });
 
   it('whatever answer is lost, the run finishes', async () => {
-    let seen = 1;
-    for (let k = 1; k <= seen; k += 1) {
-      await setUp();
-      await cycle(bot());
-      const fateOf = (at: number): Fate => (at === k ? 'cut-after' : 'pass');
-      await using proxy = await startFaultyProxy(server.url, fateOf);
+    const finished = new Set<string>();
+    let changes = 0;
+    for (let k = 0; k <= changes; k += 1) {
+      await setUpKey();
+      const seen: string[] = [];
+      const fateOf = losing(k);
+      await using proxy = await startFaultyProxy(server.url, (at, request) => {
+        seen.push(request);
+        return fateOf(at, request);
+      });
       const { url } = proxy;
       const client = sync.openClient({ adminBaseUrl: url, baseUrl: `${url}/v1`, authUrl: url });
       const { ending } = await cycle(story.after, { client });
-      seen = proxy.seen;
+      if (k === 0) changes = seen.filter((request) => !isQuestion(request)).length;
       expect([k, ending]).toEqual([k, 'success']);
+      const state = await comeTo();
+      if (finished.has(state)) continue;
+      finished.add(state);
       await finish(folder(), story).catch((error: Error) => {
         throw new Error(`after the answer ${k} was lost: ${error.message}`, { cause: error });
       });
     }
+    expect(changes).toBeGreaterThan(4);
   });
 
   it('two runners at once make one value', async () => {
