@@ -16,14 +16,14 @@ export function nearest(
 ): string | undefined {
   const wanted = simplified(word);
   let best: string | undefined;
-  let bestDistance = limit + 1;
-  for (const candidate of [...candidates].sort()) {
+  let bestDistance = limit;
+  for (const candidate of candidates) {
     if (candidate === word) continue;
-    const distance = editDistance(wanted, simplified(candidate), bestDistance);
-    if (distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
+    const distance = editDistance(wanted, simplified(candidate), bestDistance + 1);
+    if (distance > bestDistance) continue;
+    if (distance === bestDistance && best !== undefined && best < candidate) continue;
+    best = candidate;
+    bestDistance = distance;
   }
   return best;
 }
@@ -61,6 +61,8 @@ function editDistance(one: string, two: string, limit: number): number {
       if (row > 1 && column > 1 && swapped) cost = Math.min(cost, beforeLast[column - 2]! + 1);
       current.push(cost);
     }
+    // No row gets back below what two of them have in common.
+    if (Math.min(...current) >= limit && Math.min(...last) >= limit) return limit;
     beforeLast = last;
     last = current;
   }

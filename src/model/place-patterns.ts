@@ -37,24 +37,50 @@ function matchParts(
   }
 }
 
+type Document = Readonly<Record<string, unknown>>;
+
+/** Of a value and where it stands; the path is good until this returns. */
+type Replace = (value: unknown, segments: readonly string[]) => unknown;
+
 /**
- * A copy of the document in which `replace` was asked about every value, outermost first. What it
- * returns takes the value's place; `undefined` means: look inside.
+ * The document after `replace` was asked about every value, outermost first. What it returns takes the
+ * value's place; `undefined` means: look inside. Where nothing was replaced nothing is copied.
  */
-export function mapPlaces(
-  document: Readonly<Record<string, unknown>>,
-  replace: (value: unknown, segments: readonly string[]) => unknown,
-): Record<string, unknown> {
-  const visit = (value: unknown, segments: readonly string[]): unknown => {
-    const replaced = replace(value, segments);
-    if (replaced !== undefined) return replaced;
-    if (typeof value !== 'object' || value === null) return value;
-    if (Array.isArray(value)) return value.map((item, at) => visit(item, [...segments, `${at}`]));
-    return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [key, visit(item, [...segments, key])]),
-    );
-  };
-  return Object.fromEntries(
-    Object.entries(document).map(([key, value]) => [key, visit(value, [key])]),
-  );
+export function mapPlaces(document: Document, replace: Replace): Document {
+  return mapMembers(document, replace, []);
+}
+
+function mapValue(value: unknown, replace: Replace, path: string[]): unknown {
+  const replaced = replace(value, path);
+  if (replaced !== undefined) return replaced;
+  if (typeof value !== 'object' || value === null) return value;
+  return Array.isArray(value)
+    ? mapItems(value, replace, path)
+    : mapMembers(value as Document, replace, path);
+}
+
+function mapItems(items: readonly unknown[], replace: Replace, path: string[]): unknown {
+  let copy: unknown[] | undefined;
+  for (const [at, item] of items.entries()) {
+    path.push(`${at}`);
+    const mapped = mapValue(item, replace, path);
+    path.pop();
+    if (mapped === item) continue;
+    copy ??= [...items];
+    copy[at] = mapped;
+  }
+  return copy ?? items;
+}
+
+function mapMembers(object: Document, replace: Replace, path: string[]): Document {
+  let copy: [string, unknown][] | undefined;
+  for (const [at, key] of Object.keys(object).entries()) {
+    path.push(key);
+    const mapped = mapValue(object[key], replace, path);
+    path.pop();
+    if (mapped === object[key]) continue;
+    copy ??= Object.entries(object);
+    copy[at]![1] = mapped;
+  }
+  return copy === undefined ? object : Object.fromEntries(copy);
 }

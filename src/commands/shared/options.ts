@@ -83,6 +83,7 @@ export function openClient(options: ServerOptions, io: CommandIo): AdminClient {
     ...credentials,
     clientSecret: new Secret(clientSecret, `file:${file}`),
     credentialsOrigin: file,
+    cacheFolder: join(home, 'snapshots'),
     owner: readOwner(options.owner ?? settings.sync.owner),
   });
 }

@@ -1,4 +1,5 @@
 /** Knows what a transaction does last, after all else: statements whose locks others would wait for. */
+
 /** As much as is asked here of a pool or a transaction. */
 interface Transaction {
   readonly isTransaction: boolean;

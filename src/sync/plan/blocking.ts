@@ -9,6 +9,7 @@ export function blockMissingExternals(
   externals: readonly ExternalResource[],
   live: readonly LiveResource[],
 ): void {
+  if (externals.length === 0) return;
   const present = new Set(live.map((resource) => identityKey(resource.identity)));
   for (const external of externals) {
     const { identity, position } = external;
@@ -42,12 +43,15 @@ function missingText(
  * under its user, and no workspace that is blocked is emptied for having left the source.
  */
 export function blockWhatIsInUse(draft: Draft, live: readonly LiveResource[]): void {
+  // Nearly always nothing goes, and to look through all that is there takes long.
+  const goes = ({ action }: DraftChange): boolean => action === 'delete' || action === 'replace';
+  if (![...draft.changes.values()].some(goes)) return;
   const references = live.map((resource) => ({ resource, held: referencesIn(resource.spec) }));
   for (let blockedOne = true; blockedOne; ) {
     blockedOne = blockContents(draft);
     const users = usersAfter(draft, references);
     for (const change of [...draft.changes.values()]) {
-      if (change.action !== 'delete' && change.action !== 'replace') continue;
+      if (!goes(change)) continue;
       const inUseBy = users.get(identityKey(change.live!.identity)) ?? [];
       if (inUseBy.length === 0) continue;
       draft.block({ ...change, reason: 'in-use', message: inUseMessage(change, inUseBy) });
@@ -102,6 +106,7 @@ declare it under a new name and move the references there`;
 
 /** A wanted resource whose reference can never be resolved waits with what it refers to. */
 export function blockDependants(draft: Draft, live: readonly LiveResource[]): void {
+  if (draft.changes.size === 0) return;
   const present = new Set(live.map((resource) => identityKey(resource.identity)));
   const isMissing = (key: string): boolean => !present.has(key) && !draft.changes.has(key);
   for (let blockedOne = true; blockedOne; ) {

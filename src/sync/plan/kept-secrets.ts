@@ -4,8 +4,9 @@ import type { DesiredResource, LiveResource } from '../spec/resource-set.ts';
 import { isSecret, mapSpec, pointerOf, valueAt } from '../spec/spec-paths.ts';
 
 /** Places of the secrets whose values are not at hand, by JSON pointer, with where they would come from. */
-function keptIn({ spec, secrets }: DesiredResource): Map<string, string> {
+function keptIn({ identity, spec, secrets }: DesiredResource): Map<string, string> {
   const kept = new Map<string, string>();
+  if (kinds[identity.kind].secrets.length === 0) return kept;
   mapSpec(spec, (value, segments) => {
     if (!isSecret(value)) return undefined;
     const pointer = pointerOf(segments);

@@ -69,10 +69,13 @@ export function align(
   const claims = new Map<string, Claim>();
   const found: (readonly [string, Claim])[] = [];
   let { resources } = live;
+  let index = indexLive(resources, options.owner);
   for (const phase of phasesOf(desired)) {
-    const claimed = claimAll(phase, resources, options);
-    found.push(...claimed.claims);
+    const claimed = claimAll(phase, index, options);
+    for (const claim of claimed.claims) found.push(claim);
+    if (claimed.renames.size === 0) continue;
     resources = rename(resources, claimed.renames, options.owner);
+    index = indexLive(resources, options.owner);
   }
   const byId = new Map(resources.map((resource) => [resource.id, resource]));
   for (const [key, claim] of found) {
@@ -97,10 +100,9 @@ interface Claimed {
 
 function claimAll(
   desired: readonly DesiredResource[],
-  resources: readonly LiveResource[],
+  index: LiveIndex,
   options: OwnershipOptions,
 ): Claimed {
-  const index = indexLive(resources, options.owner);
   const continued = findContinued(desired, index.owned);
   const claims = new Map<string, Claim>();
   const renames = new Map<string, Identity>();
@@ -192,7 +194,6 @@ function rename(
   renames: ReadonlyMap<string, Identity>,
   owner: string,
 ): LiveResource[] {
-  if (renames.size === 0) return [...resources];
   const workspaces = new Map<string, string>();
   for (const { id, identity } of resources) {
     const to = renames.get(id);

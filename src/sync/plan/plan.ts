@@ -142,7 +142,7 @@ function unmanagedIn(resources: readonly LiveResource[]): UnmanagedResource[] {
  * all fingerprints are '' here and on the server, so that values count as equal.
  */
 function withFingerprints(resource: DesiredResource, key: Buffer | null): DesiredResource {
-  if (key === null) return resource;
+  if (key === null || resource.secrets.size === 0) return resource;
   const spec = mapSpec(resource.spec, (value, segments) => {
     if (!isSecret(value)) return undefined;
     const secret = resource.secrets.get(pointerOf(segments));

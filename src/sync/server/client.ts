@@ -4,6 +4,7 @@ import { AccessToken, type ServiceAccount } from './access-token.ts';
 import { Pace } from './pace.ts';
 import { ApiRefusal, errorFields } from './refusal.ts';
 import { isSettled, isStrained, type RepeatOptions, Repeats } from './repeat.ts';
+import { SnapshotCache } from './snapshot-cache.ts';
 import { type Answer, connectionsMax, type Outcome, Transport } from './transport.ts';
 
 export interface ClientOptions extends ServiceAccount, Omit<RepeatOptions, 'clock'> {
@@ -14,6 +15,8 @@ export interface ClientOptions extends ServiceAccount, Omit<RepeatOptions, 'cloc
   /** In whose name is written, so that the server refuses to touch what another owner declared. */
   readonly owner: string;
   readonly clock?: Clock;
+  /** Folder in which the last snapshot is kept for the next run; it is not when absent. */
+  readonly cacheFolder?: string;
 }
 
 export interface ApiRequest {
@@ -40,6 +43,8 @@ export type ApiResponse = Omit<Answer, 'retryAfter'>;
 /** One server, one service account. Safe to use from many places at once; dispose closes its sockets. */
 export class AdminClient implements AsyncDisposable {
   readonly owner: string;
+  /** Null where none is kept. */
+  readonly snapshots: SnapshotCache | null;
   readonly #options: ClientOptions;
   readonly #transport = new Transport();
   readonly #pace = new Pace({ start: 4, max: connectionsMax });
@@ -51,6 +56,8 @@ export class AdminClient implements AsyncDisposable {
     const clock = options.clock ?? systemClock;
     this.owner = options.owner;
     this.#options = options;
+    this.snapshots =
+      options.cacheFolder === undefined ? null : new SnapshotCache(options.cacheFolder, options);
     this.#repeats = new Repeats({ ...options, clock });
     this.#token = new AccessToken(options, this.#transport, this.#repeats, clock);
   }

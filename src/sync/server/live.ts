@@ -13,6 +13,7 @@ import {
 } from '../spec/resource-set.ts';
 import { mapSpec } from '../spec/spec-paths.ts';
 import type { AdminClient } from './client.ts';
+import { decoded } from './coded-answer.ts';
 import { identify } from './live-identities.ts';
 import { withoutUnknown } from './newer-server.ts';
 
@@ -34,25 +35,36 @@ export async function readSnapshot(
   previous: SnapshotRead | null,
   signal?: AbortSignal,
 ): Promise<SnapshotRead> {
-  const path = `/admin/v2/gatewright/snapshot?owner=${encodeURIComponent(client.owner)}`;
-  let answer: Awaited<ReturnType<AdminClient['request']>>;
+  const kept = previous === null ? ((await client.snapshots?.read()) ?? null) : null;
+  const { status, etag, body, coded } = await ask(client, previous ?? kept, signal);
+  if (status === 304 && previous !== null) return previous;
+  if (status === 304 && kept !== null)
+    return await readable(JSON.parse(await decoded(kept.body)), kept.etag);
+  if (etag !== null && coded !== null) await client.snapshots?.keep({ etag, body: coded });
+  return await readable(body, etag ?? '');
+}
+
+async function ask(
+  client: AdminClient,
+  known: { readonly etag: string } | null,
+  signal: AbortSignal | undefined,
+): ReturnType<AdminClient['request']> {
   try {
-    answer = await client.request({
-      method: 'GET',
-      path,
-      ifNoneMatch: previous?.etag ?? null,
-      signal,
-    });
+    const path = `/admin/v2/gatewright/snapshot?owner=${encodeURIComponent(client.owner)}`;
+    return await client.request({ method: 'GET', path, ifNoneMatch: known?.etag ?? null, signal });
   } catch (error) {
     if (error instanceof Failure || signal?.aborted) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     const message = `the server does not give its state: ${reason}`;
     throw new Failure('unreachable', message, { cause: error });
   }
-  if (answer.status === 304 && previous !== null) return previous;
-  const { body, unknown } = await withoutUnknown(answer.body);
+}
+
+/** @throws Failure (unreachable) for what is no snapshot of this form */
+async function readable(told: unknown, etag: string): Promise<SnapshotRead> {
+  const { body, unknown } = await withoutUnknown(told);
   const snapshot = Snapshot.safeParse(body);
-  if (snapshot.success) return { snapshot: snapshot.data, etag: answer.etag ?? '', unknown };
+  if (snapshot.success) return { snapshot: snapshot.data, etag, unknown };
   throw new Failure(
     'unreachable',
     'the server answers a snapshot that this version cannot read; is it a gatewright server of the same version?',
@@ -110,12 +122,15 @@ function withReferences(
   find: (kind: KindName, by: 'id' | 'slug', value: string) => string | undefined,
 ): Spec {
   const { references } = kinds[resource.kind];
-  const named = references.some(({ path }) => path === 'workspace_id');
+  const heads = references.map(({ path }) => path.split('.')[0]!);
+  const named = heads.includes('workspace_id');
   const spec: Spec =
     named && resource.workspace_id !== null
       ? { ...resource.spec, workspace_id: resource.workspace_id }
       : resource.spec;
   return mapSpec(spec, (value, segments) => {
+    // Beside what can hold a reference nothing is looked into.
+    if (segments.length === 1 && !heads.includes(segments[0]!)) return value;
     if (typeof value !== 'string') return undefined;
     for (const { path, kind, by } of references) {
       const key = matchesPattern(path, segments) ? find(kind, by, value) : undefined;

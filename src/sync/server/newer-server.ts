@@ -36,7 +36,7 @@ async function withoutFields(
   kind: KindName,
   unknown: string[],
 ): Promise<unknown> {
-  const schema = await loadBody(kind);
+  const schema = formOf(await loadBody(kind));
   const { spec, managed_by: managed } = resource;
   const extra: string[] = [];
   const known = knownPart(schema, spec, '', extra);
@@ -50,28 +50,64 @@ async function withoutFields(
   };
 }
 
-/** The value itself where all of it is known; paths of what is not go to `extra`. */
-function knownPart(schema: unknown, value: unknown, path: string, extra: string[]): unknown {
-  const form = bare(schema);
-  if (form instanceof z.ZodArray && Array.isArray(value)) {
-    const items = value.map((item, at) => knownPart(form.element, item, `${path}[${at}]`, extra));
-    return items.every((item, at) => item === value[at]) ? value : items;
+/** What of a schema can meet a value that it does not know: `null` where nothing can. */
+type Form = { readonly items: Form } | { readonly fields: ReadonlyMap<string, Form> } | null;
+
+/** Schemas live as long as the process. */
+const forms = new WeakMap<object, Form>();
+
+function formOf(schema: object): Form {
+  let form = forms.get(schema);
+  if (form === undefined) {
+    form = readForm(bare(schema));
+    forms.set(schema, form);
+  }
+  return form;
+}
+
+function readForm(schema: unknown): Form {
+  if (schema instanceof z.ZodArray) {
+    const items = formOf(schema.element);
+    return items === null ? null : { items };
   }
   // One that takes any field, such as a routing document, knows what it holds.
-  const isClosed = form instanceof z.ZodObject && !(form.def.catchall instanceof z.ZodUnknown);
-  if (!isClosed || !isMap(value)) return value;
-  const entries = Object.entries(value).flatMap(([key, at]): [string, unknown][] => {
-    const place = path === '' ? key : `${path}.${key}`;
-    if (Object.hasOwn(form.shape, key)) {
-      return [[key, knownPart(form.shape[key], at, place, extra)]];
+  const isClosed = schema instanceof z.ZodObject && !(schema.def.catchall instanceof z.ZodUnknown);
+  if (!isClosed) return null;
+  const fields = Object.entries(schema.shape as Record<string, object>);
+  return { fields: new Map(fields.map(([key, field]) => [key, formOf(field)])) };
+}
+
+/** Whether all of it is known, which it nearly always is. */
+function isKnown(form: Form, value: unknown): boolean {
+  if (form === null || typeof value !== 'object' || value === null) return true;
+  if ('items' in form) {
+    return !Array.isArray(value) || value.every((item) => isKnown(form.items, item));
+  }
+  if (Array.isArray(value)) return true;
+  for (const key of Object.keys(value)) {
+    const field = form.fields.get(key);
+    if (field === undefined || !isKnown(field, (value as Record<string, unknown>)[key])) {
+      return false;
     }
+  }
+  return true;
+}
+
+/** The value itself where all of it is known; paths of what is not go to `extra`. */
+function knownPart(form: Form, value: unknown, path: string, extra: string[]): unknown {
+  if (form === null || isKnown(form, value)) return value;
+  if ('items' in form) {
+    const items = value as readonly unknown[];
+    return items.map((item, at) => knownPart(form.items, item, `${path}[${at}]`, extra));
+  }
+  const entries = Object.entries(value as object).flatMap(([key, at]): [string, unknown][] => {
+    const place = path === '' ? key : `${path}.${key}`;
+    const field = form.fields.get(key);
+    if (field !== undefined) return [[key, knownPart(field, at, place, extra)]];
     extra.push(place);
     return [];
   });
-  const isWhole = entries.length === Object.keys(value).length;
-  return isWhole && entries.every(([key, at]) => at === value[key])
-    ? value
-    : Object.fromEntries(entries);
+  return Object.fromEntries(entries);
 }
 
 /** Without the words that a value may be absent, null or given. */

@@ -1,5 +1,12 @@
 /** Knows how one HTTP request reaches a server, and what can come of it: an answer, or none. */
-import { errors, Pool } from 'undici';
+import { type Dispatcher, errors, Pool } from 'undici';
+import {
+  acceptEncoding,
+  answerBytesMax,
+  type CodedBody,
+  decoded,
+  isCoding,
+} from './coded-answer.ts';
 
 /** What a server answered; `body` is null where it is empty or no JSON. */
 export interface Answer {
@@ -7,6 +14,8 @@ export interface Answer {
   readonly body: unknown;
   readonly etag: string | null;
   readonly retryAfter: string | null;
+  /** The body as it came, where it came compressed. */
+  readonly coded: CodedBody | null;
 }
 
 export type Outcome = Answer | { readonly failed: unknown; readonly neverSent: boolean };
@@ -15,7 +24,6 @@ export type Outcome = Answer | { readonly failed: unknown; readonly neverSent: b
 export const connectionsMax = 16;
 const connectTimeoutMs = 5_000;
 const answerTimeoutMs = 30_000;
-const answerBytesMax = 256 * 1024 * 1024;
 
 /** One pool of sockets for each origin; dispose closes them. */
 export class Transport implements AsyncDisposable {
@@ -38,13 +46,17 @@ export class Transport implements AsyncDisposable {
       const answer = await this.#pool(url.origin).request({
         path: url.pathname + url.search,
         method,
-        headers: { accept: 'application/json', ...headers },
+        headers: {
+          ...{ accept: 'application/json', 'accept-encoding': acceptEncoding },
+          ...headers,
+        },
         body,
       });
-      const text = await answer.body.text();
+      const { text, coded } = await bodyOf(answer);
       return {
         status: answer.statusCode,
         body: parsed(text),
+        coded,
         etag: single(answer.headers.etag),
         retryAfter: single(answer.headers['retry-after']),
       };
@@ -88,6 +100,17 @@ export function describeFailed(error: unknown): string {
 function isNeverSent(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
   return ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].includes(code);
+}
+
+async function bodyOf(
+  answer: Dispatcher.ResponseData,
+): Promise<{ text: string; coded: CodedBody | null }> {
+  const coding = single(answer.headers['content-encoding']);
+  if (coding === null) return { text: await answer.body.text(), coded: null };
+  const bytes = Buffer.from(await answer.body.arrayBuffer());
+  if (!isCoding(coding)) throw new TypeError(`it answered in the coding ${coding}, unasked`);
+  const coded = { coding, bytes };
+  return { text: bytes.length === 0 ? '' : await decoded(coded), coded };
 }
 
 function parsed(text: string): unknown {
