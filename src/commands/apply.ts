@@ -6,6 +6,8 @@ import { Failure } from '../failure.ts';
 import type { Plan } from '../sync/plan/planned.ts';
 import { type CycleOptions, type CycleResult, reconcile } from '../sync/reconcile.ts';
 import { textReport } from '../sync/report/text.ts';
+import { readImpacts } from '../sync/review/impact.ts';
+import type { AdminClient } from '../sync/server/client.ts';
 import { savedCycle } from './apply-plan.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { assertAskable, confirm } from './shared/confirm.ts';
@@ -61,7 +63,7 @@ export const apply: Command<ApplyOptions> = {
         : await savedCycle(saved, options, client, io)),
       client,
       onItem: (_, reached) => progress.tell(reached),
-      ...(options.yes ? {} : { confirm: (plan: Plan) => confirm(plan, 'Apply this?', io) }),
+      ...(options.yes ? {} : { confirm: (plan: Plan) => isMeant(client, plan, io) }),
     }).finally(() => progress.end());
     const result = saved === undefined ? cycle : endedForGood(cycle);
     const document = cycleDocument(result);
@@ -76,6 +78,10 @@ export const apply: Command<ApplyOptions> = {
 function endedForGood(result: CycleResult): CycleResult {
   const isStale = result.report?.items.some(({ status }) => status === 'stale') === true;
   return isStale && result.ending === 'retryable' ? { ...result, ending: 'stale' } : result;
+}
+
+async function isMeant(client: AdminClient, plan: Plan, io: CommandIo): Promise<boolean> {
+  return await confirm(plan, await readImpacts(client, plan, io.signal), 'Apply this?', io);
 }
 
 function newCycle(options: ApplyOptions, io: CommandIo): Omit<CycleOptions, 'client'> {

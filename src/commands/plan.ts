@@ -2,9 +2,11 @@
 import { resolve } from 'node:path';
 import { systemClock } from '../clock.ts';
 import type { Ending } from '../failure.ts';
+import type { Impacts } from '../sync/plan/impact.ts';
 import { type CycleResult, reconcile } from '../sync/reconcile.ts';
 import { markdownReport } from '../sync/report/markdown.ts';
 import { textReport } from '../sync/report/text.ts';
+import { readImpacts } from '../sync/review/impact.ts';
 import { savedPlanText, type Terms } from '../sync/review/saved-plan.ts';
 import type { AdminClient } from '../sync/server/client.ts';
 import { identityKey } from '../sync/spec/resource-set.ts';
@@ -74,7 +76,7 @@ export const plan: Command<PlanOptions> = {
     const { out } = options;
     const manifests = openManifests(options, io);
     await using client = openClient(options, io);
-    const result = await reconcile({
+    const cycle = await reconcile({
       ...writingCycle('plan', options, manifests, io),
       client,
       act: false,
@@ -86,6 +88,7 @@ export const plan: Command<PlanOptions> = {
           ? applyCommand({ ...options, output: 'text' }, io.cwd)
           : planCommand(options, out, io.cwd),
     });
+    const result = { ...cycle, impacts: await readImpacts(client, cycle.plan, io.signal) };
     if (out !== undefined && result.refusal === null) await save(out, result, client, options, io);
     if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
     else io.stdout.write(renderers[options.output](result));
@@ -96,7 +99,7 @@ export const plan: Command<PlanOptions> = {
 /** What a guard refuses is not saved: who releases it plans it so. */
 async function save(
   out: string,
-  { plan: planned, read, warnings }: CycleResult,
+  { plan: planned, read, warnings, impacts }: CycleResult & { readonly impacts: Impacts },
   { address: server }: AdminClient,
   options: PlanOptions,
   io: CommandIo,
@@ -113,7 +116,9 @@ async function save(
     evenIfSuspended: options['even-if-suspended'],
     acceptHistory: options['accept-history'],
   };
-  const sealed = savedPlanText(planned, read, { server, terms, warnings, now, validMs });
+  const sealed = savedPlanText(planned, read, {
+    ...{ server, terms, warnings, impacts, now, validMs },
+  });
   await writePlanFile(resolve(io.cwd, out), sealed);
   const { home, credentials, owner, 'secrets-dir': folder } = options;
   const given = { home, credentials, owner, 'secrets-dir': folder };

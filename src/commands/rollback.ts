@@ -9,6 +9,7 @@ import type { SyncRevision } from '../model/sync-record.ts';
 import type { Plan } from '../sync/plan/planned.ts';
 import { type CycleResult, reconcile } from '../sync/reconcile.ts';
 import { textReport } from '../sync/report/text.ts';
+import { readImpacts } from '../sync/review/impact.ts';
 import type { AdminClient } from '../sync/server/client.ts';
 import { readStanding, suspend } from '../sync/server/sync-records.ts';
 import { describeGit, parseGitLocation } from '../sync/source/git-location.ts';
@@ -119,7 +120,8 @@ class Rollback {
   async #isMeant(plan: Plan, { number, commit }: SyncRevision): Promise<boolean> {
     if (this.#options.yes) return true;
     const question = `Go back to revision ${number} (${commit.slice(0, 12)}), and suspend ${this.#subject()}?`;
-    return await confirm(plan, question, this.#io);
+    const impacts = await readImpacts(this.#client, plan, this.#io.signal);
+    return await confirm(plan, impacts, question, this.#io);
   }
 
   /** Keeps a suspension that somebody else has made without an end: theirs is the better reason. */

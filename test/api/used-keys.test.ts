@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readImpacts } from '../../src/sync/review/impact.ts';
 import { eventually } from '../eventually.ts';
 import type { TestServer } from '../server.ts';
 import { openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
@@ -81,6 +82,18 @@ it('writes a use down once an hour, of any number at once, and counts it as no c
     { id: ids[0], last_used_at: null },
     { id, last_used_at: new Date(later).toISOString() },
   ]);
+});
+
+it('a plan tells when the keys that it reaches were used last, all in one request', async () => {
+  const again =
+    key('used').replace('logs.list', 'logs.view') + key('idle').replace('logs.list', 'logs.view');
+  const { plan } = await sync.cycle(workspace + inSupport + again, { act: false });
+  const before = sync.client.requests;
+  const impacts = await readImpacts(sync.client, plan);
+  expect(sync.client.requests - before).toBe(1);
+  const at = new Date((await lastUsed('used')).last_used_at!).toISOString();
+  expect(impacts.get('ApiKey/used')).toMatchObject({ lastUse: { at, by: 'ApiKey/used' } });
+  expect(impacts.get('ApiKey/idle')).toMatchObject({ lastUse: null, keysAsked: 1 });
 });
 
 describe('a prune', () => {

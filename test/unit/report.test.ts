@@ -247,6 +247,7 @@ describe('planDocument', () => {
       reason: 'drift',
       loosens: false,
       ends: [],
+      impact: null,
       fields: [
         {
           path: '/alert_emails',

@@ -1,6 +1,7 @@
 /** Knows how whoever sits at the terminal is asked whether a plan is to be carried out. */
 import { createInterface } from 'node:readline/promises';
 import { Failure } from '../../failure.ts';
+import type { Impacts } from '../../sync/plan/impact.ts';
 import type { Plan } from '../../sync/plan/planned.ts';
 import { textReport } from '../../sync/report/text.ts';
 import type { CommandIo } from './command.ts';
@@ -12,9 +13,14 @@ export function assertAskable(command: string, yes: boolean, io: CommandIo): voi
   throw new Failure('invalidInput', message);
 }
 
-/** Shows the plan and asks, `question` being like `Apply this?`. */
-export async function confirm(plan: Plan, question: string, io: CommandIo): Promise<boolean> {
-  const shown = { plan, report: null, declined: false, warnings: [], refusal: null };
+/** Shows the plan with what it reaches, and asks, `question` being like `Apply this?`. */
+export async function confirm(
+  plan: Plan,
+  impacts: Impacts,
+  question: string,
+  io: CommandIo,
+): Promise<boolean> {
+  const shown = { plan, impacts, report: null, declined: false, warnings: [], refusal: null };
   io.stderr.write(`${textReport(shown)}${question} Only "yes" is taken for an answer: `);
   // The terminal itself shows and mends what is typed, and makes a signal of Ctrl-C.
   const terminal = createInterface({ input: io.stdin });

@@ -2,9 +2,11 @@
 import type { Ending } from '../../failure.ts';
 import type { KeyDelivery } from '../apply/key-survey.ts';
 import { defaultText, endsWithReplace } from '../plan/consequences.ts';
+import type { Impact, Impacts } from '../plan/impact.ts';
 import type { FieldChange, Plan, PlannedChange } from '../plan/planned.ts';
 import type { Json } from '../spec/resource-set.ts';
 import { isSecret, mapSpec, pointerOf, segmentsOf } from '../spec/spec-paths.ts';
+import { impactDocument } from './impact-text.ts';
 import { counted, type Reportable, symbols } from './summary.ts';
 import { yamlPath } from './yaml-path.ts';
 
@@ -15,7 +17,11 @@ export interface Outcome extends Reportable {
 }
 
 /** The published plan document (docs/sync.md, Plan); values are whole, and no secret is in it. */
-export function planDocument(plan: Plan, warnings: readonly string[]): Record<string, unknown> {
+export function planDocument(
+  plan: Plan,
+  warnings: readonly string[],
+  impacts: Impacts = new Map(),
+): Record<string, unknown> {
   return {
     formatVersion: 1,
     engine: 'gatewright',
@@ -29,7 +35,7 @@ export function planDocument(plan: Plan, warnings: readonly string[]): Record<st
       blocked: plan.blocked.length,
       loosens: plan.changes.filter(({ loosens }) => loosens).length,
     },
-    changes: plan.changes.map(changeDocument),
+    changes: plan.changes.map((change) => changeDocument(change, impacts.get(change.id))),
     blocked: plan.blocked.map(({ id, identity, reason, message, position }) => ({
       ...{ id, ...identity, reason, message, position },
     })),
@@ -49,7 +55,10 @@ export function planDocument(plan: Plan, warnings: readonly string[]): Record<st
   };
 }
 
-function changeDocument(change: PlannedChange): Record<string, unknown> {
+function changeDocument(
+  change: PlannedChange,
+  impact: Impact | undefined,
+): Record<string, unknown> {
   const { action, identity, live } = change;
   return {
     id: change.id,
@@ -66,6 +75,7 @@ function changeDocument(change: PlannedChange): Record<string, unknown> {
     ...(change.rotation === null ? {} : { rotation: change.rotation }),
     fields: change.fields.map((field) => fieldDocument(change, field)),
     position: change.position,
+    impact: impactDocument(impact),
   };
 }
 
@@ -101,7 +111,7 @@ function withoutSecrets(value: Json): Json {
 export function resultDocument(outcome: Outcome): Record<string, unknown> {
   const { report, refusal } = outcome;
   return {
-    ...planDocument(outcome.plan, outcome.warnings),
+    ...planDocument(outcome.plan, outcome.warnings, outcome.impacts),
     refusal: refusal?.message ?? null,
     deliveries: outcome.deliveries,
     result:

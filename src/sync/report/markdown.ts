@@ -1,9 +1,11 @@
 /** Knows how a plan is told in a comment on a pull request: the summary first, the difference folded away. */
 import { oneLine } from '../../terminal-text.ts';
+import type { Impact, Impacts } from '../plan/impact.ts';
 import type { PlannedChange } from '../plan/planned.ts';
 import { blockedText, changeNotes } from './change-notes.ts';
 import { type FieldLine, fieldLines } from './field-lines.ts';
 import { faultLines } from './held-faults.ts';
+import { impactText } from './impact-text.ts';
 import { leftLines } from './left-alone.ts';
 import { type Reportable, summaryLine } from './summary.ts';
 
@@ -34,7 +36,7 @@ export function markdownReport(result: Reportable): string {
     noteBytesMax,
     (count) => `… and ${count} more`,
   );
-  const { lines, hidden } = shownChanges(plan.changes);
+  const { lines, hidden } = shownChanges(plan.changes, result.impacts);
   const loose = plan.changes.filter(({ loosens }) => loosens).length;
   return [
     `### gatewright: ${summaryLine(result)}`,
@@ -62,7 +64,10 @@ function hiddenText(hidden: readonly PlannedChange[], total: number): string {
 }
 
 /** In the order of the plan; where there is no room for all, what takes or loosens goes first. */
-function shownChanges(changes: readonly PlannedChange[]): {
+function shownChanges(
+  changes: readonly PlannedChange[],
+  impacts: Impacts | undefined,
+): {
   lines: string[];
   hidden: PlannedChange[];
 } {
@@ -72,7 +77,7 @@ function shownChanges(changes: readonly PlannedChange[]): {
     loosens || action === 'replace' || action === 'delete';
   const inRank = [...changes.filter(urgent), ...changes.filter((change) => !urgent(change))];
   for (const change of inRank) {
-    const lines = changeLines(change);
+    const lines = changeLines(change, impacts?.get(change.id));
     const block = fitting(lines, Math.min(changeBytesMax, room), hiddenLines);
     const size = bytesOf(block);
     if (size > room || block[0] !== lines[0]) break;
@@ -90,13 +95,13 @@ function hiddenLines(count: number): string {
 }
 
 /** A hunk of a unified difference: the head, then what goes and what comes. */
-function changeLines(change: PlannedChange): string[] {
+function changeLines(change: PlannedChange, impact: Impact | undefined): string[] {
   const isWhole = change.loosens && !change.fields.some((field) => field.loosens);
   const notes = changeNotes(change).join(', ');
   const head = `@@ ${change.action} ${change.id} @@ ${notes}${isWhole ? '  ! loosens' : ''}`;
-  return [head.trimEnd(), ...fieldLines(change).flatMap(hunkLines)].map((line) =>
-    clipped(oneLine(line)),
-  );
+  const reach = impact === undefined ? [] : [`  ${impactText(impact)}`];
+  const all = [head.trimEnd(), ...reach, ...fieldLines(change).flatMap(hunkLines)];
+  return all.map((line) => clipped(oneLine(line)));
 }
 
 function hunkLines({ path, from, to, isRecord, notes, loosens }: FieldLine): string[] {

@@ -1,6 +1,7 @@
 /** Knows the counts of a plan and of its outcome, as one line and by kind. */
 import type { ApplyReport } from '../apply/apply.ts';
 import type { Refusal } from '../plan/guards.ts';
+import type { Impacts } from '../plan/impact.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
 
 /** The parts of a cycle that are told to people. */
@@ -13,6 +14,8 @@ export interface Reportable {
   /** Null when nothing was tried. */
   readonly report: ApplyReport | null;
   readonly warnings: readonly string[];
+  /** What its changes reach; absent where nobody has asked. */
+  readonly impacts?: Impacts | undefined;
 }
 
 export const symbols: Readonly<Record<PlannedChange['action'], string>> = {

@@ -1,10 +1,12 @@
 /** Knows how a plan and its outcome are told to people at a terminal. */
 import { type Colour, coloured, oneLine } from '../../terminal-text.ts';
 import type { AppliedItem, ApplyReport } from '../apply/apply.ts';
+import type { Impact } from '../plan/impact.ts';
 import type { PlannedChange } from '../plan/planned.ts';
 import { blockedText, changeNotes, placeText } from './change-notes.ts';
 import { type FieldLine, fieldLines } from './field-lines.ts';
 import { faultLines } from './held-faults.ts';
+import { impactText } from './impact-text.ts';
 import { leftLines } from './left-alone.ts';
 import { type Reportable, summaryLine, symbols } from './summary.ts';
 
@@ -25,7 +27,7 @@ const colours: Record<PlannedChange['action'], Colour> = {
 export function textReport(result: Reportable): string {
   const { plan, report } = result;
   const sections: string[][] = [
-    plan.changes.flatMap(changeLines),
+    plan.changes.flatMap((change) => changeLines(change, result.impacts?.get(change.id))),
     plan.blocked.map((item) => coloured('red', `! blocked ${blockedText(item)}`)),
     faultLines(plan).map((line) => coloured('red', line)),
     result.warnings.map((warning) => coloured('yellow', `warning: ${warning}`)),
@@ -39,14 +41,15 @@ export function textReport(result: Reportable): string {
     .join('\n');
 }
 
-function changeLines(change: PlannedChange): string[] {
+function changeLines(change: PlannedChange, impact: Impact | undefined): string[] {
   const { action, id } = change;
   const head = coloured(colours[action], `${symbols[action]} ${action} ${oneLine(id)}`);
   const notes = changeNotes(change).map(oneLine).join(', ');
   const isWhole = change.loosens && !change.fields.some((field) => field.loosens);
+  const reach = impact === undefined ? [] : [coloured('dim', oneLine(impactText(impact)))];
   return [
     [head, ...(notes === '' ? [] : [coloured('dim', notes)]), ...mark(isWhole)].join('  '),
-    ...fieldLines(change).map((line) => `    ${fieldText(line)}`),
+    ...[...reach, ...fieldLines(change).map(fieldText)].map((line) => `    ${line}`),
   ];
 }
 

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { Failure } from '../../failure.ts';
 import { fingerprintOf } from '../../model/fingerprint.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
+import type { Impacts } from '../plan/impact.ts';
 import type { Plan } from '../plan/planned.ts';
 import { planDocument } from '../report/document.ts';
 import type { SnapshotRead } from '../server/live.ts';
@@ -70,6 +71,7 @@ export interface SaveOptions {
   readonly server: string;
   readonly terms: Terms;
   readonly warnings: readonly string[];
+  readonly impacts: Impacts;
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly validMs: number;
@@ -81,7 +83,7 @@ export interface SaveOptions {
  * @throws Failure (invalid input) with credentials that are not told what a plan is sealed by
  */
 export function savedPlanText(plan: Plan, read: SnapshotRead, options: SaveOptions): string {
-  const { now, validMs, server, terms, warnings } = options;
+  const { now, validMs, server, terms, warnings, impacts } = options;
   const key = keyOf(read);
   if (key === null) {
     const message = `a plan is saved by credentials that may apply it: these may not write the headers of \
@@ -96,7 +98,7 @@ with --credentials FILE.`;
     ...{ server, organisationId: read.snapshot.organisation_id, terms },
     marks: marksOf(plan, key),
   };
-  const document = { ...planDocument(plan, warnings), saved };
+  const document = { ...planDocument(plan, warnings, impacts), saved };
   const seal = sealOf(JSON.stringify(document), key);
   return `${JSON.stringify({ ...document, saved: { ...saved, seal } })}\n`;
 }

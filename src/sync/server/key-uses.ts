@@ -27,23 +27,37 @@ export async function readKeysInUse(
   now: number,
   signal?: AbortSignal,
 ): Promise<KeysInUse> {
-  const inUse = new Map<string, string | null>();
-  for (let at = 0; at < ids.length; at += batchMax) {
-    const batch = ids.slice(at, at + batchMax);
-    for (const [id, lastUsedAt] of await ask(client, batch, signal)) {
-      const isRecent = lastUsedAt === null || Date.parse(lastUsedAt) > now - inUseMs;
-      if (isRecent) inUse.set(id, lastUsedAt);
-    }
-  }
-  return inUse;
+  const uses = await readLastUses(client, ids, signal);
+  if (uses === null) return new Map(ids.map((id) => [id, null]));
+  const recent = [...uses].filter(([, at]) => at !== null && Date.parse(at) > now - inUseMs);
+  return new Map(recent);
 }
 
-/** Those that were ever used. */
+/**
+ * When each of these keys was used last, RFC 3339, null for one that never was; null from a server that
+ * does not tell.
+ *
+ * @throws what the client throws
+ */
+export async function readLastUses(
+  client: AdminClient,
+  ids: readonly string[],
+  signal?: AbortSignal,
+): Promise<ReadonlyMap<string, string | null> | null> {
+  const uses = new Map<string, string | null>();
+  for (let at = 0; at < ids.length; at += batchMax) {
+    const told = await ask(client, ids.slice(at, at + batchMax), signal);
+    if (told === null) return null;
+    for (const { id, last_used_at: lastUsedAt } of told) uses.set(id, lastUsedAt);
+  }
+  return uses;
+}
+
 async function ask(
   client: AdminClient,
   ids: readonly string[],
   signal: AbortSignal | undefined,
-): Promise<(readonly [string, string | null])[]> {
+): Promise<z.infer<typeof KeyUses>['data'] | null> {
   try {
     const { body } = await client.request({
       method: 'POST',
@@ -52,12 +66,10 @@ async function ask(
       countsAsWrite: false,
       signal,
     });
-    return KeyUses.parse(body).data.flatMap(({ id, last_used_at: at }) =>
-      at === null ? [] : [[id, at] as const],
-    );
+    return KeyUses.parse(body).data;
   } catch (error) {
     const isUntold = error instanceof ApiRefusal && [403, 404, 405].includes(error.status);
     if (!isUntold) throw error;
-    return ids.map((id) => [id, null] as const);
+    return null;
   }
 }
