@@ -100,6 +100,8 @@ export interface Settings {
     readonly webhookSecret: Secret | undefined;
     /** Names, and prefixes as `CRM_*`, of variables that manifests may read beside `GW_VAR_*`. */
     readonly variables: readonly string[];
+    /** Private keys of age that open what sops has encrypted in a source. */
+    readonly ageKey: Secret<readonly string[]> | undefined;
     /** How a Git source is reached. */
     readonly git: {
       readonly token: Secret | undefined;
@@ -302,19 +304,20 @@ function assemble(
       readySeconds: values.GATEWRIGHT_SYNC_READY_SECONDS,
       webhookSecret: secretOf('GATEWRIGHT_SYNC_WEBHOOK_SECRET', values, given),
       variables: values.GATEWRIGHT_SYNC_VARIABLES ?? [],
+      ageKey: secretOf('GATEWRIGHT_AGE_KEY', values, given),
       git: gitAccess(values, given),
     },
     home: values.GATEWRIGHT_HOME,
   };
 }
 
-function secretOf(
-  name: 'GATEWRIGHT_GIT_TOKEN' | 'GATEWRIGHT_SYNC_WEBHOOK_SECRET',
+function secretOf<N extends Name>(
+  name: N,
   values: Values,
   given: ReadonlyMap<Name, Given>,
-): Secret | undefined {
+): Secret<NonNullable<Values[N]>> | undefined {
   const value = values[name];
-  return value === undefined ? undefined : new Secret(value, given.get(name)?.origin ?? '');
+  return value == null ? undefined : new Secret(value, given.get(name)?.origin ?? '');
 }
 
 function gitAccess(values: Values, given: ReadonlyMap<Name, Given>): Settings['sync']['git'] {

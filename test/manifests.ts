@@ -1,6 +1,7 @@
 /** Knows how tests make a source of manifests out of text, and read it. */
 import { Secret } from '../src/secret.ts';
 import { type Desired, readDesired } from '../src/sync/manifest/desired.ts';
+import type { AgeIdentities } from '../src/sync/sops/age-identities.ts';
 import { digestOf, type SourceFiles } from '../src/sync/source/source-files.ts';
 import type { DesiredResource } from '../src/sync/spec/resource-set.ts';
 import { originText } from '../src/sync/spec/secret-target.ts';
@@ -20,9 +21,10 @@ export async function readTexts(
     /** By the text of their origin: `file:crm/token`. */
     stored?: Record<string, string>;
     requireSecrets?: boolean;
+    ageIdentities?: AgeIdentities;
   } = {},
 ): Promise<Desired> {
-  const { environment = {}, stored = {}, requireSecrets = true } = options;
+  const { environment = {}, stored = {}, requireSecrets = true, ageIdentities } = options;
   return await readDesired(sourceOf(texts), {
     environment: (name) => environment[name],
     readValue: async (origin) => {
@@ -30,6 +32,7 @@ export async function readTexts(
       return value === undefined ? undefined : new Secret(value, originText(origin));
     },
     requireSecrets,
+    ageIdentities,
   });
 }
 

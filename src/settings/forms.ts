@@ -70,6 +70,26 @@ export const host: Form<string> = {
 
 export const path = line('a path', './credentials.json');
 
+/** Private keys of age, as age-keygen writes them: one a line, beside comments. */
+export const ageIdentities: Form<string[]> = {
+  schema: z.string().transform((text, context) => {
+    const lines = text.split(/\r?\n/).map((line) => line.trim());
+    const wrong = lines.findIndex(
+      (line) => !/^(?:#.*|AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{40,80})?$/.test(line),
+    );
+    const identities = lines.filter((line) => line !== '' && !line.startsWith('#'));
+    if (wrong < 0 && identities.length > 0) return identities;
+    const fault =
+      wrong < 0
+        ? 'holds no age identity: it is what age-keygen writes'
+        : `holds on line ${wrong + 1} what is no identity of age (AGE-SECRET-KEY-1…); those of ssh and of plugins are not supported`;
+    context.addIssue({ code: 'custom', message: 'no identities', params: { fault } });
+    return z.NEVER;
+  }),
+  expected: 'private keys of age, one a line, or a path to a file of them',
+  example: '/run/secrets/age-key.txt',
+};
+
 export const headerNames: Form<string[]> = {
   schema: z
     .string()

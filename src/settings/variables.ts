@@ -303,6 +303,12 @@ export const environment = z.object({
     forms.variableNames,
     'Variables that manifests may read beside GW_VAR_*; never settings or credentials of this program.',
   ),
+  GATEWRIGHT_AGE_KEY: optional(
+    'Sync',
+    forms.ageIdentities,
+    'Private keys of age that open manifests and values which sops has encrypted.',
+    { secret: true },
+  ),
   GATEWRIGHT_GIT_TOKEN: optional(
     'Sync',
     forms.line('a token on one line, or a path to a file', '/run/secrets/git-token'),

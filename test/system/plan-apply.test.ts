@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { manifest } from '../manifests.ts';
 import type { TestServer } from '../server.ts';
+import { canary, sopsFile, testKeyFile } from '../sops-files.ts';
 import { canaries, everyKind, startSyncServer } from '../sync-setup.ts';
 import { type CliResult, runCli, sourceProgram } from './run-cli.ts';
 
@@ -338,6 +339,22 @@ describe('variables of the operator', () => {
       expect(stdout + stderr).not.toContain('canary');
       expect(stderr).toMatch(/variables\/a\.yaml:\d+:\d+ .*manifests (?:may not|never) read/);
     }
+  });
+});
+
+describe('values that sops has encrypted', () => {
+  it('are planned with the identity of the settings, told by place, and shown to nobody', async () => {
+    write('encrypted/crm.sops.yaml', sopsFile('crm.sops.yaml'));
+    const env = { GATEWRIGHT_AGE_KEY_FILE: testKeyFile('') };
+    const planned = await runCli(['plan', 'encrypted', '-o', 'json'], null, { cwd: folder, env });
+    expect(planned.exitCode).toBe(2);
+    expect(planned.stdout).toContain('sops:encrypted/crm.sops.yaml#spec.configurations');
+    expect(planned.stdout + planned.stderr).not.toMatch(new RegExp(`${canary}|AGE-SECRET-KEY`));
+    const closed = await run('plan', 'encrypted');
+    expect(closed.exitCode).toBe(5);
+    expect(closed.stderr).toContain(
+      'set GATEWRIGHT_AGE_KEY_FILE to a file with an identity of age1',
+    );
   });
 });
 

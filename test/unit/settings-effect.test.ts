@@ -18,7 +18,17 @@ const base: Record<string, string> = {
   GATEWRIGHT_TURBO: 'slip',
 };
 const pem = '-----BEGIN X-----\nAA==\n-----END X-----';
-const candidates = ['ON', 'OFF', '7', 'other', pem, 'mysql://other.example/m', 'a'.repeat(43)];
+const ageKey = `AGE-SECRET-KEY-1${'Q'.repeat(58)}`;
+const candidates = [
+  'ON',
+  'OFF',
+  '7',
+  'other',
+  pem,
+  ageKey,
+  'mysql://other.example/m',
+  'a'.repeat(43),
+];
 
 /** Everything a run gets out of an environment but the warnings, as text. */
 function outcome(env: Record<string, string>): string {

@@ -6,6 +6,7 @@ import { environmentIn } from '../../settings/environment.ts';
 import { manifestVariables } from '../../settings/manifest-variables.ts';
 import type { Settings } from '../../settings.ts';
 import type { AskedOrigin, FoundValue, SecretSources } from '../../sync/manifest/secrets.ts';
+import { AgeIdentities } from '../../sync/sops/age-identities.ts';
 
 /** What `${VAR}` and `valueFrom` in manifests may read: permitted variables and the secrets folder. */
 export function secretSourcesIn(
@@ -16,6 +17,7 @@ export function secretSourcesIn(
   return {
     environment: manifestVariables(environmentIn(cwd), sync.variables),
     readValue: async (origin) => readValue(origin, secretsFolder),
+    ageIdentities: sync.ageKey && new AgeIdentities(sync.ageKey),
     requireSecrets: true,
   };
 }

@@ -76,8 +76,17 @@ function envelope(kind: string): Record<string, JsonSchema> {
   return {
     apiVersion: { description: 'Version of the manifest format.', const: apiVersion },
     kind: { description: 'What the manifest declares.', const: kind },
+    sops,
   };
 }
+
+/** Sops writes it where it encrypts a manifest. */
+const sops: JsonSchema = {
+  description: 'What sops wrote of the encrypted values; never edited by hand.',
+  type: 'object',
+  required: ['mac'],
+  doNotSuggest: true,
+};
 
 const namePattern = String.raw`${managedNamePattern.source}|\$\{`;
 
@@ -179,6 +188,7 @@ const list: JsonSchema = {
       apiVersion: { description: 'Version of the manifest format.', enum: [apiVersion, 'v1'] },
       kind: { description: 'What the manifest declares.', const: 'List' },
       metadata: {},
+      sops,
       items: {
         description: 'The manifests.',
         type: 'array',

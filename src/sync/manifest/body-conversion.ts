@@ -1,5 +1,6 @@
 /** Knows how the keys and values of a spec as written become those of the API's body. */
 import type { KindName, ReferenceField } from '../../model/kinds.ts';
+import { SealedValue } from '../sops/sealed-value.ts';
 import { type Shape, shapeOf, toSnakeCase } from '../spec/spec-shape.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import { Literals } from './literals.ts';
@@ -90,6 +91,10 @@ export class BodyConversion {
 
   #value(raw: unknown, shape: Shape): unknown {
     if (shape.secret) return this.#secret(raw);
+    if (raw instanceof SealedValue) {
+      this.#literals.refuseSealed(this.#written);
+      return undefined;
+    }
     if (shape.verbatim) {
       this.#literals.check(raw, this.#written);
       return raw;
@@ -126,7 +131,9 @@ export class BodyConversion {
   }
 
   #secret(raw: unknown): unknown {
-    const reading = readSecretField(raw, this.#path.at(-1) ?? '', this.#values);
+    const reading = readSecretField(raw, this.#path.at(-1) ?? '', this.#values, () =>
+      this.#report.fileOf(this.#written),
+    );
     if (reading === undefined) return raw;
     if ('message' in reading) {
       const joint = isValueFrom(raw) ? ': ' : ' ';

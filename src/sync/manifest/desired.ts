@@ -30,6 +30,7 @@ import type { contentFaults } from './content-faults.ts';
 import { type Declaration, declarationOf, noCanonical } from './declaration.ts';
 import { notAManifest, readManifests, workspacesNamed } from './document-manifests.ts';
 import { isForeignHeading } from './document-owner.ts';
+import { sopsFault } from './encrypted-files.ts';
 import { readExternal } from './external.ts';
 import { FaultLog, reachOfFile } from './fault-log.ts';
 import { FileCensus } from './file-census.ts';
@@ -153,7 +154,7 @@ class Reader {
 
   constructor(files: SourceFiles, sources: SecretSources) {
     this.#files = files;
-    this.#values = new ReadValues(sources);
+    this.#values = new ReadValues(sources, files.files);
     for (const fault of files.faults) {
       this.#log.reportOf(fault, reachOfFile(fault.position.file, []));
     }
@@ -178,7 +179,8 @@ class Reader {
   }
 
   async #readFile(file: SourceFile, onSpec: OnSpec | undefined): Promise<void> {
-    const { documents, faults } = readDocuments(file, isForeignHeading);
+    const { documents: written, faults } = readDocuments(file, isForeignHeading);
+    const { documents, fault } = await this.#values.encryptedFiles.unseal(file, written);
     this.#incomplete ||= faults.length > 0;
     const foreign: Position[] = [];
     /** Faults that say nothing of where they belong: to what else stands in the file. */
@@ -189,7 +191,7 @@ class Reader {
       const read = readManifests(document, this.#values.environment);
       this.#incomplete ||= read.unidentified;
       foreign.push(...read.foreign);
-      isHeld ||= read.faults.length > 0 || read.manifests.length > 0;
+      isHeld ||= read.isStore || read.faults.length > 0 || read.manifests.length > 0;
       const named = read.manifests.flatMap(manifestWorkspaces);
       if (read.unidentified) named.push(...workspacesNamed(document));
       inFile.push(...named);
@@ -200,9 +202,13 @@ class Reader {
         const { kind } = manifest;
         // Awaited once a kind, not once a manifest.
         if (kind !== 'External' && !this.#schemas.has(kind)) await this.#prepare(kind);
-        if (holdsSecrets(manifest)) await this.#values.ask(manifest.spec);
+        if (holdsSecrets(manifest)) await this.#values.ask(manifest);
         this.#takeManifest(manifest, onSpec);
       }
+    }
+    if (fault !== undefined) {
+      const reach = { workspaces: inFile, mayHide: fault.isUnopened !== true, unread: null };
+      this.#log.reportOf(sopsFault(fault, documents), reach);
     }
     const isNotOurs = this.#census.take(file, foreign, isHeld);
     this.#incomplete ||= isNotOurs;

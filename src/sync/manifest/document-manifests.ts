@@ -1,6 +1,7 @@
 /** Knows which manifests a document holds, one or a List of them, and puts variables into their values. */
 
 import { type Environment, substitute } from '../overlay/substitute.ts';
+import { SealedValue } from '../sops/sealed-value.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import type { Position } from '../spec/resource-set.ts';
 import { isMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
@@ -19,6 +20,8 @@ export interface ReadManifests {
   readonly misread: boolean;
   /** Where another program's documents stand, which are left alone. */
   readonly foreign: readonly Position[];
+  /** It holds encrypted values for manifests that name them, and declares nothing. */
+  readonly isStore: boolean;
 }
 
 /** Reads a document: one manifest, or a List of them. */
@@ -29,7 +32,9 @@ export function readManifests(document: YamlDocument, environment: Environment):
   }
   const place = new Place(document);
   const isList = isMap(value) && value.kind === 'List';
-  if (isForeign(value) && !(isList && value.apiVersion === 'v1')) return foreignAt(place.start);
+  if (isForeign(value) && !(isList && value.apiVersion === 'v1') && !hidesItself(value)) {
+    return isStore(document) ? { ...nothing, isStore: true } : foreignAt(place.start);
+  }
   if (isList) {
     const fault = place.fault([], 'list-items', 'a List needs items: a list of manifests');
     return { ...nothing, faults: [fault], unidentified: true };
@@ -43,7 +48,34 @@ const nothing: ReadManifests = {
   unidentified: false,
   misread: false,
   foreign: [],
+  isStore: false,
 };
+
+/** Whether what would tell whose a document is has been encrypted. */
+function hidesItself(value: unknown): boolean {
+  return isMap(value) && [value.apiVersion, value.kind].some((it) => it instanceof SealedValue);
+}
+
+/** An encrypted file of values for manifests that name them, which is theirs and declares nothing. */
+function isStore({ value, isEncrypted }: YamlDocument): boolean {
+  return isEncrypted === true && isMap(value) && !('apiVersion' in value) && !('kind' in value);
+}
+
+/** Where something is encrypted that says what a manifest is. */
+function sealedOutsideSpec(raw: Record<string, unknown>): string[] | undefined {
+  const { spec: _, ...envelope } = raw;
+  return sealedIn(envelope, []);
+}
+
+function sealedIn(value: unknown, path: readonly string[]): string[] | undefined {
+  if (value instanceof SealedValue) return [...path];
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [key, item] of Object.entries(value)) {
+    const found = sealedIn(item, [...path, key]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
 
 function foreignAt(position: Position): ReadManifests {
   return { ...nothing, foreign: [position] };
@@ -63,7 +95,7 @@ function readList(
       const fault = inner.fault(['kind'], 'nested-list', 'a List cannot hold another List');
       return { ...nothing, faults: [fault], unidentified: true };
     }
-    if (isMap(item) && isForeign(item)) return foreignAt(inner.start);
+    if (isMap(item) && isForeign(item) && !hidesItself(item)) return foreignAt(inner.start);
     return readOne(item, document, inner, environment);
   });
   const foreign = read.flatMap((one) => one.foreign);
@@ -79,6 +111,7 @@ function readList(
     unidentified: read.some(({ unidentified }) => unidentified),
     misread: faults.length > 0 || read.some((one) => one.faults.length > 0),
     foreign,
+    isStore: false,
   };
 }
 
@@ -90,6 +123,14 @@ function readOne(
 ): ReadManifests {
   if (!isMap(raw) || (raw.apiVersion === undefined && raw.kind === undefined)) {
     const fault = notAManifest(place.start);
+    return { ...nothing, faults: [fault], unidentified: true };
+  }
+  const sealed = document.isEncrypted === true ? sealedOutsideSpec(raw) : undefined;
+  if (sealed !== undefined) {
+    const message = `${sealed.join('.')} is encrypted, so that nothing tells what this declares`;
+    const fix =
+      "encrypt secret fields only: sops encrypt --encrypted-regex '^(headers|customHeaders)$'";
+    const fault = place.fault(sealed, 'sealed-field', message, fix);
     return { ...nothing, faults: [fault], unidentified: true };
   }
   const isPlain =
@@ -105,6 +146,7 @@ function readOne(
     unidentified: manifest === undefined,
     misread: !isInSpec || faults.length > variableFaults,
     foreign: [],
+    isStore: false,
   };
 }
 

@@ -3,12 +3,10 @@ import type { z } from 'zod';
 import { type KindName, kinds } from '../../model/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import { shapeOf, toSnakeCase } from '../spec/spec-shape.ts';
+import { keysOfPath } from './field-path.ts';
 import type { Manifest } from './manifest.ts';
 import { fieldsAt } from './spec-faults.ts';
 import type { SpecReport } from './spec-report.ts';
-
-/** One key of a path: `.rateLimits`, or `["x-team"]` where a key is no word. */
-const part = /\.?([A-Za-z_$@][\w$@-]*)|\[("(?:[^"\\]|\\.)*")\]/y;
 
 /**
  * Keys that lead to each field in the canonical spec; what is wrong goes to the report.
@@ -55,25 +53,9 @@ export function readIgnoredFields(
 
 /** With or without `spec` in front; undefined for what is no path. */
 function keysOf(text: string): string[] | undefined {
-  const keys: string[] = [];
-  for (let at = 0; at < text.length; at = part.lastIndex) {
-    part.lastIndex = at;
-    const [, word, quoted] = part.exec(text) ?? [];
-    const key = word ?? textOf(quoted);
-    if (key === undefined || key === '__proto__') return undefined;
-    keys.push(key);
-  }
+  const keys = keysOfPath(text) ?? [];
   const below = keys[0] === 'spec' ? keys.slice(1) : keys;
   return below.length > 0 ? below : undefined;
-}
-
-function textOf(quoted: string | undefined): string | undefined {
-  if (quoted === undefined) return undefined;
-  try {
-    return JSON.parse(quoted) as string;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Whether a path leads to write-only values, into one, or to what holds some. */

@@ -1,10 +1,12 @@
 /** Knows what must not stand as a plain value in a spec: credentials, and what no program reads as written. */
 import { type KindName, kinds } from '../../model/kinds.ts';
+import { looksEncrypted } from '../sops/encrypted-value.ts';
+import { SealedValue } from '../sops/sealed-value.ts';
 import { looksLikeCredential } from '../spec/credential-forms.ts';
 import type { Json } from '../spec/resource-set.ts';
 import { isReference, isSecret } from '../spec/spec-paths.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
-import { isValueFrom } from './secrets.ts';
+import { isValueFrom, unkeyed } from './secrets.ts';
 import { spelled } from './spec-faults.ts';
 import type { SpecReport } from './spec-report.ts';
 
@@ -20,7 +22,9 @@ export class Literals {
 
   /** A value that is taken as it is, with all that is in it. */
   check(value: unknown, written: string[]): void {
-    if (typeof value !== 'object' || value === null) {
+    if (value instanceof SealedValue) {
+      this.refuseSealed(written);
+    } else if (typeof value !== 'object' || value === null) {
       this.checkScalar(value, written);
     } else if (isValueFrom(value)) {
       this.refuseValueFrom(written);
@@ -37,6 +41,11 @@ export class Literals {
 
   checkScalar(value: unknown, written: Segments): void {
     if (typeof value === 'string') {
+      if (looksEncrypted(value)) {
+        const told = `${spelled(written)} ${unkeyed.message}`;
+        this.#report.fault(written, 'sops-bare', told, unkeyed.fix);
+        return;
+      }
       if (!looksLikeCredential(value)) return;
       const message = `${spelled(written)} holds what looks like a credential`;
       const fix = 'keep credentials out of the source';
@@ -63,12 +72,21 @@ export class Literals {
   }
 
   refuseValueFrom(written: Segments): void {
+    const message = `${spelled(written)} is no secret field`;
+    this.#report.fault(written, 'value-from', message, this.#secretPlaces());
+  }
+
+  /** What is encrypted would stand in plans and on the server for all to read. */
+  refuseSealed(written: Segments): void {
+    const message = `${spelled(written)} is encrypted, but is no secret field`;
+    this.#report.fault(written, 'sealed-field', message, this.#secretPlaces());
+  }
+
+  #secretPlaces(): string {
     const places = kinds[this.#kind].secrets.map((path) => `spec.${path}`);
-    const fix =
-      places.length === 0
-        ? `a ${this.#kind} has no secret fields`
-        : `secret fields of a ${this.#kind} are ${places.join(', ')}`;
-    this.#report.fault(written, 'value-from', `${spelled(written)} is no secret field`, fix);
+    return places.length === 0
+      ? `a ${this.#kind} has no secret fields`
+      : `secret fields of a ${this.#kind} are ${places.join(', ')}`;
   }
 }
 

@@ -45,6 +45,24 @@ const kubernetesFields = {
   },
 } as const;
 
+const sopsFields = {
+  file: {
+    meaning: 'The file, from the folder of the one that names it.',
+    pattern: /^[^\u0000-\u001f]+\.(yaml|yml|json)$/,
+    lengthMax: 1_000,
+    expected: 'a path to a .yaml, .yml or .json file of the source',
+    example: 'secrets.sops.yaml',
+  },
+  key: {
+    meaning: 'Keys that lead to the value in it, such as crm.token or ["a.b"].',
+    pattern:
+      /^([A-Za-z_$@][\w$@-]*|\["([^"\\]|\\.)+"\])(\.[A-Za-z_$@][\w$@-]*|\["([^"\\]|\\.)+"\])*$/,
+    lengthMax: 1_000,
+    expected: 'keys that lead to a value, such as crm.token or ["a.b"]',
+    example: 'crm.token',
+  },
+} as const;
+
 /** By the key in `valueFrom` and `secretOutput`. */
 export const placeForms: Readonly<Record<RemoteForm, PlaceForm>> = {
   kubernetesSecret: {
@@ -56,6 +74,11 @@ export const placeForms: Readonly<Record<RemoteForm, PlaceForm>> = {
     meaning: 'A key of a ConfigMap of Kubernetes.',
     isWritable: false,
     fields: kubernetesFields,
+  },
+  sops: {
+    meaning: 'A value of a file of this source that sops has encrypted for age.',
+    isWritable: false,
+    fields: sopsFields,
   },
 };
 

@@ -2,8 +2,15 @@
 import { Secret } from '../../secret.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { Environment } from '../overlay/substitute.ts';
+import type { AgeIdentities } from '../sops/age-identities.ts';
+import { looksEncrypted } from '../sops/encrypted-value.ts';
+import { SealedValue } from '../sops/sealed-value.ts';
+import type { SourceFile } from '../source/source-files.ts';
 import { isCredentialName, looksLikeCredential } from '../spec/credential-forms.ts';
-import { originText, type ValueOrigin } from '../spec/secret-target.ts';
+import { originText, type SopsPlace, type ValueOrigin } from '../spec/secret-target.ts';
+import type { Segments } from '../yaml/yaml-position.ts';
+import { EncryptedFiles } from './encrypted-files.ts';
+import type { Manifest } from './manifest.ts';
 import { isRemoteForm, placeFormFault, placeForms } from './place-forms.ts';
 
 /** The value of an origin, undefined where there is none, or why it cannot be told. */
@@ -12,12 +19,14 @@ export type FoundValue =
   | undefined
   | { readonly code: string; readonly message: string; readonly fix: string };
 
-/** An origin that has to be asked for a value: any but a variable. */
-export type AskedOrigin = Exclude<ValueOrigin, { readonly from: 'env' }>;
+/** An origin that has to be asked for a value: any but a variable, and what the source itself holds. */
+export type AskedOrigin = Exclude<ValueOrigin, { readonly from: 'env' | 'sops' }>;
 
 export interface SecretSources {
   readonly environment: Environment;
   readonly readValue: (origin: AskedOrigin) => Promise<FoundValue>;
+  /** What opens files that sops has encrypted; absent where nothing does. */
+  readonly ageIdentities?: AgeIdentities | undefined;
   /** False for checks without the secrets at hand: a missing source is then no fault. */
   readonly requireSecrets: boolean;
 }
@@ -26,21 +35,34 @@ export interface SecretSources {
 export class ReadValues {
   readonly environment: Environment;
   readonly requireSecrets: boolean;
+  readonly encryptedFiles: EncryptedFiles;
   readonly #readValue: SecretSources['readValue'];
   readonly #found = new Map<string, FoundValue>();
 
-  constructor({ environment, readValue, requireSecrets }: SecretSources) {
+  /** @param files of the source, which may hold values that sops has encrypted */
+  constructor(
+    { environment, readValue, ageIdentities, requireSecrets }: SecretSources,
+    files: readonly SourceFile[],
+  ) {
     this.environment = environment;
     this.requireSecrets = requireSecrets;
+    this.encryptedFiles = new EncryptedFiles(files, ageIdentities, requireSecrets);
     this.#readValue = readValue;
   }
 
   /** Asks for what a spec names; to be done before the spec is converted. */
-  async ask(spec: unknown): Promise<void> {
+  async ask({ spec, place }: Pick<Manifest, 'spec' | 'place'>): Promise<void> {
+    const named = originsIn(spec, ['spec']);
+    for (const { origin, written } of named) {
+      if (origin.from === 'sops') await this.encryptedFiles.open(origin, place.at(written).file);
+    }
     if (!this.requireSecrets) return;
-    const origins = originsIn(spec).filter((origin) => !this.#found.has(originText(origin)));
+    const asked = named.flatMap(({ origin }) =>
+      origin.from === 'env' || origin.from === 'sops' ? [] : [origin],
+    );
+    const unknown = asked.filter((origin) => !this.#found.has(originText(origin)));
     await Promise.all(
-      origins.map(async (origin) => {
+      unknown.map(async (origin) => {
         this.#found.set(originText(origin), await this.#readValue(origin));
       }),
     );
@@ -52,11 +74,15 @@ export class ReadValues {
 }
 
 /** Those that are well-formed, wherever in a value they stand. */
-function originsIn(value: unknown): AskedOrigin[] {
-  if (typeof value !== 'object' || value === null) return [];
-  if (!isValueFrom(value)) return Object.values(value).flatMap(originsIn);
-  const origin = formFault(value) === undefined ? originOf(value) : null;
-  return origin === null || origin.from === 'env' ? [] : [origin];
+function originsIn(
+  value: unknown,
+  written: Segments,
+): { readonly origin: ValueOrigin; readonly written: Segments }[] {
+  if (typeof value !== 'object' || value === null || value instanceof SealedValue) return [];
+  if (!isValueFrom(value)) {
+    return Object.entries(value).flatMap(([key, item]) => originsIn(item, [...written, key]));
+  }
+  return formFault(value) === undefined ? [{ origin: originOf(value), written }] : [];
 }
 
 export type SecretReading =
@@ -74,24 +100,35 @@ const fields = [...forms, 'prefix', 'optional'];
 /** Begins the origin of a value that stands in the manifest as text, which follows. */
 export const plainOrigin = 'text:';
 
+/** Completes "FIELD …" of a text that sops encrypted, in a file that no longer says how. */
+export const unkeyed = {
+  message: 'is encrypted, but what sops writes beside it is missing, or does not cover it',
+  fix: 'encrypt the manifest with sops, and edit it with sops only',
+};
+
 /** Whether a value has the form `{valueFrom: …}`. */
 export function isValueFrom(value: unknown): value is { valueFrom: unknown } {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'valueFrom');
 }
 
 /**
- * Reads a write-only field as it stands in a manifest: `{valueFrom: …}`, or text that is no credential.
+ * Reads a write-only field as it stands in a manifest: `{valueFrom: …}`, a value that sops has
+ * encrypted, or text that is no credential.
  *
  * @param key of the field or header
+ * @param fileOf names the file in which it stands
  * @returns undefined for what is neither, which the schema will judge
  */
 export function readSecretField(
   raw: unknown,
   key: string,
   values: ReadValues,
+  fileOf: () => string,
 ): SecretReading | undefined {
-  if (isValueFrom(raw)) return readValueFrom(raw, values);
+  if (raw instanceof SealedValue) return { secret: raw.secret, available: raw.isOpen };
+  if (isValueFrom(raw)) return readValueFrom(raw, values, fileOf);
   if (typeof raw !== 'string') return undefined;
+  if (looksEncrypted(raw)) return { code: 'sops-bare', ...unkeyed };
   if (!isCredentialName(key) && !looksLikeCredential(raw)) {
     return { secret: new Secret(raw, `${plainOrigin}${raw}`), available: true };
   }
@@ -104,7 +141,11 @@ function isOptional({ valueFrom }: { valueFrom: unknown }): boolean {
 }
 
 /** Reads one of the forms, each with an optional `prefix` such as `Bearer `. */
-function readValueFrom(holder: { valueFrom: unknown }, values: ReadValues): SecretReading {
+function readValueFrom(
+  holder: { valueFrom: unknown },
+  values: ReadValues,
+  fileOf: () => string,
+): SecretReading {
   const wrong = formFault(holder);
   if (wrong !== undefined) {
     return { code: 'value-from', fix: 'write {env: NAME} or {file: PATH}', ...wrong };
@@ -112,6 +153,8 @@ function readValueFrom(holder: { valueFrom: unknown }, values: ReadValues): Secr
   const from = originOf(holder);
   const origin = originText(from);
   const { prefix = '' } = holder.valueFrom as { prefix?: string };
+  if (from.from === 'sops')
+    return readSops(from, values, fileOf(), { prefix, isOptional: isOptional(holder) });
   const found = from.from === 'env' ? values.environment(from.name) : values.get(from);
   if (typeof found === 'object' && !(found instanceof Secret)) {
     return { code: 'variable-refused', ...found };
@@ -126,7 +169,25 @@ function readValueFrom(holder: { valueFrom: unknown }, values: ReadValues): Secr
   return { code: 'secret-missing', message: `the secret ${origin} ${state}`, fix: fixFor(from) };
 }
 
-function fixFor(origin: ValueOrigin): string {
+/** What is wrong with an encrypted file is a fault also where values need not be at hand. */
+function readSops(
+  place: SopsPlace,
+  { encryptedFiles }: ReadValues,
+  fromFile: string,
+  { prefix, isOptional }: { readonly prefix: string; readonly isOptional: boolean },
+): SecretReading {
+  const found = encryptedFiles.read(place, fromFile);
+  if (found instanceof SealedValue) {
+    const value = found.secret.reveal().replace(/\r?\n$/, '');
+    const secret = new Secret(value === '' ? '' : `${prefix}${value}`, found.secret.origin);
+    return { secret, available: found.isOpen };
+  }
+  if (found.isUnset !== true || !isOptional) return found;
+  const origin = encryptedFiles.originOf(place, fromFile);
+  return { secret: new Secret('', origin), available: false, isKept: true };
+}
+
+function fixFor(origin: Exclude<ValueOrigin, { readonly from: 'sops' }>): string {
   if (origin.from === 'env') return `set ${origin.name}`;
   if (origin.from === 'file') return `put the value into the file ${origin.path}`;
   const { namespace, name, key } = origin;

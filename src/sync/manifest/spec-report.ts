@@ -31,6 +31,11 @@ export class SpecReport {
     this.pass(this.#manifest.place.fault(written, code, message, fix));
   }
 
+  /** The file in which a value stands. */
+  fileOf(written: Segments): string {
+    return this.#manifest.place.at(written).file;
+  }
+
   /** Whether a fault was told of this place or of one that holds it. */
   covers(written: Segments): boolean {
     const pointer = `${pointerOf(written)}/`;

@@ -1,4 +1,5 @@
 /** Knows `${VAR}` in manifests: put into values after parsing, so that a value can never become structure. */
+import { SealedValue } from '../sops/sealed-value.ts';
 
 /** Why manifests may not read a variable, and what to do. */
 interface VariableRefusal {
@@ -44,6 +45,7 @@ export function substitute(document: unknown, environment: Environment): Substit
     }
     if (Array.isArray(value)) return value.map((item, at) => visit(item, [...segments, `${at}`]));
     if (typeof value !== 'object' || value === null) return value;
+    if (value instanceof SealedValue) return value;
     const copies = Object.entries(value).map(
       ([key, item]) => [key, visit(item, [...segments, key])] as const,
     );

@@ -13,12 +13,20 @@ export type SecretTarget =
   | { readonly sink: 'file'; readonly path: string; readonly mode: number }
   | ({ readonly sink: 'kubernetesSecret' } & KubernetesPlace);
 
+/** A value of an encrypted file of the source, by its path from the file that names it. */
+export interface SopsPlace {
+  readonly file: string;
+  /** Keys that lead to it: `crm.token`, `["a.b"]`. */
+  readonly key: string;
+}
+
 /** `valueFrom`: where a write-only value is read from when it is needed. */
 export type ValueOrigin =
   | { readonly from: 'env'; readonly name: string }
   /** In the secrets folder. */
   | { readonly from: 'file'; readonly path: string }
-  | ({ readonly from: 'kubernetesSecret' | 'kubernetesConfigMap' } & KubernetesPlace);
+  | ({ readonly from: 'kubernetesSecret' | 'kubernetesConfigMap' } & KubernetesPlace)
+  | ({ readonly from: 'sops' } & SopsPlace);
 
 /** Equal for what leads to one place: `file:support/bot.key`, `kubernetesSecret:prod/bot/api-key`. */
 export function targetText(target: SecretTarget): string {
@@ -30,7 +38,13 @@ export function targetText(target: SecretTarget): string {
 export function originText(origin: ValueOrigin): string {
   if (origin.from === 'env') return `env:${origin.name}`;
   if (origin.from === 'file') return `file:${origin.path}`;
+  if (origin.from === 'sops') return sopsText(origin.file, origin.key);
   return `${origin.from}:${kubernetesText(origin)}`;
+}
+
+/** @param file its path in the source */
+export function sopsText(file: string, key: string): string {
+  return `sops:${file}#${key}`;
 }
 
 /** As `valueFrom` writes the origin of that text; null for what is the text of none. */

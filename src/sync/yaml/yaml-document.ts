@@ -33,6 +33,8 @@ export interface YamlDocument {
   readonly value: unknown;
   /** Whether `${` stands anywhere in the text; spares most documents a walk. */
   readonly mentionsVariables: boolean;
+  /** Sops has encrypted values of it. */
+  readonly isEncrypted?: boolean | undefined;
 }
 
 /**

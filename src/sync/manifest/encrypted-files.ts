@@ -1,0 +1,210 @@
+/** Knows the files of a source that sops has encrypted: manifests with closed values, and values that manifests name. */
+import { posix } from 'node:path';
+import { didYouMean } from '../../suggest.ts';
+import type { AgeIdentities } from '../sops/age-identities.ts';
+import { looksEncrypted } from '../sops/encrypted-value.ts';
+import { metadataKey } from '../sops/leaves.ts';
+import type { SealedValue } from '../sops/sealed-value.ts';
+import { openSopsFile, type PlacedFault, placeOf, type SopsFile } from '../sops/sops-file.ts';
+import { ignoreFileName, type SourceFault, type SourceFile } from '../source/source-files.ts';
+import { type SopsPlace, sopsText } from '../spec/secret-target.ts';
+import { isMap } from '../yaml/map-fields.ts';
+import { Place } from '../yaml/place.ts';
+import { readDocuments, type YamlDocument } from '../yaml/yaml-document.ts';
+import { isForeign, isForeignHeading } from './document-owner.ts';
+import { keysOfPath } from './field-path.ts';
+
+/** What is wrong with what was asked for. */
+export interface SopsRefusal {
+  readonly code: string;
+  readonly message: string;
+  readonly fix: string;
+  /** There is no such file or value, or nothing to open it with. */
+  readonly isUnset?: boolean | undefined;
+}
+
+/** What a file holds for those that name it. */
+interface Opened {
+  readonly value: unknown;
+  readonly sops: SopsFile;
+}
+
+export interface UnsealedDocuments {
+  /** Encrypted texts stand in them as {@link SealedValue}. */
+  readonly documents: readonly YamlDocument[];
+  /** Why nothing of the file may be used. */
+  readonly fault: PlacedFault | undefined;
+}
+
+/** The encrypted files of one source. Each is opened once, and only where it is ours or named. */
+export class EncryptedFiles {
+  readonly #files: ReadonlyMap<string, SourceFile>;
+  readonly #identities: AgeIdentities | undefined;
+  readonly #mustOpen: boolean;
+  readonly #opened = new Map<string, Opened>();
+
+  /** @param mustOpen false for checks without identities at hand */
+  constructor(
+    files: readonly SourceFile[],
+    identities: AgeIdentities | undefined,
+    mustOpen: boolean,
+  ) {
+    this.#files = new Map(files.map((file) => [file.path, file]));
+    this.#identities = identities;
+    this.#mustOpen = mustOpen;
+  }
+
+  /** The documents of a file as manifests see them. */
+  async unseal(file: SourceFile, documents: readonly YamlDocument[]): Promise<UnsealedDocuments> {
+    const metadata = metadataOf(documents);
+    if (metadata === undefined) return { documents, fault: undefined };
+    // What only others read, or only those that name it, is not opened for its own sake.
+    const isAsked = documents.some(({ value }) => isOurs(value));
+    const sops: SopsFile = isAsked ? await this.#open(file, metadata) : { sealed: new Map() };
+    return {
+      documents: documents.map((document) => ({
+        ...document,
+        value: unsealed(document.value, sops, document.index, []),
+        isEncrypted: true,
+      })),
+      fault: sops.fault,
+    };
+  }
+
+  /** Opens the file of a value, so that it can be read at once. */
+  async open({ file: name }: SopsPlace, fromFile: string): Promise<void> {
+    const path = pathFrom(fromFile, name);
+    const file = this.#files.get(path);
+    if (file === undefined || this.#opened.has(path)) return;
+    const { documents } = readDocuments(file, isForeignHeading);
+    const metadata = metadataOf(documents);
+    if (metadata === undefined) return;
+    const value = documents[0]?.value;
+    this.#opened.set(path, { value, sops: await this.#open(file, metadata) });
+  }
+
+  /** A value of a file that was opened. */
+  read({ file, key }: SopsPlace, fromFile: string): SealedValue | SopsRefusal {
+    const path = pathFrom(fromFile, file);
+    const opened = this.#opened.get(path);
+    if (opened === undefined) return this.#notThere(path);
+    const { sops, value } = opened;
+    const { fault } = sops;
+    const keys = keysOfPath(key) ?? [];
+    if (fault !== undefined) {
+      const message = `${path} cannot be read: ${fault.message}`;
+      return { ...fault, message, isUnset: fault.isUnopened };
+    }
+    const found = sops.sealed.get(placeOf(0, keys));
+    return found ?? notFound(value, keys, path);
+  }
+
+  /** Where a value comes from, in plans. */
+  originOf({ file, key }: SopsPlace, fromFile: string): string {
+    return sopsText(pathFrom(fromFile, file), key);
+  }
+
+  #notThere(path: string): SopsRefusal {
+    if (this.#files.has(path)) {
+      const message = `${path} is not encrypted by sops`;
+      return { code: 'sops-file', message, fix: 'encrypt it: sops encrypt --in-place FILE' };
+    }
+    const near = didYouMean(path, this.#files.keys());
+    const fix = `the path begins at the folder of this file; the source holds .yaml, .yml and .json files that no ${ignoreFileName} names`;
+    const message = `the source has no file ${path}`;
+    return { code: 'sops-file', message, fix: near ?? fix, isUnset: true };
+  }
+
+  async #open(file: SourceFile, metadata: unknown): Promise<SopsFile> {
+    return await openSopsFile({
+      ...{ path: file.path, text: file.content.toString('utf8').replace(/^\uFEFF/, ''), metadata },
+      ...{ identities: this.#identities, mustOpen: this.#mustOpen },
+    });
+  }
+}
+
+/** Whether sops has encrypted a file, by its documents. */
+export function isEncryptedFile(documents: readonly YamlDocument[]): boolean {
+  return metadataOf(documents) !== undefined;
+}
+
+/** What sops wrote of the whole file, in its first document; undefined where it has not encrypted it. */
+function metadataOf(documents: readonly YamlDocument[]): unknown {
+  const value = documents[0]?.value;
+  if (!isMap(value)) return undefined;
+  const metadata = value[metadataKey];
+  return isMap(metadata) && 'mac' in metadata ? metadata : undefined;
+}
+
+/** Whether a document is a manifest, or may be one. */
+function isOurs(value: unknown): boolean {
+  if (!isMap(value)) return false;
+  if (value.kind === 'List' && Array.isArray(value.items)) return value.items.some(isOurs);
+  const isHidden = [value.apiVersion, value.kind].some(
+    (text) => typeof text === 'string' && looksEncrypted(text),
+  );
+  return isHidden || !isForeign(value);
+}
+
+/** A copy without what sops wrote, in which encrypted values say that they are. */
+function unsealed(
+  value: unknown,
+  sops: SopsFile,
+  document: number,
+  path: readonly string[],
+): unknown {
+  if (typeof value === 'string') return sops.sealed.get(placeOf(document, path)) ?? value;
+  if (Array.isArray(value)) {
+    return value.map((item, at) => unsealed(item, sops, document, [...path, `${at}`]));
+  }
+  if (!isMap(value)) return value;
+  const isTop = path.length === 0;
+  const entries = Object.entries(value).filter(([key]) => !isTop || key !== metadataKey);
+  return Object.fromEntries(
+    entries.map(([key, item]) => [key, unsealed(item, sops, document, [...path, key])]),
+  );
+}
+
+/** What is wrong with an encrypted file, at its place. */
+export function sopsFault(
+  { code, message, fix, leaf }: PlacedFault,
+  documents: readonly YamlDocument[],
+): SourceFault {
+  const document = documents.find(({ index }) => index === (leaf?.document ?? 0)) ?? documents[0]!;
+  const place = new Place(document);
+  if (leaf !== undefined) return place.fault(leaf.path, code, message, fix);
+  const words = `this encrypted file cannot be used: ${message}`;
+  return { position: place.at([metadataKey], 'key'), code, message: words, fix };
+}
+
+function pathFrom(fromFile: string, file: string): string {
+  return posix.join(posix.dirname(fromFile), file);
+}
+
+function notFound(document: unknown, keys: readonly string[], path: string): SopsRefusal {
+  let value = document;
+  for (const [at, key] of keys.entries()) {
+    const holder = value;
+    value =
+      isMap(holder) && Object.hasOwn(holder, key) && (at > 0 || key !== metadataKey)
+        ? holder[key]
+        : undefined;
+    if (value === undefined) {
+      const names = isMap(holder) ? Object.keys(holder).filter((name) => name !== metadataKey) : [];
+      const fix =
+        didYouMean(key, names) ??
+        (names.length > 0
+          ? `there are ${names.slice(0, 10).join(', ')}`
+          : 'name one with sops edit');
+      const message = `${path} has no value ${keys.slice(0, at + 1).join('.')}`;
+      return { code: 'sops-key', message, fix, isUnset: true };
+    }
+  }
+  const name = keys.join('.');
+  const isMany = typeof value === 'object' && value !== null;
+  const message = isMany
+    ? `${name} of ${path} is no single value`
+    : `${name} of ${path} is not encrypted`;
+  const fix = isMany ? 'name a value in it' : 'encrypt it with sops, or write it into the manifest';
+  return { code: 'sops-key', message, fix };
+}
