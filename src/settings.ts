@@ -4,6 +4,7 @@ import { Failure } from './failure.ts';
 import { Secret } from './secret.ts';
 import { readDatabases } from './settings/database.ts';
 import type { databaseTlsModes, driftModes, logLevels } from './settings/forms.ts';
+import { commitStatusSettings, notificationSettings, notifyFaults } from './settings/notify.ts';
 import { signatureFaults, signatureSettings } from './settings/signatures.ts';
 import { collect, type Given, namesSet, openSources, type Sources } from './settings/sources.ts';
 import { sortUnknown } from './settings/unknown.ts';
@@ -98,6 +99,10 @@ export interface Settings {
     /** How long source or server may be out of reach before the daemon counts as not ready. */
     readonly readySeconds: number;
     readonly webhookSecret: Secret | undefined;
+    /** Undefined where no commit status is written. */
+    readonly commitStatus: ReturnType<typeof commitStatusSettings>;
+    /** Undefined where nobody is notified. */
+    readonly notification: ReturnType<typeof notificationSettings>;
     /** Names, and prefixes as `CRM_*`, of variables that manifests may read beside `GW_VAR_*`. */
     readonly variables: readonly string[];
     /** Private keys of age that open what sops has encrypted in a source. */
@@ -173,6 +178,7 @@ export function inspectSettings(
     ...{ values, given, unread, wrong, now, faults, warnings },
   });
   faults.push(...signatureFaults(values, wrong));
+  faults.push(...notifyFaults(values, (name) => given.has(name) || unread.has(name)));
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
   const { slips, idle } = sortUnknown(namesSet(sources));
   (strict ? faults : warnings).push(...slips);
@@ -263,6 +269,7 @@ function assemble(
   given: ReadonlyMap<Name, Given>,
 ): Omit<Settings, 'database' | 'databaseReader' | 'warnings'> {
   const masterKey = values.GATEWRIGHT_MASTER_KEY;
+  const secretOf = secretIn(values, given);
   const keyOrigin = given.get('GATEWRIGHT_MASTER_KEY')?.origin ?? '';
   return {
     databasePoolSize: values.DB_POOL_SIZE,
@@ -302,27 +309,27 @@ function assemble(
       driftSeconds: values.GATEWRIGHT_SYNC_DRIFT_SECONDS,
       port: values.GATEWRIGHT_SYNC_PORT ?? null,
       readySeconds: values.GATEWRIGHT_SYNC_READY_SECONDS,
-      webhookSecret: secretOf('GATEWRIGHT_SYNC_WEBHOOK_SECRET', values, given),
+      webhookSecret: secretOf('GATEWRIGHT_SYNC_WEBHOOK_SECRET'),
+      commitStatus: commitStatusSettings(values, secretOf),
+      notification: notificationSettings(values, secretOf),
       variables: values.GATEWRIGHT_SYNC_VARIABLES ?? [],
-      ageKey: secretOf('GATEWRIGHT_AGE_KEY', values, given),
-      git: gitAccess(values, given),
+      ageKey: secretOf('GATEWRIGHT_AGE_KEY'),
+      git: gitAccess(values, secretOf),
     },
     home: values.GATEWRIGHT_HOME,
   };
 }
 
-function secretOf<N extends Name>(
-  name: N,
-  values: Values,
-  given: ReadonlyMap<Name, Given>,
-): Secret<NonNullable<Values[N]>> | undefined {
-  const value = values[name];
-  return value == null ? undefined : new Secret(value, given.get(name)?.origin ?? '');
+function secretIn(values: Values, given: ReadonlyMap<Name, Given>) {
+  return <N extends Name>(name: N): Secret<NonNullable<Values[N]>> | undefined => {
+    const value = values[name];
+    return value == null ? undefined : new Secret(value, given.get(name)?.origin ?? '');
+  };
 }
 
-function gitAccess(values: Values, given: ReadonlyMap<Name, Given>): Settings['sync']['git'] {
+function gitAccess(values: Values, secretOf: ReturnType<typeof secretIn>): Settings['sync']['git'] {
   return {
-    token: secretOf('GATEWRIGHT_GIT_TOKEN', values, given),
+    token: secretOf('GATEWRIGHT_GIT_TOKEN'),
     username: values.GATEWRIGHT_GIT_USERNAME,
     caFile: values.GATEWRIGHT_GIT_CA_FILE,
     sshKeyFile: values.GATEWRIGHT_GIT_SSH_KEY_FILE,

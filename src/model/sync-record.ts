@@ -27,6 +27,30 @@ const WorkspaceReport = z.object({
   drift_count: z.int().min(0),
 });
 
+/**
+ * What a run has told others than the server, so that the one after it does not tell it again.
+ * `delivery_id` goes with each message of the notification that was told last.
+ */
+const Announced = z.object({
+  commit_status: z
+    .object({ commit: Commit, state: z.enum(['pending', 'success', 'failure']) })
+    .nullable(),
+  notification: z
+    .object({
+      delivery_id: z.uuid(),
+      is_delivered: z.boolean(),
+      /** Until when this many changes are more than what is told at once. */
+      paced_until: Timestamp,
+      state: z.enum(syncStates),
+      /** Those that are not Synced. */
+      workspaces: z
+        .array(z.object({ workspace: Workspace, state: z.enum(syncStates) }))
+        .max(reportedWorkspacesMax),
+    })
+    .nullable(),
+});
+export type Announced = z.infer<typeof Announced>;
+
 /** Body of PUT /admin/v2/gatewright/sync/status. */
 export const SyncReport = z.object({
   /** Folder path or Git URL without credentials. */
@@ -53,6 +77,7 @@ export const SyncReport = z.object({
     .refine((all) => new Set(all.map(({ workspace }) => workspace)).size === all.length, {
       error: 'must name each workspace once',
     }),
+  announced: Announced.optional(),
 });
 export type SyncReport = z.infer<typeof SyncReport>;
 

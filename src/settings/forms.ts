@@ -55,6 +55,18 @@ export function pattern(regex: RegExp, expected: string, example: string): Form<
   return { schema: z.string().regex(regex), expected, example };
 }
 
+/** One of some words, in any case. */
+function oneOf<const W extends readonly string[]>(words: W, example: W[number]): Form<W[number]> {
+  return {
+    schema: z
+      .string()
+      .transform((text) => text.toLowerCase())
+      .pipe(z.enum(words)),
+    expected: `one of ${words.join(', ')}`,
+    example,
+  };
+}
+
 /** A host name or address without scheme, port or path; brackets round IPv6 are dropped. */
 export const host: Form<string> = {
   schema: z
@@ -199,36 +211,15 @@ export const tlsMode: Form<(typeof databaseTlsModes)[number]> = {
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-export const logLevel: Form<(typeof logLevels)[number]> = {
-  schema: z
-    .string()
-    .transform((text) => text.toLowerCase())
-    .pipe(z.enum(logLevels)),
-  expected: `one of ${logLevels.join(', ')}`,
-  example: 'debug',
-};
+export const logLevel = oneOf(logLevels, 'debug');
 
 export const driftModes = ['heal', 'report', 'off'] as const;
 
-export const driftMode: Form<(typeof driftModes)[number]> = {
-  schema: z
-    .string()
-    .transform((text) => text.toLowerCase())
-    .pipe(z.enum(driftModes)),
-  expected: `one of ${driftModes.join(', ')}`,
-  example: 'report',
-};
+export const driftMode = oneOf(driftModes, 'report');
 
 export const signedObjects = ['commit', 'tag', 'tag-and-commit'] as const;
 
-export const signedObject: Form<(typeof signedObjects)[number]> = {
-  schema: z
-    .string()
-    .transform((text) => text.toLowerCase())
-    .pipe(z.enum(signedObjects)),
-  expected: `one of ${signedObjects.join(', ')}`,
-  example: 'commit',
-};
+export const signedObject = oneOf(signedObjects, 'commit');
 
 /** So long that nobody guesses it: whoever knows it may make looks due. */
 export const webhookSecret = pattern(
@@ -236,3 +227,16 @@ export const webhookSecret = pattern(
   '16 to 512 visible ASCII characters',
   '/run/secrets/webhook',
 );
+
+/** A token as a header takes it. */
+export const headerToken = pattern(
+  /^[\x21-\x7e]{1,4096}$/,
+  'a token of visible ASCII characters, or a path to a file',
+  '/run/secrets/commit-status-token',
+);
+
+export const gitHostForms = ['github', 'gitlab', 'gitea'] as const;
+export const gitHostForm = oneOf(gitHostForms, 'gitea');
+
+export const noticeForms = ['json', 'slack'] as const;
+export const noticeForm = oneOf(noticeForms, 'slack');

@@ -1,6 +1,7 @@
 /** Knows every environment variable: its name, form, default, group and meaning, in one schema. */
 import { z } from 'zod';
 import * as forms from './forms.ts';
+import { notifyVariables } from './notify-variables.ts';
 import { defaulted, type Facts, factsOf, optional, type Traits } from './variable.ts';
 
 /** Of a setting whose feature does not exist yet. Whoever sets it is told that it changes nothing. */
@@ -190,7 +191,7 @@ export const environment = z.object({
   TRUSTED_CUSTOM_HOSTS: optional(
     'Network',
     forms.trustedHosts,
-    'Private hosts that MCP integrations, guardrails and configs may name; never cloud metadata.',
+    'Private hosts that MCP integrations, guardrails, configs and notifications may name; never cloud metadata.',
   ),
 
   GATEWRIGHT_HOST: defaulted('Server', listenAddress, '127.0.0.1', 'Address to listen on.'),
@@ -293,6 +294,7 @@ export const environment = z.object({
     'Secret that signs POST /webhook of `sync`; without it no webhook is taken.',
     { secret: true },
   ),
+  ...notifyVariables,
   GATEWRIGHT_SECRETS_DIR: optional(
     'Sync',
     { ...forms.path, example: '/run/gatewright' },

@@ -39,7 +39,7 @@ const mayImport: Record<string, readonly string[]> = {
   'commands/up': [
     ...['commands/shared', 'app', 'embedded', 'sync', 'store', 'settings', 'log', 'clock'],
   ],
-  'commands/sync': ['commands/shared', 'sync', 'settings', 'log', 'clock'],
+  'commands/sync': ['commands/shared', 'sync', 'model', 'settings', 'log', 'clock'],
   'commands/completion': ['commands/shared'],
   'commands/shared': ['app', 'embedded', 'sync', 'store', 'model', 'settings', 'log', 'clock'],
   app: [
@@ -70,6 +70,7 @@ const mayImport: Record<string, readonly string[]> = {
     ...['model', 'log', 'clock'],
   ],
   'sync/review': ['sync/plan', 'sync/report', 'sync/server', 'sync/spec', 'model'],
+  'sync/notify': ['sync/daemon', 'sync/server', 'sync/source', 'sync/spec', 'model', 'clock'],
   'sync/report': ['sync/apply', 'sync/plan', 'sync/spec', 'model'],
   'sync/plan': ['sync/spec', 'model'],
   'sync/server': ['sync/spec', 'model', 'log', 'clock'],

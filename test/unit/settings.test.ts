@@ -520,9 +520,42 @@ describe('the reference', () => {
     for (const name of names) {
       const [example] = schema.properties[name]!.examples!;
       if (example!.startsWith('/run/') || name.startsWith('DB_')) continue;
-      const rest = name.startsWith('GATEWRIGHT_GIT_') ? verified : {};
+      const rest = { ...(name.startsWith('GATEWRIGHT_GIT_') ? verified : {}), ...outside };
       expect(() => read({ ...rest, [name]: example! }, { strict: true })).not.toThrow();
     }
+  });
+});
+
+/** With which the settings of commit statuses and notifications do something. */
+const outside = {
+  GATEWRIGHT_COMMIT_STATUS_TOKEN: 'token-4c1d',
+  GATEWRIGHT_NOTIFY_URL: 'https://hooks.example.com/secret-path',
+};
+
+describe('settings of what others are told', () => {
+  it('are read as secrets, and mean nothing unless they are set', () => {
+    expect(read({}).sync.commitStatus).toBeUndefined();
+    expect(read({}).sync.notification).toBeUndefined();
+    const { commitStatus, notification } = read(outside).sync;
+    expect(commitStatus!.token.reveal()).toBe('token-4c1d');
+    expect(notification!.form).toBe('json');
+    expect(JSON.stringify([commitStatus, notification])).not.toMatch(/4c1d|secret-path/);
+  });
+
+  it('that do nothing without another are faults, and so is a signature that Slack cannot check', () => {
+    expect(faultsOf({ GATEWRIGHT_COMMIT_STATUS_FORM: 'gitea' })).toContain(
+      'GATEWRIGHT_COMMIT_STATUS_FORM is set, but does nothing without GATEWRIGHT_COMMIT_STATUS_TOKEN',
+    );
+    expect(faultsOf({ GATEWRIGHT_NOTIFY_SECRET: 'a-secret-of-enough-length' })).toContain(
+      'GATEWRIGHT_NOTIFY_SECRET is set, but does nothing without GATEWRIGHT_NOTIFY_URL',
+    );
+    const signed = { GATEWRIGHT_NOTIFY_SECRET: 'a-secret-of-enough-length' };
+    expect(faultsOf({ ...outside, ...signed, GATEWRIGHT_NOTIFY_FORM: 'Slack' })).toContain(
+      'GATEWRIGHT_NOTIFY_FORM=slack signs nothing',
+    );
+    expect(
+      faultsOf({ ...outside, GATEWRIGHT_COMMIT_STATUS_TOKEN: 'two words 4c1d' }),
+    ).not.toContain('4c1d');
   });
 });
 

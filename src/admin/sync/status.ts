@@ -21,8 +21,8 @@ import {
 import type { QueryRequest } from '../request/frame-fields.ts';
 import { presentRevision, presentSuspension } from './present.ts';
 
-/** A thousand workspaces, each with a message. */
-const reportBody: BodyLimits = { bytesMax: 256 * 1024, valuesMax: 10_000 };
+/** A thousand workspaces, each with a message and with what was announced of it. */
+const reportBody: BodyLimits = { bytesMax: 384 * 1024, valuesMax: 10_000 };
 
 const StatusQuery = z.object({
   /** All owners when left out. */

@@ -13,11 +13,21 @@ import { type Listener, type ListenerOptions, startListener } from '../../sync/d
 import { LookHints } from '../../sync/daemon/look-hints.ts';
 import { StandingLease } from '../../sync/daemon/standing-lease.ts';
 import { StatusTeller } from '../../sync/daemon/status-report.ts';
-import { createSyncMetrics, type SyncMetrics } from '../../sync/daemon/sync-metrics.ts';
+import {
+  type Channel,
+  createSyncMetrics,
+  type SyncMetrics,
+} from '../../sync/daemon/sync-metrics.ts';
 import { SyncState } from '../../sync/daemon/sync-state.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import { isGitLocation, parseGitLocation } from '../../sync/source/git-location.ts';
 import { type WatchOptions, watch } from '../../sync/watch.ts';
+import {
+  type Announcements,
+  type OpenAnnouncer,
+  openAnnouncer,
+  undeliveredText,
+} from './announcements.ts';
 import type { SyncEvents } from './sync-events.ts';
 
 export interface DaemonContext {
@@ -25,6 +35,7 @@ export interface DaemonContext {
   readonly client: AdminClient;
   readonly events: SyncEvents;
   readonly cycle: Omit<WatchOptions, 'newest' | 'probeMs' | 'drift' | 'onEvent'>;
+  readonly announcements: Announcements;
   readonly look: Pick<WatchOptions, 'newest' | 'probeMs' | 'drift'>;
   readonly listen: Pick<ListenerOptions, 'readyMs' | 'webhookSecret'> & {
     readonly host: string;
@@ -38,44 +49,76 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
   const { client, cycle, look, events } = context;
   const state = new SyncState(systemClock);
   const hints = new LookHints();
-  const teller = new StatusTeller({
-    ...{ client, source: context.locations.join(' '), clock: systemClock },
-    onMissing: () => events.tell('noStatus', {}, 'this server keeps no status of its daemons'),
-  });
   const metrics = createSyncMetrics({
     version: packageVersion(),
     isSuspended: () => teller.isSuspended,
     standing: () => state.standing,
     requests: () => client.requests,
   });
+  const outside = openOutside(context, metrics, () => void tell());
+  const teller = new StatusTeller({
+    ...{ client, source: context.locations.join(' '), clock: systemClock },
+    onMissing: () => events.tell('noStatus', {}, 'this server keeps no status of its daemons'),
+    follower: outside?.announcer,
+  });
   await using listener = await openListener(context, { state, hints, metrics });
   tellStart(context, listener);
-  await using lease = openLease(context);
+  await using lease = openLease(context, () => teller.forget());
+  let waitMs = 0;
+  const tell = async (): Promise<void> => {
+    const { fence } = lease;
+    if (fence === null) return;
+    const held = { fence, [Symbol.asyncDispose]: async () => undefined };
+    await teller.tell(state.standing, async () => held, waitMs);
+  };
   await watch({
     ...cycle,
     ...look,
     lead: () => lease.lead(),
     takeLease: (terms) => lease.takeForWrites(terms),
     pause: async (ms, signal) => {
-      const { fence } = lease;
-      const standing = async () => ({
-        fence: fence!,
-        [Symbol.asyncDispose]: async () => undefined,
-      });
-      if (fence !== null) await teller.tell(state.standing, standing, ms);
+      waitMs = ms;
+      await tell();
       return await hints.pause(ms, signal);
     },
     onLook: (found) => {
       state.onLook(found);
       if (found.kind === 'failed') metrics.observeFailure(found.failure.kind);
+      if (found.kind === 'seen') outside?.announcer.onVersion(state.standing);
     },
     onEvent: (event) => {
       metrics.observe(event, state.onEvent(event));
       events.tellWatch(event);
     },
   });
+  if (outside !== null) await end(outside, tell);
   events.tell('stopped', {}, 'stopped');
   return 'success';
+}
+
+/** What was delivered last is kept before another daemon leads. */
+async function end(outside: OpenAnnouncer, tell: () => Promise<void>): Promise<void> {
+  await outside.close();
+  await tell();
+}
+
+/** A way out that does not work is told once, and again after it has worked. */
+function openOutside(
+  { announcements, client: { owner }, events }: DaemonContext,
+  metrics: SyncMetrics,
+  onChange: () => void,
+): OpenAnnouncer | null {
+  const failing = new Set<Channel>();
+  return openAnnouncer(announcements, {
+    ...{ owner, onChange },
+    onOutcome: (channel, host, reason) => {
+      metrics.observeDelivery(channel, reason === null ? 'delivered' : 'failed');
+      if (reason === null) failing.delete(channel);
+      if (reason === null || failing.has(channel)) return;
+      failing.add(channel);
+      events.tell('undelivered', { channel, host, reason }, undeliveredText(channel, host, reason));
+    },
+  });
 }
 
 interface Parts {
@@ -125,15 +168,16 @@ function tellStart({ client, locations, look, events }: DaemonContext, listener:
   events.tell('started', facts, `syncing ${locations.join(', ')} as ${client.owner}, ${pace}${at}`);
 }
 
-function openLease({ client, cycle, events }: DaemonContext): StandingLease {
+function openLease({ client, cycle, events }: DaemonContext, onLost: () => void): StandingLease {
   return new StandingLease(client, {
     holder: cycle.holder,
     takeOver: cycle.takeOwnership,
     takeOverCommand: cycle.command({ 'take-ownership': true }),
     signal: cycle.signal,
     onChange: (leader) => {
-      if (leader === null) events.tell('leading', {}, 'this daemon leads');
-      else events.tell('standby', { leader }, `standing by. ${leader}`);
+      if (leader === null) return events.tell('leading', {}, 'this daemon leads');
+      onLost();
+      events.tell('standby', { leader }, `standing by. ${leader}`);
     },
   });
 }

@@ -5,7 +5,13 @@ import type { CommandIo } from '../shared/command.ts';
 import { eventDocument, eventText, isQuiet, timeText } from '../shared/watch-event.ts';
 
 /** The names that an event has in `-o json`, beside those of the loop: `cycle`, `drift`, `failure`. */
-export type DaemonEvent = 'started' | 'leading' | 'standby' | 'noStatus' | 'stopped';
+export type DaemonEvent =
+  | 'started'
+  | 'leading'
+  | 'standby'
+  | 'noStatus'
+  | 'undelivered'
+  | 'stopped';
 
 export class SyncEvents {
   readonly #form: 'text' | 'json';

@@ -1,7 +1,10 @@
 /** Knows the command that keeps a running server equal to its manifests. */
+import { systemClock } from '../../clock.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { driftModes } from '../../settings/forms.ts';
 import { type DriftMode, readSettings } from '../../settings.ts';
+import { SyncState } from '../../sync/daemon/sync-state.ts';
+import type { CycleResult } from '../../sync/reconcile.ts';
 import { textReport } from '../../sync/report/text.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import { isStandardInput } from '../../sync/source/source.ts';
@@ -19,6 +22,7 @@ import {
   openManifests,
 } from '../shared/options.ts';
 import { watchPace } from '../shared/watch-pace.ts';
+import { openAnnouncer, readAnnouncements, undeliveredText } from './announcements.ts';
 import { type DaemonContext, runDaemon } from './daemon.ts';
 import { SyncEvents } from './sync-events.ts';
 
@@ -100,8 +104,10 @@ function openContext(
   const { locations, newest } = manifests;
   const pace = watchPace(locations, settings);
   const { interval, drift } = options;
+  const { owner } = client;
   return {
     ...{ locations, client },
+    announcements: readAnnouncements(settings, { owner, locations, cwd: io.cwd }),
     events: new SyncEvents(options.output, io, () => Date.now()),
     listen: {
       ...{ host: settings.server.host, port: options.port ?? settings.sync.port },
@@ -132,13 +138,46 @@ function openContext(
   };
 }
 
+/** How long the end of a single sync waits for a Git host that is slow or away. */
+const deliveryMsMax = 15_000;
+
 async function syncOnce(
-  { cycle }: DaemonContext,
+  context: DaemonContext,
   options: SyncOptions,
   io: CommandIo,
 ): Promise<Ending> {
-  const result = await syncSettled(cycle);
+  const result = await announced(context, io);
   if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
   else io.stdout.write(textReport(result));
   return result.ending;
+}
+
+/** Tells the status of the commit, before and after; others hear of changes from a daemon. */
+async function announced(
+  { cycle, look, client: { owner }, announcements }: DaemonContext,
+  io: CommandIo,
+): Promise<CycleResult> {
+  const only = { ...announcements, notification: null };
+  const outside = openAnnouncer(only, {
+    owner,
+    onChange: () => undefined,
+    onOutcome: (channel, host, reason) => {
+      if (reason !== null) io.stderr.write(`${undeliveredText(channel, host, reason)}\n`);
+    },
+  });
+  if (outside === null) return await syncSettled(cycle);
+  const state = new SyncState(systemClock);
+  try {
+    state.onLook({ kind: 'seen', version: await look.newest(), isRetryPending: false });
+    outside.announcer.tellStatus(state.standing);
+    const result = await syncSettled(cycle);
+    state.onEvent({ kind: 'cycle', result, durationMs: 0, retryAt: null, isNews: true });
+    return result;
+  } catch (error) {
+    if (error instanceof Failure) state.onLook({ kind: 'failed', failure: error });
+    throw error;
+  } finally {
+    outside.announcer.tellStatus(state.standing);
+    await outside.close(deliveryMsMax);
+  }
 }

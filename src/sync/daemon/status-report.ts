@@ -1,19 +1,18 @@
 /** Knows what a daemon tells the server of where it stands, and when it has to tell it again. */
 import type { Clock } from '../../clock.ts';
 import { Failure, type Place } from '../../failure.ts';
-import { reportedWorkspacesMax, type SyncReport } from '../../model/sync-record.ts';
+import type { Announced, SyncReport } from '../../model/sync-record.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { readStatuses, tellStatus } from '../server/sync-records.ts';
-import { commitOf, workspaceOf } from '../spec/resource-set.ts';
-import type { Standing, StateName } from './sync-state.ts';
+import type { Standing } from './sync-state.ts';
+import { cut, workspacesOf } from './workspace-reports.ts';
 
 /** What is told is renewed no more often than this while nothing changes. */
 const renewMsMin = 60_000;
 const tellMsMax = 3_000;
 const messageMax = 2_000;
-const workspaceMessageMax = 150;
 
 type WorkspaceReport = SyncReport['workspaces'][number];
 
@@ -24,6 +23,21 @@ export interface TellerOptions {
   readonly clock: Clock;
   /** Told once, where the server keeps no status. */
   readonly onMissing: () => void;
+  readonly follower?: Follower | undefined;
+}
+
+/** Who tells others what the server is told, and has the server keep what it told them. */
+export interface Follower {
+  /** @param before of whoever led before; undefined where nobody has told anything */
+  note(
+    report: Omit<SyncReport, 'next_look_at'>,
+    standing: Standing,
+    before: Announced | undefined,
+  ): Announced;
+  /** What was noted is kept, or nobody can be asked to keep it: whatever it says may go out. */
+  send(): void;
+  /** Another run has led in between. */
+  forget(): void;
 }
 
 /** Of a lease that is held, until its disposal at least. */
@@ -33,6 +47,7 @@ interface Hold extends AsyncDisposable {
 
 export class StatusTeller {
   readonly #options: TellerOptions;
+  #turn: Promise<void> = Promise.resolve();
   #told = '';
   #renewAt = 0;
   #isMissing = false;
@@ -63,31 +78,63 @@ export class StatusTeller {
     hold: (signal: AbortSignal) => Promise<Hold>,
     waitMs: number,
   ): Promise<void> {
-    const { client, clock } = this.#options;
-    if (this.#isMissing) return;
+    const one = (): Promise<void> => this.#tell(standing, hold, waitMs);
+    this.#turn = this.#turn.then(one, one);
+    await this.#turn;
+  }
+
+  /** Another run has the lease: what it tells in the meantime is asked for anew. */
+  forget(): void {
+    this.#before = undefined;
+    this.#told = '';
+    this.#options.follower?.forget();
+  }
+
+  async #tell(
+    standing: Standing,
+    hold: (signal: AbortSignal) => Promise<Hold>,
+    waitMs: number,
+  ): Promise<void> {
+    const { follower } = this.#options;
     const signal = AbortSignal.timeout(tellMsMax);
+    let isOurs = false;
     try {
       if (this.#before === undefined) this.#before = await this.#ask(signal);
       const report = this.#reportOf(standing);
-      const text = JSON.stringify(report);
-      const now = clock.now();
-      if (text === this.#told && now < this.#renewAt) return;
-      const lastsMs = Math.max(waitMs, renewMsMin);
-      const next = { ...report, next_look_at: formatTimestamp(now + lastsMs) };
-      await using held = await hold(signal);
-      const status = await tellStatus(client, held.fence, next, signal);
-      if (status === null) {
-        this.#isMissing = true;
-        this.#options.onMissing();
-        return;
-      }
-      this.#isSuspended = status.suspensions.length > 0;
-      this.#told = text;
-      this.#renewAt = now + lastsMs;
+      const before = this.#before?.announced;
+      const announced = follower?.note(report, standing, before) ?? before;
+      isOurs = true;
+      await this.#put({ ...report, ...(announced && { announced }) }, hold, waitMs, signal);
     } catch (error) {
-      const mayPass = error instanceof Failure || error instanceof ApiRefusal || signal.aborted;
+      const isRefused = error instanceof ApiRefusal;
+      const mayPass = error instanceof Failure || isRefused || signal.aborted;
       if (!mayPass) throw error;
+      if (isRefused && error.status === 409) isOurs = false;
     }
+    if (isOurs) follower?.send();
+  }
+
+  async #put(
+    report: Omit<SyncReport, 'next_look_at'>,
+    hold: (signal: AbortSignal) => Promise<Hold>,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client, clock, onMissing } = this.#options;
+    const text = JSON.stringify(report);
+    const now = clock.now();
+    if (this.#isMissing || (text === this.#told && now < this.#renewAt)) return;
+    const lastsMs = Math.max(waitMs, renewMsMin);
+    const next = { ...report, next_look_at: formatTimestamp(now + lastsMs) };
+    await using held = await hold(signal);
+    const status = await tellStatus(client, held.fence, next, signal);
+    if (status === null) {
+      this.#isMissing = true;
+      return onMissing();
+    }
+    this.#isSuspended = status.suspensions.length > 0;
+    this.#told = text;
+    this.#renewAt = now + lastsMs;
   }
 
   /** One that may not read it tells all the same. */
@@ -102,7 +149,7 @@ export class StatusTeller {
   }
 
   #reportOf(standing: Standing): Omit<SyncReport, 'next_look_at'> {
-    const { state, message, place, seen, applied, driftCount } = standing;
+    const { state, message, place, seen, applied, driftCount, result } = standing;
     return {
       source: this.#options.source.slice(0, 2048),
       commit_seen: seen,
@@ -111,55 +158,11 @@ export class StatusTeller {
       message: cut(message, messageMax),
       error: state === 'Degraded' && message !== null ? errorOf(message, place) : null,
       drift_count: driftCount,
-      workspaces: this.#workspacesOf(standing),
+      workspaces:
+        result === null
+          ? [...(this.#before?.workspaces ?? [])]
+          : workspacesOf(result, driftCount).map((one) => this.#dated(one)),
     };
-  }
-
-  #workspacesOf({ result, driftCount }: Standing): WorkspaceReport[] {
-    if (result === null) return [...(this.#before?.workspaces ?? [])];
-    const { plan, report } = result;
-    const found = new Map<string, WorkspaceReport>();
-    const commit = commitOf(plan.source);
-    const at = (workspace: string | null): WorkspaceReport => {
-      const known = found.get(workspace ?? '');
-      if (known !== undefined) return known;
-      const fresh: WorkspaceReport = {
-        ...{ workspace, commit_applied: commit, state: 'Synced', message: null, drift_count: 0 },
-      };
-      found.set(workspace ?? '', fresh);
-      return fresh;
-    };
-    const worsen = (workspace: string | null, state: StateName, message: string): void => {
-      const one = at(workspace);
-      if (one.state === 'Synced') {
-        Object.assign(one, { state, message: cut(message, workspaceMessageMax) });
-      }
-    };
-    for (const live of plan.live.values()) {
-      if (live.owner === plan.owner) at(workspaceOf(live.identity));
-    }
-    for (const { fault, workspaces } of plan.faults) {
-      for (const workspace of workspaces) worsen(workspace, 'Degraded', fault.message);
-    }
-    const places = new Map(plan.changes.map((change) => [change.id, workspaceOf(change.identity)]));
-    for (const { id, status, message } of report?.items ?? []) {
-      const workspace = places.get(id) ?? null;
-      if (status === 'done') at(workspace);
-      else worsen(workspace, 'Degraded', `${id}: ${message}`);
-    }
-    for (const { id, identity, reason, message } of plan.blocked) {
-      const state = reason === 'suspended' ? 'Suspended' : 'OutOfSync';
-      worsen(workspaceOf(identity), state, `${id} is blocked: ${message}`);
-    }
-    if (report === null) {
-      for (const { identity, action, id } of plan.changes) {
-        if (action === 'retain') continue;
-        const workspace = workspaceOf(identity);
-        worsen(workspace, 'OutOfSync', `${id}: ${action}`);
-        if (driftCount > 0) at(workspace).drift_count += 1;
-      }
-    }
-    return [...found.values()].slice(0, reportedWorkspacesMax).map((one) => this.#dated(one));
   }
 
   /** One that is not as the commit says has what it had before. */
@@ -175,8 +178,4 @@ export class StatusTeller {
 function errorOf(message: string, place: Place | null): SyncReport['error'] {
   const { file = null, line = null, column = null } = place ?? {};
   return { file, line, column, message: cut(message, messageMax) ?? '' };
-}
-
-function cut(text: string | null, max: number): string | null {
-  return text === null || text.length <= max ? text : `${text.slice(0, max - 1)}…`;
 }

@@ -6,12 +6,16 @@ import type { WatchEvent } from '../watch.ts';
 import type { Standing } from './sync-state.ts';
 import type { WebhookForm } from './webhook.ts';
 
+/** By which others than the server are told. */
+export type Channel = 'commit-status' | 'notification';
+
 export interface SyncMetrics {
   /** `lagMs` from the first look at a version to its being applied, null for what applied none. */
   observe(event: WatchEvent, lagMs: number | null): void;
   /** A look that came to nothing. */
   observeFailure(ending: FailureKind): void;
   observeWebhook(form: WebhookForm | 'unknown', outcome: 'due' | 'ignored' | 'refused'): void;
+  observeDelivery(channel: Channel, outcome: 'delivered' | 'failed'): void;
   /** In the Prometheus text format, with its content type. */
   readonly show: () => Promise<{ readonly text: string; readonly contentType: string }>;
 }
@@ -64,6 +68,12 @@ export function createSyncMetrics(sources: MetricSources): SyncMetrics {
     labelNames: ['form', 'outcome'],
     registers,
   });
+  const deliveries = new Counter({
+    name: 'gatewright_sync_deliveries_total',
+    help: 'Commit statuses and notifications by what became of them',
+    labelNames: ['channel', 'outcome'],
+    registers,
+  });
   new Gauge({
     name: 'gatewright_build_info',
     help: 'Always 1; the labels say what runs',
@@ -85,6 +95,7 @@ export function createSyncMetrics(sources: MetricSources): SyncMetrics {
     },
     observeFailure: (ending) => failures.inc({ ending }),
     observeWebhook: (form, outcome) => webhooks.inc({ form, outcome }),
+    observeDelivery: (channel, outcome) => deliveries.inc({ channel, outcome }),
     show: async () => ({ text: await register.metrics(), contentType: register.contentType }),
   };
 }

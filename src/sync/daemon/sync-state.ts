@@ -29,6 +29,8 @@ export interface Standing {
   readonly hasLooked: boolean;
   /** What the message is about, in the source; null where no place is known. */
   readonly place: Place | null;
+  /** Whether what is wrong may pass when it is tried again, which it is. */
+  readonly isRetryPending: boolean;
   /** Of the last cycle or pass; null before the first. */
   readonly result: CycleResult | null;
 }
@@ -44,6 +46,7 @@ const start: Standing = {
   unreachableSince: null,
   hasLooked: false,
   place: null,
+  isRetryPending: false,
   result: null,
 };
 
@@ -94,9 +97,11 @@ export class SyncState {
     const isReached = result.ending !== 'unreachable';
     const commit = commitOf(result.plan.source);
     const isNew = isDone && commit !== this.#standing.applied;
+    const stand = stateOf(result);
     this.#set({
-      ...stateOf(result),
+      ...stand,
       ...{ hasLooked: true, result, seen: commit, driftCount: 0 },
+      isRetryPending: event.retryAt !== null && stand.state === 'Degraded',
       ...(isDone ? { applied: commit, lastSuccessAt: now } : {}),
       unreachableSince: isReached ? null : (this.#standing.unreachableSince ?? now),
     });
@@ -118,7 +123,7 @@ export class SyncState {
     const isDrift = driftCount > 0;
     this.#set({
       ...{ driftCount, result, hasLooked: true, unreachableSince: null, place: null },
-      ...{ seen: commit, applied: commit },
+      ...{ seen: commit, applied: commit, isRetryPending: false },
       state: isDrift ? 'OutOfSync' : 'Synced',
       message: isDrift ? `others changed ${driftCount} of what was applied` : null,
       lastSuccessAt: this.#clock.now(),
@@ -129,7 +134,7 @@ export class SyncState {
     const isUnreachable = kind === 'unreachable' || kind === 'retryable';
     const { unreachableSince, hasLooked } = this.#standing;
     this.#set({
-      ...{ state: 'Degraded', message, place },
+      ...{ state: 'Degraded', message, place, isRetryPending: isUnreachable },
       hasLooked: hasLooked || !isUnreachable,
       unreachableSince: isUnreachable ? (unreachableSince ?? this.#clock.now()) : null,
     });

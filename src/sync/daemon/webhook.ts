@@ -2,6 +2,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Secret } from '../../secret.ts';
+import { standardSignature } from './standard-webhook.ts';
 
 export type WebhookForm = 'github' | 'gitlab' | 'gitea' | 'generic' | 'standard';
 
@@ -92,9 +93,7 @@ function isRightByStandard(
   if (typeof id !== 'string' || typeof timestamp !== 'string') return false;
   if (!/^\d{1,12}$/.test(timestamp)) return false;
   if (Math.abs(Number(timestamp) * 1000 - now) > ageMsMax) return false;
-  const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : secret;
-  const signed = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body);
-  const right = `v1,${signed.digest('base64')}`;
+  const right = standardSignature({ id, timestamp, body }, secret);
   return given.split(' ', 8).some((one) => isSame(one, right));
 }
 

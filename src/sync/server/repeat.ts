@@ -72,11 +72,15 @@ Check that the server runs and that adminBaseUrl is right.`,
   }
 }
 
-/** Seconds or a date (RFC 9110 10.2.3); null when absent or unreadable. */
-function retryAfterMs(value: string | null, now: number): number | null {
+/** Seconds or a date (RFC 9110 10.2.3), no longer than `mostMs`; null when absent or unreadable. */
+export function retryAfterMs(
+  value: string | null,
+  now: number,
+  mostMs = retryAfterMsMax,
+): number | null {
   if (value === null) return null;
   const waitMs = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
-  return Number.isNaN(waitMs) ? null : Math.min(retryAfterMsMax, Math.max(0, waitMs));
+  return Number.isNaN(waitMs) ? null : Math.min(mostMs, Math.max(0, waitMs));
 }
 
 async function pauseFor(ms: number, signal?: AbortSignal): Promise<void> {

@@ -1,0 +1,117 @@
+/** Knows how the settings become what a sync tells others: commit statuses, notifications, or nothing. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Clock, systemClock } from '../../clock.ts';
+import { Failure } from '../../failure.ts';
+import { outboundUrlFault } from '../../model/outbound-url.ts';
+import { packageVersion } from '../../package-root.ts';
+import type { Settings } from '../../settings.ts';
+import type { Channel } from '../../sync/daemon/sync-metrics.ts';
+import { Announcer, type NotificationTerms } from '../../sync/notify/announcer.ts';
+import type { CommitStatusTerms } from '../../sync/notify/commit-status.ts';
+import { gitHostOf, plainFault } from '../../sync/notify/git-host.ts';
+import { Outbox } from '../../sync/notify/outbox.ts';
+import { Post } from '../../sync/notify/post.ts';
+
+/** What is told, and to whom; null for what is not. */
+export interface Announcements {
+  readonly commitStatus: (CommitStatusTerms & { readonly ca: string | undefined }) | null;
+  readonly notification: NotificationTerms | null;
+}
+
+/** @throws Failure (invalid input) naming the setting that is wrong */
+export function readAnnouncements(
+  { sync, trustedHosts: trusted }: Pick<Settings, 'sync' | 'trustedHosts'>,
+  { owner, locations, cwd }: { owner: string; locations: readonly string[]; cwd: string },
+): Announcements {
+  const { commitStatus, notification, git } = sync;
+  return {
+    commitStatus:
+      (commitStatus && {
+        host: gitHostOf(locations, { ...commitStatus, trusted }),
+        ...{ owner, token: commitStatus.token, link: commitStatus.link },
+        ca: git.caFile === undefined ? undefined : readCertificates(resolve(cwd, git.caFile)),
+      }) ??
+      null,
+    notification:
+      (notification && {
+        url: notificationUrl(notification.url.reveal(), trusted),
+        form: notification.form,
+        signingSecret: notification.signingSecret,
+      }) ??
+      null,
+  };
+}
+
+function notificationUrl(text: string, trusted: Settings['trustedHosts']): URL {
+  const fault = outboundUrlFault(text, trusted) ?? plainFault(text);
+  if (fault !== null) throw new Failure('invalidInput', `GATEWRIGHT_NOTIFY_URL ${fault}`);
+  return new URL(text);
+}
+
+function readCertificates(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const message = `GATEWRIGHT_GIT_CA_FILE: ${path} cannot be read (${code})`;
+    throw new Failure('invalidInput', message, { cause: error });
+  }
+}
+
+/** What became of a message; `reason` is null where it has arrived. */
+export type OnOutcome = (channel: Channel, host: string, reason: string | null) => void;
+
+/** Announcer and its ways out. */
+export interface OpenAnnouncer {
+  readonly announcer: Announcer;
+  /** Sends what waits, for `waitMs` at most and a little more. */
+  close(waitMs?: number): Promise<void>;
+}
+
+/** Null where nobody is told anything. */
+export function openAnnouncer(
+  { commitStatus, notification }: Announcements,
+  terms: {
+    readonly owner: string;
+    readonly onOutcome: OnOutcome;
+    readonly onChange: () => void;
+    readonly clock?: Clock;
+  },
+): OpenAnnouncer | null {
+  if (commitStatus === null && notification === null) return null;
+  const { owner, onOutcome, onChange, clock = systemClock } = terms;
+  const agent = `gatewright/${packageVersion()}`;
+  const posts: Post[] = [];
+  const outboxes: Outbox[] = [];
+  const outbox = (channel: Channel, { host }: URL, ca?: string): Outbox => {
+    const post = new Post({ clock, agent, ca });
+    const opened = new Outbox({ post, onOutcome: (reason) => onOutcome(channel, host, reason) });
+    posts.push(post);
+    outboxes.push(opened);
+    return opened;
+  };
+  const announcer = new Announcer({
+    ...{ owner, clock, onChange },
+    commitStatus: commitStatus && {
+      terms: commitStatus,
+      outbox: outbox('commit-status', new URL(commitStatus.host.statusesUrl), commitStatus.ca),
+    },
+    notification: notification && {
+      terms: notification,
+      outbox: outbox('notification', notification.url),
+    },
+  });
+  return {
+    announcer,
+    close: async (waitMs) => {
+      await Promise.all(outboxes.map((one) => one.close(waitMs)));
+      await Promise.all(posts.map((one) => one[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+export function undeliveredText(channel: Channel, host: string, reason: string): string {
+  const what = channel === 'commit-status' ? 'the status of a commit' : 'a notification';
+  return `${what} was given up: ${host}, ${reason}. The sync goes on`;
+}

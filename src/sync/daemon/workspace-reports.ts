@@ -1,0 +1,60 @@
+/** Knows where each workspace of an owner stands after a cycle or a pass. */
+import { reportedWorkspacesMax, type SyncReport } from '../../model/sync-record.ts';
+import type { CycleResult } from '../reconcile.ts';
+import { commitOf, workspaceOf } from '../spec/resource-set.ts';
+import type { StateName } from './sync-state.ts';
+
+const messageMax = 150;
+
+type WorkspaceReport = SyncReport['workspaces'][number];
+
+/** Each as though the commit were applied in it where nothing is wrong; the first thousand. */
+export function workspacesOf({ plan, report }: CycleResult, driftCount: number): WorkspaceReport[] {
+  const found = new Map<string, WorkspaceReport>();
+  const commit = commitOf(plan.source);
+  const at = (workspace: string | null): WorkspaceReport => {
+    const known = found.get(workspace ?? '');
+    if (known !== undefined) return known;
+    const fresh: WorkspaceReport = {
+      ...{ workspace, commit_applied: commit, state: 'Synced', message: null, drift_count: 0 },
+    };
+    found.set(workspace ?? '', fresh);
+    return fresh;
+  };
+  const worsen = (workspace: string | null, state: StateName, message: string): void => {
+    const one = at(workspace);
+    if (one.state === 'Synced') {
+      Object.assign(one, { state, message: cut(message, messageMax) });
+    }
+  };
+  for (const live of plan.live.values()) {
+    if (live.owner === plan.owner) at(workspaceOf(live.identity));
+  }
+  for (const { fault, workspaces } of plan.faults) {
+    for (const workspace of workspaces) worsen(workspace, 'Degraded', fault.message);
+  }
+  const places = new Map(plan.changes.map((change) => [change.id, workspaceOf(change.identity)]));
+  for (const { id, status, message } of report?.items ?? []) {
+    const workspace = places.get(id) ?? null;
+    if (status === 'done') at(workspace);
+    else worsen(workspace, 'Degraded', `${id}: ${message}`);
+  }
+  for (const { id, identity, reason, message } of plan.blocked) {
+    const state = reason === 'suspended' ? 'Suspended' : 'OutOfSync';
+    worsen(workspaceOf(identity), state, `${id} is blocked: ${message}`);
+  }
+  if (report === null) {
+    for (const { identity, action, id } of plan.changes) {
+      if (action === 'retain') continue;
+      const workspace = workspaceOf(identity);
+      worsen(workspace, 'OutOfSync', `${id}: ${action}`);
+      if (driftCount > 0) at(workspace).drift_count += 1;
+    }
+  }
+  return [...found.values()].slice(0, reportedWorkspacesMax);
+}
+
+/** Not longer than `max` characters. */
+export function cut(text: string | null, max: number): string | null {
+  return text === null || text.length <= max ? text : `${text.slice(0, max - 1)}…`;
+}

@@ -1,0 +1,150 @@
+/** Knows what a sync tells others of where it stands: the status of a commit, and each change of state once. */
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../clock.ts';
+import type { Announced } from '../../model/sync-record.ts';
+import type { Secret } from '../../secret.ts';
+import type { Follower } from '../daemon/status-report.ts';
+import type { Standing } from '../daemon/sync-state.ts';
+import {
+  type CommitStatus,
+  type CommitStatusTerms,
+  commitStatusMessage,
+  commitStatusOf,
+} from './commit-status.ts';
+import {
+  type Change,
+  changesToldBefore,
+  changesToTell,
+  jsonMessage,
+  type Notification,
+  slackMessage,
+  type Told,
+} from './notification.ts';
+import type { Outbox } from './outbox.ts';
+
+export interface NotificationTerms {
+  readonly url: URL;
+  readonly form: 'json' | 'slack';
+  readonly signingSecret: Secret | undefined;
+}
+
+export interface AnnouncerOptions {
+  readonly owner: string;
+  readonly clock: Clock;
+  readonly commitStatus: { readonly terms: CommitStatusTerms; readonly outbox: Outbox } | null;
+  readonly notification: { readonly terms: NotificationTerms; readonly outbox: Outbox } | null;
+  /** Told when what the server is to keep of this has changed. */
+  readonly onChange: () => void;
+}
+
+/** What may pass by itself is told once it has lasted this long. */
+const passingMs = 60_000;
+
+type Report = Notification['report'];
+
+export class Announcer implements Follower {
+  readonly #options: AnnouncerOptions;
+  /** What was put last, and what is known to have arrived. */
+  #status: Omit<CommitStatus, 'description'> | null = null;
+  #arrived: Announced['commit_status'] = null;
+  #told: Told | null = null;
+  /** To be sent once the server keeps it; an id that was put already is not put again. */
+  #notification: Notification | null = null;
+  #putId: string | null = null;
+  #isRead = false;
+  #passingSince: number | null = null;
+
+  constructor(options: AnnouncerOptions) {
+    this.#options = options;
+  }
+
+  /** A version was seen that is to be applied. */
+  onVersion(standing: Standing): void {
+    // The first of a process may have been applied long ago.
+    if (standing.hasLooked && standing.state === 'Progressing') this.tellStatus(standing);
+  }
+
+  /** The status of the commit alone, as far as this process knows. */
+  tellStatus(standing: Standing): void {
+    this.#putStatus(commitStatusOf(standing, standing.applied));
+  }
+
+  note(report: Report, standing: Standing, before: Announced | undefined): Announced {
+    if (!this.#isRead) {
+      this.#isRead = true;
+      // A server that keeps nothing has nothing to say against what this process remembers.
+      if (before !== undefined) {
+        this.#arrived = before.commit_status;
+        this.#told = before.notification;
+      }
+      this.#status ??= this.#arrived;
+    }
+    this.#putStatus(commitStatusOf(standing, report.commit_applied));
+    if (this.#options.notification !== null) this.#compare(report, standing);
+    return { commit_status: this.#arrived, notification: this.#told };
+  }
+
+  send(): void {
+    const { notification: channel } = this.#options;
+    const notification = this.#notification;
+    if (channel === null || notification === null || notification.id === this.#putId) return;
+    const { url, form, signingSecret } = channel.terms;
+    this.#putId = notification.id;
+    channel.outbox.put('notification', {
+      message: () =>
+        form === 'slack'
+          ? slackMessage(url, notification)
+          : jsonMessage(url, notification, signingSecret, this.#options.clock.now()),
+      onDelivered: () => {
+        if (this.#told?.delivery_id !== notification.id) return;
+        this.#told = { ...this.#told, is_delivered: true };
+        this.#options.onChange();
+      },
+    });
+  }
+
+  forget(): void {
+    this.#isRead = false;
+    this.#status = null;
+    this.#notification = null;
+  }
+
+  #putStatus(status: CommitStatus | null): void {
+    const { commitStatus } = this.#options;
+    const { commit, state } = status ?? {};
+    const isTold = this.#status?.commit === commit && this.#status?.state === state;
+    if (commitStatus === null || status === null || isTold) return;
+    this.#status = status;
+    commitStatus.outbox.put(status.commit, {
+      message: () => commitStatusMessage(status, commitStatus.terms),
+      onDelivered: () => {
+        this.#arrived = { commit: status.commit, state: status.state };
+        this.#options.onChange();
+      },
+    });
+  }
+
+  #compare(report: Report, standing: Standing): void {
+    const { owner, clock } = this.#options;
+    const now = clock.now();
+    this.#passingSince = standing.isRetryPending ? (this.#passingSince ?? now) : null;
+    const isPassing = this.#passingSince !== null && now - this.#passingSince < passingMs;
+    if (report.state === 'Progressing' || isPassing) return;
+    const before = this.#told;
+    const news = changesToTell(before, report, { now, newId: randomUUID });
+    const mayBeLost = before !== null && !before.is_delivered && before.delivery_id !== this.#putId;
+    const notify = (
+      id: string,
+      previous: Told['state'] | null,
+      changes: readonly Change[],
+    ): void => {
+      this.#notification = { id, owner, report, previous, changes };
+    };
+    if (news !== null) {
+      this.#told = news.told;
+      notify(news.told.delivery_id, before?.state ?? 'Synced', news.changes);
+    } else if (mayBeLost && before.state === report.state) {
+      notify(before.delivery_id, null, changesToldBefore(before, report));
+    }
+  }
+}

@@ -1,0 +1,146 @@
+/** Knows when a change of state is told, and how it reads: as signed JSON, or as text for Slack. */
+/*
+ * What was told last is compared with what holds now; nothing is queued. A state that comes and goes
+ * in between is never told, a crash between sending and keeping tells it twice under one id, and
+ * flapping runs out of its pace: what holds once there is room again is told then.
+ */
+import type { Announced, SyncReport } from '../../model/sync-record.ts';
+import { formatTimestamp, parseTimestamp } from '../../model/timestamp.ts';
+import type { Secret } from '../../secret.ts';
+import { oneLine } from '../../terminal-text.ts';
+import { standardSignature } from '../daemon/standard-webhook.ts';
+import type { Message } from './post.ts';
+
+/** What was told last. */
+export type Told = NonNullable<Announced['notification']>;
+type State = Told['state'];
+
+/** What has changed; `previous` is null where it is not known any more. */
+export interface Change {
+  readonly workspace: string | null;
+  readonly state: State;
+  readonly previous: State | null;
+  readonly message: string | null;
+}
+
+export interface Notification {
+  readonly id: string;
+  readonly owner: string;
+  readonly report: Omit<SyncReport, 'next_look_at' | 'announced'>;
+  readonly previous: State | null;
+  readonly changes: readonly Change[];
+}
+
+/** Four at once, then one each ten minutes. */
+const paceMs = 600_000;
+const atOnceMax = 4;
+
+type Report = Notification['report'];
+
+/**
+ * What is to be told of `report` at `now`, ms since the epoch: the new record, and the workspaces
+ * that changed. Null when nothing is. Before the first word all counts as Synced.
+ */
+export function changesToTell(
+  told: Told | null,
+  report: Report,
+  { now, newId }: { readonly now: number; readonly newId: () => string },
+): { readonly told: Told; readonly changes: readonly Change[] } | null {
+  const before = new Map(told?.workspaces.map(({ workspace, state }) => [workspace, state]));
+  const changes = [...statesOf(report)].flatMap(([workspace, { state, message }]): Change[] => {
+    const previous = before.get(workspace) ?? 'Synced';
+    before.delete(workspace);
+    return state === previous ? [] : [{ workspace, state, previous, message }];
+  });
+  // What is gone is in no trouble any more.
+  for (const [workspace, previous] of before) {
+    changes.push({ workspace, state: 'Synced', previous, message: null });
+  }
+  if (changes.length === 0 && report.state === (told?.state ?? 'Synced')) return null;
+  const paced = Math.max(now, told === null ? now : parseTimestamp(told.paced_until)) + paceMs;
+  if (paced - now > atOnceMax * paceMs) return null;
+  const troubled = report.workspaces.filter(({ state }) => state !== 'Synced');
+  return {
+    changes,
+    told: {
+      ...{ delivery_id: newId(), is_delivered: false, paced_until: formatTimestamp(paced) },
+      state: report.state,
+      workspaces: troubled.map(({ workspace, state }) => ({ workspace, state })),
+    },
+  };
+}
+
+/** What is told now stands in the record already: it may have been sent by a process that died. */
+export function changesToldBefore({ workspaces }: Told, report: Report): Change[] {
+  const states = statesOf(report);
+  return workspaces.map(({ workspace, state }) => {
+    const message = states.get(workspace)?.message ?? null;
+    return { workspace, state, previous: null, message };
+  });
+}
+
+function statesOf({ workspaces }: Report) {
+  return new Map(workspaces.map((one) => [one.workspace, one]));
+}
+
+/** Signed as Standard Webhooks where there is a secret; `now` in ms since the epoch. */
+export function jsonMessage(
+  url: URL,
+  { id, owner, report, previous, changes }: Notification,
+  secret: Secret | undefined,
+  now: number,
+): Message {
+  const { workspaces: _, ...owned } = report;
+  const body = JSON.stringify({
+    ...{ id, event: 'sync.state_changed', owner, previous_state: previous, ...owned },
+    workspaces: changes.map(({ previous: previous_state, ...one }) => ({ ...one, previous_state })),
+  });
+  const timestamp = String(Math.floor(now / 1000));
+  const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp };
+  if (secret === undefined) return { url, headers, body };
+  const signature = standardSignature({ id, timestamp, body }, secret.reveal());
+  return { url, headers: { ...headers, 'webhook-signature': signature }, body };
+}
+
+const slackLinesMax = 20;
+const slackMessageMax = 300;
+
+export function slackMessage(
+  url: URL,
+  { owner, report, previous, changes }: Notification,
+): Message {
+  const { state, message, source, commit_seen, error } = report;
+  const place = error?.file == null ? '' : ` (${error.file}:${error.line ?? 1})`;
+  const head = `*gatewright ${safe(owner)}: ${changed(state, previous)}*${safe(place)}`;
+  const lines = changes.slice(0, slackLinesMax).map((change) => {
+    const name = change.workspace === null ? 'the organisation' : `workspace ${change.workspace}`;
+    return `• ${safe(name)}: ${changed(change.state, change.previous)}${said(change.message)}`;
+  });
+  const missing = changes.length - lines.length;
+  const text = [
+    `${head}${said(message)}`,
+    safe(`${source}${commit_seen === null ? '' : ` at ${commit_seen.slice(0, 12)}`}`),
+    ...lines,
+    ...(missing > 0 ? [`and ${missing} more`] : []),
+  ].join('\n');
+  return { url, headers: {}, body: JSON.stringify({ text }) };
+}
+
+function changed(state: State, previous: State | null): string {
+  return previous === null || previous === state ? state : `${state}, was ${previous}`;
+}
+
+function said(message: string | null): string {
+  if (message === null) return '';
+  const cut = message.length > slackMessageMax ? `${message.slice(0, slackMessageMax)}…` : message;
+  return `: ${safe(cut.replaceAll('\n', ' '))}`;
+}
+
+/** Neither markup, nor what calls people (`<!channel>`, elsewhere `@channel`), nor what no eye sees. */
+function safe(text: string): string {
+  return oneLine(text)
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll(/@(?=channel|all|here|everyone)/gi, '@\u200b');
+}

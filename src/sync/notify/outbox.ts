@@ -1,0 +1,111 @@
+/** Knows how messages leave beside the loop, each tried a bounded number of times, the newest of a key in place of older ones. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Message, Post } from './post.ts';
+
+export interface Outgoing {
+  /** Asked for before each try, because a signature is of its moment. */
+  readonly message: () => Message;
+  readonly onDelivered?: (() => void) | undefined;
+}
+
+export interface OutboxOptions {
+  readonly post: Pick<Post, 'send'>;
+  /** With why a message was given up, or null for one that was delivered. */
+  readonly onOutcome: (reason: string | null) => void;
+  /** Uniform in [0, 1); spreads the tries. */
+  readonly random?: (() => number) | undefined;
+  /** Ends early, by throwing, when the signal is aborted. */
+  readonly pause?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
+}
+
+/** With the pauses below a receiver may be away for three quarters of an hour. */
+const triesMax = 10;
+const pauseMsMin = 1_000;
+const pauseMsMax = 600_000;
+/** More than wait for a receiver that is away are not kept: the oldest go. */
+const waitingMax = 32;
+/** How long what waits at the end may still take. */
+const closingMs = 5_000;
+
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #waiting = new Map<string, Outgoing>();
+  readonly #stop = new AbortController();
+  #work: Promise<void> | null = null;
+  readonly #closing = new AbortController();
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+  }
+
+  /** Returns at once. What waits under the same key is not sent any more. */
+  put(key: string, outgoing: Outgoing): void {
+    if (this.#closing.signal.aborted) return;
+    this.#waiting.delete(key);
+    this.#waiting.set(key, outgoing);
+    const [oldest] = this.#waiting.keys();
+    if (this.#waiting.size > waitingMax) this.#waiting.delete(oldest!);
+    this.#work ??= this.#sendAll();
+  }
+
+  /** Waits for what is under way, then tries what is left once more, and gives it up after a while. */
+  async close(waitMs = 0): Promise<void> {
+    if (this.#work !== null && waitMs > 0) {
+      const over = new AbortController();
+      const waited = delay(waitMs, undefined, { signal: over.signal }).catch(() => undefined);
+      await Promise.race([this.#work, waited]);
+      over.abort();
+    }
+    this.#closing.abort();
+    const late = setTimeout(() => this.#stop.abort(), closingMs);
+    await this.#work;
+    clearTimeout(late);
+  }
+
+  async #sendAll(): Promise<void> {
+    for (let next = this.#first(); next !== undefined; next = this.#first()) {
+      await this.#deliver(...next);
+    }
+    // In the same turn as the last look, so that nothing is put in between and left lying.
+    this.#work = null;
+  }
+
+  #first(): [string, Outgoing] | undefined {
+    const [first] = this.#waiting;
+    return first;
+  }
+
+  /** Until it is delivered, given up, or replaced. */
+  async #deliver(key: string, outgoing: Outgoing): Promise<void> {
+    const { post, onOutcome } = this.#options;
+    for (let tried = 1; ; tried += 1) {
+      const attempt = await post.send(outgoing.message(), this.#stop.signal);
+      const isLast =
+        attempt.kind === 'refused' || tried >= triesMax || this.#closing.signal.aborted;
+      if (attempt.kind === 'delivered') outgoing.onDelivered?.();
+      const isReplaced = this.#waiting.get(key) !== outgoing;
+      if (attempt.kind === 'delivered' || (isLast && !isReplaced)) {
+        if (!isReplaced) this.#waiting.delete(key);
+        return onOutcome(attempt.kind === 'delivered' ? null : attempt.reason);
+      }
+      if (isReplaced) return;
+      await this.#pause(tried, attempt.kind === 'mayPass' ? attempt.waitMs : null);
+      if (this.#waiting.get(key) !== outgoing) return;
+    }
+  }
+
+  /** As long as the receiver asks for, else four times as long each time; nothing but the end cuts it short. */
+  async #pause(tried: number, askedMs: number | null): Promise<void> {
+    const { random = Math.random, pause = pauseFor } = this.#options;
+    const ceiling = Math.min(pauseMsMax, pauseMsMin * 4 ** (tried - 1));
+    try {
+      await pause(askedMs ?? ceiling / 2 + (ceiling / 2) * random(), this.#closing.signal);
+    } catch (error) {
+      if (!this.#closing.signal.aborted) throw error;
+    }
+  }
+}
+
+async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal });
+}

@@ -1,0 +1,52 @@
+/** Knows how a test receives what a sync posts to the outside: a real HTTP server that answers as it is told. */
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+interface Received {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: ReturnType<typeof JSON.parse>;
+  readonly raw: string;
+}
+
+/** What is answered: a status, headers and a text, or never anything. */
+export type Reply =
+  | 'never'
+  | {
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly text?: string;
+    };
+
+export interface Receiver extends AsyncDisposable {
+  /** `http://127.0.0.1:port` */
+  readonly url: string;
+  readonly received: readonly Received[];
+  /** Answers of the next requests, one each; 200 once there are none. */
+  readonly replies: Reply[];
+}
+
+export async function startReceiver(...replies: Reply[]): Promise<Receiver> {
+  const received: Received[] = [];
+  const server: Server = createServer((request, response) => {
+    void text(request).then((raw) => {
+      const body = raw === '' ? null : JSON.parse(raw);
+      received.push({ path: request.url ?? '', headers: request.headers, body, raw });
+      const reply = replies.shift() ?? { status: 200 };
+      if (reply !== 'never')
+        response.writeHead(reply.status, reply.headers).end(reply.text ?? '{}');
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...{ received, replies },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}

@@ -1,0 +1,130 @@
+/** Guarantees that a daemon tells the Git host and whoever is notified of each change once, across restarts, and no secret. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { eventually } from '../eventually.ts';
+import { type GitServer, startGitServer } from '../git-server.ts';
+import { type Receiver, startReceiver } from '../receiver.ts';
+import type { TestServer } from '../server.ts';
+import { canaries, startSyncServer } from '../sync-setup.ts';
+import { startDaemon, writeCredentials } from './daemon-process.ts';
+import { runCli } from './run-cli.ts';
+
+let server: TestServer;
+let git: GitServer;
+let outside: Receiver;
+let folder: string;
+
+beforeEach(async () => {
+  server = await startSyncServer();
+  git = await startGitServer();
+  outside = await startReceiver();
+  folder = mkdtempSync(join(tmpdir(), 'gatewright-announce-'));
+  writeCredentials(folder, server);
+});
+afterEach(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await outside[Symbol.asyncDispose]();
+  await git[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const manifest = (spec: string): Record<string, string> => ({
+  'support.yaml': `
+apiVersion: gatewright.dev/v1
+kind: Workspace
+metadata: {name: support}
+spec: ${spec}
+`,
+});
+
+const env = () => ({
+  GATEWRIGHT_GIT_CA_FILE: git.caFile,
+  TRUSTED_CUSTOM_HOSTS: '127.0.0.1',
+  GATEWRIGHT_COMMIT_STATUS_TOKEN: 'token-77b2',
+  GATEWRIGHT_COMMIT_STATUS_FORM: 'gitlab',
+  GATEWRIGHT_COMMIT_STATUS_API_URL: `${outside.url}/api/v4`,
+  GATEWRIGHT_NOTIFY_URL: `${outside.url}/hooks/secret-path-91`,
+  GATEWRIGHT_NOTIFY_SECRET: 'signing-secret-of-a-test',
+});
+
+const statuses = () =>
+  outside.received.flatMap(({ path, body }) =>
+    path.startsWith('/api/') ? [`${path.split('/').at(-1)} ${body.state}`] : [],
+  );
+const notified = () =>
+  outside.received.flatMap(({ path, body }) =>
+    path.startsWith('/hooks/') ? [`${body.previous_state}→${body.state}`] : [],
+  );
+
+it('through a mistake and its correction, a restart and a receiver that refuses', async () => {
+  const repository = git.repository('gw');
+  const first = repository.commit('main', manifest('{description: one}'));
+  const words = [`${repository.url}#main`, '--interval', '1s', '--port', '0'];
+  const before = startDaemon(folder, words, env());
+  await eventually(() => expect(statuses()).toEqual([`${first} success`]));
+  const second = repository.commit('main', manifest('{rateLimits: "${GW_VAR_CRM_TOKEN}"}'));
+  await eventually(() => {
+    expect(statuses().slice(1)).toEqual([`${second} pending`, `${second} failed`]);
+    expect(notified()).toEqual(['Synced→Degraded']);
+  });
+  await eventually(async () => {
+    const { body } = await server.request('GET', '/admin/v2/gatewright/sync/status');
+    expect(body.data[0].report.announced).toMatchObject({
+      commit_status: { commit: second, state: 'failure' },
+      notification: { is_delivered: true, state: 'Degraded' },
+    });
+  });
+  before.child.kill('SIGTERM');
+  expect((await before.ended).exitCode).toBe(0);
+
+  await using after = startDaemon(folder, words, env());
+  await after.find(({ event }) => event === 'failure');
+  outside.replies.push({ status: 401 });
+  const third = repository.commit('main', manifest('{description: three}'));
+  const { channel, host, reason } = await after.find(({ event }) => event === 'undelivered');
+  expect({ channel, host, reason }).toEqual({
+    ...{ channel: 'commit-status', host: new URL(outside.url).host },
+    reason: 'it answers 401',
+  });
+  await eventually(() => {
+    expect(statuses().slice(3)).toEqual([`${third} pending`, `${third} success`]);
+    expect(notified()).toEqual(['Synced→Degraded', 'Degraded→Synced']);
+  });
+  const { listener } = await after.find(({ event }) => event === 'started');
+  await eventually(async () => {
+    const figures = await (await fetch(`${listener}/metrics`)).text();
+    const of = 'gatewright_sync_deliveries_total';
+    expect(figures).toContain(`${of}{channel="commit-status",outcome="failed"} 1\n`);
+    expect(figures).toContain(`${of}{channel="commit-status",outcome="delivered"} 1\n`);
+    expect(figures).toContain(`${of}{channel="notification",outcome="delivered"} 1\n`);
+  });
+
+  const bodies = outside.received.map(({ raw }) => raw).join('\n');
+  after.child.kill('SIGTERM');
+  const said = JSON.stringify([before.events, after.events, await before.ended, await after.ended]);
+  const secrets = [...Object.values(canaries), 'token-77b2', 'secret-path-91', 'signing-secret-of'];
+  for (const secret of secrets) expect(bodies + said).not.toContain(secret);
+});
+
+it('also where it is run once, in CI: what the Git host says neither changes how it ends nor what it prints', async () => {
+  const repository = git.repository('gw');
+  const commit = repository.commit('main', manifest('{description: one}'));
+  const run = (): ReturnType<typeof runCli> =>
+    runCli(['sync', repository.url, '--once', '-o', 'json'], null, {
+      cwd: folder,
+      env: { ...env(), GATEWRIGHT_CREDENTIALS: 'credentials.json' },
+    });
+  const done = await run();
+  expect(done.exitCode).toBe(0);
+  expect(done.stderr).toBe('');
+  expect(statuses()).toEqual([`${commit} pending`, `${commit} success`]);
+  expect(notified()).toEqual([]);
+  outside.replies.push({ status: 403 }, { status: 403 });
+  const refused = await run();
+  expect(refused.exitCode).toBe(0);
+  expect(JSON.parse(refused.stdout)).toMatchObject({ exitCode: 0 });
+  expect(refused.stderr).toContain('the status of a commit was given up: 127.0.0.1:');
+  expect(refused.stderr).not.toContain('token-77b2');
+});
