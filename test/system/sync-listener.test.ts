@@ -1,6 +1,6 @@
 /** Guarantees the listener of the daemon: probes that tell the truth, bounded figures, webhooks that only hint. */
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { startFaultyProxy } from '../faulty-proxy.ts';
 import { type GitServer, startGitServer } from '../git-server.ts';
+import { startReceiver } from '../receiver.ts';
 import type { TestServer } from '../server.ts';
 import { everyKind, startSyncServer } from '../sync-setup.ts';
 import { type DaemonProcess, startDaemon, writeCredentials } from './daemon-process.ts';
@@ -36,6 +37,12 @@ kind: Workspace
 metadata: {name: support}
 spec: {description: ${description}}
 `;
+
+/** At once, so that no look sees half of it. */
+function put(path: string, text: string): void {
+  writeFileSync(`${path}.new`, text);
+  renameSync(`${path}.new`, path);
+}
 
 const start = (words: readonly string[], env: Record<string, string> = {}) =>
   startDaemon(folder, [...words, '--port', '0'], {
@@ -158,6 +165,59 @@ describe('figures', () => {
     const last = await shown();
     expect(last).toContain('gatewright_sync_state{state="Degraded"} 1\n');
     expect(last.match(/^gatewright_sync_revision_info/gm)).toHaveLength(1);
+  });
+
+  it('tell a suspension while it lasts', async () => {
+    const source = join(folder, 'a.yaml');
+    put(source, workspace('one'));
+    await using daemon = start([source, '--interval', '1s']);
+    const url = await urlOf(daemon);
+    const shows = (line: string): Promise<void> =>
+      eventually(async () => expect((await get(`${url}/metrics`)).text).toContain(`${line}\n`));
+    await daemon.find(({ event }) => event === 'cycle');
+    const env = { GATEWRIGHT_CREDENTIALS: 'credentials.json' };
+    const run = (...words: string[]) => runCli(words, null, { cwd: folder, env });
+    expect((await run('suspend', '--reason', 'frozen')).exitCode).toBe(0);
+    put(source, workspace('two'));
+    await shows('gatewright_sync_suspended 1');
+    await shows('gatewright_sync_state{state="Suspended"} 1');
+    expect((await run('resume')).exitCode).toBe(0);
+    put(source, workspace('three'));
+    await shows('gatewright_sync_suspended 0');
+    await shows('gatewright_sync_state{state="Synced"} 1');
+  });
+
+  it('and events hold all there is to know beside a server that keeps nothing of its daemons', async () => {
+    const source = join(folder, 'a.yaml');
+    put(source, workspace('one'));
+    let told = 0;
+    await using proxy = await startFaultyProxy(server.url, (_, request) => {
+      if (!request.includes('/gatewright/sync/')) return 'pass';
+      told += Number(request.startsWith('PUT'));
+      return 404;
+    });
+    await using receiver = await startReceiver();
+    writeCredentials(folder, server, proxy.url);
+    await using daemon = start([source, '--interval', '1s'], {
+      GATEWRIGHT_NOTIFY_URL: receiver.url,
+      TRUSTED_CUSTOM_HOSTS: '127.0.0.1',
+    });
+    const url = await urlOf(daemon);
+    await daemon.find(({ event }) => event === 'noStatus');
+    const before = told;
+    put(source, 'kind: [');
+    await daemon.find(({ event }) => event === 'failure');
+    await eventually(() => expect(receiver.received).toHaveLength(1));
+    put(source, workspace('two'));
+    await eventually(() => expect(receiver.received).toHaveLength(2));
+    expect(receiver.received.map(({ body }) => body.state)).toEqual(['Degraded', 'Synced']);
+    const { text } = await get(`${url}/metrics`);
+    expect(text).toContain('gatewright_sync_state{state="Synced"} 1\n');
+    expect(text).toContain('gatewright_sync_changes_total{kind="Workspace",action="update"} 1\n');
+    expect((await get(`${url}/readyz`)).status).toBe(200);
+    const events = daemon.events.map(({ event }) => event);
+    expect(events).toEqual(['started', 'leading', 'cycle', 'noStatus', 'failure', 'cycle']);
+    expect(told).toBe(before);
   });
 });
 
