@@ -6,12 +6,21 @@ const filesPerFolder = 100;
 
 /**
  * So many keys, configs and guardrails of twenty workspaces, the workspaces among them, about 40 lines and
- * 1 kB each, with references, in folders of a hundred files.
+ * 1 kB each, with references, in folders of a hundred files. Another prefix makes others of them.
  */
-export function writeDocuments(folder: string, documentCount: number, documentsPerFile = 5): void {
+export function writeDocuments(
+  folder: string,
+  documentCount: number,
+  { documentsPerFile = 5, prefix = '' } = {},
+): void {
   mkdirSync(folder, { recursive: true });
+  const write = (path: string, documents: readonly string[]): void => {
+    const text = documents.join('---\n');
+    const named = text.replaceAll(/\b(?:team|routing|words|service)-\d/g, `${prefix}$&`);
+    writeFileSync(path, named);
+  };
   const workspaces = Array.from({ length: 20 }, (_, at) => workspace(at));
-  writeFileSync(join(folder, 'workspaces.yaml'), workspaces.join('---\n'));
+  write(join(folder, 'workspaces.yaml'), workspaces);
   const documents = Array.from({ length: documentCount - workspaces.length }, (_, at) =>
     at % 5 === 0 ? config(at) : at % 5 === 1 ? guardrail(at) : apiKey(at),
   );
@@ -19,8 +28,7 @@ export function writeDocuments(folder: string, documentCount: number, documentsP
     const parent = join(folder, `team-${Math.floor(file / filesPerFolder)}`);
     mkdirSync(parent, { recursive: true });
     const start = file * documentsPerFile;
-    const text = documents.slice(start, start + documentsPerFile).join('---\n');
-    writeFileSync(join(parent, `resources-${file}.yaml`), text);
+    write(join(parent, `resources-${file}.yaml`), documents.slice(start, start + documentsPerFile));
   }
 }
 

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
-import { openFolder, openStdin } from '../../src/sync/source/folder.ts';
+import { openFolder, openStdin, refuseExcess } from '../../src/sync/source/folder.ts';
 import { readSources } from '../../src/sync/source/source.ts';
 
 let root: string;
@@ -64,6 +64,11 @@ it('refuses a file beyond the limit without reading it', async () => {
   write('a.yaml', `# ${'x'.repeat(1024 * 1024)}`);
   const { files, faults } = await openFolder(root, root).read();
   expect([files, faults.map(({ code }) => code)]).toEqual([[], ['file-too-large']]);
+});
+
+it('takes ten thousand files and more, and says how many are too many', () => {
+  expect(() => refuseExcess(20_000, 64 * 1024 * 1024)).not.toThrow();
+  expect(() => refuseExcess(20_001, 0)).toThrow('larger than 20000 files and 64 MiB in all');
 });
 
 it('refuses names that differ in case only', async () => {

@@ -4,7 +4,7 @@ import type { Position, SourceInfo } from '../spec/resource-set.ts';
 
 export const ignoreFileName = '.gatewrightignore';
 export const fileBytesMax = 1024 * 1024;
-export const filesMax = 5_000;
+export const filesMax = 20_000;
 export const totalBytesMax = 64 * 1024 * 1024;
 
 /** One mistake in the source, at its place, in words for the user. */

@@ -1,0 +1,223 @@
+/** Knows what sync costs where nothing has changed: a plan beside `validate`, a 304, others beside an owner, a commit. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { request } from 'undici';
+import { startTestDatabaseServer } from '../test/database-server.ts';
+import { writeDocuments } from './documents.ts';
+import { interleave, type Member, type Row, ratioRows, type Target } from './harness.ts';
+import { cpuTicks, environment, type Server, setUp, startProduct, type Tenant } from './product.ts';
+
+const main = resolve(import.meta.dirname, '../dist/main.js');
+const resources = 10_000;
+const ownResources = 1_000;
+const rounds = 5;
+const asks = 300;
+const msPerTick = 10;
+const intervalSeconds = 5;
+const commits = 3;
+const planMax = 2;
+const mibMax = 1;
+const unchangedMsMax = 10;
+const besideMax = 1.2;
+const lagSecondsMax = 2;
+
+interface Place {
+  readonly folder: string;
+  readonly server: Server;
+  readonly tenant: Tenant;
+}
+
+export const member: Member = {
+  name: 'sync: what has not changed, others, a commit',
+  run: async (scale): Promise<Row[]> => {
+    const database = await startTestDatabaseServer();
+    const folder = mkdtempSync(join(tmpdir(), 'gatewright-bench-'));
+    try {
+      const env = environment(database.server);
+      const tenant = await setUp(database.server, env);
+      const server = await startProduct(env);
+      const { url } = server;
+      const addresses = { baseUrl: `${url}/v1`, adminBaseUrl: url, authUrl: url };
+      writeFileSync(join(folder, 'credentials.json'), JSON.stringify({ ...tenant, ...addresses }));
+      const place = { folder, server, tenant };
+      const rows = await rowsOf(place, scale);
+      server.process.kill();
+      await once(server.process, 'exit');
+      return rows;
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+      await database.stop();
+    }
+  },
+};
+
+async function rowsOf(place: Place, scale: number): Promise<Row[]> {
+  const count = (all: number): number => Math.ceil(all * scale);
+  writeDocuments(join(place.folder, 'own'), count(ownResources), { prefix: 'own-' });
+  writeDocuments(join(place.folder, 'all'), count(resources));
+  writeDocuments(join(place.folder, 'single'), count(resources), { documentsPerFile: 1 });
+  apply(place, 'own');
+  const alone = await ownPlan(place);
+  apply(place, 'all');
+  const beside = await ownPlan(place);
+  const planned = interleave([validate(place, 'all'), plan(place, 'all')], rounds, 1);
+  const files = interleave([validate(place, 'all'), validate(place, 'single')], rounds, 1);
+  return [
+    ...ratioRows(
+      planned,
+      'plan without changes over validate',
+      'plan all',
+      'validate all',
+      planMax,
+    ),
+    ...ratioRows(files, 'a file a document over five', 'validate single', 'validate all', null),
+    ...(await snapshotRows(place, scale)),
+    row(
+      'owner beside ten times as much over alone, plan, CPU',
+      beside.plan / alone.plan,
+      besideMax,
+    ),
+    row('the same, CPU of the server', beside.server / alone.server, besideMax),
+    row(
+      'seconds from commit to applied, beyond the interval',
+      await lagSeconds(place),
+      lagSecondsMax,
+    ),
+    row('share of the machine used by others', planned.neighbourShare, null),
+  ];
+}
+
+function row(metric: string, ratio: number, aim: number | null): Row {
+  return { metric, ratio, aim };
+}
+
+const validate = ({ folder }: Place, source: string): Target => ({
+  name: `validate ${source}`,
+  command: process.execPath,
+  args: [main, 'validate', join(folder, source)],
+});
+
+/** Each source has an owner of its own. */
+function words({ folder }: Place, command: string, source: string): string[] {
+  const credentials = ['--credentials', join(folder, 'credentials.json')];
+  const home = ['--home', join(folder, 'home'), '--owner', source];
+  return [main, command, join(folder, source), ...credentials, ...home];
+}
+
+const plan = (place: Place, source: string): Target => ({
+  name: `plan ${source}`,
+  command: process.execPath,
+  args: words(place, 'plan', source),
+});
+
+function apply(place: Place, source: string): void {
+  const args = [...words(place, 'apply', source), '--yes'];
+  const { status, stderr } = spawnSync(process.execPath, args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  if (status !== 0)
+    throw new Error(`apply ended with ${status}: ${stderr.toString().slice(-2000)}`);
+}
+
+/** Of the small owner, with nothing kept, so that all of it is sent: CPU of both sides, ms. */
+async function ownPlan(place: Place): Promise<{ plan: number; server: number }> {
+  const { pid } = place.server.process;
+  const target = plan(place, 'own');
+  const fresh = { ...target, command: '/bin/sh', args: ['-c', forgetting(place, target)] };
+  const before = cpuTicks(pid!);
+  const { measures } = interleave([fresh], rounds, 1);
+  const server = ((cpuTicks(pid!) - before) * msPerTick) / (rounds + 1);
+  return { plan: measures.get(target.name)!.cpuMs, server };
+}
+
+function forgetting({ folder }: Place, { command, args }: Target): string {
+  const quoted = [command, ...args].map((word) => `'${word}'`).join(' ');
+  return `rm -rf '${join(folder, 'home', 'snapshots')}' && exec ${quoted}`;
+}
+
+/** What goes over the wire of ten thousand resources, and what a 304 takes. */
+async function snapshotRows({ server, tenant }: Place, scale: number): Promise<Row[]> {
+  const { clientId, clientSecret, tsgId } = tenant;
+  const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');
+  const asked = await request(`${server.url}/oauth2/access_token`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${basic}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    body: `grant_type=client_credentials&scope=tsg_id%3A${tsgId}`,
+  });
+  const { access_token: token } = (await asked.body.json()) as { access_token: string };
+  const get = (headers: Record<string, string>) =>
+    request(`${server.url}/admin/v2/gatewright/snapshot?owner=all`, {
+      headers: { authorization: `Bearer ${token}`, 'accept-encoding': 'zstd', ...headers },
+    });
+  const first = await get({});
+  const bytes = (await first.body.arrayBuffer()).byteLength;
+  const before = cpuTicks(server.process.pid!);
+  for (let at = 0; at < asks; at += 1) {
+    const { statusCode, body } = await get({ 'if-none-match': String(first.headers.etag) });
+    await body.dump();
+    if (statusCode !== 304) throw new Error(`${statusCode} instead of 304`);
+  }
+  const ms = ((cpuTicks(server.process.pid!) - before) * msPerTick) / asks;
+  return [
+    row('MiB of a snapshot of 10,000 resources', bytes / 1024 / 1024 / scale, mibMax),
+    row('ms CPU of the server for a 304', ms, unchangedMsMax),
+  ];
+}
+
+/** The longest of a few commits to a repository that a daemon watches. */
+async function lagSeconds(place: Place): Promise<number> {
+  const repository = join(place.folder, 'repository');
+  const git = (...args: string[]): void => {
+    const author = ['-c', 'user.name=bench', '-c', 'user.email=bench@example.com'];
+    const { status, stderr } = spawnSync('git', ['-C', repository, ...author, ...args]);
+    if (status !== 0) throw new Error(stderr.toString());
+  };
+  writeDocuments(repository, ownResources / 10, { prefix: 'git-' });
+  git('init', '--quiet', '--initial-branch=main');
+  const commit = (at: number): void => {
+    const text = `apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: lag}
+spec: {config: {retry: {attempts: ${at}}}}
+`;
+    writeFileSync(join(repository, 'lag.yaml'), text);
+    git('add', '.');
+    git('commit', '--quiet', '-m', `${at}`);
+  };
+  commit(0);
+  const args = words({ ...place, folder: place.folder }, 'sync', 'git');
+  args[2] = `file://${repository}#main`;
+  const options = ['--interval', `${intervalSeconds}s`, '-o', 'json'];
+  const daemon = spawn(process.execPath, [...args, ...options], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const events = createInterface({ input: daemon.stdout })[Symbol.asyncIterator]();
+  await nextCycle(events);
+  let longest = 0;
+  for (let at = 1; at <= commits; at += 1) {
+    commit(at);
+    const committed = performance.now();
+    await nextCycle(events);
+    longest = Math.max(longest, (performance.now() - committed) / 1000);
+  }
+  daemon.kill();
+  await once(daemon, 'exit');
+  return longest - intervalSeconds;
+}
+
+async function nextCycle(events: AsyncIterator<string>): Promise<void> {
+  for (;;) {
+    const { value, done } = await events.next();
+    if (done) throw new Error('the daemon ended');
+    const { event } = JSON.parse(value) as { event: string };
+    if (event === 'cycle') return;
+  }
+}
