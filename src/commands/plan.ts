@@ -5,11 +5,13 @@ import type { Ending } from '../failure.ts';
 import type { Impacts } from '../sync/plan/impact.ts';
 import { type CycleResult, reconcile } from '../sync/reconcile.ts';
 import { markdownReport } from '../sync/report/markdown.ts';
+import type { Reportable } from '../sync/report/summary.ts';
 import { textReport } from '../sync/report/text.ts';
 import { readImpacts } from '../sync/review/impact.ts';
 import { savedPlanText, type Terms } from '../sync/review/saved-plan.ts';
 import type { AdminClient } from '../sync/server/client.ts';
 import { identityKey } from '../sync/spec/resource-set.ts';
+import { type PlanOnce, planBeyond } from './plan-base.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
 import { choices, duration, flag, outputForm, text } from './shared/option.ts';
@@ -30,7 +32,8 @@ const occasions = ['create', 'update', 'delete', 'replace', 'adopt', 'rotate', '
 type Occasion = (typeof occasions)[number];
 
 interface PlanOptions extends ManifestOptions, ReleaseOptions {
-  readonly output: 'text' | 'json' | 'markdown';
+  readonly output: 'text' | 'wide' | 'json' | 'markdown';
+  readonly base: string | undefined;
   readonly 'fail-on': readonly Occasion[];
   readonly out: string | undefined;
   readonly 'valid-for': number | undefined;
@@ -46,13 +49,18 @@ export const plan: Command<PlanOptions> = {
   examples: [
     ['gatewright plan', 'Compare the manifests of this folder with the server'],
     ['gatewright plan ./gateway -o markdown', 'The same as a comment for a pull request'],
+    ['gatewright plan ./gateway --base origin/main', 'What this branch adds, drift apart'],
     ['gatewright plan ./gateway --fail-on delete,replace', 'Exit code 2 for these only'],
     ['gatewright plan https://git.example.com/gw.git#main:prod -o json', 'A branch, for programs'],
     ['gatewright plan ./gateway --out gw.plan', 'Save it; gatewright apply gw.plan does just this'],
   ],
   options: {
     ...manifestOptions,
-    output: outputForm(['text', 'json', 'markdown'], 'Form of the plan'),
+    output: outputForm(['text', 'wide', 'json', 'markdown'], 'Form of the plan'),
+    base: text('REF', {
+      describe: 'Show only what the manifests add to those of this branch or commit',
+      fallback: 'all is shown',
+    }),
     'fail-on': choices(occasions, 'ACTION,..', {
       describe: `Exit with 2 for these only, of ${occasions.join(', ')}`,
       fallback: 'any change',
@@ -72,22 +80,29 @@ export const plan: Command<PlanOptions> = {
     'even-if-suspended': flag('Plan also what `gatewright suspend` holds back'),
     'accept-history': flag('Take a source whose repository or history is not that of before'),
   },
+  conflicts: [['base', 'out']],
   run: async (options, io) => {
     const { out } = options;
     const manifests = openManifests(options, io);
     await using client = openClient(options, io);
-    const cycle = await reconcile({
-      ...writingCycle('plan', options, manifests, io),
-      client,
-      act: false,
-      evenIfSuspended: options['even-if-suspended'],
-      acceptHistory: options['accept-history'],
-      descent: manifests.descent,
-      command:
-        out === undefined
-          ? applyCommand({ ...options, output: 'text' }, io.cwd)
-          : planCommand(options, out, io.cwd),
-    });
+    const planOnce: PlanOnce = (source) =>
+      reconcile({
+        ...writingCycle('plan', options, manifests, io),
+        client,
+        act: false,
+        evenIfSuspended: options['even-if-suspended'],
+        acceptHistory: options['accept-history'],
+        descent: manifests.descent,
+        command:
+          out === undefined
+            ? applyCommand({ ...options, output: 'text' }, io.cwd)
+            : planCommand(options, out, io.cwd),
+        ...source,
+      });
+    const cycle =
+      options.base === undefined
+        ? await planOnce({ readDesired: manifests.read })
+        : await planBeyond(options, options.base, { planOnce, io });
     const result = { ...cycle, impacts: await readImpacts(client, cycle.plan, io.signal) };
     if (out !== undefined && result.refusal === null) await save(out, result, client, options, io);
     if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
@@ -128,7 +143,11 @@ async function save(
   );
 }
 
-const renderers = { text: textReport, markdown: markdownReport } as const;
+const renderers = {
+  text: (result: Reportable) => textReport(result),
+  wide: (result: Reportable) => textReport(result, { wide: true }),
+  markdown: markdownReport,
+} as const;
 
 /** With `--fail-on`, changes that are not named pass. */
 function endingFor(result: CycleResult, failOn: readonly Occasion[]): Ending {

@@ -134,8 +134,11 @@ describe('a slip', () => {
     [['serve', '--port='], '--port needs a value: --port PORT'],
     [['serve', '--port'], '--port needs a value: --port PORT'],
     [['plan', '--home', '--owner', 'x'], 'is written --home=--owner'],
-    [['plan', '-o', 'jsn'], '--output takes text, json, markdown, not "jsn"; did you mean "json"?'],
-    [['plan', '-o'], '--output needs a value: --output text|json|markdown'],
+    [
+      ['plan', '-o', 'jsn'],
+      '--output takes text, wide, json, markdown, not "jsn"; did you mean "json"?',
+    ],
+    [['plan', '-o'], '--output needs a value: --output text|wide|json|markdown'],
     [['plan', '--owner', 'a', '--owner', 'b'], '--owner is given twice'],
     [['apply', '-y', '--yes'], '--yes is given twice'],
     [['apply', '--yes=maybe'], '--yes takes no value'],

@@ -6,6 +6,7 @@ import type { Impact, Impacts } from '../plan/impact.ts';
 import type { FieldChange, Plan, PlannedChange } from '../plan/planned.ts';
 import type { Json } from '../spec/resource-set.ts';
 import { isSecret, mapSpec, pointerOf, segmentsOf } from '../spec/spec-paths.ts';
+import type { Baseline } from './baseline.ts';
 import { impactDocument } from './impact-text.ts';
 import { counted, type Reportable, symbols } from './summary.ts';
 import { yamlPath } from './yaml-path.ts';
@@ -107,11 +108,23 @@ function withoutSecrets(value: Json): Json {
     .value!;
 }
 
+function baselineDocument(baseline: Baseline | undefined): Record<string, unknown> | null {
+  if (baseline === undefined) return null;
+  const { ref, commit, already, undone, blockedAlready } = baseline;
+  const whole = (change: PlannedChange): unknown => changeDocument(change, undefined);
+  return {
+    ...{ ref, commit, blocked: blockedAlready },
+    changes: already.map(whole),
+    undone: undone.map(whole),
+  };
+}
+
 /** What an apply did, for `--report` and `-o json`. */
 export function resultDocument(outcome: Outcome): Record<string, unknown> {
   const { report, refusal } = outcome;
   return {
     ...planDocument(outcome.plan, outcome.warnings, outcome.impacts),
+    baseline: baselineDocument(outcome.baseline),
     refusal: refusal?.message ?? null,
     deliveries: outcome.deliveries,
     result:

@@ -2,6 +2,7 @@
 import { oneLine } from '../../terminal-text.ts';
 import type { Impact, Impacts } from '../plan/impact.ts';
 import type { PlannedChange } from '../plan/planned.ts';
+import { baselineLines } from './baseline.ts';
 import { blockedText, changeNotes } from './change-notes.ts';
 import { type FieldLine, fieldLines } from './field-lines.ts';
 import { faultLines } from './held-faults.ts';
@@ -27,6 +28,7 @@ export function markdownReport(result: Reportable): string {
   const { plan, refusal, warnings } = result;
   const notes = fitting(
     [
+      ...baselineLines(result.baseline),
       ...(refusal === null ? [] : [`refused: ${refusal.message}`]),
       ...faultLines(plan),
       ...plan.blocked.map((item) => `blocked ${blockedText(item)}`),

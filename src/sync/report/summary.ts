@@ -3,6 +3,7 @@ import type { ApplyReport } from '../apply/apply.ts';
 import type { Refusal } from '../plan/guards.ts';
 import type { Impacts } from '../plan/impact.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
+import type { Baseline } from './baseline.ts';
 
 /** The parts of a cycle that are told to people. */
 export interface Reportable {
@@ -16,6 +17,8 @@ export interface Reportable {
   readonly warnings: readonly string[];
   /** What its changes reach; absent where nobody has asked. */
   readonly impacts?: Impacts | undefined;
+  /** What the plan was compared with, and is without; absent where it is whole. */
+  readonly baseline?: Baseline | undefined;
 }
 
 export const symbols: Readonly<Record<PlannedChange['action'], string>> = {

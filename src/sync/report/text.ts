@@ -3,6 +3,7 @@ import { type Colour, coloured, oneLine } from '../../terminal-text.ts';
 import type { AppliedItem, ApplyReport } from '../apply/apply.ts';
 import type { Impact } from '../plan/impact.ts';
 import type { PlannedChange } from '../plan/planned.ts';
+import { type Baseline, baselineLines } from './baseline.ts';
 import { blockedText, changeNotes, placeText } from './change-notes.ts';
 import { type FieldLine, fieldLines } from './field-lines.ts';
 import { faultLines } from './held-faults.ts';
@@ -22,10 +23,10 @@ const colours: Record<PlannedChange['action'], Colour> = {
 
 /**
  * The whole outcome of a cycle as text with marks of colours, ending in a newline; '' lines apart its
- * sections. Every value that differs has a line.
+ * sections. Every value that differs has a line; what is so at a baseline, too, where it is to be `wide`.
  */
-export function textReport(result: Reportable): string {
-  const { plan, report } = result;
+export function textReport(result: Reportable, { wide = false } = {}): string {
+  const { plan, report, baseline } = result;
   const sections: string[][] = [
     plan.changes.flatMap((change) => changeLines(change, result.impacts?.get(change.id))),
     plan.blocked.map((item) => coloured('red', `! blocked ${blockedText(item)}`)),
@@ -33,12 +34,19 @@ export function textReport(result: Reportable): string {
     result.warnings.map((warning) => coloured('yellow', `warning: ${warning}`)),
     report === null ? [] : outcomeLines(report),
     result.refusal === null ? [] : [coloured('red', result.refusal.message)],
-    [summaryLine(result), ...leftLines(plan)],
+    wide ? comparedLines(`by ${baseline?.ref} as well`, baseline?.already) : [],
+    wide ? comparedLines(`by ${baseline?.ref}, and no more`, baseline?.undone) : [],
+    [summaryLine(result), ...baselineLines(baseline), ...leftLines(plan)],
   ];
   return sections
     .filter((lines) => lines.length > 0)
     .map((lines) => `${lines.join('\n')}\n`)
     .join('\n');
+}
+
+function comparedLines(heading: string, changes: Baseline['already'] = []): string[] {
+  if (changes.length === 0) return [];
+  return [`${oneLine(heading)}:`, ...changes.flatMap((change) => changeLines(change, undefined))];
 }
 
 function changeLines(change: PlannedChange, impact: Impact | undefined): string[] {

@@ -1,0 +1,55 @@
+/** Knows what a folder was at another commit of the Git working tree that it lies in. */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Failure } from '../../failure.ts';
+import { type GitOptions, runGit } from './git-command.ts';
+import { describeGit } from './git-location.ts';
+
+export interface EarlierFolder {
+  /** To be read as a Git source; null where the commit has no such folder. */
+  readonly location: string | null;
+  readonly commit: string;
+}
+
+const answerBytesMax = 64 * 1024;
+
+/**
+ * The folder at a commit that the user names as to git: a branch, a tag, `origin/main`, `HEAD~2`.
+ *
+ * @param folder absolute path
+ * @throws Failure (invalid input) for a folder in no working tree, or a name that leads to no commit
+ */
+export async function folderAt(
+  folder: string,
+  ref: string,
+  options: Omit<GitOptions, 'timeoutMs' | 'fetchBytesMax'>,
+): Promise<EarlierFolder> {
+  const ask = async (...words: string[]): Promise<string | undefined> => {
+    const command = {
+      ...{ arguments: ['rev-parse', ...words], repository: folder, speaks: 'none' as const },
+      outputBytesMax: answerBytesMax,
+    };
+    const run = await runGit(command, { ...options, timeoutMs, fetchBytesMax: 0 });
+    if (/dubious ownership/.test(run.stderr)) {
+      throw refused(`${folder} belongs to another user, and git reads no such repository`);
+    }
+    return run.status === 0 ? run.stdout.toString('utf8').replace(/\n$/, '') : undefined;
+  };
+  const top = await ask('--show-toplevel');
+  if (top === undefined) throw refused(`${folder} lies in no Git working tree`);
+  const prefix = ((await ask('--show-prefix')) ?? '').replace(/\/$/, '');
+  const commit = await ask('--verify', '--quiet', '--end-of-options', `${ref}^{commit}`);
+  if (commit === undefined) {
+    throw refused(`${ref} is no commit of ${top}; a shallow clone has to fetch it first`);
+  }
+  const tree = await ask('--verify', '--quiet', '--end-of-options', `${commit}:${prefix}`);
+  if (tree === undefined) return { location: null, commit };
+  const url = pathToFileURL(join(top, '/')).href.replace(/\/$/, '');
+  return { location: describeGit({ url, protocol: 'file', ref: commit, path: prefix }), commit };
+}
+
+const timeoutMs = 20_000;
+
+function refused(reason: string): Failure {
+  return new Failure('invalidInput', `--base: ${reason}.`);
+}
