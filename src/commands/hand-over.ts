@@ -14,12 +14,15 @@ import { shellLine } from './shared/shell-line.ts';
 
 interface ReleaseOptions extends ServerOptions {
   readonly resources: readonly Identity[];
+  readonly 'even-if-suspended': boolean;
   readonly output: 'text' | 'json';
 }
 
 interface AdoptOptions extends ReleaseOptions {
   readonly 'take-ownership': boolean;
 }
+
+const evenIfSuspended = flag('Also what `gatewright suspend` holds back');
 
 export const adopt: Command<AdoptOptions> = {
   summary: 'Make single resources of the server this owner’s, as they are',
@@ -38,6 +41,7 @@ export const adopt: Command<AdoptOptions> = {
       'What to adopt: KIND/NAME or KIND/WORKSPACE/NAME, as manifests name it',
     ),
     'take-ownership': flag('Take over what belongs to another owner'),
+    'even-if-suspended': evenIfSuspended,
     output: outputForm(['text', 'json']),
     ...serverOptions,
   },
@@ -63,6 +67,7 @@ export const release: Command<ReleaseOptions> = {
     resources: resourceWords(
       'What to give up: KIND/NAME or KIND/WORKSPACE/NAME, as it was declared',
     ),
+    'even-if-suspended': evenIfSuspended,
     output: outputForm(['text', 'json']),
     ...serverOptions,
   },
@@ -93,15 +98,24 @@ async function handOver(
   await using client = openClient(options, io);
   const { home, credentials, owner } = options;
   const words = resources.map(identityKey);
-  const takeOver = { home, credentials, owner, 'take-ownership': given.verb === 'adopt' };
+  const isEven = options['even-if-suspended'];
+  const again = (more: { 'take-ownership'?: boolean; 'even-if-suspended'?: boolean }): string =>
+    shellLine(io.cwd, given.verb, words, {
+      ...{ home, credentials, owner, 'take-ownership': given.takeOver },
+      'even-if-suspended': isEven,
+      ...more,
+    });
   return await given.act({
     client,
     identities: [...new Map(resources.map((one) => [identityKey(one), one])).values()],
     holder: holderName(given.verb),
     takeOver: given.takeOver,
-    takeOverCommand: shellLine(io.cwd, given.verb, words, takeOver),
+    takeOverCommand: again({ 'take-ownership': given.verb === 'adopt' }),
+    evenIfSuspended: isEven,
+    evenIfSuspendedCommand: again({ 'even-if-suspended': true }),
     signal: io.signal,
     onWait: (message) => io.stderr.write(`${message}\n`),
+    onWarning: (message) => io.stderr.write(`${message}\n`),
   });
 }
 

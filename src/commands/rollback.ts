@@ -67,6 +67,11 @@ function locationOf(revision: SyncRevision, io: CommandIo, given: RollbackOption
   if (/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(commit)) {
     return describeGit({ ...parseGitLocation(source), ref: commit });
   }
+  if (commit === 'none') {
+    const message = `revision ${number} came from no source: it handed resources over one by one, \
+which \`gatewright adopt\` and \`gatewright release\` take back`;
+    throw new Failure('invalidInput', message);
+  }
   const { home, credentials, owner } = given;
   const apply = shellLine(io.cwd, 'apply', source.split(' '), { home, credentials, owner });
   throw new Failure(

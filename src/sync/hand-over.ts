@@ -1,14 +1,19 @@
 /** Knows how single resources become an owner's without a source, and how they are given up. */
+import { systemClock } from '../clock.ts';
 import { Failure } from '../failure.ts';
 import { loadBody } from '../model/bodies.ts';
 import type { ManagedBy } from '../model/managed-by.ts';
-import { acquireLease, type LeaseOptions } from './apply/owner-lease.ts';
+import { formatTimestamp } from '../model/timestamp.ts';
+import { acquireLease, type HeldLease, type LeaseOptions } from './apply/owner-lease.ts';
 import { updateRequest } from './apply/requests.ts';
+import { recordRun } from './apply/revision.ts';
 import { changeOf } from './plan/draft-change.ts';
 import type { PlannedChange } from './plan/planned.ts';
+import { suspensionFinder } from './plan/suspended.ts';
 import type { AdminClient } from './server/client.ts';
 import { readSnapshot, toLiveSet } from './server/live.ts';
 import { ApiRefusal } from './server/refusal.ts';
+import { readStanding } from './server/sync-records.ts';
 import {
   type DesiredResource,
   type Identity,
@@ -20,6 +25,12 @@ export interface HandOverOptions extends LeaseOptions {
   readonly client: AdminClient;
   /** Each once. */
   readonly identities: readonly Identity[];
+  /** Also what is suspended. */
+  readonly evenIfSuspended: boolean;
+  /** The command that says so, for a refusal. */
+  readonly evenIfSuspendedCommand: string;
+  /** What people should know of a run that is otherwise what it was. */
+  readonly onWarning: (message: string) => void;
 }
 
 export interface HandedOver {
@@ -29,6 +40,8 @@ export interface HandedOver {
   /** False where it was so already. */
   readonly changed: boolean;
 }
+
+type Verb = 'adopt' | 'release';
 
 /** Where an adopted resource is said to come from until a manifest declares it: no removal of it is meant. */
 const source: ManagedBy['source'] = {
@@ -52,12 +65,17 @@ export async function adopt(options: HandOverOptions): Promise<HandedOver[]> {
   const found = chosen(identities, (identity) =>
     toAdopt(identity, resources, client.owner, takeOver),
   );
+  await using run = await openRun('adopt', options, lease, found);
   const done: HandedOver[] = [];
   for (const [identity, live] of found) {
     const changed = live.owner !== client.owner;
-    if (changed) await claim(options, lease, identity, { live, resources });
+    if (changed) {
+      await claim(options, lease, identity, { live, resources });
+      run.changed.push([identity, live]);
+    }
     done.push({ id: identityKey(identity), resourceId: live.id, changed });
   }
+  run.isWhole = true;
   return done;
 }
 
@@ -80,6 +98,7 @@ export async function release(options: HandOverOptions): Promise<HandedOver[]> {
     );
     return own ?? `${key} is not owned by "${client.owner}"`;
   });
+  await using run = await openRun('release', options, lease, found);
   const { body } = await guarded(
     client.request({
       method: 'POST',
@@ -91,9 +110,59 @@ export async function release(options: HandOverOptions): Promise<HandedOver[]> {
   );
   const { data } = body as { data: { id: string; released: boolean }[] };
   const released = new Map(data.map((one) => [one.id, one.released]));
+  run.isWhole = true;
+  run.changed.push(...found.filter(([, { id }]) => released.get(id) === true));
   return found.map(([identity, { id }]) => ({
     ...{ id: identityKey(identity), resourceId: id, changed: released.get(id) === true },
   }));
+}
+
+type Found = readonly (readonly [Identity, LiveResource])[];
+
+/** What was changed until the end of it, whatever that is, stands in the history of the owner. */
+interface HandOverRun extends AsyncDisposable {
+  readonly changed: (readonly [Identity, LiveResource])[];
+  /** Whether nothing stopped it. */
+  isWhole: boolean;
+}
+
+/** @throws Failure (refused by guard) where something of it is suspended; nothing was written */
+async function openRun(
+  verb: Verb,
+  options: HandOverOptions,
+  lease: HeldLease,
+  found: Found,
+): Promise<HandOverRun> {
+  const { client, signal, onWarning } = options;
+  const standing = await guarded(readStanding(client, signal));
+  const find = suspensionFinder(options.evenIfSuspended ? [] : standing.suspensions);
+  const paused = found.flatMap(([identity, live]) => {
+    const message = find({ identity, live });
+    return message === null ? [] : [`${identityKey(identity)}: ${message}`];
+  });
+  if (paused.length > 0) {
+    const lines = [...paused, `If it is meant: ${options.evenIfSuspendedCommand}`];
+    throw new Failure('refusedByGuard', lines.join('\n'));
+  }
+  const started_at = formatTimestamp(systemClock.now());
+  const run: Pick<HandOverRun, 'changed' | 'isWhole'> = { changed: [], isWhole: false };
+  const { changed } = run;
+  return Object.assign(run, {
+    [Symbol.asyncDispose]: async () => {
+      if (changed.length === 0) return;
+      // The source is where it was: what is handed over comes from none.
+      const { commit = 'none', source: from = `gatewright ${verb}` } = standing.revision ?? {};
+      const unrecorded = await recordRun(client, lease, {
+        ...{ commit, source: from, started_at },
+        finished_at: formatTimestamp(systemClock.now()),
+        ending: run.isWhole ? 'success' : 'partialFailure',
+        changes: changed.map(([{ kind, workspace, name }, { id }]) => ({
+          ...{ action: verb, kind, workspace, name, resource_id: id, fields: [] },
+        })),
+      });
+      for (const message of unrecorded) onWarning(message);
+    },
+  });
 }
 
 async function readLive({ client, signal }: HandOverOptions): Promise<readonly LiveResource[]> {

@@ -1,6 +1,7 @@
 /** Guarantees that single resources are adopted as they are and given up, by whoever holds the lease and nobody else. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { adopt, type HandedOver, release } from '../../src/sync/hand-over.ts';
+import { readRevision, suspend } from '../../src/sync/server/sync-records.ts';
 import type { Identity } from '../../src/sync/spec/resource-set.ts';
 import { leaseHeaders } from '../lease.ts';
 import type { TestServer } from '../server.ts';
@@ -21,6 +22,8 @@ afterEach(async () => {
 const options = (identities: readonly Identity[], takeOver = false, client = sync.client) => ({
   ...{ client, identities, takeOver, holder: 'a test' },
   takeOverCommand: 'gatewright adopt',
+  ...{ evenIfSuspended: false, evenIfSuspendedCommand: 'gatewright adopt --even-if-suspended' },
+  onWarning: (message: string) => expect.fail(message),
 });
 const routing = (workspace: string | null = null): Identity => ({
   ...{ kind: 'Config', workspace, name: 'routing' },
@@ -60,6 +63,47 @@ it('adopts what was made by hand, keeps it until a manifest declares it, and the
   const rows = await audited(id);
   expect(rows.map(([action]) => action)).toEqual(['create', 'update', 'update']);
   expect(rows[1]?.[1]).toMatchObject({ managed_by: { owner: 'platform', name: 'routing' } });
+});
+
+it('stands in the history, at the commit that was applied last, and only where something changed', async () => {
+  await makeByHand();
+  await adopt(options([routing()]));
+  const first = await readRevision(sync.client, 1);
+  expect(first).toMatchObject({
+    ...{ commit: 'none', source: 'gatewright adopt', ending: 'success', change_count: 1 },
+    changes: [{ action: 'adopt', kind: 'Config', workspace: null, name: 'routing', fields: [] }],
+  });
+  await sync.cycle(manifest(5));
+  await adopt(options([routing()]));
+  const applied = (await readRevision(sync.client, 2))!;
+  await release(options([routing()]));
+  expect(await readRevision(sync.client, 3)).toMatchObject({
+    ...{ commit: applied.commit, source: applied.source },
+    changes: [{ action: 'release', kind: 'Config', name: 'routing' }],
+  });
+  expect(await readRevision(sync.client, 4)).toBeNull();
+});
+
+it('waits for a suspension, all of it, and says who ends it and how to go on', async () => {
+  const id = await makeByHand();
+  const workspace = 'apiVersion: gatewright.dev/v1\nkind: Workspace\nmetadata: {name: support}\n';
+  await sync.cycle(workspace);
+  const support: Identity = { kind: 'Workspace', workspace: null, name: 'support' };
+  const paused = { owner: 'platform', reason: 'frozen' };
+  await suspend(sync.client, { ...paused, workspace: 'support' });
+  await expect(release(options([support]))).rejects.toMatchObject({
+    kind: 'refusedByGuard',
+    message: expect.stringMatching(
+      /^Workspace\/support: workspace support is suspended until it is resumed: frozen\nIf it is meant: gatewright adopt --even-if-suspended$/,
+    ),
+  });
+  expect(changed(await adopt(options([routing()])))).toEqual([['Config/routing', true]]);
+  await suspend(sync.client, paused);
+  await expect(release(options([routing()]))).rejects.toThrow('its owner is suspended');
+  expect(changed(await release({ ...options([routing()]), evenIfSuspended: true }))).toEqual([
+    ['Config/routing', true],
+  ]);
+  expect((await audited(id)).map(([action]) => action)).toEqual(['create', 'update', 'release']);
 });
 
 it('releases every kind, which stays as it is and is adopted again, with nothing to change then', async () => {

@@ -14,20 +14,30 @@ export interface Suspension {
 /** Blocks what would be written in a suspended place; what is kept as it is needs no writing. */
 export function blockSuspended(draft: Draft, suspensions: readonly Suspension[]): void {
   if (suspensions.length === 0) return;
-  const whole = suspensions.find(({ workspace }) => workspace === null);
-  const byWorkspace = new Map(suspensions.map((one) => [one.workspace, one]));
+  const find = suspensionFinder(suspensions);
   for (const change of [...draft.changes.values()]) {
     if (change.action === 'retain') continue;
-    const places = placesOf(change);
-    const suspension = whole ?? places.flatMap((place) => byWorkspace.get(place) ?? [])[0];
-    if (suspension === undefined) continue;
+    const message = find(change);
+    if (message === null) continue;
     const position = change.desired?.position ?? null;
-    draft.block({ ...change, position, reason: 'suspended', message: messageOf(suspension) });
+    draft.block({ ...change, position, reason: 'suspended', message });
   }
 }
 
+/** Why what is about a resource waits, in words; null where it does not. */
+export function suspensionFinder(
+  suspensions: readonly Suspension[],
+): (about: Pick<DraftChange, 'identity' | 'live'>) => string | null {
+  const whole = suspensions.find(({ workspace }) => workspace === null);
+  const byWorkspace = new Map(suspensions.map((one) => [one.workspace, one]));
+  return (about) => {
+    const found = whole ?? placesOf(about).flatMap((place) => byWorkspace.get(place) ?? [])[0];
+    return found === undefined ? null : messageOf(found);
+  };
+}
+
 /** Names of the workspace that a change is in, or is about: also the one it had before it was renamed. */
-function placesOf({ identity, live }: DraftChange): string[] {
+function placesOf({ identity, live }: Pick<DraftChange, 'identity' | 'live'>): string[] {
   const now = identity.kind === 'Workspace' ? identity.name : identity.workspace;
   const [, ...rest] = (live?.declared ?? identityKey(identity)).split('/');
   const isInside = identity.kind === 'Workspace' || rest.length > 1;
