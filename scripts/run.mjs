@@ -15,7 +15,9 @@ const parentsPollMs = 500;
 const targets = {
   start: [['node', 'src/main.ts', 'up']],
   test: [['vitest', 'run']],
+  'test:chart': [['vitest', 'run', '--config', 'vitest.deploy.config.ts', '--project', 'chart']],
   build: [['node', 'scripts/build.mjs']],
+  chart: [['node', 'scripts/chart/generate.ts']],
   bench: [
     ['node', 'scripts/build.mjs'],
     ['node', 'bench/run.ts'],

@@ -17,7 +17,9 @@ import { Secret } from '../../src/secret.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { migrate, migrationStatus } from '../../src/store/migrations/migrate.ts';
 import { createEmptyDatabase, createTestDatabase } from '../database.ts';
+import { startDatabaseLink } from '../database-link.ts';
 import { softwareDirectory } from '../database-server.ts';
+import { eventually } from '../eventually.ts';
 import { createTestHome } from '../home.ts';
 import { loadedIn, runCli, sourceProgram, startCli, tellingLoads } from './run-cli.ts';
 
@@ -372,3 +374,22 @@ async function select(
     await connection.end();
   }
 }
+
+describe('gatewright migrate --wait', () => {
+  it('waits for a database that does not answer yet, and for the migrations of somebody else', async () => {
+    await using test = await createEmptyDatabase();
+    await using link = await startDatabaseLink();
+    const settings = await link.lead(test.settings);
+    link.cut();
+    const child = startCli(['migrate', '--check', '--wait', '10m'], settings, {});
+    children.push(child);
+    const exit = once(child, 'exit');
+    const said: string[] = [];
+    createInterface({ input: child.stderr! }).on('line', (line) => said.push(line));
+    await eventually(() => expect(said[0]).toMatch(/^waiting: Cannot use the database/));
+    link.mend();
+    await eventually(() => expect(said.at(-1)).toBe('waiting: migrations are missing'));
+    await migrate(test.settings, { log });
+    expect(await exit).toEqual([0, null]);
+  });
+});

@@ -1,0 +1,65 @@
+{{- /* Knows what values contradict each other, and says the way out. */}}
+{{- define "gatewright.checks" -}}
+{{- $v := .Values -}}
+{{- if not $v.masterKey.existingSecret -}}
+{{- fail (printf "masterKey.existingSecret is required. Make it once and keep a copy elsewhere:\n  kubectl create secret generic gatewright-master-key --namespace %s --from-literal=%s=\"$(openssl rand -base64 32)\"\nand set masterKey.existingSecret=gatewright-master-key" .Release.Namespace $v.masterKey.key) -}}
+{{- end -}}
+{{- if and $v.mysql.embedded.enabled $v.mysql.host -}}
+{{- fail "mysql.embedded.enabled brings a database of its own; leave mysql.host empty, or turn it off" -}}
+{{- end -}}
+{{- if not (or $v.mysql.embedded.enabled $v.mysql.host) -}}
+{{- fail "mysql.host is required: the name of your MySQL or MariaDB server. For a trial without one: --set mysql.embedded.enabled=true" -}}
+{{- end -}}
+{{- if not $v.mysql.existingSecret -}}
+{{- fail (printf "mysql.existingSecret is required: the user and the password of the database.\n  kubectl create secret generic gatewright-mysql --namespace %s --from-literal=%s=gatewright --from-literal=%s=\"$(openssl rand -hex 24)\"\nand set mysql.existingSecret=gatewright-mysql" .Release.Namespace $v.mysql.keys.username $v.mysql.keys.password) -}}
+{{- end -}}
+{{- if and (eq $v.mysql.tls.mode "VERIFY_IDENTITY") (regexMatch "^[0-9.]+$|:" $v.mysql.host) -}}
+{{- fail "mysql.tls.mode VERIFY_IDENTITY needs a host name in mysql.host; for an address use VERIFY_CA" -}}
+{{- end -}}
+{{- if ne (empty $v.mysql.tls.keys.cert) (empty $v.mysql.tls.keys.key) -}}
+{{- fail "mysql.tls.keys.cert and mysql.tls.keys.key go together" -}}
+{{- end -}}
+{{- if and (or $v.mysql.tls.keys.cert $v.mysql.tls.keys.key) (not $v.mysql.tls.existingSecret) -}}
+{{- fail "mysql.tls.keys.cert needs mysql.tls.existingSecret, the Secret that holds it" -}}
+{{- end -}}
+{{- if and (eq $v.migrations.strategy "hook") $v.mysql.embedded.enabled -}}
+{{- fail "migrations.strategy hook runs before the embedded database is there; use initContainer" -}}
+{{- end -}}
+{{- if and $v.customCA.existingSecret $v.customCA.existingConfigMap -}}
+{{- fail "customCA takes one of existingSecret and existingConfigMap" -}}
+{{- end -}}
+{{- if $v.server.autoscaling.enabled -}}
+{{- if lt (int $v.server.autoscaling.maxReplicas) (int $v.server.autoscaling.minReplicas) -}}
+{{- fail "server.autoscaling.maxReplicas is less than minReplicas" -}}
+{{- end -}}
+{{- end -}}
+{{- $budget := int (include "gatewright.connections" .) -}}
+{{- if and (gt (int $v.mysql.maxConnections) 0) (gt $budget (int $v.mysql.maxConnections)) -}}
+{{- fail (printf "%d connections are possible (pods and one more during an upgrade, times mysql.poolSize), but the server takes %d (mysql.maxConnections); lower mysql.poolSize or the pods" $budget (int $v.mysql.maxConnections)) -}}
+{{- end -}}
+{{- if $v.sync.enabled -}}
+{{- if eq (empty $v.sync.source) (empty $v.sync.configMap) -}}
+{{- fail "sync.enabled needs one of sync.source (https://git.example.com/gateway.git#main:prod) and sync.configMap" -}}
+{{- end -}}
+{{- with $v.sync.git.signers -}}
+{{- if and .existingSecret .existingConfigMap -}}
+{{- fail "sync.git.signers takes one of existingSecret and existingConfigMap" -}}
+{{- end -}}
+{{- if and $v.sync.git.verify (not .existingSecret) (not .existingConfigMap) -}}
+{{- fail "sync.git.verify needs the keys whose signatures count: sync.git.signers" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and $v.ingress.enabled (not $v.ingress.host) -}}
+{{- fail "ingress.enabled needs ingress.host" -}}
+{{- end -}}
+{{- if and $v.httpRoute.enabled (empty $v.httpRoute.parentRefs) -}}
+{{- fail "httpRoute.enabled needs httpRoute.parentRefs, the Gateways that it hangs on" -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Connections to the database at most: each pod has a pool, and an upgrade adds a pod. */}}
+{{- define "gatewright.connections" -}}
+{{- $pods := ternary .Values.server.autoscaling.maxReplicas .Values.server.replicas .Values.server.autoscaling.enabled -}}
+{{- mul (add1 (int $pods)) (int .Values.mysql.poolSize) -}}
+{{- end }}

@@ -1,0 +1,37 @@
+{{- /* Knows names and labels. Names leave room for the longest suffix within 63 characters. */}}
+{{- define "gatewright.name" -}}
+{{- $base := .Values.fullnameOverride | default (ternary .Release.Name (printf "%s-gatewright" .Release.Name) (contains "gatewright" .Release.Name)) -}}
+{{- $base | trunc 50 | trimSuffix "-" -}}
+{{- end }}
+
+{{- define "gatewright.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{ include "gatewright.selector" . }}
+{{- end }}
+
+{{- /* Never to be changed: a Deployment keeps its selector for ever. */}}
+{{- define "gatewright.selector" -}}
+app.kubernetes.io/name: gatewright
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "gatewright.serviceAccount" -}}
+{{- .Values.serviceAccount.existing | default (include "gatewright.name" .) -}}
+{{- end }}
+
+{{- /* Takes {root, image: a block of values with registry, repository, tag, digest}. */}}
+{{- define "gatewright.imageOf" -}}
+{{- $registry := .root.Values.global.imageRegistry | default .image.registry -}}
+{{- $name := printf "%s%s" (ternary (printf "%s/" $registry) "" (ne $registry "")) .image.repository -}}
+{{- if .image.digest }}{{ printf "%s@%s" $name .image.digest }}{{ else }}{{ printf "%s:%s" $name (.image.tag | default .root.Chart.AppVersion) }}{{ end -}}
+{{- end }}
+
+{{- define "gatewright.image" -}}
+{{- include "gatewright.imageOf" (dict "root" . "image" .Values.image) -}}
+{{- end }}
+
+{{- define "gatewright.url" -}}
+{{- .Values.server.url | default (printf "http://%s-server.%s:%v" (include "gatewright.name" .) .Release.Namespace .Values.server.service.port) -}}
+{{- end }}

@@ -1,0 +1,164 @@
+{{- /* Knows what all pods have in common: security, volumes, the environment of the program. */}}
+{{- define "gatewright.podSecurity" -}}
+runAsNonRoot: true
+{{- if not .Values.openshift }}
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+{{- end }}
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "gatewright.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- /* Takes {root, pod: the `pod` block of a component, component}. */}}
+{{- define "gatewright.podSpec" -}}
+{{- with .root.Values.global.imagePullSecrets }}
+imagePullSecrets: {{ toJson . }}
+{{- end }}
+enableServiceLinks: false
+securityContext: {{- include "gatewright.podSecurity" .root | nindent 2 }}
+{{- with .pod.nodeSelector }}
+nodeSelector: {{ toJson . }}
+{{- end }}
+{{- with .pod.tolerations }}
+tolerations: {{ toJson . }}
+{{- end }}
+{{- with .pod.affinity }}
+affinity: {{ toJson . }}
+{{- end }}
+{{- with .pod.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+topologySpreadConstraints:
+{{- if .pod.topologySpreadConstraints }}
+{{- toYaml .pod.topologySpreadConstraints | nindent 2 }}
+{{- else }}
+{{- range $key := list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+  - maxSkew: 1
+    topologyKey: {{ $key }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "gatewright.selector" $.root | nindent 8 }}
+        app.kubernetes.io/component: {{ $.component }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Settings of every container of the program. */}}
+{{- define "gatewright.environment" -}}
+{{- range $name, $value := .Values.settings }}
+- {name: {{ $name }}, value: {{ toString $value | quote }}}
+{{- end }}
+{{- if or .Values.customCA.existingSecret .Values.customCA.existingConfigMap }}
+- {name: NODE_EXTRA_CA_CERTS, value: /etc/gatewright/ca/ca.crt}
+{{- end }}
+{{- end }}
+
+{{- /* Takes {root, secret}: the Secret of the user of the database. */}}
+{{- define "gatewright.databaseEnvironment" -}}
+{{- $v := .root.Values -}}
+{{- $name := include "gatewright.name" .root -}}
+- {name: GATEWRIGHT_MASTER_KEY_FILE, value: /etc/gatewright/master-key/master-key}
+- {name: DB_HOST, value: {{ ternary (printf "%s-mysql" $name) $v.mysql.host $v.mysql.embedded.enabled | quote }}}
+- {name: DB_PORT, value: {{ $v.mysql.port | quote }}}
+- {name: DB_NAME, value: {{ $v.mysql.database | quote }}}
+- {name: DB_USER, valueFrom: {secretKeyRef: {name: {{ .secret | quote }}, key: {{ $v.mysql.keys.username | quote }}}}}
+- {name: DB_PASS_FILE, value: /etc/gatewright/database/password}
+- {name: DB_POOL_SIZE, value: {{ $v.mysql.poolSize | quote }}}
+- {name: DB_SSL, value: {{ $v.mysql.tls.mode | quote }}}
+{{- if $v.mysql.tls.existingSecret }}
+{{- range $variable, $key := dict "DB_SSL_CA_FILE" "ca" "DB_SSL_CERT_FILE" "cert" "DB_SSL_KEY_FILE" "key" }}
+{{- if get $v.mysql.tls.keys $key }}
+- {name: {{ $variable }}, value: /etc/gatewright/database-tls/{{ $key }}}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The volumes that the environment above names. Files follow their Secret, and are read again. */}}
+{{- define "gatewright.databaseVolumes" -}}
+{{- $v := .Values -}}
+- name: master-key
+  secret: {secretName: {{ $v.masterKey.existingSecret | quote }}, defaultMode: 0440, items: [{key: {{ $v.masterKey.key | quote }}, path: master-key}]}
+- name: database
+  secret: {secretName: {{ $v.mysql.existingSecret | quote }}, defaultMode: 0440, items: [{key: {{ $v.mysql.keys.password | quote }}, path: password}]}
+{{- with $v.migrations.existingSecret }}
+- name: migration-database
+  secret: {secretName: {{ . | quote }}, defaultMode: 0440, items: [{key: {{ $v.mysql.keys.password | quote }}, path: password}]}
+{{- end }}
+{{- if $v.mysql.tls.existingSecret }}
+- name: database-tls
+  secret:
+    secretName: {{ $v.mysql.tls.existingSecret | quote }}
+    defaultMode: 0440
+    items:
+    {{- range $path, $key := $v.mysql.tls.keys }}
+    {{- if $key }}
+      - {key: {{ $key | quote }}, path: {{ $path }}}
+    {{- end }}
+    {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Takes {root, volume}: the volume with the password. */}}
+{{- define "gatewright.databaseMounts" -}}
+- {name: master-key, mountPath: /etc/gatewright/master-key, readOnly: true}
+- {name: {{ .volume }}, mountPath: /etc/gatewright/database, readOnly: true}
+{{- if .root.Values.mysql.tls.existingSecret }}
+- {name: database-tls, mountPath: /etc/gatewright/database-tls, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- /* What every container may write to, and the authorities that it trusts. */}}
+{{- define "gatewright.commonMounts" -}}
+- {name: tmp, mountPath: /tmp}
+- {name: home, mountPath: /var/lib/gatewright}
+{{- if or .Values.customCA.existingSecret .Values.customCA.existingConfigMap }}
+- {name: ca, mountPath: /etc/gatewright/ca, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "gatewright.commonVolumes" -}}
+- {name: tmp, emptyDir: {sizeLimit: 256Mi}}
+- {name: home, emptyDir: {sizeLimit: 2Gi}}
+{{- if .Values.customCA.existingSecret }}
+- name: ca
+  secret: {secretName: {{ .Values.customCA.existingSecret | quote }}, items: [{key: {{ .Values.customCA.key | quote }}, path: ca.crt}]}
+{{- else if .Values.customCA.existingConfigMap }}
+- name: ca
+  configMap: {name: {{ .Values.customCA.existingConfigMap | quote }}, items: [{key: {{ .Values.customCA.key | quote }}, path: ca.crt}]}
+{{- end }}
+{{- end }}
+
+{{- /* Takes {root, name, args, resources, migrates, mounts}: a container that does one thing with the database before others start. */}}
+{{- define "gatewright.databaseContainer" -}}
+{{- $own := and .migrates .root.Values.migrations.existingSecret -}}
+{{- $secret := $own | default .root.Values.mysql.existingSecret -}}
+- name: {{ .name }}
+  image: {{ include "gatewright.image" .root }}
+  imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+  args: {{ toJson .args }}
+  securityContext: {{- include "gatewright.containerSecurity" .root | nindent 4 }}
+  env:
+    {{- include "gatewright.environment" .root | nindent 4 }}
+    {{- include "gatewright.databaseEnvironment" (dict "root" .root "secret" $secret) | nindent 4 }}
+  resources: {{ toJson .resources }}
+  volumeMounts:
+    {{- include "gatewright.commonMounts" .root | nindent 4 }}
+    {{- include "gatewright.databaseMounts" (dict "root" .root "volume" (ternary "migration-database" "database" (not (empty $own)))) | nindent 4 }}
+    {{- with .mounts }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- end }}
+
+{{- /* What brings the schema up to date, or waits until somebody has. */}}
+{{- define "gatewright.migrationContainer" -}}
+{{- $check := ne .Values.migrations.strategy "initContainer" -}}
+{{- include "gatewright.databaseContainer" (dict "root" . "name" "migrate" "args" (concat (list "migrate" "--wait" (printf "%ds" (int .Values.migrations.deadlineSeconds))) (ternary (list "--check") list $check)) "resources" .Values.server.resources "migrates" (not $check)) -}}
+{{- end }}

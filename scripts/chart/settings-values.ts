@@ -1,0 +1,34 @@
+/** Knows which settings the chart takes by their names, and in which forms YAML may give them. */
+import { settingsJsonSchema } from '../../src/settings/describe.ts';
+
+/** Those that the chart derives from values of its own, which would contradict them. */
+const derived =
+  /^(DB_(?!READER_)|PORT$|GATEWRIGHT_(HOST|HOME|METRICS_PORT|LAME_DUCK_SECONDS|SHUTDOWN_DRAIN_SECONDS|CREDENTIALS|OWNER|MASTER_KEY|SECRETS_DIR)|GATEWRIGHT_SYNC_(PORT|INTERVAL_SECONDS|DRIFT$|WEBHOOK_SECRET)|GATEWRIGHT_GIT_|SSH_AUTH_SOCK)/;
+
+interface Property {
+  readonly pattern?: string;
+  readonly enum?: readonly string[];
+  readonly writeOnly?: boolean;
+  readonly description: string;
+}
+
+/** JSON Schema of `settings`: no secrets, which a file of values is no place for. */
+export function settingsValues(): Record<string, unknown> {
+  const { properties } = settingsJsonSchema() as { properties: Record<string, Property> };
+  const taken = Object.entries(properties).filter(
+    ([name, { writeOnly }]) => !derived.test(name) && writeOnly !== true && !name.endsWith('_FILE'),
+  );
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(taken.map(([name, property]) => [name, valueSchema(property)])),
+  };
+}
+
+/** YAML reads `ON` as true and `12` as a number. */
+function valueSchema({ pattern, enum: words, description }: Property): Record<string, unknown> {
+  if (pattern?.startsWith('^(?:on|off|') === true)
+    return { type: ['boolean', 'string'], description };
+  if (pattern === '^\\d{1,9}$') return { type: ['integer', 'string'], pattern, description };
+  return { type: 'string', description, ...(words === undefined ? {} : { enum: words }) };
+}

@@ -1,0 +1,356 @@
+/** Guarantees of the chart: what it renders, by both majors of Helm, and what it refuses, with the way out. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { chartFiles } from '../../scripts/chart/chart-files.ts';
+import {
+  chartFolder,
+  complete,
+  helm,
+  helmMajors,
+  helmProgram,
+  render,
+  renderText,
+} from './helm.ts';
+import { breaches, containersOf, podsOf } from './restricted.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const valuesYaml = readFileSync(join(chartFolder, 'values.yaml'), 'utf8');
+
+/** Everything turned on that can be turned on at once. */
+const everything = {
+  ...complete,
+  mysql: {
+    ...complete.mysql,
+    tls: { mode: 'VERIFY_CA', existingSecret: 'tls', keys: { cert: 'tls.crt', key: 'tls.key' } },
+    maxConnections: 500,
+  },
+  migrations: { existingSecret: 'ddl' },
+  customCA: { existingSecret: 'ca' },
+  settings: { API_KEY_PREFIX: 'acme', AUDIT_LOGS_ENABLED: true, GATEWRIGHT_CONNECTIONS_MAX: 500 },
+  server: {
+    autoscaling: { enabled: true },
+    url: 'https://gateway.example.com',
+    pod: { labels: { team: 'ai' }, annotations: { a: 'b' }, priorityClassName: 'high' },
+  },
+  sync: {
+    enabled: true,
+    source: 'https://git.example.com/gateway.git#main:prod',
+    replicas: 2,
+    intervalSeconds: 30,
+    prune: false,
+    git: {
+      existingSecret: 'git',
+      keys: { token: 'token', username: 'user', sshKey: 'key', knownHosts: 'hosts' },
+      verify: 'commit',
+      signers: { existingConfigMap: 'signers', keys: { gpgKeys: 'gpg' } },
+    },
+    webhook: { existingSecret: 'webhook' },
+    secretsVolume: { source: { persistentVolumeClaim: { claimName: 'keys' } } },
+  },
+  ingress: { enabled: true, host: 'gateway.example.com', tlsSecret: 'tls', className: 'nginx' },
+  httpRoute: { enabled: true, parentRefs: [{ name: 'public' }], hostnames: ['a.example.com'] },
+  networkPolicy: { enabled: true, apiFrom: [{ podSelector: {} }] },
+  monitoring: {
+    serviceMonitor: { enabled: true },
+    prometheusRule: { enabled: true },
+    dashboard: { enabled: true },
+  },
+};
+const embedded = {
+  masterKey: complete.masterKey,
+  mysql: { existingSecret: 'gatewright', embedded: { enabled: true } },
+  networkPolicy: { enabled: true },
+};
+const hook = { ...complete, migrations: { strategy: 'hook' } };
+/** What users are told to begin with. */
+const privateCluster = parse(
+  readFileSync(join(root, 'examples/3-private-cluster/values.yaml'), 'utf8'),
+) as object;
+const stories = { complete, everything, embedded, hook, privateCluster };
+
+beforeAll(() => {
+  for (const major of helmMajors) helmProgram(major);
+});
+
+describe('the files of the chart', () => {
+  it.each(Object.entries(chartFiles(valuesYaml)))(
+    '%s is what `npm run chart` makes',
+    (name, text) => {
+      expect(readFileSync(join(chartFolder, name), 'utf8')).toBe(text);
+    },
+  );
+
+  it('say what every value means, and use every value', () => {
+    const readme = readFileSync(join(chartFolder, 'README.md'), 'utf8');
+    const rows = [...readme.matchAll(/^\| `([\w.]+)` \|[^|]*\| (.*)\|$/gm)];
+    expect(rows.length).toBeGreaterThan(100);
+    expect(rows.filter(([, , meaning]) => meaning!.trim() === '')).toEqual([]);
+    const templates = readdirSync(join(chartFolder, 'templates'), {
+      recursive: true,
+      encoding: 'utf8',
+    })
+      .filter((name) => /\.(yaml|tpl|txt)$/.test(name))
+      .map((name) => readFileSync(join(chartFolder, 'templates', name), 'utf8'))
+      .join('\n');
+    const unused = rows
+      .map(([, path]) => path!)
+      .filter((path) => !new RegExp(`\\b${path.split('.').at(-1)}\\b`).test(templates));
+    expect(unused).toEqual([]);
+  });
+
+  it.each(helmMajors)('pass the strict lint of Helm %i', async (major) => {
+    const result = await helm(major, ['lint', '--strict', chartFolder], complete);
+    expect(result).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe('rendering', () => {
+  it.each(Object.entries(stories))(
+    'of %s is the same by both majors, every time',
+    async (_, values) => {
+      const [first, again, other] = await Promise.all([
+        renderText(values, 4),
+        renderText(values, 4),
+        renderText(values, 3),
+      ]);
+      expect(again).toBe(first);
+      expect(other).toBe(first);
+    },
+  );
+
+  it.each(Object.entries(stories))(
+    'of %s makes pods that the restricted profile admits',
+    async (_, values) => {
+      const pods = podsOf(await render(values));
+      expect(pods.length).toBeGreaterThan(1);
+      expect(pods.flatMap(breaches)).toEqual([]);
+      expect(pods.filter(({ spec }) => spec.automountServiceAccountToken !== false)).toEqual([]);
+    },
+  );
+
+  it.each(Object.entries(stories))(
+    'of %s makes no Secret, and gives nobody rights',
+    async (_, values) => {
+      const kinds = (await render(values)).map(({ kind }) => kind);
+      expect(kinds.filter((kind) => /^(Secret|(Cluster)?Role(Binding)?)$/.test(kind))).toEqual([]);
+    },
+  );
+
+  it('moves every image to another registry', async () => {
+    const global = {
+      imageRegistry: 'registry.example.com:5000',
+      imagePullSecrets: [{ name: 'pull' }],
+    };
+    for (const values of [complete, everything, embedded, hook]) {
+      const pods = podsOf(await render({ ...values, global }));
+      const images = pods.flatMap((pod) => containersOf(pod).map(({ image }) => image));
+      expect(images.filter((image) => !image.startsWith('registry.example.com:5000/'))).toEqual([]);
+    }
+  });
+
+  it('takes a digest instead of a tag', async () => {
+    const digest = `sha256:${'0a'.repeat(32)}`;
+    const pods = podsOf(await render({ ...complete, image: { digest } }));
+    const images = new Set(pods.flatMap((pod) => containersOf(pod).map(({ image }) => image)));
+    expect([...images]).toEqual([`ghcr.io/gatewright/gatewright@${digest}`]);
+  });
+
+  it('says no number of pods where the load decides, and protects only what is more than one', async () => {
+    const scaled = await render(everything);
+    const server = scaled.find(({ metadata }) => metadata.name === 'gw-gatewright-server');
+    expect(scaled.filter(({ kind }) => kind === 'Deployment')[0]?.spec).not.toHaveProperty(
+      'replicas',
+    );
+    expect(server).toBeDefined();
+    const kindsOf = async (values: object) => (await render(values)).map(({ kind }) => kind);
+    expect(await kindsOf(complete)).toContain('PodDisruptionBudget');
+    expect(await kindsOf({ ...complete, server: { replicas: 1 } })).not.toContain(
+      'PodDisruptionBudget',
+    );
+  });
+
+  it('keeps the names of objects within 63 characters, however long the release is', async () => {
+    const words = ['template', 'r'.repeat(53), chartFolder];
+    const { stdout } = await helm(4, words, embedded);
+    const names = [...stdout.matchAll(/^ {2}name: (\S+)$/gm)].map(([, name]) => name!);
+    expect(names.length).toBeGreaterThan(5);
+    expect(names.filter((name) => name.length > 63)).toEqual([]);
+  });
+
+  it('of a hook needs nothing of its own release', async () => {
+    const job = (await render(hook)).find(({ kind }) => kind === 'Job');
+    const text = JSON.stringify(job);
+    expect(text).toContain('pre-install,pre-upgrade');
+    expect(text).not.toContain('serviceAccountName');
+    const argo = { 'argocd.argoproj.io/hook': 'PreSync' };
+    const other = await render({
+      ...complete,
+      migrations: { strategy: 'hook', hookAnnotations: argo },
+    });
+    expect(JSON.stringify(other.find(({ kind }) => kind === 'Job'))).not.toContain('helm.sh/hook');
+  });
+
+  it('gives the user that may change the schema to migrations alone', async () => {
+    const pods = podsOf(await render(everything));
+    const holders = pods.flatMap((pod) =>
+      containersOf(pod)
+        .filter((container) => JSON.stringify(container).includes('"ddl"'))
+        .map(({ name }) => name),
+    );
+    expect(new Set(holders)).toEqual(new Set(['migrate']));
+  });
+
+  it('hands settings on as the program reads them', async () => {
+    const [server] = podsOf(await render(everything)).filter(({ name }) =>
+      name.endsWith('-server'),
+    );
+    const env = Object.fromEntries(
+      server!.spec.containers[0]!.env!.map(({ name, value }) => [name, value]),
+    );
+    expect(env).toMatchObject({
+      API_KEY_PREFIX: 'acme',
+      AUDIT_LOGS_ENABLED: 'true',
+      GATEWRIGHT_CONNECTIONS_MAX: '500',
+      DB_SSL: 'VERIFY_CA',
+      NODE_EXTRA_CA_CERTS: '/etc/gatewright/ca/ca.crt',
+    });
+  });
+
+  it('stays sound for values at random', async () => {
+    const flag = fc.boolean();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({
+          openshift: flag,
+          server: fc.record({ replicas: fc.nat(9), autoscaling: fc.record({ enabled: flag }) }),
+          migrations: fc.record({ strategy: fc.constantFrom('initContainer', 'hook', 'external') }),
+          networkPolicy: fc.record({ enabled: flag }),
+          sync: fc.record({
+            enabled: flag,
+            source: fc.constant('https://git.example.com/a.git'),
+            owner: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,30}$/),
+            drift: fc.constantFrom('heal', 'report', 'off'),
+            replicas: fc.nat(3),
+          }),
+          settings: fc.record({ API_KEY_PREFIX: fc.stringMatching(/^[A-Za-z0-9]{1,32}$/) }),
+        }),
+        async (values) => {
+          const pods = podsOf(await render({ ...complete, ...values }));
+          expect(pods.flatMap(breaches)).toEqual([]);
+        },
+      ),
+      { numRuns: 15, seed: Number(process.env.GATEWRIGHT_TEST_SEED ?? 20_261_121) },
+    );
+  });
+});
+
+describe('what is refused', () => {
+  it.each<[string, object, RegExp]>([
+    ['a misspelled value', { ...complete, server: { replica: 3 } }, /replica/],
+    ['a misspelled setting', { ...complete, settings: { API_KEY_PREFX: 'a' } }, /API_KEY_PREFX/],
+    [
+      'a setting that has a value of its own',
+      { ...complete, settings: { DB_HOST: 'a' } },
+      /DB_HOST/,
+    ],
+    [
+      'a secret among the settings',
+      { ...complete, settings: { GATEWRIGHT_MASTER_KEY: 'a' } },
+      /GATEWRIGHT_MASTER_KEY/,
+    ],
+    [
+      'no master key',
+      { mysql: complete.mysql },
+      /kubectl create secret generic gatewright-master-key/,
+    ],
+    ['no database', { masterKey: complete.masterKey }, /mysql\.embedded\.enabled=true/],
+    [
+      'no user of the database',
+      { ...complete, mysql: { host: 'a' } },
+      /kubectl create secret generic gatewright-mysql/,
+    ],
+    [
+      'two databases',
+      { ...complete, mysql: { ...complete.mysql, embedded: { enabled: true } } },
+      /leave mysql\.host empty/,
+    ],
+    [
+      'an address with VERIFY_IDENTITY',
+      {
+        ...complete,
+        mysql: { host: '10.0.0.1', existingSecret: 'a', tls: { mode: 'VERIFY_IDENTITY' } },
+      },
+      /VERIFY_CA/,
+    ],
+    [
+      'half a client certificate',
+      { ...complete, mysql: { ...complete.mysql, tls: { keys: { cert: 'tls.crt' } } } },
+      /go together/,
+    ],
+    [
+      'more connections than there are',
+      { ...complete, mysql: { ...complete.mysql, maxConnections: 20 } },
+      /36 connections are possible.*takes 20/,
+    ],
+    ['sync without a source', { ...complete, sync: { enabled: true } }, /sync\.source/],
+    [
+      'sync with two sources',
+      { ...complete, sync: { enabled: true, source: 'a', configMap: 'b' } },
+      /one of sync\.source/,
+    ],
+    [
+      'signatures without keys',
+      { ...complete, sync: { enabled: true, source: 'a', git: { verify: 'tag' } } },
+      /sync\.git\.signers/,
+    ],
+    ['an Ingress without a host', { ...complete, ingress: { enabled: true } }, /ingress\.host/],
+    [
+      'fewer pods at most than at least',
+      { ...complete, server: { autoscaling: { enabled: true, maxReplicas: 1 } } },
+      /less than minReplicas/,
+    ],
+    [
+      'a hook before its database',
+      { ...embedded, migrations: { strategy: 'hook' } },
+      /use initContainer/,
+    ],
+  ])('%s', async (_, values, message) => {
+    await expect(renderText(values)).rejects.toThrow(message);
+  });
+});
+
+describe('alerts and dashboard', () => {
+  const files = ['alerts.yaml', 'dashboard.json'].map((name) =>
+    readFileSync(join(chartFolder, 'files', name), 'utf8'),
+  );
+  const [alerts] = files as [string, string];
+
+  it('read metrics that there are', () => {
+    const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => readFileSync(join(root, 'src', name), 'utf8'))
+      .join('\n');
+    const metrics = new Set(files.join('\n').match(/gatewright_\w+/g));
+    expect(metrics.size).toBeGreaterThan(10);
+    const known = (metric: string): boolean => {
+      const base = metric.replace(/_(count|bucket|sum)$/, '');
+      return (
+        sources.includes(base) || sources.includes(`'${base.replace('gatewright_sync_', '')}'`)
+      );
+    };
+    expect([...metrics].filter((metric) => !known(metric))).toEqual([]);
+  });
+
+  it('lead to a runbook each', () => {
+    const names = [...alerts.matchAll(/alert: (\w+)/g)].map(([, name]) => name!);
+    const runbooks = [...alerts.matchAll(/docs\/runbooks\/(\w+)\.md/g)].map(([, name]) => name!);
+    expect(names.length).toBeGreaterThan(5);
+    expect(runbooks).toEqual(names);
+    const folder = join(root, 'docs/runbooks');
+    expect(names.filter((name) => !existsSync(join(folder, `${name}.md`)))).toEqual([]);
+    expect(readdirSync(folder)).toHaveLength(names.length);
+  });
+});

@@ -1,0 +1,13 @@
+/** Knows the suites beside `npm test`, which need more than npm and Debian, or longer than a change waits. */
+import { defineConfig } from 'vitest/config';
+import { hangMs } from './test/hang-limit.ts';
+
+export default defineConfig({
+  test: {
+    reporters: ['default', './test/summary-reporter.ts'],
+    testTimeout: hangMs,
+    hookTimeout: hangMs,
+    expect: { requireAssertions: true },
+    projects: [{ extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'] } }],
+  },
+});
