@@ -3,16 +3,16 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { startFaultyProxy } from '../faulty-proxy.ts';
 import { endLeases } from '../lease.ts';
 import type { TestServer } from '../server.ts';
 import { canaries, everyKind, startSyncServer } from '../sync-setup.ts';
 import { type CliResult, runCli } from './run-cli.ts';
 
-const program = resolve(import.meta.dirname, '../../src/main.ts');
+const program = inject('builtProgram');
 let server: TestServer;
 let folder: string;
 

@@ -47,6 +47,11 @@ function commit(text: string): string {
 }
 
 function run(...words: string[]): Promise<CliResult> {
+  return runCli(words, null, { cwd: folder, env: { ...canaries } });
+}
+
+/** As it is run in a clone, where a printed command names the clone's own program. */
+function runClone(...words: string[]): Promise<CliResult> {
   return runCli(words, null, { cwd: folder, env: { ...canaries }, program: sourceProgram });
 }
 
@@ -110,7 +115,7 @@ describe('rollback', () => {
   it('applies the older commit, suspends so that it stays, and says how to go on', async () => {
     const first = await apply(two(1));
     await apply(two(2) + extra);
-    const done = await run('rollback', '1', '--yes');
+    const done = await runClone('rollback', '1', '--yes');
     expect([done.exitCode, done.stderr]).toEqual([0, '']);
     expect(done.stdout).toContain('Applied: 1 updated, 1 deleted');
     expect(await attempts()).toBe(1);
@@ -150,7 +155,7 @@ describe('rollback', () => {
     await apply(two(1));
     const many = Array.from({ length: 9 }, (_, at) => extra.replace('name: more', `name: c${at}`));
     await apply(two(1) + many.join(''));
-    const refused = await run('rollback', '1', '--yes');
+    const refused = await runClone('rollback', '1', '--yes');
     expect(refused.exitCode).toBe(4);
     expect((await run('status')).stdout).not.toContain('suspended');
     const [, line] = /If that is meant: +(.*)/.exec(refused.stdout)!;

@@ -4,13 +4,12 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
-import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, inject, it } from 'vitest';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { createEmptyDatabase, createTestDatabase } from '../database.ts';
 import { exchange } from '../server.ts';
-import { loadedIn, runCli, tellingLoads } from './run-cli.ts';
+import { loadedIn, runCli, sourceProgram, tellingLoads } from './run-cli.ts';
 
 const masterKey = randomBytes(32).toString('base64');
 const children: ChildProcess[] = [];
@@ -32,8 +31,8 @@ async function serve(
   database: DatabaseSettings,
   words: string[] = [],
   env: Record<string, string> = {},
+  program = inject('builtProgram'),
 ): Promise<Served> {
-  const program = resolve(import.meta.dirname, '../../src/main.ts');
   const child = spawn(
     process.execPath,
     [program, 'serve', '--port', '0', '--metrics-port', '0', ...words],
@@ -76,6 +75,14 @@ function dial(served: Served): Socket {
   return connect(Number(new URL(served.adminUrl).port), '127.0.0.1').on('error', () => {});
 }
 
+/** A connection that has had an answer and may ask again. */
+async function dialIdle(served: Served): Promise<Socket> {
+  const idle = dial(served);
+  idle.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
+  expect(String((await once(idle, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 .*keep-alive/is);
+  return idle.resume();
+}
+
 const probe = (url: string) => exchange('GET', url, undefined, {});
 
 describe('gatewright serve', () => {
@@ -83,7 +90,7 @@ describe('gatewright serve', () => {
     'on a current schema loads nothing that only migrating needs: %j',
     async (words) => {
       await using test = await createTestDatabase();
-      const served = await serve(test.settings, words, tellingLoads);
+      const served = await serve(test.settings, words, tellingLoads, sourceProgram);
       served.child.kill('SIGTERM');
       await served.exit;
       const loaded = loadedIn(served.lines.join('\n'));
@@ -103,13 +110,10 @@ describe('gatewright serve', () => {
     expect(served.lines.join('\n')).not.toContain(masterKey);
   });
 
-  it('told to stop says not ready for a while, serves all, and lets callers go', async () => {
+  it('told to stop says not ready for a while, and serves all', async () => {
     await using test = await createTestDatabase();
-    const served = await serve(test.settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '2' });
-    const idle = dial(served);
-    idle.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
-    expect(String((await once(idle, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 .*keep-alive/is);
-    const idleClosed = once(idle.resume(), 'close');
+    const served = await serve(test.settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '3600' });
+    const idle = await dialIdle(served);
     served.child.kill('SIGTERM');
     await expect.poll(() => messages(served)).toContain('stopping');
     for (const url of [served.adminUrl, served.metricsUrl]) {
@@ -119,6 +123,15 @@ describe('gatewright serve', () => {
     const answer = await probe(`${served.adminUrl}/openapi.json`);
     expect([answer.status, answer.headers.connection]).toEqual([200, 'close']);
     expect(idle.destroyed).toBe(false);
+    idle.destroy();
+  });
+
+  it('lets idle callers go after that while, and ends', async () => {
+    await using test = await createTestDatabase();
+    const served = await serve(test.settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '1' });
+    const idle = await dialIdle(served);
+    const idleClosed = once(idle, 'close');
+    served.child.kill('SIGTERM');
     await idleClosed;
     expect(await served.exit).toEqual([0, null]);
   });

@@ -3,14 +3,14 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
 import { Failure } from '../../src/failure.ts';
 import { readSettings } from '../../src/settings.ts';
 import { type Authority, createPki, type Issued } from '../pki.ts';
 
-const program = resolve(import.meta.dirname, '../../src/main.ts');
+const program = inject('builtProgram');
 const database = { DB_HOST: 'db.example', DB_USER: 'u', DB_NAME: 'n' };
 const pki = createPki();
 let authority: Authority;

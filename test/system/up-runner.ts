@@ -2,14 +2,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
+import { inject } from 'vitest';
 
-const program = resolve(import.meta.dirname, '../../src/main.ts');
 const clone = resolve(import.meta.dirname, '../..');
 
 interface RunOptions {
   readonly env?: Record<string, string>;
   readonly cwd?: string;
   readonly before?: string;
+  /** The built program when left out. */
+  readonly program?: string;
   /** Program and arguments that run it. */
   readonly as?: readonly string[];
 }
@@ -31,15 +33,22 @@ export function startUp(
   home: string,
   words: readonly string[],
   env: Record<string, string> = {},
+  program = inject('builtProgram'),
 ): RunningUp {
   const port = words.includes('--port') ? [] : ['--port', '0'];
-  return runUp(['--home', home, ...port, '--offline', ...words], { env });
+  return runUp(['--home', home, ...port, '--offline', ...words], { env, program });
 }
 
 /** Starts `gatewright up` as its user does, after the commands of a shell in `before`. */
 export function runUp(
   words: readonly string[],
-  { env = {}, cwd = clone, before = ':', as = [] }: RunOptions = {},
+  {
+    env = {},
+    cwd = clone,
+    before = ':',
+    program = inject('builtProgram'),
+    as = [],
+  }: RunOptions = {},
 ): RunningUp {
   const child = spawn(
     '/bin/sh',

@@ -27,7 +27,7 @@ import { eventually } from '../eventually.ts';
 import { createTestHome, lendSoftware, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
 import { mountSmallDisk, unmountSmallDisk } from '../small-disk.ts';
-import { runCli } from './run-cli.ts';
+import { runCli, sourceProgram } from './run-cli.ts';
 import { runUp, startUp } from './up-runner.ts';
 
 const example = resolve(import.meta.dirname, '../../examples/1-quickstart');
@@ -140,7 +140,7 @@ describe('the first start', () => {
   });
 
   it('tells people each step, what was made, where things are, and what to do next', async () => {
-    await using run = startUp(home.path, ['--once', '--source', source]);
+    await using run = startUp(home.path, ['--once', '--source', source], {}, sourceProgram);
     expect(await run.exited, run.stderr()).toBe(exitCodes.success);
     expect(run.stderr()).toMatch(/initialising[\s\S]*starting M[\s\S]*migrating[\s\S]*serving/);
     expect(run.stdout()).toMatch(/Workspace +2/);
@@ -268,7 +268,7 @@ describe('while it runs', () => {
     using place = createTestHome();
     const at = join(place.path, 'my home');
     lendSoftware(at);
-    await using run = startUp(at, ['--source', source]);
+    await using run = startUp(at, ['--source', source], {}, sourceProgram);
     await run.saw(/Ctrl-C stops everything/);
     const { tsgId, adminBaseUrl } = JSON.parse(
       readFileSync(join(at, 'credentials.json'), 'utf8'),
@@ -293,7 +293,7 @@ describe('while it runs', () => {
   it('refuses a large prune with the command that releases it', async () => {
     const many = manyWorkspaces(30);
     writeFileSync(join(source, 'many.yaml'), many.join(''));
-    await using run = startUp(home.path, ['--source', source]);
+    await using run = startUp(home.path, ['--source', source], {}, sourceProgram);
     await run.saw(/Workspace +32/);
     writeFileSync(join(source, 'many.yaml'), many[0]!);
     await run.saw(/29 API keys and workspaces left[\s\S]*--allow-deletes 29/);
