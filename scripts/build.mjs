@@ -104,6 +104,16 @@ const bareBuiltins = {
   },
 };
 
+const promised = Symbol.for('nodejs.util.promisify.custom');
+
+/** Some functions say themselves how they are promised: that of `execFile` yields two texts, not one. */
+function lazily(path, found) {
+  const plain = `(...values) => ${path}(...values)`;
+  if (found[promised] === undefined) return plain;
+  const key = `[Symbol.for('${promised.description}')]`;
+  return `Object.assign(${plain}, { ${key}: (...values) => ${path}${key}(...values) })`;
+}
+
 function builtinCode(name) {
   const builtin = process.getBuiltinModule(`node:${name}`);
   const whole = `process.getBuiltinModule('node:${name}')`;
@@ -113,7 +123,7 @@ function builtinCode(name) {
       const isLazy =
         slowBuiltins.includes(name) && /^[a-z]/.test(key) && typeof builtin[key] === 'function';
       return isLazy
-        ? `export const ${key} = (...values) => ${whole}.${key}(...values);`
+        ? `export const ${key} = ${lazily(`${whole}.${key}`, builtin[key])};`
         : `export const ${key} = /* @__PURE__ */ readBuiltin('${key}');`;
     });
   return [

@@ -247,7 +247,7 @@ describe('while it runs', () => {
       const { stdout } = await runCli(['status', '-o', 'json', '--home', home.path], null);
       return JSON.parse(stdout).owners[0];
     };
-    const poll = () => expect.poll(owner, { timeout: 20_000 });
+    const poll = () => expect.poll(owner);
     await poll().toMatchObject({ state: 'Synced', silent: false, report: { source } });
     appendFileSync(join(source, 'workspaces.yaml'), '\n  wrong: [');
     const error = { file: expect.stringMatching(/workspaces\.yaml$/), line: expect.any(Number) };
