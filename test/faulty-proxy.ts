@@ -35,16 +35,16 @@ export function losing(lost: number): (index: number, request: string) => Fate {
   };
 }
 
-/** `fateOf` is asked for every request, numbered from 1: `POST /v2/configs`. */
+/** `fateOf` is asked for every request, numbered from 1: `POST /v2/configs`; it waits for the answer. */
 export async function startFaultyProxy(
   target: string,
-  fateOf: (index: number, request: string) => Fate,
+  fateOf: (index: number, request: string) => Fate | Promise<Fate>,
 ): Promise<FaultyProxy> {
   let seen = 0;
   let dead = false;
-  const server = createServer((incoming, outgoing) => {
+  const server = createServer(async (incoming, outgoing) => {
     seen += 1;
-    const fate = dead ? 'dead' : fateOf(seen, `${incoming.method} ${incoming.url}`);
+    const fate = dead ? 'dead' : await fateOf(seen, `${incoming.method} ${incoming.url}`);
     if (fate === 'dead') dead = true;
     if (fate === 'cut-before' || fate === 'dead') incoming.socket.destroy();
     else if (typeof fate === 'number') refuse(outgoing, fate);

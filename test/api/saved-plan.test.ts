@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type CommandResult, runWords, writeCredentials } from '../command-line.ts';
+import { type Fate, type FaultyProxy, startFaultyProxy } from '../faulty-proxy.ts';
 import type { TestServer } from '../server.ts';
 import { canaries, everyKind, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
 
@@ -285,6 +286,59 @@ it('is stale where it would send another secret than was planned, which is told 
   expect(exitCode).toBe(8);
 });
 
+it('of two runs at once is carried out by one', async () => {
+  await planned(workspace() + config('one', 1) + config('two', 1));
+  const runs = await Promise.all([1, 2].map(() => run('apply', 'gw.plan', '--yes')));
+  expect(runs.filter(({ exitCode }) => exitCode === 0)).toHaveLength(1);
+  const [late] = runs.filter(({ exitCode }) => exitCode !== 0);
+  expect([7, 8]).toContain(late?.exitCode);
+  expect((await run('plan', 'gateway')).exitCode).toBe(0);
+});
+
+describe('a saved plan, under way', () => {
+  let fate: (request: string) => Fate | Promise<Fate>;
+  let proxy: FaultyProxy;
+
+  beforeEach(async () => {
+    fate = () => 'pass';
+    proxy = await startFaultyProxy(server.url, (_, request) => fate(request));
+    writeCredentials(folder, server, proxy.url);
+    return () => proxy[Symbol.asyncDispose]();
+  });
+
+  it('overwrites nothing that was changed after the last look, and is stale, exit code 8', async () => {
+    await applied(workspace() + config('one', 1));
+    await planned(workspace() + config('one', 2));
+    const [{ resourceId }] = JSON.parse(readFileSync(join(folder, 'gw.plan'), 'utf8')).changes;
+    fate = async (request): Promise<Fate> => {
+      const path = `/v2/configs/${resourceId}`;
+      const isWrite = request === `PUT ${path}` || /^POST \S*\/changes$/.test(request);
+      if (isWrite) await server.request('PUT', path, { body: { name: 'by hand' } });
+      return 'pass';
+    };
+    const { exitCode, stdout } = await run('apply', 'gw.plan', '--yes', '-o', 'json');
+    expect(exitCode).toBe(8);
+    const told = JSON.parse(stdout);
+    expect(told).toMatchObject({ exitCode: 8, result: { items: [{ status: 'stale' }] } });
+    const now = await server.request('GET', `/v2/configs/${resourceId}`);
+    expect(now.body).toMatchObject({ name: 'by hand' });
+  });
+});
+
+it('of which a part is done already is stale, and planned anew it is finished', async () => {
+  await planned(workspace() + config('one', 1) + config('two', 1));
+  write('part/all.yaml', workspace() + config('one', 1));
+  expect((await run('apply', 'part', '--yes')).exitCode).toBe(0);
+  const { exitCode, stderr } = await refused();
+  expect(stderr).toMatch(
+    /Config\/w\d+\/one: was to be created, and nothing is to be done any more/,
+  );
+  expect(exitCode).toBe(8);
+  const anew = await run('plan', 'gateway', '--out', 'gw.plan');
+  expect(anew.stdout).toContain('Plan: 1 to create; 2 unchanged');
+  expect((await run('apply', 'gw.plan', '--yes')).exitCode).toBe(0);
+});
+
 describe('a saved plan is refused, exit code 5, and nothing of it is written, where', () => {
   const altered: Record<string, { alter: (text: string) => string; told: RegExp }> = {
     'it is cut off': {
@@ -430,7 +484,7 @@ describe('whatever happens between plan and apply', () => {
         }
       }),
       {
-        ...{ numRuns: 12, seed },
+        ...{ numRuns: 6, seed },
         // One that holds, one that does not, whatever else is tried.
         examples: [
           [{ a: 1, b: 1, c: 0, d: 0 }, { a: 2, b: 1, c: 1, d: 0 }, []],
