@@ -103,6 +103,8 @@ export interface Settings {
     readonly commitStatus: ReturnType<typeof commitStatusSettings>;
     /** Undefined where nobody is notified. */
     readonly notification: ReturnType<typeof notificationSettings>;
+    /** Which of `environments/NAME/` of the source counts. */
+    readonly environment: string | null;
     /** Names, and prefixes as `CRM_*`, of variables that manifests may read beside `GW_VAR_*`. */
     readonly variables: readonly string[];
     /** Private keys of age that open what sops has encrypted in a source. */
@@ -312,6 +314,7 @@ function assemble(
       webhookSecret: secretOf('GATEWRIGHT_SYNC_WEBHOOK_SECRET'),
       commitStatus: commitStatusSettings(values, secretOf),
       notification: notificationSettings(values, secretOf),
+      environment: values.GATEWRIGHT_ENVIRONMENT ?? null,
       variables: values.GATEWRIGHT_SYNC_VARIABLES ?? [],
       ageKey: secretOf('GATEWRIGHT_AGE_KEY'),
       git: gitAccess(values, secretOf),

@@ -93,7 +93,10 @@ export function setOf(
   resources: readonly DesiredResource[],
   externals: readonly ExternalResource[] = [],
 ): DesiredSet {
-  const leftAlone = { ignored: [], foreignFiles: [], foreignDocuments: [] };
+  const leftAlone = {
+    ...{ ignored: [], otherEnvironments: [] },
+    ...{ foreignFiles: [], foreignDocuments: [] },
+  };
   return { resources, externals, source: { repo: '/src', revision: null, digest: 'd' }, leftAlone };
 }
 

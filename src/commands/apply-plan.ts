@@ -54,6 +54,7 @@ export async function savedCycle(
   const given = {
     ...options,
     ...{ paths: terms.paths, workspace: terms.workspace, delete: namedResources(terms.delete) },
+    env: terms.environment ?? undefined,
     'no-prune': terms.noPrune,
     'allow-deletes': terms.allowDeletes ?? undefined,
     'take-ownership': terms.takeOwnership,

@@ -104,7 +104,10 @@ export const plan: Command<PlanOptions> = {
         ? await planOnce({ readDesired: manifests.read })
         : await planBeyond(options, options.base, { planOnce, io });
     const result = { ...cycle, impacts: await readImpacts(client, cycle.plan, io.signal) };
-    if (out !== undefined && result.refusal === null) await save(out, result, client, options, io);
+    if (out !== undefined && result.refusal === null) {
+      const { environment } = manifests;
+      await save(out, result, client, { ...options, env: environment ?? undefined }, io);
+    }
     if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
     else io.stdout.write(renderers[options.output](result));
     return endingFor(result, options['fail-on']);
@@ -123,6 +126,7 @@ async function save(
   const validMs = (options['valid-for'] ?? validForSeconds) * 1000;
   const terms: Terms = {
     paths: locationsOf(options),
+    environment: options.env ?? null,
     workspace: [...options.workspace],
     noPrune: options['no-prune'],
     allowDeletes: options['allow-deletes'] ?? null,

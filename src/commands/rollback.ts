@@ -72,8 +72,9 @@ function locationOf(revision: SyncRevision, io: CommandIo, given: RollbackOption
 which \`gatewright adopt\` and \`gatewright release\` take back`;
     throw new Failure('invalidInput', message);
   }
-  const { home, credentials, owner } = given;
-  const apply = shellLine(io.cwd, 'apply', source.split(' '), { home, credentials, owner });
+  const { home, credentials, owner, env } = given;
+  const inForce = { home, credentials, owner, env };
+  const apply = shellLine(io.cwd, 'apply', source.split(' '), inForce);
   throw new Failure(
     'invalidInput',
     `revision ${number} was applied from ${source}, which is not one Git repository: of its files only a \
@@ -176,10 +177,10 @@ class Rollback {
   /** This command with what releases the rest. */
   #again(more: Readonly<Record<string, string | true>>): string {
     const given = this.#options;
-    const { home, credentials, owner, yes } = given;
+    const { home, credentials, owner, env, yes } = given;
     const workspace = given.workspace.length === 0 ? undefined : given.workspace;
     const inForce = {
-      ...{ home, credentials, owner, yes, workspace },
+      ...{ home, credentials, owner, env, yes, workspace },
       'secrets-dir': given['secrets-dir'],
       'no-prune': given['no-prune'],
       'take-ownership': given['take-ownership'],

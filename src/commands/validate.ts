@@ -12,7 +12,7 @@ import type { SourceFiles } from '../sync/source/source-files.ts';
 import type { WorkspaceScope } from '../sync/spec/workspace-scope.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { formatFaults, formatGithubFaults, groupFaults } from './shared/fault-text.ts';
-import { names, outputForm, words } from './shared/option.ts';
+import { environmentOption, names, outputForm, words } from './shared/option.ts';
 import { formatTable } from './shared/table.ts';
 
 type Format = 'text' | 'json' | 'github';
@@ -20,6 +20,7 @@ type Format = 'text' | 'json' | 'github';
 interface ValidateOptions {
   readonly paths: readonly string[];
   readonly workspace: readonly string[];
+  readonly env: string | undefined;
   readonly output: Format;
 }
 
@@ -37,11 +38,12 @@ export const validate: Command<ValidateOptions> = {
       describe: 'Only this workspace, by its name in manifests; may be given several times',
       fallback: 'all, and what is the organisation’s',
     }),
+    env: environmentOption,
     output: outputForm(['text', 'json', 'github'], 'Form of the result'),
   },
-  run: async ({ paths, workspace, output }, io) => {
+  run: async ({ paths, workspace, env, output }, io) => {
     const locations = paths.length === 0 ? ['.'] : paths;
-    const files = await readFiles(locations, io);
+    const files = await readFiles(locations, env, io);
     const checked = await check(files, io.cwd, workspace.length === 0 ? null : new Set(workspace));
     const missing = workspace.find((name) => !checked.workspaces.has(name));
     if (missing !== undefined && checked.faults.length === 0) {
@@ -53,9 +55,13 @@ export const validate: Command<ValidateOptions> = {
   },
 };
 
-async function readFiles(locations: readonly string[], io: CommandIo): Promise<SourceFiles> {
+async function readFiles(
+  locations: readonly string[],
+  env: string | undefined,
+  io: CommandIo,
+): Promise<SourceFiles> {
   const stdin = locations.some(isStandardInput) ? io.stdin : undefined;
-  const common = { cwd: io.cwd, signal: io.signal, stdin };
+  const common = { cwd: io.cwd, signal: io.signal, stdin, environment: environmentOf(env, io.cwd) };
   if (!locations.some(isGitLocation)) {
     return await readSources(locations, { ...common, cacheDirectory: io.cwd });
   }
@@ -63,6 +69,12 @@ async function readFiles(locations: readonly string[], io: CommandIo): Promise<S
   const { home, sync } = readSettings(undefined, { cwd: io.cwd });
   const cacheDirectory = resolve(io.cwd, home, 'git');
   return await readSources(locations, { ...common, cacheDirectory, git: sync.git });
+}
+
+/** Settings as a whole take longer to read than most sources. */
+function environmentOf(given: string | undefined, cwd: string): string | null {
+  const set = given ?? environmentIn(cwd)('GATEWRIGHT_ENVIRONMENT')?.trim();
+  return set === undefined || set === '' ? null : set;
 }
 
 /** Continuous integration checks manifests without holding the secrets that they name. */

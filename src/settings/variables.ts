@@ -254,6 +254,11 @@ export const environment = z.object({
     'gatewright',
     'Name under which a sync owns what it creates.',
   ),
+  GATEWRIGHT_ENVIRONMENT: optional(
+    'Sync',
+    { ...forms.managedName, example: 'prod' },
+    'Environment of the source that counts: its values and patches below environments/NAME/.',
+  ),
   GATEWRIGHT_PRUNE_SETTLE_SECONDS: defaulted(
     'Sync',
     forms.integer(0, 3600, '2'),

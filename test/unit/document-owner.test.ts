@@ -38,7 +38,10 @@ describe('a file of another program', () => {
     const { faults, leftAlone, kinds } = await check({ [path]: text, 'ours.yaml': support });
     expect(faults).toEqual([]);
     expect(kinds).toEqual(['Workspace']);
-    expect(leftAlone).toEqual({ ignored: [], foreignFiles: [path], foreignDocuments: [] });
+    expect(leftAlone).toEqual({
+      ...{ ignored: [], otherEnvironments: [] },
+      ...{ foreignFiles: [path], foreignDocuments: [] },
+    });
   });
 
   it('is counted by document beside manifests, and in a List by item', async () => {

@@ -232,7 +232,7 @@ describe('planDocument', () => {
       blocked: [],
       unmanaged: [],
       unknown: [],
-      leftAlone: { ignored: [], foreignFiles: [], foreignDocuments: [] },
+      leftAlone: { ignored: [], otherEnvironments: [], foreignFiles: [], foreignDocuments: [] },
       warnings: ['w'],
     });
     expect(document.changes[0]).toEqual({

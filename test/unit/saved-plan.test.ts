@@ -25,7 +25,7 @@ const wanted = setOf([
 const read = model.read();
 const plan = model.plan(wanted);
 const terms = {
-  ...{ paths: ['.'], workspace: [], delete: [], allowDeletes: null },
+  ...{ paths: ['.'], environment: null, workspace: [], delete: [], allowDeletes: null },
   ...{ noPrune: false, takeOwnership: false, evenIfSuspended: false, acceptHistory: false },
 };
 const day = 86_400_000;

@@ -1,13 +1,28 @@
 /** Guarantees what becomes of `${VAR}` in a manifest. */
 import { describe, expect, it } from 'vitest';
-import { substitute, toScalar } from '../../src/sync/overlay/substitute.ts';
+import { type EnvironmentValues, substitute, toScalar } from '../../src/sync/overlay/substitute.ts';
+import { valueAt } from '../../src/sync/spec/spec-paths.ts';
 import { inSupport, manifest, placesOf, readTexts, resourcesOf, support } from '../manifests.ts';
 
 const environment = (name: string): string | undefined =>
   ({ NAME: 'value', EMPTY: '', LIMIT: '500', ON: 'true', TREE: '{a: 1}' })[name];
 
+const tree: Record<string, unknown> = {
+  limit: 500,
+  on: false,
+  nothing: null,
+  empty: '',
+  name: 'prod',
+  deep: { list: ['a', { b: 1 }] },
+};
+const values: EnvironmentValues = {
+  look: (path) => valueAt(tree, path),
+  positionOf: (path) => ({ file: path.join('.'), line: 1, column: 1 }),
+  advice: (path) => `write ${path.join('.')} down`,
+};
+
 function put(text: string): unknown {
-  return substitute({ text }, environment);
+  return substitute({ text }, { environment, values });
 }
 
 describe('text', () => {
@@ -39,7 +54,7 @@ describe('text', () => {
   });
 
   it('is replaced in values only, and never becomes structure', () => {
-    const { value } = substitute({ '${NAME}': ['${TREE}', 1, null] }, environment);
+    const { value } = substitute({ '${NAME}': ['${TREE}', 1, null] }, { environment, values });
     expect(value).toEqual({ '${NAME}': ['{a: 1}', 1, null] });
   });
 });

@@ -1,6 +1,6 @@
 /** Knows how faults in manifests are shown: to people, and as annotations of a GitHub workflow. */
 import type { SourceFault } from '../../sync/source/source-files.ts';
-import type { Position } from '../../sync/spec/resource-set.ts';
+import { type Position, placeText, relationText } from '../../sync/spec/resource-set.ts';
 import { oneLine } from '../../terminal-text.ts';
 
 /** More faults than this help nobody; the count says how many there are. */
@@ -23,8 +23,16 @@ export function groupFaults(faults: readonly SourceFault[]): FaultGroup[] {
   );
   return [...groups.values()].map((same) => ({
     fault: same[0]!,
-    places: same.map(({ position }) => position),
+    places: apart(same.map(({ position }) => position)),
   }));
+}
+
+/** The defaults of a folder are wrong once, for however many manifests. */
+function apart(places: readonly Position[]): Position[] {
+  const byPlace = places.map(
+    (place) => [placeText({ ...place, related: undefined }), place] as const,
+  );
+  return [...new Map(byPlace.toReversed()).values()].toReversed();
 }
 
 /** `file:line:column message`, the fix and other places below it, and a count at the end. */
@@ -33,12 +41,13 @@ export function formatFaults(faults: readonly SourceFault[]): string {
   const lines = groups.slice(0, faultsShownMax).flatMap((group) => {
     const { position, message, fix } = group.fault;
     const below = [fix, ...alsoAt(group)].flatMap((text) => text ?? []);
-    return [`${placeText(position)} ${message}`, ...below.map((text) => `    ${text}`)];
+    return [`${shownPlace(position)} ${message}`, ...below.map((text) => `    ${text}`)];
   });
   const hidden = groups.length - faultsShownMax;
   if (hidden > 0) lines.push(`… and ${hidden} more`);
   const files = new Set(faults.map(({ position }) => position.file)).size;
-  const repeated = faults.length > groups.length ? ` at ${faults.length} places` : '';
+  const count = groups.reduce((sum, { places }) => sum + places.length, 0);
+  const repeated = count > groups.length ? ` at ${count} places` : '';
   const total = counted(groups.length, 'fault') + repeated;
   lines.push('', `${total} in ${counted(files, 'file')}`);
   return `${lines.join('\n')}\n`;
@@ -49,9 +58,11 @@ export function formatGithubFaults(faults: readonly SourceFault[]): string {
   return groupFaults(faults)
     .map((group) => {
       const { position, code, message, fix } = group.fault;
-      const { file, line, column } = position;
+      const { file, line, column, related = [] } = position;
       const place = `file=${property(file)},line=${line},col=${column},title=${property(code)}`;
-      const text = [message, fix, ...alsoAt(group)].flatMap((part) => part ?? []).join('\n');
+      const text = [message, fix, ...related.map(relationText), ...alsoAt(group)]
+        .flatMap((part) => part ?? [])
+        .join('\n');
       return `::error ${place}::${data(text)}\n`;
     })
     .join('');
@@ -62,12 +73,12 @@ function alsoAt({ places }: FaultGroup): string[] {
   const others = places.slice(1);
   if (others.length === 0) return [];
   const hidden = others.length - placesShownMax;
-  const shown = others.slice(0, placesShownMax).map(placeText).join(', ');
+  const shown = others.slice(0, placesShownMax).map(shownPlace).join(', ');
   return [`also at ${shown}${hidden > 0 ? ` and ${counted(hidden, 'more place')}` : ''}`];
 }
 
-function placeText({ file, line, column }: Position): string {
-  return `${oneLine(file)}:${line}:${column}`;
+function shownPlace(position: Position): string {
+  return oneLine(placeText(position));
 }
 
 function counted(count: number, noun: string): string {

@@ -145,6 +145,18 @@ export function names(placeholder: string, facts: Facts): Option<readonly string
   return { form: 'value', placeholder, ...facts, isRepeatable: true, read };
 }
 
+/** `--env NAME`, of every command that reads manifests. */
+export const environmentOption: Option<string | undefined> = {
+  form: 'value',
+  placeholder: 'NAME',
+  describe: 'Environment of the source: values and patches of environments/NAME/',
+  fallback: 'GATEWRIGHT_ENVIRONMENT; a source without environments needs none',
+  read: ([given], option) => {
+    if (given === undefined || managedNamePattern.test(given)) return given;
+    throw refused(`${option} takes ${managedNameForm}, not ${quoted(given)}`);
+  },
+};
+
 /** `<path>`, a word that the command needs. */
 export function requiredWord(describe: string): Option<string> {
   return { form: 'word', placeholder: '', describe, isRequired: true, read: ([given]) => given! };

@@ -19,7 +19,7 @@ import {
   credentialsPathOf,
   readCredentials,
 } from './credentials-file.ts';
-import { homeOption, names, type OptionTable, text, words } from './option.ts';
+import { environmentOption, homeOption, names, type OptionTable, text, words } from './option.ts';
 import { shellLine } from './shell-line.ts';
 import { faulty, soundPart } from './sound-part.ts';
 import { secretSourcesIn } from './value-stores.ts';
@@ -34,6 +34,7 @@ export interface ManifestOptions extends ServerOptions {
   readonly paths: readonly string[];
   readonly 'secrets-dir': string | undefined;
   readonly workspace: readonly string[];
+  readonly env: string | undefined;
 }
 
 /** Options of every command that talks to a server. */
@@ -63,6 +64,7 @@ export const manifestOptions: OptionTable<ManifestOptions> = {
     fallback: 'GATEWRIGHT_SECRETS_DIR, else secrets in the home',
   }),
   workspace: workspaceOption,
+  env: environmentOption,
 };
 
 const advice: CredentialsAdvice = {
@@ -98,6 +100,8 @@ function readOwner(owner: string): string {
 export interface OpenedManifests {
   readonly secretsFolder: string;
   readonly locations: readonly string[];
+  /** The environment of them that counts; null for none. */
+  readonly environment: string | null;
   /** What stands in them now; see `Source.newest`. */
   readonly newest: () => Promise<SourceVersion>;
   /** What is looked at of them. */
@@ -122,10 +126,12 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
   const sources = secretSourcesIn(io.cwd, secretsFolder, settings);
   const locations = locationsOf(options);
   const scope = scopeOf(options);
+  const environment = options.env ?? settings.sync.environment;
   const sourceOptions = {
     cwd: io.cwd,
     cacheDirectory: join(home, 'git'),
     git: settings.sync.git,
+    environment,
     signal: io.signal,
     ...(locations.some(isStandardInput) ? { stdin: io.stdin } : {}),
   };
@@ -136,7 +142,7 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
     return opened;
   };
   return {
-    ...{ secretsFolder, locations, scope },
+    ...{ secretsFolder, locations, environment, scope },
     newest: async () => await open().newest(),
     read: async () => {
       const { set, faults } = await readDesired(await open().read(), sources, scope);
@@ -186,9 +192,9 @@ function goOn(
   cwd: string,
   own: Readonly<Record<string, string | boolean>>,
 ): CommandLine {
-  const { home, credentials, owner, 'allow-deletes': allowDeletes } = options;
+  const { home, credentials, owner, env, 'allow-deletes': allowDeletes } = options;
   const inForce = {
-    ...{ home, credentials, owner, 'secrets-dir': options['secrets-dir'] },
+    ...{ home, credentials, owner, env, 'secrets-dir': options['secrets-dir'] },
     'take-ownership': options['take-ownership'],
     'no-prune': options['no-prune'],
     ...(allowDeletes === undefined ? {} : { 'allow-deletes': String(allowDeletes) }),

@@ -1,8 +1,7 @@
 /** Knows what of a source can be applied where something in it is wrong. */
-import { basename } from 'node:path/posix';
 import { Failure } from '../../failure.ts';
 import type { ReadSource } from '../../sync/manifest/desired.ts';
-import { ignoreFileName, type SourceFault } from '../../sync/source/source-files.ts';
+import type { SourceFault } from '../../sync/source/source-files.ts';
 import { type DesiredSet, workspaceOf } from '../../sync/spec/resource-set.ts';
 import { isInScope, type WorkspaceScope } from '../../sync/spec/workspace-scope.ts';
 import { formatFaults } from './fault-text.ts';
@@ -11,7 +10,7 @@ import { formatFaults } from './fault-text.ts';
  * The whole source with what is wrong in it, to be planned around that.
  *
  * @throws Failure (invalid input) that lists every fault with its place, where no workspace of the
- *   scope is without one, or it is not even clear which files count
+ *   scope is without one, or it is not even clear which files count or what goes into manifests
  */
 export function soundPart({ set, waiting }: ReadSource, scope: WorkspaceScope): DesiredSet {
   if (set.faults.length === 0) return set;
@@ -20,7 +19,7 @@ export function soundPart({ set, waiting }: ReadSource, scope: WorkspaceScope): 
   const hasSound = set.resources.some(
     ({ identity }) => isInScope(identity, scope) && !held.has(workspaceOf(identity)),
   );
-  const isDoubtful = faults.some(({ unread }) => basename(unread ?? '') === ignoreFileName);
+  const isDoubtful = faults.some(({ holdsAll }) => holdsAll);
   if (!hasSound || isDoubtful) throw faulty(set.faults.map(({ fault }) => fault));
   return { ...set, faults };
 }

@@ -42,7 +42,7 @@ import type { Source } from '../../sync/source/source-files.ts';
 import { syncSettled, type WatchEvent, type WatchOptions, watch } from '../../sync/watch.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
-import { flag, outputForm, port, text } from '../shared/option.ts';
+import { environmentOption, flag, outputForm, port, text } from '../shared/option.ts';
 import { holderName, openClient } from '../shared/options.ts';
 import { shellLine } from '../shared/shell-line.ts';
 import { soundPart } from '../shared/sound-part.ts';
@@ -65,6 +65,7 @@ interface Options {
   home: string | undefined;
   port: number | undefined;
   source: string | undefined;
+  env: string | undefined;
   once: boolean;
   output: 'text' | 'json';
   offline: boolean;
@@ -92,6 +93,7 @@ export const up: Command<Options> = {
       describe: 'Folder of manifests, or Git URL (file:// for one of this machine)',
       fallback: './gateway, in a clone examples/1-quickstart',
     }),
+    env: environmentOption,
     once: flag('Stop after the first sync, with its exit code'),
     output: outputForm(['text', 'json'], 'Form of the report; with json logs go to standard error'),
     offline: flag('Fetch nothing: a database server must be installed'),
@@ -145,15 +147,17 @@ function openContext(given: {
     cwd: io.cwd,
     cacheDirectory: join(home, 'git'),
     git: settings.sync.git,
+    environment: options.env ?? settings.sync.environment,
     signal: io.signal,
   };
   const progress = createProgress(io.stderr);
   const atServer = serverNamed(io.cwd, settings, home, options.home);
+  const here = { env: options.env };
   const source = openSource(location, sourceOptions);
   return {
     ...{ home, options, io, location },
     next: [
-      shellLine(io.cwd, 'plan', [location], atServer),
+      shellLine(io.cwd, 'plan', [location], { ...atServer, ...here }),
       shellLine(io.cwd, 'export', ['./exported'], atServer),
     ],
     source,
@@ -168,7 +172,7 @@ function openContext(given: {
       settleMs: settings.sync.pruneSettleSeconds * 1000,
       pruneKeys: options['prune-keys'],
       secretsFolder,
-      command: (more) => shellLine(io.cwd, 'apply', [location], { ...atServer, ...more }),
+      command: (more) => shellLine(io.cwd, 'apply', [location], { ...atServer, ...here, ...more }),
       holder: holderName('up'),
       onWait: progress,
       signal: io.signal,

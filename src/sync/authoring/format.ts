@@ -28,7 +28,7 @@ export type Formatted =
   | { readonly text: string; readonly refusal?: undefined }
   | { readonly text?: undefined; readonly refusal: string | null };
 
-const envelopeOrder = ['apiVersion', 'kind', 'metadata', 'spec', 'items', 'state'];
+const envelopeOrder = ['apiVersion', 'kind', 'patch', 'metadata', 'spec', 'items', 'state'];
 
 /**
  * The text of a file in the one spelling. What it says is compared before and after, value by value and
@@ -96,7 +96,8 @@ function arrange(contents: Node | null, original: string): void {
   } else {
     const spec = contents.get('spec');
     const known = kindNames.find((name) => name === kind);
-    if (known !== undefined && isMap(spec)) respell(spec, known);
+    // Keys of a patch may be names of entries, which have one spelling only.
+    if (known !== undefined && isMap(spec) && !contents.has('patch')) respell(spec, known);
   }
   order(contents, envelopeOrder, true);
   const metadata = contents.get('metadata');

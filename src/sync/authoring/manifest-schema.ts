@@ -16,12 +16,13 @@ export async function kindSchema(kind: KindName): Promise<JsonSchema> {
   return { ...draft, ...(await manifestOf(kind)), ...definitions };
 }
 
-/** Of any document of a source: every kind, External and List. */
+/** Of any document of a source: every kind, External, List and Defaults. */
 export async function anySchema(): Promise<JsonSchema> {
   const definitions: Record<string, JsonSchema> = {};
   for (const kind of kindNames) definitions[kind] = await manifestOf(kind);
   definitions.External = external;
   definitions.List = list;
+  definitions.Defaults = defaults;
   const names = Object.keys(definitions);
   return {
     ...draft,
@@ -51,6 +52,7 @@ async function manifestOf(kind: KindName): Promise<JsonSchema> {
     ...closedMap(
       {
         ...envelope(kind),
+        patch,
         metadata: metadata(workspaced),
         spec: { description: described.description },
         state: {
@@ -62,12 +64,16 @@ async function manifestOf(kind: KindName): Promise<JsonSchema> {
       ['apiVersion', 'kind', 'metadata'],
     ),
     ...choice(
-      { properties: { state: { const: 'absent' } }, required: ['state'] },
-      { properties: { spec: { type: ['object', 'null'] } } },
-      {
-        properties: { spec: isNeeded ? described : orNull(described) },
-        ...(isNeeded ? { required: ['spec'] } : {}),
-      },
+      { required: ['patch'] },
+      { properties: { spec: { type: 'object' } } },
+      choice(
+        { properties: { state: { const: 'absent' } }, required: ['state'] },
+        { properties: { spec: { type: ['object', 'null'] } } },
+        {
+          properties: { spec: isNeeded ? described : orNull(described) },
+          ...(isNeeded ? { required: ['spec'] } : {}),
+        },
+      ),
     ),
   };
 }
@@ -85,6 +91,13 @@ const sops: JsonSchema = {
   description: 'What sops wrote of the encrypted values; never edited by hand.',
   type: 'object',
   required: ['mac'],
+  doNotSuggest: true,
+};
+
+/** What it says beside that is judged in the manifest that it goes into. */
+const patch: JsonSchema = {
+  description: 'Goes into the manifest of this kind and name, in one environment.',
+  const: true,
   doNotSuggest: true,
 };
 
@@ -177,6 +190,28 @@ const external: JsonSchema = {
       state: { enum: ['present'], doNotSuggest: true },
     },
     ['apiVersion', 'kind', 'metadata', 'spec'],
+  ),
+};
+
+const defaults: JsonSchema = {
+  title: 'Defaults',
+  description: 'What stands under every manifest of a kind in this folder and below.',
+  ...closedMap(
+    {
+      ...envelope('Defaults'),
+      spec: {
+        description: 'Parts of specs, by kind.',
+        ...closedMap(
+          Object.fromEntries(
+            kindNames.map((kind) => [
+              kind,
+              { description: `What each ${kind} has that says nothing else.`, type: 'object' },
+            ]),
+          ),
+        ),
+      },
+    },
+    ['apiVersion', 'kind', 'spec'],
   ),
 };
 

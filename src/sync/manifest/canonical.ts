@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { HotSchema } from '../../model/hot-schema.ts';
 import type { KindName } from '../../model/kinds.ts';
 import type { Secret } from '../../secret.ts';
-import { placeKey, toScalar } from '../overlay/substitute.ts';
+import { toScalar } from '../overlay/substitute.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import type { DesiredResource, Spec } from '../spec/resource-set.ts';
 import { putAt, valueAt } from '../spec/spec-paths.ts';
@@ -128,17 +128,15 @@ function parse(asked: Asked, body: Body, report: SpecReport): Spec | undefined {
 
 /** Gives text that came whole from a variable the type that the schema asks for. */
 function retype(
-  { spec, wholeVariables }: Manifest,
+  { spec, place }: Manifest,
   body: Body,
   issues: readonly { path: PropertyKey[] }[],
 ): boolean {
-  if (wholeVariables.size === 0) return false;
   let changed = false;
   for (const { path } of issues) {
     const segments = path.map(String);
     const value = valueAt(body, segments);
-    const written = placeKey(writtenPath(spec, segments));
-    if (typeof value !== 'string' || !wholeVariables.has(written)) continue;
+    if (typeof value !== 'string' || !place.isVariable(writtenPath(spec, segments))) continue;
     const scalar = toScalar(value);
     changed ||= scalar !== value;
     putAt(body, segments, scalar);

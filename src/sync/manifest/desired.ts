@@ -1,13 +1,11 @@
 /** Knows how manifests become one set: each identity once, every reference leading somewhere. */
-import type { z } from 'zod';
-import { loadHotBody } from '../../model/bodies.ts';
-import type { HotSchema } from '../../model/hot-schema.ts';
-import { type KindName, kinds } from '../../model/kinds.ts';
+import type { KindName } from '../../model/kinds.ts';
+import type { Environment } from '../overlay/substitute.ts';
+import { isValuesFile } from '../overlay/values.ts';
 import {
   byCodeUnits,
   byPlace,
   type SourceFault,
-  type SourceFile,
   type SourceFiles,
 } from '../source/source-files.ts';
 import {
@@ -22,23 +20,27 @@ import {
   type SourceInfo,
   workspaceOf,
 } from '../spec/resource-set.ts';
-import { segmentsOf } from '../spec/spec-paths.ts';
 import { concerns, isInScope, type WorkspaceScope } from '../spec/workspace-scope.ts';
 import { readDocuments } from '../yaml/yaml-document.ts';
-import { type Canonical, canonicalise } from './canonical.ts';
-import type { contentFaults } from './content-faults.ts';
-import { type Declaration, declarationOf, noCanonical } from './declaration.ts';
-import { notAManifest, readManifests, workspacesNamed } from './document-manifests.ts';
+import type { Canonical } from './canonical.ts';
+import { type Declaration, declarationOf } from './declaration.ts';
+import {
+  notAManifest,
+  type ReadingContext,
+  readManifests,
+  workspacesNamed,
+} from './document-manifests.ts';
 import { isForeignHeading } from './document-owner.ts';
 import { sopsFault } from './encrypted-files.ts';
 import { readExternal } from './external.ts';
-import { FaultLog, reachOfFile } from './fault-log.ts';
+import { FaultLog, reachOfFile, reachOfLayers } from './fault-log.ts';
 import { FileCensus } from './file-census.ts';
 import { Identities } from './identities.ts';
+import { mayHideLayers, readLayers } from './layer-documents.ts';
 import type { Manifest } from './manifest.ts';
-import { ReadValues, type SecretSources } from './secrets.ts';
+import type { SecretSources } from './secrets.ts';
 import { refuseSharedValues } from './shared-values.ts';
-import { writtenPath } from './spec-faults.ts';
+import { positionIn, SpecJudge } from './spec-judge.ts';
 
 export type Desired =
   | { readonly set: DesiredSet; readonly faults?: undefined }
@@ -93,6 +95,7 @@ export async function readSource(files: SourceFiles, sources: SecretSources): Pr
       identity,
       position: place.start,
       positionOf: (pointer) => positionIn(manifest, pointer),
+      isComposed: place.isComposed,
       spec,
       secrets,
       references: [],
@@ -134,29 +137,28 @@ export async function checkSource(
   };
 }
 
-const freeForm: ReadonlySet<KindName> = new Set(['Config', 'Guardrail', 'McpIntegration']);
-
 type OnSpec = (declaration: Declaration, manifest: Manifest, canonical: Canonical) => void;
 
 class Reader {
   readonly externals: ExternalResource[] = [];
   readonly #files: SourceFiles;
-  readonly #values: ReadValues;
-  readonly #schemas = new Map<KindName, HotSchema<z.ZodObject>>();
+  readonly #environment: Environment;
+  readonly #judge: SpecJudge;
   readonly #identities: Identities;
   readonly #declarations: Declaration[] = [];
   readonly #log = new FaultLog();
   readonly #waiting = new FaultLog();
-  #contentFaults: typeof contentFaults | undefined;
   readonly #census = new FileCensus();
   /** Something could not be identified: what seems missing may be there. */
   #incomplete: boolean;
 
   constructor(files: SourceFiles, sources: SecretSources) {
     this.#files = files;
-    this.#values = new ReadValues(sources, files.files);
+    this.#environment = sources.environment;
+    this.#judge = new SpecJudge(sources, files.files);
     for (const fault of files.faults) {
-      this.#log.reportOf(fault, reachOfFile(fault.position.file, []));
+      const { file } = fault.position;
+      this.#log.reportOf(fault, reachOfFile(file, [], mayHideLayers(file, files)));
     }
     this.#incomplete = files.faults.length > 0;
     this.#identities = new Identities(this.#log.report, this.#waiting.report);
@@ -168,8 +170,20 @@ class Reader {
    * @param onSpec is handed each resource with its spec, which is not kept otherwise
    */
   async run(onSpec?: OnSpec): Promise<readonly Declaration[]> {
-    for (const file of this.#files.files) {
-      await this.#readFile(file, onSpec);
+    const { files } = this.#files;
+    const { faults, areValuesKnown, ...context } = await readLayers(
+      files,
+      this.#environment,
+      this.#judge.encryptedFiles,
+    );
+    for (const fault of faults) this.#log.reportOf(fault, reachOfLayers);
+    for (const file of areValuesKnown ? files : []) {
+      if (isValuesFile(file)) this.#census.take(file, [], true);
+      else await this.#readFile({ ...context, file }, onSpec);
+    }
+    // What is patched may stand in what could not be read.
+    if (!this.#incomplete) {
+      for (const fault of context.layers.unmatched()) this.#log.reportOf(fault, reachOfLayers);
     }
     refuseSharedValues(this.#declarations, (fault, claimants) => {
       this.#log.about(claimants.flatMap(workspacesIn), false);
@@ -178,9 +192,10 @@ class Reader {
     return this.#declarations;
   }
 
-  async #readFile(file: SourceFile, onSpec: OnSpec | undefined): Promise<void> {
+  async #readFile(context: ReadingContext, onSpec: OnSpec | undefined): Promise<void> {
+    const { file } = context;
     const { documents: written, faults } = readDocuments(file, isForeignHeading);
-    const { documents, fault } = await this.#values.encryptedFiles.unseal(file, written);
+    const { documents, fault } = await this.#judge.encryptedFiles.unseal(file, written);
     this.#incomplete ||= faults.length > 0;
     const foreign: Position[] = [];
     /** Faults that say nothing of where they belong: to what else stands in the file. */
@@ -188,10 +203,11 @@ class Reader {
     const inFile: (string | null)[] = [];
     let isHeld = faults.length > 0;
     for (const document of documents) {
-      const read = readManifests(document, this.#values.environment);
+      const read = readManifests(document, context);
       this.#incomplete ||= read.unidentified;
       foreign.push(...read.foreign);
-      isHeld ||= read.isStore || read.faults.length > 0 || read.manifests.length > 0;
+      isHeld ||= read.isStore || read.isLayer;
+      isHeld ||= read.faults.length > 0 || read.manifests.length > 0;
       const named = read.manifests.flatMap(manifestWorkspaces);
       if (read.unidentified) named.push(...workspacesNamed(document));
       inFile.push(...named);
@@ -199,21 +215,21 @@ class Reader {
       if (named.length === 0) unplaced.push(...read.faults);
       else read.faults.forEach(this.#log.report);
       for (const manifest of read.manifests) {
-        const { kind } = manifest;
-        // Awaited once a kind, not once a manifest.
-        if (kind !== 'External' && !this.#schemas.has(kind)) await this.#prepare(kind);
-        if (holdsSecrets(manifest)) await this.#values.ask(manifest);
+        if (this.#judge.needs(manifest)) await this.#judge.prepare(manifest);
         this.#takeManifest(manifest, onSpec);
       }
     }
+    const holdsAll = mayHideLayers(file.path, this.#files);
     if (fault !== undefined) {
-      const reach = { workspaces: inFile, mayHide: fault.isUnopened !== true, unread: null };
+      const mayHide = fault.isUnopened !== true;
+      const reach = { workspaces: inFile, mayHide, unread: null, holdsAll };
       this.#log.reportOf(sopsFault(fault, documents), reach);
     }
     const isNotOurs = this.#census.take(file, foreign, isHeld);
     this.#incomplete ||= isNotOurs;
     if (isNotOurs) unplaced.push(notAManifest(foreign[0]!));
-    for (const fault of unplaced) this.#log.reportOf(fault, reachOfFile(file.path, inFile));
+    const reach = reachOfFile(file.path, inFile, holdsAll);
+    for (const fault of unplaced) this.#log.reportOf(fault, reach);
   }
 
   /** In the order of their places. */
@@ -226,18 +242,11 @@ class Reader {
   }
 
   get leftAlone(): LeftAlone {
-    return this.#census.leftAlone(this.#files.ignored);
+    return this.#census.leftAlone(this.#files);
   }
 
   get source(): SourceInfo {
     return this.#census.source(this.#files.info);
-  }
-
-  /** Loads what it takes to check manifests of a kind. */
-  async #prepare(kind: KindName): Promise<void> {
-    this.#schemas.set(kind, await loadHotBody(kind));
-    if (!freeForm.has(kind)) return;
-    this.#contentFaults ??= (await import('./content-faults.ts')).contentFaults;
   }
 
   #takeManifest(manifest: Manifest, onSpec: OnSpec | undefined): void {
@@ -254,23 +263,12 @@ class Reader {
     const identity = { kind, workspace, name };
     const isNew = this.#identities.claim(identity, manifest);
     this.#log.about(within, false);
-    const canonical = manifest.absent ? noCanonical : this.#canonicalise(kind, manifest);
+    const canonical = this.#judge.canonical(kind, manifest, this.#log.report);
     if (!isNew || canonical === undefined) return;
-    if (this.#contentFaults !== undefined && freeForm.has(kind) && !manifest.absent) {
-      const positionOf = (pointer: string): Position => positionIn(manifest, pointer);
-      const { spec, secrets } = canonical;
-      const faults = this.#contentFaults({ identity, spec, secrets, positionOf });
-      faults.forEach(this.#log.report);
-    }
+    this.#judge.content(identity, manifest, canonical, this.#log.report);
     const declaration = declarationOf(identity, manifest, canonical);
     this.#declarations.push(declaration);
     onSpec?.(declaration, manifest, canonical);
-  }
-
-  #canonicalise(kind: KindName, manifest: Manifest): Canonical | undefined {
-    const schema = this.#schemas.get(kind);
-    if (schema === undefined) throw new Error(`the schema of ${kind} is not loaded`);
-    return canonicalise(kind, schema, manifest, this.#values, this.#log.report);
   }
 
   /** What the references of a resource lead to; the faults of those that lead nowhere are added. */
@@ -285,10 +283,6 @@ class Reader {
   }
 }
 
-function holdsSecrets({ kind, absent }: Manifest): boolean {
-  return kind !== 'External' && !absent && kinds[kind].secrets.length > 0;
-}
-
 /** A workspace counts by its former names, too: what is in it may still be there under one of them. */
 function workspacesIn({
   identity,
@@ -301,11 +295,6 @@ function workspacesIn({
 function manifestWorkspaces({ kind, workspace, name, previousNames }: Manifest): (string | null)[] {
   if (kind === 'External') return [workspace];
   return workspacesIn({ identity: { kind, workspace, name }, previousNames });
-}
-
-/** Where a place of the canonical spec, as JSON pointer, stands in the source. */
-function positionIn({ place, spec }: Manifest, pointer: string): Position {
-  return place.at(writtenPath(spec, segmentsOf(pointer)));
 }
 
 function inOrder<T extends { readonly identity: Identity }>(items: readonly T[]): T[] {

@@ -1,15 +1,16 @@
-/** Knows which manifests a document holds, one or a List of them, and puts variables into their values. */
+/** Knows which manifests a document holds, one or a List of them, with all that goes into them. */
 
-import { type Environment, substitute } from '../overlay/substitute.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
-import type { SourceFault } from '../source/source-files.ts';
+import type { SourceFault, SourceFile } from '../source/source-files.ts';
 import type { Position } from '../spec/resource-set.ts';
 import { isMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
-import { Place } from '../yaml/place.ts';
+import { DocumentPlace } from '../yaml/place.ts';
 import type { YamlDocument } from '../yaml/yaml-document.ts';
 import { apiVersion, isForeign } from './document-owner.ts';
+import { sealedOutsideSpec } from './encrypted-files.ts';
+import { isLayer, markOf, misplacedLayer, type ReadLayers } from './layer-documents.ts';
 import { type Manifest, readManifest } from './manifest.ts';
-import { substitutionDisabled } from './metadata.ts';
+import { withVariables } from './variables.ts';
 
 export interface ReadManifests {
   readonly manifests: readonly Manifest[];
@@ -18,19 +19,26 @@ export interface ReadManifests {
   readonly unidentified: boolean;
   /** It may not be clear to which workspace all of it belongs. */
   readonly misread: boolean;
+  /** Something stands here that goes into manifests and is none. */
+  readonly isLayer: boolean;
   /** Where another program's documents stand, which are left alone. */
   readonly foreign: readonly Position[];
   /** It holds encrypted values for manifests that name them, and declares nothing. */
   readonly isStore: boolean;
 }
 
+/** What a document is read with, and the file that it stands in. */
+export interface ReadingContext extends Pick<ReadLayers, 'layers' | 'variables'> {
+  readonly file: SourceFile;
+}
+
 /** Reads a document: one manifest, or a List of them. */
-export function readManifests(document: YamlDocument, environment: Environment): ReadManifests {
+export function readManifests(document: YamlDocument, context: ReadingContext): ReadManifests {
   const { value } = document;
   if (isMap(value) && value.kind === 'List' && Array.isArray(value.items)) {
-    return readList(value, value.items, document, environment);
+    return readList(value, value.items, document, context);
   }
-  const place = new Place(document);
+  const place = new DocumentPlace(document);
   const isList = isMap(value) && value.kind === 'List';
   if (isForeign(value) && !(isList && value.apiVersion === 'v1') && !hidesItself(value)) {
     return isStore(document) ? { ...nothing, isStore: true } : foreignAt(place.start);
@@ -39,7 +47,7 @@ export function readManifests(document: YamlDocument, environment: Environment):
     const fault = place.fault([], 'list-items', 'a List needs items: a list of manifests');
     return { ...nothing, faults: [fault], unidentified: true };
   }
-  return readOne(value, document, place, environment);
+  return readOne(value, document, place, context);
 }
 
 const nothing: ReadManifests = {
@@ -47,6 +55,7 @@ const nothing: ReadManifests = {
   faults: [],
   unidentified: false,
   misread: false,
+  isLayer: false,
   foreign: [],
   isStore: false,
 };
@@ -61,22 +70,6 @@ function isStore({ value, isEncrypted }: YamlDocument): boolean {
   return isEncrypted === true && isMap(value) && !('apiVersion' in value) && !('kind' in value);
 }
 
-/** Where something is encrypted that says what a manifest is. */
-function sealedOutsideSpec(raw: Record<string, unknown>): string[] | undefined {
-  const { spec: _, ...envelope } = raw;
-  return sealedIn(envelope, []);
-}
-
-function sealedIn(value: unknown, path: readonly string[]): string[] | undefined {
-  if (value instanceof SealedValue) return [...path];
-  if (typeof value !== 'object' || value === null) return undefined;
-  for (const [key, item] of Object.entries(value)) {
-    const found = sealedIn(item, [...path, key]);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
 function foreignAt(position: Position): ReadManifests {
   return { ...nothing, foreign: [position] };
 }
@@ -85,18 +78,18 @@ function readList(
   list: Record<string, unknown>,
   items: readonly unknown[],
   document: YamlDocument,
-  environment: Environment,
+  context: ReadingContext,
 ): ReadManifests {
-  const place = new Place(document);
+  const place = new DocumentPlace(document);
   const faults: SourceFault[] = [];
   const read = items.map((item: unknown, at): ReadManifests => {
-    const inner = new Place(document, ['items', `${at}`]);
+    const inner = new DocumentPlace(document, ['items', `${at}`]);
     if (isMap(item) && item.kind === 'List') {
       const fault = inner.fault(['kind'], 'nested-list', 'a List cannot hold another List');
       return { ...nothing, faults: [fault], unidentified: true };
     }
     if (isMap(item) && isForeign(item) && !hidesItself(item)) return foreignAt(inner.start);
-    return readOne(item, document, inner, environment);
+    return readOne(item, document, inner, context);
   });
   const foreign = read.flatMap((one) => one.foreign);
   if (items.length > 0 && foreign.length === items.length) return foreignAt(place.start);
@@ -110,6 +103,7 @@ function readList(
     faults: [...faults, ...read.flatMap((one) => one.faults)],
     unidentified: read.some(({ unidentified }) => unidentified),
     misread: faults.length > 0 || read.some((one) => one.faults.length > 0),
+    isLayer: read.some((one) => one.isLayer),
     foreign,
     isStore: false,
   };
@@ -118,8 +112,8 @@ function readList(
 function readOne(
   raw: unknown,
   document: YamlDocument,
-  place: Place,
-  environment: Environment,
+  place: DocumentPlace,
+  { layers, variables, file }: ReadingContext,
 ): ReadManifests {
   if (!isMap(raw) || (raw.apiVersion === undefined && raw.kind === undefined)) {
     const fault = notAManifest(place.start);
@@ -133,18 +127,20 @@ function readOne(
     const fault = place.fault(sealed, 'sealed-field', message, fix);
     return { ...nothing, faults: [fault], unidentified: true };
   }
-  const isPlain =
-    !document.mentionsVariables || isRawName(document.source.path) || substitutionDisabled(raw);
-  const { values, wholeVariables, faults, isInSpec } = isPlain
-    ? { values: raw, wholeVariables: none, faults: [], isInSpec: true }
-    : replaceVariables(raw, place, environment);
-  const variableFaults = faults.length;
-  const manifest = readManifest(values, place, wholeVariables, faults);
+  if (isLayer(raw)) {
+    const fault = misplacedLayer(raw, file, place);
+    return { ...nothing, faults: fault === undefined ? [] : [fault], isLayer: true };
+  }
+  const { isInSpec, faults, ...own } = withVariables(raw, document, place, variables);
+  const composed = layers.isEmpty ? own : layers.compose(own, markOf(file), faults);
+  const valueFaults = faults.length;
+  const manifest = readManifest(composed.value, composed.place, faults);
   return {
     manifests: manifest === undefined ? [] : [manifest],
     faults,
     unidentified: manifest === undefined,
-    misread: !isInSpec || faults.length > variableFaults,
+    misread: !isInSpec || faults.length > valueFaults,
+    isLayer: false,
     foreign: [],
     isStore: false,
   };
@@ -164,33 +160,4 @@ export function workspacesNamed({ value }: YamlDocument): string[] {
 export function notAManifest(position: Position): SourceFault {
   const fix = `a manifest begins with apiVersion: ${apiVersion}, kind and metadata`;
   return { position, code: 'not-a-manifest', message: 'this is no manifest', fix };
-}
-
-const none: ReadonlySet<string> = new Set();
-
-/** Files of this name are taken as they are. */
-function isRawName(path: string): boolean {
-  return /\.raw\.(ya?ml|json)$/i.test(path);
-}
-
-function replaceVariables(
-  raw: Record<string, unknown>,
-  place: Place,
-  environment: Environment,
-): {
-  readonly values: Record<string, unknown>;
-  readonly wholeVariables: ReadonlySet<string>;
-  readonly faults: SourceFault[];
-  /** Whether all of them are about values of the spec. */
-  readonly isInSpec: boolean;
-} {
-  const { value, whole, faults } = substitute(raw, environment);
-  return {
-    values: value as Record<string, unknown>,
-    wholeVariables: whole,
-    isInSpec: faults.every(({ segments }) => segments[0] === 'spec'),
-    faults: faults.map(({ segments, code, message, fix }) =>
-      place.fault(segments, code, message, fix),
-    ),
-  };
 }

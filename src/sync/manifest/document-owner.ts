@@ -5,7 +5,7 @@ import { nearest } from '../../suggest.ts';
 const group = 'gatewright.dev';
 export const apiVersion = `${group}/v1`;
 
-const kindsOfOurs: readonly string[] = [...kindNames, 'External', 'List'];
+const kindsOfOurs: readonly string[] = [...kindNames, 'External', 'List', 'Defaults'];
 /** Edits by which a group may differ from ours beside a kind of ours: `gateway.dev` is one. */
 const groupDistanceMax = 5;
 

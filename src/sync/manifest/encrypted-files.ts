@@ -4,12 +4,12 @@ import { didYouMean } from '../../suggest.ts';
 import type { AgeIdentities } from '../sops/age-identities.ts';
 import { looksEncrypted } from '../sops/encrypted-value.ts';
 import { metadataKey } from '../sops/leaves.ts';
-import type { SealedValue } from '../sops/sealed-value.ts';
+import { SealedValue } from '../sops/sealed-value.ts';
 import { openSopsFile, type PlacedFault, placeOf, type SopsFile } from '../sops/sops-file.ts';
 import { ignoreFileName, type SourceFault, type SourceFile } from '../source/source-files.ts';
 import { type SopsPlace, sopsText } from '../spec/secret-target.ts';
 import { isMap } from '../yaml/map-fields.ts';
-import { Place } from '../yaml/place.ts';
+import { DocumentPlace } from '../yaml/place.ts';
 import { readDocuments, type YamlDocument } from '../yaml/yaml-document.ts';
 import { isForeign, isForeignHeading } from './document-owner.ts';
 import { keysOfPath } from './field-path.ts';
@@ -165,13 +165,29 @@ function unsealed(
   );
 }
 
+/** Where something is encrypted that says what a manifest is. */
+export function sealedOutsideSpec(raw: Record<string, unknown>): string[] | undefined {
+  const { spec: _, ...envelope } = raw;
+  return sealedIn(envelope, []);
+}
+
+function sealedIn(value: unknown, path: readonly string[]): string[] | undefined {
+  if (value instanceof SealedValue) return [...path];
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [key, item] of Object.entries(value)) {
+    const found = sealedIn(item, [...path, key]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
 /** What is wrong with an encrypted file, at its place. */
 export function sopsFault(
   { code, message, fix, leaf }: PlacedFault,
   documents: readonly YamlDocument[],
 ): SourceFault {
   const document = documents.find(({ index }) => index === (leaf?.document ?? 0)) ?? documents[0]!;
-  const place = new Place(document);
+  const place = new DocumentPlace(document);
   if (leaf !== undefined) return place.fault(leaf.path, code, message, fix);
   const words = `this encrypted file cannot be used: ${message}`;
   return { position: place.at([metadataKey], 'key'), code, message: words, fix };

@@ -1,13 +1,22 @@
 /** Knows what each fault of a source holds up: the workspaces in which it stands, and whether it may hide more. */
-import type { SourceFault } from '../source/source-files.ts';
+import { basename } from 'node:path/posix';
+import { ignoreFileName, type SourceFault } from '../source/source-files.ts';
 import type { HeldFault } from '../spec/resource-set.ts';
 
 type Reach = Omit<HeldFault, 'fault'>;
 
 /** Of a fault about a file as a whole, or a part of it that says of nothing what it is. */
-export function reachOfFile(path: string, workspaces: HeldFault['workspaces']): Reach {
-  return { workspaces, mayHide: true, unread: path };
+export function reachOfFile(
+  path: string,
+  workspaces: HeldFault['workspaces'],
+  mayHideLayers: boolean,
+): Reach {
+  const holdsAll = mayHideLayers || basename(path) === ignoreFileName;
+  return { workspaces, mayHide: true, unread: path, holdsAll };
 }
+
+/** Of what goes into manifests of any workspace. */
+export const reachOfLayers: Reach = { workspaces: [], mayHide: true, unread: null, holdsAll: true };
 
 /** Collects faults while it is said what they are about. */
 export class FaultLog {

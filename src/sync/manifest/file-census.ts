@@ -1,5 +1,5 @@
 /** Knows which files of a source hold manifests, and what in it is another program's. */
-import { infoOf, type SourceFile } from '../source/source-files.ts';
+import { infoOf, type SourceFile, type SourceFiles } from '../source/source-files.ts';
 import type { LeftAlone, Position, SourceInfo } from '../spec/resource-set.ts';
 
 /** Counts the files of one source as they are read. */
@@ -24,9 +24,10 @@ export class FileCensus {
     return false;
   }
 
-  leftAlone(ignored: readonly string[]): LeftAlone {
+  leftAlone({ ignored, environments = [] }: SourceFiles): LeftAlone {
     return {
       ignored,
+      otherEnvironments: environments.filter(({ isChosen }) => !isChosen).map(({ path }) => path),
       foreignFiles: this.#foreignFiles,
       foreignDocuments: this.#foreignDocuments,
     };

@@ -2,7 +2,7 @@
 import { type KindName, kinds } from '../../model/kinds.ts';
 import { nearest } from '../../suggest.ts';
 import type { SourceFault } from '../source/source-files.ts';
-import { type Identity, identityKey, type Position } from '../spec/resource-set.ts';
+import { type Identity, identityKey, type Position, placeText } from '../spec/resource-set.ts';
 import type { Declaration } from './declaration.ts';
 import type { Manifest } from './manifest.ts';
 import type { PendingReference } from './placeholders.ts';
@@ -140,9 +140,4 @@ export class Identities {
 
 function nameOf({ place }: Referent): Position {
   return place.at(['metadata', 'name']);
-}
-
-/** `gateway/keys.yaml:12:3` */
-export function placeText({ file, line, column }: Position): string {
-  return `${file}:${line}:${column}`;
 }

@@ -22,8 +22,6 @@ export interface Manifest {
   readonly onRemoval: 'delete' | 'retain';
   /** Paths as written. */
   readonly ignoreFields: readonly string[];
-  /** Places whose whole value was a variable. */
-  readonly wholeVariables: ReadonlySet<string>;
 }
 
 const envelopeKeys = ['apiVersion', 'kind', 'metadata', 'spec', 'state'];
@@ -31,16 +29,14 @@ const envelopeKeys = ['apiVersion', 'kind', 'metadata', 'spec', 'state'];
 /**
  * Reads one manifest and adds what is wrong with its envelope to `faults`.
  *
- * @param wholeVariables see {@link Manifest}
  * @returns undefined when it is not clear which resource it is
  */
 export function readManifest(
   document: Record<string, unknown>,
   place: Place,
-  wholeVariables: ReadonlySet<string>,
   faults: SourceFault[],
 ): Manifest | undefined {
-  return new Envelope(document, place, faults).read(wholeVariables);
+  return new Envelope(document, place, faults).read();
 }
 
 class Envelope {
@@ -54,7 +50,7 @@ class Envelope {
     this.#faults = faults;
   }
 
-  read(wholeVariables: ReadonlySet<string>): Manifest | undefined {
+  read(): Manifest | undefined {
     refuseUnknownKeys(this.#document, [], envelopeKeys, this.#place, this.#faults);
     this.#checkVersion();
     const kind = this.#readKind();
@@ -76,7 +72,6 @@ class Envelope {
       previousNames,
       onRemoval,
       ignoreFields,
-      wholeVariables,
     };
   }
 

@@ -1,7 +1,7 @@
 /** Knows how an ApiKey manifest says when its value is replaced, and how long the one before stays good. */
 import { RotationPolicy } from '../../model/api-key.ts';
 import { didYouMean } from '../../suggest.ts';
-import { placeKey, toScalar } from '../overlay/substitute.ts';
+import { toScalar } from '../overlay/substitute.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import type { DesiredRotation } from '../spec/resource-set.ts';
 import { isMap } from '../yaml/map-fields.ts';
@@ -19,7 +19,7 @@ export interface ReadRotation {
 
 /** Takes `rotation` from a spec; null when it has none, or a wrong one, which is reported. */
 export function readRotation(
-  { spec, place, wholeVariables }: Manifest,
+  { spec, place }: Manifest,
   hasOutput: boolean,
   report: (fault: SourceFault) => void,
 ): ReadRotation | null {
@@ -43,7 +43,7 @@ export function readRotation(
   }
   const policy = 'rotationPolicy' in spec ? 'rotationPolicy' : 'rotation_policy';
   if (policy in spec) return refuse([], `and ${policy} exclude each other`, `remove ${policy}`);
-  const generation = numberAt(value.generation, wholeVariables);
+  const generation = numberAt(value.generation, place);
   if (!isGeneration(generation)) {
     return refuse(['generation'], 'must be a whole number from 1', 'write generation: 2');
   }
@@ -71,8 +71,8 @@ export function readRotation(
 }
 
 /** Text that came whole from a variable is read as a number. */
-function numberAt(value: unknown, wholeVariables: Manifest['wholeVariables']): unknown {
-  const isVariable = wholeVariables.has(placeKey(['spec', 'rotation', 'generation']));
+function numberAt(value: unknown, place: Manifest['place']): unknown {
+  const isVariable = place.isVariable(['spec', 'rotation', 'generation']);
   return isVariable && typeof value === 'string' ? toScalar(value) : (value ?? 1);
 }
 

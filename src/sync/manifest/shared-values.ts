@@ -1,9 +1,8 @@
 /** Knows the values that only one resource may have: slugs, places of key values, former names. */
 import type { SourceFault } from '../source/source-files.ts';
-import { identityKey } from '../spec/resource-set.ts';
+import { identityKey, placeText } from '../spec/resource-set.ts';
 import { targetText } from '../spec/secret-target.ts';
 import type { Declaration } from './declaration.ts';
-import { placeText } from './identities.ts';
 
 /** Reports each value that a second resource claims, with the two of them. */
 export function refuseSharedValues(

@@ -1,5 +1,9 @@
-/** Knows `${VAR}` in manifests: put into values after parsing, so that a value can never become structure. */
+/** Knows `${VAR}` and `${values.x}` in manifests: put into values after parsing, so that a value can never become structure. */
 import { SealedValue } from '../sops/sealed-value.ts';
+import type { Position } from '../spec/resource-set.ts';
+import { isMap } from '../yaml/map-fields.ts';
+import { placeKey, type Replaced } from '../yaml/place.ts';
+import type { Segments } from '../yaml/yaml-position.ts';
 
 /** Why manifests may not read a variable, and what to do. */
 interface VariableRefusal {
@@ -10,87 +14,166 @@ interface VariableRefusal {
 /** Looks up one environment variable; undefined when it is not set, a refusal when it is none of ours. */
 export type Environment = (name: string) => string | undefined | VariableRefusal;
 
+/** The values of the environment that was chosen. */
+export interface EnvironmentValues {
+  /** The value at some keys, null and undefined alike standing for none. */
+  look(path: Segments): unknown;
+  positionOf(path: Segments): Position;
+  /** How a value that is not there comes to be there. */
+  advice(path: Segments): string;
+}
+
+/** What `${…}` may read. */
+export interface Variables {
+  readonly environment: Environment;
+  readonly values: EnvironmentValues;
+}
+
 interface SubstitutionFault {
   /** Keys that lead to the value. */
   readonly segments: readonly string[];
-  readonly code: 'variable-unset' | 'variable-syntax' | 'variable-refused';
+  readonly code: 'variable-unset' | 'variable-syntax' | 'variable-refused' | 'variable-type';
   readonly message: string;
   readonly fix: string;
 }
 
-export interface Substituted {
+export interface Substituted extends Replaced {
   readonly value: unknown;
   readonly faults: readonly SubstitutionFault[];
-  /** Places (keys joined by NUL) whose whole value was one variable: the schema decides on their type. */
-  readonly whole: ReadonlySet<string>;
-}
-
-export function placeKey(segments: readonly (string | number)[]): string {
-  return segments.join('\u0000');
 }
 
 /**
  * A copy of a document with each `${VAR}`, `${VAR:-default}` and `${VAR:?message}` in its text
  * values replaced; `$${` stands for a literal `${`. As in a shell, `:-` and `:?` also cover a
- * variable that is set but empty. Keys are left alone.
+ * variable that is set but empty. `${values.x}` is the same of the values of an environment: where it
+ * is the whole text, the value comes as it is, a map or a list, too. Keys are left alone.
  */
-export function substitute(document: unknown, environment: Environment): Substituted {
-  const faults: SubstitutionFault[] = [];
-  const whole = new Set<string>();
-  const visit = (value: unknown, segments: readonly string[]): unknown => {
-    if (typeof value === 'string') {
-      if (!value.includes('${')) return value;
-      if (wholeVariable.test(value)) whole.add(placeKey(segments));
-      return replaceAll(value, environment, (fault) => faults.push({ ...fault, segments }));
-    }
-    if (Array.isArray(value)) return value.map((item, at) => visit(item, [...segments, `${at}`]));
-    if (typeof value !== 'object' || value === null) return value;
-    if (value instanceof SealedValue) return value;
-    const copies = Object.entries(value).map(
-      ([key, item]) => [key, visit(item, [...segments, key])] as const,
-    );
-    return Object.fromEntries(copies);
-  };
-  return { value: visit(document, []), faults, whole };
+export function substitute(document: unknown, variables: Variables): Substituted {
+  const substitution = new Substitution(variables);
+  const value = substitution.visit(document, []);
+  const { whole, values, faults } = substitution;
+  return { value, whole, values, faults };
 }
 
 const wholeVariable = /^\$\{[^}]*\}$/;
-/** An escape, a variable with its operator and operand, or a `${` that is neither. */
-const expression = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(?:(:-|:\?)([^}]*))?\}|\$\{/g;
+/** `values.limits.requests` */
+const valuePath = String.raw`values(?:\.[A-Za-z0-9_-]+)+`;
+/** An escape, a variable or value with its operator and operand, or a `${` that is neither. */
+const expression = new RegExp(
+  String.raw`\$\$\{|\$\{(${valuePath}|[A-Za-z_][A-Za-z0-9_]*)(?:(:-|:\?)([^}]*))?\}|\$\{`,
+  'g',
+);
+const wholeValue = new RegExp(String.raw`^\$\{(${valuePath})(?:(:-|:\?)[^}]*)?\}$`);
 
-type UnplacedFault = Omit<SubstitutionFault, 'segments'>;
+class Substitution {
+  readonly whole = new Set<string>();
+  readonly values = new Map<string, (below: Segments) => Position>();
+  readonly faults: SubstitutionFault[] = [];
+  readonly #variables: Variables;
 
-function replaceAll(
-  text: string,
-  environment: Environment,
-  report: (fault: UnplacedFault) => void,
-): string {
-  return text.replace(expression, (match, name?: string, operator?: string, operand?: string) => {
-    if (match === '$${') return '${';
-    if (name === undefined) {
-      report({
-        code: 'variable-syntax',
-        message: 'this ${ begins no variable',
-        fix: `write \${NAME}, or $\${ for a literal \${`,
-      });
-      return match;
+  constructor(variables: Variables) {
+    this.#variables = variables;
+  }
+
+  visit(value: unknown, segments: readonly string[]): unknown {
+    if (typeof value === 'string')
+      return value.includes('${') ? this.#text(value, segments) : value;
+    if (Array.isArray(value))
+      return value.map((item, at) => this.visit(item, [...segments, `${at}`]));
+    if (typeof value !== 'object' || value === null || value instanceof SealedValue) return value;
+    const copies = Object.entries(value).map(
+      ([key, item]) => [key, this.visit(item, [...segments, key])] as const,
+    );
+    return Object.fromEntries(copies);
+  }
+
+  #text(text: string, segments: readonly string[]): unknown {
+    const [, path, operator] = wholeValue.exec(text) ?? [];
+    if (path !== undefined) {
+      const found = this.#look(path, segments);
+      // Nothing at all and `null` are told apart here alone: null clears a field.
+      const isThere = found !== undefined && (operator === undefined || !isEmpty(found));
+      if (isThere) return isMap(found) || Array.isArray(found) ? structuredClone(found) : found;
     }
-    const value = environment(name);
-    if (typeof value === 'object') {
-      report({ code: 'variable-refused', ...value });
+    if (wholeVariable.test(text)) this.whole.add(placeKey(segments));
+    return text.replace(expression, (match, name?: string, operator?: string, operand?: string) => {
+      if (match === '$${') return '${';
+      if (name !== undefined) return this.#variable(name, operator, operand, segments);
+      const fix = `write \${NAME}, or $\${ for a literal \${`;
+      this.#fault(segments, 'variable-syntax', 'this ${ begins no variable', fix);
+      return match;
+    });
+  }
+
+  #variable(
+    name: string,
+    operator: string | undefined,
+    operand: string | undefined,
+    segments: readonly string[],
+  ): string {
+    const isValue = name.includes('.');
+    const found = isValue ? this.#look(name, segments) : this.#variables.environment(name);
+    if (!isValue && typeof found === 'object') {
+      const { message, fix } = found as VariableRefusal;
+      this.#fault(segments, 'variable-refused', message, fix);
       return '';
     }
-    if (value !== undefined && (value !== '' || operator === undefined)) return value;
+    if (typeof found === 'object' && found !== null) {
+      const message = `${name} is a ${Array.isArray(found) ? 'list' : 'map'}, which cannot stand within text`;
+      this.#fault(segments, 'variable-type', message, `write \${${name}} alone`);
+      return '';
+    }
+    if (found !== undefined && found !== null && (found !== '' || operator === undefined)) {
+      return String(found);
+    }
     if (operator === ':-') return operand ?? '';
-    const reason = operand === undefined || operand === '' ? '' : `: ${operand}`;
-    const state = value === undefined ? 'not set' : 'empty';
-    report({
-      code: 'variable-unset',
-      message: `the environment variable ${name} is ${state}${reason}`,
-      fix: `set it, or give a default: \${${name}:-value}`,
-    });
+    this.#refuseUnset(name, found, operand, segments);
     return '';
-  });
+  }
+
+  #refuseUnset(
+    name: string,
+    found: unknown,
+    operand: string | undefined,
+    segments: readonly string[],
+  ): void {
+    const reason = operand === undefined || operand === '' ? '' : `: ${operand}`;
+    const state = found === undefined ? 'not set' : 'empty';
+    const isValue = name.includes('.');
+    const what = isValue ? `the value ${name}` : `the environment variable ${name}`;
+    const advice = isValue ? this.#variables.values.advice(pathOf(name)) : 'set it';
+    const fix = `${advice}, or give a default: \${${name}:-value}`;
+    this.#fault(segments, 'variable-unset', `${what} is ${state}${reason}`, fix);
+  }
+
+  #look(name: string, segments: readonly string[]): unknown {
+    const path = pathOf(name);
+    const { values } = this.#variables;
+    const found = values.look(path);
+    const key = placeKey(segments);
+    if (found !== undefined && !this.values.has(key)) {
+      this.values.set(key, (below) => values.positionOf([...path, ...below]));
+    }
+    return found;
+  }
+
+  #fault(
+    segments: readonly string[],
+    code: SubstitutionFault['code'],
+    message: string,
+    fix: string,
+  ): void {
+    this.faults.push({ segments, code, message, fix });
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || value === '';
+}
+
+/** Keys below `values`. */
+function pathOf(name: string): string[] {
+  return name.split('.').slice(1);
 }
 
 const integer = /^[-+]?\d+$/;

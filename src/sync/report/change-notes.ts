@@ -4,7 +4,7 @@ import { endsWithReplace } from '../plan/consequences.ts';
 import { describeSource } from '../plan/ownership.ts';
 import type { BlockedItem, PlannedChange } from '../plan/planned.ts';
 import type { PlannedRotation } from '../plan/rotation.ts';
-import type { Position } from '../spec/resource-set.ts';
+import { placeText } from '../spec/resource-set.ts';
 
 /** In the order in which they are told. */
 export function changeNotes(change: PlannedChange): string[] {
@@ -46,10 +46,6 @@ function lastPlace({ live }: PlannedChange): string {
 }
 
 export function blockedText({ id, position, message }: BlockedItem): string {
-  const place = position === null ? '' : ` (${placeText(position)})`;
+  const place = position === null ? '' : ` (${oneLine(placeText(position))})`;
   return `${oneLine(id)}${place}: ${printable(message)}`;
-}
-
-export function placeText({ file, line, column }: Position): string {
-  return `${oneLine(file)}:${line}:${column}`;
 }

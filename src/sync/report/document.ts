@@ -4,7 +4,7 @@ import type { KeyDelivery } from '../apply/key-survey.ts';
 import { defaultText, endsWithReplace } from '../plan/consequences.ts';
 import type { Impact, Impacts } from '../plan/impact.ts';
 import type { FieldChange, Plan, PlannedChange } from '../plan/planned.ts';
-import type { Json } from '../spec/resource-set.ts';
+import type { Json, Position } from '../spec/resource-set.ts';
 import { isSecret, mapSpec, pointerOf, segmentsOf } from '../spec/spec-paths.ts';
 import type { Baseline } from './baseline.ts';
 import { impactDocument } from './impact-text.ts';
@@ -99,7 +99,18 @@ function fieldDocument(
     secret: field.secret,
     reason: field.reason,
     loosens: field.loosens,
+    ...origin(desired, field),
   };
+}
+
+/** Where a wanted value comes from that is not the manifest's alone. */
+function origin(
+  desired: PlannedChange['desired'],
+  { difference, path }: FieldChange,
+): { readonly position?: Position } {
+  if (desired?.isComposed !== true || difference === 'removed') return {};
+  const position = desired.positionOf(path);
+  return position.related === undefined ? {} : { position };
 }
 
 /** A secret stands as `(secret env:NAME)`, so that two of them tell nothing of each other. */

@@ -1,13 +1,14 @@
 /** Knows the lines that tell how one field changes: one for each single value that differs. */
 import type { KindName } from '../../model/kinds.ts';
 import { kinds } from '../../model/kinds.ts';
+import { oneLine } from '../../terminal-text.ts';
 import { alignLists } from '../plan/alignment.ts';
 import { defaultText } from '../plan/consequences.ts';
 import { isExact } from '../plan/equality.ts';
 import { isNested, leavesOf } from '../plan/leaves.ts';
 import type { FieldChange, PlannedChange } from '../plan/planned.ts';
-import type { Json, Spec } from '../spec/resource-set.ts';
-import { isSecret, segmentsOf } from '../spec/spec-paths.ts';
+import { type DesiredResource, type Json, placeText, type Spec } from '../spec/resource-set.ts';
+import { isSecret, pointerOf, segmentsOf } from '../spec/spec-paths.ts';
 import { pairText, valueText } from './value-text.ts';
 import { yamlPath } from './yaml-path.ts';
 
@@ -28,15 +29,27 @@ export interface FieldLine {
 export function fieldLines(change: PlannedChange): FieldLine[] {
   const { identity, live, desired } = change;
   const sides = { live: live?.spec ?? {}, wanted: desired?.spec ?? {} };
-  return change.fields.flatMap((field) => linesOf(identity.kind, field, sides));
+  return change.fields.flatMap((field) => linesOf(identity.kind, field, { ...sides, desired }));
 }
 
 interface Sides {
   readonly live: Spec;
   readonly wanted: Spec;
+  readonly desired: DesiredResource | null;
 }
 
-function linesOf(kind: KindName, field: FieldChange, { live, wanted }: Sides): FieldLine[] {
+/** Where a wanted value comes from that is not the manifest's alone. */
+function originNotes(desired: DesiredResource | null, segments: readonly string[]): string[] {
+  if (desired?.isComposed !== true) return [];
+  const position = desired.positionOf(pointerOf(segments));
+  return position.related === undefined ? [] : [oneLine(placeText(position))];
+}
+
+function linesOf(
+  kind: KindName,
+  field: FieldChange,
+  { live, wanted, desired }: Sides,
+): FieldLine[] {
   const { difference, from, to, reason, loosens } = field;
   const drift = reason === 'drift' ? ['drift'] : [];
   const line = (path: string, parts: Partial<FieldLine>): FieldLine => ({
@@ -54,7 +67,10 @@ function linesOf(kind: KindName, field: FieldChange, { live, wanted }: Sides): F
   const isPair = gone.length === 1 && come.length === 1 && !isNested(from) && !isNested(to);
   if (isPair) {
     const path = yamlPath(kind, wanted, segments);
-    return pairLines(from, to).map(({ suffix, ...parts }) => line(path + suffix, parts));
+    const notes = [...drift, ...originNotes(desired, segments)];
+    return pairLines(from, to).map(({ suffix, ...parts }) =>
+      line(path + suffix, { notes, ...parts }),
+    );
   }
   const removed = gone.flatMap(({ segments: at, value }) =>
     textLines(value).map(([suffix, text]) =>
@@ -63,7 +79,10 @@ function linesOf(kind: KindName, field: FieldChange, { live, wanted }: Sides): F
   );
   const added = come.flatMap(({ segments: at, value }) =>
     textLines(value).map(([suffix, text]) =>
-      line(yamlPath(kind, wanted, at) + suffix, { to: text }),
+      line(yamlPath(kind, wanted, at) + suffix, {
+        to: text,
+        notes: [...drift, ...originNotes(desired, at)],
+      }),
     ),
   );
   return [...withDefault(kind, field, removed), ...added];

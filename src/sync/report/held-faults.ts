@@ -1,8 +1,7 @@
 /** Knows how it is told that a part of the source is wrong while the rest is applied. */
 import { oneLine } from '../../terminal-text.ts';
 import type { Plan } from '../plan/planned.ts';
-import type { HeldFault } from '../spec/resource-set.ts';
-import { placeText } from './change-notes.ts';
+import { type HeldFault, placeText } from '../spec/resource-set.ts';
 
 /** More faults of one part than this help nobody; the count says how many there are. */
 const faultsShownMax = 20;
@@ -23,7 +22,7 @@ export function faultLines({ faults }: Plan): string[] {
 
 function faultText({ position, message, fix }: HeldFault['fault']): string[] {
   const below = fix === undefined ? [] : [`      ${oneLine(fix)}`];
-  return [`    ${placeText(position)} ${oneLine(message)}`, ...below];
+  return [`    ${oneLine(placeText(position))} ${oneLine(message)}`, ...below];
 }
 
 function partText(workspaces: HeldFault['workspaces']): string {

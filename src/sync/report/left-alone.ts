@@ -32,6 +32,7 @@ export function leftAloneLines(left: LeftAlone): string[] {
       documents.length === 1 ? 'document of others left alone' : 'documents of others left alone',
     ],
     [ignored, 'left out by .gatewrightignore'],
+    [left.otherEnvironments, 'of other environments left alone'],
   ];
   return causes
     .filter(([names]) => names.length > 0)

@@ -3,8 +3,9 @@ import { type Colour, coloured, oneLine } from '../../terminal-text.ts';
 import type { AppliedItem, ApplyReport } from '../apply/apply.ts';
 import type { Impact } from '../plan/impact.ts';
 import type { PlannedChange } from '../plan/planned.ts';
+import { placeText } from '../spec/resource-set.ts';
 import { type Baseline, baselineLines } from './baseline.ts';
-import { blockedText, changeNotes, placeText } from './change-notes.ts';
+import { blockedText, changeNotes } from './change-notes.ts';
 import { type FieldLine, fieldLines } from './field-lines.ts';
 import { faultLines } from './held-faults.ts';
 import { impactText } from './impact-text.ts';
@@ -86,6 +87,6 @@ function outcomeLines(report: ApplyReport): string[] {
 }
 
 function itemText({ position, action, id, message }: AppliedItem): string {
-  const place = position === null ? '' : `${placeText(position)}: `;
+  const place = position === null ? '' : `${oneLine(placeText(position))}: `;
   return `${place}${action} ${oneLine(id)}: ${message}`;
 }

@@ -17,6 +17,8 @@ const formatVersion = 1;
 const Terms = z.strictObject({
   /** Locations of manifests, as they were given. */
   paths: z.array(z.string()).min(1),
+  /** The environment of them that counts. */
+  environment: z.string().nullable(),
   /** None is all. */
   workspace: z.array(z.string()),
   noPrune: z.boolean(),

@@ -16,6 +16,7 @@ import { basename, dirname, join, normalize, resolve, sep } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { Failure } from '../../failure.ts';
 import { oneLine } from '../../terminal-text.ts';
+import { EnvironmentFolders } from './environments.ts';
 import { FolderLook, type FolderReading } from './folder-look.ts';
 import { IgnoreRules, parseIgnoreFile } from './ignore-rules.ts';
 import {
@@ -46,15 +47,21 @@ const namesMax = 200_000;
  * thousands of small files it costs a fifth of the asynchronous way.
  *
  * @param location as the user wrote it, relative to `cwd`
+ * @param environment see {@link EnvironmentFolders}
  * @throws Failure 5 when there is no such file or folder, or it cannot be read.
  */
-export function openFolder(location: string, cwd: string): Source {
+export function openFolder(
+  location: string,
+  cwd: string,
+  environment?: string | null | undefined,
+): Source {
   const place = resolve(cwd, location);
+  const readTo = (places: Places): SourceFiles => readFolder(location, cwd, places, environment);
   let look: FolderLook | undefined;
   const readPlaces = (): FolderReading => {
     const folders: string[] = [];
     const files: string[] = [];
-    const { info } = readFolder(location, cwd, { folders, files });
+    const { info } = readTo({ folders, files });
     return { digest: info.digest, folders, files };
   };
   return {
@@ -63,7 +70,7 @@ export function openFolder(location: string, cwd: string): Source {
       look ??= new FolderLook(place, readPlaces, Date.now);
       return { digest: look.digest(), revision: null };
     },
-    read: async () => readFolder(location, cwd, { folders: [], files: [] }),
+    read: async () => readTo({ folders: [], files: [] }),
   };
 }
 
@@ -105,9 +112,18 @@ interface Places {
   readonly files: string[];
 }
 
-function readFolder(location: string, cwd: string, places: Places): SourceFiles {
+function readFolder(
+  location: string,
+  cwd: string,
+  places: Places,
+  environment: string | null | undefined,
+): SourceFiles {
   const rules = new IgnoreRules();
-  const found: Found = { files: [], faults: [], rules, bytes: 0, names: 0, places };
+  const environments = new EnvironmentFolders(environment);
+  const found: Found = {
+    ...{ files: [], faults: [], rules, environments },
+    ...{ bytes: 0, names: 0, places },
+  };
   const place = resolve(cwd, location);
   let isFolder = false;
   try {
@@ -127,6 +143,7 @@ function readFolder(location: string, cwd: string, places: Places): SourceFiles 
     files: found.files,
     faults: found.faults,
     ignored: found.rules.ignored,
+    environments: environments.met,
     info: infoOf(place, null, found.files),
     prefix: folder === '.' ? '' : `${folder}/`,
   };
@@ -154,6 +171,7 @@ interface Found {
   readonly files: SourceFile[];
   readonly faults: SourceFault[];
   readonly rules: IgnoreRules;
+  readonly environments: EnvironmentFolders;
   bytes: number;
   /** Entries of folders that were looked at. */
   names: number;
@@ -175,13 +193,14 @@ function walk(found: Found, folder: Folder): void {
   found.names += entries.length;
   if (found.names > namesMax) throw tooManyNames();
   if (entries.some(({ name }) => name === ignoreFileName)) addRules(found, folder);
-  const { rules } = found;
+  const { rules, environments } = found;
   for (const entry of entries) {
     if (isIgnoredName(entry.name)) continue;
     const path = `${folder.prefix}${entry.name}`;
     const target = join(folder.directory, entry.name);
     if (entry.isDirectory()) {
-      if (!rules.leavesOutFolder(path)) descend(found, { ...folder, directory: target }, path);
+      if (rules.leavesOutFolder(path) || environments.leavesOut(`${path}/`)) continue;
+      descend(found, { ...folder, directory: target }, path);
     } else if (entry.isSymbolicLink()) {
       if (!rules.leavesOut(path)) followLink(found, folder, entry, path);
     } else if (isManifestName(entry.name) && !rules.leavesOut(path)) readInto(found, target, path);

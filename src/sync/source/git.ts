@@ -1,6 +1,7 @@
 /** Knows how manifests are read from a Git repository: its objects, never a checkout. */
 import { createHash } from 'node:crypto';
 import { Failure } from '../../failure.ts';
+import { EnvironmentFolders } from './environments.ts';
 import { refuseExcess } from './folder.ts';
 import type { GitAccess } from './git-command.ts';
 import { GitHistory } from './git-history.ts';
@@ -28,6 +29,8 @@ export interface GitSourceOptions {
   readonly cacheDirectory: string;
   readonly access: GitAccess;
   readonly signal?: AbortSignal | undefined;
+  /** See {@link EnvironmentFolders}. */
+  readonly environment?: string | null | undefined;
   /** Most that one fetch may bring; a default when absent. */
   readonly fetchBytesMax?: number | undefined;
   /** Longest time for one command of git. */
@@ -46,7 +49,7 @@ const fetchBytesMaxDefault = 1024 ** 3;
  */
 export function openGit(text: string, options: GitSourceOptions): Source {
   const location = parseGitLocation(text);
-  const { cacheDirectory, access, signal } = options;
+  const { cacheDirectory, access, signal, environment } = options;
   const { timeoutMs = timeoutMsDefault, fetchBytesMax = fetchBytesMaxDefault } = options;
   const gitOptions = { cacheDirectory, access, signal, timeoutMs, fetchBytesMax };
   const remote = new GitRemote(location, gitOptions);
@@ -71,7 +74,7 @@ export function openGit(text: string, options: GitSourceOptions): Source {
       await judge(resolved);
       await mirror.fetch(resolved);
       last = resolved;
-      return await readCommit(location, resolved, mirror);
+      return await readCommit(location, resolved, mirror, environment);
     },
     descent: async (earlier, commit) => {
       if (last?.commit !== commit) last = await remote.resolve();
@@ -92,6 +95,7 @@ async function readCommit(
   location: GitLocation,
   { commit }: Resolved,
   mirror: GitMirror,
+  environment: string | null | undefined,
 ): Promise<SourceFiles> {
   const entries = await mirror.list(commit, location.path);
   if (entries === undefined) {
@@ -99,13 +103,15 @@ async function readCommit(
     throw new Failure('invalidInput', `${describeGit(location)} has no folder ${where}`);
   }
   const faults: SourceFault[] = [];
+  const environments = new EnvironmentFolders(environment);
   const rules = await readIgnoreRules(entries, mirror, faults);
-  const wanted = entries.filter((entry) => isWanted(entry, rules, faults));
+  const wanted = entries.filter((entry) => isWanted(entry, { rules, environments, faults }));
   refuseExcess(wanted.length, 0);
   const files = await mirror.read(wanted, faults);
   faults.push(...caseTwinFaults(files.map(({ path }) => path)));
   const info = infoOf(describeGit(location), commit, files);
-  return { files, faults, ignored: rules.ignored, info, prefix: '' };
+  const { ignored } = rules;
+  return { files, faults, ignored, environments: environments.met, info, prefix: '' };
 }
 
 /** The rules of every folder that is read. */
@@ -138,14 +144,20 @@ async function readIgnoreRules(
   return rules;
 }
 
-function isWanted(entry: Entry, rules: IgnoreRules, faults: SourceFault[]): boolean {
-  const { mode, path } = entry;
+interface Sieve {
+  readonly rules: IgnoreRules;
+  readonly environments: EnvironmentFolders;
+  readonly faults: SourceFault[];
+}
+
+function isWanted({ mode, path }: Entry, { rules, environments, faults }: Sieve): boolean {
   const parts = path.split('/');
   if (parts.some(isIgnoredName)) return false;
   // Rules are asked about what would be read or refused, and nothing else.
   const isPlain = mode !== '160000' && mode !== '120000';
   if (isPlain && !isManifestName(path)) return false;
   if (mode === '160000' ? rules.leavesOutFolder(path) : rules.leavesOut(path)) return false;
+  if (environments.leavesOut(path)) return false;
   const refuse = (code: string, message: string, fix: string): false => {
     faults.push(fileFault(path.replaceAll(/[^\x20-\x7e]/g, '?'), code, message, fix));
     return false;

@@ -1,6 +1,7 @@
 /** Knows what a source of manifests hands over: files, faults found on the way, and a mark of the version. */
 import { createHash } from 'node:crypto';
 import type { Position, SourceInfo } from '../spec/resource-set.ts';
+import type { EnvironmentFolder } from './environments.ts';
 
 export const ignoreFileName = '.gatewrightignore';
 export const fileBytesMax = 1024 * 1024;
@@ -23,6 +24,10 @@ export interface SourceFile {
   readonly content: Buffer;
   /** The user named this very file, so that it has to hold manifests. */
   readonly isNamed?: boolean | undefined;
+  /** The way to it from the folder of the environment that was chosen; absent where it is not in there. */
+  readonly inEnvironment?: string | undefined;
+  /** Which of several locations it was read from, from 0; 0 where it is left out. */
+  readonly location?: number | undefined;
 }
 
 /** Everything that was read of one version of a source. */
@@ -33,6 +38,8 @@ export interface SourceFiles {
   readonly faults: readonly SourceFault[];
   /** Files and folders (with a `/` at the end) that a `.gatewrightignore` leaves out, in order. */
   readonly ignored: readonly string[];
+  /** Absent where folders of environments mean nothing. */
+  readonly environments?: readonly EnvironmentFolder[] | undefined;
   readonly info: SourceInfo;
   /** What leads from the working directory to the paths of the files: '', or a folder and `/`. */
   readonly prefix: string;

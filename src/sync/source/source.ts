@@ -1,11 +1,18 @@
 /** Knows which kind of source a location names: standard input, a Git repository, a folder or a file. */
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
+import { requireEnvironment } from './environments.ts';
 import { openFolder, openStdin } from './folder.ts';
 import { openGit } from './git.ts';
 import type { GitAccess } from './git-command.ts';
 import { isGitLocation } from './git-location.ts';
-import { byCodeUnits, infoOf, type Source, type SourceFiles } from './source-files.ts';
+import {
+  byCodeUnits,
+  infoOf,
+  type Source,
+  type SourceFile,
+  type SourceFiles,
+} from './source-files.ts';
 
 export interface SourceOptions {
   /** Where relative locations begin. */
@@ -16,6 +23,8 @@ export interface SourceOptions {
   readonly signal?: AbortSignal | undefined;
   /** Read for the location `-`. */
   readonly stdin?: Readable | undefined;
+  /** The environment to read, null for none; undefined where all files count alike. */
+  readonly environment?: string | null | undefined;
 }
 
 /** What stands for standard input: `-`, and the names that the system has for it. */
@@ -30,10 +39,10 @@ export function isStandardInput(location: string): boolean {
  * @throws Failure 5 for a Git location that may not be used
  */
 export function openSource(location: string, options: SourceOptions): Source {
-  const { cacheDirectory, git: access = {}, signal, stdin } = options;
+  const { cacheDirectory, git: access = {}, signal, stdin, environment } = options;
   if (isStandardInput(location) && stdin !== undefined) return openStdin(stdin, signal);
-  if (!isGitLocation(location)) return openFolder(location, options.cwd);
-  return openGit(location, { cacheDirectory, access, signal });
+  if (!isGitLocation(location)) return openFolder(location, options.cwd, environment);
+  return openGit(location, { cacheDirectory, access, signal, environment });
 }
 
 /**
@@ -46,7 +55,7 @@ export function openSources(locations: readonly string[], options: SourceOptions
   const sources = locations.map((location) => openSource(location, options));
   const [only] = sources;
   if (only !== undefined && sources.length === 1) {
-    return { ...only, read: async () => together([await only.read()]) };
+    return { ...only, read: async () => together([await only.read()], options) };
   }
   return {
     describe: sources.map(({ describe }) => describe).join(' '),
@@ -60,7 +69,7 @@ export function openSources(locations: readonly string[], options: SourceOptions
     read: async () => {
       const read: SourceFiles[] = [];
       for (const source of sources) read.push(await source.read());
-      return together(read);
+      return together(read, options);
     },
   };
 }
@@ -73,9 +82,17 @@ export async function readSources(
   return await openSources(locations, options).read();
 }
 
-function together(read: readonly SourceFiles[]): SourceFiles {
+/** @throws Failure (invalid input) see {@link requireEnvironment} */
+function together(
+  read: readonly SourceFiles[],
+  { environment }: Pick<SourceOptions, 'environment'>,
+): SourceFiles {
+  const environments = read.flatMap(({ environments: met = [], prefix }) =>
+    met.map((folder) => ({ ...folder, path: prefix + folder.path })),
+  );
+  requireEnvironment(environments, environment);
   const files = read
-    .flatMap(({ files, prefix }) => files.map((file) => ({ ...file, path: prefix + file.path })))
+    .flatMap((part, location) => filesOf(part, location))
     .sort((one, two) => byCodeUnits(one.path, two.path));
   const faults = read.flatMap(({ faults, prefix }) =>
     faults.map(({ position, ...fault }) => ({
@@ -86,5 +103,16 @@ function together(read: readonly SourceFiles[]): SourceFiles {
   const ignored = read.flatMap(({ ignored, prefix }) => ignored.map((path) => prefix + path));
   const repo = read.map(({ info }) => info.repo).join(' ');
   const revision = read.length === 1 ? (read[0]?.info.revision ?? null) : null;
-  return { files, faults, ignored, info: infoOf(repo, revision, files), prefix: '' };
+  const info = infoOf(repo, revision, files);
+  return { files, faults, ignored, environments, info, prefix: '' };
+}
+
+/** Each is named by the way from the working directory to it. */
+function filesOf({ files, environments, prefix }: SourceFiles, location: number): SourceFile[] {
+  const folder = environments?.find(({ isChosen }) => isChosen)?.path;
+  return files.map((file) => {
+    const path = prefix + file.path;
+    if (folder === undefined || !file.path.startsWith(folder)) return { ...file, path, location };
+    return { ...file, path, location, inEnvironment: file.path.slice(folder.length) };
+  });
 }

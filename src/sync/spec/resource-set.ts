@@ -28,6 +28,24 @@ export interface Position {
   readonly file: string;
   readonly line: number;
   readonly column: number;
+  /** What else has a part in what stands there; absent where nothing has. */
+  readonly related?: readonly RelatedPosition[] | undefined;
+}
+
+/** Completes a sentence about a position: `patches` what stands here. */
+export interface RelatedPosition extends Omit<Position, 'related'> {
+  readonly relation: 'patches' | 'patched by' | 'default for' | 'defaults from' | 'value from';
+}
+
+/** `gateway/keys.yaml:12:3`, and in brackets what else has a part in it. */
+export function placeText({ file, line, column, related = [] }: Position): string {
+  const place = `${file}:${line}:${column}`;
+  return related.length === 0 ? place : `${place} (${related.map(relationText).join(', ')})`;
+}
+
+/** `patches gateway/keys.yaml:12:3` */
+export function relationText({ relation, ...other }: RelatedPosition): string {
+  return `${relation} ${placeText(other)}`;
 }
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -47,6 +65,8 @@ export interface DesiredResource {
   readonly position: Position;
   /** Position of a field by JSON pointer into `spec` (`/usage_limits/credit_limit`), else of the document. */
   readonly positionOf: (pointer: string) => Position;
+  /** Whether other places have a part in it: patches, defaults, values of an environment. */
+  readonly isComposed?: boolean | undefined;
   /** Secrets stand in it as `{"$secret": origin, "fingerprint": ""}` until the fingerprint key is known. */
   readonly spec: Spec;
   /** Values of the `$secret` placeholders by JSON pointer. */
@@ -100,6 +120,8 @@ export interface HeldFault {
   readonly mayHide: boolean;
   /** File or folder that could not be read whole: what was applied from it is held, too. */
   readonly unread: string | null;
+  /** It leaves open what every manifest says, or which of them count. */
+  readonly holdsAll?: boolean | undefined;
 }
 
 /** All manifests of one source, read and checked as far as that goes without a server. */
@@ -130,6 +152,8 @@ export function commitOf({ revision, digest }: Pick<SourceInfo, 'revision' | 'di
 export interface LeftAlone {
   /** Files and folders (with a `/` at the end) that a `.gatewrightignore` names. */
   readonly ignored: readonly string[];
+  /** Folders of the environments that were not chosen. */
+  readonly otherEnvironments: readonly string[];
   /** Files that hold nothing but documents of other programs. */
   readonly foreignFiles: readonly string[];
   /** Documents of other programs beside manifests: `all.yaml:5`. */

@@ -1,0 +1,81 @@
+/** Knows how the specs of one source are judged: by the schema of their kind, and by what no schema can say. */
+import type { z } from 'zod';
+import { loadHotBody } from '../../model/bodies.ts';
+import type { HotSchema } from '../../model/hot-schema.ts';
+import { type KindName, kinds } from '../../model/kinds.ts';
+import type { SourceFault, SourceFile } from '../source/source-files.ts';
+import type { Identity, Position } from '../spec/resource-set.ts';
+import { segmentsOf } from '../spec/spec-paths.ts';
+import { type Canonical, canonicalise } from './canonical.ts';
+import type { contentFaults } from './content-faults.ts';
+import { noCanonical } from './declaration.ts';
+import type { EncryptedFiles } from './encrypted-files.ts';
+import type { Manifest } from './manifest.ts';
+import { ReadValues, type SecretSources } from './secrets.ts';
+import { writtenPath } from './spec-faults.ts';
+
+const freeForm: ReadonlySet<KindName> = new Set(['Config', 'Guardrail', 'McpIntegration']);
+
+type Report = (fault: SourceFault) => void;
+
+/** Loads what it takes to judge a kind when the first manifest of it comes. */
+export class SpecJudge {
+  readonly #values: ReadValues;
+  readonly #schemas = new Map<KindName, HotSchema<z.ZodObject>>();
+  #contentFaults: typeof contentFaults | undefined;
+
+  constructor(sources: SecretSources, files: readonly SourceFile[]) {
+    this.#values = new ReadValues(sources, files);
+  }
+
+  get encryptedFiles(): EncryptedFiles {
+    return this.#values.encryptedFiles;
+  }
+
+  /** Whether there is anything to wait for before a manifest is judged: of most there is not. */
+  needs({ kind, absent }: Manifest): boolean {
+    return kind !== 'External' && (!this.#schemas.has(kind) || holdsSecrets(kind, absent));
+  }
+
+  /** Loads the schema of its kind, and what its spec names. */
+  async prepare({ kind, absent, spec, place }: Manifest): Promise<void> {
+    if (kind === 'External') return;
+    if (!this.#schemas.has(kind)) {
+      this.#schemas.set(kind, await loadHotBody(kind));
+      if (freeForm.has(kind)) {
+        this.#contentFaults ??= (await import('./content-faults.ts')).contentFaults;
+      }
+    }
+    if (holdsSecrets(kind, absent)) await this.#values.ask({ spec, place });
+  }
+
+  /** Undefined when `report` was told of a fault that leaves no usable spec. */
+  canonical(kind: KindName, manifest: Manifest, report: Report): Canonical | undefined {
+    if (manifest.absent) return noCanonical;
+    const schema = this.#schemas.get(kind);
+    if (schema === undefined) throw new Error(`the schema of ${kind} is not loaded`);
+    return canonicalise(kind, schema, manifest, this.#values, report);
+  }
+
+  /** Tells what the server would refuse in the free-form parts of a canonical spec. */
+  content(
+    identity: Identity,
+    manifest: Manifest,
+    { spec, secrets }: Canonical,
+    report: Report,
+  ): void {
+    if (this.#contentFaults === undefined || !freeForm.has(identity.kind) || manifest.absent)
+      return;
+    const positionOf = (pointer: string): Position => positionIn(manifest, pointer);
+    this.#contentFaults({ identity, spec, secrets, positionOf }).forEach(report);
+  }
+}
+
+function holdsSecrets(kind: KindName, absent: boolean): boolean {
+  return !absent && kinds[kind].secrets.length > 0;
+}
+
+/** Where a place of the canonical spec, as JSON pointer, stands in the source. */
+export function positionIn({ place, spec }: Manifest, pointer: string): Position {
+  return place.at(writtenPath(spec, segmentsOf(pointer)));
+}
