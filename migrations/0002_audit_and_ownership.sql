@@ -32,7 +32,8 @@ CREATE TABLE IF NOT EXISTS managed_resources (
   last_applied LONGTEXT NOT NULL,
   updated_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, kind, resource_id),
-  UNIQUE KEY managed_resources_identity (organisation_id, kind, workspace, name)
+  UNIQUE KEY managed_resources_identity (organisation_id, kind, workspace, name),
+  KEY managed_resources_owner (organisation_id, owner)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS sync_leases (

@@ -15,7 +15,7 @@ import {
 import type { CommandLine } from '../src/sync/plan/guards.ts';
 import { makePlan } from '../src/sync/plan/plan.ts';
 import type { Plan, PlannedChange } from '../src/sync/plan/planned.ts';
-import { type SnapshotRead, toLiveSet } from '../src/sync/server/live.ts';
+import { type SnapshotRead, toLiveSet, wholeSnapshot } from '../src/sync/server/live.ts';
 import {
   type DesiredResource,
   type DesiredSet,
@@ -127,7 +127,7 @@ export class ModelServer {
         }),
       })),
     };
-    return { snapshot, etag: `"${this.writes}"` };
+    return { query: wholeSnapshot(owner), snapshot, etag: `"${this.writes}"` };
   }
 
   plan(

@@ -19,7 +19,7 @@ import * as managedResources from '../store/tables/managed-resources.ts';
 import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
 import type { AdminDeps } from './request/deps.ts';
 import type { QueryRequest } from './request/frame-fields.ts';
-import type { Resource } from './request/resource.ts';
+import type { ReadOfKind, Resource } from './request/resource.ts';
 
 /** Whoever holds these may write every header value, and is given what proves them unchanged. */
 const secretWriters = [
@@ -28,7 +28,19 @@ const secretWriters = [
   'workspace_mcp_integrations.update',
 ];
 
-const Query = z.object({ owner: ManagedName });
+const namedMax = 50;
+
+const Query = z.object({
+  owner: ManagedName,
+  /** `own` leaves out what other owners have declared, save workspaces and what is named. */
+  view: z.enum(['whole', 'own']).default('whole'),
+  /** Ids and slugs of what others have declared and is asked for all the same, with commas between them. */
+  named: z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(z.string().min(1)).max(namedMax))
+    .optional(),
+});
 
 export function snapshotRoutes(
   deps: AdminDeps,
@@ -61,7 +73,7 @@ async function snapshot(
   // Who has it costs one look at the marks; whoever has not is told what belongs to its own tag.
   const now = tagOf(view, await snapshotMarks.read(deps.database.readable, organisationId));
   if (holdsTag(ifNoneMatch, now)) return new RawReply(304, null, tagged(now));
-  const read = await readAll(deps, resources, organisationId);
+  const read = await readAll(deps, resources, view);
   return answer(view, read, request);
 }
 
@@ -69,6 +81,8 @@ async function snapshot(
 interface View {
   readonly organisationId: string;
   readonly owner: string;
+  /** Null: everything. */
+  readonly part: managedResources.OwnPart | null;
   readonly callerId: string;
   /** Key of the owner's fingerprints. */
   readonly key: Buffer;
@@ -80,9 +94,11 @@ interface View {
 
 function viewOf(
   { keyring, apiKeyPrefix }: AdminDeps,
-  { caller: { organisationId, id, scopes }, query: { owner } }: QueryRequest<z.infer<typeof Query>>,
+  { caller: { organisationId, id, scopes }, query }: QueryRequest<z.infer<typeof Query>>,
 ): View {
+  const { owner, view, named = [] } = query;
   return {
+    part: view === 'own' ? { owner, named } : null,
     ...{ organisationId, owner, callerId: id, keyring, apiKeyPrefix },
     key: keyring.fingerprintKey(organisationId, owner),
     tellsFingerprints: secretWriters.every((scope) => covers(scopes, scope)),
@@ -93,8 +109,9 @@ const version = packageVersion();
 
 /** Weak, because every coding bears it. Of the key it tells nothing. */
 function tagOf(view: View, marks: string): string {
-  const { organisationId, owner, callerId, key, tellsFingerprints, apiKeyPrefix } = view;
-  const said = [version, organisationId, owner, callerId, tellsFingerprints, apiKeyPrefix, marks];
+  const { organisationId, owner, part, callerId, key, tellsFingerprints, apiKeyPrefix } = view;
+  const caller = [organisationId, owner, part, callerId, tellsFingerprints];
+  const said = [version, ...caller, apiKeyPrefix, marks];
   const digest = createHmac('sha256', key).update(JSON.stringify(said)).digest('base64url');
   return `W/"${digest}"`;
 }
@@ -137,15 +154,19 @@ function answer(
 /** A resource whose spec, which is JSON, is not looked into. */
 type ToldResource = Omit<SnapshotResource, 'spec'> & { readonly spec: Record<string, unknown> };
 
-/** Everything as of one moment, with the marks of that moment; one query a table. */
-function readAll(deps: AdminDeps, resources: readonly Resource[], organisationId: string) {
+/** All that is told as of one moment, with the marks of that moment; one query a table. */
+function readAll(deps: AdminDeps, resources: readonly Resource[], { organisationId, part }: View) {
   return readConsistently(deps.database.readable, async (tx) => {
     const marks = await snapshotMarks.read(tx, organisationId);
-    const read: { kind: KindName; tell: Awaited<ReturnType<Resource['snapshot']>> }[] = [];
+    const read: ({ readonly kind: KindName } & ReadOfKind)[] = [];
     for (const { kind, snapshot: readFor } of resources) {
-      read.push({ kind, tell: await readFor(tx, organisationId) });
+      // Everything is told by its workspace.
+      const isWhole = part === null || kind === 'Workspace';
+      const which = isWhole ? null : managedResources.seenOf(kind, part);
+      read.push({ kind, ...(await readFor(tx, organisationId, which)) });
     }
-    const managed = await managedResources.listAllForOrganisation(tx, organisationId);
+    const named = part?.named.length ? read.flatMap(({ ids }) => ids) : [];
+    const managed = await managedResources.listForSnapshot(tx, organisationId, part, named);
     return { marks, resources: read, managed };
   });
 }

@@ -88,6 +88,7 @@ function newCycle(options: ApplyOptions, io: CommandIo): Omit<CycleOptions, 'cli
   const manifests = openManifests(options, io);
   return {
     ...writingCycle('apply', options, manifests, io),
+    looksAtOwnFirst: true,
     evenIfSuspended: options['even-if-suspended'],
     acceptHistory: options['accept-history'],
     descent: manifests.descent,

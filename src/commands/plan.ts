@@ -90,6 +90,8 @@ export const plan: Command<PlanOptions> = {
         ...writingCycle('plan', options, manifests, io),
         client,
         act: false,
+        // What is saved, or held against another plan, is made of everything.
+        looksAtOwnFirst: out === undefined && options.base === undefined,
         evenIfSuspended: options['even-if-suspended'],
         acceptHistory: options['accept-history'],
         descent: manifests.descent,

@@ -12,6 +12,7 @@ import {
 import { acquireLease, type HeldLease, type LeaseOptions } from './apply/owner-lease.ts';
 import { recordRun, revisionOf } from './apply/revision.ts';
 import { SecretOutput } from './apply/secret-output.ts';
+import { endingOfPlan, withDeliveries, withFaults, writes } from './cycle-ending.ts';
 import { findHistoryRefusal, type HistoryTerms } from './history-guard.ts';
 import { findRefusal, type Refusal } from './plan/guards.ts';
 import type { IsReleased, Unattended } from './plan/held-back.ts';
@@ -21,7 +22,7 @@ import { releases } from './plan/releases.ts';
 import type { Suspension } from './plan/suspended.ts';
 import type { AdminClient } from './server/client.ts';
 import { type KeysInUse, readKeysInUse } from './server/key-uses.ts';
-import { readSnapshot, type SnapshotRead, toLiveSet } from './server/live.ts';
+import { ownSnapshot, readSnapshot, type SnapshotRead, toLiveSet } from './server/live.ts';
 import { readRevisions, readStanding } from './server/sync-records.ts';
 import { FolderSink } from './sinks/folder-sink.ts';
 import { type OpenSinks, ownerTag, Sinks } from './sinks/sinks.ts';
@@ -49,6 +50,11 @@ export interface CycleOptions extends HistoryTerms {
   /** The workspaces that are looked at; null and absent are all. */
   readonly scope?: WorkspaceScope | undefined;
   readonly takeOwnership: boolean;
+  /**
+   * Look first at what this owner has to see while nothing changes, and at everything only where that
+   * shows that something does.
+   */
+  readonly looksAtOwnFirst?: boolean | undefined;
   /** Write also where the server says that it is suspended. */
   readonly evenIfSuspended?: boolean | undefined;
   /** By which keys are due to be rotated; that of the process when absent. */
@@ -149,8 +155,9 @@ async function look(
   const { client, takeOwnership, act, command, ...guards } = options;
   const { prune, unattended, isReleased, scope, clock = systemClock } = guards;
   const now = clock.now();
-  const read = await readSnapshot(client, previous, options.signal);
-  const live = toLiveSet(read, client.owner, desired.externals);
+  const own = options.looksAtOwnFirst ? ownSnapshot(client.owner, desired.externals) : null;
+  let read = await readSnapshot(client, previous, options.signal, own ?? undefined);
+  let live = toLiveSet(read, client.owner, desired.externals);
   let suspensions: readonly Suspension[] = [];
   let keysInUse: KeysInUse = new Map();
   const planWith = (takeOver: boolean): Plan =>
@@ -159,6 +166,12 @@ async function look(
       ...{ prune, unattended, isReleased, scope, suspensions, keysInUse, now },
     });
   let plan = planWith(takeOwnership);
+  // What others have may be named, used or in the way, and is part of what has to be known then.
+  if (own !== null && writes(plan) + plan.blocked.length > 0) {
+    read = await readSnapshot(client, previous, options.signal);
+    live = toLiveSet(read, client.owner, desired.externals);
+    plan = planWith(takeOwnership);
+  }
   if (isReleased !== undefined) {
     keysInUse = await readKeysInUse(client, keysLeaving(plan), now, options.signal);
     if (keysInUse.size > 0) plan = planWith(takeOwnership);
@@ -317,35 +330,6 @@ function keysLeaving({ changes }: Plan): string[] {
   return changes.flatMap(({ prune, identity, live }) =>
     prune && identity.kind === 'ApiKey' && live !== null ? [live.id] : [],
   );
-}
-
-/** How many changes a plan would write. */
-function writes(plan: Plan): number {
-  return plan.changes.filter((change) => change.action !== 'retain').length;
-}
-
-function endingOfPlan(plan: Plan, refusal: Refusal | null): Ending {
-  const isHeld = refusal !== null || plan.blocked.length > 0;
-  const changes = writes(plan) > 0 ? 'changesPresent' : 'success';
-  return withFaults(isHeld ? 'refusedByGuard' : changes, plan);
-}
-
-/** A run is no success while a part of the source is wrong, which tells more than what is held back. */
-function withFaults(ending: Ending, { faults }: Plan): Ending {
-  const isCovered = ['success', 'changesPresent', 'refusedByGuard'].includes(ending);
-  return faults.length > 0 && isCovered ? 'partialFailure' : ending;
-}
-
-/**
- * A run is no success while a place lacks its value. A plan is made on other machines too, so that a
- * value which is not there says nothing to it; another one there does.
- */
-function withDeliveries(ending: Ending, deliveries: readonly KeyDelivery[], act: boolean): Ending {
-  const wrong = act
-    ? ['none', 'pending', 'elsewhere', 'outdated', 'mismatch', 'unreadable']
-    : ['mismatch'];
-  const isWrong = deliveries.some(({ state }) => wrong.includes(state));
-  return ending === 'success' && isWrong ? 'partialFailure' : ending;
 }
 
 function messagesOf(deliveries: readonly KeyDelivery[]): string[] {

@@ -27,6 +27,8 @@ const account: SnapshotOf = {
   clientId: 'ci@1',
   clientSecret: new Secret('a-client-secret', 'test'),
   owner: 'platform',
+  view: 'whole',
+  path: '/snapshot?owner=platform',
 };
 const canary = 'canary-fingerprint-key';
 
@@ -64,6 +66,8 @@ describe('what is kept', () => {
     { adminBaseUrl: 'https://other.example.com' },
     { clientId: 'ci@2' },
     { owner: 'other' },
+    { view: 'own' },
+    { path: '/snapshot?owner=platform&named=one' },
     { clientSecret: new Secret('another', 'test') },
   ])('is another for %j, also under the name of the first', async (changes) => {
     await cacheOf().keep(snapshot());

@@ -6,6 +6,7 @@ import type { KindName } from '../../model/kinds.ts';
 import type { SnapshotResource } from '../../model/snapshot.ts';
 import type { Feature } from '../../settings.ts';
 import type { Db } from '../../store/connection/db.ts';
+import type { Which } from '../../store/tables/resource-table.ts';
 import type { WorkspaceContents } from '../../store/tables/workspace-contents.ts';
 import type { AdminDeps } from './deps.ts';
 
@@ -32,11 +33,15 @@ export interface SpecSecrets {
   readonly fingerprintKey: Buffer | null;
 }
 
-/** Reads all that an organisation has; what it yields tells them one by one, once the transaction is over. */
-type ReadForSnapshot = (
-  tx: Db,
-  organisationId: string,
-) => Promise<(secrets: SpecSecrets) => Iterable<Told>>;
+/** What was read of one kind. */
+export interface ReadOfKind {
+  readonly ids: readonly string[];
+  /** Tells them one by one, once the transaction is over. */
+  readonly tell: (secrets: SpecSecrets) => Iterable<Told>;
+}
+
+/** Reads all that an organisation has, or those of them that `which` leaves. */
+type ReadForSnapshot = (tx: Db, organisationId: string, which: Which | null) => Promise<ReadOfKind>;
 
 /** `toSpec` makes the body that would create the resource again. */
 export function snapshotOf<
@@ -49,13 +54,13 @@ export function snapshotOf<
     readonly creation_mode?: string;
   },
 >(
-  list: (tx: Db, organisationId: string) => Promise<Row[]>,
+  list: (tx: Db, organisationId: string, which: Which | null) => Promise<Row[]>,
   toSpec: (row: Row, secrets: SpecSecrets) => Record<string, unknown>,
   toRotation: (row: Row) => Pick<Told, 'rotation'> = () => ({}),
 ): ReadForSnapshot {
-  return async (tx, organisationId) => {
-    const rows = await list(tx, organisationId);
-    return (secrets) =>
+  return async (tx, organisationId, which) => {
+    const rows = await list(tx, organisationId, which);
+    const tell = (secrets: SpecSecrets) =>
       rows.values().map((row) => ({
         id: row.id,
         slug: row.slug ?? null,
@@ -66,5 +71,6 @@ export function snapshotOf<
         ...toRotation(row),
         spec: toSpec(row, secrets),
       }));
+    return { ids: rows.map(({ id }) => id), tell };
   };
 }

@@ -127,6 +127,7 @@ function openContext(
       prune: !options['no-prune'],
       allowDeletes: null,
       takeOwnership: options['take-ownership'],
+      looksAtOwnFirst: true,
       settleMs: settings.sync.pruneSettleSeconds * 1000,
       pruneKeys: options['prune-keys'],
       secretsFolder: manifests.secretsFolder,

@@ -169,6 +169,7 @@ function openContext(given: {
       prune: true,
       allowDeletes: null,
       takeOwnership: false,
+      looksAtOwnFirst: true,
       settleMs: settings.sync.pruneSettleSeconds * 1000,
       pruneKeys: options['prune-keys'],
       secretsFolder,

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import * as managedResources from './managed-resources.ts';
 import { listAllInSlices } from './paging.ts';
-import { resourceTable } from './resource-table.ts';
+import { resourceTable, type Which } from './resource-table.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 import { heldIds, type Place, type WorkspaceContents } from './workspace-contents.ts';
@@ -44,6 +44,7 @@ export const contents: WorkspaceContents = {
 export function listAllPlaced(
   db: Db,
   organisationId: string,
+  which: Which | null = null,
 ): Promise<(StoredGuardrailMapping & { readonly workspace_id: string | null })[]> {
   return db
     .selectFrom('guardrail_mcp_mappings as mapping')
@@ -55,6 +56,7 @@ export function listAllPlaced(
     .selectAll('mapping')
     .select('guardrails.workspace_id')
     .where('mapping.organisation_id', '=', organisationId)
+    .$if(which !== null, (rows) => rows.where(which!('mapping', false)))
     .orderBy('mapping.id')
     .execute();
 }

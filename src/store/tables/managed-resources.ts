@@ -1,7 +1,9 @@
 /** Knows the managed_resources table: which resources are declared in manifests, and by whom. */
+import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
 import { isDuplicateEntry } from './duplicate.ts';
+import { readReference } from './references.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
 
 export interface ManagedResourceRow {
@@ -153,14 +155,55 @@ export async function deleteByResources(
     .execute();
 }
 
-export function listAllForOrganisation(
+/** What is seen of an organisation: what one owner and nobody has declared, and others' that are named. */
+export interface OwnPart {
+  readonly owner: string;
+  /** Ids and slugs. */
+  readonly named: readonly string[];
+}
+
+/** Leaves out of the rows of one kind what other owners have declared and nobody has named. */
+export function seenOf(
+  kind: string,
+  { owner, named }: OwnPart,
+): (table: string, hasSlug: boolean) => RawBuilder<boolean> {
+  return (table, hasSlug) => {
+    const at = (column: string) => sql.ref(`${table}.${column}`);
+    const { id: ids = [], slug: slugs = [] } = Object.groupBy(
+      named.map(readReference).filter(({ value }) => value !== ''),
+      ({ column }) => column,
+    );
+    const isNamed = [
+      ...ids.map(({ value }) => sql`${at('id')} = ${value}`),
+      ...(hasSlug ? slugs.map(({ value }) => sql`${at('slug')} = ${value}`) : []),
+    ];
+    const isOfNoOther = sql`NOT EXISTS (SELECT 1 FROM managed_resources AS claim
+      WHERE claim.organisation_id = ${at('organisation_id')} AND claim.kind = ${kind}
+      AND claim.resource_id = ${at('id')} AND claim.owner <> ${owner})`;
+    return sql<boolean>`(${sql.join([isOfNoOther, ...isNamed], sql` OR `)})`;
+  };
+}
+
+/** Claims of an organisation; with `part` those of its owner, of workspaces, and of these ids. */
+export function listForSnapshot(
   db: Db,
   organisationId: string,
+  part: OwnPart | null,
+  ids: readonly string[],
 ): Promise<ManagedResourceRow[]> {
   return db
     .selectFrom('managed_resources')
     .selectAll()
     .where('organisation_id', '=', organisationId)
+    .$if(part !== null, (claims) =>
+      claims.where((is) =>
+        is.or([
+          is('owner', '=', part!.owner),
+          is('kind', '=', 'Workspace'),
+          ...(ids.length === 0 ? [] : [is('resource_id', 'in', ids)]),
+        ]),
+      ),
+    )
     .execute();
 }
 

@@ -34,6 +34,17 @@ type ResourceTable = {
     : never;
 }[keyof Tables];
 
+/** A condition on the rows of a table, under its name. */
+export type Which = (table: string, hasSlug: boolean) => RawBuilder<boolean>;
+
+const hasSlug: {
+  readonly [T in ResourceTable]: Tables[T] extends Pick<Common, 'slug'> ? true : false;
+} = {
+  ...{ workspaces: true, guardrails: true, configs: true, mcp_integrations: true },
+  ...{ mcp_servers: true, api_keys: false, usage_limit_policies: false },
+  guardrail_mcp_mappings: false,
+};
+
 /** Filters of the plain list; those that are undefined let every row through. */
 export interface ListFilter {
   readonly workspaceId?: string | undefined;
@@ -72,7 +83,11 @@ function everything<T extends ResourceTable>(table: T, activeOnly: boolean) {
       .where('organisation_id', '=', organisationId)
       .$if(activeOnly, (rows) => rows.where('status', '=', 'active'));
   type Stored = Selectable<Tables[T]>;
-  return { ...lookUps<Stored>(filtered), ...lists<Stored>(filtered), ...writes<Tables[T]>(name) };
+  return {
+    ...lookUps<Stored>(filtered),
+    ...lists<Stored>(filtered, table),
+    ...writes<Tables[T]>(name),
+  };
 }
 
 /** Rows of an organisation that the table shows. */
@@ -110,7 +125,7 @@ function lookUps<Stored>(filtered: Filtered) {
   };
 }
 
-function lists<Stored>(filtered: Filtered) {
+function lists<Stored>(filtered: Filtered, table: ResourceTable) {
   const many = (query: { execute(): Promise<unknown> }) => query.execute() as Promise<Stored[]>;
   return {
     /** One page, newest first, and the number of rows on all pages; of each the columns named, or all. */
@@ -128,9 +143,14 @@ function lists<Stored>(filtered: Filtered) {
       const { rows, total } = await listPage(query, page, columns);
       return { rows: rows as Pick<Stored, C>[], total };
     },
-    /** Oldest first. */
-    listAllForOrganisation: (db: Db, organisationId: string) =>
-      many(filtered(db, organisationId).selectAll().orderBy('id')),
+    /** Oldest first; `which` leaves some out. */
+    listAllForOrganisation: (db: Db, organisationId: string, which: Which | null = null) =>
+      many(
+        filtered(db, organisationId)
+          .selectAll()
+          .$if(which !== null, (rows) => rows.where(which!(table, hasSlug[table])))
+          .orderBy('id'),
+      ),
     /** Those that exist of the named ones. */
     listByIds: async (db: Db, organisationId: string, ids: readonly string[]): Promise<Stored[]> =>
       ids.length === 0 ? [] : many(filtered(db, organisationId).selectAll().where('id', 'in', ids)),

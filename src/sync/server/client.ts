@@ -4,7 +4,7 @@ import { AccessToken, type ServiceAccount } from './access-token.ts';
 import { Pace } from './pace.ts';
 import { ApiRefusal, errorFields } from './refusal.ts';
 import { isSettled, isStrained, type RepeatOptions, Repeats } from './repeat.ts';
-import { SnapshotCache } from './snapshot-cache.ts';
+import { SnapshotCache, type SnapshotQuery } from './snapshot-cache.ts';
 import { type Answer, connectionsMax, type Outcome, Transport } from './transport.ts';
 
 export interface ClientOptions extends ServiceAccount, Omit<RepeatOptions, 'clock'> {
@@ -43,8 +43,6 @@ export type ApiResponse = Omit<Answer, 'retryAfter'>;
 /** One server, one service account. Safe to use from many places at once; dispose closes its sockets. */
 export class AdminClient implements AsyncDisposable {
   readonly owner: string;
-  /** Null where none is kept. */
-  readonly snapshots: SnapshotCache | null;
   readonly #options: ClientOptions;
   readonly #transport = new Transport();
   readonly #pace = new Pace({ start: 4, max: connectionsMax });
@@ -56,8 +54,6 @@ export class AdminClient implements AsyncDisposable {
     const clock = options.clock ?? systemClock;
     this.owner = options.owner;
     this.#options = options;
-    this.snapshots =
-      options.cacheFolder === undefined ? null : new SnapshotCache(options.cacheFolder, options);
     this.#repeats = new Repeats({ ...options, clock });
     this.#token = new AccessToken(options, this.#transport, this.#repeats, clock);
   }
@@ -65,6 +61,14 @@ export class AdminClient implements AsyncDisposable {
   /** Where the server is, without a slash at the end. */
   get address(): string {
     return this.#options.adminBaseUrl.replace(/\/+$/, '');
+  }
+
+  /** Where the last answer to a question is kept; null where none is. */
+  snapshotCache(query: SnapshotQuery): SnapshotCache | null {
+    const { cacheFolder } = this.#options;
+    return cacheFolder === undefined
+      ? null
+      : new SnapshotCache(cacheFolder, { ...this.#options, ...query });
   }
 
   /** HTTP requests sent since the start, the token's and repeats included. */

@@ -16,17 +16,50 @@ import type { AdminClient } from './client.ts';
 import { decoded } from './coded-answer.ts';
 import { identify } from './live-identities.ts';
 import { withoutUnknown } from './newer-server.ts';
+import type { SnapshotQuery } from './snapshot-cache.ts';
 
 /** What was read before; hand it in again to pay for nothing when nothing has changed. */
 export interface SnapshotRead {
+  readonly query: SnapshotQuery;
   readonly snapshot: Snapshot;
   readonly etag: string;
   /** What a newer server tells and this version does not know; absent where there is nothing. */
   readonly unknown?: readonly string[] | undefined;
 }
 
+/** Everything that the organisation has. */
+export function wholeSnapshot(owner: string): SnapshotQuery {
+  const query = new URLSearchParams({ owner });
+  return { view: 'whole', path: `/admin/v2/gatewright/snapshot?${query}` };
+}
+
+const namedMax = 50;
+const namedCharactersMax = 4_000;
+
 /**
- * Reads the whole organisation in one request, or learns in one that `previous` still holds.
+ * What one owner has to see while nothing changes: all but what others have declared, save what its
+ * Externals lead to. Null where that cannot be asked for: by a name, of which there may be several,
+ * and by very many.
+ */
+export function ownSnapshot(
+  owner: string,
+  externals: readonly ExternalResource[],
+): SnapshotQuery | null {
+  // Workspaces are told to everybody.
+  const named = externals.filter(({ identity }) => identity.kind !== 'Workspace');
+  const text = named
+    .map(({ lookup }) => lookup)
+    .toSorted()
+    .join();
+  const isSaid = externals.every(({ by, lookup }) => by !== 'name' && !lookup.includes(','));
+  if (!isSaid || named.length > namedMax || text.length > namedCharactersMax) return null;
+  const words = { owner, view: 'own', ...(text === '' ? {} : { named: text }) };
+  return { view: 'own', path: `/admin/v2/gatewright/snapshot?${new URLSearchParams(words)}` };
+}
+
+/**
+ * Reads what is asked for in one request, or learns in one that `previous`, or what an earlier run has
+ * kept, still holds.
  *
  * @throws Failure (unreachable) when the server is out of reach, refuses, or answers something else
  */
@@ -34,23 +67,27 @@ export async function readSnapshot(
   client: AdminClient,
   previous: SnapshotRead | null,
   signal?: AbortSignal,
+  query: SnapshotQuery = wholeSnapshot(client.owner),
 ): Promise<SnapshotRead> {
-  const kept = previous === null ? ((await client.snapshots?.read()) ?? null) : null;
-  const { status, etag, body, coded } = await ask(client, previous ?? kept, signal);
-  if (status === 304 && previous !== null) return previous;
-  if (status === 304 && kept !== null)
-    return await readable(JSON.parse(await decoded(kept.body)), kept.etag);
-  if (etag !== null && coded !== null) await client.snapshots?.keep({ etag, body: coded });
-  return await readable(body, etag ?? '');
+  const known = previous?.query.path === query.path ? previous : null;
+  const cache = client.snapshotCache(query);
+  const kept = known === null ? ((await cache?.read()) ?? null) : null;
+  const { status, etag, body, coded } = await ask(client, query, known ?? kept, signal);
+  if (status === 304 && known !== null) return known;
+  if (status === 304 && kept !== null) {
+    return await readable(query, JSON.parse(await decoded(kept.body)), kept.etag);
+  }
+  if (etag !== null && coded !== null) await cache?.keep({ etag, body: coded });
+  return await readable(query, body, etag ?? '');
 }
 
 async function ask(
   client: AdminClient,
+  { path }: SnapshotQuery,
   known: { readonly etag: string } | null,
   signal: AbortSignal | undefined,
 ): ReturnType<AdminClient['request']> {
   try {
-    const path = `/admin/v2/gatewright/snapshot?owner=${encodeURIComponent(client.owner)}`;
     return await client.request({ method: 'GET', path, ifNoneMatch: known?.etag ?? null, signal });
   } catch (error) {
     if (error instanceof Failure || signal?.aborted) throw error;
@@ -61,10 +98,10 @@ async function ask(
 }
 
 /** @throws Failure (unreachable) for what is no snapshot of this form */
-async function readable(told: unknown, etag: string): Promise<SnapshotRead> {
+async function readable(query: SnapshotQuery, told: unknown, etag: string): Promise<SnapshotRead> {
   const { body, unknown } = await withoutUnknown(told);
   const snapshot = Snapshot.safeParse(body);
-  if (snapshot.success) return { snapshot: snapshot.data, etag, unknown };
+  if (snapshot.success) return { query, snapshot: snapshot.data, etag, unknown };
   throw new Failure(
     'unreachable',
     'the server answers a snapshot that this version cannot read; is it a gatewright server of the same version?',
@@ -77,7 +114,7 @@ async function readable(told: unknown, etag: string): Promise<SnapshotRead> {
  * managed the name its owner declared, and every id or slug of a known resource becomes a `$ref`.
  */
 export function toLiveSet(
-  { snapshot, etag, unknown = [] }: SnapshotRead,
+  { snapshot, etag, unknown = [] }: Omit<SnapshotRead, 'query'>,
   owner: string,
   externals: readonly ExternalResource[],
 ): LiveSet {

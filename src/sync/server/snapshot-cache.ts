@@ -11,8 +11,16 @@ export interface KeptSnapshot {
   readonly body: CodedBody;
 }
 
+/** What is asked for of what a server holds. */
+export interface SnapshotQuery {
+  /** Everything, or what one owner has to see while nothing changes; of each the last one is kept. */
+  readonly view: 'whole' | 'own';
+  /** Path and query of the request. */
+  readonly path: string;
+}
+
 /** Whose snapshot it is: another server, account or owner has another. */
-export interface SnapshotOf {
+export interface SnapshotOf extends SnapshotQuery {
   readonly adminBaseUrl: string;
   readonly clientId: string;
   readonly clientSecret: Secret;
@@ -40,10 +48,12 @@ export class SnapshotCache {
   readonly #identity: Buffer;
   readonly #secret: Secret;
 
-  constructor(folder: string, { adminBaseUrl, clientId, clientSecret, owner }: SnapshotOf) {
-    this.#identity = Buffer.from(JSON.stringify(['snapshot 1', adminBaseUrl, clientId, owner]));
+  constructor(folder: string, of: SnapshotOf) {
+    const { adminBaseUrl, clientId, clientSecret, owner, view, path } = of;
+    const place = JSON.stringify(['snapshot 1', adminBaseUrl, clientId, owner, view]);
+    this.#identity = Buffer.from(JSON.stringify([place, path]));
     this.#folder = folder;
-    this.#path = join(folder, createHash('sha256').update(this.#identity).digest('hex'));
+    this.#path = join(folder, createHash('sha256').update(place).digest('hex'));
     this.#secret = clientSecret;
   }
 
