@@ -8,6 +8,8 @@ const onlyAnEditMends: readonly FailureKind[] = ['invalidInput', 'refusedByGuard
 /** The last version that was right; in a drift pass over a source that is wrong now it still counts. */
 export class LastGood {
   #set: DesiredSet | null = null;
+  /** As it was given out last. */
+  #read: DesiredSet | null = null;
   #signatures: string | undefined;
   #fault: Failure | null = null;
 
@@ -17,17 +19,20 @@ export class LastGood {
     this.#signatures = signatures;
   }
 
-  keep(set: DesiredSet | null): void {
-    this.#set = set;
+  /** What was read last has been applied. */
+  keep(): void {
+    this.#set = this.#read;
   }
 
   async read(readDesired: () => Promise<DesiredSet>, isFresh: boolean): Promise<DesiredSet> {
     try {
-      return await readDesired();
+      this.#read = await readDesired();
+      return this.#read;
     } catch (error) {
       const isWrong = error instanceof Failure && onlyAnEditMends.includes(error.kind);
       if (isWrong) this.#fault = error;
       if (isFresh || !isWrong || this.#set === null) throw error;
+      this.#read = this.#set;
       return this.#set;
     }
   }

@@ -43,6 +43,8 @@ export interface CycleOptions extends HistoryTerms {
   readonly prune: boolean;
   /** How many such deletes have been released; null when none were named. */
   readonly allowDeletes: number | null;
+  /** Keys that are due get another value, and nothing else is done. */
+  readonly rotationsOnly?: boolean | undefined;
   /** Set where nobody watches: then removals wait. */
   readonly unattended?: Unattended | null | undefined;
   /** Where somebody runs this: which guarded removals were named; absent where nothing is guarded. */
@@ -153,7 +155,7 @@ async function look(
   asksStanding: boolean,
 ): Promise<Look> {
   const { client, takeOwnership, act, command, ...guards } = options;
-  const { prune, unattended, isReleased, scope, clock = systemClock } = guards;
+  const { prune, rotationsOnly, unattended, isReleased, scope, clock = systemClock } = guards;
   const now = clock.now();
   const own = options.looksAtOwnFirst ? ownSnapshot(client.owner, desired.externals) : null;
   let read = await readSnapshot(client, previous, options.signal, own ?? undefined);
@@ -163,7 +165,7 @@ async function look(
   const planWith = (takeOver: boolean): Plan =>
     makePlan(desired, live, {
       ...{ owner: client.owner, takeOwnership: takeOver },
-      ...{ prune, unattended, isReleased, scope, suspensions, keysInUse, now },
+      ...{ prune, rotationsOnly, unattended, isReleased, scope, suspensions, keysInUse, now },
     });
   let plan = planWith(takeOwnership);
   // What others have may be named, used or in the way, and is part of what has to be known then.

@@ -25,8 +25,9 @@
  * to go is told as blocked. API keys and workspaces stay even then unless the loop was started with
  * the word for it: what depends on them cannot be made again.
  *
- * A key that is due for another value makes a cycle due, also where drift is only told or not looked
- * for, and with the last version that was right where the source is wrong now.
+ * A key that is due for another value makes a cycle due, also with the last version that was right
+ * where the source is wrong now. Where drift is only told or not looked for, that cycle rotates and
+ * does nothing else.
  *
  * Drift is what a pass over an unchanged source finds. It is undone, told, or not looked for, as the
  * loop was started. Where it is not undone a new version still brings the whole of it, because a plan
@@ -43,16 +44,17 @@ import { type Clock, systemClock } from '../clock.ts';
 import { Failure } from '../failure.ts';
 import { endingOf } from './apply/apply.ts';
 import { Backoff } from './backoff.ts';
+import { atStart, type DriftPolicy, dueAt, type LoopState } from './due.ts';
 import { LastGood } from './last-good.ts';
 import { Leadership } from './leadership.ts';
 import type { Unattended } from './plan/held-back.ts';
+import type { PlannedChange } from './plan/planned.ts';
 import { suspendedIn } from './plan/suspended.ts';
 import { type CycleOptions, type CycleResult, reconcile } from './reconcile.ts';
 import type { SnapshotRead } from './server/live.ts';
 import { Settling } from './settling.ts';
 import { isGitLocation } from './source/git-location.ts';
 import type { SourceVersion } from './source/source-files.ts';
-import type { DesiredSet } from './spec/resource-set.ts';
 
 export interface WatchOptions
   extends Omit<CycleOptions, 'act' | 'previous' | 'confirm' | 'unattended'>,
@@ -88,13 +90,6 @@ export type Look =
   | { readonly kind: 'standby' }
   | { readonly kind: 'seen'; readonly version: SourceVersion; readonly isRetryPending: boolean }
   | { readonly kind: 'failed'; readonly failure: Failure };
-
-/** What is done about changes that others made to what had been applied, and how often they are looked for. */
-export interface DriftPolicy {
-  readonly mode: 'heal' | 'report' | 'off';
-  /** Time between two passes over an unchanged source, ms. */
-  readonly passMs: number;
-}
 
 export type WatchEvent =
   | {
@@ -189,18 +184,11 @@ class Loop {
   readonly #leadership: Leadership;
   /** Version of the last cycle, whatever came of it. */
   #version: string | null = null;
-  #cycleAt = Number.NEGATIVE_INFINITY;
-  /** Whether the version may have been applied before this process led. */
-  #isUnsure = true;
-  #retryAt: number | null = null;
+  readonly #state: LoopState = { ...atStart };
   readonly #good = new LastGood();
   #read: SnapshotRead | null = null;
   #told: string | null = null;
   readonly #settling: Settling;
-  /** When a key is due for another value. */
-  #rotatesAt: number | null = null;
-  /** Some of the version waits for the end of a suspension. */
-  #isPaused = false;
   /** The source itself is out of reach, so that even looking at it backs off. */
   #isSourceDown = false;
 
@@ -218,19 +206,16 @@ class Loop {
     try {
       if (await this.#leadership.hasChanged()) {
         this.#version = null;
-        this.#isUnsure = true;
+        this.#state.isUnsure = true;
       }
-      if (!this.#leadership.isHeld) {
-        this.#options.onLook?.({ kind: 'standby' });
-        return;
-      }
-      const isWaiting = this.#isSourceDown && this.#clock.now() < (this.#retryAt ?? 0);
+      if (!this.#leadership.isHeld) return this.#options.onLook?.({ kind: 'standby' });
+      const isWaiting = this.#isSourceDown && this.#clock.now() < (this.#state.retryAt ?? 0);
       if (isWaiting && !isHinted) return;
       this.#isSourceDown = true;
       const version = await this.#options.newest();
       this.#isSourceDown = false;
       this.#good.see(version.signatures);
-      const isRetryPending = this.#retryAt !== null;
+      const isRetryPending = this.#state.retryAt !== null;
       this.#options.onLook?.({ kind: 'seen', version, isRetryPending });
       await this.#look([version.revision, version.digest, version.signatures].join(':'));
     } catch (error) {
@@ -244,92 +229,116 @@ class Loop {
   waitMs(): number {
     const { probeMs } = this.#options;
     if (!this.#leadership.isHeld) return spread(Math.min(probeMs, standbyMs), this.#random);
-    const others = this.#isSourceDown ? [] : [this.#settling.until, this.#rotatesAt];
-    return waitUntil([this.#retryAt, ...others], spread(probeMs, this.#random), this.#clock.now());
+    const others = this.#isSourceDown ? [] : [this.#settling.until, this.#state.rotatesAt];
+    return waitUntil(
+      [this.#state.retryAt, ...others],
+      spread(probeMs, this.#random),
+      this.#clock.now(),
+    );
   }
 
   async #look(version: string): Promise<void> {
-    const { mode, passMs } = this.#options.drift;
     const now = this.#clock.now();
     const isNew = version !== this.#version;
     if (isNew) this.#backoff.reset();
-    this.#isPaused &&= !isNew;
-    const isRetry = this.#retryAt !== null && now >= this.#retryAt;
-    const isSettled = this.#settling.until !== null && now >= this.#settling.until;
-    const isFresh = isNew || isRetry || isSettled;
-    const isPassDue = mode !== 'off' && now - this.#cycleAt >= passMs;
-    const isRotation = this.#rotatesAt !== null && now >= this.#rotatesAt;
-    if (!isFresh && !isPassDue && !isRotation) return;
+    this.#state.isPaused &&= !isNew;
+    this.#state.isApplied &&= !isNew;
+    const facts = { now, isNew, settledAt: this.#settling.until };
+    const due = dueAt(this.#state, facts, this.#options.drift);
+    if (due === null) return;
     this.#version = version;
-    this.#cycleAt = now;
-    const mayOnlyTell = this.#isUnsure || !isFresh || this.#isPaused;
-    if (mode !== 'heal' && mayOnlyTell && !isRotation && (await this.#tellDrift(isFresh))) return;
-    await this.#cycle(isFresh);
+    this.#state.cycleAt = now;
+    if (due.isFresh || (this.#state.retryAt !== null && now >= this.#state.retryAt))
+      this.#state.retryAt = null;
+    if (due.what === 'telling' && (await this.#tellDrift(due.isFresh, true))) return;
+    await this.#cycle(due.isFresh, due.what === 'rotations');
   }
 
   /** False when there is more to do than to tell: the version may be new. */
-  async #tellDrift(isFresh: boolean): Promise<boolean> {
-    const read = (): Promise<DesiredSet> => this.#good.read(this.#options.readDesired, isFresh);
-    const { result, durationMs } = await timed({ ...this.#cycleOptions(read), act: false });
+  async #tellDrift(isFresh: boolean, mayRotate: boolean): Promise<boolean> {
+    const { result, durationMs } = await timed({ ...this.#cycleOptions(isFresh), act: false });
     const changes = result.plan.changes.filter(({ action }) => action !== 'retain');
-    if (isFresh && this.#isPaused && suspendedIn(result.plan) !== null) {
-      this.#retryAt = this.#clock.now() + suspendedMs;
+    if (isFresh && this.#state.isPaused && suspendedIn(result.plan) !== null) {
+      this.#state.retryAt = this.#clock.now() + suspendedMs;
       return true;
     }
-    const isDrift = changes.length > 0 && changes.every(({ reason }) => reason === 'drift');
-    if (isFresh && (!isDrift || result.plan.blocked.length > 0)) return false;
-    this.#isUnsure = false;
+    if (isFresh && (!isOnlyDrift(changes) || result.plan.blocked.length > 0)) return false;
+    if (mayRotate && changes.some(({ action }) => action === 'rotate')) {
+      await this.#cycle(isFresh, true);
+      return await this.#tellDrift(isFresh, false);
+    }
+    this.#state.isApplied ||= isFresh;
+    this.#state.isUnsure = false;
     this.#read = result.read;
-    this.#rotatesAt = result.plan.nextRotationAt;
-    if (isFresh) this.#retryAt = null;
-    const drift = JSON.stringify(changes.map(({ id, action, fields }) => [id, action, fields]));
-    const isNews = drift !== this.#told && changes.length + Number(this.#told !== null) > 0;
-    this.#told = changes.length === 0 ? null : drift;
+    this.#state.rotatesAt = result.plan.nextRotationAt;
+    if (this.#state.retryAt === null) this.#backoff.reset();
+    const drift = driftIn(changes);
+    const isNews = drift !== this.#told;
+    this.#told = drift;
     this.#options.onEvent({ kind: 'drift', result, durationMs, isNews });
     return true;
   }
 
-  async #cycle(isFresh: boolean): Promise<void> {
-    this.#retryAt = null;
-    this.#settling.until = null;
+  async #cycle(isFresh: boolean, rotationsOnly: boolean): Promise<void> {
+    if (!rotationsOnly) [this.#settling.until, this.#state.retryAt] = [null, null];
     const startedAt = this.#clock.now();
-    let good: DesiredSet | null = null;
-    const read = async (): Promise<DesiredSet> => {
-      good = await this.#good.read(this.#options.readDesired, isFresh);
-      return good;
-    };
-    const { result, durationMs } = await timed({ ...this.#cycleOptions(read), act: true });
-    this.#settling.see(result.plan, startedAt);
-    this.#isUnsure = false;
+    const options = { ...this.#cycleOptions(isFresh), rotationsOnly, act: true };
+    const { result, durationMs } = await timed(options);
+    if (!rotationsOnly) this.#settling.see(result.plan, startedAt);
+    this.#state.isUnsure &&= rotationsOnly;
     this.#read = result.read;
-    this.#rotatesAt = nextRotationAt(result, startedAt);
-    this.#good.keep(good);
-    if (mayPass(result)) this.#retryAt = this.#backoff.next();
-    else this.#backoff.reset();
+    this.#state.rotatesAt = nextRotationAt(result, startedAt);
+    this.#good.keep();
+    if (mayPass(result)) this.#state.retryAt = this.#backoff.next();
+    else if (this.#state.retryAt === null) this.#backoff.reset();
     const paused = suspendedIn(result.plan);
-    this.#isPaused = paused !== null;
-    if (this.#isPaused) this.#retryAt ??= this.#clock.now() + suspendedMs;
     const isNews = paused === null || result.report !== null || paused !== this.#told;
-    this.#told = paused;
-    this.#options.onEvent({ kind: 'cycle', result, durationMs, retryAt: this.#retryAt, isNews });
+    if (!rotationsOnly) {
+      this.#state.isPaused = paused !== null;
+      if (this.#state.isPaused) this.#state.retryAt ??= this.#clock.now() + suspendedMs;
+      this.#state.isApplied = result.ending === 'success';
+      this.#told = paused;
+    }
+    this.#options.onEvent({
+      kind: 'cycle',
+      result,
+      durationMs,
+      retryAt: this.#state.retryAt,
+      isNews,
+    });
   }
 
-  #cycleOptions(readDesired: () => Promise<DesiredSet>): Omit<CycleOptions, 'act'> {
+  #cycleOptions(isFresh: boolean): Omit<CycleOptions, 'act'> {
     const { settleMs, pruneKeys } = this.#options;
     const settledDigest = this.#settling.digestAt(this.#clock.now());
     const unattended = { settledDigest, settleMs, pruneKeys };
+    const readDesired = () => this.#good.read(this.#options.readDesired, isFresh);
     return { ...this.#options, previous: this.#read, readDesired, unattended };
   }
 
   #fail(failure: Failure): void {
     const isHard = this.#good.lacks(failure);
-    this.#rotatesAt &&= Math.max(this.#rotatesAt, this.#clock.now() + rotationLookMs);
-    this.#retryAt = isHard ? null : this.#backoff.next();
+    this.#state.rotatesAt &&= Math.max(this.#state.rotatesAt, this.#clock.now() + rotationLookMs);
+    this.#state.retryAt = isHard ? null : this.#backoff.next();
     this.#options.onLook?.({ kind: 'failed', failure });
     if (failure.message === this.#told) return;
     this.#told = failure.message;
-    this.#options.onEvent({ kind: 'failure', failure, retryAt: this.#retryAt });
+    this.#options.onEvent({ kind: 'failure', failure, retryAt: this.#state.retryAt });
   }
+}
+
+/** As one text to compare; null for nothing. */
+function driftIn(changes: readonly PlannedChange[]): string | null {
+  const told = changes.map(({ id, action, fields }) => [id, action, fields]);
+  return told.length === 0 ? null : JSON.stringify(told);
+}
+
+/** Nothing but what others changed, and keys that are due for another value. */
+function isOnlyDrift(changes: readonly PlannedChange[]): boolean {
+  const isDrift = ({ action, reason, fields }: PlannedChange): boolean =>
+    reason === 'drift' ||
+    (action === 'rotate' && fields.every((field) => field.reason === 'drift'));
+  return changes.length > 0 && changes.every(isDrift);
 }
 
 async function timed(

@@ -1,8 +1,10 @@
 /** Guarantees the loop: what makes a cycle due, what is tried again and when, what is told once. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
+import type { DriftPolicy } from '../../src/sync/due.ts';
 import { resume, suspend } from '../../src/sync/server/sync-records.ts';
-import { type DriftPolicy, folderProbeMs, type WatchEvent, watch } from '../../src/sync/watch.ts';
+import { folderProbeMs, type WatchEvent, watch } from '../../src/sync/watch.ts';
+import { startFaultyProxy } from '../faulty-proxy.ts';
 import type { TestServer } from '../server.ts';
 import { commandOf } from '../sync-model.ts';
 import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
@@ -394,6 +396,74 @@ spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {pe
       );
       const written = told(events).filter((changes) => JSON.stringify(changes).includes('rotate'));
       expect(written).toEqual([['rotate rotation'], ['rotate rotation']]);
+    },
+  );
+
+  it.each(['report', 'off'] as const)(
+    'only rotates where drift is %s, and leaves what others changed, of the key too',
+    async (drift) => {
+      const key = `---
+apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot}
+spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {period: 2d}}
+`;
+      const due = server.clock.now() + 2 * 86_400_000;
+      const byHand = async (): Promise<void> => {
+        await changeByHand('by hand');
+        const { plan } = await sync.cycle('', { act: false, prune: false });
+        const { id } = plan.live.get('ApiKey/bot')!;
+        const body = { scopes: ['logs.list', 'workspaces.list'] };
+        const { status } = await server.request('PUT', `/v2/api-keys/${id}`, { body });
+        expect(status).toBe(200);
+      };
+      const steps = [...Array(70).fill(nothing), byHand, () => server.clock.set(due)];
+      const { events } = await runLoop({ text: manifest('a') + key }, [...steps, nothing], {
+        drift,
+      });
+      const written = events.flatMap((event) =>
+        event.kind === 'cycle' ? (event.result.report?.items ?? []) : [],
+      );
+      expect(written.map(({ id, action, status }) => `${action} ${id} ${status}`).slice(2)).toEqual(
+        ['rotate ApiKey/bot done'],
+      );
+      const { plan } = await sync.cycle('', { act: false, prune: false });
+      expect(plan.live.get('Workspace/support')!.spec.description).toBe('by hand');
+      expect(plan.live.get('ApiKey/bot')!.spec.scopes).toEqual(['logs.list', 'workspaces.list']);
+      expect(told(events).at(-1)).toEqual(
+        drift === 'off' ? ['rotate rotation'] : ['told: update drift', 'told: update drift'],
+      );
+    },
+  );
+
+  it.each(['report', 'off'] as const)(
+    'writes no more where drift is %s after the server or the source was out of reach than before',
+    async (drift) => {
+      let fate: 'pass' | 503 = 'pass';
+      await using proxy = await startFaultyProxy(server.url, () => fate);
+      const client = sync.openClient({ adminBaseUrl: proxy.url });
+      const { events } = await runLoop(
+        { text: manifest('a') },
+        [
+          async (source) => {
+            await changeByHand('by hand');
+            source.isDown = true;
+          },
+          (source) => {
+            source.isDown = false;
+            fate = 503;
+            server.clock.advance(driftPassMs);
+          },
+          nothing,
+          () => {
+            fate = 'pass';
+          },
+          ...Array(20).fill(nothing),
+        ],
+        { drift, client },
+      );
+      expect(events.some(({ kind }) => kind === 'failure')).toBe(true);
+      expect(await described()).toBe('by hand');
     },
   );
 

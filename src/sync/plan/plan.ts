@@ -42,6 +42,8 @@ import { blockSuspended, type Suspension } from './suspended.ts';
 export interface PlanOptions extends OwnershipOptions {
   /** False leaves alone what left the source without a tombstone. */
   readonly prune: boolean;
+  /** Keys that are due get another value, and nothing else is done. */
+  readonly rotationsOnly?: boolean | undefined;
   /** Milliseconds since the epoch: what is due by then is planned. */
   readonly now: number;
   /** Set where nobody watches; null and absent are the same. */
@@ -97,6 +99,7 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
       return isReleased === undefined ? null : guarded(left, isReleased, keysInUse);
     });
   }
+  if (options.rotationsOnly === true) draft.keepRotations();
   blockSuspended(draft, options.suspensions ?? []);
   blockWhatIsInUse(draft, resources);
   blockDependants(draft, resources);

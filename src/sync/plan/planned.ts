@@ -104,6 +104,15 @@ export class Draft {
     this.changes.set(change.id, change);
   }
 
+  /** Leaves all else, also of the keys that are rotated, and what is blocked, as it is. */
+  keepRotations(): void {
+    this.blocked.clear();
+    for (const change of [...this.changes.values()]) {
+      if (change.action === 'rotate') this.add({ ...change, fields: [], loosens: false });
+      else this.changes.delete(change.id);
+    }
+  }
+
   block(item: BlockedItem): void {
     this.changes.delete(item.id);
     this.blocked.set(item.id, item);
