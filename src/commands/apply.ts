@@ -12,7 +12,7 @@ import { savedCycle } from './apply-plan.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { assertAskable, confirm } from './shared/confirm.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
-import { flag, outputForm, text } from './shared/option.ts';
+import { flag, outputForm, text, words } from './shared/option.ts';
 import {
   applyCommand,
   type ManifestOptions,
@@ -43,6 +43,7 @@ export const apply: Command<ApplyOptions> = {
   ],
   options: {
     ...manifestOptions,
+    paths: words(`${manifestOptions.paths.describe}; or the file of a saved plan`),
     ...writeOptions({
       noPrune: 'Leave on the server what left the source, instead of deleting it',
       delete: 'Delete these workspaces, with all in them, and keys in use',

@@ -210,4 +210,24 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
     expect(stdout).toContain(`beyond main (${main.slice(0, 12)}), by which as well: 2 changes`);
     expect(exitCode).toBe(2);
   });
+
+  it('works in a shallow clone that has fetched the base, and in a linked working tree', async () => {
+    await standing();
+    git('checkout', '--quiet', '-b', 'feature');
+    write('gateway/new.yaml', config('added', target(5)));
+    commit();
+    const shallow = join(tree, 'shallow');
+    git('clone', '--quiet', '--depth=1', '--branch=feature', `file://${encodeURI(tree)}`, shallow);
+    git('-C', shallow, 'fetch', '--quiet', '--depth=1', 'origin', 'main');
+    git('worktree', 'add', '--quiet', join(tree, 'linked'), '-b', 'other');
+    for (const [folder, base] of [
+      ['shallow/gateway', 'FETCH_HEAD'],
+      ['linked/gateway', 'main'],
+    ] as const) {
+      const { stdout, stderr } = await run('plan', folder, '--base', base);
+      expect(stderr).toBe('');
+      expect(stdout).toContain('Plan: 1 to create; 2 unchanged.');
+      expect(stdout).toContain('by which as well: 2 changes, 1 of them drift');
+    }
+  });
 });

@@ -31,7 +31,10 @@ export async function folderAt(
     };
     const run = await runGit(command, { ...options, timeoutMs, fetchBytesMax: 0 });
     if (/dubious ownership/.test(run.stderr)) {
-      throw refused(`${folder} belongs to another user, and git reads no such repository`);
+      throw refused(
+        `${folder} belongs to another user, and git reads no such repository; run this as that user, or \
+compare two refs of a Git URL`,
+      );
     }
     return run.status === 0 ? run.stdout.toString('utf8').replace(/\n$/, '') : undefined;
   };
