@@ -31,7 +31,7 @@ export interface GivenOptions extends ManifestOptions, WriteOptions {
 
 /** Said when a plan is made, and part of it. */
 const partsOfPlan = [
-  ...['workspace', 'no-prune', 'allow-deletes', 'delete', 'take-ownership'],
+  ...['env', 'workspace', 'no-prune', 'allow-deletes', 'delete', 'take-ownership'],
   ...['even-if-suspended', 'accept-history'],
 ] as const satisfies readonly (keyof GivenOptions)[];
 

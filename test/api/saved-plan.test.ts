@@ -149,6 +149,7 @@ describe('a saved plan', () => {
     const added = await refused('--allow-deletes', '9');
     expect(added.exitCode).toBe(5);
     expect(added.stderr).toContain('--allow-deletes is a part: give it to plan --out');
+    expect((await refused('--env', 'prod')).stderr).toContain('--env is a part');
     const done = await run('apply', 'gw.plan', '--yes');
     expect(done.stdout).toContain('Applied: 1 created, 1 deleted');
   });
