@@ -38,6 +38,7 @@ function bound<Options>(name: string, command: Command<Options>): BoundCommand {
 export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = new Map([
   ['up', async () => bound('up', (await import('./up/up.ts')).up)],
   ['validate', async () => bound('validate', (await import('./validate.ts')).validate)],
+  ['render', async () => bound('render', (await import('./render.ts')).render)],
   ['plan', async () => bound('plan', (await import('./plan.ts')).plan)],
   ['apply', async () => bound('apply', (await import('./apply.ts')).apply)],
   ['sync', async () => bound('sync', (await import('./sync/sync.ts')).sync)],

@@ -57,7 +57,14 @@ const mayImport: Record<string, readonly string[]> = {
   mcp: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   jobs: ['ledger', 'store', 'model', 'settings', 'log', 'clock'],
   sync: ['sync/*', 'model', 'log', 'clock'],
-  'sync/authoring': ['sync/manifest', 'sync/yaml', 'sync/source', 'sync/spec', 'model'],
+  'sync/authoring': [
+    'sync/manifest',
+    'sync/sops',
+    'sync/yaml',
+    'sync/source',
+    'sync/spec',
+    'model',
+  ],
   'sync/manifest': [
     ...['sync/overlay', 'sync/sops', 'sync/yaml', 'sync/source', 'sync/spec', 'model'],
   ],
@@ -242,6 +249,7 @@ describe('the habits of the house', () => {
       'commands/export.ts',
       'commands/fmt.ts',
       'commands/new.ts',
+      'commands/render.ts',
       'commands/settings.ts',
     ]);
   });

@@ -173,7 +173,7 @@ class Reader {
     const { files } = this.#files;
     const { faults, areValuesKnown, ...context } = await readLayers(
       files,
-      this.#environment,
+      { environment: this.#environment },
       this.#judge.encryptedFiles,
     );
     for (const fault of faults) this.#log.reportOf(fault, reachOfLayers);

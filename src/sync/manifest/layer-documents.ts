@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path/posix';
 import { kindNames } from '../../model/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import { type FolderMark, Layers } from '../overlay/layers.ts';
-import type { Environment, Variables } from '../overlay/substitute.ts';
+import type { Variables } from '../overlay/substitute.ts';
 import { isValuesFile, Values } from '../overlay/values.ts';
 import type { SourceFault, SourceFile, SourceFiles } from '../source/source-files.ts';
 import { isMap, readMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
@@ -30,12 +30,12 @@ const defaultsFileName = /^defaults\.(ya?ml|json)$/i;
 /** Reads the values and patches of the environment that was chosen, and the defaults of all folders. */
 export async function readLayers(
   files: readonly SourceFile[],
-  environment: Environment,
+  given: Omit<Variables, 'values'>,
   encryptedFiles: EncryptedFiles,
 ): Promise<ReadLayers> {
   const values = new Values(files);
   const areValuesKnown = values.faults.length === 0;
-  const reader = new LayerReader({ environment, values }, encryptedFiles);
+  const reader = new LayerReader({ ...given, values }, encryptedFiles);
   for (const file of areValuesKnown ? files : []) {
     if (mayHoldLayers(file) && !isValuesFile(file)) await reader.readFile(file);
   }

@@ -11,6 +11,8 @@ import { readMetadata } from './metadata.ts';
 /** One resource as it stands in the source, its envelope checked, its spec still as written. */
 export interface Manifest {
   readonly place: Place;
+  /** All of it as it is composed; what follows is read from it. */
+  readonly document: Readonly<Record<string, unknown>>;
   readonly kind: KindName | 'External';
   readonly name: string;
   readonly workspace: string | null;
@@ -63,6 +65,7 @@ class Envelope {
     const { previousNames, onRemoval, ignoreFields, protected: isProtected } = metadata;
     return {
       place: this.#place,
+      document: this.#document,
       kind,
       name,
       workspace,

@@ -18,7 +18,7 @@ export interface Metadata {
   readonly ignoreFields: readonly string[];
 }
 
-const substituteAnnotation = 'gatewright.dev/substitute';
+export const substituteAnnotation = 'gatewright.dev/substitute';
 const deletionAnnotation = 'gatewright.dev/deletion';
 
 interface Annotation {

@@ -1,4 +1,6 @@
 /** Knows which documents have variables put into them, and where that goes wrong. */
+
+import { escapedTexts, keepVariables } from '../overlay/kept-variables.ts';
 import type { Layer } from '../overlay/layers.ts';
 import { substitute, type Variables } from '../overlay/substitute.ts';
 import type { SourceFault } from '../source/source-files.ts';
@@ -22,6 +24,7 @@ export function withVariables(
 ): WithVariables {
   const isPlain =
     !document.mentionsVariables || isRawName(document.source.path) || substitutionDisabled(raw);
+  if (variables.areKept === true) return withKept(raw, place, variables, isPlain);
   if (isPlain) return { value: raw, place, faults: [], isInSpec: true };
   const { value, faults, ...replaced } = substitute(raw, variables);
   const after = place.after(replaced);
@@ -33,6 +36,22 @@ export function withVariables(
       after.fault(segments, code, message, fix),
     ),
   };
+}
+
+/** The spec as it is written but for values, and the rest as it comes to be: it says what the manifest is. */
+function withKept(
+  { spec, ...raw }: Record<string, unknown>,
+  place: DocumentPlace,
+  variables: Variables,
+  isPlain: boolean,
+): WithVariables {
+  const envelope = isPlain ? raw : substitute(raw, variables).value;
+  const kept = keepVariables(spec, ['spec'], variables.values, isPlain);
+  const value = {
+    ...(escapedTexts(envelope) as Record<string, unknown>),
+    ...(spec === undefined ? {} : { spec: kept.value }),
+  };
+  return { value, place: place.after(kept), faults: [], isInSpec: true };
 }
 
 /** Files of this name are taken as they are. */

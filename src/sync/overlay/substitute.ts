@@ -27,6 +27,8 @@ export interface EnvironmentValues {
 export interface Variables {
   readonly environment: Environment;
   readonly values: EnvironmentValues;
+  /** Variables of specs stay as they are written: the values of an environment alone are put in. */
+  readonly areKept?: boolean | undefined;
 }
 
 interface SubstitutionFault {
@@ -59,11 +61,11 @@ const wholeVariable = /^\$\{[^}]*\}$/;
 /** `values.limits.requests` */
 const valuePath = String.raw`values(?:\.[A-Za-z0-9_-]+)+`;
 /** An escape, a variable or value with its operator and operand, or a `${` that is neither. */
-const expression = new RegExp(
+export const expression = new RegExp(
   String.raw`\$\$\{|\$\{(${valuePath}|[A-Za-z_][A-Za-z0-9_]*)(?:(:-|:\?)([^}]*))?\}|\$\{`,
   'g',
 );
-const wholeValue = new RegExp(String.raw`^\$\{(${valuePath})(?:(:-|:\?)[^}]*)?\}$`);
+export const wholeValue = new RegExp(String.raw`^\$\{(${valuePath})(?:(:-|:\?)[^}]*)?\}$`);
 
 class Substitution {
   readonly whole = new Set<string>();
@@ -172,7 +174,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** Keys below `values`. */
-function pathOf(name: string): string[] {
+export function pathOf(name: string): string[] {
   return name.split('.').slice(1);
 }
 

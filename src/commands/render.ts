@@ -1,0 +1,36 @@
+/** Knows the `render` command: the manifests of a source as they are in one environment, to be looked at. */
+import { renderedList, renderedYaml } from '../sync/authoring/rendered.ts';
+import { composedManifests } from '../sync/manifest/composed.ts';
+import { apiVersion } from '../sync/manifest/document-owner.ts';
+import type { Command } from './shared/command.ts';
+import { checkOffline, offlineVariables, readOffline } from './shared/offline-source.ts';
+import { environmentOption, outputForm, words } from './shared/option.ts';
+import { faulty } from './shared/sound-part.ts';
+
+interface RenderOptions {
+  readonly paths: readonly string[];
+  readonly env: string | undefined;
+  readonly output: 'yaml' | 'json';
+}
+
+export const render: Command<RenderOptions> = {
+  summary: 'Show manifests with values, patches and defaults in them',
+  examples: [
+    ['gatewright render examples/2-environments --env prod', 'As they are in one environment'],
+    ['gatewright render gateway --env dev -o json', 'The same as one List, for programs'],
+  ],
+  options: {
+    paths: words('Folders, files, Git URLs, or - for standard input; the current folder if none'),
+    env: environmentOption,
+    output: outputForm(['yaml', 'json'], 'Form of the manifests'),
+  },
+  run: async ({ paths, env, output }, io) => {
+    const files = await readOffline(paths, env, io);
+    const { faults } = await checkOffline(files, io.cwd, null);
+    if (faults.length > 0) throw faulty(faults);
+    const manifests = await composedManifests(files, await offlineVariables(files, io.cwd));
+    if (output === 'json') io.stdout.writeJson(renderedList(apiVersion, manifests));
+    else io.stdout.writeExact(renderedYaml(manifests));
+    return 'success';
+  },
+};

@@ -1,0 +1,76 @@
+/** Knows how composed manifests are written down: as YAML with the place of all that others have put in, or as JSON. */
+import { Document, isMap, isScalar, isSeq } from 'yaml';
+import { oneLine } from '../../terminal-text.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import { substituteAnnotation } from '../manifest/metadata.ts';
+import { SealedValue } from '../sops/sealed-value.ts';
+import { placeText } from '../spec/resource-set.ts';
+import type { Place } from '../yaml/place.ts';
+import type { Segments } from '../yaml/yaml-position.ts';
+
+/** One document each. */
+export function renderedYaml(manifests: readonly Manifest[]): string {
+  return manifests
+    .map((manifest) => {
+      const document = new Document(documentOf(manifest), { version: '1.2', schema: 'core' });
+      if (document.contents !== null) {
+        document.contents.commentBefore = comment(placeText(manifest.place.start));
+      }
+      annotate(document.contents, manifest.place, []);
+      return document.toString({ lineWidth: 0, indent: 2 });
+    })
+    .join('---\n');
+}
+
+/** One List. */
+export function renderedList(
+  apiVersion: string,
+  manifests: readonly Manifest[],
+): Readonly<Record<string, unknown>> {
+  return { apiVersion, kind: 'List', items: manifests.map(documentOf) };
+}
+
+/** What it says for whoever reads it next: there, variables are put into all of it. */
+function documentOf({ document }: Manifest): Readonly<Record<string, unknown>> {
+  const whole = withoutSealed(document) as Record<string, unknown>;
+  const inOrder = ['apiVersion', 'kind', 'metadata', 'spec', 'state'].flatMap((key) =>
+    whole[key] === undefined ? [] : [[key, whole[key]] as const],
+  );
+  return { ...Object.fromEntries(inOrder), metadata: metadataOf(whole) };
+}
+
+function metadataOf(whole: Readonly<Record<string, unknown>>): unknown {
+  const { annotations, ...metadata } = whole.metadata as Record<string, unknown>;
+  if (annotations === undefined || annotations === null) return metadata;
+  const { [substituteAnnotation]: _, ...others } = annotations as Record<string, unknown>;
+  return Object.keys(others).length > 0 ? { ...metadata, annotations: others } : metadata;
+}
+
+/** What is encrypted has no other form; what stands for it is refused wherever a value is wanted. */
+function withoutSealed(value: unknown): unknown {
+  if (value instanceof SealedValue) return { valueFrom: { encrypted: true } };
+  if (Array.isArray(value)) return value.map(withoutSealed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutSealed(item)]));
+}
+
+/** Says behind every single value in which another place has a part what that is. */
+function annotate(node: unknown, place: Place, segments: Segments): void {
+  if (!place.isComposed) return;
+  if (isMap(node)) {
+    for (const { key, value } of node.items) {
+      annotate(value, place, [...segments, String(isScalar(key) ? key.value : key)]);
+    }
+  } else if (isSeq(node)) {
+    node.items.forEach((item, at) => {
+      annotate(item, place, [...segments, `${at}`]);
+    });
+  } else if (isScalar(node)) {
+    const position = place.at(segments);
+    if (position.related !== undefined) node.comment = comment(placeText(position));
+  }
+}
+
+function comment(text: string): string {
+  return ` ${oneLine(text)}`;
+}
