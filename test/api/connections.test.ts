@@ -374,7 +374,7 @@ describe('a request to become a tunnel', () => {
 
 describe('a peer that stalls', () => {
   it('while it should read its answer is closed, and its request is logged as aborted', async () => {
-    await start({ stallTimeoutMs: 100 });
+    await start({ stallTimeoutMs: 3_000 });
     const socket = dial().pause();
     socket.write(Array.from({ length: 1000 }, (_, at) => get('/document', `r${at}`)).join(''));
     await expect.poll(() => http.logLines.join('')).toContain('"aborted":true');
@@ -383,7 +383,7 @@ describe('a peer that stalls', () => {
   });
 
   it('after the answer that ends the connection counts as one, and is cut, too', async () => {
-    await start({ connectionsMax: 1, lingerTimeoutMs: 100 });
+    await start({ connectionsMax: 1, lingerTimeoutMs: 4_000 });
     const socket = dial().pause();
     socket.write(get('/document', 'r').replace(/(\r\n)+$/, '\r\nConnection: close\r\n\r\n'));
     await expect.poll(() => http.logLines.join('')).toContain('"route":"/document"');
@@ -392,7 +392,7 @@ describe('a peer that stalls', () => {
   });
 
   it('before it has sent anything is closed, and one whose request is still handled is not', async () => {
-    await start({ stallTimeoutMs: 100 });
+    await start({ stallTimeoutMs: 3_000 });
     const waiting = exchange('GET', `${http.url}/held`, undefined, {});
     await expect.poll(() => holding.length).toBe(1);
     const idle = dial().resume();

@@ -272,6 +272,8 @@ describe('an unreachable database', () => {
 });
 
 describe('a server that fails', () => {
+  /** Enough on a busy machine for a statement that takes no time. */
+  const queryTimeoutMs = 2_000;
   let server: Awaited<ReturnType<typeof startTestDatabaseServer>>;
   let other: Database;
   let settings: DatabaseSettings;
@@ -284,9 +286,10 @@ describe('a server that fails', () => {
       password: new Secret(server.server.password, 'test'),
       tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
     };
-    other = openDatabase(settings, { queryTimeoutMs: 300 });
-    await sql`CREATE TABLE counters (id INT PRIMARY KEY, value INT NOT NULL)`.execute(other.db);
-    await sql`INSERT INTO counters VALUES (1, 0)`.execute(other.db);
+    await using patient = openDatabase(settings);
+    await sql`CREATE TABLE counters (id INT PRIMARY KEY, value INT NOT NULL)`.execute(patient.db);
+    await sql`INSERT INTO counters VALUES (1, 0)`.execute(patient.db);
+    other = openDatabase(settings, { queryTimeoutMs });
   });
 
   afterAll(async () => {
@@ -333,7 +336,7 @@ describe('a server that fails', () => {
     await using writer = await startWithSchema(name);
     await using both = openDatabase(
       { ...settings, port: writer.port, password: writer.password, name },
-      { reader, queryTimeoutMs: 300 },
+      { reader, queryTimeoutMs },
     );
     await sql`UPDATE counters SET value = 7`.execute(both.db);
     expect(await counterValue(both.readable, 1)).toBe(7);

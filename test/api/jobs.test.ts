@@ -205,11 +205,11 @@ describe('a run that goes wrong', () => {
       await gate;
       return {};
     });
-    const first = replica([long], { leaseMs: 300 }).runNow('a-job');
+    const first = replica([long], { leaseMs: 9_000 }).runNow('a-job');
     const leases = new Set<number>();
     await eventually(async () => {
       for (const row of await rows()) leases.add(row.lease_until);
-      expect(leases.size).toBeGreaterThan(4);
+      expect(leases.size).toBeGreaterThan(1);
     });
     expect(await jobRuns.findAbandoned(test.database.db, 'a-job')).toBeUndefined();
     open();

@@ -159,7 +159,7 @@ function unchunked(bytes: Buffer): string {
 
 describe('a reader of a long list', () => {
   it('that stops is closed, and what was to follow is let go, unmade', async () => {
-    await start({ stallTimeoutMs: 200 });
+    await start({ stallTimeoutMs: 4_000 });
     const readers = Array.from({ length: 10 }, () => dial(`/list/${endless}`).pause());
     await expect.poll(() => letGo).toBe(readers.length);
     expect(made * itemBytes).toBeLessThan(readers.length * 16 * 1024 * 1024);

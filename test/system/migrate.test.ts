@@ -62,7 +62,6 @@ function startRunner(settings: DatabaseSettings): Runner {
     settings,
     password: settings.password?.reveal(),
     directory,
-    leaseTtlMs: 3000,
     heartbeatMs: 200,
   };
   const program = join(import.meta.dirname, 'migrate-runner.ts');
@@ -98,6 +97,7 @@ describe('a runner killed by SIGKILL', () => {
     const first = startRunner(database.settings);
     await first.reached('0001_a', 20);
     await kill(first);
+    await endLease(database.settings);
     const report = await migrate(database.settings, { log, directory });
     expect(report.applied).toEqual(['0001_a']);
     const rows = await select(database.settings, 'SELECT id FROM a ORDER BY id');
@@ -112,6 +112,7 @@ describe('a runner killed by SIGKILL', () => {
     await first.reached('0002_wide', 1);
     await waitForStatement(database.settings, 'ALTER TABLE many%');
     await kill(first);
+    await endLease(database.settings);
     expect((await migrationStatus(database.settings, { directory })).state).toBe('behind');
     const report = await migrate(database.settings, { log, directory });
     expect(report.applied).toEqual(['0002_wide']);
@@ -132,6 +133,7 @@ describe('a runner killed by SIGKILL', () => {
     await killStatement(database.settings, 'CREATE TABLE b%');
     write('0001_a', 'CREATE TABLE a (id INT); CREATE TABLE b (id INT)');
     const waiting = startRunner(database.settings);
+    await endLease(database.settings);
     await once(waiting.child, 'exit');
     expect(waiting.said.at(-1)).toMatchObject({ applied: ['0001_a'] });
     expect(waiting.said[0]).toMatchObject({ migration: '0001_a', number: 2 });
@@ -151,8 +153,6 @@ describe('a server killed by SIGKILL', () => {
       const run = migrate(settings, {
         log,
         directory,
-        leaseTtlMs: 3000,
-        heartbeatMs: 200,
         onStep: ({ migration }) => migration === '0002_wide' && alter(),
       });
       const outcome = expect(run).rejects.toMatchObject({
@@ -166,6 +166,7 @@ describe('a server killed by SIGKILL', () => {
       await server.exited;
       await outcome;
       server = await start();
+      await endLease(settings);
       const report = await migrate(settings, { log, directory });
       expect(report.applied).toEqual(['0002_wide']);
       const rows = await select(settings, 'SELECT COUNT(*) AS n, MIN(wide) AS wide FROM many');
@@ -332,6 +333,11 @@ function settingsOf(home: string): DatabaseSettings {
     poolSize: 2,
     tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
   };
+}
+
+/** What its time would bring about: the lease of a dead runner ends. */
+async function endLease(settings: DatabaseSettings): Promise<void> {
+  await select(settings, "UPDATE leases SET expires_at = '1970-01-02'");
 }
 
 const statementPattern = 'SELECT id FROM information_schema.processlist WHERE info LIKE ?';

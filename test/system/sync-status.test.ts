@@ -38,7 +38,7 @@ async function status() {
   return JSON.parse(stdout).owners[0];
 }
 
-const told = (expected: object) => expect.poll(status, { timeout: 20_000 }).toMatchObject(expected);
+const told = (expected: object) => expect.poll(status).toMatchObject(expected);
 
 it('Synced with the commit, Degraded with the place of a mistake, Suspended while it is, and then by its revision', async () => {
   const repository = git.repository('gw');
