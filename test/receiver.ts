@@ -11,9 +11,10 @@ interface Received {
   readonly raw: string;
 }
 
-/** What is answered: a status, headers and a text, or never anything. */
-export type Reply =
+/** What is answered: a status, headers and a text, the start of an answer, or never anything. */
+type Reply =
   | 'never'
+  | 'endless'
   | {
       readonly status: number;
       readonly headers?: Readonly<Record<string, string>>;
@@ -35,7 +36,8 @@ export async function startReceiver(...replies: Reply[]): Promise<Receiver> {
       const body = raw === '' ? null : JSON.parse(raw);
       received.push({ path: request.url ?? '', headers: request.headers, body, raw });
       const reply = replies.shift() ?? { status: 200 };
-      if (reply !== 'never')
+      if (reply === 'endless') response.writeHead(200).write('{');
+      else if (reply !== 'never')
         response.writeHead(reply.status, reply.headers).end(reply.text ?? '{}');
     });
   });

@@ -271,6 +271,14 @@ describe('a status on its way', () => {
     expect(Math.max(...pauses)).toBe(600_000);
   });
 
+  it('has arrived once the host says so, however long it goes on to speak', async () => {
+    host.replies.push('endless');
+    await send('github');
+    await send('github');
+    expect(outcomes).toEqual([null, null]);
+    expect(host.received).toHaveLength(2);
+  });
+
   it('goes to nobody whom a redirect names', async () => {
     await using other = await startReceiver();
     host.replies.push({ status: 307, headers: { location: `${other.url}/x` } });

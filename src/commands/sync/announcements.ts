@@ -63,7 +63,7 @@ function readCertificates(path: string): string {
 export type OnOutcome = (channel: Channel, host: string, reason: string | null) => void;
 
 /** Announcer and its ways out. */
-export interface OpenAnnouncer {
+export interface OpenAnnouncer extends AsyncDisposable {
   readonly announcer: Announcer;
   /** Sends what waits, for `waitMs` at most and a little more. */
   close(waitMs?: number): Promise<void>;
@@ -102,13 +102,16 @@ export function openAnnouncer(
       outbox: outbox('notification', notification.url),
     },
   });
-  return {
-    announcer,
-    close: async (waitMs) => {
-      await Promise.all(outboxes.map((one) => one.close(waitMs)));
-      await Promise.all(posts.map((one) => one[Symbol.asyncDispose]()));
-    },
+  const closeAll = async (waitMs?: number): Promise<void> => {
+    await Promise.all(outboxes.map((one) => one.close(waitMs)));
+    await Promise.all(posts.map((one) => one[Symbol.asyncDispose]()));
   };
+  let closed: Promise<void> | null = null;
+  const close = (waitMs?: number): Promise<void> => {
+    closed ??= closeAll(waitMs);
+    return closed;
+  };
+  return { announcer, close, [Symbol.asyncDispose]: () => close() };
 }
 
 export function undeliveredText(channel: Channel, host: string, reason: string): string {

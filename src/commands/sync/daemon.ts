@@ -55,7 +55,7 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
     standing: () => state.standing,
     requests: () => client.requests,
   });
-  const outside = openOutside(context, metrics, () => void tell());
+  await using outside = openOutside(context, metrics, () => void tell());
   const teller = new StatusTeller({
     ...{ client, source: context.locations.join(' '), clock: systemClock },
     onMissing: () => events.tell('noStatus', {}, 'this server keeps no status of its daemons'),

@@ -64,8 +64,13 @@ export class Post implements AsyncDisposable {
         signal: AbortSignal.any([stop, late]),
       });
       const status = answer.statusCode;
+      if (status < 300) {
+        // It has it. What else it says may take for ever.
+        answer.body.on('error', () => undefined).destroy();
+        return { kind: 'delivered' };
+      }
       const text = await startOf(answer.body);
-      if (status < 300 || isKnown?.(status, text) === true) return { kind: 'delivered' };
+      if (isKnown?.(status, text) === true) return { kind: 'delivered' };
       const asked = answer.headers['retry-after'];
       const waitMs = typeof asked === 'string' ? retryAfterMs(asked, clock.now(), waitMsMax) : null;
       const reason = `it answers ${status}`;
