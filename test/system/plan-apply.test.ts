@@ -157,6 +157,23 @@ describe('plan', () => {
   });
 });
 
+/** Before anything is applied: its names are those of the others. */
+describe('values that sops has encrypted', () => {
+  it('are planned with the identity of the settings, told by place, and shown to nobody', async () => {
+    write('encrypted/crm.sops.yaml', sopsFile('crm.sops.yaml'));
+    const env = { GATEWRIGHT_AGE_KEY_FILE: testKeyFile('') };
+    const planned = await runCli(['plan', 'encrypted', '-o', 'json'], null, { cwd: folder, env });
+    expect(planned.exitCode).toBe(2);
+    expect(planned.stdout).toContain('sops:encrypted/crm.sops.yaml#spec.configurations');
+    expect(planned.stdout + planned.stderr).not.toMatch(new RegExp(`${canary}|AGE-SECRET-KEY`));
+    const closed = await run('plan', 'encrypted');
+    expect(closed.exitCode).toBe(5);
+    expect(closed.stderr).toContain(
+      'set GATEWRIGHT_AGE_KEY_FILE to a file with an identity of age1',
+    );
+  });
+});
+
 describe('apply', () => {
   it('needs --yes where there is no terminal, exit code 5', async () => {
     const { exitCode, stderr } = await run('apply', 'gateway');
@@ -339,22 +356,6 @@ describe('variables of the operator', () => {
       expect(stdout + stderr).not.toContain('canary');
       expect(stderr).toMatch(/variables\/a\.yaml:\d+:\d+ .*manifests (?:may not|never) read/);
     }
-  });
-});
-
-describe('values that sops has encrypted', () => {
-  it('are planned with the identity of the settings, told by place, and shown to nobody', async () => {
-    write('encrypted/crm.sops.yaml', sopsFile('crm.sops.yaml'));
-    const env = { GATEWRIGHT_AGE_KEY_FILE: testKeyFile('') };
-    const planned = await runCli(['plan', 'encrypted', '-o', 'json'], null, { cwd: folder, env });
-    expect(planned.exitCode).toBe(2);
-    expect(planned.stdout).toContain('sops:encrypted/crm.sops.yaml#spec.configurations');
-    expect(planned.stdout + planned.stderr).not.toMatch(new RegExp(`${canary}|AGE-SECRET-KEY`));
-    const closed = await run('plan', 'encrypted');
-    expect(closed.exitCode).toBe(5);
-    expect(closed.stderr).toContain(
-      'set GATEWRIGHT_AGE_KEY_FILE to a file with an identity of age1',
-    );
   });
 });
 
