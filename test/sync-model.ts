@@ -7,10 +7,11 @@ import { matchesPattern } from '../src/model/place-patterns.ts';
 import type { Snapshot } from '../src/model/snapshot.ts';
 import { Secret } from '../src/secret.ts';
 import {
-  createRequest,
-  deleteRequest,
+  createChange,
+  deleteChange,
   type RequestContext,
-  updateRequest,
+  requestOf,
+  updateChange,
 } from '../src/sync/apply/requests.ts';
 import type { CommandLine } from '../src/sync/plan/guards.ts';
 import { makePlan } from '../src/sync/plan/plan.ts';
@@ -150,18 +151,16 @@ export class ModelServer {
     for (const change of plan.changes) {
       if (change.action === 'retain') continue;
       if (change.action === 'delete' || change.action === 'replace') {
-        deleteRequest(change.live!, context);
+        deleteChange(change.live!, context);
         this.remove(change.live!.id);
       }
       if (change.action === 'create' || change.action === 'replace') {
-        const { body } = createRequest(change.desired!, context, false);
+        const { body } = requestOf(createChange(change.desired!, context));
         targets.set(change.id, this.#insert(change, body!, context));
       }
       if (change.action === 'update' || change.action === 'adopt') {
-        const { body, ifMatch } = updateRequest(
-          change,
-          context,
-          bodies.get(change.desired!.identity.kind)!,
+        const { body, ifMatch } = requestOf(
+          updateChange(change, context, bodies.get(change.desired!.identity.kind)!),
         );
         this.#update(change.live!.id, body!, ifMatch!);
       }

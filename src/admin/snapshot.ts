@@ -6,6 +6,7 @@ import { chooseCoding, coded, streamCodings } from '../http/content-coding.ts';
 import { holdsTag } from '../http/entity-tag.ts';
 import { RawReply, type Route, route } from '../http/route.ts';
 import { SlicedText } from '../http/sliced-text.ts';
+import { changesMax } from '../model/change-set.ts';
 import { ApiError } from '../model/errors.ts';
 import type { KindName } from '../model/kinds.ts';
 import { LongList } from '../model/long-list.ts';
@@ -142,6 +143,7 @@ function answer(
     organisation_id: organisationId,
     fingerprint_key: fingerprintKey?.toString('base64') ?? null,
     api_key_prefix: apiKeyPrefix,
+    changes_max: changesMax,
   } satisfies Omit<Snapshot, 'resources'>;
   const slices = new LongList<Snapshot>(frame, 'resources', items()).slices();
   const headers = tagged(tagOf(view, read.marks));

@@ -55,6 +55,8 @@ export interface Kind {
   readonly item: (id: string, body: Record<string, unknown>) => string;
   /** Body fields that live in the path only and are not sent. */
   readonly pathFields: readonly string[];
+  /** Whether they alone say which resource is meant, in place of its id. */
+  readonly isNamedByPathFields: boolean;
   /**
    * Makes the schema of the create body, strict: what a manifest's spec must parse to once converted.
    * An issue of its own may carry `params.candidates`: the words that would have been right.
@@ -74,11 +76,14 @@ const workspaceReference: ReferenceField = {
 const plain = { secrets: [], secretsGoWith: [], opaque: [], merged: [], sets: [] } as const;
 
 /** Lists of a resource whose requests are POST to a collection and PUT or DELETE on `/{id}` below it. */
-function collection(path: string): Pick<Kind, 'create' | 'item' | 'pathFields'> {
+function collection(
+  path: string,
+): Pick<Kind, 'create' | 'item' | 'pathFields' | 'isNamedByPathFields'> {
   return {
     create: () => ({ method: 'POST', path }),
     item: (id) => `${path}/${encodeURIComponent(id)}`,
     pathFields: [],
+    isNamedByPathFields: false,
   };
 }
 
@@ -152,6 +157,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     }),
     item: (id) => `/v1/api-keys/${encodeURIComponent(id)}`,
     pathFields: ['type', 'sub_type'],
+    isNamedByPathFields: false,
     makeBody: async () => (await import('./api-key.ts')).makeApiKeySpec(),
   },
 
@@ -204,6 +210,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     create: (body) => ({ method: 'PUT', path: bindingPath(body) }),
     item: (_, body) => bindingPath(body),
     pathFields: ['guardrail_id', 'mcp_server_id'],
+    isNamedByPathFields: true,
     makeBody: async () => (await import('./guardrail-mapping.ts')).makeGuardrailMappingSpec(),
   },
 

@@ -54,6 +54,8 @@ export const Snapshot = z.object({
     .string()
     .regex(/^[0-9A-Za-z]*$/)
     .default(''),
+  /** Most changes of one change set; absent from servers that take none. */
+  changes_max: z.int().min(1).optional(),
   resources: z.array(SnapshotResource),
 });
 export type Snapshot = z.infer<typeof Snapshot>;

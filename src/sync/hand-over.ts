@@ -5,7 +5,7 @@ import { loadBody } from '../model/bodies.ts';
 import type { ManagedBy } from '../model/managed-by.ts';
 import { formatTimestamp } from '../model/timestamp.ts';
 import { acquireLease, type HeldLease, type LeaseOptions } from './apply/owner-lease.ts';
-import { updateRequest } from './apply/requests.ts';
+import { requestOf, updateChange } from './apply/requests.ts';
 import { recordRun } from './apply/revision.ts';
 import { changeOf } from './plan/draft-change.ts';
 import type { PlannedChange } from './plan/planned.ts';
@@ -235,7 +235,7 @@ async function claim(
     source: { ...source, digest: '' },
     resolve: (key: string) => byKey.get(key),
   };
-  const request = updateRequest(change, context, await loadBody(identity.kind));
+  const request = requestOf(updateChange(change, context, await loadBody(identity.kind)));
   const managed = request.body?.managed_by as Record<string, unknown>;
   // Nothing has been applied yet: a field that no manifest names is managed by none.
   const body = { ...request.body, managed_by: { ...managed, source, last_applied: {} } };

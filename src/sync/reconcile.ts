@@ -223,7 +223,8 @@ async function carryOut(
   );
   const startedAt = systemClock.now();
   const report = await applyPlan(plan, {
-    ...{ client, lease, secretOutput, signal, onItem: options.onItem },
+    ...{ client, lease, secretOutput, signal, onItem: options.onItem, isAtomic: false },
+    changesMax: read.snapshot.changes_max ?? 1,
     lookAgain: async () => {
       const again = toLiveSet(await readSnapshot(client, null), client.owner, desired.externals);
       return new Map(again.resources.map((resource) => [identityKey(resource.identity), resource]));

@@ -60,6 +60,12 @@ interface Story {
 
 const stories: Readonly<Record<string, Story>> = {
   'a create': { before: '', after: bot, makes: 1, keys: { bot: [one, 'bot.key'] } },
+  'creates in one set': {
+    before: '',
+    after: bot + key('new', two, 'new.key'),
+    makes: 2,
+    keys: { bot: [one, 'bot.key'], new: [two, 'new.key'] },
+  },
   'a replacement': {
     before: bot,
     after: key('bot', one, 'bot.key', { fixed }),
@@ -236,8 +242,8 @@ async function expectNoStray(
 
 const cases = Object.entries(stories).flatMap(([name, story]) =>
   (['shared', 'separate'] as const).flatMap((folders) =>
-    // What only moves files has nothing to do in a folder without them.
-    folders === 'separate' && story.makes === 0 ? [] : [[name, folders, story] as const],
+    // What only moves files has nothing to do in a folder without them; several are made as one is.
+    folders === 'separate' && story.makes !== 1 ? [] : [[name, folders, story] as const],
   ),
 );
 

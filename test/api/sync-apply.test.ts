@@ -14,6 +14,7 @@ import {
   openSync,
   type SyncSetup,
   startSyncServer,
+  withoutSets,
 } from '../sync-setup.ts';
 import { addServiceAccount } from '../tenant.ts';
 
@@ -460,6 +461,7 @@ spec: {config: {retry: {attempts: 1}}}
   it('stops starting anything once interrupted, and the next run finishes', async () => {
     const controller = new AbortController();
     const result = await sync.cycle(everyKind, {
+      client: withoutSets(sync.openClient()),
       signal: controller.signal,
       onItem: () => controller.abort(),
     });

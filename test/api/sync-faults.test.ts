@@ -6,7 +6,13 @@ import type { CycleResult } from '../../src/sync/reconcile.ts';
 import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
 import { endLeases } from '../lease.ts';
 import type { TestServer } from '../server.ts';
-import { everyKind, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
+import {
+  everyKind,
+  openSync,
+  type SyncSetup,
+  startSyncServer,
+  withoutSets,
+} from '../sync-setup.ts';
 
 let server: TestServer;
 let sync: SyncSetup;
@@ -39,13 +45,17 @@ function filesOfKeys(): string[] {
 
 let requestsSeen = 0;
 
-async function cycleThrough(fateOf: (index: number) => Fate): Promise<CycleResult | Error> {
+async function cycleThrough(
+  fateOf: (index: number) => Fate,
+  { takesSets }: Way = ways[0],
+): Promise<CycleResult | Error> {
   await using proxy = await startFaultyProxy(server.url, fateOf);
-  const client = sync.openClient({
+  const opened = sync.openClient({
     adminBaseUrl: proxy.url,
     baseUrl: `${proxy.url}/v1`,
     authUrl: proxy.url,
   });
+  const client = takesSets ? opened : withoutSets(opened);
   const result = await sync.cycle(everyKind, { client }).catch((error: Error) => error);
   requestsSeen = proxy.seen;
   // A run that died has not given it back; its time would be up in seconds.
@@ -53,23 +63,35 @@ async function cycleThrough(fateOf: (index: number) => Fate): Promise<CycleResul
   return result;
 }
 
-/** Token, snapshot, lease, snapshot again, nine writes, the proof of the key file, the lease given back. */
-const requestsOfFirstApply = 17;
-const everyRequest = Array.from({ length: requestsOfFirstApply }, (_, at) => at + 1);
+interface Way {
+  readonly takesSets: boolean;
+  /**
+   * Token, snapshot, its standing, lease, snapshot and standing again, the nine changes, the proof of the
+   * key file, the revision, the lease given back.
+   */
+  readonly requests: number;
+}
+
+const ways = [
+  { takesSets: true, requests: 9 },
+  { takesSets: false, requests: 17 },
+] as const satisfies readonly Way[];
+/** Of single requests those that write: the others are as they are beside sets. */
+const everyRequest = [
+  ...Array.from({ length: ways[0].requests }, (_, at) => [at + 1, 'set', ways[0]] as const),
+  ...Array.from({ length: 9 }, (_, at) => [at + 6, 'single request', ways[1]] as const),
+];
 
 describe('a run', () => {
-  it('needs exactly as many requests as the loops below cut', async () => {
-    await using proxy = await startFaultyProxy(server.url, () => 'pass');
-    const { url } = proxy;
-    const client = sync.openClient({ adminBaseUrl: url, baseUrl: `${url}/v1`, authUrl: url });
-    await sync.cycle(everyKind, { client });
-    expect(proxy.seen).toBe(requestsOfFirstApply);
+  it.each(ways)('needs exactly as many requests as the loops below cut: %j', async (way) => {
+    await cycleThrough(() => 'pass', way);
+    expect(requestsSeen).toBe(way.requests);
   });
 
   it.each(everyRequest)(
-    'that dies before request %i arrives is finished by the next',
-    async (k) => {
-      await cycleThrough((index) => (index === k ? 'dead' : 'pass'));
+    'that dies before request %i arrives, by %s, is finished by the next',
+    async (k, _, way) => {
+      await cycleThrough((index) => (index === k ? 'dead' : 'pass'), way);
       expect(requestsSeen).toBeGreaterThanOrEqual(k);
       expect(await sync.cycle(everyKind)).toMatchObject({ ending: 'success' });
       expect(await stateOfServer()).toHaveLength(9);
@@ -78,9 +100,10 @@ describe('a run', () => {
   );
 
   it.each(everyRequest)(
-    'that dies once request %i is carried out is finished by the next, with no duplicate',
-    async (k) => {
-      await cycleThrough((index) => (index === k ? 'cut-after' : index > k ? 'dead' : 'pass'));
+    'that dies once request %i is carried out, by %s, is finished by the next, with no duplicate',
+    async (k, _, way) => {
+      const fateOf = (index: number) => (index === k ? 'cut-after' : index > k ? 'dead' : 'pass');
+      await cycleThrough(fateOf, way);
       expect(requestsSeen).toBeGreaterThanOrEqual(k);
       expect(await sync.cycle(everyKind)).toMatchObject({ ending: 'success' });
       expect(await stateOfServer()).toHaveLength(9);
@@ -88,8 +111,8 @@ describe('a run', () => {
     },
   );
 
-  it.each(everyRequest)('survives the loss of answer %i alone', async (k) => {
-    const result = await cycleThrough((index) => (index === k ? 'cut-after' : 'pass'));
+  it.each(everyRequest)('survives the loss of answer %i alone, by %s', async (k, _, way) => {
+    const result = await cycleThrough((index) => (index === k ? 'cut-after' : 'pass'), way);
     if (result instanceof Error) throw result;
     expect(result).toMatchObject({ ending: 'success' });
     expect(await stateOfServer()).toHaveLength(9);

@@ -84,13 +84,13 @@ function requireDone(outcomes: Outcomes, label: string, path: readonly string[])
 
 /** What stands in the path of the single request is there. */
 function requirePlace({ kind, action, id }: Change, body: Record<string, unknown>): void {
-  const isPair = kind === 'GuardrailMcpBinding';
-  const needed = isPair || action === 'create' ? kinds[kind].pathFields : [];
+  const { pathFields, isNamedByPathFields } = kinds[kind];
+  const needed = isNamedByPathFields || action === 'create' ? pathFields : [];
   const missing = needed.find((field) => typeof body[field] !== 'string');
   if (missing !== undefined) {
     throw validationError({ path: [missing], message: 'is required: it says what is meant' });
   }
-  if (action === 'create' || isPair ? id !== undefined : id === undefined) {
+  if (action === 'create' || isNamedByPathFields ? id !== undefined : id === undefined) {
     const message = id === undefined ? 'is required' : 'is not for this change';
     throw validationError({ path: ['id'], message });
   }

@@ -1,13 +1,14 @@
 /** Knows how a plan is carried out over HTTP: in parallel, in order, and on past what fails. */
 import { type Ending, Failure } from '../../failure.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
-import { Pace } from '../server/pace.ts';
 import { ApiRefusal, Unreachable } from '../server/refusal.ts';
 import { type Position, workspaceOf } from '../spec/resource-set.ts';
 import { pointerOf } from '../spec/spec-paths.ts';
+import { ChangeSetChannel } from './change-set-channel.ts';
 import { ChangeWriter, type WriterContext } from './change-writer.ts';
 import { isFencedOff } from './owner-lease.ts';
-import { Stale } from './stale.ts';
+import { Schedule } from './schedule.ts';
+import { changedMeanwhile, Stale } from './stale.ts';
 
 type ItemStatus =
   | 'done'
@@ -39,6 +40,10 @@ export interface ApplyReport {
 }
 
 export interface ApplyContext extends WriterContext {
+  /** Most changes that the server takes in one request; 1 where it takes no sets. */
+  readonly changesMax: number;
+  /** Everything in one transaction, or nothing. */
+  readonly isAtomic: boolean;
   readonly onItem?: OnItem | undefined;
 }
 
@@ -50,7 +55,12 @@ interface Reached {
   readonly total: number;
 }
 
-const workersMax = 32;
+/** Changes under way at once where each is a request, and sets. */
+const singlesMax = 32;
+const setsMax = 8;
+/** A plan is divided among the sets that may be under way, but into none smaller. */
+const setSizeMin = 25;
+const undone = 'not carried out: another change of the same transaction is refused';
 const takenOver = 'another run has taken the lease of the owner over; run it again';
 
 /**
@@ -84,11 +94,9 @@ class Run {
   unreachable: string | null = null;
   readonly #context: ApplyContext;
   readonly #writer: ChangeWriter;
+  readonly #items = new Map<string, AppliedItem>();
   /** Workspaces in which a change is not done: what they have is not removed. */
   readonly #undoneIn = new Set<string | null>();
-  #done = 0;
-  #total = 0;
-  readonly #workers = new Pace({ start: workersMax, max: workersMax });
 
   constructor(plan: Plan, context: ApplyContext) {
     this.#context = context;
@@ -96,34 +104,74 @@ class Run {
   }
 
   async all(changes: readonly PlannedChange[]): Promise<AppliedItem[]> {
-    this.#total = changes.length;
-    const running = new Map<string, Promise<AppliedItem>>();
-    const start = (change: PlannedChange, before: Promise<unknown>): void => {
-      const needed = change.dependsOn.flatMap((id) => running.get(id) ?? []);
-      running.set(
-        change.id,
-        before.then(() => this.#one(change, needed)),
-      );
-    };
-    for (const change of changes) if (!change.last) start(change, Promise.resolve());
-    const others = Promise.all(running.values());
-    for (const change of changes) if (change.last) start(change, others);
-    return Promise.all(running.values());
+    const total = changes.length;
+    if (this.#context.isAtomic) await this.#batch(changes, total);
+    else await this.#inBatches(changes);
+    return changes.map(({ id }) => this.#items.get(id)!);
   }
 
-  async #one(change: PlannedChange, needed: readonly Promise<AppliedItem>[]): Promise<AppliedItem> {
-    const missing = (await Promise.all(needed)).find((item) => item.status !== 'done');
-    const item =
-      missing === undefined
-        ? await this.#workers.take(() => this.#attempt(change))
-        : itemOf(change, 'blocked', `it waits for ${missing.id}, which is not done`);
+  /** As many at once as may be, each as soon as what it depends on is over. */
+  async #inBatches(changes: readonly PlannedChange[]): Promise<void> {
+    const total = changes.length;
+    const { changesMax } = this.#context;
+    const share = Math.max(setSizeMin, Math.ceil(total / setsMax));
+    const size = Math.min(changesMax, share);
+    const underWayMax = changesMax === 1 ? singlesMax : setsMax;
+    const schedule = new Schedule(changes);
+    const underWay = new Set<Promise<void>>();
+    for (;;) {
+      while (underWay.size < underWayMax) {
+        const batch = schedule.take(size, underWay.size === 0);
+        if (batch.length === 0) break;
+        const carrying = this.#batch(batch, total).then(() => {
+          underWay.delete(carrying);
+          for (const change of batch) schedule.end(change);
+        });
+        underWay.add(carrying);
+      }
+      if (underWay.size === 0) return;
+      await Promise.race(underWay);
+    }
+  }
+
+  async #batch(batch: readonly PlannedChange[], total: number): Promise<void> {
+    const members = batch.filter((change) => {
+      const item = this.#heldBack(change);
+      if (item !== null) this.#end(change, item, total);
+      return item === null;
+    });
+    const { isAtomic, ...context } = this.#context;
+    const isAlone = members.length === 1 && !isAtomic;
+    const set = isAlone
+      ? null
+      : new ChangeSetChannel(members, { ...context, isAtomic, resolve: this.#writer.resolve });
+    const outcomes = await Promise.allSettled(
+      members.map((change) =>
+        set === null
+          ? this.#writer.write(change, this.#writer.single)
+          : set.run(change, () => this.#writer.write(change, set)),
+      ),
+    );
+    for (const [at, outcome] of outcomes.entries()) {
+      const change = members[at]!;
+      const item =
+        outcome.status === 'fulfilled'
+          ? { ...itemOf(change, 'done', null), resourceId: outcome.value }
+          : this.#failedItem(change, outcome.reason);
+      this.#end(change, item, total);
+    }
+  }
+
+  #end(change: PlannedChange, item: AppliedItem, total: number): void {
     if (item.status !== 'done' && !change.prune) this.#undoneIn.add(workspaceOf(change.identity));
-    this.#done += 1;
-    this.#context.onItem?.(item, { done: this.#done, total: this.#total });
-    return item;
+    this.#items.set(change.id, item);
+    this.#context.onItem?.(item, { done: this.#items.size, total });
   }
 
-  async #attempt(change: PlannedChange): Promise<AppliedItem> {
+  /** Why it is not started; null where nothing speaks against it. */
+  #heldBack(change: PlannedChange): AppliedItem | null {
+    const missing = this.#missing(change);
+    if (missing !== null) return itemOf(change, 'blocked', missing);
     if (this.#context.signal?.aborted) return itemOf(change, 'blocked', 'not started: interrupted');
     if (this.#context.lease.isLost) return itemOf(change, 'stale', `not started: ${takenOver}`);
     if (this.unreachable !== null) {
@@ -133,12 +181,12 @@ class Run {
       const message = 'not removed: another change of its workspace is not done';
       return itemOf(change, 'blocked', message);
     }
-    try {
-      const id = await this.#writer.write(change);
-      return { ...itemOf(change, 'done', null), resourceId: id };
-    } catch (error) {
-      return this.#failedItem(change, error);
-    }
+    return null;
+  }
+
+  #missing({ dependsOn }: PlannedChange): string | null {
+    const id = dependsOn.find((one) => (this.#items.get(one)?.status ?? 'done') !== 'done');
+    return id === undefined ? null : `it waits for ${id}, which is not done`;
   }
 
   #failedItem(change: PlannedChange, error: unknown): AppliedItem {
@@ -154,6 +202,12 @@ class Run {
       return itemOf(change, 'stale', takenOver);
     }
     if (error instanceof Stale) return itemOf(change, 'stale', error.message);
+    if (error instanceof ApiRefusal && error.status === 412) {
+      return itemOf(change, 'stale', changedMeanwhile);
+    }
+    if (error instanceof ApiRefusal && error.status === 424) {
+      return itemOf(change, 'blocked', this.#missing(change) ?? undone);
+    }
     if (error instanceof ApiRefusal) {
       const message = `the server refuses it (${error.status}): ${error.message}`;
       return { ...itemOf(change, 'failed', message), position: blamed(change, error.param) };

@@ -1,6 +1,6 @@
 /** Knows the requests that carry out one planned change: method, path and body on the wire. */
 import type { z } from 'zod';
-import { kinds } from '../../model/kinds.ts';
+import { type KindName, kinds } from '../../model/kinds.ts';
 import { matchesPattern } from '../../model/place-patterns.ts';
 import type { PlannedChange } from '../plan/planned.ts';
 import { recordedGeneration, wantedGeneration } from '../plan/rotation.ts';
@@ -21,6 +21,23 @@ export interface Target {
   readonly slug: string | null;
 }
 
+/** What it resolves to while it is made by the same change set: the label of the change that makes it. */
+interface Label {
+  readonly id: { readonly $ref: string };
+  readonly slug: { readonly $ref: string };
+}
+
+/** One change of one resource, to be sent as a request of its own or in a change set. */
+export interface WireChange {
+  readonly kind: KindName;
+  readonly action: 'create' | 'update' | 'delete';
+  /** Of what is updated or deleted. */
+  readonly id: string | null;
+  readonly ifMatch: number | null;
+  /** With the fields that stand in the path of a request of its own. */
+  readonly body: Record<string, unknown>;
+}
+
 export interface WireRequest {
   readonly method: 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
@@ -28,30 +45,40 @@ export interface WireRequest {
   readonly ifMatch?: number;
 }
 
+/** The request that a change is when it is sent alone. */
+export function requestOf({ kind, action, id, ifMatch, body }: WireChange): WireRequest {
+  const { create, item, pathFields } = kinds[kind];
+  const sent = without(body, pathFields);
+  if (action === 'create') return { ...create(body), body: sent };
+  const path = item(id ?? '', body);
+  const version = ifMatch === null ? {} : { ifMatch };
+  if (action === 'update') return { method: 'PUT', path, body: sent, ...version };
+  return { method: 'DELETE', path, ...version };
+}
+
 export interface RequestContext {
   readonly owner: string;
   readonly source: SourceInfo;
   /** By identity key; undefined when it does not exist (yet). */
-  readonly resolve: (key: string) => Target | undefined;
+  readonly resolve: (key: string) => Target | Label | undefined;
 }
 
 /** `keyValue` is the value that an ApiKey gets, when it was made here. */
-export function createRequest(
+export function createChange(
   desired: DesiredResource,
   context: RequestContext,
-  takeOwnership: boolean,
   keyValue?: string,
-): WireRequest {
-  const kind = kinds[desired.identity.kind];
+): WireChange {
+  const { kind } = desired.identity;
   const wire = toWire(desired.identity, desired.spec, context, desired);
   // On creation null says nothing that leaving the field out does not say.
   const set = Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== null));
   const body = {
-    ...without(set, kind.pathFields),
-    managed_by: managedBy(desired, context, wantedGeneration(desired, 1), takeOwnership),
+    ...set,
+    managed_by: managedBy(desired, context, wantedGeneration(desired, 1), false),
     ...(keyValue === undefined ? {} : { key: keyValue }),
   };
-  return { ...kind.create(set), body };
+  return { kind, action: 'create', id: null, ifMatch: null, body };
 }
 
 /**
@@ -59,11 +86,11 @@ export function createRequest(
  *
  * @param schema of the kind's create body
  */
-export function updateRequest(
+export function updateChange(
   change: PlannedChange,
   context: RequestContext,
   schema: z.ZodObject,
-): WireRequest {
+): WireChange {
   const desired = change.desired!;
   const live = change.live!;
   const kind = kinds[desired.identity.kind];
@@ -79,14 +106,26 @@ export function updateRequest(
       : (wire[field] ?? clearedValue(schema.shape[field]));
   }
   return {
-    method: 'PUT',
-    path: kind.item(live.id, wire),
+    ...{ kind: desired.identity.kind, action: 'update', id: live.id, ifMatch: live.version },
     body: {
       ...body,
+      ...pathOf(desired.identity, wire),
       managed_by: managedBy(desired, context, generation, change.action === 'adopt'),
     },
-    ifMatch: live.version,
   };
+}
+
+export function deleteChange(live: LiveResource, context: RequestContext): WireChange {
+  const wire = toWire(live.identity, live.spec, context, null);
+  const { id, identity, version: ifMatch } = live;
+  return { kind: identity.kind, action: 'delete', id, ifMatch, body: pathOf(identity, wire) };
+}
+
+/** What of a spec stands in the path of a resource that exists. */
+function pathOf({ kind }: Identity, wire: Record<string, Json>): Record<string, Json> {
+  const { isNamedByPathFields, pathFields } = kinds[kind];
+  if (!isNamedByPathFields) return {};
+  return Object.fromEntries(pathFields.map((field) => [field, wire[field]!]));
 }
 
 /** How a key is given a value: which, of which generation, and whether it is still to be delivered. */
@@ -111,12 +150,6 @@ export function rotateRequest(
     path: `${kind.item(change.live!.id, wire)}/rotate`,
     body: awaitsDelivery ? { ...body, await_delivery: true } : body,
   };
-}
-
-export function deleteRequest(live: LiveResource, context: RequestContext): WireRequest {
-  const kind = kinds[live.identity.kind];
-  const wire = toWire(live.identity, live.spec, context, null);
-  return { method: 'DELETE', path: kind.item(live.id, wire), ifMatch: live.version };
 }
 
 /** The claim of ownership with the base for the next three-way comparison. */
@@ -179,6 +212,9 @@ function clearedValue(
   return candidates.find((value) => schema?.safeParse(value).success) ?? null;
 }
 
-function without(body: Record<string, Json>, fields: readonly string[]): Record<string, Json> {
+function without(
+  body: Record<string, unknown>,
+  fields: readonly string[],
+): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([key]) => !fields.includes(key)));
 }

@@ -24,6 +24,8 @@ export interface ApiRequest {
   /** With mount and query: `/v2/configs`. */
   readonly path: string;
   readonly body?: unknown;
+  /** The body, where it is written already. */
+  readonly bodyText?: string;
   /** Version for `If-Match`. */
   readonly ifMatch?: number | null;
   /** Of the owner's lease, for a write in the owner's name. */
@@ -32,13 +34,20 @@ export interface ApiRequest {
   readonly idempotencyKey?: string;
   /** False for what changes no resource although it is no GET. */
   readonly countsAsWrite?: boolean;
+  /** Status of an answer that is no success and still tells what was asked for. */
+  readonly accepts?: 422;
+  /** Not to be kept waiting by requests that take long. */
+  readonly outOfTurn?: boolean;
   /** Raw value for `If-None-Match`. */
   readonly ifNoneMatch?: string | null;
   /** Ends waiting for a turn and repeating; a request under way is never cut off. */
   readonly signal?: AbortSignal | undefined;
 }
 
-export type ApiResponse = Omit<Answer, 'retryAfter'>;
+export interface ApiResponse extends Omit<Answer, 'retryAfter'> {
+  /** An earlier try of the request may have been carried out although no answer came. */
+  readonly maybeDone: boolean;
+}
 
 /** One server, one service account. Safe to use from many places at once; dispose closes its sockets. */
 export class AdminClient implements AsyncDisposable {
@@ -94,10 +103,13 @@ export class AdminClient implements AsyncDisposable {
     let maybeDone = false;
     let freshToken = false;
     for (let tried = 1; ; tried += 1) {
-      const outcome = await this.#pace.take(() => this.#try(request), request.signal);
+      const outcome = await (request.outOfTurn === true
+        ? this.#try(request)
+        : this.#pace.take(() => this.#try(request), request.signal));
       if (isSettled(outcome)) {
         const { status, body } = outcome;
-        if (status < 400) return outcome;
+        if (status < 400) return { ...outcome, maybeDone };
+        if (request.accepts === status) return { ...outcome, maybeDone };
         if (status !== 401) throw new ApiRefusal(status, errorFields(body, status), maybeDone);
         if (freshToken) throw this.#token.refused(body);
         freshToken = true;
@@ -116,7 +128,9 @@ export class AdminClient implements AsyncDisposable {
   async #try(request: ApiRequest): Promise<Outcome> {
     const token = await this.#token.current(request.signal);
     const headers: Record<string, string> = { authorization: `Bearer ${token}` };
-    if (request.body !== undefined) headers['content-type'] = 'application/json';
+    const body =
+      request.bodyText ?? (request.body === undefined ? null : JSON.stringify(request.body));
+    if (body !== null) headers['content-type'] = 'application/json';
     if (request.fence !== undefined) {
       headers['gatewright-owner'] = this.owner;
       headers['gatewright-fence'] = String(request.fence);
@@ -125,7 +139,6 @@ export class AdminClient implements AsyncDisposable {
     if (typeof request.ifMatch === 'number') headers['if-match'] = `"${request.ifMatch}"`;
     if (typeof request.ifNoneMatch === 'string') headers['if-none-match'] = request.ifNoneMatch;
     if (request.countsAsWrite ?? request.method !== 'GET') this.#writes += 1;
-    const body = request.body === undefined ? null : JSON.stringify(request.body);
     const url = this.#urlOf(request.path);
     const outcome = await this.#transport.send(url, request.method, headers, body);
     this.#pace.report(isStrained(outcome));

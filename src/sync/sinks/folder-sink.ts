@@ -17,6 +17,7 @@ import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
 import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
 import { findLeaving, type LeavingFile, markLeaving } from './leaving-files.ts';
+import { SharedWork } from './shared-work.ts';
 import type { LeavingValue, PendingValue, Sink, StoredValue, ValueSet } from './sink.ts';
 import { findValues, holdsValue, removeFile } from './value-files.ts';
 
@@ -28,11 +29,17 @@ const fileBytesMax = 4_096;
 export class FolderSink implements Sink {
   readonly #folder: string;
   readonly #tag: string;
+  /** What the files of many keys in one folder ask for at once is done once. */
+  readonly #lists: SharedWork<FolderList>;
+  readonly #makings: SharedWork<string | null>;
+  readonly #flushes = new SharedWork(syncFolder);
 
   /** @param tag of the owner, which sets its pending values and marks apart from those of others */
   constructor(folder: string, tag: string) {
     this.#folder = resolve(folder);
     this.#tag = tag;
+    this.#lists = new SharedWork(async (at) => listOf(await namesIn(at), tag));
+    this.#makings = new SharedWork((at) => makeFolder(this.#folder, at));
   }
 
   placeOf(desired: DesiredResource): string {
@@ -44,28 +51,23 @@ export class FolderSink implements Sink {
     return path;
   }
 
-  /** Lists each folder once. */
   read(keys: readonly DesiredResource[]): Promise<(ValueSet | Failure)[]> {
-    const listed = new Map<string, Promise<string[]>>();
     return Promise.all(
       keys.map((desired) =>
-        this.#read(desired, listed).catch((error: unknown) =>
+        this.#read(desired).catch((error: unknown) =>
           readable(error, desired, `read ${fileOf(desired).path}`),
         ),
       ),
     );
   }
 
-  async #read(desired: DesiredResource, listed: Map<string, Promise<string[]>>): Promise<ValueSet> {
+  async #read(desired: DesiredResource): Promise<ValueSet> {
     const place = this.placeOf(desired);
     const folder = dirname(place);
-    if (!listed.has(folder)) listed.set(folder, namesIn(folder));
-    const names = await listed.get(folder)!;
-    const delivered = names.includes(basename(place)) ? await readValue(place, desired) : null;
+    const { names, pendingOf } = await this.#lists.ask(folder);
+    const delivered = names.has(basename(place)) ? await readValue(place, desired) : null;
     const pending: PendingValue[] = [];
-    for (const name of names) {
-      const fence = this.#fenceIn(name, basename(place));
-      if (fence === null) continue;
+    for (const { name, fence } of pendingOf.get(basename(place)) ?? []) {
       const at = join(folder, name);
       const value = await readValue(at, desired);
       if (value !== null) pending.push({ sink: this, place: at, fence, value });
@@ -87,9 +89,9 @@ export class FolderSink implements Sink {
     const path = this.placeOf(desired);
     const place = `${path}.${this.#tag}-${fence}.pending`;
     try {
-      await makeFolder(this.#folder, dirname(path), desired);
+      await this.#make(dirname(path), desired);
       await writeNew(place, `${value}\n`);
-      await syncFolder(dirname(path));
+      await this.#flushes.ask(dirname(path));
       return { sink: this, place, fence, value: new Secret(value, `file:${place}`) };
     } catch (error) {
       throw readable(error, desired, writing(desired, place));
@@ -100,11 +102,11 @@ export class FolderSink implements Sink {
   async publish(desired: DesiredResource, from: StoredValue, over: Secret | null): Promise<void> {
     const path = this.placeOf(desired);
     try {
-      await makeFolder(this.#folder, dirname(path), desired);
+      await this.#make(dirname(path), desired);
       await chmod(from.place, fileOf(desired).mode);
       if (over === null) await placeNew(from.place, path);
       else await rename(from.place, path);
-      await syncFolder(dirname(path));
+      await this.#flushes.ask(dirname(path));
     } catch (error) {
       throw readable(error, desired, writing(desired, path));
     }
@@ -117,7 +119,7 @@ export class FolderSink implements Sink {
       await link(path, aside).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error;
       });
-      await syncFolder(dirname(path));
+      await this.#flushes.ask(dirname(path));
       return aside;
     } catch (error) {
       throw readable(error, desired, writing(desired, aside));
@@ -154,12 +156,30 @@ export class FolderSink implements Sink {
     return { sink: this, place: path, value, of, fence };
   }
 
-  #fenceIn(name: string, base: string): number | null {
-    const [start, end] = [`${base}.${this.#tag}-`, '.pending'];
-    if (!name.startsWith(start) || !name.endsWith(end)) return null;
-    const digits = name.slice(start.length, -end.length);
-    return /^\d{1,15}$/.test(digits) ? Number(digits) : null;
+  async #make(folder: string, desired: DesiredResource): Promise<void> {
+    const fault = await this.#makings.ask(folder);
+    if (fault !== null) throw misplaced(desired, fault);
   }
+}
+
+/** What lies in a folder. */
+interface FolderList {
+  readonly names: ReadonlySet<string>;
+  /** Pending files by the name of the file that they wait to become. */
+  readonly pendingOf: ReadonlyMap<string, readonly { name: string; fence: number }[]>;
+}
+
+function listOf(names: readonly string[], tag: string): FolderList {
+  const pendingOf = new Map<string, { name: string; fence: number }[]>();
+  for (const name of names) {
+    const found = /^(.+)\.([^.]+)-(\d{1,15})\.pending$/s.exec(name);
+    if (found === null || found[2] !== tag) continue;
+    const one = { name, fence: Number(found[3]) };
+    const others = pendingOf.get(found[1]!);
+    if (others === undefined) pendingOf.set(found[1]!, [one]);
+    else others.push(one);
+  }
+  return { names: new Set(names), pendingOf };
 }
 
 function fileOf({ secretOutput }: DesiredResource): {
@@ -170,8 +190,11 @@ function fileOf({ secretOutput }: DesiredResource): {
   return secretOutput;
 }
 
-/** Makes the folders on the way one by one; a symbolic link among them must not lead outside of `top`. */
-async function makeFolder(top: string, folder: string, desired: DesiredResource): Promise<void> {
+/**
+ * Makes the folders on the way one by one. Yields what is wrong where a symbolic link among them leads
+ * outside of `top`, else null.
+ */
+async function makeFolder(top: string, folder: string): Promise<string | null> {
   await mkdir(top, { recursive: true, mode: privateFolderMode });
   const root = await realpath(top);
   let at = root;
@@ -181,10 +204,9 @@ async function makeFolder(top: string, folder: string, desired: DesiredResource)
       if (error.code !== 'EEXIST') throw error;
     });
     at = await realpath(at);
-    if (!at.startsWith(root + sep)) {
-      throw misplaced(desired, `a symbolic link leads from ${folder} out of ${root}`);
-    }
+    if (!at.startsWith(root + sep)) return `a symbolic link leads from ${folder} out of ${root}`;
   }
+  return null;
 }
 
 /** Fails where something lies at the path. The content, not yet the name, is on disk once it returns. */

@@ -54,7 +54,9 @@ export class Sinks {
     for (const key of keys) {
       try {
         const sink = this.of(key);
-        bySink.set(sink, [...(bySink.get(sink) ?? []), key]);
+        const own = bySink.get(sink);
+        if (own === undefined) bySink.set(sink, [key]);
+        else own.push(key);
       } catch (error) {
         looked.set(key, failureOf(error));
       }

@@ -1,0 +1,207 @@
+/** Knows one change set on its way: what fits into it, how it is written, and what its answer says of each change. */
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { Failure } from '../../failure.ts';
+import { changeSetBody } from '../../model/body-limits.ts';
+import { afterMax, type Change, changesMax } from '../../model/change-set.ts';
+import { kinds } from '../../model/kinds.ts';
+import { ApiRefusal, type ErrorFields, errorFields } from '../server/refusal.ts';
+import type { Channel, ChannelContext } from './channel.ts';
+import { type RequestContext, requestOf, type WireChange } from './requests.ts';
+
+export type SetOutcome = { readonly maybeDone: boolean } & (
+  | { readonly body: unknown }
+  | { readonly refused: { readonly status: number; readonly fields: ErrorFields } }
+  | { readonly thrown: unknown }
+  /** To be sent again, once what it needs is over. */
+  | { readonly notBegun: true }
+);
+
+/** Below what one request may hold, whatever stands round the changes. */
+const bytesMax = changeSetBody.bytesMax - 1024;
+const valuesMax = changeSetBody.valuesMax - 100;
+
+interface DraftContext {
+  readonly isAtomic: boolean;
+  /** What exists, by identity key. */
+  readonly resolve: RequestContext['resolve'];
+}
+
+/** A set while it is being put together; labels are the places of changes in it. */
+export class ChangeSetDraft {
+  readonly #context: DraftContext;
+  readonly #labels = new Map<string, string>();
+  readonly #places = new Map<string, readonly [from: number, to: number]>();
+  readonly #changes: WireChange[] = [];
+  readonly #texts: string[] = [];
+  #bytes = 0;
+  #values = 0;
+
+  constructor(context: DraftContext) {
+    this.#context = context;
+  }
+
+  /** Of the planned changes that are in it. */
+  get ids(): string[] {
+    return [...this.#places.keys()];
+  }
+
+  get isAtomic(): boolean {
+    return this.#context.isAtomic;
+  }
+
+  has(id: string): boolean {
+    return this.#places.has(id);
+  }
+
+  /**
+   * Takes in what a planned change is made of; nothing where the set has no room for it.
+   *
+   * @param before ids of changes of the set without which it is not carried out
+   * @throws ApiRefusal (413) where an atomic set has no room: it cannot be divided
+   */
+  add(id: string, before: readonly string[], make: Parameters<Channel['send']>[1]): void {
+    const from = this.#changes.length;
+    const label = String(from);
+    const after = before.map((one) => this.#labels.get(one)!);
+    const changes = make((key) => {
+      const made = this.#labels.get(key);
+      const reference = made === undefined ? null : { $ref: made };
+      return reference === null ? this.#context.resolve(key) : { id: reference, slug: reference };
+    });
+    const texts = changes.map((change, at) => {
+      const isLast = at === changes.length - 1;
+      return JSON.stringify(told(change, isLast ? label : null, after));
+    });
+    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0);
+    const values = texts.reduce((sum, text) => sum + valuesIn(text), 0);
+    const isFull =
+      from + changes.length > changesMax ||
+      this.#bytes + bytes > bytesMax ||
+      this.#values + values > valuesMax ||
+      after.length > afterMax;
+    if (isFull && this.isAtomic) throw tooLarge();
+    // What is too large even alone is for the server to refuse.
+    if (isFull && from > 0) return;
+    this.#changes.push(...changes);
+    this.#texts.push(...texts);
+    this.#bytes += bytes;
+    this.#values += values;
+    this.#places.set(id, [from, from + changes.length]);
+    this.#labels.set(id, label);
+  }
+
+  /** The one change of a set that has no more; else null. */
+  get only(): WireChange | null {
+    return this.#changes.length === 1 && !this.isAtomic ? this.#changes[0]! : null;
+  }
+
+  get text(): string {
+    const mode = this.isAtomic ? 'atomic' : 'independent';
+    return `{"mode":"${mode}","changes":[${this.#texts.join()}]}`;
+  }
+
+  /** What the results of the set, in its order, say of each planned change. */
+  outcomes(results: readonly Result[], maybeDone: boolean): Map<string, SetOutcome> {
+    const outcomes = new Map<string, SetOutcome>();
+    for (const [id, [from, to]] of this.#places) {
+      const own = results.slice(from, to);
+      const refused = own.find(({ status }) => status >= 400);
+      outcomes.set(id, { maybeDone, ...outcomeOf(refused ?? own.at(-1)!, this.isAtomic) });
+    }
+    return outcomes;
+  }
+}
+
+/**
+ * Sends it, and again as the client does; never throws.
+ *
+ * A repeated one finds what an earlier try has done: creates by their claim, updates and deletes by their
+ * version, and an atomic set is carried out once under its key.
+ */
+export async function sendChangeSet(
+  draft: ChangeSetDraft,
+  { client, lease, signal }: Pick<ChannelContext, 'client' | 'lease' | 'signal'>,
+): Promise<Map<string, SetOutcome>> {
+  const common = { fence: lease.fence, signal } as const;
+  try {
+    if (draft.only !== null) {
+      const { body, maybeDone } = await client.request({ ...requestOf(draft.only), ...common });
+      return draft.outcomes([{ status: 200, body }], maybeDone);
+    }
+    const answer = await client.request({
+      ...common,
+      ...{
+        method: 'POST',
+        path: '/admin/v2/gatewright/changes',
+        bodyText: draft.text,
+        accepts: 422,
+      },
+      ...(draft.isAtomic ? { idempotencyKey: randomUUID() } : {}),
+    });
+    return draft.outcomes(resultsIn(answer.body), answer.maybeDone && !draft.isAtomic);
+  } catch (thrown) {
+    const outcome: SetOutcome =
+      thrown instanceof ApiRefusal
+        ? { refused: { status: thrown.status, fields: thrown }, maybeDone: thrown.maybeDone }
+        : { thrown, maybeDone: false };
+    return new Map(draft.ids.map((id) => [id, outcome]));
+  }
+}
+
+interface Result {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+const Answer = z.object({ data: z.array(z.object({ status: z.int(), body: z.unknown() })) });
+
+function resultsIn(body: unknown): readonly Result[] {
+  const answer = Answer.safeParse(body);
+  if (answer.success) return answer.data.data;
+  const message = 'the server answers a change set that this version cannot read';
+  throw new Failure('unreachable', message, { cause: answer.error });
+}
+
+function outcomeOf({ status, body }: Result, isAtomic: boolean) {
+  if (status < 400) return { body };
+  // A fault of the server came before it, or at it: whether it was carried out is then not known.
+  if (status === 503) return { notBegun: true, maybeDone: true } as const;
+  // What it needs was refused, perhaps because an earlier try had made it.
+  if (status === 424 && !isAtomic) return { notBegun: true } as const;
+  return { refused: { status, fields: errorFields(body, status) } };
+}
+
+function told(
+  { kind, action, id, ifMatch, body }: WireChange,
+  label: string | null,
+  after: readonly string[],
+): Change {
+  const hasBody = Object.keys(body).length > 0;
+  return {
+    ...{ kind, action },
+    ...(id === null || kinds[kind].isNamedByPathFields ? {} : { id }),
+    ...(ifMatch === null ? {} : { if_match: ifMatch }),
+    ...(label === null ? {} : { label }),
+    ...(after.length === 0 ? {} : { after: [...after] }),
+    ...(hasBody ? { body } : {}),
+  };
+}
+
+/** At least as many as the text holds: what begins after a comma, or in a list or map. */
+function valuesIn(text: string): number {
+  let values = 1;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === comma || code === brace || code === bracket) values += 1;
+  }
+  return values;
+}
+
+const [comma, brace, bracket] = [0x2c, 0x7b, 0x5b];
+
+function tooLarge(): ApiRefusal {
+  const message = `it is too large for one transaction: ${changesMax} changes, ${changeSetBody.bytesMax} \
+bytes and ${changeSetBody.valuesMax} values at most; apply it without --atomic, or by --workspace`;
+  return new ApiRefusal(413, { message, code: '', param: '' }, false);
+}

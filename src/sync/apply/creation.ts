@@ -1,0 +1,108 @@
+/** Knows how a resource is made: the value of a key first, and what a refusal or a lost answer means. */
+import { isDeepStrictEqual } from 'node:util';
+import type { PlannedChange } from '../plan/planned.ts';
+import { Pace } from '../server/pace.ts';
+import { ApiRefusal } from '../server/refusal.ts';
+import { type DesiredResource, identityKey, type LiveResource } from '../spec/resource-set.ts';
+import type { Channel, Told } from './channel.ts';
+import { type DeletionTerms, deleteLive } from './deletion.ts';
+import { isFencedOff } from './owner-lease.ts';
+import { createChange, deleteChange, type Target } from './requests.ts';
+import type { Delivery, SecretOutput } from './secret-output.ts';
+import { Stale } from './stale.ts';
+
+interface CreationContext extends Pick<DeletionTerms, 'wireOf'> {
+  /** Of the plan. */
+  readonly owner: string;
+  readonly secretOutput: SecretOutput | null;
+}
+
+/** Values that are put in their places at once. */
+const deliveriesMax = 32;
+
+export class Creation {
+  readonly #context: CreationContext;
+  readonly #deliveries = new Pace({ start: deliveriesMax, max: deliveriesMax });
+
+  constructor(context: CreationContext) {
+    this.#context = context;
+  }
+
+  /** The value of a key is safe before the key exists, and before the one that it replaces goes. */
+  async create(change: PlannedChange, channel: Channel): Promise<Target> {
+    const { secretOutput, wireOf } = this.#context;
+    const { id, live: replaced } = change;
+    const desired = change.desired!;
+    const output = desired.secretOutput === null ? null : secretOutput;
+    const prepared = this.#deliveries.take(async () =>
+      output?.prepare(desired, replaced?.id ?? null),
+    );
+    const delivery = (await prepared) ?? null;
+    let made: Target;
+    try {
+      if (replaced !== null && !channel.isAtomic)
+        await deleteLive(replaced, { id, channel, wireOf });
+      const answer = await channel.send(id, (resolve) => {
+        const wire = wireOf(resolve);
+        const create = createChange(desired, wire, delivery?.value.reveal());
+        const goesWith = replaced !== null && channel.isAtomic;
+        return goesWith ? [deleteChange(replaced, wire), create] : [create];
+      });
+      made = targetOf(answer);
+    } catch (error) {
+      made = await this.#outcomeOf(desired, delivery, channel, error);
+    }
+    if (delivery !== null) await this.#deliveries.take(() => delivery.deliver());
+    return made;
+  }
+
+  /**
+   * What a create that failed has come to: refused as a duplicate it may still be this run's own, made
+   * by an earlier try whose answer was lost. Where it certainly is not, no trace of it is left.
+   */
+  async #outcomeOf(
+    desired: DesiredResource,
+    delivery: Delivery | null,
+    channel: Channel,
+    error: unknown,
+  ): Promise<Target> {
+    const isCertain = error instanceof ApiRefusal || error instanceof Stale;
+    if (!isCertain) throw error;
+    if (!(error instanceof ApiRefusal) || error.status !== 409) {
+      const wasSent = error instanceof ApiRefusal && error.maybeDone;
+      if (!wasSent) await delivery?.abandon();
+      throw error;
+    }
+    const found = (await channel.lookAgain()).get(identityKey(desired.identity));
+    if (found === undefined) await delivery?.abandon();
+    else if (await this.#isOwn(desired, delivery, found, error)) return found;
+    if (isFencedOff(error) || found?.owner !== this.#context.owner) throw error;
+    throw new Stale('another run has made it meanwhile; run it again');
+  }
+
+  async #isOwn(
+    desired: DesiredResource,
+    delivery: Delivery | null,
+    found: LiveResource,
+    refusal: ApiRefusal,
+  ): Promise<boolean> {
+    const looksOwn =
+      refusal.maybeDone &&
+      found.owner === this.#context.owner &&
+      isDeepStrictEqual(found.base, desired.spec);
+    if (delivery === null) return looksOwn;
+    const isProven = await delivery.isOf(found.id);
+    if (isProven === false) await delivery.abandon();
+    return isProven ?? looksOwn;
+  }
+}
+
+function targetOf({ body }: Told): Target {
+  const fields = body as { id?: unknown; map_id?: unknown; slug?: unknown } | null;
+  const id = fields?.id ?? fields?.map_id;
+  if (typeof id !== 'string') {
+    const fault = { message: 'its answer holds no id', code: '', param: '' };
+    throw new ApiRefusal(200, fault, true);
+  }
+  return { id, slug: typeof fields?.slug === 'string' ? fields.slug : null };
+}

@@ -1,0 +1,27 @@
+/** Knows how a resource is removed from the server, of which gone already is as good. */
+import { ApiRefusal } from '../server/refusal.ts';
+import type { LiveResource } from '../spec/resource-set.ts';
+import type { Channel } from './channel.ts';
+import { deleteChange, type RequestContext } from './requests.ts';
+import { changedMeanwhile, Stale } from './stale.ts';
+
+export interface DeletionTerms {
+  /** Of the planned change. */
+  readonly id: string;
+  readonly channel: Channel;
+  readonly wireOf: (resolve: RequestContext['resolve']) => RequestContext;
+}
+
+/** @throws Stale, ApiRefusal, Failure */
+export async function deleteLive(
+  live: LiveResource,
+  { id, channel, wireOf }: DeletionTerms,
+): Promise<void> {
+  try {
+    await channel.send(id, (resolve) => [deleteChange(live, wireOf(resolve))]);
+  } catch (error) {
+    if (!(error instanceof ApiRefusal)) throw error;
+    if (error.status === 412) throw new Stale(changedMeanwhile);
+    if (error.status !== 404 || channel.isAtomic) throw error;
+  }
+}
