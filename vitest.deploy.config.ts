@@ -8,6 +8,16 @@ export default defineConfig({
     testTimeout: hangMs,
     hookTimeout: hangMs,
     expect: { requireAssertions: true },
-    projects: [{ extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'] } }],
+    projects: [
+      { extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'cluster',
+          include: ['test/cluster/**/*.test.ts'],
+          globalSetup: ['test/global-setup.ts', 'test/system/build-setup.ts'],
+        },
+      },
+    ],
   },
 });

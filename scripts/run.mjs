@@ -16,6 +16,9 @@ const targets = {
   start: [['node', 'src/main.ts', 'up']],
   test: [['vitest', 'run']],
   'test:chart': [['vitest', 'run', '--config', 'vitest.deploy.config.ts', '--project', 'chart']],
+  'test:cluster': [
+    ['vitest', 'run', '--config', 'vitest.deploy.config.ts', '--project', 'cluster'],
+  ],
   build: [['node', 'scripts/build.mjs']],
   chart: [['node', 'scripts/chart/generate.ts']],
   bench: [

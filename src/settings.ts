@@ -87,6 +87,13 @@ export interface Settings {
     readonly owner: string;
     /** Folder of files that `secretOutput` may write, or null when unset. */
     readonly secretsDirectory: string | null;
+    /** Where Secrets may be read and written. */
+    readonly kubernetes: {
+      /** None when the setting is unset. */
+      readonly namespaces: readonly string[];
+      /** Path of a kubeconfig, or null for the account of the pod. */
+      readonly configFile: string | null;
+    };
     /** How long a watched source must stay the same before what left it is deleted. */
     readonly pruneSettleSeconds: number;
     /** Between two looks at a watched source; null when unset: as fits the source. */
@@ -305,6 +312,10 @@ function assemble(
       credentialsFile: values.GATEWRIGHT_CREDENTIALS ?? null,
       owner: values.GATEWRIGHT_OWNER,
       secretsDirectory: values.GATEWRIGHT_SECRETS_DIR ?? null,
+      kubernetes: {
+        namespaces: values.GATEWRIGHT_KUBERNETES_NAMESPACES ?? [],
+        configFile: values.GATEWRIGHT_KUBERNETES_CONFIG ?? null,
+      },
       pruneSettleSeconds: values.GATEWRIGHT_PRUNE_SETTLE_SECONDS,
       intervalSeconds: values.GATEWRIGHT_SYNC_INTERVAL_SECONDS ?? null,
       driftMode: values.GATEWRIGHT_SYNC_DRIFT,

@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { constants } from 'node:fs';
 import files, { type FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
+import type { KubeClient } from '../src/kube/kube-client.ts';
 import type { AdminClient } from '../src/sync/server/client.ts';
 
 /** One run, which dies as it is about to take a step; a dead run takes none any more, like a killed process. */
@@ -26,9 +27,11 @@ async function step(torn?: () => Promise<unknown>): Promise<void> {
   const life = lives.getStore();
   if (life === undefined) return;
   life.steps += 1;
+  // Others may be counted while this one is looked at.
+  const at = life.steps;
   await life.look?.(torn !== undefined);
-  if (life.steps < life.diesAt) return;
-  if (life.steps === life.diesAt) {
+  if (at < life.diesAt) return;
+  if (at === life.diesAt) {
     await torn?.();
     life.died.resolve('dead');
   }
@@ -116,13 +119,13 @@ function stepThrough(handle: FileHandle): FileHandle {
 }
 
 /** A client whose requests are steps, and so are their answers. */
-export function stepping(client: AdminClient): AdminClient {
-  const send = client.request.bind(client);
-  client.request = async (request) => {
+export function stepping<T extends Pick<AdminClient | KubeClient, 'request'>>(client: T): T {
+  const send = client.request.bind(client) as (request: unknown) => Promise<unknown>;
+  const request = async (given: unknown): Promise<unknown> => {
     await step();
-    const answer = await send(request);
+    const answer = await send(given);
     await step();
     return answer;
   };
-  return client;
+  return Object.assign(client, { request });
 }

@@ -121,6 +121,18 @@ export const variableNames: Form<string[]> = {
   example: 'CRM_URL,TEAM_*',
 };
 
+const namespacePattern = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
+
+export const namespaces: Form<string[]> = {
+  schema: z
+    .string()
+    .max(4096)
+    .regex(new RegExp(String.raw`^${namespacePattern}(?:\s*,\s*${namespacePattern})*$`))
+    .transform((text) => [...new Set(text.split(',').map((name) => name.trim()))]),
+  expected: 'names of namespaces separated by commas',
+  example: 'support,research',
+};
+
 /** An issue with a `fault` completes "NAME …" instead of "NAME is …: expected …". */
 export const trustedHosts: Form<TrustedHosts> = {
   schema: z.string().transform((text, context) => {

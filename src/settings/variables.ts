@@ -305,6 +305,16 @@ export const environment = z.object({
     { ...forms.path, example: '/run/gatewright' },
     'Folder into which issued keys may be written.',
   ),
+  GATEWRIGHT_KUBERNETES_NAMESPACES: optional(
+    'Sync',
+    forms.namespaces,
+    'Namespaces whose Secrets and ConfigMaps manifests may read, and whose Secrets they may write.',
+  ),
+  GATEWRIGHT_KUBERNETES_CONFIG: optional(
+    'Sync',
+    { ...forms.path, example: '/run/secrets/kubeconfig' },
+    'kubeconfig of the cluster of those namespaces; the account of the pod when unset.',
+  ),
   GATEWRIGHT_SYNC_VARIABLES: optional(
     'Sync',
     forms.variableNames,

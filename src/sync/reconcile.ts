@@ -335,8 +335,9 @@ function keysLeaving({ changes }: Plan): string[] {
   );
 }
 
+/** One message may be of many keys: what is out of reach is so for all of them. */
 function messagesOf(deliveries: readonly KeyDelivery[]): string[] {
-  return deliveries.flatMap(({ message }) => message ?? []);
+  return [...new Set(deliveries.flatMap(({ message }) => message ?? []))];
 }
 
 /** Keys whose value nobody would ever see. */

@@ -106,7 +106,7 @@ describe('links', () => {
 
 describe('settings', () => {
   /** Read by other programs, or by the tests. */
-  const foreign = ['NO_COLOR', 'TEST_DATABASE_URL', 'NODE_EXTRA_CA_CERTS'];
+  const foreign = ['NO_COLOR', 'TEST_DATABASE_URL', 'NODE_EXTRA_CA_CERTS', 'KUBEBUILDER_ASSETS'];
   const known = new Set<string>([...names, ...names.map((name) => `${name}_FILE`), ...foreign]);
 
   it.each(documents)('that %s names exist', (path) => {

@@ -8,6 +8,7 @@ import { readSettings } from '../../settings.ts';
 import { readDesired, readSource } from '../../sync/manifest/desired.ts';
 import type { CommandLine } from '../../sync/plan/guards.ts';
 import { AdminClient } from '../../sync/server/client.ts';
+import type { OpenSinks } from '../../sync/sinks/sinks.ts';
 import { isStandardInput, openSources } from '../../sync/source/source.ts';
 import type { Descent, Source, SourceVersion } from '../../sync/source/source-files.ts';
 import { type DesiredSet, type Identity, identityKey } from '../../sync/spec/resource-set.ts';
@@ -22,7 +23,7 @@ import {
 import { environmentOption, homeOption, names, type OptionTable, text, words } from './option.ts';
 import { shellLine } from './shell-line.ts';
 import { faulty, soundPart } from './sound-part.ts';
-import { secretSourcesIn } from './value-stores.ts';
+import { valueStoresIn } from './value-stores.ts';
 
 export interface ServerOptions {
   readonly home: string | undefined;
@@ -99,6 +100,7 @@ function readOwner(owner: string): string {
 /** Manifests that are ready to be read, with the folder for key values. */
 export interface OpenedManifests {
   readonly secretsFolder: string;
+  readonly openSinks: OpenSinks;
   readonly locations: readonly string[];
   /** The environment of them that counts; null for none. */
   readonly environment: string | null;
@@ -123,7 +125,7 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
   const home = resolve(io.cwd, options.home ?? settings.home);
   const given = options['secrets-dir'] ?? settings.sync.secretsDirectory;
   const secretsFolder = given === null ? join(home, 'secrets') : resolve(io.cwd, given);
-  const sources = secretSourcesIn(io.cwd, secretsFolder, settings);
+  const { sources, openSinks } = valueStoresIn(io.cwd, secretsFolder, settings);
   const locations = locationsOf(options);
   const scope = scopeOf(options);
   const environment = options.env ?? settings.sync.environment;
@@ -142,7 +144,7 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
     return opened;
   };
   return {
-    ...{ secretsFolder, locations, environment, scope },
+    ...{ secretsFolder, openSinks, locations, environment, scope },
     newest: async () => await open().newest(),
     read: async () => {
       const { set, faults } = await readDesired(await open().read(), sources, scope);

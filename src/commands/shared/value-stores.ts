@@ -1,31 +1,64 @@
-/** Knows where the settings permit manifests to read secret values from. */
+/** Knows where the settings permit secret values to come from and to go to: files, a cluster. */
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { systemClock } from '../../clock.ts';
+import { readKubeAccess } from '../../kube/kube-access.ts';
+import { KubeClient } from '../../kube/kube-client.ts';
 import { Secret } from '../../secret.ts';
 import { environmentIn } from '../../settings/environment.ts';
 import { manifestVariables } from '../../settings/manifest-variables.ts';
 import type { Settings } from '../../settings.ts';
-import type { AskedOrigin, FoundValue, SecretSources } from '../../sync/manifest/secrets.ts';
+import type { SecretSources } from '../../sync/manifest/secrets.ts';
+import { KubernetesSink } from '../../sync/sinks/kubernetes-sink.ts';
+import type { KubernetesGrant } from '../../sync/sinks/kubernetes-store.ts';
+import { readKubernetesValue } from '../../sync/sinks/kubernetes-values.ts';
+import type { OpenSinks } from '../../sync/sinks/sinks.ts';
 import { AgeIdentities } from '../../sync/sops/age-identities.ts';
 
-/** What `${VAR}` and `valueFrom` in manifests may read: permitted variables and the secrets folder. */
-export function secretSourcesIn(
+/** Where secret values come from and where those of keys go, as far as the settings permit. */
+export interface ValueStores {
+  readonly secretsFolder: string;
+  readonly sources: SecretSources;
+  readonly openSinks: OpenSinks;
+}
+
+/** Connects to nothing before a value is asked for. */
+export function valueStoresIn(
   cwd: string,
   secretsFolder: string,
   { sync }: Pick<Settings, 'sync'>,
-): SecretSources {
+): ValueStores {
+  const kubernetes = kubernetesGrant(cwd, sync.kubernetes);
   return {
-    environment: manifestVariables(environmentIn(cwd), sync.variables),
-    readValue: async (origin) => readValue(origin, secretsFolder),
-    ageIdentities: sync.ageKey && new AgeIdentities(sync.ageKey),
-    requireSecrets: true,
+    secretsFolder,
+    sources: {
+      environment: manifestVariables(environmentIn(cwd), sync.variables),
+      readValue: async (origin) =>
+        origin.from === 'file'
+          ? readInside(secretsFolder, origin.path)
+          : await readKubernetesValue(kubernetes, origin),
+      ageIdentities: sync.ageKey && new AgeIdentities(sync.ageKey),
+      requireSecrets: true,
+    },
+    openSinks: (owner) =>
+      kubernetes.namespaces.length === 0
+        ? {}
+        : { kubernetesSecret: new KubernetesSink(kubernetes, owner) },
   };
 }
 
-function readValue(origin: AskedOrigin, secretsFolder: string): FoundValue {
-  if (origin.from === 'file') return readInside(secretsFolder, origin.path);
-  const message = `valueFrom.${origin.from} is not available yet in this version`;
-  return { code: 'secret-missing', message, fix: 'write {env: NAME} or {file: PATH}' };
+function kubernetesGrant(
+  cwd: string,
+  { namespaces, configFile }: Settings['sync']['kubernetes'],
+): KubernetesGrant {
+  let client: Promise<KubeClient> | undefined;
+  const connect = async (): Promise<KubeClient> => {
+    const config = configFile === null ? null : resolve(cwd, configFile);
+    const access = readKubeAccess(config);
+    return new KubeClient(access, systemClock, setTimeout);
+  };
+  return { namespaces, connect: () => (client ??= connect()) };
 }
 
 const secretBytesMax = 64 * 1024;

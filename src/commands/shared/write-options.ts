@@ -48,12 +48,12 @@ export function releaseOptions(says: Sentences): OptionTable<ReleaseOptions> {
 export function writingCycle(
   name: string,
   given: ReleaseOptions,
-  { read, scope, secretsFolder }: OpenedManifests,
+  { read, scope, secretsFolder, openSinks }: OpenedManifests,
   io: CommandIo,
 ) {
   const named = new Set(given.delete.map(identityKey));
   return {
-    ...{ readDesired: read, scope, secretsFolder },
+    ...{ readDesired: read, scope, secretsFolder, openSinks },
     act: true,
     prune: !given['no-prune'],
     allowDeletes: given['allow-deletes'] ?? null,

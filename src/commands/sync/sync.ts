@@ -131,6 +131,7 @@ function openContext(
       settleMs: settings.sync.pruneSettleSeconds * 1000,
       pruneKeys: options['prune-keys'],
       secretsFolder: manifests.secretsFolder,
+      openSinks: manifests.openSinks,
       command: applyCommand(options, io.cwd),
       holder: holderName('sync'),
       onWait: (message) => io.stderr.write(`${message}\n`),

@@ -46,7 +46,7 @@ import { environmentOption, flag, outputForm, port, text } from '../shared/optio
 import { holderName, openClient } from '../shared/options.ts';
 import { shellLine } from '../shared/shell-line.ts';
 import { soundPart } from '../shared/sound-part.ts';
-import { secretSourcesIn } from '../shared/value-stores.ts';
+import { valueStoresIn } from '../shared/value-stores.ts';
 import { eventText } from '../shared/watch-event.ts';
 import { watchPace } from '../shared/watch-pace.ts';
 import { assertOpenFiles, readUpSettings } from './up-checks.ts';
@@ -142,7 +142,7 @@ function openContext(given: {
   const { settings, home, options, io } = given;
   const location = options.source ?? defaultSource(io.cwd);
   const secretsFolder = resolve(io.cwd, settings.sync.secretsDirectory ?? join(home, 'secrets'));
-  const secrets = secretSourcesIn(io.cwd, secretsFolder, settings);
+  const { sources: secrets, openSinks } = valueStoresIn(io.cwd, secretsFolder, settings);
   const sourceOptions = {
     cwd: io.cwd,
     cacheDirectory: join(home, 'git'),
@@ -172,7 +172,7 @@ function openContext(given: {
       looksAtOwnFirst: true,
       settleMs: settings.sync.pruneSettleSeconds * 1000,
       pruneKeys: options['prune-keys'],
-      secretsFolder,
+      ...{ secretsFolder, openSinks },
       command: (more) => shellLine(io.cwd, 'apply', [location], { ...atServer, ...here, ...more }),
       holder: holderName('up'),
       onWait: progress,

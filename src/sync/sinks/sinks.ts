@@ -43,7 +43,7 @@ export class Sinks {
     const found = this.#table[sink];
     if (found !== undefined) return found;
     const { file, line, column } = desired.position;
-    const message = `secretOutput.${sink} is not available yet in this version`;
+    const message = `secretOutput.${sink} needs ${settingsOf[sink]}, which is not set`;
     throw new Failure('invalidInput', `${file}:${line}:${column}: ${message}`);
   }
 
@@ -91,6 +91,12 @@ export class Sinks {
     return { found, failures };
   }
 }
+
+/** What permits each form. */
+const settingsOf: Readonly<Record<SecretTarget['sink'], string>> = {
+  file: 'GATEWRIGHT_SECRETS_DIR',
+  kubernetesSecret: 'GATEWRIGHT_KUBERNETES_NAMESPACES',
+};
 
 function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;

@@ -1,0 +1,231 @@
+/** Knows what of the Secrets of a cluster is one owner's: read, told apart from others', removed by version. */
+import { createHash } from 'node:crypto';
+import { Failure } from '../../failure.ts';
+import { type KubeClient, KubeUnreachable } from '../../kube/kube-client.ts';
+import {
+  applySecret,
+  createSecret,
+  getObject,
+  type KubeObject,
+  listSecrets,
+  type NewSecret,
+  removeKey,
+} from '../../kube/kube-objects.ts';
+import { Secret } from '../../secret.ts';
+import type { KubernetesPlace } from '../spec/secret-target.ts';
+import { ownerTag, type SinkOwner } from './sinks.ts';
+
+/** How the settings permit a cluster to be used. */
+export interface KubernetesGrant {
+  /** Connects when it is first asked for. @throws Failure when that cannot be */
+  readonly connect: () => Promise<KubeClient>;
+  /** The namespaces that manifests may name. */
+  readonly namespaces: readonly string[];
+}
+
+/** What Secrets beside that of a key are for: a value that waits, is kept, or goes with its key. */
+export type Work = 'pending' | 'kept' | 'leaving';
+
+/** Of fields in Secrets; that of a value has its key at the end, so that each goes by itself. */
+const manager = 'gatewright';
+/** The key in the data of a Secret that is there for a work. */
+export const workKey = 'value';
+
+const ownerName = 'gatewright.dev/owner';
+const workName = 'gatewright.dev/work';
+const placeName = 'gatewright.dev/place';
+const fenceName = 'gatewright.dev/fence';
+const writesMax = 5;
+
+export class KubernetesStore {
+  readonly #grant: KubernetesGrant;
+  readonly #owner: string;
+  readonly #tag: string;
+
+  constructor(grant: KubernetesGrant, owner: SinkOwner) {
+    this.#grant = grant;
+    this.#owner = `${owner.organisationId}/${owner.owner}`;
+    this.#tag = ownerTag(owner);
+  }
+
+  get namespaces(): readonly string[] {
+    return this.#grant.namespaces;
+  }
+
+  /** @throws Failure when the settings do not name it */
+  assertGranted(namespace: string): void {
+    const message = notGranted(this.#grant, namespace);
+    if (message !== null) throw new Failure('invalidInput', message);
+  }
+
+  connect(): Promise<KubeClient> {
+    return this.#grant.connect();
+  }
+
+  /** What every Secret of this owner has. */
+  labels(of?: { readonly work?: Work; readonly place?: KubernetesPlace }): Record<string, string> {
+    return {
+      'app.kubernetes.io/managed-by': 'gatewright',
+      [ownerName]: this.#tag,
+      ...(of?.work === undefined ? {} : { [workName]: of.work }),
+      ...(of?.place === undefined ? {} : { [placeName]: hashOf(of.place) }),
+    };
+  }
+
+  annotations(): Record<string, string> {
+    return { [ownerName]: this.#owner };
+  }
+
+  isOwn({ metadata: { labels, annotations } }: KubeObject): boolean {
+    return labels?.[ownerName] === this.#tag && annotations?.[ownerName] === this.#owner;
+  }
+
+  /** @throws Failure for a Secret that is not this owner's */
+  assertOwn(secret: KubeObject): void {
+    if (this.isOwn(secret)) return;
+    const { namespace, name, annotations } = secret.metadata;
+    const owner = annotations?.[ownerName];
+    const whose = owner === undefined ? 'was not made by gatewright' : `belongs to ${owner}`;
+    throw new Failure(
+      'refusedByGuard',
+      `the Secret ${name} of namespace ${namespace} ${whose} and is left as it is; delete it, or give \
+secretOutput another name`,
+    );
+  }
+
+  async get({ namespace, name }: KubernetesPlace): Promise<KubeObject | null> {
+    return await getObject(await this.connect(), 'secrets', namespace, name);
+  }
+
+  /** Those of this owner with these labels. */
+  async list(namespace: string, labels: Readonly<Record<string, string>>): Promise<KubeObject[]> {
+    this.assertGranted(namespace);
+    const found = await listSecrets(await this.connect(), namespace, labels);
+    return found.filter((secret) => this.isOwn(secret));
+  }
+
+  /**
+   * Puts a value under a key of a Secret of this owner, which is made where there is none.
+   *
+   * @param over what has been judged to lie there and may go; null where nothing does
+   * @throws Failure when something else has come there meanwhile, or the Secret is not this owner's
+   */
+  async write(place: KubernetesPlace, value: Secret, over: Secret | null): Promise<void> {
+    this.assertGranted(place.namespace);
+    const client = await this.connect();
+    const { namespace, name, key } = place;
+    const common = {
+      ...{ namespace, name },
+      ...{ labels: this.labels(), annotations: this.annotations() },
+    };
+    await repeated(`the Secret ${name}`, async () => {
+      // Claimed with nothing in it: one that another has made meanwhile is never written into.
+      const secret =
+        (await this.get(place)) ?? (await createSecret(client, { ...common, data: {} }, manager));
+      if (secret === null) return false;
+      this.assertOwn(secret);
+      const now = valueIn(secret, place)?.reveal();
+      if (now === value.reveal()) return true;
+      if (now !== undefined && now !== over?.reveal()) throw occupied(place);
+      const { uid, resourceVersion } = secret.metadata;
+      const applied = { ...common, data: { [key]: inBase64(value) } };
+      return await applySecret(client, applied, { uid, resourceVersion }, `${manager}/${key}`);
+    });
+  }
+
+  /** A Secret beside that of a key; the same again is no fault. @throws Failure where it has another value */
+  async writeWork(
+    work: Work,
+    of: KubernetesPlace,
+    fence: number,
+    value: Secret,
+  ): Promise<KubernetesPlace> {
+    this.assertGranted(of.namespace);
+    const name = `gatewright-${work}-${hashOf(of)}-${this.#tag}-${fence}`;
+    const place = { namespace: of.namespace, name, key: workKey };
+    const secret: NewSecret = {
+      ...{ namespace: of.namespace, name },
+      labels: { ...this.labels({ work, place: of }), [fenceName]: `${fence}` },
+      annotations: { ...this.annotations(), [placeName]: `${of.namespace}/${of.name}/${of.key}` },
+      data: { [workKey]: inBase64(value) },
+    };
+    await repeated(`the Secret ${name}`, async () => {
+      if ((await createSecret(await this.connect(), secret, manager)) !== null) return true;
+      const found = await this.get(place);
+      if (found === null) return false;
+      if (valueIn(found, place)?.reveal() === value.reveal()) return true;
+      const message = `the Secret ${name} of namespace ${of.namespace} is there already`;
+      throw new Failure('refusedByGuard', message);
+    });
+    return place;
+  }
+
+  /** Removes a value from a Secret of this owner if it is still there. */
+  async remove(place: KubernetesPlace, value: Secret): Promise<void> {
+    await repeated(`the Secret ${place.name}`, async () => {
+      const secret = await this.get(place);
+      if (secret === null || !this.isOwn(secret)) return true;
+      if (valueIn(secret, place)?.reveal() !== value.reveal()) return true;
+      return await removeKey(await this.connect(), secret, place.key);
+    });
+  }
+}
+
+/** Null for a namespace that the settings name. */
+export function notGranted({ namespaces }: KubernetesGrant, namespace: string): string | null {
+  if (namespaces.includes(namespace)) return null;
+  const named =
+    namespaces.length === 0 ? 'which is not set' : `which names ${namespaces.join(', ')}`;
+  return `the namespace ${namespace} is not in GATEWRIGHT_KUBERNETES_NAMESPACES, ${named}`;
+}
+
+/** The value of a key; null where there is none. */
+export function valueIn(secret: KubeObject, place: KubernetesPlace): Secret | null {
+  const data = secret.data?.[place.key];
+  if (data === undefined) return null;
+  const { namespace, name, key } = place;
+  const origin = `kubernetesSecret:${namespace}/${name}/${key}`;
+  return new Secret(Buffer.from(data, 'base64').toString('utf8').trim(), origin);
+}
+
+/** What a Secret beside those of keys is there for; null for those of keys themselves. */
+export function workOf({ metadata: { labels = {}, annotations = {} } }: KubeObject) {
+  const work = labels[workName];
+  if (work === undefined) return null;
+  const [namespace = '', name = '', key = ''] = annotations[placeName]?.split('/') ?? [];
+  return { work, fence: Number(labels[fenceName]), of: { namespace, name, key } };
+}
+
+/**
+ * Looks and writes until `attempt` finds things as they are wanted: a write whose answer is lost, or
+ * that somebody else's has overtaken, is followed by another look.
+ */
+async function repeated(what: string, attempt: () => Promise<boolean>): Promise<void> {
+  let lost: KubeUnreachable | null = null;
+  for (let tries = 1; tries <= writesMax; tries += 1) {
+    try {
+      if (await attempt()) return;
+    } catch (error) {
+      // Said once more it comes of no new request: nobody answers there.
+      if (!(error instanceof KubeUnreachable) || lost === error) throw error;
+      lost = error;
+    }
+  }
+  throw lost ?? new Failure('retryable', `${what} is written by others all the time; run it again`);
+}
+
+function hashOf({ namespace, name, key }: KubernetesPlace): string {
+  return createHash('sha256').update(`${namespace}/${name}/${key}`).digest('hex').slice(0, 12);
+}
+
+function inBase64(value: Secret): string {
+  return Buffer.from(value.reveal()).toString('base64');
+}
+
+function occupied({ namespace, name, key }: KubernetesPlace): Failure {
+  return new Failure(
+    'retryable',
+    `another value has come to the key ${key} of the Secret ${name} of namespace ${namespace} meanwhile; \
+run it again`,
+  );
+}

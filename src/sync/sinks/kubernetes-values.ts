@@ -1,0 +1,43 @@
+/** Knows how a value is read from a Secret or a ConfigMap of Kubernetes. */
+import { Failure } from '../../failure.ts';
+import { KubeUnreachable } from '../../kube/kube-client.ts';
+import { getObject } from '../../kube/kube-objects.ts';
+import { Secret } from '../../secret.ts';
+import { originText, type ValueOrigin } from '../spec/secret-target.ts';
+import { type KubernetesGrant, notGranted } from './kubernetes-store.ts';
+
+type KubernetesOrigin = Extract<ValueOrigin, { readonly namespace: string }>;
+
+/** Undefined where there is no such object or key; else the value, or why it cannot be told. */
+export async function readKubernetesValue(
+  grant: KubernetesGrant,
+  origin: KubernetesOrigin,
+): Promise<
+  Secret | undefined | { readonly code: string; readonly message: string; readonly fix: string }
+> {
+  const { from, namespace, name, key } = origin;
+  const message = notGranted(grant, namespace);
+  if (message !== null) {
+    const fix = 'name a namespace that is, or have it added to that setting';
+    return { code: 'secret-refused', message, fix };
+  }
+  const isSecret = from === 'kubernetesSecret';
+  try {
+    const kind = isSecret ? 'secrets' : 'configmaps';
+    const found = await getObject(await grant.connect(), kind, namespace, name);
+    const data = found?.data?.[key];
+    if (data === undefined) return undefined;
+    const text = isSecret ? Buffer.from(data, 'base64').toString('utf8') : data;
+    return new Secret(text, originText(origin));
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const isOut = error instanceof KubeUnreachable;
+    return {
+      code: isOut ? 'secret-unreachable' : 'secret-refused',
+      message: error.message,
+      fix: isOut
+        ? 'nothing that needs it is changed until Kubernetes answers'
+        : `permit the account of gatewright to get ${isSecret ? 'Secrets' : 'ConfigMaps'} there`,
+    };
+  }
+}

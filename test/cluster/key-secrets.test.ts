@@ -1,0 +1,462 @@
+/** Guarantees that values of keys reach Secrets of a real Kubernetes: never lost, never over another's, wherever a run dies. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type KubeClient, KubeUnreachable } from '../../src/kube/kube-client.ts';
+import type { KubeObject } from '../../src/kube/kube-objects.ts';
+import { makeApiKey } from '../../src/model/credentials.ts';
+import type { CycleOptions, CycleResult } from '../../src/sync/reconcile.ts';
+import { resultDocument } from '../../src/sync/report/document.ts';
+import { textReport } from '../../src/sync/report/text.ts';
+import { KubernetesSink } from '../../src/sync/sinks/kubernetes-sink.ts';
+import type { OpenSinks } from '../../src/sync/sinks/sinks.ts';
+import { endAt, stepping } from '../kill-points.ts';
+import { endLeases } from '../lease.ts';
+import type { TestServer } from '../server.ts';
+import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
+import { type KubernetesApi, startKubernetesApi, unavailable } from './kubernetes-api.ts';
+
+const namespaces = ['apps', 'jobs'];
+const scope = 'workspaces.list';
+
+const secretOf = (name: string, key = 'api-key', namespace = 'apps'): string =>
+  `{kubernetesSecret: {namespace: ${namespace}, name: ${name}, key: ${key}}}`;
+const fileOf = (path: string): string => `{file: {path: ${path}}}`;
+
+function key(name: string, output: string, more = '', metadata = ''): string {
+  return `---
+apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: ${name}${metadata}}
+spec: {scopes: [${scope}], secretOutput: ${output}${more}}
+`;
+}
+const bot = key('bot', secretOf('bot'));
+
+describe.skipIf(unavailable !== null)(
+  `keys in Secrets${unavailable === null ? '' : ` (${unavailable})`}`,
+  () => {
+    let api: KubernetesApi;
+    let admin: KubeClient;
+    let server: TestServer;
+    let sync: SyncSetup;
+
+    beforeAll(async () => {
+      [api, server] = await Promise.all([startKubernetesApi(), startSyncServer()]);
+      sync = openSync(server);
+      admin = api.client('admin');
+      for (const name of [...namespaces, 'closed', 'forbidden']) {
+        await create('/api/v1/namespaces', {
+          apiVersion: 'v1',
+          kind: 'Namespace',
+          metadata: { name },
+        });
+      }
+      for (const namespace of namespaces) await permit(namespace);
+    });
+    afterAll(async () => {
+      await sync?.[Symbol.asyncDispose]();
+      await server?.[Symbol.asyncDispose]();
+      await api?.[Symbol.asyncDispose]();
+    });
+
+    const create = (path: string, body: unknown): Promise<unknown> =>
+      admin.request({ method: 'POST', path, body });
+
+    /** What the documents ask for, and no more. */
+    async function permit(namespace: string): Promise<void> {
+      const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+      const [apiVersion, metadata] = ['rbac.authorization.k8s.io/v1', { name: 'gatewright' }];
+      const verbs = ['get', 'list', 'create', 'patch', 'delete'];
+      const rules = [
+        { apiGroups: [''], resources: ['secrets'], verbs },
+        { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
+      ];
+      await create(`${path}/roles`, { apiVersion, kind: 'Role', metadata, rules });
+      const subjects = [
+        { kind: 'User', name: 'gatewright', apiGroup: 'rbac.authorization.k8s.io' },
+      ];
+      const roleRef = { kind: 'Role', name: 'gatewright', apiGroup: 'rbac.authorization.k8s.io' };
+      const binding = { apiVersion, kind: 'RoleBinding', metadata, subjects, roleRef };
+      await create(`${path}/rolebindings`, binding);
+    }
+
+    const sinksOf =
+      (client: KubeClient = api.client('gatewright'), granted = namespaces): OpenSinks =>
+      (owner) => ({
+        kubernetesSecret: new KubernetesSink(
+          { namespaces: granted, connect: async () => client },
+          owner,
+        ),
+      });
+
+    const cycle = (files: string, options: Partial<CycleOptions> = {}): Promise<CycleResult> =>
+      sync.cycle(files, { openSinks: sinksOf(), ...options });
+
+    async function secrets(namespace = 'apps'): Promise<KubeObject[]> {
+      const path = `/api/v1/namespaces/${namespace}/secrets`;
+      const { items } = (await admin.request({ method: 'GET', path })) as { items: KubeObject[] };
+      return items;
+    }
+
+    /** Values by `name/key`. */
+    async function values(namespace = 'apps'): Promise<Record<string, string>> {
+      const entries = (await secrets(namespace)).flatMap(({ metadata, data = {} }) =>
+        Object.entries(data).map(([name, value]) => [
+          `${metadata.name}/${name}`,
+          Buffer.from(value, 'base64').toString(),
+        ]),
+      );
+      return Object.fromEntries(entries);
+    }
+
+    async function opens(value: string | undefined): Promise<boolean> {
+      const headers = { 'x-gateway-api-key': value ?? '' };
+      const { status } = await server.request('GET', '/v1/workspaces', { auth: 'none', headers });
+      return status === 200;
+    }
+
+    /** Nobody's keys, leases and Secrets, and a new minute, in which wrong values may be asked about again. */
+    async function clearAway(): Promise<void> {
+      server.clock.advance(60_000);
+      await endLeases(server);
+      expect(await cycle('')).toMatchObject({ ending: 'success' });
+      for (const namespace of namespaces) {
+        for (const { metadata } of await secrets(namespace)) {
+          const path = `/api/v1/namespaces/${namespace}/secrets/${metadata.name}`;
+          await admin.request({ method: 'DELETE', path });
+        }
+      }
+    }
+
+    it('hold a working value, say whose they are, and have nothing beside them', async () => {
+      const result = await cycle(bot);
+      expect(result).toMatchObject({ ending: 'success', deliveries: [{ state: 'delivered' }] });
+      const [secret, ...others] = await secrets();
+      expect(others).toEqual([]);
+      expect(secret).toMatchObject({
+        metadata: {
+          name: 'bot',
+          labels: { 'app.kubernetes.io/managed-by': 'gatewright' },
+          annotations: { 'gatewright.dev/owner': `${server.organisationId}/platform` },
+        },
+        type: 'Opaque',
+      });
+      const { managedFields } = secret!.metadata as unknown as {
+        managedFields: { manager: string; operation: string; fieldsV1: object }[];
+      };
+      expect(managedFields.find(({ operation }) => operation === 'Apply')).toMatchObject({
+        manager: 'gatewright/api-key',
+        fieldsV1: { 'f:data': { 'f:api-key': {} } },
+      });
+      const value = (await values())['bot/api-key'];
+      expect(await opens(value)).toBe(true);
+      const told = [
+        textReport(result),
+        JSON.stringify(resultDocument(result)),
+        JSON.stringify(result),
+      ];
+      expect(told.join()).not.toContain(value);
+      await clearAway();
+    });
+
+    it('cost a run that changes nothing one look at each namespace', async () => {
+      await cycle(bot + key('other', secretOf('other')));
+      const client = api.client('gatewright');
+      const asked: string[] = [];
+      const send = client.request.bind(client);
+      client.request = async (request) => {
+        asked.push(`${request.method} ${request.path}`);
+        return await send(request);
+      };
+      const result = await cycle(bot + key('other', secretOf('other')), {
+        openSinks: sinksOf(client),
+      });
+      expect(result).toMatchObject({ ending: 'success', report: null });
+      const look = (namespace: string): string => `GET /api/v1/namespaces/${namespace}/secrets`;
+      expect(asked.toSorted()).toEqual([look('apps'), look('apps'), look('jobs')]);
+      await clearAway();
+    });
+
+    it('are shared by several keys, and go with the last', async () => {
+      const other = key('other', secretOf('bot', 'OTHER_KEY'));
+      await cycle(bot + other);
+      const both = await values();
+      expect(Object.keys(both).toSorted()).toEqual(['bot/OTHER_KEY', 'bot/api-key']);
+      expect([await opens(both['bot/OTHER_KEY']), await opens(both['bot/api-key'])]).toEqual([
+        true,
+        true,
+      ]);
+      expect(await cycle(other)).toMatchObject({ ending: 'success' });
+      expect(await values()).toEqual({ 'bot/OTHER_KEY': both['bot/OTHER_KEY'] });
+      await clearAway();
+      expect(await secrets()).toEqual([]);
+    });
+
+    it('keep what other tools have put beside the values', async () => {
+      await cycle(bot);
+      await admin.request({
+        method: 'PATCH',
+        path: '/api/v1/namespaces/apps/secrets/bot',
+        contentType: 'application/merge-patch+json',
+        body: { data: { note: Buffer.from('theirs').toString('base64') } },
+      });
+      await cycle(key('bot', secretOf('bot'), ', rotation: {generation: 2}'));
+      expect(await values()).toMatchObject({ 'bot/note': 'theirs' });
+      await cycle('');
+      expect(await values()).toEqual({ 'bot/note': 'theirs' });
+      await clearAway();
+    });
+
+    it('that are not this owner’s are never written, and the key is not made', async () => {
+      const data = { 'api-key': Buffer.from('theirs').toString('base64') };
+      const metadata = { name: 'bot' };
+      const path = '/api/v1/namespaces/apps/secrets';
+      await create(path, { apiVersion: 'v1', kind: 'Secret', metadata, data });
+      const result = await cycle(bot + key('other', secretOf('other')));
+      expect(result).toMatchObject({ ending: 'partialFailure' });
+      const [failed] = result.report!.items.filter(({ status }) => status === 'failed');
+      expect(failed!.message).toContain('was not made by gatewright');
+      expect(await values()).toMatchObject({ 'bot/api-key': 'theirs' });
+      expect(await opens((await values())['other/api-key'])).toBe(true);
+      const { body } = await server.request('GET', '/v2/api-keys?page_size=100');
+      expect(body.data.map(({ name }: { name: string }) => name)).not.toContain('bot');
+      await clearAway();
+
+      await cycle(bot);
+      const client = sync.openClient({ owner: 'team-b' });
+      const taken = await cycle(key('theirs', secretOf('bot', 'their-key')), { client });
+      expect(taken.report!.items[0]!.message).toContain(
+        `belongs to ${server.organisationId}/platform`,
+      );
+      expect(Object.keys(await values())).toEqual(['bot/api-key']);
+      await cycle('', { client });
+      await clearAway();
+    });
+
+    it('are taken by one of two owners that come at once', async () => {
+      const [desired] = (await desiredFrom(bot)).resources;
+      for (let round = 0; round < 30; round += 1) {
+        const owners = ['a', 'b'].map((owner) => {
+          const { kubernetesSecret } = sinksOf()({ organisationId: `round-${round}`, owner });
+          return { owner, sink: kubernetesSecret! };
+        });
+        const ends = await Promise.all(
+          owners.map(async ({ owner, sink }) => {
+            const pending = await sink.writePending(desired!, 1, makeApiKey(''));
+            const isIts = await sink.publish(desired!, pending, null).then(
+              () => true,
+              () => false,
+            );
+            return { owner, isIts, pending };
+          }),
+        );
+        const [won, ...more] = ends.filter(({ isIts }) => isIts);
+        expect([round, more]).toEqual([round, []]);
+        const stored = await values();
+        expect(stored['bot/api-key']).toBe(won!.pending.value.reveal());
+        const [secret] = (await secrets()).filter(({ metadata }) => metadata.name === 'bot');
+        expect(secret!.metadata.annotations!['gatewright.dev/owner']).toBe(
+          `round-${round}/${won!.owner}`,
+        );
+        await clearAway();
+      }
+    });
+
+    it.each([
+      ['that no setting names', 'closed', 'is not in GATEWRIGHT_KUBERNETES_NAMESPACES'],
+      ['that the cluster does not permit', 'forbidden', 'cannot list resource \\"secrets\\"'],
+    ])('in a namespace %s are told, and the others are synced', async (_, namespace, words) => {
+      const granted = [...namespaces, 'forbidden'];
+      const files = key('bad', secretOf('bad', 'k', namespace)) + bot;
+      const client = api.client('gatewright');
+      const result = await cycle(files, { openSinks: sinksOf(client, granted) });
+      expect(result.ending).toBe('partialFailure');
+      const messages = result.report!.items.map(({ id, message }) => [id, message]);
+      expect(messages).toEqual([
+        ['ApiKey/bad', expect.stringContaining(JSON.parse(`"${words}"`))],
+        ['ApiKey/bot', null],
+      ]);
+      expect(await opens((await values())['bot/api-key'])).toBe(true);
+      await clearAway();
+    });
+
+    it('wait while the API is out of reach, with one word, and files are written', async () => {
+      const existing = bot + key('twin', secretOf('twin'));
+      const files = existing + key('more', secretOf('more')) + key('local', fileOf('local.key'));
+      await cycle(existing);
+      const before = await values();
+      await api.stop();
+      const result = await cycle(files);
+      expect(result.ending).toBe('partialFailure');
+      const words = `Kubernetes at ${api.url} is out of reach`;
+      expect(result.warnings.filter((warning) => warning.includes(words))).toHaveLength(1);
+      expect(result.report!.items.map(({ id, status }) => [id, status])).toEqual([
+        ['ApiKey/local', 'done'],
+        ['ApiKey/more', 'failed'],
+      ]);
+      expect(existsSync(join(sync.secretsFolder, 'local.key'))).toBe(true);
+      await api.start();
+      await endLeases(server);
+      expect(await cycle(files)).toMatchObject({ ending: 'success' });
+      const after = await values();
+      expect(after['bot/api-key']).toBe(before['bot/api-key']);
+      expect(await opens(after['more/api-key'])).toBe(true);
+      await clearAway();
+    });
+
+    interface Story {
+      readonly before: string;
+      readonly after: string;
+      /** Where the value lies in the end. */
+      readonly place: { readonly secret: string } | { readonly file: string } | null;
+      readonly keepsValue: boolean;
+    }
+    const stories: Readonly<Record<string, Story>> = {
+      'a create': { before: '', after: bot, place: { secret: 'bot/api-key' }, keepsValue: false },
+      'a replacement': {
+        before: bot,
+        after: key(
+          'bot',
+          secretOf('bot'),
+          ', subType: user, userId: 0197c2a5-6f5e-7c3a-9d5e-1f2a3b4c5d6e',
+        ),
+        place: { secret: 'bot/api-key' },
+        keepsValue: false,
+      },
+      'a rotation': {
+        before: bot,
+        after: key('bot', secretOf('bot'), ', rotation: {generation: 2}'),
+        place: { secret: 'bot/api-key' },
+        keepsValue: false,
+      },
+      'a deletion': { before: bot, after: '', place: null, keepsValue: false },
+      'a move from a file': {
+        before: key('bot', fileOf('bot.key')),
+        after: bot,
+        place: { secret: 'bot/api-key' },
+        keepsValue: true,
+      },
+      'a move to a file': {
+        before: bot,
+        after: key('bot', fileOf('bot.key')),
+        place: { file: 'bot.key' },
+        keepsValue: true,
+      },
+      'a move to another Secret': {
+        before: bot,
+        after: key('bot', secretOf('bot-2', 'other')),
+        place: { secret: 'bot-2/other' },
+        keepsValue: true,
+      },
+      'a rename with a new place': {
+        before: bot,
+        after: key('robot', secretOf('robot'), '', ', previousNames: [bot]'),
+        place: { secret: 'robot/api-key' },
+        keepsValue: true,
+      },
+    };
+
+    const fileValue = (path: string): string | undefined => {
+      const file = join(sync.secretsFolder, path);
+      return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+    };
+
+    async function keysMade(): Promise<number> {
+      const rows = server.database.db
+        .selectFrom('audit_log')
+        .select('id')
+        .where('resource_kind', '=', 'ApiKey')
+        .where('action', '=', 'create');
+      return (await rows.execute()).length;
+    }
+
+    async function setUp({ before }: Story): Promise<{ value: string | undefined; made: number }> {
+      await clearAway();
+      expect(await cycle(before)).toMatchObject({ ending: 'success' });
+      const value = (await values())['bot/api-key'] ?? fileValue('bot.key');
+      return { value, made: await keysMade() };
+    }
+
+    /** What must hold after the next run, wherever the one before has died. */
+    async function finish(
+      story: Story,
+      { value, made }: { readonly value: string | undefined; readonly made: number },
+    ): Promise<void> {
+      server.clock.advance(60_000);
+      await endLeases(server);
+      const result = await cycle(story.after);
+      expect(result).toMatchObject({ ending: 'success' });
+      const stored = { ...(await values()), ...(await values('jobs')) };
+      const mints = story.after === bot || story.after.includes('userId');
+      expect((await keysMade()) - made).toBe(mints && !story.keepsValue ? 1 : 0);
+      if (story.place === null) {
+        expect(stored).toEqual({});
+        expect(await opens(value)).toBe(false);
+        return;
+      }
+      const now = 'file' in story.place ? fileValue(story.place.file) : stored[story.place.secret];
+      expect(await opens(now)).toBe(true);
+      if (story.keepsValue) expect(now).toBe(value);
+      // A run that dies as it moves a value may leave it in both places; what no key has is kept aside.
+      for (const [name, one] of Object.entries(stored)) {
+        const isLeft = one === now || (name.startsWith('gatewright-kept-') && !(await opens(one)));
+        expect([name, isLeft]).toEqual([name, true]);
+      }
+    }
+
+    const cases = Object.entries(stories).map(([name, story]) => [name, story] as const);
+
+    it.each(cases)('%s comes right whatever request the run dies at', async (_, story) => {
+      let outcome = 'dead';
+      let k = 0;
+      while (outcome === 'dead') {
+        k += 1;
+        const stage = await setUp(story);
+        const client = stepping(sync.openClient());
+        const openSinks = sinksOf(stepping(api.client('gatewright')));
+        const result = await endAt(k, () => cycle(story.after, { client, openSinks }));
+        outcome = result === 'dead' ? 'dead' : result.ending;
+        await finish(story, stage).catch((error: Error) => {
+          throw new Error(`after a death at step ${k}: ${error.message}`, { cause: error });
+        });
+      }
+      expect(outcome).toBe('success');
+      expect(k).toBeGreaterThan(10);
+    });
+
+    it.each(cases)('%s comes right whatever answer of Kubernetes is lost', async (_, story) => {
+      let seen = 1;
+      for (let k = 1; k <= seen; k += 1) {
+        const stage = await setUp(story);
+        const client = api.client('gatewright');
+        const send = client.request.bind(client);
+        seen = 0;
+        client.request = async (request) => {
+          seen += 1;
+          const isLost = seen === k;
+          const answer = await send(request);
+          if (isLost && request.method !== 'GET') throw new KubeUnreachable('lost by plan');
+          return answer;
+        };
+        const { ending } = await cycle(story.after, { openSinks: sinksOf(client) });
+        expect([k, ending]).toEqual([k, 'success']);
+        await finish(story, stage).catch((error: Error) => {
+          throw new Error(`after the answer ${k} was lost: ${error.message}`, { cause: error });
+        });
+      }
+    });
+
+    it('two runs at once make one key', async () => {
+      await clearAway();
+      const made = await keysMade();
+      const runs = [1, 2].map(() => cycle(bot, { client: sync.openClient() }));
+      const endings = (await Promise.all(runs)).map(({ ending }) => ending);
+      expect(endings).toContain('success');
+      expect((await keysMade()) - made).toBe(1);
+      expect(await cycle(bot)).toMatchObject({ ending: 'success' });
+      expect(await opens((await values())['bot/api-key'])).toBe(true);
+      await clearAway();
+    });
+  },
+);
