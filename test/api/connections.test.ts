@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import fc from 'fast-check';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { RawReply, type Route, route } from '../../src/http/route.ts';
 import { type HttpHarness, startHttp } from '../http-server.ts';
@@ -351,7 +351,7 @@ describe('a request to become a tunnel', () => {
     const socket = dial();
     const text = readAll(socket);
     socket.write(`${get('/held', 'first')}CONNECT a:1 HTTP/1.1\r\nX-Request-Id: t\r\n\r\n`);
-    await vi.waitFor(() => expect(seen.running).toBe(1));
+    await expect.poll(() => seen.running).toBe(1);
     socket.write(get('/document', 'behind'));
     for (const letGo of holding) letGo();
     const lines = (await text).match(/HTTP\/1\.1 .+|X-Request-Id: .+/g);
