@@ -95,6 +95,13 @@ spec:
     );
   });
 
+  it('leaves the names of entries in a patch as they are, and puts its mark behind the kind', () => {
+    const patch = `kind: Guardrail\npatch: true\napiVersion: gatewright.dev/v1\nspec:\n    checks: {my_check: null}\n`;
+    expect(format(patch)).toBe(
+      'apiVersion: gatewright.dev/v1\nkind: Guardrail\npatch: true\nspec:\n  checks: {my_check: null}\n',
+    );
+  });
+
   it('is that of the examples', () => {
     const folder = resolve(import.meta.dirname, '../../examples');
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>

@@ -265,6 +265,17 @@ it('the examples are taken by the schema of any manifest', () => {
   expect(documents.filter((document) => !judges.get('any')!(document))).toEqual([]);
 });
 
+it.each([
+  ['some', { apiVersion, kind: 'Defaults', spec: { ApiKey: { scopes: ['logs.view'] } } }],
+  ['of no kind', { apiVersion, kind: 'Defaults', spec: { ApiKye: {} } }],
+  ['with a name', { apiVersion, kind: 'Defaults', metadata: { name: 'a' }, spec: {} }],
+  ['that are no map', { apiVersion, kind: 'Defaults', spec: { ApiKey: [] } }],
+  ['of another version', { apiVersion: 'gatewright.dev/v2', kind: 'Defaults', spec: {} }],
+])('defaults, %s: the schema of any manifest and validate agree', async (_, document) => {
+  const { faults } = await readTexts({ 'defaults.yaml': dump(document) });
+  expect([judges.get('any')!(document), faults]).toEqual([faults === undefined, faults]);
+});
+
 describe('every kind', () => {
   it.each(kindNames)('%s takes a variable for any single value', async (kind) => {
     const document = documentOf(kind, specs[kind]);

@@ -3,16 +3,22 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { soundPart } from '../../src/commands/shared/sound-part.ts';
 import { Failure } from '../../src/failure.ts';
 import { checkSource, readDesired, readSource } from '../../src/sync/manifest/desired.ts';
+import { merge } from '../../src/sync/overlay/merge.ts';
 import { planDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
 import { readSources } from '../../src/sync/source/source.ts';
 import type { SourceFiles } from '../../src/sync/source/source-files.ts';
 import { type DesiredSet, placeText } from '../../src/sync/spec/resource-set.ts';
+import { valueAt } from '../../src/sync/spec/spec-paths.ts';
+import { isMap } from '../../src/sync/yaml/map-fields.ts';
 import { inSupport, manifest, support } from '../manifests.ts';
+import { canary, sopsFile, testIdentity } from '../sops-files.ts';
 import { ModelServer } from '../sync-model.ts';
 
 let root: string;
@@ -261,6 +267,17 @@ metadata: {team: cx}
       [prodValues]: 'literal: "$${HOME}"\nnever: null\n',
     };
     expect(await specOf(texts)).toMatchObject({ description: '${HOME}', expires_at: null });
+  });
+
+  it('that would fill the memory where they are read again and again are a fault', async () => {
+    const big = `big: ${JSON.stringify(Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`k${at}`, 'x'.repeat(1000)])))}\n`;
+    const uses = Array.from({ length: 20_000 }, () => '${values.big}');
+    const texts = {
+      'c.yaml': manifest('Config', 'c', `config: ${JSON.stringify({ all: uses })}`),
+      [prodValues]: big,
+    };
+    const faults = await faultsOf(texts);
+    expect(faults.some((told) => told.includes('values come to more than 64 MiB'))).toBe(true);
   });
 
   it('without an environment are not set, and say how they would be', async () => {
@@ -589,6 +606,120 @@ describe('defaults', () => {
     const { resources } = await setOf(texts, null, ['a', 'b']);
     expect(resources[0]?.spec.description).toBeUndefined();
     expect((await setOf({}, null, ['.'])).resources[0]?.spec.description).toBeUndefined();
+  });
+});
+
+it('what sops has encrypted beside a patch is named from there', async () => {
+  const integration = (file: string): string =>
+    manifest(
+      'McpIntegration',
+      'crm',
+      `url: https://crm.example\nauthType: headers\ntransport: http\nconfigurations: {headers: {X-A: {valueFrom: {${file}}}}}`,
+    );
+  const texts = {
+    'crm.yaml': integration('env: GW_VAR_DEV_TOKEN'),
+    'environments/prod/crm.yaml': patch(
+      'configurations: {headers: {X-A: {valueFrom: {sops: {file: secrets.sops.yaml, key: crm.token}}}}}',
+      ...(['crm', 'McpIntegration', ''] as const),
+    ),
+    'environments/prod/secrets.sops.yaml': sopsFile('values.sops.yaml'),
+  };
+  const { set, faults } = await readDesired(await filesOf(texts, 'prod'), {
+    ...{ ...secrets, requireSecrets: true },
+    ageIdentities: testIdentity(''),
+  });
+  expect(faults).toBeUndefined();
+  const values = (set?.resources ?? []).flatMap((resource) => [...resource.secrets.values()]);
+  expect(values.map((secret) => secret.reveal())).toEqual([canary]);
+});
+
+it('a patch that has been encrypted keeps what it says closed, and goes into its manifest', async () => {
+  const sealed = 'ENC[AES256_GCM,data:YQ==,iv:YQ==,tag:YQ==,type:str]';
+  const texts = {
+    'crm.yaml': manifest(
+      'McpIntegration',
+      'crm',
+      'url: https://crm.example\nauthType: headers\ntransport: http',
+    ),
+    'environments/prod/crm.yaml': `${patch(`configurations: {headers: {X-A: "${sealed}"}}`, 'crm', 'McpIntegration', '')}sops: {mac: "${sealed}", age: [{recipient: a, enc: b}]}\n`,
+  };
+  const told = await faultsOf(texts);
+  expect(told.filter((one) => !one.startsWith('environments/prod/crm.yaml'))).toEqual([]);
+  const read = await readSource(await filesOf(texts, 'prod'), { ...secrets, requireSecrets: true });
+  expect(read.set.faults.length).toBeGreaterThan(0);
+  expect(() => soundPart(read, null)).toThrow(Failure);
+});
+
+describe('merging', () => {
+  const scalar = fc.constantFrom<unknown>(1, 'a', true, '', 0);
+  const keys = fc.constantFrom('a', 'b', 'c_d', '__proto__', 'constructor');
+  const tree = fc.letrec<{ node: unknown; map: Record<string, unknown> }>((tie) => ({
+    map: fc
+      .array(fc.tuple(keys, tie('node')), { maxLength: 4 })
+      .map((entries) => Object.fromEntries(entries)),
+    node: fc.oneof({ depthSize: 'small' }, scalar, fc.array(scalar, { maxLength: 2 }), tie('map')),
+  })).map;
+
+  /** What a patch has to say for one tree to become another; undefined where it cannot be said. */
+  function patchFrom(one: unknown, other: unknown): unknown {
+    if (!isMap(one) || !isMap(other)) return other;
+    const parts = [...new Set([...Object.keys(one), ...Object.keys(other)])].flatMap((name) => {
+      if (!Object.hasOwn(other, name)) return [[name, null] as const];
+      if (!Object.hasOwn(one, name)) return [[name, other[name]] as const];
+      if (isDeepStrictEqual(one[name], other[name])) return [];
+      return [[name, patchFrom(one[name], other[name])] as const];
+    });
+    return Object.fromEntries(parts);
+  }
+
+  it('of a patch makes any tree of any other, and each part is where it is said to be', () => {
+    fc.assert(
+      fc.property(tree, tree, (one, other) => {
+        // A map over a list names its entries.
+        const clash = (a: unknown, b: unknown): boolean =>
+          isMap(a) && isMap(b)
+            ? Object.keys(a).some((name) => Object.hasOwn(b, name) && clash(a[name], b[name]))
+            : Array.isArray(a) && isMap(b);
+        fc.pre(!clash(one, other));
+        const upper = patchFrom(one, other);
+        const { value, parts, misfits } = merge(one, upper, {
+          at: ['x'],
+          shape: null,
+          isPatch: true,
+        });
+        expect([value, misfits]).toEqual([other, []]);
+        for (const { layer, to, from } of parts) {
+          const source = layer === 'upper' ? { x: upper } : { x: one };
+          const [there, here] = [valueAt(source, from), valueAt({ x: value }, to)];
+          if (!isMap(here)) expect(here).toEqual(there);
+        }
+      }),
+      { seed: 8, numRuns: 300 },
+    );
+  });
+
+  it('over defaults keeps all that the manifest says, null too', () => {
+    fc.assert(
+      fc.property(tree, tree, (lower, upper) => {
+        const { value } = merge(lower, upper, { at: [], shape: null, isPatch: false });
+        const expected = (a: unknown, b: unknown): unknown => {
+          if (!isMap(a) || !isMap(b)) return b;
+          const names = [...new Set([...Object.keys(a), ...Object.keys(b)])];
+          return Object.fromEntries(
+            names.map((name) => [
+              name,
+              Object.hasOwn(b, name)
+                ? Object.hasOwn(a, name)
+                  ? expected(a[name], b[name])
+                  : b[name]
+                : a[name],
+            ]),
+          );
+        };
+        expect(value).toEqual(expected(lower, upper));
+      }),
+      { seed: 8, numRuns: 300 },
+    );
   });
 });
 

@@ -1,5 +1,6 @@
 /** Guarantees what becomes of `${VAR}` in a manifest. */
 import { describe, expect, it } from 'vitest';
+import { Budget } from '../../src/sync/overlay/budget.ts';
 import { type EnvironmentValues, substitute, toScalar } from '../../src/sync/overlay/substitute.ts';
 import { valueAt } from '../../src/sync/spec/spec-paths.ts';
 import { inSupport, manifest, placesOf, readTexts, resourcesOf, support } from '../manifests.ts';
@@ -16,6 +17,7 @@ const tree: Record<string, unknown> = {
   deep: { list: ['a', { b: 1 }] },
 };
 const values: EnvironmentValues = {
+  budget: new Budget(),
   look: (path) => valueAt(tree, path),
   positionOf: (path) => ({ file: path.join('.'), line: 1, column: 1 }),
   advice: (path) => `write ${path.join('.')} down`,

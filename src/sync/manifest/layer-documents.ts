@@ -81,7 +81,7 @@ export function markOf({ path, location = 0 }: SourceFile): FolderMark {
 }
 
 class LayerReader {
-  readonly layers = new Layers();
+  readonly layers: Layers;
   readonly variables: Variables;
   readonly faults: SourceFault[] = [];
 
@@ -89,6 +89,7 @@ class LayerReader {
 
   constructor(variables: Variables, encryptedFiles: EncryptedFiles) {
     this.variables = variables;
+    this.layers = new Layers(variables.values.budget);
     this.#encryptedFiles = encryptedFiles;
   }
 

@@ -29,6 +29,7 @@ export function keepVariables(
     if (found === undefined || (operator !== undefined && (found === null || found === ''))) {
       return undefined;
     }
+    if (!values.budget.take(found)) return undefined;
     places.set(placeKey(segments), (below) => values.positionOf([...path, ...below]));
     return found;
   };

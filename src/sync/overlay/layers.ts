@@ -5,6 +5,7 @@ import { placeText } from '../spec/resource-set.ts';
 import { type Shape, shapeOf } from '../spec/spec-shape.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import type { Place } from '../yaml/place.ts';
+import { type Budget, putInMebibytesMax } from './budget.ts';
 import { LayeredPlace, withRelated } from './layered-place.ts';
 import { type Merged, merge, type Part } from './merge.ts';
 
@@ -27,6 +28,11 @@ export class Layers {
   readonly #defaults = new Map<string, Map<KindName, Layer>>();
   /** By the envelope of what they patch. */
   readonly #patches = new Map<string, Patch>();
+  readonly #budget: Budget;
+
+  constructor(budget: Budget) {
+    this.#budget = budget;
+  }
 
   /** Nothing is laid over or under anything. */
   get isEmpty(): boolean {
@@ -68,7 +74,7 @@ export class Layers {
   compose(manifest: Layer, mark: FolderMark, faults: SourceFault[]): Layer {
     const patch = this.#patches.get(envelopeKey(manifest.value));
     const isAbsent = (patch?.value.state ?? manifest.value.state) === 'absent';
-    const onDefaults = isAbsent ? manifest : this.#overDefaults(manifest, mark);
+    const onDefaults = isAbsent ? manifest : this.#overDefaults(manifest, mark, faults);
     return patch === undefined ? onDefaults : patched(onDefaults, patch, faults);
   }
 
@@ -84,7 +90,7 @@ export class Layers {
       .toSorted(byPlace);
   }
 
-  #overDefaults(manifest: Layer, mark: FolderMark): Layer {
+  #overDefaults(manifest: Layer, mark: FolderMark, faults: SourceFault[]): Layer {
     const kind = kindOf(manifest.value);
     const defaults = kind === undefined ? undefined : this.#defaultsFor(kind, mark);
     const { spec = {} } = manifest.value;
@@ -92,6 +98,11 @@ export class Layers {
       return manifest;
     }
     const lower = (defaults.value.spec as Record<string, unknown>)[kind];
+    if (!this.#budget.take(lower)) {
+      const message = `defaults and values come to more than ${putInMebibytesMax} MiB in all manifests`;
+      faults.push(defaults.place.fault(['spec', kind], 'too-large', message));
+      return manifest;
+    }
     const rules = { at: ['spec'], lowerAt: ['spec', kind], shape: shapeOf(kind), isPatch: false };
     const merged = merge(lower, spec ?? {}, rules);
     if (!merged.parts.some(({ layer }) => layer === 'lower')) return manifest;

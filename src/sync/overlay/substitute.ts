@@ -4,6 +4,7 @@ import type { Position } from '../spec/resource-set.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import { placeKey, type Replaced } from '../yaml/place.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
+import { type Budget, putInMebibytesMax } from './budget.ts';
 
 /** Why manifests may not read a variable, and what to do. */
 interface VariableRefusal {
@@ -19,6 +20,8 @@ export interface EnvironmentValues {
   /** The value at some keys, null and undefined alike standing for none. */
   look(path: Segments): unknown;
   positionOf(path: Segments): Position;
+  /** What all that is put in has in common. */
+  readonly budget: Budget;
   /** How a value that is not there comes to be there. */
   advice(path: Segments): string;
 }
@@ -34,7 +37,12 @@ export interface Variables {
 interface SubstitutionFault {
   /** Keys that lead to the value. */
   readonly segments: readonly string[];
-  readonly code: 'variable-unset' | 'variable-syntax' | 'variable-refused' | 'variable-type';
+  readonly code:
+    | 'variable-unset'
+    | 'variable-syntax'
+    | 'variable-refused'
+    | 'variable-type'
+    | 'variable-size';
   readonly message: string;
   readonly fix: string;
 }
@@ -152,6 +160,12 @@ class Substitution {
     const path = pathOf(name);
     const { values } = this.#variables;
     const found = values.look(path);
+    if (found !== undefined && !values.budget.take(found)) {
+      const message = `values come to more than ${putInMebibytesMax} MiB in all manifests`;
+      const fix = 'write what is large into one manifest, or read it in fewer places';
+      this.#fault(segments, 'variable-size', message, fix);
+      return '';
+    }
     const key = placeKey(segments);
     if (found !== undefined && !this.values.has(key)) {
       this.values.set(key, (below) => values.positionOf([...path, ...below]));

@@ -7,6 +7,7 @@ import { isMap } from '../yaml/map-fields.ts';
 import { DocumentPlace, type Place } from '../yaml/place.ts';
 import { readDocuments } from '../yaml/yaml-document.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
+import { Budget } from './budget.ts';
 import { type EnvironmentValues, substitute, type Variables } from './substitute.ts';
 
 const namePattern = /^values\.(ya?ml|json)$/i;
@@ -24,6 +25,7 @@ interface ValuesOfFile {
 
 /** What is written once for an environment, read wherever a manifest says `${values.x}`. */
 export class Values implements EnvironmentValues {
+  readonly budget = new Budget();
   readonly faults: SourceFault[] = [];
   readonly #files: ValuesOfFile[] = [];
   /** Where a value that is missing would be written. */
@@ -118,6 +120,7 @@ const asWritten: Variables = {
   }),
   values: {
     look: () => undefined,
+    budget: new Budget(),
     positionOf: () => ({ file: '', line: 1, column: 1 }),
     advice: () => 'values read no other values: write it out',
   },
