@@ -293,12 +293,12 @@ class Loop {
     else if (this.#state.retryAt === null) this.#backoff.reset();
     const paused = suspendedIn(result.plan);
     const isNews = paused === null || result.report !== null || paused !== this.#told;
+    if (paused !== null) this.#state.retryAt ??= this.#clock.now() + suspendedMs;
     if (!rotationsOnly) {
       this.#state.isPaused = paused !== null;
-      if (this.#state.isPaused) this.#state.retryAt ??= this.#clock.now() + suspendedMs;
       this.#state.isApplied = result.ending === 'success';
-      this.#told = paused;
     }
+    if (!rotationsOnly || paused !== null) this.#told = paused;
     this.#options.onEvent({
       kind: 'cycle',
       result,

@@ -436,6 +436,44 @@ spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {pe
     },
   );
 
+  it.each(['heal', 'report', 'off'] as const)(
+    'rotates once a suspension ends that lasted at the moment, where drift is %s, and tells once that it waits',
+    async (drift) => {
+      const text = `apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot}
+spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {period: 2d}}
+`;
+      const due = server.clock.now() + 2 * 86_400_000;
+      const { events } = await runLoop(
+        { text },
+        [
+          ...Array(70).fill(nothing),
+          async () => {
+            await suspend(sync.client, { owner: 'platform', reason: 'frozen' });
+            server.clock.set(due);
+          },
+          ...Array(150).fill(nothing),
+          () => resume(sync.client, null),
+          ...Array(61).fill(nothing),
+          () => server.clock.advance(driftPassMs),
+          nothing,
+        ],
+        { drift },
+      );
+      const written = told(events).filter((changes) => JSON.stringify(changes).includes('rotate'));
+      expect(written).toEqual([['rotate rotation']]);
+      const waits = events.filter(
+        (event) =>
+          event.kind === 'cycle' &&
+          event.isNews &&
+          event.result.plan.blocked.some(({ reason }) => reason === 'suspended'),
+      );
+      // Where drift is told, the pass that finds a rotation only plans it, and so does not wait for it.
+      expect(waits).toHaveLength(drift === 'report' ? 0 : 1);
+    },
+  );
+
   it.each(['report', 'off'] as const)(
     'writes no more where drift is %s after the server or the source was out of reach than before',
     async (drift) => {
