@@ -27,6 +27,7 @@ import { type WriteOptions, writeOptions, writingCycle } from './shared/write-op
 interface ApplyOptions extends ManifestOptions, WriteOptions {
   readonly 'even-if-suspended': boolean;
   readonly 'accept-history': boolean;
+  readonly atomic: boolean;
   readonly report: string | undefined;
   readonly output: 'text' | 'json';
 }
@@ -50,6 +51,7 @@ export const apply: Command<ApplyOptions> = {
     }),
     'even-if-suspended': flag('Write also what `gatewright suspend` holds back'),
     'accept-history': flag('Take a source whose repository or history is not that of before'),
+    atomic: flag('Make all changes in one transaction of the server, or none'),
     report: text('FILE', { describe: 'Write what was done to this JSON file' }),
     output: outputForm(['text', 'json']),
   },
@@ -63,6 +65,7 @@ export const apply: Command<ApplyOptions> = {
         ? newCycle(options, io)
         : await savedCycle(saved, options, client, io)),
       client,
+      isAtomic: options.atomic,
       onItem: (_, reached) => progress.tell(reached),
       ...(options.yes ? {} : { confirm: (plan: Plan) => isMeant(client, plan, io) }),
     }).finally(() => progress.end());

@@ -14,6 +14,7 @@ import { recordRun, revisionOf } from './apply/revision.ts';
 import { SecretOutput } from './apply/secret-output.ts';
 import { endingOfPlan, withDeliveries, withFaults, writes } from './cycle-ending.ts';
 import { findHistoryRefusal, type HistoryTerms } from './history-guard.ts';
+import { findAtomicRefusal } from './plan/atomic.ts';
 import { findRefusal, type Refusal } from './plan/guards.ts';
 import type { IsReleased, Unattended } from './plan/held-back.ts';
 import { makePlan } from './plan/plan.ts';
@@ -52,6 +53,8 @@ export interface CycleOptions extends HistoryTerms {
   /** The workspaces that are looked at; null and absent are all. */
   readonly scope?: WorkspaceScope | undefined;
   readonly takeOwnership: boolean;
+  /** All changes in one transaction, or none. */
+  readonly isAtomic?: boolean | undefined;
   /**
    * Look first at what this owner has to see while nothing changes, and at everything only where that
    * shows that something does.
@@ -196,7 +199,9 @@ async function look(
   const told = act || otherHistory === null ? [] : [otherHistory.message];
   const advice = [...plan.warnings, ...lostValues(plan), ...released, ...told];
   const warnings = [...advice, ...messagesOf(deliveries)];
-  const refusal = (act ? otherHistory : null) ?? findRefusal(plan, options) ?? null;
+  const guard = (act ? otherHistory : null) ?? findRefusal(plan, options) ?? null;
+  const isOne = options.isAtomic === true && writes(plan) > 0;
+  const refusal = guard ?? (isOne ? findAtomicRefusal(plan, read.snapshot.changes_max) : null);
   const ending = withDeliveries(endingOfPlan(plan, refusal), deliveries, act);
   const done = { declined: false, report: null };
   return { keys, advice, result: { plan, refusal, warnings, deliveries, read, ending, ...done } };
@@ -223,7 +228,8 @@ async function carryOut(
   );
   const startedAt = systemClock.now();
   const report = await applyPlan(plan, {
-    ...{ client, lease, secretOutput, signal, onItem: options.onItem, isAtomic: false },
+    ...{ client, lease, secretOutput, signal, onItem: options.onItem },
+    isAtomic: options.isAtomic === true,
     changesMax: read.snapshot.changes_max ?? 1,
     lookAgain: async () => {
       const again = toLiveSet(await readSnapshot(client, null), client.owner, desired.externals);

@@ -165,6 +165,7 @@ export interface GoOnOptions extends ManifestOptions {
   readonly 'even-if-suspended'?: boolean;
   readonly 'accept-history'?: boolean;
   /** Of an `apply`. */
+  readonly atomic?: boolean;
   readonly yes?: boolean;
   readonly report?: string | undefined;
   readonly output?: string;
@@ -175,8 +176,9 @@ export interface GoOnOptions extends ManifestOptions {
  * release what was held back. What comes from standard input leaves nobody to ask.
  */
 export function applyCommand(options: GoOnOptions, cwd: string): CommandLine {
-  const { report, yes = false } = options;
+  const { atomic = false, report, yes = false } = options;
   return goOn('apply', options, cwd, {
+    atomic,
     yes: yes || locationsOf(options).includes('-'),
     ...(report === undefined ? {} : { report }),
     ...(options.output === 'json' ? { output: 'json' } : {}),

@@ -1,0 +1,43 @@
+/** Knows which plans cannot be carried out as one transaction, and says so before anything is written. */
+import type { Refusal } from './guards.ts';
+import type { Plan, PlannedChange } from './planned.ts';
+
+const shownMax = 5;
+
+/**
+ * Why the plan cannot be all or nothing, or null.
+ *
+ * @param changesMax of one request; undefined where the server takes no change sets
+ */
+export function findAtomicRefusal(plan: Plan, changesMax: number | undefined): Refusal | null {
+  const reason = reasonOf(plan, changesMax);
+  if (reason === null) return null;
+  const message = `Refused: --atomic makes all changes in one transaction or none, and ${reason}.
+  Run it without --atomic to make each change for itself.`;
+  return { message, deletes: 0 };
+}
+
+function reasonOf({ changes, blocked, faults }: Plan, changesMax: number | undefined) {
+  if (changesMax === undefined) return 'this server takes no change sets';
+  const rotated = changes.filter(({ action }) => action === 'rotate');
+  if (rotated.length > 0) {
+    return `a rotation takes several steps, of which one is in a sink: ${listed(rotated)}`;
+  }
+  const held = [...blocked.map(({ id }) => ({ id })), ...faults.map(() => ({ id: 'a fault' }))];
+  if (held.length > 0) return `some of it is held back: ${listed(held)}`;
+  const count = changes.reduce((sum, change) => sum + requestsOf(change), 0);
+  if (count <= changesMax) return null;
+  return `the server takes ${changesMax} at most, of the ${count} that there are; \
+--workspace NAME makes it fewer`;
+}
+
+function requestsOf({ action }: PlannedChange): number {
+  if (action === 'retain') return 0;
+  return action === 'replace' ? 2 : 1;
+}
+
+function listed(named: readonly { readonly id: string }[]): string {
+  const shown = named.slice(0, shownMax).map(({ id }) => id);
+  const rest = named.length - shown.length;
+  return rest === 0 ? shown.join(', ') : `${shown.join(', ')} and ${rest} more`;
+}
