@@ -96,6 +96,37 @@ describe('a workspace in which the source is wrong', () => {
     },
   );
 
+  it('waits for a store that is out of reach, which is told once and is no invalid input', async () => {
+    const lost = { code: 'secret-unreachable', message: 'the store is away', fix: 'wait' };
+    const sources = { ...secrets, readValue: async () => lost };
+    const places = ['x', 'y'].map((name) => `{namespace: n, name: ${name}, key: k}`);
+    const crm = manifest(
+      'McpIntegration',
+      'crm',
+      `url: https://x.example\nauth_type: headers\ntransport: http
+configurations: {custom_headers: {A: {valueFrom: {kubernetesSecret: ${places[0]}}}, \
+B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
+      ', workspace: sales',
+    );
+    const texts = { 'sales.yaml': workspace('sales'), 'crm.yaml': crm };
+    const alone = await readSource(sourceOf(texts), sources);
+    const failure = (() => {
+      try {
+        return soundPart(alone, null);
+      } catch (error) {
+        return error as Error;
+      }
+    })();
+    expect(failure).toMatchObject({ kind: 'unreachable' });
+    expect((failure as Error).message.split('the store is away')).toHaveLength(2);
+    const beside = await readSource(
+      sourceOf({ ...without(estate, 'sales/ws.yaml'), ...texts }),
+      sources,
+    );
+    const { faults = [] } = soundPart(beside, null);
+    expect(new Set(faults.flatMap(({ workspaces }) => workspaces))).toEqual(new Set(['sales']));
+  });
+
   const unclear: Texts = {
     'text that is no YAML': 'apiVersion: [',
     'a document that does not say what it is':

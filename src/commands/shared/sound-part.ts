@@ -1,6 +1,7 @@
 /** Knows what of a source can be applied where something in it is wrong. */
 import { Failure } from '../../failure.ts';
 import type { ReadSource } from '../../sync/manifest/desired.ts';
+import { outOfReach } from '../../sync/manifest/secrets.ts';
 import type { SourceFault } from '../../sync/source/source-files.ts';
 import { type DesiredSet, workspaceOf } from '../../sync/spec/resource-set.ts';
 import { isInScope, type WorkspaceScope } from '../../sync/spec/workspace-scope.ts';
@@ -24,8 +25,10 @@ export function soundPart({ set, waiting }: ReadSource, scope: WorkspaceScope): 
   return { ...set, faults };
 }
 
-/** A source that cannot be applied, with every fault and its place. */
+/** A source that cannot be applied, with every fault and its place; nothing is wrong with one that waits for values. */
 export function faulty(faults: readonly SourceFault[]): Failure {
   const place = faults[0]?.position;
-  return new Failure('invalidInput', formatFaults(faults).trimEnd(), { place });
+  const isOutOfReach = faults.every(({ code }) => code === outOfReach);
+  const kind = isOutOfReach ? 'unreachable' : 'invalidInput';
+  return new Failure(kind, formatFaults(faults).trimEnd(), { place });
 }

@@ -5,7 +5,7 @@ import { type Shape, shapeOf, toSnakeCase } from '../spec/spec-shape.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import { Literals } from './literals.ts';
 import { idStandIn, type Placeholders, secretStandIn } from './placeholders.ts';
-import { isValueFrom, type ReadValues, readSecretField } from './secrets.ts';
+import { isValueFrom, outOfReach, type ReadValues, readSecretField } from './secrets.ts';
 import { spelled } from './spec-faults.ts';
 import type { SpecReport } from './spec-report.ts';
 
@@ -137,7 +137,9 @@ export class BodyConversion {
     if (reading === undefined) return raw;
     if ('message' in reading) {
       const joint = isValueFrom(raw) ? ': ' : ' ';
-      this.#fault(reading.code, spelled(this.#written) + joint + reading.message, reading.fix);
+      // What is out of reach is so for every field: told once, with all its places.
+      const field = reading.code === outOfReach ? '' : spelled(this.#written) + joint;
+      this.#fault(reading.code, field + reading.message, reading.fix);
       return secretStandIn;
     }
     this.#placeholders.addSecret([...this.#path], reading.secret, reading.isKept === true);

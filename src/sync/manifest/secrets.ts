@@ -13,6 +13,9 @@ import { EncryptedFiles } from './encrypted-files.ts';
 import type { Manifest } from './manifest.ts';
 import { isRemoteForm, placeFormFault, placeForms } from './place-forms.ts';
 
+/** Code of what is no fault of the source: a value that cannot be asked for now. */
+export const outOfReach = 'secret-unreachable';
+
 /** The value of an origin, undefined where there is none, or why it cannot be told. */
 export type FoundValue =
   | Secret
