@@ -50,7 +50,9 @@ export const apply: Command<ApplyOptions> = {
       delete: 'Delete these workspaces, with all in them, and keys in use',
     }),
     'even-if-suspended': flag('Write also what `gatewright suspend` holds back'),
-    'accept-history': flag('Take a source whose repository or history is not that of before'),
+    'accept-history': flag(
+      'Take a source whose repository, history or environment is not that of before',
+    ),
     atomic: flag('Make all changes in one transaction of the server, or none'),
     report: text('FILE', { describe: 'Write what was done to this JSON file' }),
     output: outputForm(['text', 'json']),

@@ -78,7 +78,9 @@ export const plan: Command<PlanOptions> = {
       delete: 'Delete these workspaces, with all in them, and keys in use',
     }),
     'even-if-suspended': flag('Plan also what `gatewright suspend` holds back'),
-    'accept-history': flag('Take a source whose repository or history is not that of before'),
+    'accept-history': flag(
+      'Take a source whose repository, history or environment is not that of before',
+    ),
   },
   conflicts: [['base', 'out']],
   run: async (options, io) => {

@@ -13,6 +13,7 @@ import { readImpacts } from '../sync/review/impact.ts';
 import type { AdminClient } from '../sync/server/client.ts';
 import { readStanding, suspend } from '../sync/server/sync-records.ts';
 import { describeGit, parseGitLocation } from '../sync/source/git-location.ts';
+import { readSourceText } from '../sync/spec/applied-source.ts';
 import { requireRevision, revisionWord } from './history.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { assertAskable, confirm } from './shared/confirm.ts';
@@ -52,10 +53,13 @@ export const rollback: Command<RollbackOptions> = {
     ['gatewright rollback 12 --yes --workspace support', 'Of one workspace, without asking'],
   ],
   options,
-  run: async (given, io) => {
-    assertAskable('rollback', given.yes, io);
-    await using client = openClient(given, io);
-    const revision = await requireRevision(client, given.revision!, io);
+  run: async (asked, io) => {
+    assertAskable('rollback', asked.yes, io);
+    await using client = openClient(asked, io);
+    const revision = await requireRevision(client, asked.revision!, io);
+    // It is the environment of then that is gone back to.
+    const { environment } = readSourceText(revision.source);
+    const given = { ...asked, env: asked.env ?? environment ?? undefined };
     const location = locationOf(revision, io, given);
     return await new Rollback(client, given, io).run(revision, location);
   },
@@ -63,7 +67,8 @@ export const rollback: Command<RollbackOptions> = {
 
 /** @throws Failure (invalid input) for what is kept nowhere, with what to do instead */
 function locationOf(revision: SyncRevision, io: CommandIo, given: RollbackOptions): string {
-  const { number, commit, source } = revision;
+  const { number, commit } = revision;
+  const { repo: source } = readSourceText(revision.source);
   if (/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(commit)) {
     return describeGit({ ...parseGitLocation(source), ref: commit });
   }

@@ -2,13 +2,14 @@
 import type { CommandLine, Refusal } from './plan/guards.ts';
 import { parseGitLocation } from './source/git-location.ts';
 import { type Descent, descentCommitsMax } from './source/source-files.ts';
-import type { SourceInfo } from './spec/resource-set.ts';
+import { readSourceText, sourceText } from './spec/applied-source.ts';
+import { commitOf, type SourceInfo } from './spec/resource-set.ts';
 
 /** What the server has recorded of the last run that changed something. */
 interface LastApplied {
   /** Number of the revision. */
   readonly number: number;
-  /** As `SourceInfo.repo`. */
+  /** See {@link sourceText}. */
   readonly source: string;
   /** Commit id of Git, or something else of what is no Git. */
   readonly commit: string;
@@ -31,27 +32,35 @@ export interface HistoryTerms {
 }
 
 /**
- * Why a source must not be applied after what was applied last, or null. Only one Git repository after
- * another can be judged: a folder has neither an address that is the same everywhere nor a history.
+ * Why a source must not be applied after what was applied last, or null: it is of another environment, of
+ * another repository or of another history. Of the last two only one Git repository after another can be
+ * judged: a folder has neither an address that is the same everywhere nor a history.
  *
  * @throws Failure when the repository is out of reach
  */
 export async function findHistoryRefusal(
-  { repo, revision }: SourceInfo,
+  source: SourceInfo,
   applied: AppliedRevisions,
   terms: HistoryTerms,
 ): Promise<Refusal | null> {
-  if (revision === null || terms.acceptHistory === true) return null;
-  const last = await lastOfGit(applied);
-  if (last === undefined) return null;
-  const refuse = (reason: string): Refusal => ({
+  if (terms.acceptHistory === true) return null;
+  const { revision, environment = null } = source;
+  const refuseAfter = (last: LastApplied, reason: string): Refusal => ({
     deletes: 0,
     message: `Refused: ${reason}.
   applied last:                ${last.source} at ${last.commit} (revision ${last.number})
-  now:                         ${repo} at ${revision}
+  now:                         ${sourceText(source)} at ${commitOf(source)}
   If that is meant:            ${terms.command({ 'accept-history': true })}`,
   });
-  if (addressOf(repo) !== addressOf(last.source)) {
+  const newest = environment === null ? undefined : await lastOfSource(applied);
+  const before = newest === undefined ? null : readSourceText(newest.source).environment;
+  if (newest !== undefined && before !== null && before !== environment) {
+    return refuseAfter(newest, 'the environment is another one than that which was applied last');
+  }
+  const last = revision === null ? undefined : await lastOfGit(applied);
+  if (revision === null || last === undefined) return null;
+  const refuse = (reason: string): Refusal => refuseAfter(last, reason);
+  if (addressOf(source.repo) !== addressOf(readSourceText(last.source).repo)) {
     return refuse('the source is another repository than the one that was applied last');
   }
   if (last.commit === revision) return null;
@@ -62,6 +71,12 @@ export async function findHistoryRefusal(
       ? 'the commit does not come after the one that was applied last: history was rewritten, or the ref points elsewhere'
       : `whether the commit comes after the one that was applied last cannot be told from the newest ${descentCommitsMax}`,
   );
+}
+
+/** Resources that were handed over one by one came from no source. */
+async function lastOfSource({ newest, all }: AppliedRevisions): Promise<LastApplied | undefined> {
+  if (newest?.commit !== 'none') return newest ?? undefined;
+  return (await all()).find(({ commit }) => commit !== 'none');
 }
 
 async function lastOfGit({ newest, all }: AppliedRevisions): Promise<LastApplied | undefined> {

@@ -4,6 +4,7 @@ import { formatTimestamp } from '../../model/timestamp.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
 import type { AdminClient } from '../server/client.ts';
 import { type NewRevision, recordRevision } from '../server/sync-records.ts';
+import { sourceText } from '../spec/applied-source.ts';
 import { commitOf } from '../spec/resource-set.ts';
 import type { AppliedItem, ApplyReport } from './apply.ts';
 import type { HeldLease } from './owner-lease.ts';
@@ -27,7 +28,7 @@ export function revisionOf(plan: Plan, report: ApplyReport, run: RunFacts): NewR
   if (changes.length === 0) return null;
   return {
     commit: commitOf(plan.source),
-    source: plan.source.repo.slice(0, sourceMax),
+    source: sourceText(plan.source),
     started_at: formatTimestamp(run.startedAt),
     finished_at: formatTimestamp(run.finishedAt),
     ending: run.ending,
@@ -35,7 +36,6 @@ export function revisionOf(plan: Plan, report: ApplyReport, run: RunFacts): NewR
   };
 }
 
-const sourceMax = 2048;
 const fieldsMax = 50;
 const fieldMax = 500;
 

@@ -34,7 +34,7 @@ export class FileCensus {
   }
 
   /** What is not ours makes no other version of the source: a plan may be written beside it. */
-  source({ repo, revision }: SourceInfo): SourceInfo {
-    return infoOf(repo, revision, this.#held);
+  source({ repo, revision, environment }: SourceInfo): SourceInfo {
+    return infoOf(repo, revision, this.#held, environment);
   }
 }

@@ -27,7 +27,10 @@ export function planDocument(
     formatVersion: 1,
     engine: 'gatewright',
     owner: plan.owner,
-    source: { repo: plan.source.repo, sha: plan.source.revision, digest: plan.source.digest },
+    source: {
+      ...{ repo: plan.source.repo, sha: plan.source.revision, digest: plan.source.digest },
+      environment: plan.source.environment ?? null,
+    },
     base: { snapshotEtag: plan.etag },
     summary: {
       ...Object.fromEntries(Object.keys(symbols).map((action) => [action, 0])),

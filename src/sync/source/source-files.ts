@@ -96,11 +96,13 @@ export function infoOf(
   repo: string,
   revision: string | null,
   files: readonly SourceFile[],
+  environment: string | null = null,
 ): SourceInfo {
   let digest: string | undefined;
   return {
     repo,
     revision,
+    environment,
     get digest() {
       digest ??= digestOf(files);
       return digest;

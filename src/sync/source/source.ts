@@ -103,7 +103,7 @@ function together(
   const ignored = read.flatMap(({ ignored, prefix }) => ignored.map((path) => prefix + path));
   const repo = read.map(({ info }) => info.repo).join(' ');
   const revision = read.length === 1 ? (read[0]?.info.revision ?? null) : null;
-  const info = infoOf(repo, revision, files);
+  const info = infoOf(repo, revision, files, environment);
   return { files, faults, ignored, environments, info, prefix: '' };
 }
 

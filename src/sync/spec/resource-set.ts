@@ -141,6 +141,8 @@ export interface SourceInfo {
   readonly revision: string | null;
   /** Hash of every file that holds manifests, hex; equal digests mean an unchanged source. */
   readonly digest: string;
+  /** The environment of it that was read; absent or null where it has none. */
+  readonly environment?: string | null | undefined;
 }
 
 /** How what was read is called: the commit id of Git, or `sha256:` and the digest of what has none. */

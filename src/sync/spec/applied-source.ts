@@ -1,0 +1,16 @@
+/** Knows how a source is written down with its environment, in what a server keeps of the runs of sync. */
+import type { SourceInfo } from './resource-set.ts';
+
+const sourceMax = 2048;
+
+/** `https://git.example.com/gw.git#main --env prod` */
+export function sourceText({ repo, environment }: SourceInfo): string {
+  const suffix = environment == null ? '' : ` --env ${environment}`;
+  return repo.slice(0, sourceMax - suffix.length) + suffix;
+}
+
+/** The way back from {@link sourceText}. */
+export function readSourceText(text: string): { repo: string; environment: string | null } {
+  const [, repo = text, environment = null] = /^(.*?)(?: --env (\S+))?$/s.exec(text) ?? [];
+  return { repo, environment };
+}
