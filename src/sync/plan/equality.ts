@@ -26,17 +26,22 @@ export type Maybe = Json | undefined;
 export function isIdentical(one: Maybe, other: Maybe): boolean {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object') return false;
-  if (one === null || other === null || Array.isArray(one) !== Array.isArray(other)) return false;
+  if (one === null || other === null) return false;
+  if (Array.isArray(one)) {
+    return (
+      Array.isArray(other) &&
+      one.length === other.length &&
+      one.every((item, at) => isIdentical(item, other[at]))
+    );
+  }
+  if (Array.isArray(other)) return false;
   const keys = Object.keys(one);
-  return (
-    keys.length === Object.keys(other).length &&
-    keys.every((key) =>
-      isIdentical(
-        (one as PlainObject)[key],
-        Object.hasOwn(other, key) ? (other as PlainObject)[key] : undefined,
-      ),
-    )
-  );
+  if (keys.length !== Object.keys(other).length) return false;
+  for (const key of keys) {
+    const value = Object.hasOwn(other, key) ? (other as PlainObject)[key] : undefined;
+    if (!isIdentical((one as PlainObject)[key], value)) return false;
+  }
+  return true;
 }
 
 /**
