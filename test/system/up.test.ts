@@ -5,15 +5,17 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
   appendFileSync,
+  closeSync,
   cpSync,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
-  statfsSync,
   statSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
@@ -78,6 +80,19 @@ async function workspaceNames(): Promise<string[]> {
 function databasePid(): number {
   const lines = readFileSync(join(home.path, 'run/sql.sock.pid'), 'utf8');
   return Number(lines.trim());
+}
+
+/** Until nothing more fits, whatever else is written meanwhile. */
+function fillDisk(path: string): void {
+  const file = openSync(path, 'w');
+  const block = Buffer.alloc(1024 * 1024);
+  try {
+    expect(() => {
+      for (;;) writeSync(file, block);
+    }).toThrow('ENOSPC');
+  } finally {
+    closeSync(file);
+  }
 }
 
 function manyWorkspaces(count: number): string[] {
@@ -329,8 +344,7 @@ describe('while it runs', () => {
       {
         await using run = startUp(at, ['--source', source]);
         await run.saw(/Ctrl-C stops everything/);
-        const size = statfsSync(disk!).bavail * statfsSync(disk!).bsize;
-        writeFileSync(filler, Buffer.alloc(size));
+        fillDisk(filler);
         process.kill(Number(readFileSync(join(at, 'run/sql.sock.pid'), 'utf8')), 'SIGABRT');
         expect(await run.exited).toBe(exitCodes.unexpected);
         expect(run.stderr()).toMatch(
