@@ -1,7 +1,10 @@
-/** Knows how the value of an API key reaches its file: never lost, never another's, proven before it counts. */
+/** Knows how the value of an API key reaches its place: never lost, never another's, proven before it counts. */
 /*
  * A key and its file are made in two places that cannot change at once. What holds them together is
- * an order of steps, one writer at a time, and a proof that asks the server, not the file's name.
+ * an order of steps, one writer at a time, and a proof that asks the server, not the file's name. What is
+ * said of files here holds for every sink: in a cluster a pending file is a Secret of its own, and so on.
+ * From one sink to another a value is written as a pending one, put in its place and read back, before
+ * it goes where it lay.
  *
  * States of one key's file, for a key that exists on the server:
  *
