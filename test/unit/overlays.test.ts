@@ -100,6 +100,7 @@ describe('an environment', () => {
       {
         ...base(''),
         'environments/dev/keys.yaml': 'not: [yaml',
+        'environments/dev/.gatewrightignore': '[\n',
         'environments/dev/deep/more.yaml': 'not: [yaml',
         'environments/prod/extra.yaml': manifest('Config', 'extra', 'config: {}', inSupport),
       },
@@ -150,6 +151,7 @@ describe('an environment', () => {
       ...base('description: ${values.text}\n'),
       [prodValues]: 'text: in production\n',
       'environments/dev/values.yaml': 'text: [broken',
+      'environments/dev/.gatewrightignore': '[\n',
     });
     const git = (...words: string[]): void => {
       const identity = ['-c', 'user.name=t', '-c', 'user.email=t@example.com'];

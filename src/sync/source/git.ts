@@ -104,7 +104,10 @@ async function readCommit(
   }
   const faults: SourceFault[] = [];
   const environments = new EnvironmentFolders(environment);
-  const rules = await readIgnoreRules(entries, mirror, faults);
+  const counting = entries.filter(
+    ({ path }) => !path.endsWith(`/${ignoreFileName}`) || !environments.leavesOut(path),
+  );
+  const rules = await readIgnoreRules(counting, mirror, faults);
   const wanted = entries.filter((entry) => isWanted(entry, { rules, environments, faults }));
   refuseExcess(wanted.length, 0);
   const files = await mirror.read(wanted, faults);
