@@ -9,6 +9,7 @@ import { signatureFaults, signatureSettings } from './settings/signatures.ts';
 import { collect, type Given, namesSet, openSources, type Sources } from './settings/sources.ts';
 import { sortUnknown } from './settings/unknown.ts';
 import { environment, factsAbout, type Name, names, type Values } from './settings/variables.ts';
+import { type VaultSettings, vaultFaults, vaultSettings } from './settings/vault.ts';
 import type { TrustedHosts } from './trusted-hosts.ts';
 
 export type DatabaseTlsMode = (typeof databaseTlsModes)[number];
@@ -114,6 +115,8 @@ export interface Settings {
     readonly environment: string | null;
     /** Names, and prefixes as `CRM_*`, of variables that manifests may read beside `GW_VAR_*`. */
     readonly variables: readonly string[];
+    /** A Vault or OpenBao and what of it manifests may name; null when unset. */
+    readonly vault: VaultSettings | null;
     /** Private keys of age that open what sops has encrypted in a source. */
     readonly ageKey: Secret<readonly string[]> | undefined;
     /** How a Git source is reached. */
@@ -186,7 +189,7 @@ export function inspectSettings(
   const { database, databaseReader } = readDatabases({
     ...{ values, given, unread, wrong, now, faults, warnings },
   });
-  faults.push(...signatureFaults(values, wrong));
+  faults.push(...signatureFaults(values, wrong), ...vaultFaults(values, wrong));
   faults.push(...notifyFaults(values, (name) => given.has(name) || unread.has(name)));
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
   const { slips, idle } = sortUnknown(namesSet(sources));
@@ -327,6 +330,7 @@ function assemble(
       notification: notificationSettings(values, secretOf),
       environment: values.GATEWRIGHT_ENVIRONMENT ?? null,
       variables: values.GATEWRIGHT_SYNC_VARIABLES ?? [],
+      vault: vaultSettings(values),
       ageKey: secretOf('GATEWRIGHT_AGE_KEY'),
       git: gitAccess(values, secretOf),
     },

@@ -3,8 +3,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { constants } from 'node:fs';
 import files, { type FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
-import type { KubeClient } from '../src/kube/kube-client.ts';
-import type { AdminClient } from '../src/sync/server/client.ts';
 
 /** One run, which dies as it is about to take a step; a dead run takes none any more, like a killed process. */
 interface Life {
@@ -119,9 +117,9 @@ function stepThrough(handle: FileHandle): FileHandle {
 }
 
 /** A client whose requests are steps, and so are their answers. */
-export function stepping<T extends Pick<AdminClient | KubeClient, 'request'>>(client: T): T {
-  const send = client.request.bind(client) as (request: unknown) => Promise<unknown>;
-  const request = async (given: unknown): Promise<unknown> => {
+export function stepping<T extends { request(request: never): Promise<unknown> }>(client: T): T {
+  const send = client.request.bind(client);
+  const request: T['request'] = async (given) => {
     await step();
     const answer = await send(given);
     await step();

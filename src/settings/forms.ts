@@ -102,6 +102,35 @@ export const ageIdentities: Form<string[]> = {
   example: '/run/secrets/age-key.txt',
 };
 
+/** `secret/support`: a mount and, where less is meant than all of it, a path below it. */
+export const vaultPaths: Form<{ readonly mount: string; readonly path: string }[]> = {
+  schema: z
+    .string()
+    .max(4096)
+    .regex(
+      /^[A-Za-z0-9][\w.-]*(?:\/[\w-][\w.-]*)*(?:\s*,\s*[A-Za-z0-9][\w.-]*(?:\/[\w-][\w.-]*)*)*$/,
+    )
+    .transform((text) =>
+      text.split(',').map((entry) => {
+        const [mount = '', ...path] = entry.trim().split('/');
+        return { mount, path: path.join('/') };
+      }),
+    ),
+  expected: 'a mount and a path below it, MOUNT/PATH, several separated by commas',
+  example: 'secret/gatewright',
+};
+
+/** Without credentials, query and fragment. */
+export const webAddress: Form<URL> = {
+  schema: z
+    .string()
+    .max(2048)
+    .refine((text) => URL.canParse(text) && /^https?:\/\/[^@?#]+$/i.test(text))
+    .transform((text) => new URL(text)),
+  expected: 'an address that begins with https:// or http://, without credentials and query',
+  example: 'https://vault.example.com:8200',
+};
+
 export const headerNames: Form<string[]> = {
   schema: z
     .string()

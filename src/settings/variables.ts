@@ -3,6 +3,7 @@ import { z } from 'zod';
 import * as forms from './forms.ts';
 import { notifyVariables } from './notify-variables.ts';
 import { defaulted, type Facts, factsOf, optional, type Traits } from './variable.ts';
+import { vaultVariables } from './vault-variables.ts';
 
 /** Of a setting whose feature does not exist yet. Whoever sets it is told that it changes nothing. */
 const notYet: Traits = { effective: false };
@@ -320,6 +321,7 @@ export const environment = z.object({
     forms.variableNames,
     'Variables that manifests may read beside GW_VAR_*; never settings or credentials of this program.',
   ),
+  ...vaultVariables,
   GATEWRIGHT_AGE_KEY: optional(
     'Sync',
     forms.ageIdentities,

@@ -106,7 +106,13 @@ describe('links', () => {
 
 describe('settings', () => {
   /** Read by other programs, or by the tests. */
-  const foreign = ['NO_COLOR', 'TEST_DATABASE_URL', 'NODE_EXTRA_CA_CERTS', 'KUBEBUILDER_ASSETS'];
+  const foreign = [
+    'NO_COLOR',
+    'TEST_DATABASE_URL',
+    'NODE_EXTRA_CA_CERTS',
+    'KUBEBUILDER_ASSETS',
+    'GATEWRIGHT_TEST_VAULT',
+  ];
   const known = new Set<string>([...names, ...names.map((name) => `${name}_FILE`), ...foreign]);
 
   it.each(documents)('that %s names exist', (path) => {

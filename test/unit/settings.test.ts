@@ -520,9 +520,58 @@ describe('the reference', () => {
     for (const name of names) {
       const [example] = schema.properties[name]!.examples!;
       if (example!.startsWith('/run/') || name.startsWith('DB_')) continue;
-      const rest = { ...(name.startsWith('GATEWRIGHT_GIT_') ? verified : {}), ...outside };
+      const rest = {
+        ...(name.startsWith('GATEWRIGHT_GIT_') ? verified : {}),
+        ...(name.startsWith('GATEWRIGHT_VAULT_') ? vaultOf(name) : {}),
+        ...outside,
+      };
       expect(() => read({ ...rest, [name]: example! }, { strict: true })).not.toThrow();
     }
+  });
+});
+
+/** With which a setting of Vault makes a whole. */
+function vaultOf(name: string): Record<string, string> {
+  const address = { GATEWRIGHT_VAULT_ADDRESS: 'https://v.example', GATEWRIGHT_VAULT_PATHS: 'a/b' };
+  if (name.includes('KUBERNETES')) return { ...address, GATEWRIGHT_VAULT_KUBERNETES_ROLE: 'r' };
+  const isAppRole = /ROLE_ID|SECRET_ID/.test(name);
+  return isAppRole
+    ? { ...address, GATEWRIGHT_VAULT_ROLE_ID: 'r', GATEWRIGHT_VAULT_SECRET_ID_FILE: '/s' }
+    : { ...address, GATEWRIGHT_VAULT_TOKEN_FILE: '/t' };
+}
+
+describe('settings of a Vault', () => {
+  it('make a whole or are faults that say what is missing', () => {
+    expect(read({}).sync.vault).toBeNull();
+    expect(read(vaultOf('TOKEN')).sync.vault).toMatchObject({
+      paths: [{ mount: 'a', path: 'b' }],
+      login: { method: 'token', tokenFile: '/t' },
+    });
+    expect(read(vaultOf('KUBERNETES')).sync.vault?.login).toEqual({
+      ...{ method: 'kubernetes', mount: 'kubernetes', role: 'r' },
+      tokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
+    });
+    expect(read(vaultOf('ROLE_ID')).sync.vault?.login).toEqual({
+      ...{ method: 'appRole', mount: 'approle', roleId: 'r', secretIdFile: '/s' },
+    });
+    const { GATEWRIGHT_VAULT_TOKEN_FILE: _, ...unsigned } = vaultOf('TOKEN');
+    expect(faultsOf(unsigned)).toContain('no way to sign in: set GATEWRIGHT_VAULT_TOKEN_FILE or');
+    const { GATEWRIGHT_VAULT_PATHS: __, ...unpermitted } = vaultOf('TOKEN');
+    expect(faultsOf(unpermitted)).toContain('no path is granted: set GATEWRIGHT_VAULT_PATHS');
+    expect(faultsOf({ ...vaultOf('TOKEN'), ...vaultOf('ROLE_ID') })).toContain('keep one');
+    expect(faultsOf({ GATEWRIGHT_VAULT_PATHS: 'a' })).toContain('set GATEWRIGHT_VAULT_ADDRESS');
+    const { GATEWRIGHT_VAULT_SECRET_ID_FILE: ___, ...half } = vaultOf('ROLE_ID');
+    expect(faultsOf(half)).toContain('go together: set both');
+  });
+
+  it.each([
+    ['credentials', 'https://me:canary@v.example'],
+    ['a query', 'https://v.example?token=canary'],
+    ['another protocol', 'ftp://v.example'],
+  ])('take no address with %s', (_, address) => {
+    const told = faultsOf({ ...vaultOf('TOKEN'), GATEWRIGHT_VAULT_ADDRESS: address });
+    expect(told).toContain('GATEWRIGHT_VAULT_ADDRESS');
+    expect(told).not.toContain('canary');
   });
 });
 

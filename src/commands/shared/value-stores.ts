@@ -1,4 +1,4 @@
-/** Knows where the settings permit secret values to come from and to go to: files, a cluster. */
+/** Knows where the settings permit secret values to come from and to go to: files, a cluster, a Vault. */
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -14,7 +14,12 @@ import { KubernetesSink } from '../../sync/sinks/kubernetes-sink.ts';
 import type { KubernetesGrant } from '../../sync/sinks/kubernetes-store.ts';
 import { readKubernetesValue } from '../../sync/sinks/kubernetes-values.ts';
 import type { OpenSinks } from '../../sync/sinks/sinks.ts';
+import type { VaultGrant } from '../../sync/sinks/vault-grant.ts';
+import { VaultSink } from '../../sync/sinks/vault-sink.ts';
+import { readVaultValue } from '../../sync/sinks/vault-values.ts';
 import { AgeIdentities } from '../../sync/sops/age-identities.ts';
+import type { VaultLogin } from '../../vault/vault-access.ts';
+import { VaultClient } from '../../vault/vault-client.ts';
 
 /** Where secret values come from and where those of keys go, as far as the settings permit. */
 export interface ValueStores {
@@ -30,23 +35,32 @@ export function valueStoresIn(
   { sync }: Pick<Settings, 'sync'>,
 ): ValueStores {
   const kubernetes = kubernetesGrant(cwd, sync.kubernetes);
+  const vault = vaultGrantIn(cwd, sync.vault);
+  const isGranted = kubernetes.namespaces.length > 0;
   return {
     secretsFolder,
     sources: {
       environment: manifestVariables(environmentIn(cwd), sync.variables),
-      readValue: async (origin) =>
-        origin.from === 'file'
-          ? readInside(secretsFolder, origin.path)
-          : await readKubernetesValue(kubernetes, origin),
+      readValue: async (origin) => {
+        if (origin.from === 'file') return readInside(secretsFolder, origin.path);
+        if (origin.from !== 'vault') return await readKubernetesValue(kubernetes, origin);
+        return vault === null ? noVault : await readVaultValue(vault, origin);
+      },
       ageIdentities: sync.ageKey && new AgeIdentities(sync.ageKey),
       requireSecrets: true,
     },
-    openSinks: (owner) =>
-      kubernetes.namespaces.length === 0
-        ? {}
-        : { kubernetesSecret: new KubernetesSink(kubernetes, owner) },
+    openSinks: (owner) => ({
+      ...(isGranted ? { kubernetesSecret: new KubernetesSink(kubernetes, owner) } : {}),
+      ...(vault === null ? {} : { vault: new VaultSink(vault, owner) }),
+    }),
   };
 }
+
+const noVault = {
+  code: 'secret-refused',
+  message: 'valueFrom.vault needs a Vault, and none is set',
+  fix: 'set GATEWRIGHT_VAULT_ADDRESS',
+};
 
 function kubernetesGrant(
   cwd: string,
@@ -59,6 +73,30 @@ function kubernetesGrant(
     return new KubeClient(access, systemClock, setTimeout);
   };
   return { namespaces, connect: () => (client ??= connect()) };
+}
+
+/** Null where the settings name no Vault. */
+function vaultGrantIn(cwd: string, settings: Settings['sync']['vault']): VaultGrant | null {
+  if (settings === null) return null;
+  const { paths, address, namespace, caFile } = settings;
+  const login = loginIn(cwd, settings.login);
+  const access = {
+    address,
+    namespace,
+    login,
+    caFile: caFile === null ? null : resolve(cwd, caFile),
+  };
+  let client: VaultClient | undefined;
+  return {
+    paths,
+    connect: async () => (client ??= new VaultClient(access, systemClock, setTimeout)),
+  };
+}
+
+function loginIn(cwd: string, login: VaultLogin): VaultLogin {
+  return login.method === 'appRole'
+    ? { ...login, secretIdFile: resolve(cwd, login.secretIdFile) }
+    : { ...login, tokenFile: resolve(cwd, login.tokenFile) };
 }
 
 const secretBytesMax = 64 * 1024;

@@ -45,6 +45,31 @@ const kubernetesFields = {
   },
 } as const;
 
+const vaultFields = {
+  mount: {
+    meaning: 'Where the key-value engine (version 2) is mounted.',
+    pattern: /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
+    lengthMax: 100,
+    expected: 'letters, digits, ".", "_" and "-"',
+    example: 'secret',
+  },
+  path: {
+    meaning: 'Path of the secret in it, below one of GATEWRIGHT_VAULT_PATHS.',
+    pattern: /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/,
+    lengthMax: 400,
+    expected:
+      'names of letters, digits, ".", "_" and "-" with "/" between them, none beginning with "."',
+    example: 'support/bot',
+  },
+  key: {
+    meaning: 'Key in the data of the secret.',
+    pattern: /^[A-Za-z0-9._-]+$/,
+    lengthMax: 100,
+    expected: 'letters, digits, ".", "_" and "-"',
+    example: 'api-key',
+  },
+} as const;
+
 const sopsFields = {
   file: {
     meaning: 'The file, from the folder of the one that names it.',
@@ -74,6 +99,11 @@ export const placeForms: Readonly<Record<RemoteForm, PlaceForm>> = {
     meaning: 'A key of a ConfigMap of Kubernetes.',
     isWritable: false,
     fields: kubernetesFields,
+  },
+  vault: {
+    meaning: 'A key of a secret of Vault or OpenBao.',
+    isWritable: true,
+    fields: vaultFields,
   },
   sops: {
     meaning: 'A value of a file of this source that sops has encrypted for age.',

@@ -193,6 +193,9 @@ function readSops(
 function fixFor(origin: Exclude<ValueOrigin, { readonly from: 'sops' }>): string {
   if (origin.from === 'env') return `set ${origin.name}`;
   if (origin.from === 'file') return `put the value into the file ${origin.path}`;
+  if (origin.from === 'vault') {
+    return `put the value into ${origin.mount}/${origin.path} of Vault, under the key ${origin.key}`;
+  }
   const { namespace, name, key } = origin;
   const kind = origin.from === 'kubernetesSecret' ? 'Secret' : 'ConfigMap';
   return `put the value into the ${kind} ${name} of namespace ${namespace}, under the key ${key}`;

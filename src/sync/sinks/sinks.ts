@@ -96,6 +96,7 @@ export class Sinks {
 const settingsOf: Readonly<Record<SecretTarget['sink'], string>> = {
   file: 'GATEWRIGHT_SECRETS_DIR',
   kubernetesSecret: 'GATEWRIGHT_KUBERNETES_NAMESPACES',
+  vault: 'GATEWRIGHT_VAULT_ADDRESS',
 };
 
 function failureOf(error: unknown): Failure {

@@ -7,11 +7,20 @@ export interface KubernetesPlace {
   readonly key: string;
 }
 
+/** A key of a secret in a key-value engine of Vault. */
+export interface VaultPlace {
+  readonly mount: string;
+  /** Without a slash at either end. */
+  readonly path: string;
+  readonly key: string;
+}
+
 /** `secretOutput`: where the value of a new key goes. */
 export type SecretTarget =
   /** Relative to the secrets folder; `mode` are its permissions. */
   | { readonly sink: 'file'; readonly path: string; readonly mode: number }
-  | ({ readonly sink: 'kubernetesSecret' } & KubernetesPlace);
+  | ({ readonly sink: 'kubernetesSecret' } & KubernetesPlace)
+  | ({ readonly sink: 'vault' } & VaultPlace);
 
 /** A value of an encrypted file of the source, by its path from the file that names it. */
 export interface SopsPlace {
@@ -26,11 +35,13 @@ export type ValueOrigin =
   /** In the secrets folder. */
   | { readonly from: 'file'; readonly path: string }
   | ({ readonly from: 'kubernetesSecret' | 'kubernetesConfigMap' } & KubernetesPlace)
+  | ({ readonly from: 'vault' } & VaultPlace)
   | ({ readonly from: 'sops' } & SopsPlace);
 
 /** Equal for what leads to one place: `file:support/bot.key`, `kubernetesSecret:prod/bot/api-key`. */
 export function targetText(target: SecretTarget): string {
   if (target.sink === 'file') return `file:${target.path}`;
+  if (target.sink === 'vault') return vaultText(target);
   return `${target.sink}:${kubernetesText(target)}`;
 }
 
@@ -38,6 +49,7 @@ export function targetText(target: SecretTarget): string {
 export function originText(origin: ValueOrigin): string {
   if (origin.from === 'env') return `env:${origin.name}`;
   if (origin.from === 'file') return `file:${origin.path}`;
+  if (origin.from === 'vault') return vaultText(origin);
   if (origin.from === 'sops') return sopsText(origin.file, origin.key);
   return `${origin.from}:${kubernetesText(origin)}`;
 }
@@ -47,13 +59,27 @@ export function sopsText(file: string, key: string): string {
   return `sops:${file}#${key}`;
 }
 
+const forms = /^(env|file|kubernetesSecret|kubernetesConfigMap|vault):(.+)$/s;
+
 /** As `valueFrom` writes the origin of that text; null for what is the text of none. */
 export function originForm(text: string): Record<string, string | Record<string, string>> | null {
-  const [, from, rest] = /^(env|file|kubernetesSecret|kubernetesConfigMap):(.+)$/s.exec(text) ?? [];
+  const [, from, rest] = forms.exec(text) ?? [];
   if (from === undefined || rest === undefined) return null;
   if (from === 'env' || from === 'file') return { [from]: rest };
+  if (from === 'vault') return { vault: { ...vaultPlaceOf(text) } };
   const [namespace = '', name = '', key = ''] = rest.split('/');
   return { [from]: { namespace, name, key } };
+}
+
+/** `vault:secret/support/bot#api-key` */
+export function vaultText({ mount, path, key }: VaultPlace): string {
+  return `vault:${mount}/${path}#${key}`;
+}
+
+/** Of the text that {@link vaultText} makes. */
+export function vaultPlaceOf(text: string): VaultPlace {
+  const [, mount = '', path = '', key = ''] = /^vault:([^/]+)\/(.+)#(.+)$/s.exec(text) ?? [];
+  return { mount, path, key };
 }
 
 function kubernetesText({ namespace, name, key }: KubernetesPlace): string {

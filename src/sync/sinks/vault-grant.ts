@@ -1,0 +1,65 @@
+/** Knows what of a Vault the settings permit, and where beside it an owner's own work lies. */
+
+import { Failure } from '../../failure.ts';
+import type { SecretPath } from '../../vault/key-value.ts';
+import { type VaultClient, VaultUnreachable } from '../../vault/vault-client.ts';
+import type { VaultPlace } from '../spec/secret-target.ts';
+
+/** How the settings permit a Vault to be used. */
+export interface VaultGrant {
+  /** Connects when it is first asked for. @throws Failure when that cannot be */
+  readonly connect: () => Promise<VaultClient>;
+  /** Paths that manifests may name, with all below them; '' for the whole of a mount. */
+  readonly paths: readonly SecretPath[];
+}
+
+const attemptsMax = 8;
+
+/** The path that says most of a place, so that all about it lies in one folder. */
+export function grantOf({ paths }: VaultGrant, place: SecretPath): SecretPath {
+  const all = paths.filter((grant) => covers(grant, place));
+  return all.toSorted((one, two) => two.path.length - one.path.length)[0]!;
+}
+
+/** @throws Failure when the settings do not permit a place */
+export function assertGranted(grant: VaultGrant, place: VaultPlace): void {
+  const message = notGranted(grant, place);
+  if (message !== null) throw new Failure('invalidInput', message);
+}
+
+function covers(grant: SecretPath, { mount, path }: SecretPath): boolean {
+  if (grant.mount !== mount) return false;
+  return grant.path === '' || path === grant.path || path.startsWith(`${grant.path}/`);
+}
+
+/** Null for a place that the settings permit. */
+export function notGranted({ paths }: VaultGrant, place: VaultPlace): string | null {
+  if (paths.some((grant) => covers(grant, place))) return null;
+  const named =
+    paths.length === 0
+      ? 'which is not set'
+      : `which names ${paths.map(vaultFolderText).join(', ')}`;
+  return `${place.mount}/${place.path} is not below GATEWRIGHT_VAULT_PATHS, ${named}`;
+}
+
+export function vaultFolderText({ mount, path }: SecretPath): string {
+  return path === '' ? mount : `${mount}/${path}`;
+}
+
+/**
+ * Looks and writes until `attempt` finds things as they are wanted: a write whose answer is lost, or
+ * that somebody else's has overtaken, is followed by another look.
+ */
+export async function repeated(what: string, attempt: () => Promise<boolean>): Promise<void> {
+  let lost: VaultUnreachable | null = null;
+  for (let attempts = 1; attempts <= attemptsMax; attempts += 1) {
+    try {
+      if (await attempt()) return;
+    } catch (error) {
+      // Said once more it comes of no new request: nobody answers there.
+      if (!(error instanceof VaultUnreachable) || lost === error) throw error;
+      lost = error;
+    }
+  }
+  throw lost ?? new Failure('retryable', `${what} is written by others all the time; run it again`);
+}

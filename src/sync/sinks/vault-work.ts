@@ -1,0 +1,122 @@
+/** Knows what an owner keeps in a Vault beside the secrets of keys: values that wait, are kept or go, and where values were put. */
+import { createHash } from 'node:crypto';
+import { Failure } from '../../failure.ts';
+import { Secret } from '../../secret.ts';
+import {
+  listNames,
+  readSecret,
+  removeSecret,
+  type SecretPath,
+  writeSecret,
+} from '../../vault/key-value.ts';
+import type { VaultClient } from '../../vault/vault-client.ts';
+import { type VaultPlace, vaultPlaceOf, vaultText } from '../spec/secret-target.ts';
+import { ownerTag, type SinkOwner } from './sinks.ts';
+import {
+  assertGranted,
+  grantOf,
+  repeated,
+  type VaultGrant,
+  vaultFolderText,
+} from './vault-grant.ts';
+
+/** What secrets beside those of keys are for: a value that waits, is kept, goes with its key, or was put somewhere. */
+export type Work = 'pending' | 'kept' | 'leaving' | 'placed';
+
+export interface WorkSecret {
+  readonly work: Work;
+  /** The place that it is about. */
+  readonly of: VaultPlace;
+  readonly fence: number;
+  /** Where it lies itself. */
+  readonly place: VaultPlace;
+  readonly value: Secret;
+}
+
+const workFolder = '.gatewright';
+/** The key in the data of a secret that is there for a work. */
+const workKey = 'value';
+
+/**
+ * The folder of one owner below each path that is granted: whoever reads the secret of a key sees whole
+ * values only, and no walk through the engine is needed to find one again.
+ */
+export class VaultWork {
+  readonly #grant: VaultGrant;
+  readonly #tag: string;
+
+  constructor(grant: VaultGrant, owner: SinkOwner) {
+    this.#grant = grant;
+    this.#tag = ownerTag(owner);
+  }
+
+  /** A secret beside those of keys; the same again is no fault. @throws Failure where it has another value */
+  async write(work: Work, of: VaultPlace, fence: number, value: Secret): Promise<VaultPlace> {
+    assertGranted(this.#grant, of);
+    const place = this.placeOf(work, of, fence);
+    const client = await this.#grant.connect();
+    const data = { [workKey]: value.reveal(), of: vaultText(of), work, fence };
+    await repeated(vaultText(place), async () => {
+      const found = await readSecret(client, place);
+      if (found !== null && Object.keys(found.data).length > 0) {
+        if (found.data[workKey] === value.reveal()) return true;
+        throw new Failure('refusedByGuard', `${vaultText(place)} is there already`);
+      }
+      return await writeSecret(client, place, data, found?.version ?? 0);
+    });
+    return place;
+  }
+
+  /** Those of this owner, of one work and about one place where these are named. */
+  async list(work: Work, of?: VaultPlace): Promise<WorkSecret[]> {
+    const client = await this.#grant.connect();
+    const grants = of === undefined ? this.#grant.paths : [grantOf(this.#grant, of)];
+    const folders = new Map(grants.map((grant) => [vaultFolderText(grant), this.#folderOf(grant)]));
+    const start = of === undefined ? `${work}-` : `${work}-${hashOf(of)}-`;
+    const found = [...folders.values()].map(async (folder) => {
+      const names = await listNames(client, folder);
+      const own = names.filter((name) => name.startsWith(start));
+      const read = own.map((name) =>
+        this.#read(client, { mount: folder.mount, path: `${folder.path}/${name}` }),
+      );
+      return (await Promise.all(read)).flatMap((one) => one ?? []);
+    });
+    return (await Promise.all(found)).flat();
+  }
+
+  /** Removes a value of this work if it is still there. */
+  async remove(place: VaultPlace, value: Secret): Promise<void> {
+    const client = await this.#grant.connect();
+    const secret = await readSecret(client, place);
+    if (secret?.data[workKey] === value.reveal()) await removeSecret(client, place);
+  }
+
+  /** Whether a place is in such a folder. */
+  isWork({ path }: VaultPlace): boolean {
+    return path.split('/').includes(workFolder);
+  }
+
+  placeOf(work: Work, of: VaultPlace, fence: number): VaultPlace {
+    const { mount, path } = this.#folderOf(grantOf(this.#grant, of));
+    return { mount, path: `${path}/${work}-${hashOf(of)}-${fence}`, key: workKey };
+  }
+
+  async #read(client: VaultClient, at: SecretPath): Promise<WorkSecret | null> {
+    const { data = {} } = (await readSecret(client, at)) ?? {};
+    const { [workKey]: value, of, work, fence } = data;
+    if (typeof value !== 'string' || typeof of !== 'string') return null;
+    const place = { ...at, key: workKey };
+    return {
+      ...{ work: work as Work, of: vaultPlaceOf(of), fence: Number(fence), place },
+      value: new Secret(value, vaultText(place)),
+    };
+  }
+
+  #folderOf({ mount, path }: SecretPath): SecretPath {
+    return { mount, path: `${path === '' ? '' : `${path}/`}${workFolder}/${this.#tag}` };
+  }
+}
+
+function hashOf(place: VaultPlace): string {
+  return createHash('sha256').update(vaultText(place)).digest('hex').slice(0, 12);
+}

@@ -1,0 +1,47 @@
+/** Knows where a Vault is and who asks it: files of a token, an account of Kubernetes or an AppRole, read when they are used. */
+import { readFileSync } from 'node:fs';
+import { Failure } from '../failure.ts';
+import { Secret } from '../secret.ts';
+
+/** How this program signs in; files are read anew for each sign-in, because agents replace them. */
+export type VaultLogin =
+  | { readonly method: 'token'; readonly tokenFile: string }
+  | {
+      readonly method: 'kubernetes';
+      readonly mount: string;
+      readonly role: string;
+      /** Of the account of the pod. */
+      readonly tokenFile: string;
+    }
+  | {
+      readonly method: 'appRole';
+      readonly mount: string;
+      readonly roleId: string;
+      readonly secretIdFile: string;
+    };
+
+export interface VaultAccess {
+  readonly address: URL;
+  /** Of Vault Enterprise and OpenBao; null for the root. */
+  readonly namespace: string | null;
+  /** PEM file of the authorities that count; null for those of the system. */
+  readonly caFile: string | null;
+  readonly login: VaultLogin;
+}
+
+/** @throws Failure (invalid input) that names setting and file, never what is in it */
+export function readCredential(path: string, setting: string): Secret {
+  const text = readSettingFile(path, setting).trim();
+  if (text === '') throw new Failure('invalidInput', `${setting}: ${path} is empty`);
+  return new Secret(text, `file:${path}`);
+}
+
+/** @throws Failure (invalid input) that names setting and file */
+export function readSettingFile(path: string, setting: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new Failure('invalidInput', `${setting}: ${path} cannot be read (${code})`);
+  }
+}

@@ -1,0 +1,512 @@
+/** Guarantees that values of keys reach a real Vault: never lost, never over another's, wherever a run dies. */
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeApiKey } from '../../src/model/credentials.ts';
+import type { CycleOptions, CycleResult } from '../../src/sync/reconcile.ts';
+import { resultDocument } from '../../src/sync/report/document.ts';
+import { textReport } from '../../src/sync/report/text.ts';
+import type { OpenSinks } from '../../src/sync/sinks/sinks.ts';
+import type { VaultGrant } from '../../src/sync/sinks/vault-grant.ts';
+import { VaultSink } from '../../src/sync/sinks/vault-sink.ts';
+import { readVaultValue } from '../../src/sync/sinks/vault-values.ts';
+import { readSecret } from '../../src/vault/key-value.ts';
+import { type VaultClient, VaultUnreachable } from '../../src/vault/vault-client.ts';
+import type { VaultAnswer, VaultRequest } from '../../src/vault/vault-exchange.ts';
+import { endAt, stepping } from '../kill-points.ts';
+import { endLeases } from '../lease.ts';
+import type { TestServer } from '../server.ts';
+import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
+import {
+  type Exchange,
+  readRecording,
+  recordingFile,
+  storyTold,
+  tellStory,
+} from '../vault-scenario.ts';
+import { startVault, unavailable, type VaultServer } from './vault-server.ts';
+
+const paths = [
+  { mount: 'secret', path: 'apps' },
+  { mount: 'secret', path: 'jobs' },
+];
+const vaultOf = (path: string, key = 'api-key'): string =>
+  `{vault: {mount: secret, path: ${path}, key: ${key}}}`;
+
+function key(name: string, output: string, more = '', metadata = ''): string {
+  return `---
+apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: ${name}${metadata}}
+spec: {scopes: [workspaces.list], secretOutput: ${output}${more}}
+`;
+}
+const bot = key('bot', vaultOf('apps/bot'));
+
+/** What docs/sync.md asks for, and no more. */
+const policy = paths
+  .map(({ mount, path }) =>
+    [
+      `path "${mount}/data/${path}/*" { capabilities = ["create", "read", "update"] }`,
+      `path "${mount}/metadata/${path}/*" { capabilities = ["create", "read", "update", "delete", "list"] }`,
+      `path "${mount}/destroy/${path}/*" { capabilities = ["create", "update"] }`,
+    ].join('\n'),
+  )
+  .join('\n');
+
+describe.skipIf(unavailable !== null)(
+  `keys in Vault${unavailable === null ? '' : ` (${unavailable})`}`,
+  () => {
+    let vault: VaultServer;
+    let root: VaultClient;
+    let server: TestServer;
+    let sync: SyncSetup;
+    let login: { readonly method: 'token'; readonly tokenFile: string };
+
+    beforeAll(async () => {
+      [vault, server] = await Promise.all([startVault(), startSyncServer()]);
+      sync = openSync(server);
+      root = vault.client();
+      await post('sys/policies/acl/gatewright', { policy });
+      const made = await post('auth/token/create', { policies: ['gatewright'], ttl: '1h' });
+      const { auth } = made.body as { auth: { client_token: string } };
+      login = { method: 'token', tokenFile: vault.file('token', auth.client_token) };
+    });
+    afterAll(async () => {
+      await sync?.[Symbol.asyncDispose]();
+      await server?.[Symbol.asyncDispose]();
+      await vault?.[Symbol.asyncDispose]();
+    });
+
+    async function post(path: string, body: unknown): Promise<VaultAnswer> {
+      const answer = await root.request({ method: 'POST', path, body });
+      if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+      return answer;
+    }
+
+    const grantOf = (client: VaultClient): VaultGrant => ({ connect: async () => client, paths });
+    const sinksOf =
+      (client: VaultClient = vault.client(login)): OpenSinks =>
+      (owner) => ({ vault: new VaultSink(grantOf(client), owner) });
+
+    const cycle = (files: string, options: Partial<CycleOptions> = {}): Promise<CycleResult> =>
+      sync.cycle(files, { openSinks: sinksOf(), ...options });
+
+    async function names(folder: string): Promise<string[]> {
+      const query = { list: 'true' };
+      const path = `secret/metadata/${folder}`;
+      const { status, body } = await root.request({ method: 'GET', path, query });
+      if (status === 404) return [];
+      const { keys } = (body as { data: { keys: string[] } }).data;
+      const below = keys.map(async (name) =>
+        name.endsWith('/') ? await names(`${folder}${name}`) : [`${folder}${name}`],
+      );
+      return (await Promise.all(below)).flat();
+    }
+
+    const everywhere = async (): Promise<string[]> => [
+      ...(await names('apps/')),
+      ...(await names('jobs/')),
+    ];
+
+    /** By `path#key`; what was put where is no value. */
+    async function values(): Promise<Record<string, string>> {
+      const found: Record<string, string> = {};
+      for (const path of await everywhere()) {
+        if (path.includes('/placed-')) continue;
+        const { data = {} } = (await readSecret(root, { mount: 'secret', path })) ?? {};
+        const isWork = path.includes('/.gatewright/');
+        for (const [name, value] of Object.entries(data)) {
+          if (!isWork || name === 'value') found[`${path}#${name}`] = String(value);
+        }
+      }
+      return found;
+    }
+
+    async function opens(value: string | undefined): Promise<boolean> {
+      const headers = { 'x-gateway-api-key': value ?? '' };
+      const { status } = await server.request('GET', '/v1/workspaces', { auth: 'none', headers });
+      return status === 200;
+    }
+
+    /** Nobody's keys, leases and secrets, and a new minute, in which wrong values may be asked about again. */
+    async function clearAway(): Promise<void> {
+      server.clock.advance(60_000);
+      await endLeases(server);
+      expect(await cycle('')).toMatchObject({ ending: 'success' });
+      for (const path of await everywhere()) {
+        await root.request({ method: 'DELETE', path: `secret/metadata/${path}` });
+      }
+    }
+
+    it('hold a working value, say whose they are, and nobody prints it', async () => {
+      const result = await cycle(bot);
+      expect(result).toMatchObject({ ending: 'success', deliveries: [{ state: 'delivered' }] });
+      const secret = await readSecret(root, { mount: 'secret', path: 'apps/bot' });
+      expect(secret?.customMetadata).toEqual({
+        'gatewright-owner': `${server.organisationId}/platform`,
+      });
+      expect(Object.keys(secret!.data)).toEqual(['api-key']);
+      const value = (await values())['apps/bot#api-key']!;
+      expect(Object.keys(await values())).toEqual(['apps/bot#api-key']);
+      expect(await opens(value)).toBe(true);
+      const told = [textReport(result), JSON.stringify([resultDocument(result), result])];
+      expect(told.join()).not.toContain(value);
+      await clearAway();
+    });
+
+    it('leave no version behind that has a value which went', async () => {
+      await cycle(bot + key('other', vaultOf('apps/bot', 'other')));
+      await cycle(key('other', vaultOf('apps/bot', 'other')));
+      const { body } = await root.request({ method: 'GET', path: 'secret/metadata/apps/bot' });
+      const { versions, current_version } = (
+        body as {
+          data: { versions: Record<string, { destroyed: boolean }>; current_version: number };
+        }
+      ).data;
+      const readable = Object.entries(versions).filter(([, { destroyed }]) => !destroyed);
+      expect(readable.map(([number]) => Number(number))).toEqual([current_version]);
+      expect(Object.keys(await values())).toEqual(['apps/bot#other']);
+      await cycle('');
+      expect(await everywhere()).toEqual([]);
+      await clearAway();
+    });
+
+    it('keep what other tools have put beside the values', async () => {
+      await cycle(bot);
+      const { data, version } = (await readSecret(root, { mount: 'secret', path: 'apps/bot' }))!;
+      await post('secret/data/apps/bot', {
+        options: { cas: version },
+        data: { ...data, note: 'theirs' },
+      });
+      await cycle(key('bot', vaultOf('apps/bot'), ', rotation: {generation: 2}'));
+      expect(await values()).toMatchObject({ 'apps/bot#note': 'theirs' });
+      await cycle('');
+      expect(await values()).toEqual({ 'apps/bot#note': 'theirs' });
+      await clearAway();
+    });
+
+    it('that are not this owner’s are never written, and the key is not made', async () => {
+      await post('secret/data/apps/bot', { data: { 'api-key': 'theirs' } });
+      const result = await cycle(bot + key('other', vaultOf('apps/other')));
+      expect(result).toMatchObject({ ending: 'partialFailure' });
+      const [failed] = result.report!.items.filter(({ status }) => status === 'failed');
+      expect(failed!.message).toContain('was not made by gatewright');
+      expect(await values()).toMatchObject({ 'apps/bot#api-key': 'theirs' });
+      expect(await opens((await values())['apps/other#api-key'])).toBe(true);
+      const { body } = await server.request('GET', '/v2/api-keys?page_size=100');
+      expect(body.data.map(({ name }: { name: string }) => name)).not.toContain('bot');
+      await clearAway();
+
+      await cycle(bot);
+      const client = sync.openClient({ owner: 'team-b' });
+      const taken = await cycle(key('theirs', vaultOf('apps/bot', 'their-key')), { client });
+      expect(taken.report!.items[0]!.message).toContain(
+        `belongs to ${server.organisationId}/platform`,
+      );
+      expect(Object.keys(await values())).toEqual(['apps/bot#api-key']);
+      await cycle('', { client });
+      await clearAway();
+    });
+
+    it('are taken by one of two owners that come at once', async () => {
+      const [desired] = (await desiredFrom(bot)).resources;
+      for (let round = 0; round < 30; round += 1) {
+        const owners = ['a', 'b'].map((owner) => {
+          const { vault: sink } = sinksOf()({ organisationId: `round-${round}`, owner });
+          return { owner, sink: sink! };
+        });
+        const ends = await Promise.all(
+          owners.map(async ({ owner, sink }) => {
+            const value = makeApiKey('');
+            const isIts = await sink
+              .writePending(desired!, 1, value)
+              .then((pending) => sink.publish(desired!, pending, null))
+              .then(
+                () => true,
+                () => false,
+              );
+            return { owner, isIts, value };
+          }),
+        );
+        const [won, ...more] = ends.filter(({ isIts }) => isIts);
+        expect([round, more]).toEqual([round, []]);
+        const secret = await readSecret(root, { mount: 'secret', path: 'apps/bot' });
+        expect(secret).toMatchObject({
+          data: { 'api-key': won!.value },
+          customMetadata: { 'gatewright-owner': `round-${round}/${won!.owner}` },
+        });
+        for (const path of await everywhere()) {
+          await root.request({ method: 'DELETE', path: `secret/metadata/${path}` });
+        }
+      }
+    });
+
+    it.each([
+      ['that no setting names', 'closed/bad', 'is not below GATEWRIGHT_VAULT_PATHS'],
+      ['that the policy does not permit', 'forbidden/bad', 'permission denied'],
+    ])('at a path %s are told, and the others are synced', async (_, path, words) => {
+      const client = vault.client(login);
+      const granted = [...paths, { mount: 'secret', path: 'forbidden' }];
+      const openSinks: OpenSinks = (owner) => ({
+        vault: new VaultSink({ connect: async () => client, paths: granted }, owner),
+      });
+      const files = key('bad', vaultOf(path)) + key('local', '{file: {path: local.key}}');
+      const result = await cycle(files, { openSinks });
+      expect(result.ending).toBe('partialFailure');
+      expect(result.report!.items.map(({ id, message }) => [id, message])).toEqual([
+        ['ApiKey/bad', expect.stringContaining(words)],
+        ['ApiKey/local', null],
+      ]);
+      await clearAway();
+    });
+
+    it('wait while Vault is sealed, with one word, and files are written', async () => {
+      const files = bot + key('more', vaultOf('apps/more')) + key('local', '{file: {path: b.key}}');
+      await cycle(bot);
+      const before = await values();
+      await vault.seal();
+      const result = await cycle(files);
+      expect(result.ending).toBe('partialFailure');
+      const words = `Vault at ${vault.address.origin} is out of reach: it is sealed`;
+      expect(result.warnings.filter((warning) => warning.includes(words))).toHaveLength(1);
+      expect(result.report!.items.map(({ id, status }) => [id, status])).toEqual([
+        ['ApiKey/local', 'done'],
+        ['ApiKey/more', 'failed'],
+      ]);
+      await vault.unseal();
+      await endLeases(server);
+      expect(await cycle(files)).toMatchObject({ ending: 'success' });
+      const after = await values();
+      expect(after['apps/bot#api-key']).toBe(before['apps/bot#api-key']);
+      expect(await opens(after['apps/more#api-key'])).toBe(true);
+      await clearAway();
+    });
+
+    interface Story {
+      readonly before: string;
+      readonly after: string;
+      /** Where the value lies in the end; null for nowhere. */
+      readonly place: string | null;
+      readonly keepsValue: boolean;
+    }
+    const stories: Readonly<Record<string, Story>> = {
+      'a create': { before: '', after: bot, place: 'apps/bot#api-key', keepsValue: false },
+      'a rotation': {
+        before: bot,
+        after: key('bot', vaultOf('apps/bot'), ', rotation: {generation: 2}'),
+        place: 'apps/bot#api-key',
+        keepsValue: false,
+      },
+      'a deletion': { before: bot, after: '', place: null, keepsValue: false },
+      'a move from a file': {
+        before: key('bot', '{file: {path: bot.key}}'),
+        after: bot,
+        place: 'apps/bot#api-key',
+        keepsValue: true,
+      },
+      'a move to another secret': {
+        before: bot,
+        after: key('bot', vaultOf('jobs/bot', 'other')),
+        place: 'jobs/bot#other',
+        keepsValue: true,
+      },
+      'a rename with a new place': {
+        before: bot,
+        after: key('robot', vaultOf('apps/robot'), '', ', previousNames: [bot]'),
+        place: 'apps/robot#api-key',
+        keepsValue: true,
+      },
+    };
+
+    interface Stage {
+      readonly value: string | undefined;
+      readonly made: number;
+    }
+
+    async function keysMade(): Promise<number> {
+      const rows = server.database.db
+        .selectFrom('audit_log')
+        .select('id')
+        .where('resource_kind', '=', 'ApiKey')
+        .where('action', '=', 'create');
+      return (await rows.execute()).length;
+    }
+
+    async function setUp({ before }: Story): Promise<Stage> {
+      await clearAway();
+      expect(await cycle(before)).toMatchObject({ ending: 'success' });
+      return { value: (await values())['apps/bot#api-key'], made: await keysMade() };
+    }
+
+    /** What must hold after the next run, wherever the one before has died. */
+    async function finish(story: Story, { value, made }: Stage): Promise<void> {
+      server.clock.advance(60_000);
+      await endLeases(server);
+      expect(await cycle(story.after)).toMatchObject({ ending: 'success' });
+      const stored = await values();
+      expect((await keysMade()) - made).toBe(story.before === '' ? 1 : 0);
+      if (story.place === null) {
+        expect(stored).toEqual({});
+        expect(await opens(value)).toBe(false);
+        return;
+      }
+      const now = stored[story.place];
+      expect(await opens(now)).toBe(true);
+      if (story.keepsValue && value !== undefined) expect(now).toBe(value);
+      // A run that dies as it moves a value may leave it in both places; what no key has is kept aside.
+      for (const [name, one] of Object.entries(stored)) {
+        const isLeft = one === now || (name.includes('/kept-') && !(await opens(one)));
+        expect([name, isLeft]).toEqual([name, true]);
+      }
+    }
+
+    const cases = Object.entries(stories).map(([name, story]) => [name, story] as const);
+
+    it.each(cases)('%s comes right whatever request the run dies at', async (_, story) => {
+      let outcome = 'dead';
+      for (let k = 1; outcome === 'dead'; k += 1) {
+        const stage = await setUp(story);
+        const client = stepping(sync.openClient());
+        const openSinks = sinksOf(stepping(vault.client(login)));
+        const result = await endAt(k, () => cycle(story.after, { client, openSinks }));
+        outcome = result === 'dead' ? 'dead' : result.ending;
+        await finish(story, stage).catch((error: Error) => {
+          throw new Error(`after a death at step ${k}: ${error.message}`, { cause: error });
+        });
+      }
+      expect(outcome).toBe('success');
+    });
+
+    it.each(cases)('%s comes right whatever answer of Vault is lost', async (_, story) => {
+      let isLost = true;
+      for (let k = 1; isLost; k += 1) {
+        const stage = await setUp(story);
+        const client = vault.client(login);
+        let writes = 0;
+        isLost = false;
+        const send = client.request.bind(client);
+        client.request = async (request) => {
+          const answer = await send(request);
+          if (request.method === 'GET') return answer;
+          writes += 1;
+          if (writes !== k) return answer;
+          isLost = true;
+          throw new VaultUnreachable('the answer was lost');
+        };
+        await cycle(story.after, { openSinks: sinksOf(client) });
+        await finish(story, stage).catch((error: Error) => {
+          throw new Error(`after answer ${k} was lost: ${error.message}`, { cause: error });
+        });
+      }
+    });
+
+    describe('a value that a manifest reads', () => {
+      const place = { mount: 'secret', path: 'apps/crm', key: 'token' };
+
+      it('comes from there, and what is not there is undefined', async () => {
+        await post('secret/data/apps/crm', { data: { token: 'crm-canary', pin: 7 } });
+        const grant = grantOf(vault.client(login));
+        const found = await readVaultValue(grant, place);
+        expect(String(found)).toBe('(secret vault:secret/apps/crm#token)');
+        expect((found as { reveal(): string }).reveal()).toBe('crm-canary');
+        expect(await readVaultValue(grant, { ...place, key: 'other' })).toBeUndefined();
+        expect(await readVaultValue(grant, { ...place, path: 'apps/none' })).toBeUndefined();
+        const pin = await readVaultValue(grant, { ...place, key: 'pin' });
+        expect(pin).toMatchObject({ message: 'the key pin of secret/apps/crm is no text' });
+        const outside = await readVaultValue(grant, { ...place, path: 'else/crm' });
+        expect(outside).toMatchObject({
+          message: expect.stringContaining('GATEWRIGHT_VAULT_PATHS'),
+        });
+        const mountless = { connect: grant.connect, paths: [{ mount: 'none', path: '' }] };
+        expect(await readVaultValue(mountless, { ...place, mount: 'none' })).toMatchObject({
+          code: 'secret-refused',
+        });
+        await clearAway();
+      });
+    });
+
+    describe('a sign-in', () => {
+      const place = { mount: 'secret', path: 'apps/crm', key: 'token' };
+      const reads = async (client: VaultClient): Promise<unknown> =>
+        await readVaultValue(grantOf(client), place);
+
+      beforeAll(async () => {
+        await post('secret/data/apps/crm', { data: { token: 'crm-canary' } });
+      });
+
+      it('by AppRole is made once for many, and again when the token is revoked', async () => {
+        await post('sys/auth/approle', { type: 'approle' });
+        await post('auth/approle/role/gatewright', {
+          token_policies: 'gatewright',
+          token_ttl: '1h',
+        });
+        const id = await root.request({
+          method: 'GET',
+          path: 'auth/approle/role/gatewright/role-id',
+        });
+        const secret = await post('auth/approle/role/gatewright/secret-id', {});
+        const { role_id: roleId } = (id.body as { data: { role_id: string } }).data;
+        const { secret_id } = (secret.body as { data: { secret_id: string } }).data;
+        const secretIdFile = vault.file('secret-id', secret_id);
+        const client = vault.client({ method: 'appRole', mount: 'approle', roleId, secretIdFile });
+        const all = await Promise.all(Array.from({ length: 5 }, () => reads(client)));
+        expect(all.map(String)).toEqual(all.map(() => '(secret vault:secret/apps/crm#token)'));
+        const bad = vault.file('bad-secret-id', 'no-such-secret-id');
+        const refused = vault.client({
+          method: 'appRole',
+          mount: 'approle',
+          roleId,
+          secretIdFile: bad,
+        });
+        const told = JSON.stringify(await reads(refused));
+        expect(told).toContain('does not accept the sign-in at auth/approle');
+        expect(told).not.toContain('no-such-secret-id');
+      });
+
+      it('by a token is read again when its file changes', async () => {
+        const made = await post('auth/token/create', { policies: ['gatewright'] });
+        const { client_token } = (made.body as { auth: { client_token: string } }).auth;
+        const tokenFile = vault.file('agent-token', client_token);
+        const client = vault.client({ method: 'token', tokenFile });
+        expect(String(await reads(client))).toContain('apps/crm#token');
+        await post('auth/token/revoke', { token: client_token });
+        expect(await reads(client)).toMatchObject({ message: expect.stringContaining('403') });
+        const next = await post('auth/token/create', { policies: ['gatewright'] });
+        vault.file(
+          'agent-token',
+          (next.body as { auth: { client_token: string } }).auth.client_token,
+        );
+        expect(String(await reads(client))).toContain('apps/crm#token');
+      });
+
+      it('meets no Vault behind a certificate of somebody else', async () => {
+        const client = vault.client(login, { caFile: null });
+        expect(await reads(client)).toMatchObject({ code: 'secret-unreachable' });
+      });
+    });
+
+    it('speaks as the recording does that npm test is held against', async () => {
+      const client = vault.client();
+      const exchanges: Exchange[] = [];
+      const send = client.request.bind(client);
+      client.request = async (request: VaultRequest) => {
+        const answer = await send(request);
+        exchanges.push(JSON.parse(JSON.stringify({ request, answer: steady(answer) })));
+        return answer;
+      };
+      expect(await tellStory(client)).toEqual(storyTold);
+      if (process.env.GATEWRIGHT_TEST_RECORD === 'ON') {
+        writeFileSync(recordingFile, `${JSON.stringify(exchanges, null, 2)}\n`);
+      }
+      expect(readRecording()).toEqual(exchanges);
+    });
+
+    /** Without what is another one each time. */
+    function steady({ status, body }: VaultAnswer): VaultAnswer {
+      const text = JSON.stringify(body, (name, value) =>
+        name === 'request_id' || name.endsWith('_time') ? '' : value,
+      );
+      return { status, body: JSON.parse(text ?? 'null') };
+    }
+  },
+);
