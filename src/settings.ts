@@ -28,6 +28,8 @@ export interface DatabaseSettings {
   readonly password: Secret | undefined;
   readonly name: string;
   readonly poolSize: number;
+  /** How long a request waits for a connection that is free; 5 when left out. */
+  readonly poolWaitSeconds?: number;
   readonly tls: {
     readonly mode: DatabaseTlsMode;
     /** PEM text, already validated. */

@@ -21,6 +21,8 @@ export async function createDatabaseOn(server: TestDatabaseServer): Promise<Empt
       password: new Secret(server.password, 'test'),
       name,
       poolSize: 5,
+      // A crowd of a test on a busy machine is no outage.
+      poolWaitSeconds: 300,
       tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
     },
     [Symbol.asyncDispose]: () => administer(server, `DROP DATABASE IF EXISTS ${name}`),

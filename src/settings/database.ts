@@ -59,6 +59,7 @@ export function readDatabases(input: DatabaseInput) {
     password: secretOf(input, 'DB_PASS') ?? url?.password,
     name: required(input, 'DB_NAME', url),
     poolSize: values.DB_POOL_SIZE,
+    poolWaitSeconds: values.GATEWRIGHT_DB_POOL_WAIT_SECONDS,
     tls,
   };
   refuseTwice(input, places, url);

@@ -61,6 +61,12 @@ export const environment = z.object({
     '12',
     'Connections of each process at most.',
   ),
+  GATEWRIGHT_DB_POOL_WAIT_SECONDS: defaulted(
+    'Database',
+    forms.integer(1, 600, '5'),
+    '5',
+    'Seconds that a request waits for a connection that is free, before it is answered 503.',
+  ),
   DB_SSL: defaulted(
     'Database',
     forms.tlsMode,

@@ -186,7 +186,7 @@ describe('the pool', () => {
   });
 
   it('gives up waiting for a connection, naming the setting', async () => {
-    await using single = openDatabase({ ...test.settings, poolSize: 1 });
+    await using single = openDatabase({ ...test.settings, poolSize: 1, poolWaitSeconds: 1 });
     const release = Promise.withResolvers<void>();
     const holder = single.transaction(() => release.promise);
     const error = await add(single.db, 1).catch((caught: unknown) => caught);

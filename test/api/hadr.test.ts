@@ -114,7 +114,10 @@ const strangers = { authorization: 'Bearer e30.e30.e30' };
 describe('while the writer works', () => {
   it('nothing is read from the reader, however busy the writer is', async () => {
     const port = await findFreePort();
-    await using server = await startTestServer({ reader: (real) => ({ ...real, port }) });
+    await using server = await startTestServer({
+      between: async (real) => ({ ...real, poolWaitSeconds: 5 }),
+      reader: (real) => ({ ...real, port }),
+    });
     const release = Promise.withResolvers<void>();
     const busy = Array.from({ length: server.settings.database!.poolSize }, () =>
       server.database.transaction(async (tx) => {

@@ -57,8 +57,9 @@ const queryTimeoutMsDefault = 10_000;
 /** Connects when first used. Dispose it to close the connections; running work is waited for. */
 export function openDatabase(settings: DatabaseSettings, options: DatabaseOptions = {}): Database {
   const { log, reader, queryTimeoutMs = queryTimeoutMsDefault } = options;
+  const { poolWaitSeconds } = settings;
   const open = (connector: Connector, size: number) =>
-    new ConnectionPool(connector, size, queryTimeoutMs);
+    new ConnectionPool(connector, { size, queryTimeoutMs, waitSeconds: poolWaitSeconds });
   const connector = createConnector(settings, { log });
   const writer = open(connector, settings.poolSize);
   if (!reader) return databaseOn(connector, writer, alone(writer));

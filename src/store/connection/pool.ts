@@ -14,7 +14,7 @@ import {
   OutcomeUnknown,
 } from './unavailable.ts';
 
-const acquireTimeoutMs = 5_000;
+const waitSecondsDefault = 5;
 /** Two handshakes (PREFERRED) and the session's statements, each bounded by the connect timeout. */
 const createTimeoutMs = 7 * connectTimeoutMs;
 const idleTimeoutMs = 60_000;
@@ -153,6 +153,15 @@ class PooledConnection implements MysqlPoolConnection {
   }
 }
 
+interface PoolOptions {
+  /** Connections at most. */
+  readonly size: number;
+  /** 0 means no limit. */
+  readonly queryTimeoutMs: number;
+  /** How long to wait for a free connection; 5 when left out. */
+  readonly waitSeconds: number | undefined;
+}
+
 /**
  * Stands on tarn because the driver's own pool bounds no wait, checks no connection before it hands
  * it out, and cannot be told how to open one (two handshakes under PREFERRED, passwords that rotate).
@@ -160,6 +169,7 @@ class PooledConnection implements MysqlPoolConnection {
 export class ConnectionPool implements MysqlPool {
   readonly #tarn: Pool<PooledConnection>;
   readonly #size: number;
+  readonly #waitSeconds: number;
   readonly #connector: Connector;
   readonly #kills = new Set<Promise<void>>();
   /** Lent out in the eyes of the pool, whose lending takes timers and promises, and free all the same. */
@@ -167,9 +177,9 @@ export class ConnectionPool implements MysqlPool {
   #closed: Promise<void> | undefined;
   #writeRefusedAtMs: number | null = null;
 
-  /** `queryTimeoutMs` 0 means no limit. */
-  constructor(connector: Connector, size: number, queryTimeoutMs: number) {
+  constructor(connector: Connector, { size, queryTimeoutMs, waitSeconds }: PoolOptions) {
     this.#size = size;
+    this.#waitSeconds = waitSeconds ?? waitSecondsDefault;
     this.#connector = connector;
     this.#tarn = new Pool<PooledConnection>({
       create: async () =>
@@ -184,7 +194,7 @@ export class ConnectionPool implements MysqlPool {
       validate: (connection) => connection.usable,
       min: 0,
       max: size,
-      acquireTimeoutMillis: acquireTimeoutMs,
+      acquireTimeoutMillis: this.#waitSeconds * 1_000,
       createTimeoutMillis: createTimeoutMs,
       createRetryIntervalMillis: createRetryMs,
       idleTimeoutMillis: idleTimeoutMs,
@@ -203,7 +213,7 @@ export class ConnectionPool implements MysqlPool {
       if (error instanceof DatabaseUnavailable) throw error;
       if (this.#closed !== undefined) throw closedError(error);
       throw new DatabaseUnavailable(
-        `No database connection became free within ${acquireTimeoutMs / 1000} seconds; all ` +
+        `No database connection became free within ${this.#waitSeconds} seconds; all ` +
           `${this.#size} (DB_POOL_SIZE) are busy or cannot be opened`,
         { cause: error },
       );
