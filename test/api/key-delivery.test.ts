@@ -162,6 +162,19 @@ describe('a new key', () => {
 });
 
 describe('a key that exists', () => {
+  it('gets its value from where an earlier run left it pending, though its place is another now', async () => {
+    await sync.cycle(bot);
+    const value = valueIn('bot.key');
+    renameSync(at('bot.key'), await pendingPath(1));
+    const moved = key('bot', 'workspaces.list', 'bots/bot.key');
+    expect(await sync.cycle(moved)).toMatchObject({
+      ending: 'success',
+      deliveries: [{ state: 'delivered' }],
+    });
+    expect(valueIn('bots/bot.key')).toBe(value);
+    expect(readdirSync(sync.secretsFolder)).toEqual(['bots']);
+  });
+
   it('gets its file from a pending value that proves itself, with no write', async () => {
     await sync.cycle(bot);
     const value = valueIn('bot.key');

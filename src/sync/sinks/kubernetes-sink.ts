@@ -63,19 +63,19 @@ export class KubernetesSink implements Sink {
 
   async list(): Promise<StoredValue[]> {
     const values: StoredValue[] = [];
-    const kept: StoredValue[] = [];
+    const others: StoredValue[] = [];
     for (const secret of await this.#all({})) {
       const work = workOf(secret)?.work;
-      if (work === 'pending' || work === 'leaving') continue;
+      if (work === 'leaving') continue;
       for (const key of Object.keys(secret.data ?? {})) {
         const { namespace, name } = secret.metadata;
         const stored = this.#stored({ namespace, name, key }, secret);
         if (stored !== null && isWellFormedApiKey(stored.value.reveal())) {
-          (work === 'kept' ? kept : values).push(stored);
+          (work === undefined ? values : others).push(stored);
         }
       }
     }
-    return [...values, ...kept];
+    return [...values, ...others];
   }
 
   async writePending(

@@ -46,7 +46,7 @@ export interface Sink {
   /** What lies in the place of each key, in order; a Failure where that cannot be told. */
   read(keys: readonly DesiredResource[]): Promise<readonly (ValueSet | Failure)[]>;
 
-  /** Every value of the sink that may be a key's, save pending ones and marks; those kept aside last. */
+  /** Every value of the sink that may be a key's, save marks; those that wait or are kept aside last. */
   list(): Promise<StoredValue[]>;
 
   /** Safe once it returns. @throws Failure when this run has written another one already */

@@ -13,13 +13,13 @@ export interface ValueFile {
 /** More entries of a folder are not looked at. */
 export const entriesMax = 10_000;
 const fileBytesMax = 4_096;
-const keptAside = /\.kept-\d+$/;
+const notDelivered = /\.kept-\d+$|\.pending$/;
 /** How marks of files end that go with their key. */
 export const leavingEnding = '.leaving';
 
 /**
- * Every plain file in a folder and below it that holds what could be a key's value, save pending ones and marks;
- * those kept aside last. Of a folder with more than 10,000 entries the first that are met.
+ * Every plain file in a folder and below it that holds what could be a key's value, save marks; those that wait
+ * or are kept aside last. Of a folder with more than 10,000 entries the first that are met.
  */
 export async function findValues(top: string): Promise<ValueFile[]> {
   const found: ValueFile[] = [];
@@ -33,7 +33,7 @@ export async function findValues(top: string): Promise<ValueFile[]> {
       const path = join(folder, name);
       const value = await valueOrFolder(path);
       if (value === 'folder') folders.push(path);
-      else if (value !== null && !isWorkFile(name)) found.push({ path, value });
+      else if (value !== null && !name.endsWith(leavingEnding)) found.push({ path, value });
     }
   }
   return found.toSorted(byRank);
@@ -63,12 +63,8 @@ export async function readValueFile(path: string): Promise<Secret | null> {
   return found instanceof Secret ? found : null;
 }
 
-function isWorkFile(name: string): boolean {
-  return name.endsWith('.pending') || name.endsWith(leavingEnding);
-}
-
 function byRank(one: ValueFile, two: ValueFile): number {
-  const rank = ({ path }: ValueFile): string => `${keptAside.test(path) ? 1 : 0}${path}`;
+  const rank = ({ path }: ValueFile): string => `${notDelivered.test(path) ? 1 : 0}${path}`;
   return rank(one) < rank(two) ? -1 : 1;
 }
 
