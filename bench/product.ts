@@ -101,3 +101,13 @@ export function residentMiB(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1');
   return Number(/^VmRSS:\s+(\d+)/m.exec(status)![1]) / 1024;
 }
+
+/** The most that a process ever had; 0 once it has ended. */
+export function peakResidentMiB(pid: number): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+    return Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024;
+  } catch {
+    return 0;
+  }
+}

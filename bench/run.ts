@@ -7,6 +7,7 @@ import { member as jobs } from './jobs.ts';
 import { member as largeAnswers } from './large-answers.ts';
 import { member as serve } from './serve.ts';
 import { member as sync } from './sync.ts';
+import { member as syncFirst } from './sync-first.ts';
 import { member as syncIdle } from './sync-idle.ts';
 import { member as validateMany } from './validate-10k.ts';
 
@@ -16,7 +17,7 @@ const scale = scaleWord === undefined ? 1 : Number(scaleWord.slice('--scale='.le
 if (!(scale > 0 && scale <= 1)) throw new Error('--scale= takes a share, more than 0 and up to 1');
 const wanted = words.filter((word) => word !== scaleWord);
 const hostile = [hostileBodies, largeAnswers, hostileConnections];
-const all = [cliStart, validateMany, serve, admin, ...hostile, jobs, sync, syncIdle];
+const all = [cliStart, validateMany, serve, admin, ...hostile, jobs, syncFirst, sync, syncIdle];
 const members = all.filter(
   ({ name }) =>
     wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word.toLowerCase())),

@@ -1,0 +1,44 @@
+/** Knows the plainest way to make keys and keep their values: a request and a file each, and nothing besides. */
+import { mkdirSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Pool } from 'undici';
+
+const atOnce = 16;
+const [credentialsFile = '', folder = '', prefix = '', countWord = ''] = process.argv.slice(2);
+const { clientId, clientSecret, tsgId, adminBaseUrl } = JSON.parse(
+  readFileSync(credentialsFile, 'utf8'),
+) as Record<string, string>;
+const pool = new Pool(adminBaseUrl!, { connections: atOnce, pipelining: 1 });
+
+const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');
+const asked = await pool.request({
+  method: 'POST',
+  path: '/oauth2/access_token',
+  headers: {
+    authorization: `Basic ${basic}`,
+    'content-type': 'application/x-www-form-urlencoded',
+  },
+  body: `grant_type=client_credentials&scope=tsg_id%3A${tsgId}`,
+});
+const { access_token: token } = (await asked.body.json()) as { access_token: string };
+const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+
+mkdirSync(folder, { recursive: true });
+const names = Array.from({ length: Number(countWord) }, (_, at) => `${prefix}${at}`).values();
+await Promise.all(
+  Array.from({ length: atOnce }, async () => {
+    for (const name of names) {
+      const { statusCode, body } = await pool.request({
+        method: 'POST',
+        path: '/v1/api-keys/organisation/service',
+        headers,
+        body: JSON.stringify({ name, scopes: ['completions.write'] }),
+      });
+      const answer = (await body.json()) as { key: string };
+      if (statusCode !== 200) throw new Error(`${statusCode} for ${name}`);
+      await writeFile(join(folder, `${name}.key`), `${answer.key}\n`, { mode: 0o600 });
+    }
+  }),
+);
+await pool.close();

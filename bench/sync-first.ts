@@ -1,0 +1,104 @@
+/** Knows what a first apply costs: ten thousand resources in requests and memory, a thousand keys beside a bare client. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { startTestDatabaseServer } from '../test/database-server.ts';
+import { startFaultyProxy } from '../test/faulty-proxy.ts';
+import { writeDocuments } from './documents.ts';
+import { interleave, type Member, type Row, ratioRows, type Target } from './harness.ts';
+import { environment, peakResidentMiB, setUp, startProduct } from './product.ts';
+
+const main = resolve(import.meta.dirname, '../dist/main.js');
+const bareClient = resolve(import.meta.dirname, 'sync-bare-client.ts');
+const resources = 10_000;
+const keys = 1_000;
+const rounds = 3;
+const lookMs = 50;
+const requestsMax = 30;
+const mibMax = 300;
+const bareMax = 1.5;
+
+export const member: Member = {
+  name: 'sync: a first apply',
+  run: async (scale): Promise<Row[]> => {
+    const database = await startTestDatabaseServer();
+    const folder = mkdtempSync(join(tmpdir(), 'gatewright-bench-'));
+    try {
+      const env = environment(database.server);
+      const tenant = await setUp(database.server, env);
+      const server = await startProduct(env);
+      await using proxy = await startFaultyProxy(server.url, () => 'pass');
+      const credentialsFor = (name: string, url: string): void => {
+        const addresses = { baseUrl: `${url}/v1`, adminBaseUrl: url, authUrl: url };
+        writeFileSync(join(folder, name), JSON.stringify({ ...tenant, ...addresses }));
+      };
+      credentialsFor('credentials.json', server.url);
+      credentialsFor('counted.json', proxy.url);
+      const rows = [
+        ...keyRows(folder, Math.ceil(keys * scale)),
+        ...(await wholeRows(folder, Math.ceil(resources * scale), () => proxy.seen)),
+      ];
+      server.process.kill();
+      await once(server.process, 'exit');
+      return rows;
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+      await database.stop();
+    }
+  },
+};
+
+async function wholeRows(folder: string, count: number, seen: () => number): Promise<Row[]> {
+  writeDocuments(join(folder, 'whole'), count);
+  const words = ['apply', join(folder, 'whole'), '--yes', '--owner', 'whole'];
+  const places = ['--credentials', join(folder, 'counted.json'), '--home', join(folder, 'home')];
+  const child = spawn(process.execPath, [main, ...words, ...places], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  let mib = 0;
+  const looking = setInterval(() => {
+    mib = Math.max(mib, peakResidentMiB(child.pid!));
+  }, lookMs);
+  const [code] = await once(child, 'exit');
+  clearInterval(looking);
+  if (code !== 0) throw new Error(`apply ended with ${code}`);
+  return [
+    { metric: 'requests of a first apply of 10,000', ratio: seen(), aim: requestsMax },
+    { metric: 'its largest resident size, MiB', ratio: mib, aim: mibMax },
+  ];
+}
+
+/** Every run makes keys of its own: each takes the next of the sources. */
+function keyRows(folder: string, count: number): Row[] {
+  for (let at = 0; at <= rounds; at += 1) writeKeys(join(folder, `keys-${at}`), at, count);
+  const credentials = join(folder, 'credentials.json');
+  const next = (name: string, line: string): Target => {
+    const counter = join(folder, `${name}.count`);
+    writeFileSync(counter, '0');
+    const script = `n=$(cat '${counter}'); echo $((n+1)) > '${counter}'; exec ${line}`;
+    return { name, command: '/bin/sh', args: ['-c', script] };
+  };
+  const node = `'${process.execPath}'`;
+  const home = `--home '${folder}/home-'$n --credentials '${credentials}'`;
+  const targets = [
+    next('apply', `${node} '${main}' apply '${folder}/keys-'$n --yes --owner keys-$n ${home}`),
+    next('bare', `${node} '${bareClient}' '${credentials}' '${folder}/bare-'$n bare-$n- ${count}`),
+  ];
+  const result = interleave(targets, rounds, 1);
+  return ratioRows(result, 'keys with files over a bare client', 'apply', 'bare', bareMax);
+}
+
+function writeKeys(folder: string, round: number, count: number): void {
+  mkdirSync(folder);
+  const documents = Array.from({ length: count }, (_, at) => {
+    const name = `key-${round}-${at}`;
+    return `apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: ${name}}
+spec: {scopes: [completions.write], secretOutput: {file: {path: keys/${name}.key}}}
+`;
+  });
+  writeFileSync(join(folder, 'keys.yaml'), documents.join('---\n'));
+}
