@@ -39,7 +39,7 @@ export async function explain(kind: KindName, path: readonly string[]): Promise<
   const root = await kindSchema(kind);
   const definitions = (root.definitions ?? {}) as Readonly<Record<string, JsonSchema>>;
   const reader = new SchemaReader(definitions);
-  const { spec } = (root.else as { properties: { spec: JsonSchema } }).properties;
+  const spec = specOf(root);
   const properties = { ...(root.properties as Record<string, JsonSchema>), spec };
   let at: JsonSchema = { ...root, properties };
   let isRequired = true;
@@ -56,6 +56,12 @@ export async function explain(kind: KindName, path: readonly string[]): Promise<
     at = below.schema;
   }
   return explanationOf(kind, keys, at, reader, isRequired);
+}
+
+/** That of a resource which must be there, behind the conditions for others. */
+function specOf({ properties, else: other }: JsonSchema): JsonSchema {
+  const { spec } = (properties ?? {}) as { readonly spec?: JsonSchema };
+  return other === undefined ? spec! : specOf(other as JsonSchema);
 }
 
 function explanationOf(
