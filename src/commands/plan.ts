@@ -1,7 +1,7 @@
 /** Knows the command that shows what an apply would change, and changes nothing. */
 import { resolve } from 'node:path';
 import { systemClock } from '../clock.ts';
-import type { Ending } from '../failure.ts';
+import { type Ending, Failure } from '../failure.ts';
 import type { Impacts } from '../sync/plan/impact.ts';
 import { type CycleResult, reconcile } from '../sync/reconcile.ts';
 import { markdownReport } from '../sync/report/markdown.ts';
@@ -85,6 +85,7 @@ export const plan: Command<PlanOptions> = {
   conflicts: [['base', 'out']],
   run: async (options, io) => {
     const { out } = options;
+    requireSaved(options);
     const manifests = openManifests(options, io);
     await using client = openClient(options, io);
     const planOnce: PlanOnce = (source) =>
@@ -117,6 +118,12 @@ export const plan: Command<PlanOptions> = {
     return endingFor(result, options['fail-on']);
   },
 };
+
+function requireSaved({ out, 'valid-for': seconds }: PlanOptions): void {
+  if (out !== undefined || seconds === undefined) return;
+  const message = 'plan: --valid-for is for a plan that is saved: add --out FILE, or leave it out';
+  throw new Failure('invalidInput', message);
+}
 
 /** What a guard refuses is not saved: who releases it plans it so. */
 async function save(

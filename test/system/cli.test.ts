@@ -139,6 +139,7 @@ describe('a slip', () => {
       '--output takes text, wide, json, markdown, not "jsn"; did you mean "json"?',
     ],
     [['plan', '-o'], '--output needs a value: --output text|wide|json|markdown'],
+    [['plan', '--valid-for', '2h'], '--valid-for is for a plan that is saved: add --out FILE'],
     [['plan', '--owner', 'a', '--owner', 'b'], '--owner is given twice'],
     [['apply', '-y', '--yes'], '--yes is given twice'],
     [['apply', '--yes=maybe'], '--yes takes no value'],

@@ -97,6 +97,9 @@ describe('sync', () => {
     const command = /If that is meant: +(.*)$/m.exec(String(refused.refusal))?.[1] ?? '';
     const [, ...words] = command.replaceAll("'", '').split(' ');
     expect(words).toContain('--accept-history');
+    // The server shows it to shells that have none of the daemon's settings.
+    expect(words.join(' ')).toContain('--owner gatewright');
+    expect(words).not.toContain('--output');
     const env = {
       GATEWRIGHT_CREDENTIALS: 'credentials.json',
       GATEWRIGHT_GIT_CA_FILE: git.caFile,

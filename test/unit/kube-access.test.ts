@@ -3,7 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import { type KubeAccess, readKubeAccess } from '../../src/kube/kube-access.ts';
+import { KubeClient } from '../../src/kube/kube-client.ts';
+import { readKubernetesValue } from '../../src/sync/sinks/kubernetes-values.ts';
 
 let home: string;
 beforeAll(() => {
@@ -90,4 +93,20 @@ it('outside of a pod and without a kubeconfig the setting to make is named', () 
   expect(() => readKubeAccess(null, join(home, 'no account'))).toThrow(
     'GATEWRIGHT_KUBERNETES_CONFIG',
   );
+});
+
+it('is what a value of it asks for where it cannot be had, and not a right in the cluster', async () => {
+  const read = await readKubernetesValue(
+    {
+      namespaces: ['n'],
+      connect: async () =>
+        new KubeClient(readKubeAccess(join(home, 'none')), systemClock, async () => undefined),
+    },
+    { from: 'kubernetesSecret', namespace: 'n', name: 's', key: 'k' },
+  );
+  expect(read).toMatchObject({
+    code: 'secret-refused',
+    message: expect.stringContaining('none cannot be read'),
+    fix: expect.stringContaining('GATEWRIGHT_KUBERNETES_CONFIG'),
+  });
 });

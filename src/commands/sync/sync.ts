@@ -14,6 +14,7 @@ import { cycleDocument } from '../shared/cycle-document.ts';
 import { duration, flag, optionalChoice, outputForm, port } from '../shared/option.ts';
 import {
   applyCommand,
+  type GoOnOptions,
   holderName,
   type ManifestOptions,
   manifestOptions,
@@ -132,12 +133,21 @@ function openContext(
       pruneKeys: options['prune-keys'],
       secretsFolder: manifests.secretsFolder,
       openSinks: manifests.openSinks,
-      command: applyCommand(options, io.cwd),
+      command: applyCommand(toldElsewhere(options, client, manifests), io.cwd),
       holder: holderName('sync'),
       onWait: (message) => io.stderr.write(`${message}\n`),
       signal: io.signal,
     },
   };
+}
+
+/** What a release command has to say itself: the server keeps it, for shells that have none of the settings here. */
+function toldElsewhere(
+  options: SyncOptions,
+  { owner }: AdminClient,
+  { environment }: OpenedManifests,
+): GoOnOptions {
+  return { ...options, owner, env: environment ?? undefined, output: 'text' };
 }
 
 /** How long the end of a single sync waits for a Git host that is slow or away. */

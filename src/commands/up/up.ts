@@ -143,21 +143,22 @@ function openContext(given: {
   const location = options.source ?? defaultSource(io.cwd);
   const secretsFolder = resolve(io.cwd, settings.sync.secretsDirectory ?? join(home, 'secrets'));
   const { sources: secrets, openSinks } = valueStoresIn(io.cwd, secretsFolder, settings);
+  const { owner, environment } = settings.sync;
+  const env = options.env ?? environment ?? undefined;
   const sourceOptions = {
     cwd: io.cwd,
     cacheDirectory: join(home, 'git'),
     git: settings.sync.git,
-    environment: options.env ?? settings.sync.environment,
+    environment: env ?? null,
     signal: io.signal,
   };
   const progress = createProgress(io.stderr);
   const atServer = serverNamed(io.cwd, settings, home, options.home);
-  const here = { env: options.env };
   const source = openSource(location, sourceOptions);
   return {
     ...{ home, options, io, location },
     next: [
-      shellLine(io.cwd, 'plan', [location], { ...atServer, ...here }),
+      shellLine(io.cwd, 'plan', [location], { ...atServer, env: options.env }),
       shellLine(io.cwd, 'export', ['./exported'], atServer),
     ],
     source,
@@ -173,7 +174,9 @@ function openContext(given: {
       settleMs: settings.sync.pruneSettleSeconds * 1000,
       pruneKeys: options['prune-keys'],
       ...{ secretsFolder, openSinks },
-      command: (more) => shellLine(io.cwd, 'apply', [location], { ...atServer, ...here, ...more }),
+      // The server keeps it, for shells that have none of the settings here.
+      command: (more) =>
+        shellLine(io.cwd, 'apply', [location], { ...atServer, owner, env, ...more }),
       holder: holderName('up'),
       onWait: progress,
       signal: io.signal,

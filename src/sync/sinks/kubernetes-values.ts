@@ -1,6 +1,6 @@
 /** Knows how a value is read from a Secret or a ConfigMap of Kubernetes. */
 import { Failure } from '../../failure.ts';
-import { KubeUnreachable } from '../../kube/kube-client.ts';
+import { KubeRefusal, KubeUnreachable } from '../../kube/kube-client.ts';
 import { getObject } from '../../kube/kube-objects.ts';
 import { Secret } from '../../secret.ts';
 import { originText, type ValueOrigin } from '../spec/secret-target.ts';
@@ -31,13 +31,15 @@ export async function readKubernetesValue(
     return new Secret(text, originText(origin));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const isOut = error instanceof KubeUnreachable;
-    return {
-      code: isOut ? 'secret-unreachable' : 'secret-refused',
-      message: error.message,
-      fix: isOut
-        ? 'nothing that needs it is changed until Kubernetes answers'
-        : `permit the account of gatewright to get ${isSecret ? 'Secrets' : 'ConfigMaps'} there`,
-    };
+    const code = error instanceof KubeUnreachable ? 'secret-unreachable' : 'secret-refused';
+    return { code, message: error.message, fix: fixOf(error, isSecret) };
   }
+}
+
+function fixOf(error: Failure, isSecret: boolean): string {
+  if (error instanceof KubeUnreachable)
+    return 'nothing that needs it is changed until Kubernetes answers';
+  if (error instanceof KubeRefusal)
+    return `permit the account of gatewright to get ${isSecret ? 'Secrets' : 'ConfigMaps'} there`;
+  return 'run it in a pod that has an account, or name a kubeconfig that holds in GATEWRIGHT_KUBERNETES_CONFIG';
 }
