@@ -96,13 +96,12 @@ function notesOf(status: SyncStatus, { resumeOf }: StatusForm): string[] {
     notes.push(`${suspensionText(one)}; to resume: ${resumeOf(owner, one.workspace)}`);
   }
   // What was told may span lines; none of them begins as ours do.
-  return notes.map((note) => `${owner}: ${note.trimEnd().replaceAll('\n', '\n  ')}`);
+  return notes.map((note) => `${owner}: ${note.replaceAll('\n', '\n  ')}`);
 }
 
 function errorText({ file, line, column, message }: NonNullable<SyncReport['error']>): string {
   const place = [file, line, column].filter((part) => part !== null).join(':');
-  // Faults of a whole source are told with their places already.
-  return place === '' || message.startsWith(`${place} `) ? message : `${place}: ${message}`;
+  return place === '' ? message : `${place}: ${message}`;
 }
 
 /** `4f2a01b2c3d4`, `sha256:4f2a01b2c3d4`; whole when `wide`. */

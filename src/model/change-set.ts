@@ -4,7 +4,7 @@ import { idempotencyKeyPattern } from './idempotency.ts';
 import { kindNames } from './kinds.ts';
 import { listOf } from './paging.ts';
 
-export const changesMax = 500;
+export const changesMax = 1000;
 
 /** Most labels that one change waits for. */
 export const afterMax = 100;

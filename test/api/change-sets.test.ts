@@ -332,7 +332,7 @@ describe('an atomic set', () => {
 });
 
 it('more changes or a larger body than the bounds say are refused before anything is done', async () => {
-  const many = Array.from({ length: 501 }, () => config('x'));
+  const many = Array.from({ length: 1001 }, () => config('x'));
   expect((await send(many)).status).toBe(400);
   expect((await send([])).status).toBe(400);
   const text = 'x'.repeat(1024 * 1024);

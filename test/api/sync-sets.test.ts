@@ -174,8 +174,8 @@ describe('an atomic run', () => {
     };
     const none = await refusalOf(config('a'), withoutSets(sync.openClient()));
     expect(none).toContain('this server takes no change sets');
-    const over = await refusalOf(many(501, (name) => config(name)));
-    expect(over).toContain('500 at most, of the 501');
+    const over = await refusalOf(many(1001, (name) => config(name)));
+    expect(over).toContain('1000 at most, of the 1001');
     expect(await sync.cycle(key('bot'))).toMatchObject({ ending: 'success' });
     const rotated = key('bot', 'rotation: {generation: 2}, ');
     expect(await refusalOf(rotated)).toContain('a rotation takes several steps');

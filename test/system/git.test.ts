@@ -9,6 +9,7 @@ import { Secret } from '../../src/secret.ts';
 import { openGit } from '../../src/sync/source/git.ts';
 import { isGitLocation, parseGitLocation } from '../../src/sync/source/git-location.ts';
 import type { Source } from '../../src/sync/source/source-files.ts';
+import { filesMax } from '../../src/sync/source/source-files.ts';
 import { type GitServer, startGitServer } from '../git-server.ts';
 
 let server: GitServer;
@@ -201,7 +202,10 @@ describe('what is refused', () => {
   it('more files than the limit', async () => {
     const repository = newRepository();
     const id = repository.git(['hash-object', '-w', '--stdin'], 'a: 1\n');
-    const listing = Array.from({ length: 5001 }, (_, at) => `100644 blob ${id}\tf${at}.yaml\n`);
+    const listing = Array.from(
+      { length: filesMax + 1 },
+      (_, at) => `100644 blob ${id}\tf${at}.yaml\n`,
+    );
     const tree = repository.git(['mktree'], listing.join(''));
     const commit = repository.git(['commit-tree', tree, '-m', 'x']);
     repository.git(['update-ref', 'refs/heads/main', commit]);

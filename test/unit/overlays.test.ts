@@ -215,7 +215,7 @@ metadata: {team: cx}
   it.each([
     [
       'description: "${values.nme}"',
-      'keys.yaml:6:16 the value values.nme is not set | did you mean "name"? or give a default: ${values.nme:-value}',
+      'keys.yaml:6:16 the value values.nme is not set | did you mean "name"?, or give a default: ${values.nme:-value}',
     ],
     [
       'description: "${values.other}"',
@@ -284,7 +284,7 @@ metadata: {team: cx}
 
   it('without an environment are not set, and say how they would be', async () => {
     expect(await faultsOf(base('description: "${values.a}"'), null)).toEqual([
-      'keys.yaml:6:16 the value values.a is not set | write a into environments/NAME/values.yaml, and choose NAME with --env, or give a default: ${values.a:-value}',
+      'keys.yaml:6:16 the value values.a is not set | choose an environment with --env NAME, or give a default: ${values.a:-value}',
     ]);
     expect(await specOf(base('description: ${values.a:-none}'), null)).toMatchObject({
       description: 'none',

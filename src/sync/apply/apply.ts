@@ -34,6 +34,7 @@ export interface AppliedItem {
 export interface ApplyReport {
   /** In the order of the plan. */
   readonly items: readonly AppliedItem[];
+  /** Whether an abort has left something undone. */
   readonly interrupted: boolean;
   /** Why the server was given up, or null. */
   readonly unreachable: string | null;
@@ -73,7 +74,7 @@ export async function applyPlan(plan: Plan, context: ApplyContext): Promise<Appl
   const items = await run.all(changes);
   return {
     items,
-    interrupted: context.signal?.aborted ?? false,
+    interrupted: context.signal?.aborted === true && items.some(({ status }) => status !== 'done'),
     unreachable: run.unreachable,
   };
 }
@@ -83,7 +84,8 @@ export function endingOf(report: ApplyReport): Exclude<Ending, 'stale'> {
   const count = (status: ItemStatus): number =>
     report.items.filter((item) => item.status === status).length;
   if (report.unreachable !== null && count('done') === 0) return 'unreachable';
-  if (count('failed') > 0 || report.interrupted || report.unreachable !== null) {
+  if (count('failed') > 0 || report.interrupted) return 'partialFailure';
+  if (report.unreachable !== null) {
     return count('done') === report.items.length ? 'success' : 'partialFailure';
   }
   if (count('stale') > 0) return 'retryable';

@@ -152,7 +152,7 @@ class Substitution {
     const isValue = name.includes('.');
     const what = isValue ? `the value ${name}` : `the environment variable ${name}`;
     const advice = isValue ? this.#variables.values.advice(pathOf(name)) : 'set it';
-    const fix = `${advice}${advice.endsWith('?') ? '' : ','} or give a default: \${${name}:-value}`;
+    const fix = `${advice}, or give a default: \${${name}:-value}`;
     this.#fault(segments, 'variable-unset', `${what} is ${state}${reason}`, fix);
   }
 

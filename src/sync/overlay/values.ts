@@ -51,8 +51,7 @@ export class Values implements EnvironmentValues {
   }
 
   advice(path: Segments): string {
-    if (this.#path === undefined)
-      return `write ${path.join('.')} into environments/NAME/values.yaml, and choose NAME with --env`;
+    if (this.#path === undefined) return 'choose an environment with --env NAME';
     const holder = lookInto(this.#all(), path.slice(0, -1));
     const known = isMap(holder) ? Object.keys(holder) : [];
     const last = path.at(-1) ?? '';

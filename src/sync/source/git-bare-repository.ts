@@ -1,5 +1,5 @@
 /** Knows a repository of our own in the cache: what is fetched into it, and how it is read without fetching. */
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { type GitCommand, type GitOptions, type GitRun, runGit } from './git-command.ts';
@@ -60,10 +60,23 @@ export class BareRepository {
     return new Set(text.split('\n').filter((line) => line !== ''));
   }
 
+  /** Made beside its place and put there whole, so that neither a death nor another run leaves half of one. */
   async #init(repository: string): Promise<void> {
     if (existsSync(repository)) return;
     mkdirSync(this.#options.cacheDirectory, { recursive: true, mode: 0o700 });
-    const words = ['init', '--quiet', '--bare', '--', repository];
+    const draft = mkdtempSync(`${repository}.draft-`);
+    try {
+      await this.#initDraft(draft, repository);
+      renameSync(draft, repository);
+    } catch (error) {
+      rmSync(draft, { recursive: true, force: true });
+      // Another run has made it meanwhile.
+      if (!existsSync(repository)) throw error;
+    }
+  }
+
+  async #initDraft(draft: string, repository: string): Promise<void> {
+    const words = ['init', '--quiet', '--bare', '--', draft];
     const command = { arguments: words, speaks: 'none' as const, outputBytesMax: setUpBytesMax };
     const { status, message } = await runGit(command, this.#options);
     if (status !== 0) {
