@@ -108,6 +108,20 @@ describe('a new key', () => {
     expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
   });
 
+  it('has the value that a cycle before left under the same lease, as a daemon does after an outage', async () => {
+    // The first lease of an owner has the fence 1.
+    await using fresh = await startTestServer();
+    await using daemon = openSync(fresh);
+    const tag = ownerTag({ organisationId: fresh.organisationId, owner: 'platform' });
+    const folder = new FolderSink(daemon.secretsFolder, tag);
+    const [desired] = (await desiredFrom(bot)).resources;
+    const { value } = await folder.writePending(desired!, 1, makeApiKey(''));
+    expect(await daemon.cycle(bot)).toMatchObject({ ending: 'success' });
+    const delivered = readFileSync(join(daemon.secretsFolder, 'bot.key'), 'utf8').trim();
+    expect(delivered).toBe(value.reveal());
+    expect(readdirSync(daemon.secretsFolder)).toEqual(['bot.key']);
+  });
+
   it('leaves the pending file of another owner alone', async () => {
     const theirs = await pendingPath(0, 'team-b');
     expect(await sync.cycle(bot)).toMatchObject({ ending: 'success' });

@@ -109,11 +109,15 @@ export class SecretOutput {
     const holder = holders === null ? null : holders[0]!;
     const occupant =
       delivered === null ? null : this.#occupant(desired, delivered, holder, replacedId);
+    const offset = delivered === null ? 0 : 1;
     if (holders !== null) {
-      const offset = delivered === null ? 0 : 1;
-      await this.#discard(pending.filter((_, at) => holders[at + offset] === null));
+      const unheld = pending.filter((_, at) => holders[at + offset] === null);
+      await discardBefore(fence, unheld);
     }
-    const written = await sinks.of(desired).writePending(desired, fence, makeApiKey(keyPrefix));
+    // One of this lease is of a cycle before, of which a request may be under way still: with the same value it makes no other key.
+    const own = pending.find((one, at) => one.fence === fence && !holders?.[at + offset]);
+    const sink = sinks.of(desired);
+    const written = own ?? (await sink.writePending(desired, fence, makeApiKey(keyPrefix)));
     return {
       value: written.value,
       isOf: async (keyId) => {
@@ -166,7 +170,7 @@ export class SecretOutput {
         await this.#publish(desired, proven, occupant);
       }
     }
-    await this.#discard(unclaimed);
+    await discardBefore(this.#context.fence, unclaimed);
   }
 
   /** Takes the value of a renamed key along. */
@@ -227,12 +231,11 @@ export class SecretOutput {
     const { delivered } = await this.#read(desired);
     if (delivered?.reveal() === value) await from.sink.discard(from);
   }
+}
 
-  /** Only of runs that are shut out: what this one has written it still needs. */
-  async #discard(pending: readonly PendingValue[]): Promise<void> {
-    const { fence } = this.#context;
-    for (const one of pending) if (one.fence < fence) await one.sink.discard(one);
-  }
+/** Only of runs that are shut out: what this one has written it still needs. */
+async function discardBefore(fence: number, pending: readonly PendingValue[]): Promise<void> {
+  for (const one of pending) if (one.fence < fence) await one.sink.discard(one);
 }
 
 function takenByAnother(desired: DesiredResource, place: string, keyId: string): Failure {
