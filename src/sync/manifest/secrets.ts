@@ -143,6 +143,8 @@ function isOptional({ valueFrom }: { valueFrom: unknown }): boolean {
   return (valueFrom as { optional?: unknown }).optional === true;
 }
 
+const formsTaken = `write one of env, file, sops, ${Object.keys(placeForms).join(', ')}, such as {env: NAME}`;
+
 /** Reads one of the forms, each with an optional `prefix` such as `Bearer `. */
 function readValueFrom(
   holder: { valueFrom: unknown },
@@ -151,7 +153,7 @@ function readValueFrom(
 ): SecretReading {
   const wrong = formFault(holder);
   if (wrong !== undefined) {
-    return { code: 'value-from', fix: 'write {env: NAME} or {file: PATH}', ...wrong };
+    return { code: 'value-from', fix: formsTaken, ...wrong };
   }
   const from = originOf(holder);
   const origin = originText(from);
