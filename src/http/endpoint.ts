@@ -78,24 +78,30 @@ export function createEndpoint<Caller>(
       permit(caller, () => paramsOf(running.found!.params));
       admitted.set(request, caller);
     },
-    handle: async (request, running) => {
+    handle: (request, running) => {
       const params = paramsOf(running.found!.params);
       const query = queryOf(request.query);
-      const body = readBody(bodyOf(request, route.body !== undefined, route.bodyType ?? 'json'));
-      return route.handle({
-        caller: admitted.get(request)!,
-        ...{ mount, params, query, inner },
-        body: body instanceof Promise ? await body : body,
-        ifMatch: route.versioned === true ? versionOf(header(request, 'if-match')) : null,
-        ifNoneMatch: header(request, 'if-none-match'),
-        acceptEncoding: header(request, 'accept-encoding'),
-        owner: header(request, 'gatewright-owner'),
-        fence: isFenced ? fenceOf(header(request, 'gatewright-fence')) : null,
-        idempotencyKey:
-          route.method === 'POST' ? idempotencyKeyOf(header(request, 'idempotency-key')) : null,
-        requestId: running.id,
-        now: running.startedAt,
-      });
+      const read = readBody(bodyOf(request, route.body !== undefined, route.bodyType ?? 'json'));
+      // Fields one by one, because what is spread is copied for each request.
+      const handle = (body: unknown) =>
+        route.handle({
+          caller: admitted.get(request)!,
+          mount,
+          params,
+          query,
+          inner,
+          body,
+          ifMatch: route.versioned === true ? versionOf(header(request, 'if-match')) : null,
+          ifNoneMatch: header(request, 'if-none-match'),
+          acceptEncoding: header(request, 'accept-encoding'),
+          owner: header(request, 'gatewright-owner'),
+          fence: isFenced ? fenceOf(header(request, 'gatewright-fence')) : null,
+          idempotencyKey:
+            route.method === 'POST' ? idempotencyKeyOf(header(request, 'idempotency-key')) : null,
+          requestId: running.id,
+          now: running.startedAt,
+        });
+      return read instanceof Promise ? read.then(handle) : handle(read);
     },
     handleHeld: async (outer, { body, ifMatch, idempotencyKey }, found) => {
       permit(outer.caller as Caller, () => paramsOf(found));

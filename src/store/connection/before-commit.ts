@@ -22,6 +22,12 @@ export function beforeCommit(tx: Transaction, key: string, work: () => Promise<v
   last.set(tx, works);
 }
 
-export async function doLast(tx: Transaction): Promise<void> {
-  for (const work of last.get(tx)?.values() ?? []) await work();
+/** Nothing to wait for where nobody has asked for anything. */
+export function doLast(tx: Transaction): Promise<void> | undefined {
+  const works = last.get(tx);
+  return works === undefined ? undefined : doAll(works);
+}
+
+async function doAll(works: Works): Promise<void> {
+  for (const work of works.values()) await work();
 }
