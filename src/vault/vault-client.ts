@@ -1,7 +1,7 @@
 /** Knows how a Vault is asked: signed in, one request at a time, and what no answer means. */
-import { Pool } from 'undici';
 import type { Clock } from '../clock.ts';
 import { Failure } from '../failure.ts';
+import { JsonExchange } from '../remote/json-exchange.ts';
 import type { Secret } from '../secret.ts';
 import { readSettingFile, type VaultAccess } from './vault-access.ts';
 import { errorsIn, type VaultAnswer, type VaultRequest } from './vault-exchange.ts';
@@ -14,38 +14,30 @@ export class VaultUnreachable extends Failure {
   }
 }
 
-const connectionsMax = 8;
-const connectTimeoutMs = 5_000;
-const answerTimeoutMs = 15_000;
 const answerBytesMax = 8 * 1024 * 1024;
-const triesMax = 3;
-/** After a read without an answer all else fails at once, so that many wait no longer than one. */
-const silenceMs = 5_000;
 
 /** Of one Vault; dispose closes its sockets. */
 export class VaultClient implements AsyncDisposable {
   readonly #access: VaultAccess;
-  readonly #clock: Clock;
-  readonly #pause: (ms: number) => Promise<void>;
-  readonly #pool: Pool;
+  readonly #exchange: JsonExchange;
   readonly #token: VaultToken;
-  #silent: { readonly until: number; readonly failure: VaultUnreachable } | null = null;
 
   /** @param pause waits that many milliseconds @throws Failure when the file of authorities cannot be read */
   constructor(access: VaultAccess, clock: Clock, pause: (ms: number) => Promise<void>) {
     this.#access = access;
-    this.#clock = clock;
-    this.#pause = pause;
     const { caFile, address } = access;
-    this.#pool = new Pool(address.origin, {
-      connections: connectionsMax,
-      connect: {
-        timeout: connectTimeoutMs,
-        ...(caFile === null ? {} : { ca: readSettingFile(caFile, 'GATEWRIGHT_VAULT_CA_FILE') }),
+    this.#exchange = new JsonExchange({
+      ...{ address, answerBytesMax, clock, pause },
+      tls: caFile === null ? {} : { ca: readSettingFile(caFile, 'GATEWRIGHT_VAULT_CA_FILE') },
+      isSilence: (status) => status >= 500 || isElsewhere(status),
+      // 412: what this replica has is older than what the token was given for.
+      isLater: (status) => status === 429 || status === 412,
+      heedsRetryAfter: false,
+      reasonIn: ({ status, body }) => reasonIn(status, body),
+      unreachable: (reason, cause) => {
+        const message = `Vault at ${address.origin} is out of reach: ${reason}`;
+        return new VaultUnreachable(message, { cause });
       },
-      headersTimeout: answerTimeoutMs,
-      bodyTimeout: answerTimeoutMs,
-      maxResponseSize: answerBytesMax,
     });
     const ask = (request: VaultRequest, token: Secret | null): Promise<VaultAnswer> =>
       this.#answer(request, token);
@@ -67,77 +59,30 @@ export class VaultClient implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#pool.destroy();
+    await this.#exchange[Symbol.asyncDispose]();
   }
 
-  async #answer(request: VaultRequest, token: Secret | null): Promise<VaultAnswer> {
-    if (this.#silent !== null && this.#clock.now() < this.#silent.until) throw this.#silent.failure;
-    for (let tries = 1; ; tries += 1) {
-      const { status, body, failed } = await this.#send(request, token);
-      const isSilent = failed !== undefined || status >= 500 || (status >= 300 && status < 400);
-      // 412: what this replica has is older than what the token was given for.
-      const mayRepeat = status === 429 || status === 412 || (isSilent && request.method === 'GET');
-      if (mayRepeat && tries < triesMax) {
-        await this.#pause(200 * 2 ** tries);
-        continue;
-      }
-      if (!isSilent) return { status, body };
-      throw this.#unreachable(request, failed ?? new Error(reasonIn(status, body)));
-    }
+  #answer({ method, path, query, body }: VaultRequest, token: Secret | null): Promise<VaultAnswer> {
+    const { namespace } = this.#access;
+    const headers = (): Record<string, string> => ({
+      'x-vault-request': 'true',
+      ...(namespace === null ? {} : { 'x-vault-namespace': namespace }),
+      ...(token === null ? {} : { 'x-vault-token': token.reveal() }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    });
+    return this.#exchange.ask({ method, path: `/v1/${path}`, query, headers, body });
   }
+}
 
-  async #send({ method, path, query, body }: VaultRequest, token: Secret | null) {
-    const search = query === undefined ? '' : `?${new URLSearchParams(query)}`;
-    const { address, namespace } = this.#access;
-    const base = address.pathname.replace(/\/$/, '');
-    try {
-      const answer = await this.#pool.request({
-        method,
-        path: `${base}/v1/${path}${search}`,
-        headers: {
-          accept: 'application/json',
-          'user-agent': 'gatewright',
-          'x-vault-request': 'true',
-          ...(namespace === null ? {} : { 'x-vault-namespace': namespace }),
-          ...(token === null ? {} : { 'x-vault-token': token.reveal() }),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        body: body === undefined ? null : JSON.stringify(body),
-      });
-      return { status: answer.statusCode, body: parsed(await answer.body.text()) };
-    } catch (failed) {
-      return { status: 0, body: null, failed };
-    }
-  }
-
-  /** A write may have been done all the same, so that whoever asked for it will want to look. */
-  #unreachable({ method }: VaultRequest, cause: unknown): VaultUnreachable {
-    const reason = cause instanceof Error ? reasonOf(cause) : String(cause);
-    const message = `Vault at ${this.#access.address.origin} is out of reach: ${reason}`;
-    const failure = new VaultUnreachable(message, { cause });
-    if (method === 'GET') this.#silent = { until: this.#clock.now() + silenceMs, failure };
-    return failure;
-  }
+function isElsewhere(status: number): boolean {
+  return status >= 300 && status < 400;
 }
 
 function reasonIn(status: number, body: unknown): string {
   const words = errorsIn(body);
   if (words.some((one) => one.includes('sealed'))) return 'it is sealed';
-  if (status >= 300 && status < 400) {
+  if (isElsewhere(status)) {
     return `it sends elsewhere (${status}), which is not followed; name the active node in GATEWRIGHT_VAULT_ADDRESS`;
   }
   return `it answers ${status}${words.length === 0 ? '' : `: ${words.join('; ').slice(0, 200)}`}`;
-}
-
-function reasonOf(error: Error): string {
-  const { code } = error as NodeJS.ErrnoException;
-  return error.message === '' ? (code ?? error.name) : error.message;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return text === '' ? null : JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -1,5 +1,6 @@
 /** Knows what is sent to a Vault, what comes back, and how a refusal is told. */
 import { Failure } from '../failure.ts';
+import type { JsonAnswer } from '../remote/json-exchange.ts';
 
 export interface VaultRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -9,11 +10,7 @@ export interface VaultRequest {
   readonly body?: unknown;
 }
 
-export interface VaultAnswer {
-  readonly status: number;
-  /** Null where it is no JSON. */
-  readonly body: unknown;
-}
+export type VaultAnswer = JsonAnswer;
 
 /** Vault has answered that it will not. */
 export class VaultRefusal extends Failure {

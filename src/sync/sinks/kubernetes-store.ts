@@ -13,6 +13,7 @@ import {
 } from '../../kube/kube-objects.ts';
 import { Secret } from '../../secret.ts';
 import type { KubernetesPlace } from '../spec/secret-target.ts';
+import { type RepeatOptions, repeated } from './repeated.ts';
 import { ownerTag, type SinkOwner } from './sinks.ts';
 
 /** How the settings permit a cluster to be used. */
@@ -118,7 +119,7 @@ secretOutput another name`,
       ...{ namespace, name },
       ...{ labels: this.labels(), annotations: this.annotations() },
     };
-    await repeated(`the Secret ${name}`, async () => {
+    await repeated(writing(name), async () => {
       // Claimed with nothing in it: one that another has made meanwhile is never written into.
       const secret =
         (await this.get(place)) ?? (await createSecret(client, { ...common, data: {} }, manager));
@@ -149,7 +150,7 @@ secretOutput another name`,
       annotations: { ...this.annotations(), [placeName]: `${of.namespace}/${of.name}/${of.key}` },
       data: { [workKey]: inBase64(value) },
     };
-    await repeated(`the Secret ${name}`, async () => {
+    await repeated(writing(name), async () => {
       if ((await createSecret(await this.connect(), secret, manager)) !== null) return true;
       const found = await this.get(place);
       if (found === null) return false;
@@ -162,7 +163,7 @@ secretOutput another name`,
 
   /** Removes a value from a Secret of this owner if it is still there. */
   async remove(place: KubernetesPlace, value: Secret): Promise<void> {
-    await repeated(`the Secret ${place.name}`, async () => {
+    await repeated(writing(place.name), async () => {
       const secret = await this.get(place);
       if (secret === null || !this.isOwn(secret)) return true;
       if (valueIn(secret, place)?.reveal() !== value.reveal()) return true;
@@ -196,22 +197,12 @@ export function workOf({ metadata: { labels = {}, annotations = {} } }: KubeObje
   return { work, fence: Number(labels[fenceName]), of: { namespace, name, key } };
 }
 
-/**
- * Looks and writes until `attempt` finds things as they are wanted: a write whose answer is lost, or
- * that somebody else's has overtaken, is followed by another look.
- */
-async function repeated(what: string, attempt: () => Promise<boolean>): Promise<void> {
-  let lost: KubeUnreachable | null = null;
-  for (let tries = 1; tries <= writesMax; tries += 1) {
-    try {
-      if (await attempt()) return;
-    } catch (error) {
-      // Said once more it comes of no new request: nobody answers there.
-      if (!(error instanceof KubeUnreachable) || lost === error) throw error;
-      lost = error;
-    }
-  }
-  throw lost ?? new Failure('retryable', `${what} is written by others all the time; run it again`);
+function writing(name: string): RepeatOptions {
+  return {
+    what: `the Secret ${name}`,
+    attemptsMax: writesMax,
+    isLost: (error) => error instanceof KubeUnreachable,
+  };
 }
 
 function hashOf({ namespace, name, key }: KubernetesPlace): string {

@@ -3,7 +3,8 @@
 import { Failure } from '../../failure.ts';
 import type { SecretPath } from '../../vault/key-value.ts';
 import { type VaultClient, VaultUnreachable } from '../../vault/vault-client.ts';
-import type { VaultPlace } from '../spec/secret-target.ts';
+import { type VaultPlace, vaultText } from '../spec/secret-target.ts';
+import type { RepeatOptions } from './repeated.ts';
 
 /** How the settings permit a Vault to be used. */
 export interface VaultGrant {
@@ -46,20 +47,11 @@ export function vaultFolderText({ mount, path }: SecretPath): string {
   return path === '' ? mount : `${mount}/${path}`;
 }
 
-/**
- * Looks and writes until `attempt` finds things as they are wanted: a write whose answer is lost, or
- * that somebody else's has overtaken, is followed by another look.
- */
-export async function repeated(what: string, attempt: () => Promise<boolean>): Promise<void> {
-  let lost: VaultUnreachable | null = null;
-  for (let attempts = 1; attempts <= attemptsMax; attempts += 1) {
-    try {
-      if (await attempt()) return;
-    } catch (error) {
-      // Said once more it comes of no new request: nobody answers there.
-      if (!(error instanceof VaultUnreachable) || lost === error) throw error;
-      lost = error;
-    }
-  }
-  throw lost ?? new Failure('retryable', `${what} is written by others all the time; run it again`);
+/** How a place of Vault is written, for `repeated`. */
+export function writing(place: VaultPlace): RepeatOptions {
+  return {
+    what: vaultText(place),
+    attemptsMax,
+    isLost: (error) => error instanceof VaultUnreachable,
+  };
 }

@@ -11,13 +11,14 @@ import {
 } from '../../vault/key-value.ts';
 import type { VaultClient } from '../../vault/vault-client.ts';
 import { type VaultPlace, vaultPlaceOf, vaultText } from '../spec/secret-target.ts';
+import { repeated } from './repeated.ts';
 import { ownerTag, type SinkOwner } from './sinks.ts';
 import {
   assertGranted,
   grantOf,
-  repeated,
   type VaultGrant,
   vaultFolderText,
+  writing,
 } from './vault-grant.ts';
 
 /** What secrets beside those of keys are for: a value that waits, is kept, goes with its key, or was put somewhere. */
@@ -56,7 +57,7 @@ export class VaultWork {
     const place = this.placeOf(work, of, fence);
     const client = await this.#grant.connect();
     const data = { [workKey]: value.reveal(), of: vaultText(of), work, fence };
-    await repeated(vaultText(place), async () => {
+    await repeated(writing(place), async () => {
       const found = await readSecret(client, place);
       if (found !== null && Object.keys(found.data).length > 0) {
         if (found.data[workKey] === value.reveal()) return true;
