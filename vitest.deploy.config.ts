@@ -7,7 +7,7 @@ export default defineConfig({
     reporters: ['default', './test/summary-reporter.ts'],
     testTimeout: hangMs,
     hookTimeout: hangMs,
-    expect: { requireAssertions: true },
+    expect: { requireAssertions: true, poll: { timeout: hangMs, interval: 20 } },
     projects: [
       { extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'] } },
       {
