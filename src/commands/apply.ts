@@ -1,6 +1,5 @@
 /** Knows the command that makes the server match the manifests. */
 import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { systemClock } from '../clock.ts';
 import { Failure } from '../failure.ts';
 import type { Plan } from '../sync/plan/planned.ts';
@@ -20,6 +19,7 @@ import {
   openClient,
   openManifests,
 } from './shared/options.ts';
+import { outputFile } from './shared/output-file.ts';
 import { readPlanFile } from './shared/plan-file.ts';
 import { Progress } from './shared/progress.ts';
 import { type WriteOptions, writeOptions, writingCycle } from './shared/write-options.ts';
@@ -58,7 +58,9 @@ export const apply: Command<ApplyOptions> = {
     output: outputForm(['text', 'json']),
   },
   run: async (options, io) => {
+    const { report } = options;
     assertAskable('apply', options.yes, io);
+    const reportPath = report === undefined ? null : await outputFile('report', report, io.cwd);
     await using client = openClient(options, io);
     const saved = await readPlanFile(options.paths, io.cwd);
     const progress = new Progress(io.stderr, options.output, systemClock);
@@ -73,7 +75,7 @@ export const apply: Command<ApplyOptions> = {
     }).finally(() => progress.end());
     const result = saved === undefined ? cycle : endedForGood(cycle);
     const document = cycleDocument(result);
-    if (options.report !== undefined) await writeReport(resolve(io.cwd, options.report), document);
+    if (reportPath !== null) await writeReport(reportPath, document);
     if (options.output === 'json') io.stdout.writeJson(document);
     else io.stdout.write(textReport(result));
     return result.ending;

@@ -1,5 +1,4 @@
 /** Knows the command that shows what an apply would change, and changes nothing. */
-import { resolve } from 'node:path';
 import { systemClock } from '../clock.ts';
 import { type Ending, Failure } from '../failure.ts';
 import type { Impacts } from '../sync/plan/impact.ts';
@@ -24,6 +23,7 @@ import {
   openManifests,
   planCommand,
 } from './shared/options.ts';
+import { outputFile } from './shared/output-file.ts';
 import { writePlanFile } from './shared/plan-file.ts';
 import { shellLine } from './shared/shell-line.ts';
 import { type ReleaseOptions, releaseOptions, writingCycle } from './shared/write-options.ts';
@@ -86,6 +86,7 @@ export const plan: Command<PlanOptions> = {
   run: async (options, io) => {
     const { out } = options;
     requireSaved(options);
+    if (out !== undefined) await outputFile('out', out, io.cwd);
     const manifests = openManifests(options, io);
     await using client = openClient(options, io);
     const planOnce: PlanOnce = (source) =>
@@ -149,7 +150,7 @@ async function save(
   const sealed = savedPlanText(planned, read, {
     ...{ server, terms, warnings, impacts, now, validMs },
   });
-  await writePlanFile(resolve(io.cwd, out), sealed);
+  await writePlanFile(await outputFile('out', out, io.cwd), sealed);
   const { home, credentials, owner, 'secrets-dir': folder } = options;
   const given = { home, credentials, owner, 'secrets-dir': folder };
   const until = new Date(now + validMs).toISOString();

@@ -9,15 +9,16 @@ import { Secret } from '../../secret.ts';
 import { environmentIn } from '../../settings/environment.ts';
 import { manifestVariables } from '../../settings/manifest-variables.ts';
 import type { Settings } from '../../settings.ts';
-import type { SecretSources } from '../../sync/manifest/secrets.ts';
+import type { SecretSources, TargetRefusal } from '../../sync/manifest/secrets.ts';
 import { KubernetesSink } from '../../sync/sinks/kubernetes-sink.ts';
-import type { KubernetesGrant } from '../../sync/sinks/kubernetes-store.ts';
+import { type KubernetesGrant, namespaceRefusal } from '../../sync/sinks/kubernetes-store.ts';
 import { readKubernetesValue } from '../../sync/sinks/kubernetes-values.ts';
 import type { OpenSinks } from '../../sync/sinks/sinks.ts';
-import type { VaultGrant } from '../../sync/sinks/vault-grant.ts';
+import { pathRefusal, type VaultGrant } from '../../sync/sinks/vault-grant.ts';
 import { VaultSink } from '../../sync/sinks/vault-sink.ts';
 import { readVaultValue } from '../../sync/sinks/vault-values.ts';
 import { AgeIdentities } from '../../sync/sops/age-identities.ts';
+import type { SecretTarget } from '../../sync/spec/secret-target.ts';
 import type { VaultLogin } from '../../vault/vault-access.ts';
 import { VaultClient } from '../../vault/vault-client.ts';
 
@@ -46,6 +47,7 @@ export function valueStoresIn(
         if (origin.from !== 'vault') return await readKubernetesValue(kubernetes, origin);
         return vault === null ? noVault : await readVaultValue(vault, origin);
       },
+      refuseTarget: (target) => refusalOf(target, kubernetes, vault),
       ageIdentities: sync.ageKey && new AgeIdentities(sync.ageKey),
       requireSecrets: true,
     },
@@ -61,6 +63,22 @@ const noVault = {
   message: 'valueFrom.vault needs a Vault, and none is set',
   fix: 'set GATEWRIGHT_VAULT_ADDRESS',
 };
+
+/** What may be written is known before anything is: a plan that could not be carried out is none. */
+function refusalOf(
+  target: SecretTarget,
+  kubernetes: KubernetesGrant,
+  vault: VaultGrant | null,
+): TargetRefusal | null {
+  if (target.sink === 'file') return null;
+  if (target.sink === 'kubernetesSecret') {
+    const refusal = namespaceRefusal(kubernetes, target.namespace);
+    return refusal && { at: 'namespace', ...refusal };
+  }
+  if (vault === null) return { at: 'path', message: 'there is no Vault set', fix: noVault.fix };
+  const refusal = pathRefusal(vault, target);
+  return refusal && { at: 'path', ...refusal };
+}
 
 function kubernetesGrant(
   cwd: string,

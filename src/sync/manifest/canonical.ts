@@ -54,7 +54,7 @@ export function canonicalise(
   const placeholders = new Placeholders();
   const outputKey = secretOutputKey(asked);
   const secretOutput =
-    outputKey === undefined ? null : readSecretTarget(manifest, outputKey, report.pass);
+    outputKey === undefined ? null : readSecretTarget(manifest, outputKey, values, report.pass);
   const conversion = new BodyConversion(kind, schema.plain.shape, values, report, placeholders);
   const asksRotation = kind === 'ApiKey' && 'rotation' in manifest.spec;
   const read = asksRotation ? readRotation(manifest, outputKey !== undefined, report.pass) : null;

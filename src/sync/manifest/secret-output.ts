@@ -6,6 +6,7 @@ import type { SecretTarget } from '../spec/secret-target.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import type { Manifest } from './manifest.ts';
 import { isRemoteForm, placeFormFault, placeForms } from './place-forms.ts';
+import type { ReadValues } from './secrets.ts';
 
 const defaultMode = 0o600;
 const pathLengthMax = 255;
@@ -14,6 +15,7 @@ const pathLengthMax = 255;
 export function readSecretTarget(
   manifest: Manifest,
   key: string,
+  { refuseTarget }: Pick<ReadValues, 'refuseTarget'>,
   report: (fault: SourceFault) => void,
 ): SecretTarget | null {
   const refuse: Refuse = (below, message, fix) => {
@@ -39,7 +41,10 @@ export function readSecretTarget(
     const below = wrong.at === undefined ? [sink] : [sink, wrong.at];
     return refuse(below, `secretOutput.${wrong.message}`, wrong.fix);
   }
-  return { sink, ...(value[sink] as object) } as SecretTarget;
+  const target = { sink, ...(value[sink] as object) } as SecretTarget;
+  const refusal = refuseTarget(target);
+  if (refusal === null) return target;
+  return refuse([sink, refusal.at], `secretOutput.${sink}: ${refusal.message}`, refusal.fix);
 }
 
 const sinks = [

@@ -7,7 +7,12 @@ import { looksEncrypted } from '../sops/encrypted-value.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
 import type { SourceFile } from '../source/source-files.ts';
 import { isCredentialName, looksLikeCredential } from '../spec/credential-forms.ts';
-import { originText, type SopsPlace, type ValueOrigin } from '../spec/secret-target.ts';
+import {
+  originText,
+  type SecretTarget,
+  type SopsPlace,
+  type ValueOrigin,
+} from '../spec/secret-target.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 import { EncryptedFiles } from './encrypted-files.ts';
 import type { Manifest } from './manifest.ts';
@@ -25,9 +30,19 @@ export type FoundValue =
 /** An origin that has to be asked for a value: any but a variable, and what the source itself holds. */
 export type AskedOrigin = Exclude<ValueOrigin, { readonly from: 'env' | 'sops' }>;
 
+/** Why the settings do not permit a place for the value of a key. */
+export interface TargetRefusal {
+  /** The field of the place that they do not permit. */
+  readonly at: string;
+  readonly message: string;
+  readonly fix: string;
+}
+
 export interface SecretSources {
   readonly environment: Environment;
   readonly readValue: (origin: AskedOrigin) => Promise<FoundValue>;
+  /** Null for a place that the settings permit; absent for checks without the settings of the run. */
+  readonly refuseTarget?: ((target: SecretTarget) => TargetRefusal | null) | undefined;
   /** What opens files that sops has encrypted; absent where nothing does. */
   readonly ageIdentities?: AgeIdentities | undefined;
   /** False for checks without the secrets at hand: a missing source is then no fault. */
@@ -39,17 +54,19 @@ export class ReadValues {
   readonly environment: Environment;
   readonly requireSecrets: boolean;
   readonly encryptedFiles: EncryptedFiles;
+  readonly refuseTarget: (target: SecretTarget) => TargetRefusal | null;
   readonly #readValue: SecretSources['readValue'];
   readonly #found = new Map<string, FoundValue>();
 
   /** @param files of the source, which may hold values that sops has encrypted */
   constructor(
-    { environment, readValue, ageIdentities, requireSecrets }: SecretSources,
+    { environment, readValue, refuseTarget, ageIdentities, requireSecrets }: SecretSources,
     files: readonly SourceFile[],
   ) {
     this.environment = environment;
     this.requireSecrets = requireSecrets;
     this.encryptedFiles = new EncryptedFiles(files, ageIdentities, requireSecrets);
+    this.refuseTarget = refuseTarget ?? (() => null);
     this.#readValue = readValue;
   }
 

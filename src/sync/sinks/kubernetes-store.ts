@@ -55,8 +55,8 @@ export class KubernetesStore {
 
   /** @throws Failure when the settings do not name it */
   assertGranted(namespace: string): void {
-    const message = notGranted(this.#grant, namespace);
-    if (message !== null) throw new Failure('invalidInput', message);
+    const refusal = namespaceRefusal(this.#grant, namespace);
+    if (refusal !== null) throw new Failure('invalidInput', refusal.message);
   }
 
   connect(): Promise<KubeClient> {
@@ -173,11 +173,17 @@ secretOutput another name`,
 }
 
 /** Null for a namespace that the settings name. */
-export function notGranted({ namespaces }: KubernetesGrant, namespace: string): string | null {
+export function namespaceRefusal(
+  { namespaces }: KubernetesGrant,
+  namespace: string,
+): { readonly message: string; readonly fix: string } | null {
   if (namespaces.includes(namespace)) return null;
   const named =
     namespaces.length === 0 ? 'which is not set' : `which names ${namespaces.join(', ')}`;
-  return `the namespace ${namespace} is not in GATEWRIGHT_KUBERNETES_NAMESPACES, ${named}`;
+  return {
+    message: `the namespace ${namespace} is not in GATEWRIGHT_KUBERNETES_NAMESPACES, ${named}`,
+    fix: 'name a namespace that is, or have it added to that setting',
+  };
 }
 
 /** The value of a key; null where there is none. */

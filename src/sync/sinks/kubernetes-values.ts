@@ -4,7 +4,7 @@ import { KubeRefusal, KubeUnreachable } from '../../kube/kube-client.ts';
 import { getObject } from '../../kube/kube-objects.ts';
 import { Secret } from '../../secret.ts';
 import { originText, type ValueOrigin } from '../spec/secret-target.ts';
-import { type KubernetesGrant, notGranted } from './kubernetes-store.ts';
+import { type KubernetesGrant, namespaceRefusal } from './kubernetes-store.ts';
 
 type KubernetesOrigin = Extract<ValueOrigin, { readonly namespace: string }>;
 
@@ -16,11 +16,8 @@ export async function readKubernetesValue(
   Secret | undefined | { readonly code: string; readonly message: string; readonly fix: string }
 > {
   const { from, namespace, name, key } = origin;
-  const message = notGranted(grant, namespace);
-  if (message !== null) {
-    const fix = 'name a namespace that is, or have it added to that setting';
-    return { code: 'secret-refused', message, fix };
-  }
+  const refusal = namespaceRefusal(grant, namespace);
+  if (refusal !== null) return { code: 'secret-refused', ...refusal };
   const isSecret = from === 'kubernetesSecret';
   try {
     const kind = isSecret ? 'secrets' : 'configmaps';

@@ -24,8 +24,8 @@ export function grantOf({ paths }: VaultGrant, place: SecretPath): SecretPath {
 
 /** @throws Failure when the settings do not permit a place */
 export function assertGranted(grant: VaultGrant, place: VaultPlace): void {
-  const message = notGranted(grant, place);
-  if (message !== null) throw new Failure('invalidInput', message);
+  const refusal = pathRefusal(grant, place);
+  if (refusal !== null) throw new Failure('invalidInput', refusal.message);
 }
 
 function covers(grant: SecretPath, { mount, path }: SecretPath): boolean {
@@ -34,13 +34,19 @@ function covers(grant: SecretPath, { mount, path }: SecretPath): boolean {
 }
 
 /** Null for a place that the settings permit. */
-export function notGranted({ paths }: VaultGrant, place: VaultPlace): string | null {
+export function pathRefusal(
+  { paths }: VaultGrant,
+  place: VaultPlace,
+): { readonly message: string; readonly fix: string } | null {
   if (paths.some((grant) => covers(grant, place))) return null;
   const named =
     paths.length === 0
       ? 'which is not set'
       : `which names ${paths.map(vaultFolderText).join(', ')}`;
-  return `${place.mount}/${place.path} is not below GATEWRIGHT_VAULT_PATHS, ${named}`;
+  return {
+    message: `${place.mount}/${place.path} is not below GATEWRIGHT_VAULT_PATHS, ${named}`,
+    fix: 'name a path that is, or have it added to that setting',
+  };
 }
 
 export function vaultFolderText({ mount, path }: SecretPath): string {

@@ -4,7 +4,7 @@ import { Secret } from '../../secret.ts';
 import { readSecret } from '../../vault/key-value.ts';
 import { VaultUnreachable } from '../../vault/vault-client.ts';
 import { type VaultPlace, vaultText } from '../spec/secret-target.ts';
-import { notGranted, type VaultGrant } from './vault-grant.ts';
+import { pathRefusal, type VaultGrant } from './vault-grant.ts';
 
 /** Undefined where there is no such secret or key; else the value, or why it cannot be told. */
 export async function readVaultValue(
@@ -13,11 +13,8 @@ export async function readVaultValue(
 ): Promise<
   Secret | undefined | { readonly code: string; readonly message: string; readonly fix: string }
 > {
-  const message = notGranted(grant, place);
-  if (message !== null) {
-    const fix = 'name a path that is, or have it added to that setting';
-    return { code: 'secret-refused', message, fix };
-  }
+  const refusal = pathRefusal(grant, place);
+  if (refusal !== null) return { code: 'secret-refused', ...refusal };
   try {
     const value = (await readSecret(await grant.connect(), place))?.data[place.key];
     if (value === undefined || typeof value === 'string') {
