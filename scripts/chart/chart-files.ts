@@ -1,6 +1,6 @@
 /** Knows what follows from the chart's values: the schema that refuses others, and the table of its README. */
 import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml';
-import { settingsValues } from './settings-values.ts';
+import { secretSettingsValues, settingsValues } from './settings-values.ts';
 
 interface Value {
   /** `mysql.tls.mode` */
@@ -111,7 +111,17 @@ const definitions: Record<string, Schema> = {
       volumeMounts: freeList,
     },
   },
+  secretKey: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['secret', 'key'],
+    properties: {
+      secret: { type: 'string', minLength: 1 },
+      key: { type: 'string', minLength: 1 },
+    },
+  },
   settings: settingsValues(),
+  secretSettings: secretSettingsValues(),
 };
 
 function readme(values: readonly Value[]): string {
@@ -147,6 +157,32 @@ helm --namespace gatewright test gw
 The database has to exist and the user may do all in it, or, with \`migrations.existingSecret\`, only read
 and write rows. Keep a copy of the master key elsewhere: nothing opens the data without it. For a trial
 without a database, leave \`mysql.host\` out and add \`--set mysql.embedded.enabled=true\`.
+
+## Sync
+
+\`sync.enabled\` runs the daemon, which takes manifests from Git (\`sync.source\`), a ConfigMap
+(\`sync.configMap\`, one file a key) or any volume (\`sync.sourceVolume.source\`), and reaches the server of
+this release with an account of its own. Without more it has no rights and no token.
+
+\`\`\`yaml
+sync:
+  enabled: true
+  source: https://git.example.com/gateway.git#main:prod
+  git: {existingSecret: git, keys: {token: token}}
+  kubernetes: {enabled: true, namespaces: [gatewright, apps]}
+  vault: {address: https://vault.example.com:8200, paths: [secret/support], kubernetesRole: gatewright}
+  secretSettings:
+    GATEWRIGHT_NOTIFY_URL: {secret: chat, key: url}
+\`\`\`
+
+- \`sync.kubernetes.enabled\` makes a Role and a RoleBinding in each namespace that is listed: Secrets (get, list,
+  create, patch, delete) for \`secretOutput.kubernetesSecret\` and \`valueFrom.kubernetesSecret\`, ConfigMaps (get) for
+  \`valueFrom.kubernetesConfigMap\`. Whoever installs needs these rights, or turns \`createRoles\` off and has them given.
+  The token lies in the container of the daemon only.
+- \`sync.vault\` signs in with a token of the pod's account that is for Vault only, with an AppRole, or with a token of a
+  Secret.
+
+## What is refused
 
 What contradicts itself or is misspelled is refused before anything is sent, with the value at fault and
 what to do. No rendering looks at the cluster or at chance: it is the same, byte for byte, wherever it is

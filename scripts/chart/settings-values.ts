@@ -3,7 +3,7 @@ import { settingsJsonSchema } from '../../src/settings/describe.ts';
 
 /** Those that the chart derives from values of its own, which would contradict them. */
 const derived =
-  /^(DB_(?!READER_)|PORT$|GATEWRIGHT_(HOST|HOME|METRICS_PORT|LAME_DUCK_SECONDS|SHUTDOWN_DRAIN_SECONDS|CREDENTIALS|OWNER|MASTER_KEY|SECRETS_DIR)|GATEWRIGHT_SYNC_(PORT|INTERVAL_SECONDS|DRIFT$|WEBHOOK_SECRET)|GATEWRIGHT_GIT_|SSH_AUTH_SOCK)/;
+  /^(DB_|MYSQL_|PORT$|GATEWRIGHT_(HOST|HOME|METRICS_PORT|LAME_DUCK_SECONDS|SHUTDOWN_DRAIN_SECONDS|CREDENTIALS|OWNER|MASTER_KEY|SECRETS_DIR)|GATEWRIGHT_SYNC_(PORT|INTERVAL_SECONDS|DRIFT$|WEBHOOK_SECRET)|GATEWRIGHT_(GIT|KUBERNETES|VAULT)_|SSH_AUTH_SOCK)/;
 
 interface Property {
   readonly pattern?: string;
@@ -22,6 +22,24 @@ export function settingsValues(): Record<string, unknown> {
     type: 'object',
     additionalProperties: false,
     properties: Object.fromEntries(taken.map(([name, property]) => [name, valueSchema(property)])),
+  };
+}
+
+/** JSON Schema of `sync.secretSettings`: where each secret stands that has no values of its own. */
+export function secretSettingsValues(): Record<string, unknown> {
+  const { properties } = settingsJsonSchema() as { properties: Record<string, Property> };
+  const secrets = Object.entries(properties).filter(
+    ([name, { writeOnly }]) => writeOnly === true && !derived.test(name),
+  );
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(
+      secrets.map(([name, { description }]) => [
+        name,
+        { allOf: [{ $ref: '#/$defs/secretKey' }], description },
+      ]),
+    ),
   };
 }
 

@@ -24,6 +24,7 @@ const everything = {
   ...complete,
   mysql: {
     ...complete.mysql,
+    reader: { host: 'replica.example.com', existingSecret: 'replica' },
     tls: { mode: 'VERIFY_CA', existingSecret: 'tls', keys: { cert: 'tls.crt', key: 'tls.key' } },
     maxConnections: 500,
   },
@@ -48,6 +49,16 @@ const everything = {
       signers: { existingConfigMap: 'signers', keys: { gpgKeys: 'gpg' } },
     },
     webhook: { existingSecret: 'webhook' },
+    kubernetes: { enabled: true, namespaces: ['gateways', 'apps'] },
+    vault: {
+      address: 'https://vault.example.com:8200',
+      paths: ['secret/support', 'kv'],
+      kubernetesRole: 'gatewright',
+      audience: 'vault',
+      existingSecret: 'vault',
+      keys: { ca: 'ca.crt' },
+    },
+    secretSettings: { GATEWRIGHT_NOTIFY_URL: { secret: 'chat', key: 'url' } },
     secretsVolume: { source: { persistentVolumeClaim: { claimName: 'keys' } } },
   },
   ingress: { enabled: true, host: 'gateway.example.com', tlsSecret: 'tls', className: 'nginx' },
@@ -59,6 +70,7 @@ const everything = {
     dashboard: { enabled: true },
   },
 };
+const gitSync = { enabled: true, source: 'https://git.example.com/gateway.git' };
 const embedded = {
   masterKey: complete.masterKey,
   mysql: { existingSecret: 'gatewright', embedded: { enabled: true } },
@@ -132,12 +144,113 @@ describe('rendering', () => {
   );
 
   it.each(Object.entries(stories))(
-    'of %s makes no Secret, and gives nobody rights',
+    'of %s makes no Secret, and gives nobody rights unless Kubernetes is used',
     async (_, values) => {
       const kinds = (await render(values)).map(({ kind }) => kind);
-      expect(kinds.filter((kind) => /^(Secret|(Cluster)?Role(Binding)?)$/.test(kind))).toEqual([]);
+      expect(kinds.filter((kind) => /^(Secret|ClusterRole(Binding)?)$/.test(kind))).toEqual([]);
+      const roles = kinds.filter((kind) => /^Role(Binding)?$/.test(kind));
+      const rights = ['Role', 'Role', 'RoleBinding', 'RoleBinding'];
+      expect(roles.toSorted()).toEqual(values === everything ? rights : []);
     },
   );
+
+  it('gives the daemon alone a token, and rights in the namespaces that are granted', async () => {
+    const objects = await render(everything);
+    const holders = podsOf(objects).flatMap((pod) =>
+      containersOf(pod)
+        .filter((container) => JSON.stringify(container).includes('serviceaccount'))
+        .map(({ name }) => `${pod.name}/${name}`),
+    );
+    expect(holders).toEqual(['gw-gatewright-sync/sync']);
+    const bindings = objects.filter(({ kind }) => kind === 'RoleBinding');
+    expect(bindings.map(({ metadata: { namespace, name } }) => `${namespace}/${name}`)).toEqual([
+      'gateways/gw-gatewright-sync',
+      'apps/gw-gatewright-sync-gateways',
+    ]);
+    for (const binding of bindings) {
+      expect(binding).toMatchObject({
+        subjects: [{ kind: 'ServiceAccount', name: 'gw-gatewright-sync', namespace: 'gateways' }],
+        roleRef: { kind: 'Role', name: binding.metadata.name },
+      });
+    }
+    const own = await render({
+      ...complete,
+      sync: { enabled: true, source: 'a', kubernetes: { enabled: true } },
+    });
+    const places = own
+      .filter(({ kind }) => kind === 'Role')
+      .map(({ metadata }) => metadata.namespace);
+    expect(places).toEqual(['gateways']);
+    expect(JSON.stringify(own)).toContain(
+      '{"name":"GATEWRIGHT_KUBERNETES_NAMESPACES","value":"gateways"}',
+    );
+  });
+
+  it('signs in to Vault with a token that is for Vault only, and hands secret settings on as files', async () => {
+    const pod = podsOf(await render(everything)).find(({ name }) => name.endsWith('-sync'))!;
+    const { env } = pod.spec.containers[0]!;
+    const values = Object.fromEntries(env!.map(({ name, value }) => [name, value]));
+    expect(values).toMatchObject({
+      GATEWRIGHT_VAULT_ADDRESS: 'https://vault.example.com:8200',
+      GATEWRIGHT_VAULT_PATHS: 'secret/support,kv',
+      GATEWRIGHT_VAULT_KUBERNETES_ROLE: 'gatewright',
+      GATEWRIGHT_VAULT_KUBERNETES_TOKEN_FILE: '/var/run/secrets/gatewright/vault/token',
+      GATEWRIGHT_VAULT_CA_FILE: '/etc/gatewright/vault/ca',
+      GATEWRIGHT_NOTIFY_URL_FILE: '/etc/gatewright/settings/GATEWRIGHT_NOTIFY_URL',
+    });
+    expect(pod.spec.volumes).toContainEqual({
+      name: 'vault-account',
+      projected: {
+        defaultMode: 288,
+        sources: [
+          { serviceAccountToken: { path: 'token', expirationSeconds: 3600, audience: 'vault' } },
+        ],
+      },
+    });
+  });
+
+  it('opens the ports that Git, Vault and Kubernetes are behind to sync alone', async () => {
+    const ports = async (sync: object): Promise<unknown> => {
+      const values = { ...complete, networkPolicy: { enabled: true }, sync };
+      const policies = (await render(values)).filter(({ kind }) => kind === 'NetworkPolicy');
+      const { spec } = policies.find(({ metadata }) => metadata.name.endsWith('-sync')) ?? {};
+      return (spec as { egress: { ports: { port: number }[] }[] })?.egress[0]?.ports.map(
+        ({ port }) => port,
+      );
+    };
+    const enabled = true;
+    expect(await ports({ enabled, source: 'https://git.example.com/a.git#main' })).toEqual([443]);
+    expect(await ports({ enabled, source: 'git@git.example.com:a/b.git' })).toEqual([22]);
+    expect(
+      await ports({
+        enabled,
+        source: 'ssh://git@git.example.com:2222/a.git',
+        kubernetes: { enabled },
+        vault: {
+          address: 'http://vault:8200',
+          paths: ['secret'],
+          roleId: 'a',
+          existingSecret: 'b',
+          keys: { secretId: 'c' },
+        },
+      }),
+    ).toEqual([2222, 443, 6443, 8200]);
+    expect(await ports({ enabled, configMap: 'manifests' })).toBeUndefined();
+  });
+
+  it.each([
+    ['a ConfigMap', { configMap: 'manifests' }, { configMap: { name: 'manifests' } }],
+    [
+      'a volume',
+      { sourceVolume: { source: { persistentVolumeClaim: { claimName: 'manifests' } } } },
+      { persistentVolumeClaim: { claimName: 'manifests' } },
+    ],
+  ])('takes %s as source', async (_, source, volume) => {
+    const pods = podsOf(await render({ ...complete, sync: { enabled: true, ...source } }));
+    const { spec } = pods.find(({ name }) => name.endsWith('-sync'))!;
+    expect(spec.volumes).toContainEqual({ name: 'source', ...volume });
+    expect(spec.containers[0]!.args).toEqual(['sync', '/etc/gatewright/source']);
+  });
 
   it('moves every image to another registry', async () => {
     const global = {
@@ -300,6 +413,39 @@ describe('what is refused', () => {
       'sync with two sources',
       { ...complete, sync: { enabled: true, source: 'a', configMap: 'b' } },
       /one of sync\.source/,
+    ],
+    [
+      'a Vault without a way to sign in',
+      { ...complete, sync: { ...gitSync, vault: { address: 'https://v', paths: ['secret'] } } },
+      /sync\.vault\.kubernetesRole/,
+    ],
+    [
+      'a Vault of which nothing is granted',
+      { ...complete, sync: { ...gitSync, vault: { address: 'https://v', kubernetesRole: 'a' } } },
+      /sync\.vault\.paths/,
+    ],
+    [
+      'a role of a Vault that is nowhere',
+      { ...complete, sync: { ...gitSync, vault: { kubernetesRole: 'a' } } },
+      /sync\.vault\.address/,
+    ],
+    [
+      'names of keys without their Secret',
+      { ...complete, sync: { ...gitSync, git: { keys: { token: 'a' } } } },
+      /sync\.git\.existingSecret/,
+    ],
+    [
+      'a secret setting without its key',
+      {
+        ...complete,
+        sync: { ...gitSync, secretSettings: { GATEWRIGHT_AGE_KEY: { secret: 'a' } } },
+      },
+      /GATEWRIGHT_AGE_KEY/,
+    ],
+    [
+      'a setting that is no secret among those that are',
+      { ...complete, sync: { ...gitSync, secretSettings: { PORT: { secret: 'a', key: 'b' } } } },
+      /PORT/,
     ],
     [
       'signatures without keys',

@@ -83,7 +83,11 @@ export function helm(
 export interface KubernetesObject {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly labels?: Record<string, string> };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Record<string, string>;
+  };
   readonly spec?: unknown;
   readonly data?: Readonly<Record<string, string>>;
 }

@@ -22,6 +22,12 @@
 {{- if and (or $v.mysql.tls.keys.cert $v.mysql.tls.keys.key) (not $v.mysql.tls.existingSecret) -}}
 {{- fail "mysql.tls.keys.cert needs mysql.tls.existingSecret, the Secret that holds it" -}}
 {{- end -}}
+{{- if and $v.mysql.reader.host $v.mysql.embedded.enabled -}}
+{{- fail "mysql.embedded.enabled has no replica; leave mysql.reader.host empty" -}}
+{{- end -}}
+{{- if and $v.mysql.reader.existingSecret (not $v.mysql.reader.host) -}}
+{{- fail "mysql.reader.existingSecret needs mysql.reader.host" -}}
+{{- end -}}
 {{- if and (eq $v.migrations.strategy "hook") $v.mysql.embedded.enabled -}}
 {{- fail "migrations.strategy hook runs before the embedded database is there; use initContainer" -}}
 {{- end -}}
@@ -38,8 +44,14 @@
 {{- fail (printf "%d connections are possible (pods and one more during an upgrade, times mysql.poolSize), but the server takes %d (mysql.maxConnections); lower mysql.poolSize or the pods" $budget (int $v.mysql.maxConnections)) -}}
 {{- end -}}
 {{- if $v.sync.enabled -}}
-{{- if eq (empty $v.sync.source) (empty $v.sync.configMap) -}}
-{{- fail "sync.enabled needs one of sync.source (https://git.example.com/gateway.git#main:prod) and sync.configMap" -}}
+{{- if ne (len (compact (list $v.sync.source $v.sync.configMap $v.sync.sourceVolume.source))) 1 -}}
+{{- fail "sync.enabled needs one of sync.source (https://git.example.com/gateway.git#main:prod), sync.configMap and sync.sourceVolume.source" -}}
+{{- end -}}
+{{- include "gatewright.vaultChecks" $v.sync.vault -}}
+{{- with $v.sync.git -}}
+{{- if and (or .keys.token .keys.username .keys.sshKey .keys.knownHosts) (not .existingSecret) -}}
+{{- fail "sync.git.keys needs sync.git.existingSecret, the Secret that holds them" -}}
+{{- end -}}
 {{- end -}}
 {{- with $v.sync.git.signers -}}
 {{- if and .existingSecret .existingConfigMap -}}
@@ -55,6 +67,27 @@
 {{- end -}}
 {{- if and $v.httpRoute.enabled (empty $v.httpRoute.parentRefs) -}}
 {{- fail "httpRoute.enabled needs httpRoute.parentRefs, the Gateways that it hangs on" -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Takes the `vault` block of sync. */}}
+{{- define "gatewright.vaultChecks" -}}
+{{- if and (not .address) (or .paths .kubernetesRole .roleId .existingSecret) -}}
+{{- fail "sync.vault needs sync.vault.address, such as https://vault.example.com:8200" -}}
+{{- end -}}
+{{- if .address -}}
+{{- if not .paths -}}
+{{- fail "sync.vault.address needs sync.vault.paths, what manifests may name there: [secret/support]" -}}
+{{- end -}}
+{{- if ne (len (compact (list .keys.token .kubernetesRole .roleId))) 1 -}}
+{{- fail "sync.vault needs one way to sign in: sync.vault.kubernetesRole, sync.vault.roleId, or sync.vault.keys.token" -}}
+{{- end -}}
+{{- if ne (empty .roleId) (empty .keys.secretId) -}}
+{{- fail "sync.vault.roleId and sync.vault.keys.secretId go together" -}}
+{{- end -}}
+{{- if and (or .keys.token .keys.secretId .keys.ca) (not .existingSecret) -}}
+{{- fail "sync.vault.keys needs sync.vault.existingSecret, the Secret that holds them" -}}
+{{- end -}}
 {{- end -}}
 {{- end }}
 

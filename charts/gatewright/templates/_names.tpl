@@ -21,6 +21,27 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- .Values.serviceAccount.existing | default (include "gatewright.name" .) -}}
 {{- end }}
 
+{{- define "gatewright.syncServiceAccount" -}}
+{{- .Values.sync.serviceAccount.existing | default (printf "%s-sync" (include "gatewright.name" .)) -}}
+{{- end }}
+
+{{- /* A JSON list of the namespaces that manifests may name; empty where Kubernetes is not used. */}}
+{{- define "gatewright.grantedNamespaces" -}}
+{{- with .Values.sync.kubernetes -}}
+{{- if .enabled }}{{ .namespaces | default (list $.Release.Namespace) | toJson }}{{ else }}[]{{ end -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Takes an address; the port that it leads to. `git@host:path` is ssh. */}}
+{{- define "gatewright.portOf" -}}
+{{- if contains "://" . -}}
+{{- $url := urlParse . -}}
+{{- regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (get (dict "http" "80" "https" "443") $url.scheme | default "22") -}}
+{{- else -}}
+22
+{{- end -}}
+{{- end }}
+
 {{- /* Takes {root, image: a block of values with registry, repository, tag, digest}. */}}
 {{- define "gatewright.imageOf" -}}
 {{- $registry := .root.Values.global.imageRegistry | default .image.registry -}}

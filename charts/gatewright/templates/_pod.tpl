@@ -70,6 +70,15 @@ topologySpreadConstraints:
 - {name: DB_NAME, value: {{ $v.mysql.database | quote }}}
 - {name: DB_USER, valueFrom: {secretKeyRef: {name: {{ .secret | quote }}, key: {{ $v.mysql.keys.username | quote }}}}}
 - {name: DB_PASS_FILE, value: /etc/gatewright/database/password}
+{{- with $v.mysql.reader.host }}
+- {name: DB_READER_HOST, value: {{ . | quote }}}
+- {name: DB_READER_PORT, value: {{ $v.mysql.reader.port | quote }}}
+- {name: MYSQL_WRITER_HADR_MODE, value: "ON"}
+{{- with $v.mysql.reader.existingSecret }}
+- {name: DB_READER_USER, valueFrom: {secretKeyRef: {name: {{ . | quote }}, key: {{ $v.mysql.keys.username | quote }}}}}
+- {name: DB_READER_PASS_FILE, value: /etc/gatewright/database-reader/password}
+{{- end }}
+{{- end }}
 - {name: DB_POOL_SIZE, value: {{ $v.mysql.poolSize | quote }}}
 - {name: DB_SSL, value: {{ $v.mysql.tls.mode | quote }}}
 {{- if $v.mysql.tls.existingSecret }}
@@ -81,22 +90,26 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- /* The volumes that the environment above names. Files follow their Secret, and are read again. */}}
+{{- /* The volumes that the environment above names. Files follow their Secret, and are read again; 288 is 0440 in the one form that every YAML reads alike. */}}
 {{- define "gatewright.databaseVolumes" -}}
 {{- $v := .Values -}}
 - name: master-key
-  secret: {secretName: {{ $v.masterKey.existingSecret | quote }}, defaultMode: 0440, items: [{key: {{ $v.masterKey.key | quote }}, path: master-key}]}
+  secret: {secretName: {{ $v.masterKey.existingSecret | quote }}, defaultMode: 288, items: [{key: {{ $v.masterKey.key | quote }}, path: master-key}]}
 - name: database
-  secret: {secretName: {{ $v.mysql.existingSecret | quote }}, defaultMode: 0440, items: [{key: {{ $v.mysql.keys.password | quote }}, path: password}]}
+  secret: {secretName: {{ $v.mysql.existingSecret | quote }}, defaultMode: 288, items: [{key: {{ $v.mysql.keys.password | quote }}, path: password}]}
 {{- with $v.migrations.existingSecret }}
 - name: migration-database
-  secret: {secretName: {{ . | quote }}, defaultMode: 0440, items: [{key: {{ $v.mysql.keys.password | quote }}, path: password}]}
+  secret: {secretName: {{ . | quote }}, defaultMode: 288, items: [{key: {{ $v.mysql.keys.password | quote }}, path: password}]}
+{{- end }}
+{{- if and $v.mysql.reader.host $v.mysql.reader.existingSecret }}
+- name: database-reader
+  secret: {secretName: {{ $v.mysql.reader.existingSecret | quote }}, defaultMode: 288, items: [{key: {{ $v.mysql.keys.password | quote }}, path: password}]}
 {{- end }}
 {{- if $v.mysql.tls.existingSecret }}
 - name: database-tls
   secret:
     secretName: {{ $v.mysql.tls.existingSecret | quote }}
-    defaultMode: 0440
+    defaultMode: 288
     items:
     {{- range $path, $key := $v.mysql.tls.keys }}
     {{- if $key }}
@@ -110,6 +123,11 @@ topologySpreadConstraints:
 {{- define "gatewright.databaseMounts" -}}
 - {name: master-key, mountPath: /etc/gatewright/master-key, readOnly: true}
 - {name: {{ .volume }}, mountPath: /etc/gatewright/database, readOnly: true}
+{{- with .root.Values.mysql.reader }}
+{{- if and .host .existingSecret }}
+- {name: database-reader, mountPath: /etc/gatewright/database-reader, readOnly: true}
+{{- end }}
+{{- end }}
 {{- if .root.Values.mysql.tls.existingSecret }}
 - {name: database-tls, mountPath: /etc/gatewright/database-tls, readOnly: true}
 {{- end }}

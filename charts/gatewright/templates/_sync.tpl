@@ -35,6 +35,35 @@
 {{- if $v.sync.webhook.existingSecret }}
 - {name: GATEWRIGHT_SYNC_WEBHOOK_SECRET_FILE, value: /etc/gatewright/webhook/secret}
 {{- end }}
+{{- range $name, $_ := $v.sync.secretSettings }}
+- {name: {{ $name }}_FILE, value: /etc/gatewright/settings/{{ $name }}}
+{{- end }}
+{{- with include "gatewright.grantedNamespaces" . | fromJsonArray }}
+- {name: GATEWRIGHT_KUBERNETES_NAMESPACES, value: {{ join "," . | quote }}}
+{{- end }}
+{{- if $v.sync.vault.address }}
+{{- include "gatewright.vaultEnvironment" . }}
+{{- end }}
+{{- end }}
+
+{{- define "gatewright.vaultEnvironment" -}}
+{{- with .Values.sync.vault }}
+- {name: GATEWRIGHT_VAULT_ADDRESS, value: {{ .address | quote }}}
+- {name: GATEWRIGHT_VAULT_PATHS, value: {{ join "," .paths | quote }}}
+{{- range $variable, $value := dict "NAMESPACE" .namespace "AUTH_MOUNT" .authMount "KUBERNETES_ROLE" .kubernetesRole "ROLE_ID" .roleId }}
+{{- if $value }}
+- {name: GATEWRIGHT_VAULT_{{ $variable }}, value: {{ $value | quote }}}
+{{- end }}
+{{- end }}
+{{- if .kubernetesRole }}
+- {name: GATEWRIGHT_VAULT_KUBERNETES_TOKEN_FILE, value: /var/run/secrets/gatewright/vault/token}
+{{- end }}
+{{- range $variable, $key := dict "CA_FILE" "ca" "SECRET_ID_FILE" "secretId" "TOKEN_FILE" "token" }}
+{{- if get $.Values.sync.vault.keys $key }}
+- {name: GATEWRIGHT_VAULT_{{ $variable }}, value: /etc/gatewright/vault/{{ $key }}}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- /* Takes the keys of a Secret or ConfigMap by the names of their files; leaves out what has no key. */}}
@@ -44,11 +73,44 @@
 {{- toJson $items -}}
 {{- end }}
 
+{{- /* What of its volumes the daemon itself reads. */}}
+{{- define "gatewright.syncMounts" -}}
+{{- $v := .Values -}}
+- {name: credentials, mountPath: /run/gatewright, readOnly: true}
+- {name: secrets, mountPath: /var/lib/gatewright/secrets}
+{{- if or $v.sync.configMap $v.sync.sourceVolume.source }}
+- {name: source, mountPath: /etc/gatewright/source, readOnly: true}
+{{- end }}
+{{- if $v.sync.git.existingSecret }}
+- {name: git, mountPath: /etc/gatewright/git, readOnly: true}
+{{- end }}
+{{- if or $v.sync.git.signers.existingSecret $v.sync.git.signers.existingConfigMap }}
+- {name: signers, mountPath: /etc/gatewright/signers, readOnly: true}
+{{- end }}
+{{- if $v.sync.webhook.existingSecret }}
+- {name: webhook, mountPath: /etc/gatewright/webhook, readOnly: true}
+{{- end }}
+{{- if $v.sync.secretSettings }}
+- {name: settings, mountPath: /etc/gatewright/settings, readOnly: true}
+{{- end }}
+{{- if $v.sync.kubernetes.enabled }}
+- {name: account, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true}
+{{- end }}
+{{- with $v.sync.vault }}
+{{- if and .address .existingSecret }}
+- {name: vault, mountPath: /etc/gatewright/vault, readOnly: true}
+{{- end }}
+{{- if and .address .kubernetesRole }}
+- {name: vault-account, mountPath: /var/run/secrets/gatewright/vault, readOnly: true}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "gatewright.syncVolumes" -}}
 {{- $v := .Values -}}
 - name: credentials
 {{- if $v.sync.credentials.existingSecret }}
-  secret: {secretName: {{ $v.sync.credentials.existingSecret | quote }}, defaultMode: 0440, items: [{key: {{ $v.sync.credentials.key | quote }}, path: credentials.json}]}
+  secret: {secretName: {{ $v.sync.credentials.existingSecret | quote }}, defaultMode: 288, items: [{key: {{ $v.sync.credentials.key | quote }}, path: credentials.json}]}
 {{- else }}
   emptyDir: {medium: Memory, sizeLimit: 1Mi}
 {{ include "gatewright.databaseVolumes" . }}
@@ -59,13 +121,48 @@
 {{- else }}
   emptyDir: {medium: Memory, sizeLimit: 16Mi}
 {{- end }}
-{{- with $v.sync.configMap }}
+{{- if $v.sync.configMap }}
 - name: source
-  configMap: {name: {{ . | quote }}}
+  configMap: {name: {{ $v.sync.configMap | quote }}}
+{{- else if $v.sync.sourceVolume.source }}
+- name: source
+  {{- toYaml $v.sync.sourceVolume.source | nindent 2 }}
+{{- end }}
+{{- with $v.sync.secretSettings }}
+- name: settings
+  projected:
+    defaultMode: 288
+    sources:
+    {{- range $name, $from := . }}
+      - secret: {name: {{ $from.secret | quote }}, items: [{key: {{ $from.key | quote }}, path: {{ $name }}}]}
+    {{- end }}
+{{- end }}
+{{- if $v.sync.kubernetes.enabled }}
+# As a pod has it where its token is mounted, for this one container.
+- name: account
+  projected:
+    defaultMode: 288
+    sources:
+      - serviceAccountToken: {path: token, expirationSeconds: 3600}
+      - configMap: {name: kube-root-ca.crt, items: [{key: ca.crt, path: ca.crt}]}
+      - downwardAPI: {items: [{path: namespace, fieldRef: {apiVersion: v1, fieldPath: metadata.namespace}}]}
+{{- end }}
+{{- with $v.sync.vault }}
+{{- if and .address .existingSecret }}
+- name: vault
+  secret: {secretName: {{ .existingSecret | quote }}, defaultMode: 288, items: {{ include "gatewright.items" .keys }}}
+{{- end }}
+{{- if and .address .kubernetesRole }}
+- name: vault-account
+  projected:
+    defaultMode: 288
+    sources:
+      - serviceAccountToken: {path: token, expirationSeconds: 3600{{ with .audience }}, audience: {{ . | quote }}{{ end }}}
+{{- end }}
 {{- end }}
 {{- with $v.sync.git.existingSecret }}
 - name: git
-  secret: {secretName: {{ . | quote }}, defaultMode: 0440, items: {{ include "gatewright.items" (omit $v.sync.git.keys "username") }}}
+  secret: {secretName: {{ . | quote }}, defaultMode: 288, items: {{ include "gatewright.items" (omit $v.sync.git.keys "username") }}}
 {{- end }}
 {{- with $v.sync.git.signers }}
 {{- if .existingSecret }}
@@ -79,7 +176,7 @@
 {{- with $v.sync.webhook }}
 {{- if .existingSecret }}
 - name: webhook
-  secret: {secretName: {{ .existingSecret | quote }}, defaultMode: 0440, items: [{key: {{ .key | quote }}, path: secret}]}
+  secret: {secretName: {{ .existingSecret | quote }}, defaultMode: 288, items: [{key: {{ .key | quote }}, path: secret}]}
 {{- end }}
 {{- end }}
 {{- end }}
