@@ -175,6 +175,16 @@ B: {valueFrom: {kubernetesConfigMap: ${places[1]}, optional: true}}}}`,
     expect(told(await planOf({ ...lost, 'sales/ws.yaml': 'a: [' }))).toEqual([]);
   });
 
+  it('is held under its former name also where only something in it is wrong', async () => {
+    const after = {
+      ...estate,
+      'sales/ws.yaml': workspace('trade', ', previousNames: [sales]'),
+      'sales/a.yaml': config('a', 'trade', 5),
+      'sales/b.yaml': manifest('Config', 'b', 'x: 1', ', workspace: trade'),
+    };
+    expect(told(await planOf(after))).toEqual([]);
+  });
+
   it('lets what refers to it go on with what is on the server, and holds what refers to what is not', async () => {
     const policy = (name: string, key: string): string =>
       manifest(

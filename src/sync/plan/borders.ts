@@ -23,7 +23,10 @@ export class Borders {
    * @throws Failure (invalid input) where the scope names a workspace that neither side has
    */
   constructor(desired: DesiredSet, owned: readonly LiveResource[], scope: WorkspaceScope) {
-    const all = (desired.faults ?? []).map((fault) => withRecorded(fault, owned));
+    const renames = renamedWorkspaces(desired);
+    const all = (desired.faults ?? []).map((fault) =>
+      withFormerNames(withRecorded(fault, owned), renames),
+    );
     this.faults = all.filter((fault) => concerns(fault, scope));
     this.#scope = scope;
     this.#held = new Set(all.flatMap(({ workspaces }) => workspaces));
@@ -60,6 +63,27 @@ function withRecorded(fault: HeldFault, owned: readonly LiveResource[]): HeldFau
   );
   const all = [...workspaces, ...recorded.map(({ identity }) => workspaceOf(identity))];
   return { ...fault, workspaces: [...new Set(all)] };
+}
+
+/** The names of each workspace that was renamed, now and before. */
+function renamedWorkspaces({ resources }: DesiredSet): readonly string[][] {
+  return resources
+    .filter(
+      ({ identity, previousNames }) => identity.kind === 'Workspace' && previousNames.length > 0,
+    )
+    .map(({ identity, previousNames }) => [identity.name, ...previousNames]);
+}
+
+/** What is held under one name is held under all: on the server it may still have the one before. */
+function withFormerNames(fault: HeldFault, renames: readonly string[][]): HeldFault {
+  const held = new Set(fault.workspaces);
+  for (let before = -1; before < held.size; ) {
+    before = held.size;
+    for (const names of renames) {
+      if (names.some((name) => held.has(name))) for (const name of names) held.add(name);
+    }
+  }
+  return held.size === fault.workspaces.length ? fault : { ...fault, workspaces: [...held] };
 }
 
 function unknownWorkspace(name: string): Failure {
