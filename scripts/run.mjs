@@ -4,6 +4,7 @@ import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { binaries, handOnSignals, interrupt, isInterrupted, run, say } from './children.mjs';
 import { installDependencies, isNewEnough, sayNodeIsMissing } from './dependencies.mjs';
+import { wordsOf } from './suites.mjs';
 
 // Plain JavaScript that an old Node runs too: it is what finds the right one.
 
@@ -15,10 +16,9 @@ const parentsPollMs = 500;
 const targets = {
   start: [['node', 'src/main.ts', 'up']],
   test: [['vitest', 'run']],
-  'test:chart': [['vitest', 'run', '--config', 'vitest.deploy.config.ts', '--project', 'chart']],
-  'test:cluster': [
-    ['vitest', 'run', '--config', 'vitest.deploy.config.ts', '--project', 'cluster'],
-  ],
+  'test:all': [['node', 'scripts/test-all.mjs']],
+  'test:chart': [['node', ...wordsOf('chart')]],
+  'test:cluster': [['node', ...wordsOf('cluster')]],
   build: [['node', 'scripts/build.mjs']],
   chart: [['node', 'scripts/chart/generate.ts']],
   bench: [

@@ -37,6 +37,16 @@ export function helmProgram(major: HelmMajor): string {
   return program;
 }
 
+/** Why Helm cannot be had here; null where it can. */
+export function missingHelm(): string | null {
+  try {
+    for (const major of helmMajors) helmProgram(major);
+    return null;
+  } catch (error) {
+    return `no Helm can be had (${(error as Error).message.trim().split('\n', 1)[0]})`;
+  }
+}
+
 /** The file of that name, by the directory at the end of the archive. */
 function fromZip(zip: Buffer, name: string): Buffer {
   const end = zip.lastIndexOf('PK\x05\x06', undefined, 'latin1');

@@ -63,3 +63,65 @@ it('a run that fails names the command that repeats each file', () => {
   ]);
   expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^1 passed, 3 failed/);
 });
+
+/** Runs programs of one line in the place of suites. */
+function runSuites(
+  suites: readonly { name: string; code: string; usualMs?: number }[],
+  totalMs: number,
+) {
+  const list = suites.map(({ code, ...suite }) => ({ usualMs: 0, ...suite, words: ['-e', code] }));
+  const script = `import { runSuites } from ${JSON.stringify(join(root, 'scripts/suites.mjs'))};
+    const options = { node: process.execPath, totalMs: ${totalMs} };
+    process.exitCode = await runSuites(${JSON.stringify(list)}, options);`;
+  writeFileSync(join(folder, 'all.mjs'), script);
+  const all = spawnSync(process.execPath, [join(folder, 'all.mjs')], { encoding: 'utf8' });
+  return { status: all.status, lines: all.stdout.trimEnd().split('\n') };
+}
+
+it('the last line of all suites is the sum, whichever failed, was skipped or died', () => {
+  const { status, lines } = runSuites(
+    [
+      { name: 'test', code: "console.log('5 passed, 0 failed\\nbye')" },
+      { name: 'chart', code: "console.log('3 passed, 2 failed, 1 skipped'); process.exitCode = 1" },
+      {
+        name: 'cluster',
+        code: "console.log('skipped: keys (no cluster)\\n0 passed, 0 failed, 4 skipped')",
+      },
+      { name: 'containers', code: "console.log('1 passed, 0 failed'); process.exitCode = 1" },
+      { name: 'engines', code: "process.kill(process.pid, 'SIGKILL')" },
+      { name: 'later', code: '', usualMs: 1e9 },
+    ],
+    1e8,
+  );
+  expect(status).toBe(1);
+  expect(lines.at(-1)).toBe('9 passed, 4 failed, 6 skipped');
+  expect(lines).toContain('skipped: keys (no cluster)');
+  expect(lines).toContain('skipped: later: no time is left, of 1666 min 40 s');
+});
+
+it('what a suite left running does not keep the next from its turn', () => {
+  const left =
+    "require('node:child_process').spawn('sleep', ['600'], { stdio: ['ignore', 'inherit', 'ignore'] })";
+  const code = `console.log(String(${left}.pid)); console.log('2 passed, 0 failed'); process.exit()`;
+  const { status, lines } = runSuites([{ name: 'test', code }], 1e8);
+  process.kill(Number(lines[0]), 'SIGKILL');
+  expect({ status, last: lines.at(-1) }).toEqual({ status: 0, last: '2 passed, 0 failed' });
+});
+
+it('all suites pass where each does, with nothing but the sum in the last line', () => {
+  const code = "console.log('2 passed, 0 failed')";
+  const { status, lines } = runSuites(
+    [
+      { name: 'test', code },
+      { name: 'chart', code },
+    ],
+    1e8,
+  );
+  expect({ status, last: lines.at(-1) }).toEqual({ status: 0, last: '4 passed, 0 failed' });
+});
+
+it('a suite that never ends is stopped when the time is up, and counts as failed', () => {
+  const { status, lines } = runSuites([{ name: 'test', code: 'setInterval(() => {}, 1e9)' }], 50);
+  expect({ status, last: lines.at(-1) }).toEqual({ status: 1, last: '0 passed, 1 failed' });
+  expect(lines.at(-2)).toMatch(/^stopped: it had not ended after /);
+});

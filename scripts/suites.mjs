@@ -1,0 +1,131 @@
+/** Knows how every suite of tests runs after the other, each for as long as it may, and how they are counted as one. */
+import { isInterrupted, run, say } from './children.mjs';
+
+const minuteMs = 60_000;
+/** All suites together stay below 45 minutes: one that could not end by then is not begun. */
+const totalMs = 44 * minuteMs;
+/** How long a suite that was told to stop has for what it started, before it is killed. */
+const stopMs = minuteMs;
+/** How long what a suite left running may hold its output open. */
+const drainMs = 1000;
+
+const deploy = (suite) => [
+  ...['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.deploy.config.ts'],
+  ...['--project', suite, '--project', `${suite}-*`],
+];
+
+/**
+ * In the order they run. `usualMs` is what a suite takes on two processors, and what must be left for it
+ * to begin; `missing` resolves with why it cannot run here, or null. Tests say of themselves what else
+ * they lack.
+ */
+export const suites = [
+  { name: 'test', words: ['node_modules/vitest/vitest.mjs', 'run'], usualMs: 6 * minuteMs },
+  {
+    name: 'chart',
+    words: deploy('chart'),
+    usualMs: 3 * minuteMs,
+    missing: async () => (await import('../test/chart/helm.ts')).missingHelm(),
+  },
+  { name: 'cluster', words: deploy('cluster'), usualMs: 8 * minuteMs },
+  { name: 'containers', words: deploy('containers'), usualMs: 8 * minuteMs },
+  { name: 'engines', words: deploy('engines'), usualMs: 12 * minuteMs },
+];
+
+/** Words for Node that run one suite beside `npm test`. */
+export function wordsOf(name) {
+  return suites.find((suite) => suite.name === name).words;
+}
+
+/**
+ * Runs them all with Node, whatever fails, and writes each one's share and the reasons of what was
+ * skipped; the last line is `N passed, N failed`, with `, N skipped` where something was. A suite that has
+ * not ended when the time is up is stopped and counts as failed; one for which none is left counts as
+ * skipped. Resolves with 0 where nothing failed, else with 1.
+ */
+export async function runSuites(list, { node, totalMs: limitMs = totalMs, out = process.stdout }) {
+  const began = performance.now();
+  const results = [];
+  for (const { name, words, usualMs, missing = async () => null } of list) {
+    if (isInterrupted()) break;
+    const leftMs = limitMs - (performance.now() - began);
+    const noTime = leftMs < usualMs ? `no time is left, of ${minutes(limitMs)}` : null;
+    const reason = noTime ?? (await missing());
+    if (reason !== null) {
+      const reasons = [`skipped: ${name}: ${reason}`];
+      results.push({ name, passed: 0, failed: 0, skipped: 1, tookMs: 0, reasons });
+      continue;
+    }
+    say(`\n${name}: ${words.join(' ')}`);
+    results.push({ name, ...(await runSuite({ node, words, leftMs, out })) });
+  }
+  out.write(`\n${report(results)}\n`);
+  return sum(results, 'failed') === 0 ? 0 : 1;
+}
+
+async function runSuite({ node, words, leftMs, out }) {
+  const began = performance.now();
+  const lines = [];
+  let rest = '';
+  let timers = [];
+  let isLate = false;
+  const code = await run(node, words, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    onStart: (child) => {
+      child.stdout.setEncoding('utf8').on('data', (text) => {
+        out.write(text);
+        const parts = (rest + text).split('\n');
+        rest = parts.pop();
+        lines.push(...parts.filter((line) => countPattern.test(line) || isReason(line)));
+      });
+      timers = [
+        setTimeout(() => {
+          isLate = true;
+          child.kill('SIGINT');
+        }, leftMs),
+        setTimeout(() => child.kill('SIGKILL'), leftMs + stopMs),
+      ];
+      child.once('exit', () => {
+        timers.push(setTimeout(() => child.stdout.destroy(), drainMs));
+      });
+    },
+  });
+  for (const timer of timers) clearTimeout(timer);
+  const tookMs = performance.now() - began;
+  const reasons = lines.filter(isReason);
+  if (isLate) reasons.push(`stopped: it had not ended after ${minutes(tookMs)}`);
+  return { ...count(lines, code), tookMs, reasons };
+}
+
+const countPattern = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/;
+const isReason = (line) => line.startsWith('skipped: ');
+
+/** A suite that fails beside its tests, or ends without having counted them, has failed once. */
+function count(lines, code) {
+  const [, passed = 0, failed = 0, skipped = 0] =
+    lines.findLast((line) => countPattern.test(line))?.match(countPattern) ?? [];
+  const hidden = code !== 0 && Number(failed) === 0 ? 1 : 0;
+  return { passed: Number(passed), failed: Number(failed) + hidden, skipped: Number(skipped) };
+}
+
+function report(results) {
+  const rows = results.map(
+    ({ name, passed, failed, skipped, tookMs }) =>
+      `${name.padEnd(12)}${String(passed).padStart(6)} passed${String(failed).padStart(4)} failed` +
+      `${String(skipped).padStart(5)} skipped  ${minutes(tookMs)}`,
+  );
+  const reasons = results.flatMap((result) => result.reasons);
+  const skipped = sum(results, 'skipped');
+  const last =
+    `${sum(results, 'passed')} passed, ${sum(results, 'failed')} failed` +
+    (skipped === 0 ? '' : `, ${skipped} skipped`);
+  return [...rows, ...reasons, last].join('\n');
+}
+
+function sum(results, key) {
+  return results.reduce((total, result) => total + result[key], 0);
+}
+
+function minutes(ms) {
+  return `${Math.floor(ms / minuteMs)} min ${Math.round((ms % minuteMs) / 1000)} s`;
+}
