@@ -14,8 +14,19 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'cluster',
-          include: ['test/cluster/**/*.test.ts'],
+          include: ['test/cluster/*.test.ts'],
           globalSetup: ['test/global-setup.ts', 'test/system/build-setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'cluster-release',
+          include: ['test/cluster/release/*.test.ts'],
+          // Each has a cluster of its own, for which one at a time is load enough.
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+          globalSetup: ['test/cluster/kit/setup.ts'],
         },
       },
     ],

@@ -111,6 +111,7 @@ describe('settings', () => {
     'TEST_DATABASE_URL',
     'NODE_EXTRA_CA_CERTS',
     'KUBEBUILDER_ASSETS',
+    'GATEWRIGHT_TEST_KUBERNETES',
     'GATEWRIGHT_TEST_VAULT',
   ];
   const known = new Set<string>([...names, ...names.map((name) => `${name}_FILE`), ...foreign]);

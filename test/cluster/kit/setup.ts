@@ -1,0 +1,31 @@
+/** Knows what the tests with nodes and pods are given: programs, and images of the program as it stands. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { whyNoCluster } from './cluster.ts';
+import { buildImages, preparePause, whyNoImages } from './images.ts';
+import { preparePrograms } from './programs.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Why there is no cluster here; null where one can be started. */
+    noCluster: string | null;
+    /** Path of an archive with the images that pods need. */
+    images: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => void> {
+  const noCluster = whyNoCluster() ?? whyNoImages();
+  project.provide('noCluster', noCluster);
+  const folder = mkdtempSync(join(tmpdir(), 'gatewright-images-'));
+  const images = join(folder, 'images.tar');
+  project.provide('images', images);
+  if (noCluster === null) {
+    preparePrograms();
+    preparePause();
+    await buildImages(images);
+  }
+  return () => rmSync(folder, { recursive: true, force: true });
+}
