@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { hangMs } from './test/hang-limit.ts';
+import { ProjectOrder } from './test/project-order.ts';
 
 const common = {
   testTimeout: hangMs,
@@ -10,16 +11,24 @@ const common = {
   expect: { requireAssertions: true, poll: { timeout: hangMs, interval: 20 } },
 };
 
+/**
+ * A worker loads a module once for all files that it runs, which saves a quarter of the processor time.
+ * What a test has replaced is put back before the next one, and no module keeps what a test could find.
+ */
+const shared = { isolate: false, restoreMocks: true, unstubEnvs: true, unstubGlobals: true };
+
 export default defineConfig({
   test: {
     reporters: ['default', './test/summary-reporter.ts'],
     /** One more than there are processors, because tests of processes mostly wait for those. */
     maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: ProjectOrder },
     projects: [
-      { test: { ...common, name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      { test: { ...common, ...shared, name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       {
         test: {
           ...common,
+          ...shared,
           name: 'api',
           include: ['test/api/**/*.test.ts'],
           globalSetup: ['test/global-setup.ts'],
