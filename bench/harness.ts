@@ -22,6 +22,8 @@ export interface Row {
   readonly metric: string;
   readonly ratio: number;
   readonly aim: number | null;
+  /** The quarter of rounds below which and above which a ratio lay, where it is a median of many. */
+  readonly quartiles?: readonly [lower: number, upper: number];
 }
 
 export interface Member {
@@ -103,9 +105,15 @@ function runBatch(target: Target, runs: number): Measure {
   };
 }
 
+/** A quarter of the values lies below the first, a half below the second, a quarter above the third. */
+export function quartilesOf(values: readonly number[]): [number, number, number] {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.round((sorted.length - 1) * share)]!;
+  return [at(0.25), at(0.5), at(0.75)];
+}
+
 function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)]!;
+  return quartilesOf(values)[1];
 }
 
 function medianMeasure(list: readonly Measure[]): Measure {

@@ -25,8 +25,10 @@ const members = all.filter(
 
 for (const { name, run } of members) {
   process.stdout.write(`\n${name}\n`);
-  for (const { metric, ratio, aim } of await run(scale)) {
+  for (const { metric, ratio, aim, quartiles } of await run(scale)) {
     const verdict = aim === null ? '' : `  aim ${aim}  ${ratio <= aim ? 'met' : 'missed'}`;
-    process.stdout.write(`  ${metric.padEnd(52)} ${ratio.toFixed(2)}${verdict}\n`);
+    const spread = quartiles?.map((quartile) => quartile.toFixed(2)).join(' to ');
+    const range = spread === undefined ? '' : ` (${spread})`;
+    process.stdout.write(`  ${metric.padEnd(52)} ${ratio.toFixed(2)}${range}${verdict}\n`);
   }
 }

@@ -7,7 +7,7 @@ import { request as send } from 'undici';
 import { newId } from '../src/model/ids.ts';
 import { startTestDatabaseServer } from '../test/database-server.ts';
 import { interleave, type Measure, type Member, type Row } from './harness.ts';
-import { cpuTicks, databaseName, environment, setUp, startProduct } from './product.ts';
+import { cpuMs, databaseName, environment, setUp, startProduct } from './product.ts';
 
 const rounds = 9;
 const emptyRunsPerRound = 5;
@@ -62,7 +62,7 @@ async function startRows(env: Record<string, string>): Promise<Row[]> {
 async function start(env: Record<string, string>): Promise<Measure> {
   const began = performance.now();
   const { process: child } = await startProduct({ ...env, GATEWRIGHT_LAME_DUCK_SECONDS: '0' });
-  const measure = { wallMs: performance.now() - began, cpuMs: cpuTicks(child.pid!) * 10 };
+  const measure = { wallMs: performance.now() - began, cpuMs: cpuMs(child.pid!) };
   const { promise, resolve } = Promise.withResolvers<void>();
   child.removeAllListeners('exit').once('exit', () => resolve());
   child.kill('SIGTERM');
