@@ -240,6 +240,12 @@ async function expectNoStray(
   expect([file, isKnown]).toEqual([file, true]);
 }
 
+/** Everything that keeps a run from success, in its own words. */
+function wrongIn({ ending, report, warnings }: CycleResult): unknown[] {
+  if (ending === 'success') return [];
+  return [ending, warnings, report?.items.filter(({ status }) => status !== 'done')];
+}
+
 const cases = Object.entries(stories).flatMap(([name, story]) =>
   (['shared', 'separate'] as const).flatMap((folders) =>
     // What only moves files has nothing to do in a folder without them; several are made as one is.
@@ -252,11 +258,13 @@ describe('whatever step a run dies at, the next ones finish', () => {
     const cycle = () => sync.cycle(story.after, { client: stepping(sync.openClient()) });
     const whole = await setUp(story, folders === 'shared');
     const { result, steps, ofChange } = await stepsOfChange(cycle, () => comeTo(whole));
-    expect(result.ending).toBe('success');
+    expect(wrongIn(result)).toEqual([]);
     await finish(whole);
     for (const k of ofChange) {
       const stage = await setUp(story, folders === 'shared');
-      expect(await endAt(k, cycle)).toBe('dead');
+      const end = await endAt(k, cycle);
+      // How many steps there are depends on what several files ask for at once.
+      if (end !== 'dead') expect(wrongIn(end)).toEqual([]);
       await finish(stage).catch((error: Error) => {
         throw new Error(`after a death at step ${k}: ${error.message}`, { cause: error });
       });
@@ -279,9 +287,9 @@ describe('whatever answer is lost, the run or the next ones finish', () => {
       });
       const { url } = proxy;
       const client = sync.openClient({ adminBaseUrl: url, baseUrl: `${url}/v1`, authUrl: url });
-      const { ending } = await sync.cycle(story.after, { client });
+      const result = await sync.cycle(story.after, { client });
       if (k === 0) changes = seen.filter((request) => !isQuestion(request)).length;
-      expect([k, ending]).toEqual([k, 'success']);
+      expect([k, wrongIn(result)]).toEqual([k, []]);
       const state = await comeTo(stage);
       if (finished.has(state)) continue;
       finished.add(state);
