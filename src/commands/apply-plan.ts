@@ -12,7 +12,7 @@ import {
 } from '../sync/review/saved-plan.ts';
 import type { AdminClient } from '../sync/server/client.ts';
 import { readSnapshot } from '../sync/server/live.ts';
-import { describeGit, isGitLocation, parseGitLocation } from '../sync/source/git-location.ts';
+import { gitLocationAt, isGitLocation } from '../sync/source/git-location.ts';
 import { commitOf, type DesiredSet } from '../sync/spec/resource-set.ts';
 import type { CommandIo } from './shared/command.ts';
 import {
@@ -93,16 +93,15 @@ function refuseParts(options: GivenOptions, name: string): void {
 
 /** The manifests as they are named; of a ref that has moved on, the commit of the plan. */
 async function openPlanned(
-  { source }: SavedPlan,
+  { source: { sha } }: SavedPlan,
   given: ManifestOptions,
   io: CommandIo,
 ): Promise<OpenedManifests> {
   const manifests = openManifests(given, io);
   const [location = ''] = given.paths;
-  const isPinned = source.sha !== null && given.paths.length === 1 && isGitLocation(location);
-  if (!isPinned || (await manifests.newest()).revision === source.sha) return manifests;
-  const commit = describeGit({ ...parseGitLocation(location), ref: source.sha });
-  return openManifests({ ...given, paths: [commit] }, io);
+  if (sha === null || given.paths.length > 1 || !isGitLocation(location)) return manifests;
+  if ((await manifests.newest()).revision === sha) return manifests;
+  return openManifests({ ...given, paths: [gitLocationAt(location, sha)] }, io);
 }
 
 /** The set as it was planned; what is written of its origin is what the plan says. */

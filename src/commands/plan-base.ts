@@ -6,7 +6,7 @@ import type { Plan } from '../sync/plan/planned.ts';
 import type { CycleOptions, CycleResult } from '../sync/reconcile.ts';
 import type { Baseline } from '../sync/report/baseline.ts';
 import { beyondBase } from '../sync/review/beyond-base.ts';
-import { describeGit, isGitLocation, parseGitLocation } from '../sync/source/git-location.ts';
+import { gitLocationAt, isGitLocation } from '../sync/source/git-location.ts';
 import { folderAt } from '../sync/source/git-working-tree.ts';
 import { isStandardInput } from '../sync/source/source.ts';
 import type { DesiredSet } from '../sync/spec/resource-set.ts';
@@ -89,7 +89,7 @@ async function openEarlier(options: ManifestOptions, ref: string, io: CommandIo)
       );
     }
     if (isGitLocation(location)) {
-      const at = describeGit({ ...parseGitLocation(location), ref });
+      const at = gitLocationAt(location, ref);
       const { revision } = await openManifests({ ...options, paths: [at] }, io).newest();
       places.push({ location: at, commit: revision ?? ref });
     } else {

@@ -12,7 +12,7 @@ import { textReport } from '../sync/report/text.ts';
 import { readImpacts } from '../sync/review/impact.ts';
 import type { AdminClient } from '../sync/server/client.ts';
 import { readStanding, suspend } from '../sync/server/sync-records.ts';
-import { describeGit, parseGitLocation } from '../sync/source/git-location.ts';
+import { gitLocationAt } from '../sync/source/git-location.ts';
 import { readSourceText } from '../sync/spec/applied-source.ts';
 import { requireRevision, revisionWord } from './history.ts';
 import type { Command, CommandIo } from './shared/command.ts';
@@ -70,7 +70,7 @@ function locationOf(revision: SyncRevision, io: CommandIo, given: RollbackOption
   const { number, commit } = revision;
   const { repo: source } = readSourceText(revision.source);
   if (/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(commit)) {
-    return describeGit({ ...parseGitLocation(source), ref: commit });
+    return gitLocationAt(source, commit);
   }
   if (commit === 'none') {
     const message = `revision ${number} came from no source: it handed resources over one by one, \

@@ -1,21 +1,48 @@
-/** Knows the last version of a source that was right, and which of its failures only an edit mends. */
+/** Knows the last version of a source that was right, whole or in a workspace, and which failures only an edit mends. */
 import { Failure, type FailureKind } from '../failure.ts';
+import { withLastSound } from './last-sound.ts';
 import type { DesiredSet } from './spec/resource-set.ts';
 
 /** Faults in what the source says, and signatures that it lacks. */
 const onlyAnEditMends: readonly FailureKind[] = ['invalidInput', 'refusedByGuard'];
 
-/** The last version that was right; in a drift pass over a source that is wrong now it still counts. */
+export interface LastGoodOptions {
+  /** @throws Failure as `CycleOptions.readDesired` */
+  readonly readDesired: () => Promise<DesiredSet>;
+  /**
+   * What was applied last where this version is wrong, as far as somebody else has kept it; for a process
+   * that has read nothing better itself.
+   */
+  readonly readApplied?: ((wrong: DesiredSet) => Promise<DesiredSet | null>) | undefined;
+}
+
+export interface Reading {
+  /** The version may hold something that was not applied: one that is wrong as a whole is told. */
+  readonly isFresh: boolean;
+  /** Where it is wrong in some workspaces, what was right there before counts. */
+  readonly fillsIn: boolean;
+}
+
+/** The last version that was right; where the source is wrong now it still counts. */
 export class LastGood {
+  readonly #options: LastGoodOptions;
   #set: DesiredSet | null = null;
   /** As it was given out last. */
   #read: DesiredSet | null = null;
+  /** What this process did not read itself; only for workspaces, because it may lack others. */
+  #applied: DesiredSet | null = null;
   #signatures: string | undefined;
   #fault: Failure | null = null;
+  /** Why an earlier version stands for the newest; null where that could be read. */
+  #wrong: Failure | null = null;
+
+  constructor(options: LastGoodOptions) {
+    this.#options = options;
+  }
 
   /** What was right by the keys of before need not be so by those that count now. */
   see(signatures: string | undefined): void {
-    if (signatures !== this.#signatures) this.#set = null;
+    if (signatures !== this.#signatures) [this.#set, this.#applied] = [null, null];
     this.#signatures = signatures;
   }
 
@@ -24,14 +51,23 @@ export class LastGood {
     this.#set = this.#read;
   }
 
-  async read(readDesired: () => Promise<DesiredSet>, isFresh: boolean): Promise<DesiredSet> {
+  /** What is wrong with the version that was asked for last, where an earlier one was given out; else null. */
+  get wrong(): Failure | null {
+    return this.#wrong;
+  }
+
+  /** @throws Failure as reading the source, where nothing that was right can stand for it */
+  async read({ isFresh, fillsIn }: Reading): Promise<DesiredSet> {
+    this.#wrong = null;
     try {
-      this.#read = await readDesired();
-      return this.#read;
+      const now = await this.#options.readDesired();
+      this.#read = withLastSound(now, await this.#before(now));
+      return fillsIn ? this.#read : now;
     } catch (error) {
       const isWrong = error instanceof Failure && onlyAnEditMends.includes(error.kind);
       if (isWrong) this.#fault = error;
       if (isFresh || !isWrong || this.#set === null) throw error;
+      this.#wrong = error;
       this.#read = this.#set;
       return this.#set;
     }
@@ -40,5 +76,11 @@ export class LastGood {
   /** Whether only an edit of the source mends it. */
   lacks(failure: Failure): boolean {
     return failure.kind === 'invalidInput' || failure === this.#fault;
+  }
+
+  async #before(now: DesiredSet): Promise<DesiredSet | null> {
+    if (this.#set !== null || (now.faults ?? []).length === 0) return this.#set;
+    this.#applied ??= (await this.#options.readApplied?.(now)) ?? null;
+    return this.#applied;
   }
 }

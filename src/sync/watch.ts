@@ -6,7 +6,8 @@
  *   settled      nothing to try          a new version leads to a cycle, time to a drift pass
  *   trying       a moment is set         that moment, or a new version, leads to a cycle
  *   wrong        the source has faults   a new version leads to a cycle; the drift pass goes on with
- *                                        the last version that was right
+ *                                        the last version that was right, of a source that is wrong in
+ *                                        some workspaces with what was right there
  *   source down  a moment is set         not even looked at before that moment
  *
  *   a cycle ends    what may pass (network, overload, partial failure, staleness)    -> trying
@@ -45,7 +46,7 @@ import { Failure } from '../failure.ts';
 import { endingOf } from './apply/apply.ts';
 import { Backoff } from './backoff.ts';
 import { atStart, type DriftPolicy, dueAt, type LoopState } from './due.ts';
-import { LastGood } from './last-good.ts';
+import { LastGood, type LastGoodOptions } from './last-good.ts';
 import { Leadership } from './leadership.ts';
 import type { Unattended } from './plan/held-back.ts';
 import type { PlannedChange } from './plan/planned.ts';
@@ -55,10 +56,12 @@ import type { SnapshotRead } from './server/live.ts';
 import { Settling } from './settling.ts';
 import { isGitLocation } from './source/git-location.ts';
 import type { SourceVersion } from './source/source-files.ts';
+import { Told } from './told.ts';
 
 export interface WatchOptions
   extends Omit<CycleOptions, 'act' | 'previous' | 'confirm' | 'unattended'>,
-    Omit<Unattended, 'settledDigest'> {
+    Omit<Unattended, 'settledDigest'>,
+    LastGoodOptions {
   /** What stands in the source now, without reading it all; as `Source.newest`. */
   readonly newest: () => Promise<SourceVersion>;
   /** Time between two looks at the source, ms; spread by ±10 % from a minute on. */
@@ -98,8 +101,9 @@ export type WatchEvent =
       readonly durationMs: number;
       /** When it is tried again, ms since the epoch; null when it is settled. */
       readonly retryAt: number | null;
-      /** False where the same is suspended as the last time, and nothing else is to be told. */
+      /** False where the same waits as the last time, and nothing else is to be told. */
       readonly isNews: boolean;
+      readonly wrong: Failure | null;
     }
   | {
       /** What a pass found and left alone; also when it found nothing. */
@@ -108,6 +112,8 @@ export type WatchEvent =
       readonly durationMs: number;
       /** Whether it is other than the last time. */
       readonly isNews: boolean;
+      /** What is wrong with the newest version, for which the last that was right has stood; else null. */
+      readonly wrong: Failure | null;
     }
   | {
       /** Told once for as long as the same reason holds. */
@@ -185,9 +191,9 @@ class Loop {
   /** Version of the last cycle, whatever came of it. */
   #version: string | null = null;
   readonly #state: LoopState = { ...atStart };
-  readonly #good = new LastGood();
+  readonly #good: LastGood;
   #read: SnapshotRead | null = null;
-  #told: string | null = null;
+  readonly #told = new Told();
   readonly #settling: Settling;
   /** The source itself is out of reach, so that even looking at it backs off. */
   #isSourceDown = false;
@@ -198,6 +204,7 @@ class Loop {
     this.#random = options.random ?? Math.random;
     this.#backoff = new Backoff(this.#clock, this.#random);
     this.#leadership = new Leadership(options.lead);
+    this.#good = new LastGood(options);
     this.#settling = new Settling(options.settleMs);
   }
 
@@ -271,11 +278,10 @@ class Loop {
     this.#state.isUnsure = false;
     this.#read = result.read;
     this.#state.rotatesAt = result.plan.nextRotationAt;
+    this.#good.keep();
     if (this.#state.retryAt === null) this.#backoff.reset();
-    const drift = driftIn(changes);
-    const isNews = drift !== this.#told;
-    this.#told = drift;
-    this.#options.onEvent({ kind: 'drift', result, durationMs, isNews });
+    const isNews = this.#told.isNewDrift(changes);
+    this.#options.onEvent({ kind: 'drift', result, durationMs, isNews, wrong: this.#good.wrong });
     return true;
   }
 
@@ -288,31 +294,28 @@ class Loop {
     this.#state.isUnsure &&= rotationsOnly;
     this.#read = result.read;
     this.#state.rotatesAt = nextRotationAt(result, startedAt);
-    this.#good.keep();
+    if (result.refusal === null) this.#good.keep();
     if (mayPass(result)) this.#state.retryAt = this.#backoff.next();
     else if (this.#state.retryAt === null) this.#backoff.reset();
     const paused = suspendedIn(result.plan);
-    const isNews = paused === null || result.report !== null || paused !== this.#told;
+    const isNews = this.#told.isNewCycle(result, rotationsOnly);
     if (paused !== null) this.#state.retryAt ??= this.#clock.now() + suspendedMs;
     if (!rotationsOnly) {
       this.#state.isPaused = paused !== null;
       this.#state.isApplied = result.ending === 'success';
     }
-    if (!rotationsOnly || paused !== null) this.#told = paused;
-    this.#options.onEvent({
-      kind: 'cycle',
-      result,
-      durationMs,
-      retryAt: this.#state.retryAt,
-      isNews,
-    });
+    const { retryAt } = this.#state;
+    const { wrong } = this.#good;
+    this.#options.onEvent({ kind: 'cycle', result, durationMs, retryAt, isNews, wrong });
   }
 
   #cycleOptions(isFresh: boolean): Omit<CycleOptions, 'act'> {
-    const { settleMs, pruneKeys } = this.#options;
+    const { settleMs, pruneKeys, drift } = this.#options;
     const settledDigest = this.#settling.digestAt(this.#clock.now());
     const unattended = { settledDigest, settleMs, pruneKeys };
-    const readDesired = () => this.#good.read(this.#options.readDesired, isFresh);
+    // A version that is wrong in a workspace brings nothing to it: what is left there is drift.
+    const fillsIn = drift.mode === 'heal' || !isFresh;
+    const readDesired = () => this.#good.read({ isFresh, fillsIn });
     return { ...this.#options, previous: this.#read, readDesired, unattended };
   }
 
@@ -321,16 +324,9 @@ class Loop {
     this.#state.rotatesAt &&= Math.max(this.#state.rotatesAt, this.#clock.now() + rotationLookMs);
     this.#state.retryAt = isHard ? null : this.#backoff.next();
     this.#options.onLook?.({ kind: 'failed', failure });
-    if (failure.message === this.#told) return;
-    this.#told = failure.message;
+    if (!this.#told.isNewFailure(failure)) return;
     this.#options.onEvent({ kind: 'failure', failure, retryAt: this.#state.retryAt });
   }
-}
-
-/** As one text to compare; null for nothing. */
-function driftIn(changes: readonly PlannedChange[]): string | null {
-  const told = changes.map(({ id, action, fields }) => [id, action, fields]);
-  return told.length === 0 ? null : JSON.stringify(told);
 }
 
 /** Nothing but what others changed, and keys that are due for another value. */

@@ -1,10 +1,17 @@
 /** Guarantees the loop: what makes a cycle due, what is tried again and when, what is told once. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { soundPart } from '../../src/commands/shared/sound-part.ts';
 import { Failure } from '../../src/failure.ts';
+import { acquireLease } from '../../src/sync/apply/owner-lease.ts';
+import { readLastApplied } from '../../src/sync/daemon/last-applied.ts';
+import { type Standing, SyncState } from '../../src/sync/daemon/sync-state.ts';
 import type { DriftPolicy } from '../../src/sync/due.ts';
-import { resume, suspend } from '../../src/sync/server/sync-records.ts';
-import { folderProbeMs, type WatchEvent, watch } from '../../src/sync/watch.ts';
+import { readSource } from '../../src/sync/manifest/desired.ts';
+import { resume, suspend, tellStatus } from '../../src/sync/server/sync-records.ts';
+import type { DesiredSet } from '../../src/sync/spec/resource-set.ts';
+import { folderProbeMs, type WatchEvent, type WatchOptions, watch } from '../../src/sync/watch.ts';
 import { startFaultyProxy } from '../faulty-proxy.ts';
+import { sourceOf } from '../manifests.ts';
 import type { TestServer } from '../server.ts';
 import { commandOf } from '../sync-model.ts';
 import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
@@ -30,8 +37,19 @@ metadata: {name: support}
 spec: {description: ${description}}
 `;
 
+/** As a command reads a source in which only some workspaces may be right. */
+async function soundFrom(text: string, revision: string | null = null): Promise<DesiredSet> {
+  const secrets = { environment: () => undefined, readValue: async () => undefined };
+  const files = sourceOf({ 'all.yaml': text });
+  const repo = revision === null ? '/source' : 'https://git.example/gw.git';
+  const source = { ...files, info: { ...files.info, repo, revision } };
+  return soundPart(await readSource(source, { ...secrets, requireSecrets: true }), null);
+}
+
 interface WatchedSource {
   text: string;
+  /** Its commit; null for what has none. */
+  revision?: string;
   broken?: string;
   isDown?: boolean;
   unsigned?: string;
@@ -48,9 +66,12 @@ async function runLoop(
     pruneKeys?: boolean;
     drift?: DriftPolicy['mode'];
     lead?: () => Promise<number | null>;
+    readApplied?: WatchOptions['readApplied'];
   } = {},
-): Promise<{ events: WatchEvent[]; pauses: number[]; reads: number }> {
+): Promise<{ events: WatchEvent[]; standings: Standing[]; pauses: number[]; reads: number }> {
   const source = { ...start };
+  const state = new SyncState(server.clock);
+  const standings: Standing[] = [];
   const controller = new AbortController();
   const events: WatchEvent[] = [];
   const pauses: number[] = [];
@@ -61,7 +82,7 @@ async function runLoop(
       reads += 1;
       if (source.broken) throw new Failure('invalidInput', source.broken);
       if (source.unsigned) throw new Failure('refusedByGuard', source.unsigned);
-      return desiredFrom(source.text);
+      return await soundFrom(source.text, source.revision);
     },
     newest: async () => {
       if (source.isDown) throw new Failure('unreachable', 'the Git host is away');
@@ -71,6 +92,8 @@ async function runLoop(
     probeMs: folderProbeMs,
     drift: { mode: options.drift ?? 'heal', passMs: driftPassMs },
     ...(options.lead === undefined ? {} : { lead: options.lead }),
+    readApplied: options.readApplied,
+    onLook: (look) => state.onLook(look),
     ...{
       prune: true,
       allowDeletes: 10,
@@ -91,9 +114,13 @@ async function runLoop(
       if (step === undefined) controller.abort();
       else await step(source);
     },
-    onEvent: (event) => events.push(event),
+    onEvent: (event) => {
+      state.onEvent(event);
+      standings.push(state.standing);
+      events.push(event);
+    },
   });
-  return { events, pauses, reads };
+  return { events, standings, pauses, reads };
 }
 
 const nothing = (): void => undefined;
@@ -300,6 +327,118 @@ describe('watch', () => {
       ['update drift'],
       ['update change'],
     ]);
+  });
+
+  describe('a workspace in which the source is wrong', () => {
+    const sales = (description: string): string =>
+      manifest(description).replace('support', 'sales');
+    const right = `${manifest('a')}---${sales('a')}`;
+    const wrong = `${manifest('b')}unknown: 1\n---${sales('b')}`;
+    const drift = async (): Promise<void> => {
+      await changeByHand('by hand');
+      server.clock.advance(driftPassMs);
+    };
+
+    it('is kept as it was last right, and what goes on with it is told once', async () => {
+      const { events, standings } = await runLoop({ text: right }, [
+        (source) => {
+          source.text = wrong;
+        },
+        nothing,
+        () => server.clock.advance(driftPassMs),
+        drift,
+        async (source) => {
+          expect(await described()).toBe('a');
+          source.text = `${manifest('c')}---${sales('b')}`;
+        },
+        nothing,
+      ]);
+      expect(told(events)).toEqual([
+        ['create change', 'create change'],
+        ['update change'],
+        [],
+        ['update drift'],
+        ['update change'],
+      ]);
+      expect(events.map((event) => 'isNews' in event && event.isNews)).toEqual([
+        ...[true, true, false, true, true],
+      ]);
+      expect(standings.map(({ state }) => state)).toEqual([
+        ...['Synced', 'Degraded', 'Degraded', 'Degraded', 'Synced'],
+      ]);
+      expect(await described()).toBe('c');
+    });
+
+    it('is told of and left alone where drift is to report', async () => {
+      const { events, standings } = await runLoop(
+        { text: right },
+        [
+          async (source) => {
+            await changeByHand('by hand');
+            source.text = wrong;
+          },
+          () => server.clock.advance(driftPassMs),
+          nothing,
+        ],
+        { drift: 'report' },
+      );
+      expect(told(events)).toEqual([
+        ['create change', 'create change'],
+        ['update change'],
+        ['told: update drift'],
+      ]);
+      expect(standings.at(-1)).toMatchObject({ state: 'Degraded', driftCount: 1 });
+      expect(await described()).toBe('by hand');
+    });
+
+    it.each([
+      ['the commit that the server keeps of it', '/source', ['update drift']],
+      ['no commit of another source', '/another', []],
+    ])('is kept by a process that begins with it as %s says', async (_, source, expected) => {
+      const [earlier, later] = ['a'.repeat(40), 'b'.repeat(40)];
+      await runLoop({ text: right, revision: earlier }, [nothing]);
+      await changeByHand('by hand');
+      const synced = { state: 'Synced', message: null, drift_count: 0 } as const;
+      const terms = { holder: 'a test', takeOver: false, takeOverCommand: '', waitMs: 0 };
+      {
+        await using lease = await acquireLease(sync.client, terms);
+        await tellStatus(sync.client, lease.fence, {
+          ...{ source: '/source', commit_seen: later, commit_applied: earlier, state: 'Degraded' },
+          ...{ message: null, error: null, drift_count: 0, next_look_at: null },
+          workspaces: [
+            { ...synced, workspace: 'support', commit_applied: earlier },
+            { ...synced, workspace: 'sales', commit_applied: later },
+          ],
+        });
+      }
+      const commits: string[] = [];
+      const readAt = async (commit: string): Promise<DesiredSet> => {
+        commits.push(commit);
+        return await soundFrom(right, commit);
+      };
+      const { events } = await runLoop({ text: wrong, revision: later }, [nothing], {
+        readApplied: (now) => readLastApplied(now, { client: sync.client, source, readAt }),
+      });
+      expect(told(events)).toEqual([['update change', ...expected]]);
+      expect(commits).toEqual(source === '/source' ? [earlier] : []);
+    });
+  });
+
+  it('stays Degraded with its mistake while the version before stands for one that is wrong', async () => {
+    const { standings } = await runLoop({ text: manifest('a') }, [
+      (source) => {
+        source.broken = 'a.yaml:1:1 broken';
+      },
+      nothing,
+      async () => {
+        await changeByHand('by hand');
+        server.clock.advance(driftPassMs);
+      },
+      nothing,
+    ]);
+    const wrong = { state: 'Degraded', message: 'a.yaml:1:1 broken' };
+    expect(standings).toMatchObject([{ state: 'Synced' }, wrong, wrong]);
+    expect(standings.at(-1)?.seen).not.toBe(standings[0]?.seen);
   });
 
   it('tells a source that lacks its signature once, keeps the last good one, but not by keys of before', async () => {

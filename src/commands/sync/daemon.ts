@@ -32,6 +32,8 @@ import type { SyncEvents } from './sync-events.ts';
 
 export interface DaemonContext {
   readonly locations: readonly string[];
+  /** As its status names it. */
+  readonly source: string;
   readonly client: AdminClient;
   readonly events: SyncEvents;
   readonly cycle: Omit<WatchOptions, 'newest' | 'probeMs' | 'drift' | 'onEvent'>;
@@ -57,7 +59,7 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
   });
   await using outside = openOutside(context, metrics, () => void tell());
   const teller = new StatusTeller({
-    ...{ client, source: context.locations.join(' '), clock: systemClock },
+    ...{ client, source: context.source, clock: systemClock },
     onMissing: () => events.tell('noStatus', {}, 'this server keeps no status of its daemons'),
     follower: outside?.announcer,
   });

@@ -3,11 +3,14 @@ import { systemClock } from '../../clock.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { driftModes } from '../../settings/forms.ts';
 import { type DriftMode, readSettings } from '../../settings.ts';
+import { readLastApplied } from '../../sync/daemon/last-applied.ts';
 import { SyncState } from '../../sync/daemon/sync-state.ts';
 import type { CycleResult } from '../../sync/reconcile.ts';
 import { textReport } from '../../sync/report/text.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
+import { gitLocationAt } from '../../sync/source/git-location.ts';
 import { isStandardInput } from '../../sync/source/source.ts';
+import { sourceText } from '../../sync/spec/applied-source.ts';
 import { syncSettled } from '../../sync/watch.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { cycleDocument } from '../shared/cycle-document.ts';
@@ -106,8 +109,9 @@ function openContext(
   const pace = watchPace(locations, settings);
   const { interval, drift } = options;
   const { owner } = client;
+  const source = sourceText({ repo: locations.join(' '), environment: manifests.environment });
   return {
-    ...{ locations, client },
+    ...{ locations, source, client },
     announcements: readAnnouncements(settings, { owner, locations, cwd: io.cwd }),
     events: new SyncEvents(options.output, io, () => Date.now()),
     listen: {
@@ -123,6 +127,10 @@ function openContext(
     cycle: {
       client,
       readDesired: manifests.readSound,
+      readApplied: (wrong) => {
+        const readAt = (commit: string) => openAt(commit, options, manifests, io).readSound();
+        return readLastApplied(wrong, { client, source, readAt, signal: io.signal });
+      },
       scope: manifests.scope,
       descent: manifests.descent,
       prune: !options['no-prune'],
@@ -139,6 +147,16 @@ function openContext(
       signal: io.signal,
     },
   };
+}
+
+/** Of one Git repository, which alone has commits. */
+function openAt(
+  commit: string,
+  options: SyncOptions,
+  { locations }: OpenedManifests,
+  io: CommandIo,
+): OpenedManifests {
+  return openManifests({ ...options, paths: [gitLocationAt(locations[0]!, commit)] }, io);
 }
 
 /** What a release command has to say itself: the server keeps it, for shells that have none of the settings here. */
@@ -183,7 +201,9 @@ async function announced(
     state.onLook({ kind: 'seen', version: await look.newest(), isRetryPending: false });
     outside.announcer.tellStatus(state.standing);
     const result = await syncSettled(cycle);
-    state.onEvent({ kind: 'cycle', result, durationMs: 0, retryAt: null, isNews: true });
+    state.onEvent({
+      ...{ kind: 'cycle', result, durationMs: 0, retryAt: null, isNews: true, wrong: null },
+    });
     return result;
   } catch (error) {
     if (error instanceof Failure) state.onLook({ kind: 'failed', failure: error });

@@ -35,10 +35,13 @@ import { makeHome } from '../../embedded/home-lock.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { packageRoot } from '../../package-root.ts';
 import type { Settings } from '../../settings.ts';
+import { readLastApplied } from '../../sync/daemon/last-applied.ts';
 import { readSource } from '../../sync/manifest/desired.ts';
-import { isGitLocation } from '../../sync/source/git-location.ts';
+import { gitLocationAt, isGitLocation } from '../../sync/source/git-location.ts';
 import { openSource, readSources } from '../../sync/source/source.ts';
 import type { Source } from '../../sync/source/source-files.ts';
+import { sourceText } from '../../sync/spec/applied-source.ts';
+import type { DesiredSet } from '../../sync/spec/resource-set.ts';
 import { syncSettled, type WatchEvent, type WatchOptions, watch } from '../../sync/watch.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
@@ -125,6 +128,10 @@ interface Context {
   readonly io: CommandIo;
   /** The source as named by the user. */
   readonly location: string;
+  /** As its status names it. */
+  readonly told: string;
+  /** Of a Git source. */
+  readonly readAt: (commit: string) => Promise<DesiredSet>;
   /** Commands to try beside it. */
   readonly next: readonly string[];
   readonly source: Source;
@@ -155,6 +162,8 @@ function openContext(given: {
   const progress = createProgress(io.stderr);
   const atServer = serverNamed(io.cwd, settings, home, options.home);
   const source = openSource(location, sourceOptions);
+  const read = async (from: string): Promise<DesiredSet> =>
+    soundPart(await readSource(await readSources([from], sourceOptions), secrets), null);
   return {
     ...{ home, options, io, location },
     next: [
@@ -162,10 +171,11 @@ function openContext(given: {
       shellLine(io.cwd, 'export', ['./exported'], atServer),
     ],
     source,
+    told: sourceText({ repo: location, environment: env }),
+    readAt: (commit) => read(gitLocationAt(location, commit)),
     pace: watchPace([location], settings),
     cycle: {
-      readDesired: async () =>
-        soundPart(await readSource(await readSources([location], sourceOptions), secrets), null),
+      readDesired: () => read(location),
       descent: async (earlier, commit) => await source.descent?.(earlier, commit),
       prune: true,
       allowDeletes: null,
@@ -216,21 +226,21 @@ async function syncOnce(context: Context, started: Started): Promise<Ending> {
 
 /** Runs until the signal; throws `Failure` when the embedded database ends before that. */
 async function syncOn(context: Context, started: Started): Promise<Ending> {
-  const { home, io, location, source, progress } = context;
+  const { home, io, location, source, told, readAt, progress } = context;
   await using client = openClient(serverOptions(home), io);
   const ended = new AbortController();
   void started.embedded?.exited.then((how) => ended.abort(how));
   progress(`syncing ${location}, and watching it`);
-  const { note, ...told } = tellStanding(client, {
-    source: location,
-    holder: context.cycle.holder,
-  });
+  const { holder } = context.cycle;
+  const { note, ...standing } = tellStanding(client, { source: told, holder });
+  const signal = AbortSignal.any([io.signal, ended.signal]);
   let isFirst = true;
   await watch({
     ...context.cycle,
-    ...told,
+    ...standing,
     client,
-    signal: AbortSignal.any([io.signal, ended.signal]),
+    signal,
+    readApplied: (wrong) => readLastApplied(wrong, { client, source: told, readAt, signal }),
     newest: () => source.newest(),
     ...context.pace,
     onEvent: (event) => {

@@ -87,7 +87,11 @@ export class SyncState {
   /** Yields the ms from the first look at the version to its being applied; null when it was not, or had been. */
   onEvent(event: WatchEvent): number | null {
     if (event.kind === 'failure') return null;
-    const { result } = event;
+    const { result, wrong } = event;
+    if (wrong !== null) {
+      this.#standIn(result, wrong);
+      return null;
+    }
     if (event.kind === 'drift') {
       this.#tellDrift(result);
       return null;
@@ -118,15 +122,24 @@ export class SyncState {
   }
 
   #tellDrift(result: CycleResult): void {
-    const commit = commitOf(result.plan.source);
-    const driftCount = result.plan.changes.filter(({ action }) => action !== 'retain').length;
-    const isDrift = driftCount > 0;
+    const seen = commitOf(result.plan.source);
+    const driftCount = driftIn(result);
+    const isWrong = result.plan.faults.length > 0;
     this.#set({
-      ...{ driftCount, result, hasLooked: true, unreachableSince: null, place: null },
-      ...{ seen: commit, applied: commit, isRetryPending: false },
-      state: isDrift ? 'OutOfSync' : 'Synced',
-      message: isDrift ? `others changed ${driftCount} of what was applied` : null,
-      lastSuccessAt: this.#clock.now(),
+      ...(isWrong ? stateOf(result) : driftState(driftCount)),
+      ...{ driftCount, result, seen, hasLooked: true, unreachableSince: null },
+      isRetryPending: false,
+      ...(isWrong ? {} : { applied: seen, lastSuccessAt: this.#clock.now() }),
+    });
+  }
+
+  /** An earlier version keeps the server as it is; the newest is as wrong as before. */
+  #standIn(result: CycleResult, { message, place }: Failure): void {
+    const isReached = result.ending !== 'unreachable';
+    this.#set({
+      ...{ state: 'Degraded', message, place, result, hasLooked: true, isRetryPending: false },
+      driftCount: result.report === null ? driftIn(result) : 0,
+      unreachableSince: isReached ? null : (this.#standing.unreachableSince ?? this.#clock.now()),
     });
   }
 
@@ -145,6 +158,11 @@ export class SyncState {
   }
 }
 
+/** How much of a plan that was only made others have changed. */
+function driftIn({ plan }: CycleResult): number {
+  return plan.changes.filter(({ action }) => action !== 'retain').length;
+}
+
 /** Null where a look has told neither commit nor digest. */
 function seenIn({ revision, digest }: SourceVersion): string | null {
   return digest === null ? revision : commitOf({ revision, digest });
@@ -156,12 +174,15 @@ const messages: Partial<Record<Ending, string>> = {
   unreachable: 'the server went out of reach',
 };
 
-function stateOf({
-  ending,
-  refusal,
-  plan,
-  report,
-}: CycleResult): Pick<Standing, 'state' | 'message' | 'place'> {
+type Verdict = Pick<Standing, 'state' | 'message' | 'place'>;
+
+function driftState(driftCount: number): Verdict {
+  if (driftCount === 0) return { state: 'Synced', message: null, place: null };
+  const message = `others changed ${driftCount} of what was applied`;
+  return { state: 'OutOfSync', message, place: null };
+}
+
+function stateOf({ ending, refusal, plan, report }: CycleResult): Verdict {
   const place = null;
   if (ending === 'success') return { state: 'Synced', message: null, place };
   const paused = plan.blocked.find(({ reason }) => reason === 'suspended');

@@ -15,6 +15,7 @@ export class Borders {
   readonly faults: readonly HeldFault[];
   readonly #scope: WorkspaceScope;
   readonly #held: ReadonlySet<string | null>;
+  readonly #lastSound: ReadonlySet<string | null>;
   /** A fault that may hide what the source declares, anywhere. */
   readonly #hiding: HeldFault | undefined;
 
@@ -29,6 +30,7 @@ export class Borders {
     );
     this.faults = all.filter((fault) => concerns(fault, scope));
     this.#scope = scope;
+    this.#lastSound = desired.lastSound ?? new Set();
     this.#held = new Set(all.flatMap(({ workspaces }) => workspaces));
     this.#hiding = all.find(({ mayHide }) => mayHide);
     const known = new Set(
@@ -41,7 +43,13 @@ export class Borders {
 
   /** Whether a resource is neither compared nor written nor removed. */
   isOutside(identity: Identity): boolean {
-    return !isInScope(identity, this.#scope) || this.#held.has(workspaceOf(identity));
+    if (!isInScope(identity, this.#scope)) return true;
+    return this.isHeld(identity) && !this.#lastSound.has(workspaceOf(identity));
+  }
+
+  /** Whether the source is wrong where it belongs, so that nothing there counts as having left it. */
+  isHeld(identity: Identity): boolean {
+    return this.#held.has(workspaceOf(identity));
   }
 
   /** Why nothing may count as having left the source; null where it may. */

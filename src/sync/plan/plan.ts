@@ -91,7 +91,8 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
   }
   if (options.prune) {
     const { unattended, isReleased, keysInUse = new Map() } = options;
-    planRemovals(draft, owned, claims, (left) => {
+    const removable = owned.filter(({ identity }) => !borders.isHeld(identity));
+    planRemovals(draft, removable, claims, (left) => {
       const foreign = options.takeOwnership ? null : recordedElsewhere(left);
       const kept = foreign ?? borders.whyKept();
       if (kept !== null) return kept;

@@ -32,5 +32,5 @@ function partText(workspaces: HeldFault['workspaces']): string {
     .map((name) => (name === null ? 'the organisation’s own' : `workspace ${oneLine(name)}`));
   const hidden = workspaces.length - workspacesShownMax;
   const more = hidden > 0 ? ` and ${hidden} more` : '';
-  return `wrong in ${parts.join(', ')}${more}; all of it is left as it is:`;
+  return `wrong in ${parts.join(', ')}${more}; nothing of it is applied:`;
 }

@@ -52,6 +52,11 @@ export function describeGit({ url, ref, path }: GitLocation): string {
   return fragment === '' ? url : `${url}#${fragment}`;
 }
 
+/** The same folder of the same repository at another branch, tag or commit. @throws Failure 5 */
+export function gitLocationAt(location: string, ref: string): string {
+  return describeGit({ ...parseGitLocation(location), ref });
+}
+
 function parseAddress(address: string): Pick<GitLocation, 'url' | 'protocol'> {
   const scp = scpLike.exec(address);
   if (scp !== null) return { url: `ssh://${scp[1]}/${scp[2]}`, protocol: 'ssh' };

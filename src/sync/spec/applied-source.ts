@@ -4,7 +4,10 @@ import type { SourceInfo } from './resource-set.ts';
 const sourceMax = 2048;
 
 /** `https://git.example.com/gw.git#main --env prod` */
-export function sourceText({ repo, environment }: SourceInfo): string {
+export function sourceText({
+  repo,
+  environment,
+}: Pick<SourceInfo, 'repo' | 'environment'>): string {
   const suffix = environment == null ? '' : ` --env ${environment}`;
   return repo.slice(0, sourceMax - suffix.length) + suffix;
 }

@@ -132,6 +132,8 @@ export interface DesiredSet {
   readonly leftAlone: LeftAlone;
   /** What is wrong with it where the rest is applied all the same; absent where nothing is. */
   readonly faults?: readonly HeldFault[] | undefined;
+  /** Of the workspaces that are wrong, those whose resources are of an earlier version; absent where none is. */
+  readonly lastSound?: ReadonlySet<string | null> | undefined;
 }
 
 export interface SourceInfo {
