@@ -2,6 +2,13 @@
 import { defineConfig } from 'vitest/config';
 import { hangMs } from './test/hang-limit.ts';
 
+/** What rests on the engine: statements, migrations, jobs, and sync from end to end. */
+const ofTheEngine = [
+  ...['database', 'schema', 'migrate', 'races', 'idempotency', 'tenant-statements'],
+  ...['jobs', 'expire-keys', 'reset-usage', 'delete-old-usage'],
+  ...['sync-apply', 'sync-plan', 'sync-laws', 'sync-leases', 'sync-records', 'sync-sets'],
+].map((name) => `test/api/${name}.test.ts`);
+
 export default defineConfig({
   test: {
     reporters: ['default', './test/summary-reporter.ts'],
@@ -29,6 +36,14 @@ export default defineConfig({
           globalSetup: ['test/cluster/kit/setup.ts'],
         },
       },
+      ...['mariadb', 'mysql'].map((make) => ({
+        extends: true as const,
+        test: {
+          name: `containers-${make}`,
+          include: ['test/containers/**/*.test.ts', ...ofTheEngine],
+          globalSetup: ['test/containers/server-setup.ts'],
+        },
+      })),
     ],
   },
 });

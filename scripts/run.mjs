@@ -4,7 +4,6 @@ import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { binaries, handOnSignals, interrupt, isInterrupted, run, say } from './children.mjs';
 import { installDependencies, isNewEnough, sayNodeIsMissing } from './dependencies.mjs';
-import { wordsOf } from './suites.mjs';
 
 // Plain JavaScript that an old Node runs too: it is what finds the right one.
 
@@ -16,9 +15,10 @@ const parentsPollMs = 500;
 const targets = {
   start: [['node', 'src/main.ts', 'up']],
   test: [['vitest', 'run']],
-  'test:all': [['node', 'scripts/test-all.mjs']],
-  'test:chart': [['node', ...wordsOf('chart')]],
-  'test:cluster': [['node', ...wordsOf('cluster')]],
+  'test:all': [['node', 'scripts/test-suites.mjs', 'all']],
+  'test:chart': [['node', 'scripts/test-suites.mjs', 'chart']],
+  'test:cluster': [['node', 'scripts/test-suites.mjs', 'cluster']],
+  'test:containers': [['node', 'scripts/test-suites.mjs', 'containers']],
   build: [['node', 'scripts/build.mjs']],
   chart: [['node', 'scripts/chart/generate.ts']],
   bench: [

@@ -9,17 +9,22 @@ const stopMs = minuteMs;
 /** How long what a suite left running may hold its output open. */
 const drainMs = 1000;
 
-const deploy = (suite) => [
+/** Words for Node that run projects of the suites beside `npm test`. */
+const deploy = (...projects) => [
   ...['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.deploy.config.ts'],
-  ...['--project', suite, '--project', `${suite}-*`],
+  ...projects.flatMap((project) => ['--project', project]),
 ];
+const image = (name) => async () => {
+  const images = await import('../test/containers/images.ts');
+  return images.missingImage(images[name]);
+};
 
 /**
- * In the order they run. `usualMs` is what a suite takes on two processors, and what must be left for it
- * to begin; `missing` resolves with why it cannot run here, or null. Tests say of themselves what else
- * they lack.
+ * In the order they run; what bears one name is one suite. `usualMs` is what it takes on two processors,
+ * and what must be left for it to begin; `missing` resolves with why it cannot run here, or null. Tests
+ * say of themselves what else they lack.
  */
-export const suites = [
+const suites = [
   { name: 'test', words: ['node_modules/vitest/vitest.mjs', 'run'], usualMs: 6 * minuteMs },
   {
     name: 'chart',
@@ -27,14 +32,21 @@ export const suites = [
     usualMs: 3 * minuteMs,
     missing: async () => (await import('../test/chart/helm.ts')).missingHelm(),
   },
-  { name: 'cluster', words: deploy('cluster'), usualMs: 8 * minuteMs },
-  { name: 'containers', words: deploy('containers'), usualMs: 8 * minuteMs },
-  { name: 'engines', words: deploy('engines'), usualMs: 12 * minuteMs },
+  { name: 'cluster', words: deploy('cluster', 'cluster-*'), usualMs: 8 * minuteMs },
+  ...['mariadb', 'mysql'].map((make) => ({
+    name: 'containers',
+    part: make,
+    words: deploy(`containers-${make}`),
+    usualMs: 4 * minuteMs,
+    missing: image(`${make}Image`),
+  })),
 ];
 
-/** Words for Node that run one suite beside `npm test`. */
-export function wordsOf(name) {
-  return suites.find((suite) => suite.name === name).words;
+/** Those of one name, with more words for the program that runs them, or every one for `all`. */
+export function suitesOf(name, words = []) {
+  return suites
+    .filter((suite) => name === 'all' || suite.name === name)
+    .map((suite) => ({ ...suite, words: [...suite.words, ...words] }));
 }
 
 /**
@@ -46,7 +58,8 @@ export function wordsOf(name) {
 export async function runSuites(list, { node, totalMs: limitMs = totalMs, out = process.stdout }) {
   const began = performance.now();
   const results = [];
-  for (const { name, words, usualMs, missing = async () => null } of list) {
+  for (const { words, usualMs, missing = async () => null, ...suite } of list) {
+    const name = [suite.name, suite.part].filter(Boolean).join(' ');
     if (isInterrupted()) break;
     const leftMs = limitMs - (performance.now() - began);
     const noTime = leftMs < usualMs ? `no time is left, of ${minutes(limitMs)}` : null;
@@ -111,7 +124,7 @@ function count(lines, code) {
 function report(results) {
   const rows = results.map(
     ({ name, passed, failed, skipped, tookMs }) =>
-      `${name.padEnd(12)}${String(passed).padStart(6)} passed${String(failed).padStart(4)} failed` +
+      `${name.padEnd(20)}${String(passed).padStart(6)} passed${String(failed).padStart(4)} failed` +
       `${String(skipped).padStart(5)} skipped  ${minutes(tookMs)}`,
   );
   const reasons = results.flatMap((result) => result.reasons);

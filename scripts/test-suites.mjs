@@ -1,0 +1,7 @@
+/** Knows which suites are asked for: `test-suites.mjs all`, or a suite and words for its program. */
+import { handOnSignals } from './children.mjs';
+import { runSuites, suitesOf } from './suites.mjs';
+
+handOnSignals();
+const [name, ...words] = process.argv.slice(2);
+process.exitCode = await runSuites(suitesOf(name, words), { node: process.execPath });

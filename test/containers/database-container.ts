@@ -1,0 +1,113 @@
+/** Knows how tests get a database server in a container, with TLS, gone with the run. */
+import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import {
+  GenericContainer,
+  getContainerRuntimeClient,
+  type StartedNetwork,
+  type StartedTestContainer,
+  Wait,
+} from 'testcontainers';
+import type { TestDatabaseServer } from '../database-server.ts';
+import { administer } from '../empty-database.ts';
+import { type Authority, createPki } from '../pki.ts';
+import { isRunning } from '../process.ts';
+import { mariadbImage, mysqlImage } from './images.ts';
+
+export const makes = ['mariadb', 'mysql'] as const;
+export type Make = (typeof makes)[number];
+
+export interface DatabaseContainer extends AsyncDisposable {
+  readonly container: StartedTestContainer;
+  /** As a user of the host reaches it, who may do everything. */
+  readonly server: TestDatabaseServer;
+  /** PEM of who vouches for the server as `localhost` and as its make, its name in `network`. */
+  readonly authority: string;
+}
+
+const images = { mariadb: mariadbImage, mysql: mysqlImage };
+/** What costs time and protects data that is gone with the run. */
+const fastFlags = [
+  '--max-connections=500',
+  '--innodb-buffer-pool-size=128M',
+  '--innodb-flush-log-at-trx-commit=0',
+  '--innodb-doublewrite=OFF',
+  '--skip-log-bin',
+  '--performance-schema=OFF',
+  '--skip-name-resolve',
+];
+// The image of the one who would tidy up cannot be had everywhere; the next run does, by label.
+process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true';
+
+export async function startDatabase(
+  make: Make,
+  network?: StartedNetwork,
+): Promise<DatabaseContainer> {
+  await removeAbandoned();
+  using pki = createPki();
+  const authority = pki.authority('house');
+  const password = randomBytes(18).toString('base64url');
+  let container = new GenericContainer(await images[make]())
+    .withLabels({ [ownerLabel]: String(process.pid) })
+    .withEnvironment({ MARIADB_ROOT_PASSWORD: password, MYSQL_ROOT_PASSWORD: password })
+    .withTmpFs({ '/var/lib/mysql': 'rw,uid=999,gid=999,size=3g' })
+    .withCopyContentToContainer(certificates(authority, make))
+    .withCommand([
+      ...fastFlags,
+      ...['ca', 'cert', 'key'].map((part) => `--ssl-${part}=/etc/${part}.pem`),
+    ])
+    .withExposedPorts(3306)
+    .withWaitStrategy(Wait.forListeningPorts())
+    .withStartupTimeout(300_000);
+  if (network !== undefined) container = container.withNetwork(network).withNetworkAliases(make);
+  const started = await container.start();
+  const server = {
+    host: '127.0.0.1',
+    port: started.getMappedPort(3306),
+    user: 'root',
+    password,
+  } as const;
+  await answers(server);
+  return {
+    container: started,
+    server,
+    authority: authority.cert,
+    [Symbol.asyncDispose]: async () => {
+      await started.stop({ timeout: 0 });
+    },
+  };
+}
+
+const ownerLabel = 'gatewright-test-pid';
+
+/** What runs that were killed left behind. */
+async function removeAbandoned(): Promise<void> {
+  const { container: engine } = await getContainerRuntimeClient();
+  for (const { Id, Labels } of await engine.list()) {
+    const pid = Labels[ownerLabel];
+    if (pid === undefined || isRunning(Number(pid))) continue;
+    await engine.getById(Id).remove({ force: true, v: true });
+  }
+}
+
+function certificates(authority: Authority, name: string) {
+  const issued = authority.issue({ name, altNames: `DNS:localhost,DNS:${name}` });
+  return [
+    { content: authority.cert, target: '/etc/ca.pem', mode: 0o644 },
+    { content: issued.cert, target: '/etc/cert.pem', mode: 0o644 },
+    { content: issued.key, target: '/etc/key.pem', mode: 0o644 },
+  ];
+}
+
+/** An official image serves itself first, while it sets up, and then the world. */
+async function answers(server: TestDatabaseServer): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await administer(server, 'SELECT 1');
+      return;
+    } catch (error) {
+      if (tries === 600) throw error;
+      await setTimeout(200);
+    }
+  }
+}

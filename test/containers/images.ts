@@ -1,0 +1,151 @@
+/** Knows where the images of the suites come from: here already, a registry, else built from Debian's packages. */
+import { execFile } from 'node:child_process';
+import { cpSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+const root = resolve(import.meta.dirname, '../..');
+const pullMsMax = 5 * 60_000;
+const buildMsMax = 15 * 60_000;
+
+/** An image cannot be had on this machine, for a reason that is none of the product's. */
+export class ImageMissing extends Error {
+  override readonly name = 'ImageMissing';
+}
+
+/** Why no container can be started here; null where one can. */
+export async function missingDocker(): Promise<string | null> {
+  try {
+    await docker(['version', '--format', '{{.Server.Version}}'], 30_000);
+    return null;
+  } catch (error) {
+    return `no Docker engine answers (${firstLine(error)})`;
+  }
+}
+
+/** Why `prepare` finds no image; null where it does. */
+export async function missingImage(prepare: () => Promise<string>): Promise<string | null> {
+  const noDocker = await missingDocker();
+  if (noDocker !== null) return noDocker;
+  try {
+    await prepare();
+    return null;
+  } catch (error) {
+    if (error instanceof ImageMissing) return error.message;
+    throw error;
+  }
+}
+
+/** Name of an image of MariaDB 10.11. */
+export function mariadbImage(): Promise<string> {
+  return pulledOr('mariadb:10.11', 'gatewright-test/mariadb:10.11', async (name) =>
+    build(name, join(root, 'test/containers/mariadb'), {
+      BASE_IMAGE: await debianImage('bookworm'),
+    }),
+  );
+}
+
+/** Name of an image of MySQL 9. */
+export function mysqlImage(): Promise<string> {
+  return pulledOr('mysql:9', 'gatewright-test/mysql:9', async (name) =>
+    build(name, join(root, 'test/containers/mysql'), { BASE_IMAGE: await debianImage('sid') }),
+  );
+}
+
+let product: Promise<string> | undefined;
+
+/** Name of an image of the product as it stands in this clone, built once a run. */
+export function productImage(): Promise<string> {
+  product ??= buildProduct();
+  return product;
+}
+
+async function buildProduct(): Promise<string> {
+  const base = await pulledOr('node:24-bookworm-slim', 'gatewright-test/node:24', buildNodeImage);
+  const name = 'gatewright-test/gatewright';
+  await build(name, root, { NODE_IMAGE: base });
+  return name;
+}
+
+async function buildNodeImage(name: string): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatewright-node-'));
+  try {
+    const { stdout } = await promisify(execFile)('npm', ['root', '--global']);
+    cpSync(realpathSync(process.execPath), join(folder, 'node'));
+    cpSync(realpathSync(join(stdout.trim(), 'npm')), join(folder, 'npm'), { recursive: true });
+    cpSync(join(root, 'test/containers/node/Dockerfile'), join(folder, 'Dockerfile'));
+    await build(name, folder, { BASE_IMAGE: await debianImage('bookworm') });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function debianImage(suite: 'bookworm' | 'sid'): Promise<string> {
+  return pulledOr(`debian:${suite}-slim`, `gatewright-test/debian:${suite}`, async (name) => {
+    const script = join(root, 'test/containers/debian/bootstrap.sh');
+    try {
+      await promisify(execFile)(script, [suite, name], { timeout: buildMsMax });
+    } catch (error) {
+      throw new ImageMissing(
+        `debian:${suite}-slim can be neither pulled nor made with debootstrap (${firstLine(error)})`,
+      );
+    }
+  });
+}
+
+/** The first of the two that is here, else `official` pulled, else `own` made. */
+async function pulledOr(
+  official: string,
+  own: string,
+  make: (name: string) => Promise<void>,
+): Promise<string> {
+  for (const name of [official, own]) if (await isHere(name)) return name;
+  try {
+    await docker(['pull', '--quiet', official], pullMsMax);
+    return official;
+  } catch {
+    await make(own);
+    return own;
+  }
+}
+
+async function isHere(name: string): Promise<boolean> {
+  return (await docker(['images', '--quiet', name], 60_000)) !== '';
+}
+
+const networkFaults =
+  /temporary failure|could not resolve|unable to connect|connection (refused|timed out|failed)|failed to fetch|EAI_AGAIN|ENOTFOUND|ETIMEDOUT|ECONNRESET|ECONNREFUSED|i\/o timeout/i;
+
+/** @throws ImageMissing where what it downloads cannot be reached; what else fails is a fault of the file */
+async function build(
+  name: string,
+  folder: string,
+  variables: Record<string, string>,
+): Promise<void> {
+  const values = Object.entries(variables).flatMap(([key, value]) => [
+    '--build-arg',
+    `${key}=${value}`,
+  ]);
+  try {
+    await docker(['build', '--network', 'host', '--tag', name, ...values, folder], buildMsMax);
+  } catch (error) {
+    const { stdout = '', stderr = '', message } = error as Error & { [out: string]: string };
+    const said = `${stdout}\n${stderr}`;
+    if (!networkFaults.test(said)) throw new Error(`${message}\n${said.slice(-4000)}`);
+    throw new ImageMissing(`what ${name} is built of cannot be downloaded`);
+  }
+}
+
+async function docker(words: readonly string[], timeoutMs: number): Promise<string> {
+  const { stdout } = await promisify(execFile)('docker', words, {
+    timeout: timeoutMs,
+    maxBuffer: 2 ** 26,
+  });
+  return stdout.trim();
+}
+
+function firstLine(error: unknown): string {
+  const { stderr, message } = error as Error & { stderr?: string };
+  return (stderr?.trim() || message).split('\n').at(-1)!.trim();
+}

@@ -1,0 +1,35 @@
+/** Knows how the suites of a project get the database server that its name ends in, from a container. */
+import { Network } from 'testcontainers';
+import type { TestProject } from 'vitest/node';
+import { readMigratedSchema } from '../migrated-schema.ts';
+import { type Make, makes, startDatabase } from './database-container.ts';
+import { missingImage, productImage } from './images.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** PEM of who vouches for the certificate of the database server in a container. */
+    databaseAuthority: string;
+    /** What the product needs to reach that server from another container. */
+    containers: { readonly make: Make; readonly network: string };
+    /** The image of the product, or why there is none. */
+    product: { readonly image: string } | { readonly missing: string };
+  }
+}
+
+/** For a project such as `containers-mysql`. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const make = project.name.split('-').at(-1) as Make;
+  if (!makes.includes(make)) throw new Error(`no image is known for project ${project.name}`);
+  const network = await new Network().start();
+  const database = await startDatabase(make, network);
+  const missing = await missingImage(productImage);
+  project.provide('product', missing === null ? { image: await productImage() } : { missing });
+  project.provide('containers', { make, network: network.getName() });
+  project.provide('databaseServer', database.server);
+  project.provide('databaseAuthority', database.authority);
+  project.provide('migratedSchema', await readMigratedSchema(database.server));
+  return async () => {
+    await database[Symbol.asyncDispose]();
+    await network.stop();
+  };
+}
