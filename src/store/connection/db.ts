@@ -1,10 +1,11 @@
 /** Knows how to reach the database: the pool, its sessions, transactions, and what a lost connection means. */
-import { Kysely, MysqlDialect, type MysqlPool } from 'kysely';
+import type { Kysely } from 'kysely';
 import type { Log } from '../../log.ts';
 import type { DatabaseSettings } from '../../settings.ts';
 import { doLast } from './before-commit.ts';
 import { type Connector, createConnector } from './connect.ts';
-import { ConnectionPool, type PoolFigures, poolOf } from './pool.ts';
+import { type Acquire, buildOn, withShortWay } from './dialect.ts';
+import { ConnectionPool, type PoolFigures } from './pool.ts';
 import { retrying } from './retry.ts';
 import type { ConnectionTls } from './tls.ts';
 import { watchWriter } from './writer-watch.ts';
@@ -71,22 +72,23 @@ export function openDatabase(settings: DatabaseSettings, options: DatabaseOption
 
 /** Where connections come from, for work that needs the writer and for reads that may be stale. */
 interface Roles extends Pick<Database, 'isStoodIn'> {
-  readonly writable: MysqlPool;
-  readonly readable: MysqlPool;
+  readonly writable: Acquire;
+  readonly readable: Acquire;
   close(): Promise<unknown>;
 }
 
 function databaseOn(connector: Connector, writer: ConnectionPool, roles: Roles): Database {
-  const db = build(roles.writable);
+  const db = buildOn<Tables>(roles.writable);
   return {
     db,
-    readable: build(roles.readable),
+    readable: buildOn<Tables>(roles.readable),
     transaction: (work, attemptsMax) => {
-      const whole = async (tx: Db) => {
-        const result = await work(tx);
-        await doLast(tx);
-        return result;
-      };
+      const whole = (tx: Db) =>
+        withShortWay(tx, async () => {
+          const result = await work(tx);
+          await doLast(tx);
+          return result;
+        });
       return retrying(() => db.transaction().execute(whole), attemptsMax);
     },
     ping: () => writer.ping(),
@@ -102,8 +104,8 @@ function databaseOn(connector: Connector, writer: ConnectionPool, roles: Roles):
 
 function alone(writer: ConnectionPool): Roles {
   return {
-    writable: writer,
-    readable: writer,
+    writable: () => writer.acquire(),
+    readable: () => writer.acquire(),
     isStoodIn: async () => false,
     close: () => writer.close(),
   };
@@ -118,11 +120,11 @@ function withReader(
 ): Roles {
   const watch = watchWriter(() => probe.ping(), log);
   return {
-    writable: poolOf(async () => {
+    writable: async () => {
       if (await watch.isUp()) return writer.acquire();
       throw watch.unavailable();
-    }),
-    readable: poolOf(async () => {
+    },
+    readable: async () => {
       if (!(await watch.isUp())) return reader.acquire();
       try {
         return await writer.acquire();
@@ -130,7 +132,7 @@ function withReader(
         if (await watch.isStillUp()) throw error;
         return reader.acquire();
       }
-    }),
+    },
     isStoodIn: async () => {
       if (await watch.isUp()) return false;
       return reader.ping().then(
@@ -143,8 +145,4 @@ function withReader(
       return Promise.all([writer.close(), probe.close(), reader.close()]);
     },
   };
-}
-
-function build(pool: MysqlPool): Db {
-  return new Kysely<Tables>({ dialect: new MysqlDialect({ pool }) });
 }

@@ -1,0 +1,164 @@
+/** Knows one connection of the pool: how a statement is sent, what its failure means, and whether it may be used again. */
+import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
+import type { Connection, QueryError, QueryOptions, ResultSetHeader } from 'mysql2';
+import { discard } from './connect.ts';
+import type { Stuck } from './kill.ts';
+import { retrying } from './retry.ts';
+import {
+  isConnectionSpent,
+  isTimeout,
+  isWriteRefusal,
+  leavesOutcomeOpen,
+  OutcomeUnknown,
+} from './unavailable.ts';
+
+/** Statements that change nothing, whatever becomes of them. */
+const readPattern = /^\s*(?:select|show)\b/i;
+
+/** Rows, or what became of a change. */
+type DriverResult = unknown[] | ResultSetHeader;
+
+/** What a connection asks of the pool that it is from. */
+interface ConnectionOwner {
+  release(connection: PooledConnection): void;
+  /** Ends what the server still does for a connection that nobody listens to any more. */
+  kill(stuck: Stuck): void;
+  /** Takes note that the server takes no changes now. */
+  noteWriteRefusal(): void;
+}
+
+/** In the shape the query builder asks for; it is passed by where a statement is written already. */
+export class PooledConnection implements DatabaseConnection {
+  readonly #raw: Connection;
+  readonly #timeoutMs: number;
+  readonly #owner: ConnectionOwner;
+  #usable = true;
+  /** Between `begin` and its end; what fails there is the transaction's to repeat. */
+  #inTransaction = false;
+
+  constructor(raw: Connection, timeoutMs: number, owner: ConnectionOwner) {
+    this.#raw = raw;
+    this.#timeoutMs = timeoutMs;
+    this.#owner = owner;
+    raw.on('error', () => this.destroy());
+    // Not discarded here: the driver fails a running query only when it closes the socket itself.
+    raw.on('end', () => {
+      this.#usable = false;
+    });
+  }
+
+  get usable(): boolean {
+    return this.#usable;
+  }
+
+  /** @throws OutcomeUnknown where the answer to a change outside of any transaction was lost */
+  async executeQuery<Row>({
+    sql,
+    parameters,
+  }: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<QueryResult<Row>> {
+    try {
+      const sending = this.#inTransaction
+        ? this.#send(sql, parameters)
+        : this.#sendAlone(sql, parameters);
+      return resultOf<Row>(await sending);
+    } catch (error) {
+      throw withCallers(error);
+    }
+  }
+
+  /** Of the shape, and asked for by nobody. */
+  streamQuery(): never {
+    throw new TypeError('rows are read all at once');
+  }
+
+  async begin(): Promise<void> {
+    this.#inTransaction = true;
+    await this.#send('begin');
+  }
+
+  /** @throws OutcomeUnknown where the answer was lost */
+  async commit(): Promise<void> {
+    this.#inTransaction = false;
+    try {
+      await this.#send('commit');
+    } catch (error) {
+      throw leavesOutcomeOpen(error) ? new OutcomeUnknown(error) : error;
+    }
+  }
+
+  /** The server rolls back what a lost connection left open; the error that led here matters more. */
+  async rollback(): Promise<void> {
+    this.#inTransaction = false;
+    await this.#send('rollback').catch(() => this.destroy());
+  }
+
+  /** One round trip. */
+  async ping(timeoutMs: number): Promise<void> {
+    await retrying(() => this.#send('SELECT 1', [], timeoutMs));
+  }
+
+  async #sendAlone(sql: string, parameters: readonly unknown[]): Promise<DriverResult> {
+    try {
+      return await retrying(() => this.#send(sql, parameters));
+    } catch (error) {
+      const isOpen = !readPattern.test(sql) && leavesOutcomeOpen(error);
+      throw isOpen ? new OutcomeUnknown(error) : error;
+    }
+  }
+
+  /** A `timeoutMs` of 0 means no limit. */
+  #send(
+    sql: string,
+    parameters: readonly unknown[] = [],
+    timeoutMs = this.#timeoutMs,
+  ): Promise<DriverResult> {
+    const { promise, resolve, reject } = Promise.withResolvers<DriverResult>();
+    const query: QueryOptions = { sql, values: parameters as unknown[] };
+    if (timeoutMs > 0) query.timeout = timeoutMs;
+    this.#raw.query(query, (error: QueryError | null, result: unknown) => {
+      if (error === null) return resolve(result as DriverResult);
+      this.#judge(error, timeoutMs);
+      reject(error);
+    });
+    return promise;
+  }
+
+  #judge(error: QueryError, timeoutMs: number): void {
+    if (isTimeout(error)) this.#owner.kill({ threadId: this.#raw.threadId, ranMs: timeoutMs });
+    if (isWriteRefusal(error)) this.#owner.noteWriteRefusal();
+    if (isConnectionSpent(error)) this.destroy();
+  }
+
+  release(): void {
+    this.#owner.release(this);
+  }
+
+  /** Never used again; the pool drops it when it comes back. */
+  destroy(): void {
+    if (!this.#usable) return;
+    this.#usable = false;
+    discard(this.#raw);
+  }
+
+  /** Takes leave of the server, without waiting for its answer. */
+  async close(): Promise<void> {
+    if (!this.#usable) return;
+    this.#usable = false;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#raw.end(() => resolve());
+    await promise;
+    discard(this.#raw);
+  }
+}
+
+function resultOf<Row>(result: DriverResult): QueryResult<Row> {
+  if (Array.isArray(result)) return { rows: result as Row[] };
+  return { rows: [], numAffectedRows: BigInt(result.affectedRows) };
+}
+
+/** The driver knows where an answer was read, and not who had asked. */
+function withCallers(error: unknown): unknown {
+  if (error instanceof Error)
+    error.stack += `\n${new Error().stack!.split('\n').slice(2).join('\n')}`;
+  return error;
+}
