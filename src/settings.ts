@@ -19,6 +19,12 @@ export type DriftMode = (typeof driftModes)[number];
 
 export type LogLevel = (typeof logLevels)[number];
 
+/** Of an object in a cluster. */
+interface KubernetesName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** One database endpoint. Either `host` and `port`, or `socketPath`, is used. */
 export interface DatabaseSettings {
   readonly host: string;
@@ -96,6 +102,10 @@ export interface Settings {
       readonly namespaces: readonly string[];
       /** Path of a kubeconfig, or null for the account of the pod. */
       readonly configFile: string | null;
+      /** The ConfigMap that shows where the sync stands; null for none. */
+      readonly status: KubernetesName | null;
+      /** What has to be held to lead; null for nothing. */
+      readonly lease: KubernetesName | null;
     };
     /** How long a watched source must stay the same before what left it is deleted. */
     readonly pruneSettleSeconds: number;
@@ -320,6 +330,8 @@ function assemble(
       kubernetes: {
         namespaces: values.GATEWRIGHT_KUBERNETES_NAMESPACES ?? [],
         configFile: values.GATEWRIGHT_KUBERNETES_CONFIG ?? null,
+        status: values.GATEWRIGHT_KUBERNETES_STATUS ?? null,
+        lease: values.GATEWRIGHT_KUBERNETES_LEASE ?? null,
       },
       pruneSettleSeconds: values.GATEWRIGHT_PRUNE_SETTLE_SECONDS,
       intervalSeconds: values.GATEWRIGHT_SYNC_INTERVAL_SECONDS ?? null,

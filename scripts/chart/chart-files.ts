@@ -179,6 +179,9 @@ sync:
   create, patch, delete) for \`secretOutput.kubernetesSecret\` and \`valueFrom.kubernetesSecret\`, ConfigMaps (get) for
   \`valueFrom.kubernetesConfigMap\`. Whoever installs needs these rights, or turns \`createRoles\` off and has them given.
   The token lies in the container of the daemon only.
+- \`sync.kubernetes.status\` shows the state of each workspace in the ConfigMap \`NAME-sync-status\`, and each change of it as an
+  Event: \`kubectl describe configmap NAME-sync-status\`. \`sync.kubernetes.lease\` has several pods choose by the Lease
+  \`NAME-sync\` who leads, which stays after \`helm uninstall\`: \`kubectl delete lease NAME-sync\`.
 - \`sync.vault\` signs in with a token of the pod's account that is for Vault only, with an AppRole, or with a token of a
   Secret.
 

@@ -28,8 +28,8 @@ export function readKubeAccess(configFile: string | null, account = accountDirec
   if (!existsSync(account)) {
     throw new Failure(
       'invalidInput',
-      'GATEWRIGHT_KUBERNETES_NAMESPACES is set, but this is no pod of a cluster with an account: name a \
-kubeconfig in GATEWRIGHT_KUBERNETES_CONFIG',
+      'Kubernetes is set to be used, but this is no pod of a cluster with an account: name a kubeconfig in \
+GATEWRIGHT_KUBERNETES_CONFIG, or unset GATEWRIGHT_KUBERNETES_NAMESPACES, _STATUS and _LEASE',
     );
   }
   return {

@@ -1,11 +1,11 @@
 /** Knows how the API of a Kubernetes cluster is asked: one request at a time, and what a refusal means. */
 import type { Clock } from '../clock.ts';
 import { Failure } from '../failure.ts';
-import { type JsonAnswer, JsonExchange } from '../remote/json-exchange.ts';
+import { type JsonAnswer, JsonExchange, type Patience } from '../remote/json-exchange.ts';
 import type { KubeAccess } from './kube-access.ts';
 
 export interface KubeRequest {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `/api/v1/namespaces/prod/secrets`, without a query. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -42,11 +42,16 @@ export class KubeClient implements AsyncDisposable {
   readonly #exchange: JsonExchange;
 
   /** @param pause waits that many milliseconds */
-  constructor(access: KubeAccess, clock: Clock, pause: (ms: number) => Promise<void>) {
+  constructor(
+    access: KubeAccess,
+    clock: Clock,
+    pause: (ms: number) => Promise<void>,
+    patience?: Patience,
+  ) {
     this.#access = access;
     const { server, ca, certificate, serverName } = access;
     this.#exchange = new JsonExchange({
-      ...{ address: server, answerBytesMax, clock, pause },
+      ...{ address: server, answerBytesMax, clock, pause, patience },
       tls: {
         ...(ca === null ? {} : { ca }),
         ...(serverName === null ? {} : { servername: serverName }),
@@ -61,6 +66,11 @@ export class KubeClient implements AsyncDisposable {
         return new KubeUnreachable(message, { cause });
       },
     });
+  }
+
+  /** Of the server: `10.0.0.1:6443`. */
+  get host(): string {
+    return this.#access.server.host;
   }
 
   /**

@@ -15,6 +15,9 @@ export interface KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
+/** A write that names another than the one that is there is refused. */
+export type ObjectVersion = Pick<KubeObject['metadata'], 'uid' | 'resourceVersion'>;
+
 export interface NewSecret {
   readonly namespace: string;
   readonly name: string;
@@ -38,6 +41,33 @@ export async function getObject(
     return (await client.request({ method: 'GET', path })) as KubeObject;
   } catch (error) {
     if (error instanceof KubeRefusal && error.status === 404) return null;
+    throw error;
+  }
+}
+
+/**
+ * Applies fields of a ConfigMap on the server's side, over whoever else has written them. Null where it
+ * is not, any more, the version that is named; without one it is made where there is none.
+ */
+export async function applyConfigMap(
+  client: KubeClient,
+  { namespace, name, data }: Pick<NewSecret, 'namespace' | 'name' | 'data'>,
+  version: ObjectVersion | null,
+  fieldManager: string,
+): Promise<KubeObject | null> {
+  try {
+    return (await client.request({
+      method: 'PATCH',
+      path: `${pathOf('configmaps', namespace)}/${name}`,
+      query: { fieldManager, force: 'true' },
+      contentType: 'application/apply-patch+yaml',
+      body: {
+        ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+        ...{ metadata: { namespace, name, ...version }, data },
+      },
+    })) as KubeObject;
+  } catch (error) {
+    if (error instanceof KubeRefusal && error.status === 409) return null;
     throw error;
   }
 }
@@ -92,7 +122,7 @@ export async function createSecret(
 export function applySecret(
   client: KubeClient,
   secret: NewSecret,
-  version: { readonly uid: string; readonly resourceVersion: string },
+  version: ObjectVersion,
   fieldManager: string,
 ): Promise<boolean> {
   const body = bodyOf(secret);

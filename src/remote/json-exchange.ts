@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts';
 import type { Failure } from '../failure.ts';
 
 export interface JsonRequest {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below that of the address, without a query. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>> | undefined;
@@ -38,24 +38,38 @@ export interface JsonExchangeOptions {
   /** What a status of silence is told as. */
   readonly reasonIn: (answer: JsonAnswer) => string;
   readonly unreachable: (reason: string, cause: unknown) => Failure;
+  readonly patience?: Patience | undefined;
+}
+
+/** How long an answer is worth waiting for. */
+export interface Patience {
+  readonly connectTimeoutMs: number;
+  readonly answerTimeoutMs: number;
+  readonly triesMax: number;
+  /** After a read without an answer all else fails at once, so that many wait no longer than one. */
+  readonly silenceMs: number;
 }
 
 const connectionsMax = 8;
-const connectTimeoutMs = 5_000;
-const answerTimeoutMs = 15_000;
 const retryAfterSecondsMax = 10;
-const triesMax = 3;
-/** After a read without an answer all else fails at once, so that many wait no longer than one. */
-const silenceMs = 5_000;
+const usualPatience: Patience = {
+  connectTimeoutMs: 5_000,
+  answerTimeoutMs: 15_000,
+  triesMax: 3,
+  silenceMs: 5_000,
+};
 
 /** With one service; dispose closes its sockets. */
 export class JsonExchange implements AsyncDisposable {
   readonly #options: JsonExchangeOptions;
   readonly #pool: Pool;
+  readonly #patience: Patience;
   #silent: { readonly until: number; readonly failure: Failure } | null = null;
 
   constructor(options: JsonExchangeOptions) {
     this.#options = options;
+    this.#patience = options.patience ?? usualPatience;
+    const { connectTimeoutMs, answerTimeoutMs } = this.#patience;
     this.#pool = new Pool(options.address.origin, {
       connections: connectionsMax,
       connect: { timeout: connectTimeoutMs, ...options.tls },
@@ -78,7 +92,7 @@ export class JsonExchange implements AsyncDisposable {
       const { status, body, retryAfterMs, failed } = await this.#send(request);
       const isSilent = failed !== undefined || isSilence(status);
       const mayRepeat = isLater(status) || (isSilent && request.method === 'GET');
-      if (mayRepeat && tries < triesMax) {
+      if (mayRepeat && tries < this.#patience.triesMax) {
         await pause(retryAfterMs ?? 200 * 2 ** tries);
         continue;
       }
@@ -121,6 +135,7 @@ export class JsonExchange implements AsyncDisposable {
   #unreachable({ method }: JsonRequest, cause: unknown): Failure {
     const { clock, unreachable } = this.#options;
     const failure = unreachable(cause instanceof Error ? reasonOf(cause) : String(cause), cause);
+    const { silenceMs } = this.#patience;
     if (method === 'GET') this.#silent = { until: clock.now() + silenceMs, failure };
     return failure;
   }

@@ -162,6 +162,19 @@ export const namespaces: Form<string[]> = {
   example: 'support,research',
 };
 
+/** `NAMESPACE/NAME` of an object in a cluster. */
+export const kubernetesName: Form<{ readonly namespace: string; readonly name: string }> = {
+  schema: z
+    .string()
+    .regex(new RegExp(`^${namespacePattern}/[a-z0-9](?:[a-z0-9.-]{0,98}[a-z0-9])?$`))
+    .transform((text) => {
+      const [namespace = '', name = ''] = text.split('/');
+      return { namespace, name };
+    }),
+  expected: 'a namespace and a name of at most 100 characters, NAMESPACE/NAME',
+  example: 'gateways/sync-status',
+};
+
 /** An issue with a `fault` completes "NAME …" instead of "NAME is …: expected …". */
 export const trustedHosts: Form<TrustedHosts> = {
   schema: z.string().transform((text, context) => {

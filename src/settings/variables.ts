@@ -1,6 +1,7 @@
 /** Knows every environment variable: its name, form, default, group and meaning, in one schema. */
 import { z } from 'zod';
 import * as forms from './forms.ts';
+import { kubernetesVariables } from './kubernetes-variables.ts';
 import { notifyVariables } from './notify-variables.ts';
 import { defaulted, type Facts, factsOf, optional, type Traits } from './variable.ts';
 import { vaultVariables } from './vault-variables.ts';
@@ -312,16 +313,7 @@ export const environment = z.object({
     { ...forms.path, example: '/run/gatewright' },
     'Folder into which issued keys may be written.',
   ),
-  GATEWRIGHT_KUBERNETES_NAMESPACES: optional(
-    'Sync',
-    forms.namespaces,
-    'Namespaces whose Secrets and ConfigMaps manifests may read, and whose Secrets they may write.',
-  ),
-  GATEWRIGHT_KUBERNETES_CONFIG: optional(
-    'Sync',
-    { ...forms.path, example: '/run/secrets/kubeconfig' },
-    'kubeconfig of the cluster of those namespaces; the account of the pod when unset.',
-  ),
+  ...kubernetesVariables,
   GATEWRIGHT_SYNC_VARIABLES: optional(
     'Sync',
     forms.variableNames,

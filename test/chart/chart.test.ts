@@ -49,7 +49,10 @@ const everything = {
       signers: { existingConfigMap: 'signers', keys: { gpgKeys: 'gpg' } },
     },
     webhook: { existingSecret: 'webhook' },
-    kubernetes: { enabled: true, namespaces: ['gateways', 'apps'] },
+    kubernetes: {
+      ...{ enabled: true, namespaces: ['gateways', 'apps'] },
+      ...{ status: true, lease: true },
+    },
     vault: {
       address: 'https://vault.example.com:8200',
       paths: ['secret/support', 'kv'],
@@ -149,8 +152,7 @@ describe('rendering', () => {
       const kinds = (await render(values)).map(({ kind }) => kind);
       expect(kinds.filter((kind) => /^(Secret|ClusterRole(Binding)?)$/.test(kind))).toEqual([]);
       const roles = kinds.filter((kind) => /^Role(Binding)?$/.test(kind));
-      const rights = ['Role', 'Role', 'RoleBinding', 'RoleBinding'];
-      expect(roles.toSorted()).toEqual(values === everything ? rights : []);
+      expect(roles).toHaveLength(values === everything ? 6 : 0);
     },
   );
 
@@ -166,6 +168,7 @@ describe('rendering', () => {
     expect(bindings.map(({ metadata: { namespace, name } }) => `${namespace}/${name}`)).toEqual([
       'gateways/gw-gatewright-sync',
       'apps/gw-gatewright-sync-gateways',
+      'undefined/gw-gatewright-sync-state',
     ]);
     for (const binding of bindings) {
       expect(binding).toMatchObject({
@@ -184,6 +187,33 @@ describe('rendering', () => {
     expect(JSON.stringify(own)).toContain(
       '{"name":"GATEWRIGHT_KUBERNETES_NAMESPACES","value":"gateways"}',
     );
+  });
+
+  it('shows its status in a ConfigMap of the release, and locks a Lease, with rights to these alone', async () => {
+    const kubernetes = { status: true, lease: true };
+    const objects = await render({ ...complete, sync: { ...gitSync, kubernetes } });
+    const role = objects.filter(({ kind }) => kind === 'Role') as unknown as { rules: object[] }[];
+    expect(role.map(({ rules }) => rules)).toEqual([
+      [
+        {
+          ...{ apiGroups: [''], resources: ['configmaps'] },
+          ...{ resourceNames: ['gw-gatewright-sync-status'], verbs: ['get', 'patch'] },
+        },
+        { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] },
+        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
+        {
+          ...{ apiGroups: ['coordination.k8s.io'], resources: ['leases'] },
+          ...{ resourceNames: ['gw-gatewright-sync'], verbs: ['get', 'update'] },
+        },
+      ],
+    ]);
+    const map = objects.find(({ metadata }) => metadata.name === 'gw-gatewright-sync-status');
+    expect(map).toMatchObject({ kind: 'ConfigMap' });
+    expect(map).not.toHaveProperty('data');
+    const text = JSON.stringify(objects);
+    expect(text).toContain('"value":"gateways/gw-gatewright-sync-status"');
+    expect(text).toContain('"value":"gateways/gw-gatewright-sync"');
+    expect(text).not.toContain('GATEWRIGHT_KUBERNETES_NAMESPACES');
   });
 
   it('signs in to Vault with a token that is for Vault only, and hands secret settings on as files', async () => {

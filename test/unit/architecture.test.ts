@@ -86,10 +86,12 @@ const mayImport: Record<string, readonly string[]> = {
   'sync/sinks': ['sync/spec', 'kube', 'vault', 'model'],
   'sync/daemon': [
     ...['sync', 'sync/apply', 'sync/plan', 'sync/server', 'sync/source', 'sync/spec'],
-    ...['model', 'log', 'clock'],
+    ...['kube', 'model', 'log', 'clock'],
   ],
   'sync/review': ['sync/plan', 'sync/report', 'sync/server', 'sync/spec', 'model'],
-  'sync/notify': ['sync/daemon', 'sync/server', 'sync/source', 'sync/spec', 'model', 'clock'],
+  'sync/notify': [
+    ...['sync/daemon', 'sync/server', 'sync/source', 'sync/spec', 'kube', 'model', 'clock'],
+  ],
   'sync/report': ['sync/apply', 'sync/plan', 'sync/spec', 'model'],
   'sync/plan': ['sync/spec', 'model'],
   'sync/server': ['sync/spec', 'model', 'log', 'clock'],

@@ -25,6 +25,13 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- .Values.sync.serviceAccount.existing | default (printf "%s-sync" (include "gatewright.name" .)) -}}
 {{- end }}
 
+{{- /* Not empty where the daemon asks the API of Kubernetes. */}}
+{{- define "gatewright.usesKubernetes" -}}
+{{- with .Values.sync.kubernetes -}}
+{{- if or .enabled .status .lease }}true{{ end -}}
+{{- end -}}
+{{- end }}
+
 {{- /* A JSON list of the namespaces that manifests may name; empty where Kubernetes is not used. */}}
 {{- define "gatewright.grantedNamespaces" -}}
 {{- with .Values.sync.kubernetes -}}

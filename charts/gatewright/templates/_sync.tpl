@@ -41,6 +41,13 @@
 {{- with include "gatewright.grantedNamespaces" . | fromJsonArray }}
 - {name: GATEWRIGHT_KUBERNETES_NAMESPACES, value: {{ join "," . | quote }}}
 {{- end }}
+{{- $name := printf "%s/%s-sync" .Release.Namespace (include "gatewright.name" .) }}
+{{- if $v.sync.kubernetes.status }}
+- {name: GATEWRIGHT_KUBERNETES_STATUS, value: {{ $name }}-status}
+{{- end }}
+{{- if $v.sync.kubernetes.lease }}
+- {name: GATEWRIGHT_KUBERNETES_LEASE, value: {{ $name }}}
+{{- end }}
 {{- if $v.sync.vault.address }}
 {{- include "gatewright.vaultEnvironment" . }}
 {{- end }}
@@ -93,7 +100,7 @@
 {{- if $v.sync.secretSettings }}
 - {name: settings, mountPath: /etc/gatewright/settings, readOnly: true}
 {{- end }}
-{{- if $v.sync.kubernetes.enabled }}
+{{- if include "gatewright.usesKubernetes" . }}
 - {name: account, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true}
 {{- end }}
 {{- with $v.sync.vault }}
@@ -137,7 +144,7 @@
       - secret: {name: {{ $from.secret | quote }}, items: [{key: {{ $from.key | quote }}, path: {{ $name }}}]}
     {{- end }}
 {{- end }}
-{{- if $v.sync.kubernetes.enabled }}
+{{- if include "gatewright.usesKubernetes" . }}
 # As a pod has it where its token is mounted, for this one container.
 - name: account
   projected:

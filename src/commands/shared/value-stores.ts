@@ -3,8 +3,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { systemClock } from '../../clock.ts';
-import { readKubeAccess } from '../../kube/kube-access.ts';
-import { KubeClient } from '../../kube/kube-client.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
 import { Secret } from '../../secret.ts';
 import { environmentIn } from '../../settings/environment.ts';
 import { manifestVariables } from '../../settings/manifest-variables.ts';
@@ -21,6 +20,7 @@ import { AgeIdentities } from '../../sync/sops/age-identities.ts';
 import type { SecretTarget } from '../../sync/spec/secret-target.ts';
 import type { VaultLogin } from '../../vault/vault-access.ts';
 import { VaultClient } from '../../vault/vault-client.ts';
+import { openCluster } from './cluster.ts';
 
 /** Where secret values come from and where those of keys go, as far as the settings permit. */
 export interface ValueStores {
@@ -85,11 +85,7 @@ function kubernetesGrant(
   { namespaces, configFile }: Settings['sync']['kubernetes'],
 ): KubernetesGrant {
   let client: Promise<KubeClient> | undefined;
-  const connect = async (): Promise<KubeClient> => {
-    const config = configFile === null ? null : resolve(cwd, configFile);
-    const access = readKubeAccess(config);
-    return new KubeClient(access, systemClock, setTimeout);
-  };
+  const connect = async (): Promise<KubeClient> => openCluster(cwd, { configFile });
   return { namespaces, connect: () => (client ??= connect()) };
 }
 

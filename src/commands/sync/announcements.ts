@@ -115,6 +115,9 @@ export function openAnnouncer(
 }
 
 export function undeliveredText(channel: Channel, host: string, reason: string): string {
+  if (channel === 'kubernetes-status') {
+    return `the status in Kubernetes cannot be written: ${reason}. It is tried again; the sync goes on`;
+  }
   const what = channel === 'commit-status' ? 'the status of a commit' : 'a notification';
   return `${what} was given up: ${host}, ${reason}. The sync goes on`;
 }

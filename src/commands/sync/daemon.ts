@@ -11,7 +11,7 @@ import { type Ending, Failure } from '../../failure.ts';
 import { packageVersion } from '../../package-root.ts';
 import { type Listener, type ListenerOptions, startListener } from '../../sync/daemon/listener.ts';
 import { LookHints } from '../../sync/daemon/look-hints.ts';
-import { StandingLease } from '../../sync/daemon/standing-lease.ts';
+import { StandingLease, type StandingTerms } from '../../sync/daemon/standing-lease.ts';
 import { StatusTeller } from '../../sync/daemon/status-report.ts';
 import {
   type Channel,
@@ -24,10 +24,12 @@ import { isGitLocation, parseGitLocation } from '../../sync/source/git-location.
 import { type WatchOptions, watch } from '../../sync/watch.ts';
 import {
   type Announcements,
+  type OnOutcome,
   type OpenAnnouncer,
   openAnnouncer,
   undeliveredText,
 } from './announcements.ts';
+import type { ClusterParts } from './cluster-parts.ts';
 import type { SyncEvents } from './sync-events.ts';
 
 export interface DaemonContext {
@@ -38,6 +40,7 @@ export interface DaemonContext {
   readonly events: SyncEvents;
   readonly cycle: Omit<WatchOptions, 'newest' | 'probeMs' | 'drift' | 'onEvent'>;
   readonly announcements: Announcements;
+  readonly cluster: ClusterParts;
   readonly look: Pick<WatchOptions, 'newest' | 'probeMs' | 'drift'>;
   readonly listen: Pick<ListenerOptions, 'readyMs' | 'webhookSecret'> & {
     readonly host: string;
@@ -57,15 +60,25 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
     standing: () => state.standing,
     requests: () => client.requests,
   });
-  await using outside = openOutside(context, metrics, () => void tell());
+  const onOutcome = outcomes(context, metrics);
+  await using outside = openAnnouncer(context.announcements, {
+    ...{ owner: client.owner, onOutcome, onChange: () => void tell() },
+  });
+  await using shown =
+    context.cluster.openStatus?.((host, reason) => onOutcome('kubernetes-status', host, reason)) ??
+    null;
   const teller = new StatusTeller({
     ...{ client, source: context.source, clock: systemClock },
     onMissing: () => events.tell('noStatus', {}, 'this server keeps no status of its daemons'),
     follower: outside?.announcer,
+    onReport: (report) => shown?.show(report),
   });
   await using listener = await openListener(context, { state, hints, metrics });
   tellStart(context, listener);
-  await using lease = openLease(context, () => teller.forget());
+  await using lock = context.cluster.openLock?.(() => hints.give()) ?? null;
+  await lock?.turn();
+  const keptBack = (): string | null => lock?.keptBack ?? null;
+  await using lease = openLease(context, { keptBack, onLost: () => teller.forget() });
   let waitMs = 0;
   const tell = async (): Promise<void> => {
     const { fence } = lease;
@@ -105,22 +118,15 @@ async function end(outside: OpenAnnouncer, tell: () => Promise<void>): Promise<v
 }
 
 /** A way out that does not work is told once, and again after it has worked. */
-function openOutside(
-  { announcements, client: { owner }, events }: DaemonContext,
-  metrics: SyncMetrics,
-  onChange: () => void,
-): OpenAnnouncer | null {
+function outcomes({ events }: DaemonContext, metrics: SyncMetrics): OnOutcome {
   const failing = new Set<Channel>();
-  return openAnnouncer(announcements, {
-    ...{ owner, onChange },
-    onOutcome: (channel, host, reason) => {
-      metrics.observeDelivery(channel, reason === null ? 'delivered' : 'failed');
-      if (reason === null) failing.delete(channel);
-      if (reason === null || failing.has(channel)) return;
-      failing.add(channel);
-      events.tell('undelivered', { channel, host, reason }, undeliveredText(channel, host, reason));
-    },
-  });
+  return (channel, host, reason) => {
+    metrics.observeDelivery(channel, reason === null ? 'delivered' : 'failed');
+    if (reason === null) failing.delete(channel);
+    if (reason === null || failing.has(channel)) return;
+    failing.add(channel);
+    events.tell('undelivered', { channel, host, reason }, undeliveredText(channel, host, reason));
+  };
 }
 
 interface Parts {
@@ -170,8 +176,12 @@ function tellStart({ client, locations, look, events }: DaemonContext, listener:
   events.tell('started', facts, `syncing ${locations.join(', ')} as ${client.owner}, ${pace}${at}`);
 }
 
-function openLease({ client, cycle, events }: DaemonContext, onLost: () => void): StandingLease {
+function openLease(
+  { client, cycle, events }: DaemonContext,
+  { keptBack, onLost }: Pick<StandingTerms, 'keptBack'> & { readonly onLost: () => void },
+): StandingLease {
   return new StandingLease(client, {
+    keptBack,
     holder: cycle.holder,
     takeOver: cycle.takeOwnership,
     takeOverCommand: cycle.command({ 'take-ownership': true }),

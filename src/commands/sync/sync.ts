@@ -27,6 +27,7 @@ import {
 } from '../shared/options.ts';
 import { watchPace } from '../shared/watch-pace.ts';
 import { openAnnouncer, readAnnouncements, undeliveredText } from './announcements.ts';
+import { readClusterParts } from './cluster-parts.ts';
 import { type DaemonContext, runDaemon } from './daemon.ts';
 import { SyncEvents } from './sync-events.ts';
 
@@ -113,6 +114,7 @@ function openContext(
   return {
     ...{ locations, source, client },
     announcements: readAnnouncements(settings, { owner, locations, cwd: io.cwd }),
+    cluster: readClusterParts(io.cwd, settings.sync.kubernetes, owner),
     events: new SyncEvents(options.output, io, () => Date.now()),
     listen: {
       ...{ host: settings.server.host, port: options.port ?? settings.sync.port },

@@ -5,6 +5,9 @@
  *                 another daemon does not    refused -> standing by
  *   writing       renews, and yields to nobody; back to idle when the cycle is over
  *
+ * Where something else has to be held first, a daemon that does not hold it stands by, and gives back
+ * the lease as soon as it writes nothing.
+ *
  * A process that dies here is followed when its time is up; one that was asleep finds its fence refused
  * by the server with the first write. Claims go out one after the other, so that the word of an older
  * state never arrives after that of a newer one.
@@ -22,6 +25,7 @@ import {
 } from '../apply/owner-lease.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
+import { Turns } from './turns.ts';
 
 /** Longer than while something is written, because nobody waits for it. */
 const idleTtlSeconds = 30;
@@ -32,6 +36,8 @@ const idleTicks = 2;
 
 export interface StandingTerms
   extends Pick<LeaseOptions, 'holder' | 'takeOver' | 'takeOverCommand' | 'signal'> {
+  /** Why this daemon is not to lead whatever the server says; null where nothing keeps it back. */
+  readonly keptBack?: (() => string | null) | undefined;
   /** Told whenever this daemon comes to lead, with null, or to stand by, with who leads. */
   readonly onChange: (leader: string | null) => void;
 }
@@ -48,9 +54,8 @@ export class StandingLease implements AsyncDisposable {
   #isWriting = false;
   /** Whether the fence was confirmed a moment ago. */
   #isFresh = false;
-  #isClaiming = false;
   #ticks = 0;
-  #claims: Promise<unknown> = Promise.resolve();
+  readonly #claims = new Turns();
 
   constructor(client: AdminClient, terms: StandingTerms) {
     this.#client = client;
@@ -69,6 +74,8 @@ export class StandingLease implements AsyncDisposable {
    * @throws Failure as `acquireLease`, but for a lease that another run holds
    */
   async lead(): Promise<number | null> {
+    const keptBack = this.#terms.keptBack?.() ?? null;
+    if (keptBack !== null) return await this.#stepDown(keptBack);
     if (this.#fence !== null && this.#isFresh) return this.#fence;
     try {
       return await this.#renew();
@@ -83,7 +90,7 @@ export class StandingLease implements AsyncDisposable {
   async takeForWrites(terms: LeaseOptions): Promise<HeldLease> {
     this.#isWriting = true;
     try {
-      const fence = await this.#inTurn(() =>
+      const fence = await this.#claims.take(() =>
         claimPatiently(this.#client, this.#claim(terms.signal), terms),
       );
       this.#hold(fence);
@@ -97,17 +104,30 @@ export class StandingLease implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#renewal);
-    await this.#claims.catch(() => undefined);
+    await this.#claims.over();
     if (this.#fence !== null) await releaseLease(this.#client, this.#fence);
   }
 
   #tick(): void {
     this.#ticks += 1;
-    if (this.#fence === null || this.#isClaiming) return;
+    if (this.#fence === null || this.#claims.isUnderWay) return;
+    const keptBack = this.#isWriting ? null : (this.#terms.keptBack?.() ?? null);
+    if (keptBack !== null) return void this.#stepDown(keptBack);
     if (!this.#isWriting && this.#ticks % idleTicks !== 0) return;
     this.#isFresh = false;
     // What it fails of, the next question meets, too.
     this.#renew().catch(() => undefined);
+  }
+
+  /** So that whoever is to lead need not wait for the lease to end. */
+  async #stepDown(leader: string): Promise<null> {
+    await this.#claims.take(async () => {
+      const fence = this.#fence;
+      this.#fence = null;
+      if (fence !== null) await releaseLease(this.#client, fence);
+    });
+    this.#lose(leader);
+    return null;
   }
 
   #lent(fence: number): HeldLease {
@@ -131,7 +151,7 @@ export class StandingLease implements AsyncDisposable {
 
   async #renew(): Promise<number> {
     try {
-      const fence = await this.#inTurn(() =>
+      const fence = await this.#claims.take(() =>
         claimLease(this.#client, this.#claim(this.#isWriting ? undefined : this.#terms.signal)),
       );
       this.#hold(fence);
@@ -151,20 +171,6 @@ export class StandingLease implements AsyncDisposable {
       takeOver: this.#terms.takeOver && this.#toldLeading === null,
       signal,
     };
-  }
-
-  #inTurn<T>(claim: () => Promise<T>): Promise<T> {
-    const one = async (): Promise<T> => {
-      this.#isClaiming = true;
-      try {
-        return await claim();
-      } finally {
-        this.#isClaiming = false;
-      }
-    };
-    const turn = this.#claims.then(one, one);
-    this.#claims = turn;
-    return turn;
   }
 
   #hold(fence: number): void {

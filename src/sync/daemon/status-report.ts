@@ -24,6 +24,8 @@ export interface TellerOptions {
   /** Told once, where the server keeps no status. */
   readonly onMissing: () => void;
   readonly follower?: Follower | undefined;
+  /** Told what the server is to be told, whether or not it can be. */
+  readonly onReport?: ((report: Omit<SyncReport, 'next_look_at'>) => void) | undefined;
 }
 
 /** Who tells others what the server is told, and has the server keep what it told them. */
@@ -101,6 +103,7 @@ export class StatusTeller {
     try {
       if (this.#before === undefined) this.#before = await this.#ask(signal);
       const report = this.#reportOf(standing);
+      this.#options.onReport?.(report);
       const before = this.#before?.announced;
       const announced = follower?.note(report, standing, before) ?? before;
       isOurs = true;

@@ -7,7 +7,7 @@ import type { Standing } from './sync-state.ts';
 import type { WebhookForm } from './webhook.ts';
 
 /** By which others than the server are told. */
-export type Channel = 'commit-status' | 'notification';
+export type Channel = 'commit-status' | 'notification' | 'kubernetes-status';
 
 export interface SyncMetrics {
   /** `lagMs` from the first look at a version to its being applied, null for what applied none. */
@@ -70,7 +70,7 @@ export function createSyncMetrics(sources: MetricSources): SyncMetrics {
   });
   const deliveries = new Counter({
     name: 'gatewright_sync_deliveries_total',
-    help: 'Commit statuses and notifications by what became of them',
+    help: 'Commit statuses, notifications and statuses in Kubernetes by what became of them',
     labelNames: ['channel', 'outcome'],
     registers,
   });

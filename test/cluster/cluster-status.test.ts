@@ -1,0 +1,170 @@
+/** Guarantees that a real Kubernetes shows where a sync stands: one ConfigMap, one Event a change, and nobody who waits for it. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import type { KubeClient } from '../../src/kube/kube-client.ts';
+import { ClusterStatus } from '../../src/sync/notify/cluster-status.ts';
+import type { ClusterReport } from '../../src/sync/notify/cluster-status-text.ts';
+import { eventually } from '../eventually.ts';
+import { type KubernetesApi, startKubernetesApi, unavailable } from './kubernetes-api.ts';
+
+const namespace = 'gateways';
+
+const report = (state: ClusterReport['state'], commit = 'c0ffee'): ClusterReport => ({
+  ...{ source: '/srv/gw', commit_seen: commit, commit_applied: commit, state },
+  ...{ message: null, error: null, drift_count: 0 },
+  workspaces: [
+    { workspace: 'support', state, commit_applied: commit, drift_count: 0, message: null },
+  ],
+});
+
+describe.skipIf(unavailable !== null)(
+  `the status in a cluster${unavailable === null ? '' : ` (${unavailable})`}`,
+  () => {
+    let api: KubernetesApi;
+    let admin: KubeClient;
+    const open: ClusterStatus[] = [];
+
+    beforeAll(async () => {
+      api = await startKubernetesApi();
+      admin = api.client('admin');
+      const metadata = { name: namespace };
+      await create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata });
+      await permit();
+    });
+    afterAll(async () => {
+      await Promise.all(open.map((one) => one[Symbol.asyncDispose]()));
+      await api?.[Symbol.asyncDispose]();
+    });
+
+    const create = (path: string, body: unknown): Promise<unknown> =>
+      admin.request({ method: 'POST', path, body });
+
+    /** What the chart gives, and no more. */
+    async function permit(): Promise<void> {
+      const group = 'rbac.authorization.k8s.io';
+      const path = `/apis/${group}/v1/namespaces/${namespace}`;
+      const [apiVersion, metadata] = [`${group}/v1`, { name: 'gatewright' }];
+      const rules = [
+        {
+          ...{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'patch'] },
+          resourceNames: ['of-chart'],
+        },
+        { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] },
+      ];
+      await create(`${path}/roles`, { apiVersion, kind: 'Role', metadata, rules });
+      const subjects = [{ kind: 'User', name: 'gatewright', apiGroup: group }];
+      const roleRef = { kind: 'Role', name: 'gatewright', apiGroup: group };
+      const binding = { apiVersion, kind: 'RoleBinding', metadata, subjects, roleRef };
+      await create(`${path}/rolebindings`, binding);
+    }
+
+    function show(name: string, user = 'admin', outcomes: (string | null)[] = []): ClusterStatus {
+      const status = new ClusterStatus({
+        ...{ owner: 'platform', client: api.client(user), place: { namespace, name } },
+        ...{ instance: 'pod-1', clock: systemClock },
+        onOutcome: (reason) => outcomes.push(reason),
+        pause: async (_, signal) => await delay(20, undefined, { signal }),
+      });
+      open.push(status);
+      return status;
+    }
+
+    const read = async (name: string) =>
+      (await admin.request({
+        method: 'GET',
+        path: `/api/v1/namespaces/${namespace}/configmaps/${name}`,
+      })) as {
+        data: Record<string, string>;
+        metadata: { labels?: object; managedFields: { manager: string; operation: string }[] };
+      };
+
+    const stateOf = async (name: string): Promise<string | undefined> =>
+      (await read(name)).data?.state;
+
+    async function notes(name: string): Promise<string[]> {
+      const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+      const { items } = (await admin.request({ method: 'GET', path })) as {
+        items: { note: string; regarding: { name: string } }[];
+      };
+      return items.filter(({ regarding }) => regarding.name === name).map(({ note }) => note);
+    }
+
+    it('is made where there is none, and each change of it is one Event, also after a restart', async () => {
+      const first = show('own');
+      first.show(report('Synced'));
+      await eventually(async () => expect(await stateOf('own')).toBe('Synced'));
+      first.show(report('Degraded'));
+      await eventually(async () => expect(await stateOf('own')).toBe('Degraded'));
+      await first[Symbol.asyncDispose]();
+      const next = show('own');
+      next.show(report('Degraded', 'decaf'));
+      await eventually(async () => expect((await read('own')).data.commitSeen).toBe('decaf'));
+      expect((await notes('own')).toSorted()).toEqual([
+        'platform is Degraded at c0ffee, was Synced',
+        'platform is Synced at c0ffee',
+        'workspace support is Degraded, was Synced',
+      ]);
+    });
+
+    it('needs the rights of the chart only, and leaves alone what the chart has put there', async () => {
+      const labels = { 'app.kubernetes.io/managed-by': 'Helm' };
+      const metadata = { name: 'of-chart', labels };
+      const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
+      await create(`/api/v1/namespaces/${namespace}/configmaps`, map);
+      const outcomes: (string | null)[] = [];
+      show('of-chart', 'gatewright', outcomes).show(report('OutOfSync'));
+      await eventually(() => expect(outcomes).not.toEqual([]));
+      expect(outcomes).toEqual([null]);
+      const { metadata: written, data } = await read('of-chart');
+      expect(written.labels).toEqual(labels);
+      expect(data.state).toBe('OutOfSync');
+      expect(written.managedFields).toContainEqual(
+        expect.objectContaining({ manager: 'gatewright-status', operation: 'Apply' }),
+      );
+    });
+
+    it('of two that tell the same change at once is told once, fifty times over', async () => {
+      const outcomes: (string | null)[][] = [[], []];
+      const pair = outcomes.map((one) => show('shared', 'admin', one));
+      const states = ['Synced', 'Degraded'] as const;
+      for (let round = 0; round < 50; round += 1) {
+        const state = states[round % 2]!;
+        for (const one of pair) one.show(report(state));
+        await eventually(() =>
+          expect(outcomes.map(({ length }) => length)).toEqual([round + 1, round + 1]),
+        );
+        expect(await stateOf('shared')).toBe(state);
+      }
+      expect(outcomes.flat().filter((reason) => reason !== null)).toEqual([]);
+      await Promise.all(pair.map((one) => one[Symbol.asyncDispose]()));
+      const told = await notes('shared');
+      expect(told.filter((note) => note.startsWith('platform'))).toHaveLength(50);
+    });
+
+    it('waits for a cluster that is away, tells the newest then, and holds nobody up', async () => {
+      const outcomes: (string | null)[] = [];
+      const status = show('late', 'admin', outcomes);
+      await api.stop();
+      status.show(report('Degraded'));
+      await eventually(() => expect(outcomes.at(-1)).toContain('is out of reach'));
+      status.show(report('Suspended'));
+      await api.start();
+      await eventually(() => expect(outcomes.at(-1)).toBeNull());
+      await eventually(async () => expect(await stateOf('late')).toBe('Suspended'));
+      expect(await notes('late')).not.toContain(expect.stringContaining('Degraded'));
+    });
+
+    it('that may not be written says so, once rights come is written, and ends at once when asked', async () => {
+      const outcomes: (string | null)[] = [];
+      const status = show('forbidden', 'nobody', outcomes);
+      status.show(report('Synced'));
+      await eventually(() => expect(outcomes.length).toBeGreaterThan(2));
+      expect(outcomes[0]).toContain('cannot get resource "configmaps"');
+      await status[Symbol.asyncDispose]();
+      const { length } = outcomes;
+      status.show(report('Degraded'));
+      expect(outcomes).toHaveLength(length);
+    });
+  },
+);

@@ -1,0 +1,119 @@
+/** Guarantees of daemons that hold a Lease and show their status in a real Kubernetes, whichever of them dies. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { KubeClient } from '../../src/kube/kube-client.ts';
+import { getLease } from '../../src/kube/leases.ts';
+import { eventually } from '../eventually.ts';
+import { manifest } from '../manifests.ts';
+import type { TestServer } from '../server.ts';
+import { startSyncServer } from '../sync-setup.ts';
+import { type DaemonEvent, startDaemon, writeCredentials } from '../system/daemon-process.ts';
+import { type KubernetesApi, startKubernetesApi, unavailable } from './kubernetes-api.ts';
+
+const namespace = 'gateways';
+
+describe.skipIf(unavailable !== null)(
+  `daemons in a cluster${unavailable === null ? '' : ` (${unavailable})`}`,
+  () => {
+    let api: KubernetesApi;
+    let admin: KubeClient;
+    let server: TestServer;
+    let folder: string;
+
+    beforeAll(async () => {
+      [api, server] = await Promise.all([startKubernetesApi(), startSyncServer()]);
+      admin = api.client('admin');
+      await admin.request({
+        method: 'POST',
+        path: '/api/v1/namespaces',
+        body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+      });
+      folder = mkdtempSync(join(tmpdir(), 'gatewright-daemons-'));
+      mkdirSync(join(folder, 'gw'));
+      write('one');
+      writeCredentials(folder, server);
+    });
+    afterAll(async () => {
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+      await server?.[Symbol.asyncDispose]();
+      await api?.[Symbol.asyncDispose]();
+    });
+
+    function write(description: string): void {
+      const text = manifest('Workspace', 'support', `description: ${description}`);
+      writeFileSync(join(folder, 'gw/a.yaml'), text);
+    }
+
+    const start = () =>
+      startDaemon(folder, ['gw'], {
+        GATEWRIGHT_KUBERNETES_CONFIG: api.kubeconfig('admin'),
+        GATEWRIGHT_KUBERNETES_STATUS: `${namespace}/sync-status`,
+        GATEWRIGHT_KUBERNETES_LEASE: `${namespace}/sync`,
+      });
+    const leads = ({ event }: DaemonEvent) => event === 'leading';
+
+    async function shown(): Promise<Record<string, string>> {
+      const path = `/api/v1/namespaces/${namespace}/configmaps/sync-status`;
+      return ((await admin.request({ method: 'GET', path })) as { data: Record<string, string> })
+        .data;
+    }
+
+    async function described(): Promise<string> {
+      const { body } = await server.request('GET', '/v2/workspaces');
+      return body.data.find(({ name }: { name: string }) => name === 'support').description;
+    }
+
+    it('lead where they hold it, follow one that died or stopped, and show what holds', async () => {
+      await using first = start();
+      await first.find(leads);
+      await eventually(async () => expect((await shown()).state).toBe('Synced'));
+      const { holderIdentity } = (await getLease(admin, { namespace, name: 'sync' }))!.spec!;
+      await using second = start();
+      const standby = await second.find(({ event }) => event === 'standby');
+      expect(standby.leader).toContain(holderIdentity);
+
+      first.child.kill('SIGKILL');
+      await second.find(leads);
+      write('two');
+      await eventually(async () => expect(await described()).toBe('two'));
+
+      await using third = start();
+      await third.find(({ event }) => event === 'standby');
+      second.child.kill('SIGTERM');
+      expect(await second.ended).toEqual({ exitCode: 0, stderr: '' });
+      await third.find(leads);
+      write('three');
+      await eventually(async () => expect(await described()).toBe('three'));
+      const commit = (await shown()).commitApplied;
+      expect(commit).toMatch(/^sha256:/);
+    });
+
+    it('stand by while the cluster is away, and go on once it is back', async () => {
+      await using daemon = start();
+      await daemon.find(leads);
+      const led = daemon.events.length;
+      await api.stop();
+      const { leader } = await daemon.find(({ event }) => event === 'standby', led);
+      expect(leader).toContain('is out of reach');
+      write('meanwhile');
+      const before = daemon.events.length;
+      await api.start();
+      await daemon.find(leads, before);
+      await eventually(async () => expect(await described()).toBe('meanwhile'));
+      await eventually(async () => expect((await shown()).state).toBe('Synced'));
+      daemon.child.kill('SIGTERM');
+      expect(await daemon.ended).toEqual({ exitCode: 0, stderr: '' });
+    });
+
+    it('without a cluster to be reached do not start, and say what to set', async () => {
+      await using daemon = startDaemon(folder, ['gw'], {
+        GATEWRIGHT_KUBERNETES_STATUS: `${namespace}/sync-status`,
+      });
+      const { exitCode, stderr } = await daemon.ended;
+      expect(exitCode).toBe(5);
+      expect(stderr).toContain('name a kubeconfig in GATEWRIGHT_KUBERNETES_CONFIG');
+    });
+  },
+);
