@@ -40,5 +40,7 @@ CREATE TABLE IF NOT EXISTS sync_suspensions (
   reason TEXT NOT NULL,
   suspended_by VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   suspended_at BIGINT NOT NULL,
+  rolled_back_to INT UNSIGNED NULL,
+  rolled_back_commit VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NULL,
   PRIMARY KEY (organisation_id, owner, workspace)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

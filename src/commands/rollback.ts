@@ -27,7 +27,7 @@ import {
 } from './shared/options.ts';
 import { shellLine } from './shared/shell-line.ts';
 import { type WriteOptions, writeOptions, writingCycle } from './shared/write-options.ts';
-import { refusalAsFailure, resumeLine } from './suspend.ts';
+import { isOfRollback, refusalAsFailure, resumeLine, rollbackText } from './suspend.ts';
 
 interface RollbackOptions extends Omit<ManifestOptions, 'paths'>, WriteOptions {
   readonly revision: number | undefined;
@@ -135,14 +135,15 @@ class Rollback {
     return await confirm(plan, impacts, question, this.#io);
   }
 
-  /** Keeps a suspension that somebody else has made without an end: theirs is the better reason. */
+  /** The reason of one that somebody else has made without an end stays: theirs is the better one. */
   async #pause({ number, commit }: SyncRevision): Promise<true> {
     const { suspensions } = await readStanding(this.#client, this.#io.signal);
     for (const workspace of this.#workspaces) {
+      const rolled_back_to = { revision: number, commit };
       const lasting = suspensions.find((one) => one.workspace === workspace);
-      if (lasting?.until === null) continue;
-      const reason = `rolled back to revision ${number} (commit ${commit.slice(0, 12)})`;
-      const body = { owner: this.#client.owner, workspace, reason };
+      const isTheirs = lasting?.until === null && !isOfRollback(lasting);
+      const reason = isTheirs ? lasting.reason : rollbackText(rolled_back_to);
+      const body = { owner: this.#client.owner, workspace, reason, rolled_back_to };
       await refusalAsFailure(suspend(this.#client, body, this.#io.signal));
     }
     this.#isSuspended = true;

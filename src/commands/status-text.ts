@@ -1,5 +1,6 @@
 /** Knows how the status of owners is set as a table for people, and what needs saying beside it. */
 import type { SyncReport, SyncStatus } from '../model/sync-record.ts';
+import { readSourceText } from '../sync/spec/applied-source.ts';
 import { formatTable } from './shared/table.ts';
 import { suspensionText } from './suspend.ts';
 
@@ -19,6 +20,12 @@ export function isSilent({ report, as_of }: SyncStatus): boolean {
   return Date.parse(as_of) > Date.parse(report.next_look_at) + silentAfterMs;
 }
 
+/** That its run reads; null for a source that has none. */
+export function environmentOf({ report, revision }: SyncStatus): string | null {
+  const source = report?.source ?? revision?.source;
+  return source === undefined ? null : readSourceText(source).environment;
+}
+
 /** As it is now: a suspension counts from its beginning, not from when a run takes note of it. */
 export function shownState(status: SyncStatus, workspace: string | null = null): string {
   const { report, suspensions } = status;
@@ -30,26 +37,49 @@ export function shownState(status: SyncStatus, workspace: string | null = null):
   return (workspace === null ? report?.state : own?.state) ?? '-';
 }
 
+/**
+ * What is applied now, with the number of the revision where a rollback has brought it back: until somebody
+ * resumes, it is that and not what the run has told.
+ */
+export function appliedNow(
+  { report, revision, suspensions }: SyncStatus,
+  workspace: string | null = null,
+): { readonly commit: string | null; readonly revision: number | null } {
+  const [rollback] = suspensions
+    .filter((one) => one.workspace === null || one.workspace === workspace)
+    .toSorted((one, two) => (one.suspended_at < two.suspended_at ? 1 : -1))
+    .flatMap(({ rolled_back_to }) => rolled_back_to ?? []);
+  if (rollback !== undefined) return rollback;
+  const own = workspace === null ? report : workspaceOf(report, workspace);
+  const last = workspace === null ? (revision?.commit ?? null) : null;
+  return { commit: own?.commit_applied ?? last, revision: null };
+}
+
 /** Ends in a newline. */
 export function statusText(owners: readonly SyncStatus[], form: StatusForm): string {
   if (owners.length === 0) return 'No sync has written to this server yet.\n';
   const more = form.wide ? ['REVISION', 'TOLD', 'HOLDER', 'SOURCE'] : [];
-  const head = ['OWNER', 'WORKSPACE', 'STATE', 'SEEN', 'APPLIED', 'DRIFT', 'NEXT LOOK', ...more];
-  const rows = owners.flatMap((owner) => [
-    ownerRow(owner, form),
-    ...workspacesOf(owner).map((workspace) => workspaceRow(owner, workspace, form)),
-  ]);
+  const hasEnvironments = owners.some((owner) => environmentOf(owner) !== null);
+  const columns = ['WORKSPACE', 'STATE', 'SEEN', 'APPLIED', 'DRIFT', 'NEXT LOOK', ...more];
+  const head = ['OWNER', ...(hasEnvironments ? ['ENVIRONMENT'] : []), ...columns];
+  const rows = owners.flatMap((owner) => {
+    const environment = hasEnvironments ? [environmentOf(owner) ?? '-'] : [];
+    const own = [
+      ownerRow(owner, form),
+      ...workspacesOf(owner).map((workspace) => workspaceRow(owner, workspace, form)),
+    ];
+    return own.map((row) => [owner.owner, ...environment, ...row]);
+  });
   const notes = owners.flatMap((owner) => notesOf(owner, form));
   const table = formatTable([head, ...rows]);
   return notes.length === 0 ? table : `${table}\n${notes.join('\n')}\n`;
 }
 
 function ownerRow(status: SyncStatus, { wide }: StatusForm): string[] {
-  const { owner, report, revision, lease, as_of, told_at } = status;
-  const commit = (id: string | null | undefined): string => shownCommit(id, wide);
+  const { report, revision, lease, as_of, told_at } = status;
   const row = [
-    ...[owner, '-', shownState(status)],
-    ...[commit(report?.commit_seen), commit(report?.commit_applied ?? revision?.commit)],
+    ...['-', shownState(status)],
+    ...[shownCommit(report?.commit_seen, wide), shownApplied(status, null, wide)],
     report === null ? '-' : String(report.drift_count),
     distance(as_of, report?.next_look_at ?? null),
   ];
@@ -62,9 +92,9 @@ function ownerRow(status: SyncStatus, { wide }: StatusForm): string[] {
 function workspaceRow(status: SyncStatus, workspace: string, { wide }: StatusForm): string[] {
   const told = workspaceOf(status.report, workspace);
   const drift = told === undefined ? '-' : String(told.drift_count);
-  const applied = shownCommit(told?.commit_applied, wide);
+  const applied = shownApplied(status, workspace, wide);
   const more = wide ? ['', '', '', ''] : [];
-  return [status.owner, workspace, shownState(status, workspace), '', applied, drift, '', ...more];
+  return [workspace, shownState(status, workspace), '', applied, drift, '', ...more];
 }
 
 /** Those that were told of, and those that are suspended although nothing was. */
@@ -102,6 +132,13 @@ function notesOf(status: SyncStatus, { resumeOf }: StatusForm): string[] {
 function errorText({ file, line, column, message }: NonNullable<SyncReport['error']>): string {
   const place = [file, line, column].filter((part) => part !== null).join(':');
   return place === '' ? message : `${place}: ${message}`;
+}
+
+/** `4f2a01b2c3d4 (revision 12)` of what was rolled back. */
+function shownApplied(status: SyncStatus, workspace: string | null, wide: boolean): string {
+  const { commit, revision } = appliedNow(status, workspace);
+  const shown = shownCommit(commit, wide);
+  return revision === null ? shown : `${shown} (revision ${revision})`;
 }
 
 /** `4f2a01b2c3d4`, `sha256:4f2a01b2c3d4`; whole when `wide`. */

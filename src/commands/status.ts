@@ -12,7 +12,7 @@ import {
   serverOptions,
   workspaceOption,
 } from './shared/options.ts';
-import { isSilent, shownState, statusText } from './status-text.ts';
+import { appliedNow, environmentOf, isSilent, shownState, statusText } from './status-text.ts';
 import { refusalAsFailure, resumeLine } from './suspend.ts';
 
 interface StatusOptions extends ServerOptions {
@@ -113,6 +113,8 @@ function show(owners: readonly SyncStatus[], options: StatusOptions, io: Command
       ...owner,
       state: shownState(owner),
       silent: isSilent(owner),
+      applied: appliedNow(owner),
+      environment: environmentOf(owner),
     }));
     if (options.watch) io.stdout.writeJsonLine({ owners: told });
     else io.stdout.writeJson({ owners: told });

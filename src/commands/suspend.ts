@@ -90,10 +90,23 @@ export const resume: Command<ResumeOptions> = {
 
 /** `owner platform, workspace support is suspended until 2027-…, by ops: migration` */
 export function suspensionText(told: SyncSuspension): string {
-  const { owner, workspace, until, reason, suspended_by: by } = told;
+  const { owner, workspace, until, reason, suspended_by: by, rolled_back_to: rollback } = told;
   const end = until === null ? 'until it is resumed' : `until ${until}`;
-  return `${subjectOf(owner, workspace)} is suspended ${end}, by ${by}: ${reason}`;
+  const more = rollback === null || isOfRollback(told) ? '' : `; ${rollbackText(rollback)}`;
+  return `${subjectOf(owner, workspace)} is suspended ${end}, by ${by}: ${reason}${more}`;
 }
+
+/** The reason of a suspension that a rollback has made. */
+export function rollbackText({ revision, commit }: Rollback): string {
+  return `rolled back to revision ${revision} (commit ${commit.slice(0, 12)})`;
+}
+
+/** Whether a rollback has made a suspension, and nobody has given it another reason. */
+export function isOfRollback({ reason, rolled_back_to: rollback }: SyncSuspension): boolean {
+  return rollback !== null && reason === rollbackText(rollback);
+}
+
+type Rollback = NonNullable<SyncSuspension['rolled_back_to']>;
 
 /** The command that ends it. */
 export function resumeLine(

@@ -84,6 +84,13 @@ export type SyncReport = z.infer<typeof SyncReport>;
 /** How long a reason may be, in characters. */
 export const reasonMax = 1000;
 
+/** What a rollback has brought back, and its suspension keeps so. */
+const RolledBackTo = z.object({
+  /** Number of the revision. */
+  revision: z.int().min(1).max(2_147_483_647),
+  commit: Commit,
+});
+
 /** A told pause: nothing of the workspace, or of the whole owner, is written until it ends. */
 export const SyncSuspension = z.object({
   object: z.literal('sync_suspension'),
@@ -96,6 +103,7 @@ export const SyncSuspension = z.object({
   /** Name of the service account, or its id once it is gone. */
   suspended_by: z.string(),
   suspended_at: AnsweredTimestamp,
+  rolled_back_to: RolledBackTo.nullable(),
 });
 export type SyncSuspension = z.infer<typeof SyncSuspension>;
 
@@ -121,6 +129,8 @@ export const SuspensionBody = z
     /** Instead of `until`: from now on by the database's clock. */
     for_seconds: z.int().min(1).max(forSecondsMax).optional(),
     reason: SuspensionReason,
+    /** Left out: as an earlier suspension of the same has it. */
+    rolled_back_to: RolledBackTo.nullable().optional(),
   })
   .refine((body) => body.until == null || body.for_seconds === undefined, {
     path: ['for_seconds'],

@@ -238,6 +238,20 @@ describe('a suspension', () => {
     expect(audited.map(({ action }) => action)).toEqual(['bind', 'suspend', 'suspend', 'resume']);
   });
 
+  it('of a rollback keeps what that has brought back, until it is taken away or the suspension ends', async () => {
+    const rolled_back_to = { revision: 12, commit: '1f3c' };
+    const kept = async (more: object) => (await suspend(more)).body.rolled_back_to;
+    expect(await kept({ workspace: 'support', rolled_back_to })).toEqual(rolled_back_to);
+    expect(await kept({ workspace: 'support', reason: 'frozen' })).toEqual(rolled_back_to);
+    expect(await kept({ workspace: 'support', rolled_back_to: null })).toBeNull();
+    await suspend({ workspace: 'support', rolled_back_to });
+    expect((await resume('owner=platform&workspace=support')).body.ended).toBe(true);
+    expect(await kept({ workspace: 'support' })).toBeNull();
+    await resume('owner=platform&workspace=support');
+    const wrong = await suspend({ rolled_back_to: { revision: 0, commit: '1f3c' } });
+    expect(wrong.status).toBe(400);
+  });
+
   it('ends by itself by the clock of the database, whatever the clock of the server says', async () => {
     await suspend({ workspace: 'ends', for_seconds: 60 });
     server.clock.advance(86_400_000);

@@ -121,6 +121,7 @@ describe('rollback', () => {
     expect(await attempts()).toBe(1);
     const shown = await run('status');
     expect(shown.stdout).toContain(`rolled back to revision 1 (commit ${first.slice(0, 12)})`);
+    expect(shown.stdout).toContain(` ${first.slice(0, 12)} (revision 1) `);
     const held = await run('sync', source, '--once');
     expect(held.exitCode).toBe(4);
     expect(await attempts()).toBe(1);

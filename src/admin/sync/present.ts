@@ -17,7 +17,7 @@ export function presentRevision(row: SyncRevisionRow): SyncRevision {
 }
 
 export function presentSuspension(row: SyncSuspensionRow): SyncSuspension {
-  const { owner, workspace, reason, suspended_by } = row;
+  const { owner, workspace, reason, suspended_by, rolled_back_to, rolled_back_commit } = row;
   return {
     object: 'sync_suspension',
     owner,
@@ -25,5 +25,9 @@ export function presentSuspension(row: SyncSuspensionRow): SyncSuspension {
     until: formatTimestampOrNull(row.until),
     ...{ reason, suspended_by },
     suspended_at: formatTimestamp(row.suspended_at),
+    rolled_back_to:
+      rolled_back_to === null || rolled_back_commit === null
+        ? null
+        : { revision: rolled_back_to, commit: rolled_back_commit },
   };
 }

@@ -76,10 +76,12 @@ async function suspend(deps: AdminDeps, request: SuspendRequest): Promise<SyncSu
     if (isNew && others.length >= syncSuspensions.suspensionsMax) throw tooMany(owner);
     const suspended_by = (await serviceAccounts.findById(tx, caller.id))?.name ?? caller.id;
     const who = { organisation_id: organisationId, owner, workspace };
-    await syncSuspensions.upsert(tx, { ...who, reason, suspended_by, untilMs, forMs });
+    const times = { untilMs, forMs, rolledBackTo: body.rolled_back_to };
+    await syncSuspensions.upsert(tx, { ...who, reason, suspended_by, ...times });
     const made = await syncSuspensions.find(tx, organisationId, owner, workspace);
     const told = presentSuspension(made!);
-    const changes = { workspace, until: told.until, reason };
+    const { until, rolled_back_to } = told;
+    const changes = { workspace, until, reason, ...(rolled_back_to && { rolled_back_to }) };
     await auditOwner(tx, deps, request, { owner, action: 'suspend', changes });
     return told;
   });

@@ -13,6 +13,9 @@ export interface SyncSuspensionRow {
   reason: string;
   suspended_by: string;
   suspended_at: number;
+  /** Number of the revision that a rollback has brought back, and its commit; null without one. */
+  rolled_back_to: number | null;
+  rolled_back_commit: string | null;
 }
 
 declare module '../connection/db.ts' {
@@ -32,13 +35,19 @@ export interface NewSuspension
   > {
   readonly untilMs: number | null;
   readonly forMs: number | null;
+  /** Undefined: as an earlier one has it. */
+  readonly rolledBackTo: { readonly revision: number; readonly commit: string } | null | undefined;
 }
 
 const lasts = sql<boolean>`(until IS NULL OR until > ${serverNowMs})`;
 
 /** Replaces a suspension of the same workspace. */
 export async function upsert(tx: Db, suspension: NewSuspension): Promise<void> {
-  const { untilMs, forMs, ...row } = suspension;
+  const { untilMs, forMs, rolledBackTo, ...row } = suspension;
+  const rollback = {
+    rolled_back_to: rolledBackTo?.revision ?? null,
+    rolled_back_commit: rolledBackTo?.commit ?? null,
+  };
   const facts = {
     until: forMs === null ? untilMs : sql<number>`${serverNowMs} + ${forMs}`,
     reason: row.reason,
@@ -47,8 +56,8 @@ export async function upsert(tx: Db, suspension: NewSuspension): Promise<void> {
   };
   await tx
     .insertInto('sync_suspensions')
-    .values({ ...row, ...facts })
-    .onDuplicateKeyUpdate(facts)
+    .values({ ...row, ...facts, ...rollback })
+    .onDuplicateKeyUpdate({ ...facts, ...(rolledBackTo === undefined ? {} : rollback) })
     .execute();
 }
 
