@@ -123,11 +123,12 @@ function builtinCode(name) {
       const isLazy =
         slowBuiltins.includes(name) && /^[a-z]/.test(key) && typeof builtin[key] === 'function';
       return isLazy
-        ? `export const ${key} = ${lazily(`${whole}.${key}`, builtin[key])};`
+        ? `export const ${key} = ${lazily(`(kept ??= ${whole}).${key}`, builtin[key])};`
         : `export const ${key} = /* @__PURE__ */ readBuiltin('${key}');`;
     });
   return [
-    `const readBuiltin = (key) => ${whole}[key];`,
+    'let kept;',
+    `const readBuiltin = (key) => (kept ??= ${whole})[key];`,
     `export default /* @__PURE__ */ process.getBuiltinModule('node:${name}');`,
     ...lines,
   ].join('\n');

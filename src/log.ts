@@ -34,7 +34,7 @@ const secretField = new RegExp(
 const bearerToken = /\b(Bearer|Basic) [\w.~+/=-]{8,}/gi;
 
 /** Where lines go: a stream of Node, or whatever else takes text. */
-interface Destination extends Partial<Pick<Writable, 'writableLength' | 'cork' | 'uncork'>> {
+interface Destination extends Partial<Pick<Writable, 'writableLength'>> {
   write(line: string, done?: (error: Error | null | undefined) => void): unknown;
 }
 
@@ -70,7 +70,9 @@ export function createLog(options: { level: LogLevel; destination?: Destination 
 class LineSink {
   readonly #stream: Destination;
   #isFull = false;
-  #isGathering = false;
+  #isWaiting = false;
+  #gathered = '';
+  #gatheredLines = 0;
   #lost = 0;
 
   constructor(stream: Destination) {
@@ -78,46 +80,50 @@ class LineSink {
   }
 
   write(line: string): void {
-    this.#isFull ||= this.#backlogBytes > backlogBytesMax;
+    const { writableLength } = this.#stream;
+    this.#isFull ||= (writableLength ?? 0) + this.#gathered.length > backlogBytesMax;
     if (this.#isFull) {
       this.#lost += 1;
       return;
     }
-    const isPatient = patientLine.test(line);
-    if (isPatient) this.#gather();
-    this.#stream.write(line, this.#settle);
-    if (!isPatient) this.#writeGathered();
+    this.#gathered += line;
+    this.#gatheredLines += 1;
+    // What is no stream is written to at once.
+    if (writableLength !== undefined && patientLine.test(line)) this.#wait();
+    else this.#writeGathered();
   }
 
   /** One write a line would cost the server more than the line itself. */
-  #gather(): void {
-    if (this.#isGathering || this.#stream.cork === undefined) return;
-    this.#isGathering = true;
-    this.#stream.cork();
-    setTimeout(this.#writeGathered, gatherMs).unref();
-    process.once('exit', this.#writeGathered);
+  #wait(): void {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    setTimeout(this.#endWait, gatherMs).unref();
+    process.once('exit', this.#endWait);
   }
 
-  readonly #writeGathered = (): void => {
-    if (!this.#isGathering) return;
-    this.#isGathering = false;
-    process.removeListener('exit', this.#writeGathered);
-    this.#stream.uncork?.();
+  readonly #endWait = (): void => {
+    this.#isWaiting = false;
+    process.removeListener('exit', this.#endWait);
+    if (this.#gatheredLines > 0) this.#writeGathered();
   };
 
-  get #backlogBytes(): number {
-    return this.#stream.writableLength ?? 0;
+  #writeGathered(): void {
+    const lines = this.#gatheredLines;
+    const text = this.#gathered;
+    this.#gathered = '';
+    this.#gatheredLines = 0;
+    this.#stream.write(text, (error) => this.#settle(error, lines));
   }
 
-  readonly #settle = (error: Error | null | undefined): void => {
+  #settle(error: Error | null | undefined, lines: number): void {
     if (error) {
-      this.#lost += 1;
+      this.#lost += lines;
       this.#isFull = false;
-    } else if (this.#backlogBytes <= backlogBytesLow) {
+    } else if ((this.#stream.writableLength ?? 0) <= backlogBytesLow) {
       this.#isFull = false;
       this.#tellLost();
     }
-  };
+  }
 
   #tellLost(): void {
     const lost = this.#lost;

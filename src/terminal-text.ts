@@ -7,6 +7,9 @@
 const obeyed =
   /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef\ud800-\udfff]/gu;
 
+/** As nearly every text is, which is seen in a fraction of the time that a replacement takes. */
+const harmless = /^[\n -~]*$/;
+
 /** In the order of their marks, with the number that terminals know each by. */
 const colourCodes = { dim: 2, red: 31, green: 32, yellow: 33, magenta: 35, cyan: 36 } as const;
 export type Colour = keyof typeof colourCodes;
@@ -22,7 +25,7 @@ const unmarked = /[^\ufdd0-\ufdef]+/gu;
  * obey, line feeds apart, spelt as `\u001b`, which is what JSON takes it for, too.
  */
 export function printable(text: string): string {
-  return text.replace(obeyed, spelt);
+  return harmless.test(text) ? text : text.replace(obeyed, spelt);
 }
 
 /** {@link printable}, with line feeds spelt as well: a name cannot feign a line of its own. */
@@ -38,6 +41,7 @@ export function coloured(colour: Colour, text: string): string {
 
 /** Text for people as it is written out: {@link printable}, with the marks of colours as `color` says. */
 export function forTerminal(text: string, { color }: { readonly color: boolean }): string {
+  if (harmless.test(text)) return text;
   return text.replace(unmarked, printable).replace(mark, (found) => {
     const code = codes[found.codePointAt(0)! - firstMark] ?? 0;
     return color ? `\u001b[${code}m` : '';

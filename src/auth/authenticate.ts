@@ -130,7 +130,6 @@ async function findStanding(deps: AuthDeps, grant: TokenGrant): Promise<Standing
 
 /** Asked at the moment of use: a limit raised, or a window begun, brings a key back by itself. */
 async function isExhausted(db: Db, row: apiKeys.StoredApiKey, now: number): Promise<boolean> {
-  if (row.usage_limits === null) return false;
   const key = { organisationId: row.organisation_id, kind: 'api_key', id: row.id } as const;
   return (await usageBudgets.findState(db, key, now))?.isExhausted ?? false;
 }
@@ -143,7 +142,9 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
     row !== undefined &&
     row.status === 'active' &&
     (row.expires_at === null || row.expires_at > now);
-  if (!usable || (await isExhausted(db, row, now))) throw new ApiError('unauthorized');
+  if (!usable) throw new ApiError('unauthorized');
+  if (row.usage_limits !== null && (await isExhausted(db, row, now)))
+    throw new ApiError('unauthorized');
   const organisation = await deps.organisations.get(row.organisation_id, now, () =>
     organisations.findById(db, row.organisation_id),
   );
@@ -156,7 +157,7 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
     organisationId: row.organisation_id,
     tsgId: organisation.tsg_id,
     workspaceId: row.workspace_id,
-    scopes: readScopes(row.scopes),
+    scopes: scopesOf(row),
   };
 }
 
@@ -170,16 +171,16 @@ function recordUse({ database, uses }: AuthDeps, row: apiKeys.StoredApiKey, now:
     .finally(() => uses.delete(row.id));
 }
 
-const scopeTextsMax = 1_000;
-const scopesByText = new Map<string, readonly string[]>();
+const keptScopesMax = 1_000;
+const keptScopes = new Map<string, { readonly text: string; readonly scopes: readonly string[] }>();
 
-/** Many keys hold the same scopes, and each request of a key asks for them anew. */
-function readScopes(text: string): readonly string[] {
-  const known = scopesByText.get(text);
-  if (known !== undefined) return known;
+/** Parsed once for a key, as long as it holds the same: it sends many requests, and texts compare at once. */
+function scopesOf({ id, scopes: text }: apiKeys.StoredApiKey): readonly string[] {
+  const known = keptScopes.get(id);
+  if (known?.text === text) return known.scopes;
   const scopes = JSON.parse(text) as string[];
-  if (scopesByText.size === scopeTextsMax) scopesByText.clear();
-  scopesByText.set(text, scopes);
+  if (keptScopes.size === keptScopesMax) keptScopes.clear();
+  keptScopes.set(id, { text, scopes });
   return scopes;
 }
 

@@ -42,17 +42,17 @@ export function attach(kit: RouteKit, endpoints: readonly Endpoint[]): void {
         send(kit, reply, failure(kit, error, request, route.errors ?? 'wrapped', accepts));
       },
       onRequest: async (request, reply) => {
-        const { route, pattern } = mountedOf(request);
-        if (route.mayClose === true) kit.holdBehind(reply.raw);
         const running = runningOf(request);
-        running.route = pattern;
-        await running.found!.entry.admit(request, running);
+        const { mounted, admit } = running.found!.entry;
+        if (mounted.route.mayClose === true) kit.holdBehind(reply.raw);
+        running.route = mounted.pattern;
+        await admit(request, running);
       },
       handler: async (request, reply) => {
         const running = runningOf(request);
-        const result = await running.found!.entry.handle(request, running);
-        const status = mountedOf(request).route.successStatus ?? 200;
-        send(kit, reply, await answerOf(result, status));
+        const { mounted, handle } = running.found!.entry;
+        const answer = answerOf(await handle(request, running), mounted.route.successStatus ?? 200);
+        send(kit, reply, answer instanceof Promise ? await answer : answer);
       },
     });
   }

@@ -32,7 +32,9 @@ export interface Running {
 /** Who may ask: found and judged before anything of the body is read. */
 export interface Admission<Caller> {
   /** @throws ApiError `unauthorized`, or `invalid` for two credentials */
-  readonly authenticate: (request: FastifyRequest, running: Running) => Promise<Caller>;
+  readonly authenticate: (request: FastifyRequest, now: number) => Promise<Caller> | Caller;
+  /** What the access log calls the caller, or null where nobody is asked for. */
+  readonly callerId: (caller: Caller) => string | null;
   /**
    * `params` is given as a function because a path that does not parse is only reported to someone
    * who is known.
@@ -59,7 +61,7 @@ export interface Endpoint {
 
 export function createEndpoint<Caller>(
   mounted: MountedRoute<Caller>,
-  { authenticate, permit }: Admission<Caller>,
+  { authenticate, callerId, permit }: Admission<Caller>,
   inner: InnerRequests,
 ): Endpoint {
   const { route, mount } = mounted;
@@ -74,7 +76,8 @@ export function createEndpoint<Caller>(
   return {
     mounted,
     admit: async (request, running) => {
-      const caller = await authenticate(request, running);
+      const caller = await authenticate(request, running.startedAt);
+      running.callerId = callerId(caller);
       permit(caller, () => paramsOf(running.found!.params));
       admitted.set(request, caller);
     },

@@ -73,7 +73,7 @@ export class GatedSocket extends SocketStream {
   admit(response: PendingAnswer): boolean {
     if (this.#last !== null) return false;
     this.#inFlight.add(response);
-    response.once('close', () => {
+    response.on('close', () => {
       this.#inFlight.delete(response);
       this.#handOver();
     });

@@ -117,7 +117,8 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Ht
   const table = new RouteTable<Endpoint>();
   const inner = createInnerRequests(table, (thrown, id) => explain(options, thrown, id));
   const anyone = (mounted: MountedRoute<null>): Admission<null> => ({
-    authenticate: async () => null,
+    authenticate: () => null,
+    callerId: () => null,
     permit: () => requireFeatures(options, mounted),
   });
   const endpoints = [
@@ -153,11 +154,8 @@ function createAdmission<Caller>(
   const { mount, accepts } = mounted;
   const { scope } = mounted.route;
   return {
-    authenticate: async (request, running) => {
-      const caller = await authenticate(credentialsOf(request), accepts, running.startedAt);
-      running.callerId = callerId(caller);
-      return caller;
-    },
+    authenticate: (request, now) => authenticate(credentialsOf(request), accepts, now),
+    callerId,
     permit: (caller, params) => {
       const wanted = typeof scope === 'function' ? scope(params(), mount) : scope;
       if (wanted !== undefined) authoriseAny(authorise, caller, [wanted].flat());
@@ -261,7 +259,7 @@ function createNodeServer<Caller>(
       const state = begin(request, options.now());
       running.set(request, state);
       const started = performance.now();
-      response.once('close', () => {
+      response.on('close', () => {
         report(options, state, request, response, performance.now() - started);
       });
       const ambiguity = refuseAmbiguity(request);

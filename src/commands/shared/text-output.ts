@@ -61,12 +61,4 @@ export class TextOutput {
   get writableLength(): number {
     return this.#open().writableLength;
   }
-
-  cork(): void {
-    this.#open().cork();
-  }
-
-  uncork(): void {
-    this.#open().uncork();
-  }
 }
