@@ -4,13 +4,14 @@ import { systemClock } from '../clock.ts';
 import { Failure } from '../failure.ts';
 import type { Plan } from '../sync/plan/planned.ts';
 import { type CycleOptions, type CycleResult, reconcile } from '../sync/reconcile.ts';
-import { textReport } from '../sync/report/text.ts';
+import { textParts } from '../sync/report/text.ts';
 import { readImpacts } from '../sync/review/impact.ts';
 import type { AdminClient } from '../sync/server/client.ts';
 import { savedCycle } from './apply-plan.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { assertAskable, confirm } from './shared/confirm.ts';
 import { cycleDocument } from './shared/cycle-document.ts';
+import { RunHeap } from './shared/heap.ts';
 import { flag, outputForm, text, words } from './shared/option.ts';
 import {
   applyCommand,
@@ -63,10 +64,11 @@ export const apply: Command<ApplyOptions> = {
     const reportPath = report === undefined ? null : await outputFile('report', report, io.cwd);
     await using client = openClient(options, io);
     const saved = await readPlanFile(options.paths, io.cwd);
+    using heap = new RunHeap();
     const progress = new Progress(io.stderr, options.output, systemClock);
     const cycle = await reconcile({
       ...(saved === undefined
-        ? newCycle(options, io)
+        ? newCycle(options, io, heap)
         : await savedCycle(saved, options, client, io)),
       client,
       isAtomic: options.atomic,
@@ -77,7 +79,7 @@ export const apply: Command<ApplyOptions> = {
     const document = cycleDocument(result);
     if (reportPath !== null) await writeReport(reportPath, document);
     if (options.output === 'json') io.stdout.writeJson(document);
-    else io.stdout.write(textReport(result));
+    else io.stdout.writeParts(textParts(result));
     return result.ending;
   },
 };
@@ -92,8 +94,12 @@ async function isMeant(client: AdminClient, plan: Plan, io: CommandIo): Promise<
   return await confirm(plan, await readImpacts(client, plan, io.signal), 'Apply this?', io);
 }
 
-function newCycle(options: ApplyOptions, io: CommandIo): Omit<CycleOptions, 'client'> {
-  const manifests = openManifests(options, io);
+function newCycle(
+  options: ApplyOptions,
+  io: CommandIo,
+  heap: RunHeap,
+): Omit<CycleOptions, 'client'> {
+  const manifests = openManifests(options, io, (bytes) => heap.makeReady(bytes));
   return {
     ...writingCycle('apply', options, manifests, io),
     looksAtOwnFirst: true,

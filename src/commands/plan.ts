@@ -5,7 +5,7 @@ import type { Impacts } from '../sync/plan/impact.ts';
 import { type CycleResult, reconcile } from '../sync/reconcile.ts';
 import { markdownReport } from '../sync/report/markdown.ts';
 import type { Reportable } from '../sync/report/summary.ts';
-import { textReport } from '../sync/report/text.ts';
+import { textParts } from '../sync/report/text.ts';
 import { readImpacts } from '../sync/review/impact.ts';
 import { savedPlanText, type Terms } from '../sync/review/saved-plan.ts';
 import type { AdminClient } from '../sync/server/client.ts';
@@ -115,7 +115,7 @@ export const plan: Command<PlanOptions> = {
       await save(out, result, client, { ...options, env: environment ?? undefined }, io);
     }
     if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
-    else io.stdout.write(renderers[options.output](result));
+    else io.stdout.writeParts(renderers[options.output](result));
     return endingFor(result, options['fail-on']);
   },
 };
@@ -160,9 +160,9 @@ async function save(
 }
 
 const renderers = {
-  text: (result: Reportable) => textReport(result),
-  wide: (result: Reportable) => textReport(result, { wide: true }),
-  markdown: markdownReport,
+  text: (result: Reportable) => textParts(result),
+  wide: (result: Reportable) => textParts(result, { wide: true }),
+  markdown: (result: Reportable) => [markdownReport(result)],
 } as const;
 
 /** With `--fail-on`, changes that are not named pass. */

@@ -8,7 +8,7 @@ import { type Ending, Failure } from '../failure.ts';
 import type { SyncRevision } from '../model/sync-record.ts';
 import type { Plan } from '../sync/plan/planned.ts';
 import { type CycleResult, reconcile } from '../sync/reconcile.ts';
-import { textReport } from '../sync/report/text.ts';
+import { textParts } from '../sync/report/text.ts';
 import { readImpacts } from '../sync/review/impact.ts';
 import type { AdminClient } from '../sync/server/client.ts';
 import { readStanding, suspend } from '../sync/server/sync-records.ts';
@@ -157,7 +157,7 @@ class Rollback {
       this.#io.stdout.writeJson({ ...cycleDocument(result), rollback: { ...facts, resume } });
       return;
     }
-    this.#io.stdout.write(textReport(result));
+    this.#io.stdout.writeParts(textParts(result));
     const { changes } = result.plan;
     if (this.#isSuspended) this.#io.stdout.write(`\n${this.#goOn()}\n`);
     else if (changes.length === 0 && result.refusal === null) {

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import { type Ending, Failure } from '../failure.ts';
 import { type ApplyReport, applyPlan, endingOf, type OnItem } from './apply/apply.ts';
 import { findHolders } from './apply/key-proofs.ts';
+import { needsSettling, settleAll } from './apply/key-settling.ts';
 import {
   type ExistingKey,
   type KeyDelivery,
@@ -113,7 +114,7 @@ export interface CycleResult {
  *   then nothing was written
  */
 export async function reconcile(options: CycleOptions): Promise<CycleResult> {
-  const { client, act, signal, onWait } = options;
+  const { act } = options;
   const desired = await options.readDesired();
   // Under the lease it is asked again, and nobody has to be told before.
   const isShown = !act || (options.confirm ?? options.assertExpected) !== undefined;
@@ -122,14 +123,29 @@ export async function reconcile(options: CycleOptions): Promise<CycleResult> {
   if (options.confirm !== undefined && !(await options.confirm(first.result.plan))) {
     return { ...first.result, declined: true, ending: 'changesPresent' };
   }
+  const confirmed = options.confirm === undefined ? null : first;
+  // Not awaited here, so that a plan that is made anew is not kept beside the one before it.
+  return underLease(options, desired, first.result.read, confirmed);
+}
+
+/** @param confirmed what somebody has agreed to; null for nothing */
+async function underLease(
+  options: CycleOptions,
+  desired: DesiredSet,
+  read: SnapshotRead,
+  confirmed: Look | null,
+): Promise<CycleResult> {
+  const { client, signal, onWait } = options;
   const { holder, takeOwnership: takeOver, leaseWaitMs: waitMs } = options;
   const takeOverCommand = options.command({ 'take-ownership': true });
   const terms = { holder, takeOver, takeOverCommand, signal, onWait, waitMs };
   await using lease = await (options.takeLease?.(terms) ?? acquireLease(client, terms));
-  const now = await look(options, desired, first.result.read, true);
-  const isPaused = options.confirm !== undefined && isSuspended(now) && !isSuspended(first);
+  // Where everything had to be looked at before, it has to be now.
+  const looksAtOwnFirst = options.looksAtOwnFirst === true && read.query.view === 'own';
+  const now = await look({ ...options, looksAtOwnFirst }, desired, read, true);
+  const isPaused = confirmed !== null && isSuspended(now) && !isSuspended(confirmed);
   if (now.result.refusal !== null || isPaused) return now.result;
-  const { advice, result } = options.confirm === undefined ? now : first;
+  const { advice, result } = confirmed ?? now;
   const chosen = { ...now, advice, result: { ...now.result, plan: result.plan } };
   return await carryOut(options, desired, lease, chosen);
 }
@@ -276,23 +292,6 @@ function isSuspended({ result }: Look): boolean {
   return result.plan.blocked.some(({ reason }) => reason === 'suspended');
 }
 
-/** Values that change places make room for each other: the first look leads half of the way. */
-const looksMax = 3;
-
-/** Brings every value to its place; looks again at those that had to give way to another. */
-async function settleAll(
-  secretOutput: SecretOutput,
-  found: readonly SurveyedKey[],
-  lookAgain: () => Promise<readonly SurveyedKey[]>,
-): Promise<void> {
-  let keys = found;
-  for (let looks = 1; keys.some(needsSettling); looks += 1) {
-    for (const key of keys) if (needsSettling(key)) await secretOutput.settle(key);
-    if (looks === looksMax || !keys.some(({ elsewhere }) => elsewhere !== null)) return;
-    keys = await lookAgain();
-  }
-}
-
 function survey(
   options: CycleOptions,
   read: SnapshotRead,
@@ -327,11 +326,6 @@ async function prove(
     if (error instanceof Failure) return null;
     throw error;
   }
-}
-
-/** The value lies elsewhere than in its place, or a pending one is left that no key has. */
-function needsSettling({ delivery: { state }, unclaimed }: SurveyedKey): boolean {
-  return state === 'pending' || state === 'elsewhere' || unclaimed.length > 0;
 }
 
 /** Ids of the keys that it would delete because they left the source. */

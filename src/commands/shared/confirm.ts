@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import { Failure } from '../../failure.ts';
 import type { Impacts } from '../../sync/plan/impact.ts';
 import type { Plan } from '../../sync/plan/planned.ts';
-import { textReport } from '../../sync/report/text.ts';
+import { textParts } from '../../sync/report/text.ts';
 import type { CommandIo } from './command.ts';
 
 /** @throws Failure (invalid input) where nobody can be asked and nobody has said yes before */
@@ -21,7 +21,8 @@ export async function confirm(
   io: CommandIo,
 ): Promise<boolean> {
   const shown = { plan, impacts, report: null, declined: false, warnings: [], refusal: null };
-  io.stderr.write(`${textReport(shown)}${question} Only "yes" is taken for an answer: `);
+  io.stderr.writeParts(textParts(shown));
+  io.stderr.write(`${question} Only "yes" is taken for an answer: `);
   // The terminal itself shows and mends what is typed, and makes a signal of Ctrl-C.
   const terminal = createInterface({ input: io.stdin });
   try {

@@ -1,4 +1,4 @@
-/** Knows how the heap of a process that serves is kept small. */
+/** Knows how the heap is kept small of a process that serves, and of a run that has much to go through. */
 import { setFlagsFromString } from 'node:v8';
 
 /**
@@ -12,4 +12,27 @@ import { setFlagsFromString } from 'node:v8';
 export function keepHeapSmall(): void {
   setFlagsFromString('--semi-space-growth-factor=1');
   setFlagsFromString('--heap-growing-percent=40');
+}
+
+/** Sources from this size on are gone through in a small heap. */
+const largeSourceBytes = 2 * 1024 * 1024;
+
+/** Of a run: it keeps little of what it goes through, and needs no room for the rest. */
+export class RunHeap implements Disposable {
+  #isSmall = false;
+
+  /** To be told of the source before it is read: what the heap has grown to by then, it stays. */
+  makeReady(sourceBytes: number): void {
+    if (sourceBytes < largeSourceBytes) return;
+    this.#isSmall = true;
+    setFlagsFromString('--semi-space-growth-factor=1');
+    setFlagsFromString('--heap-growing-percent=100');
+  }
+
+  /** Goes back to what V8 begins with, under which alone compiled code is of use to the next start. */
+  [Symbol.dispose](): void {
+    if (!this.#isSmall) return;
+    setFlagsFromString('--semi-space-growth-factor=2');
+    setFlagsFromString('--heap-growing-percent=0');
+  }
 }

@@ -120,7 +120,12 @@ export interface OpenedManifests {
   readonly descent: (earlier: string, commit: string) => Promise<Descent | undefined>;
 }
 
-export function openManifests(options: ManifestOptions, io: CommandIo): OpenedManifests {
+/** @param onSize told how many bytes a source has, before they are gone through */
+export function openManifests(
+  options: ManifestOptions,
+  io: CommandIo,
+  onSize?: (bytes: number) => void,
+): OpenedManifests {
   const settings = readSettings(undefined, { cwd: io.cwd });
   const home = resolve(io.cwd, options.home ?? settings.home);
   const given = options['secrets-dir'] ?? settings.sync.secretsDirectory;
@@ -147,7 +152,9 @@ export function openManifests(options: ManifestOptions, io: CommandIo): OpenedMa
     ...{ secretsFolder, openSinks, locations, environment, scope },
     newest: async () => await open().newest(),
     read: async () => {
-      const { set, faults } = await readDesired(await open().read(), sources, scope);
+      const found = await open().read();
+      onSize?.(found.files.reduce((sum, { content }) => sum + content.length, 0));
+      const { set, faults } = await readDesired(found, sources, scope);
       if (set === undefined) throw faulty(faults);
       return set;
     },

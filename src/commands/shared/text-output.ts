@@ -5,6 +5,9 @@ import { forTerminal, printable } from '../../terminal-text.ts';
 /** What it writes to; a terminal says so. */
 export type TextStream = Writable & { readonly isTTY?: boolean };
 
+/** Parts are written together from this length on. */
+const gatheredLength = 64 * 1024;
+
 /** Standard output or standard error of a command; also takes the lines of a log. */
 export class TextOutput {
   /** Opening one takes time, so that it is done by whoever says something. */
@@ -41,6 +44,18 @@ export class TextOutput {
     const stream = this.#open();
     const color = stream.isTTY === true && this.#mayColor();
     return stream.write(forTerminal(text, { color }), done);
+  }
+
+  /** As {@link write}, of a text that comes in parts: the whole is never held. */
+  writeParts(parts: Iterable<string>): void {
+    let gathered = '';
+    for (const part of parts) {
+      gathered += part;
+      if (gathered.length < gatheredLength) continue;
+      this.write(gathered);
+      gathered = '';
+    }
+    if (gathered !== '') this.write(gathered);
   }
 
   /** One JSON document, exact to the programs that read it. */

@@ -6,7 +6,7 @@ import { type DriftMode, readSettings } from '../../settings.ts';
 import { readLastApplied } from '../../sync/daemon/last-applied.ts';
 import { SyncState } from '../../sync/daemon/sync-state.ts';
 import type { CycleResult } from '../../sync/reconcile.ts';
-import { textReport } from '../../sync/report/text.ts';
+import { textParts } from '../../sync/report/text.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import { gitLocationAt } from '../../sync/source/git-location.ts';
 import { isStandardInput } from '../../sync/source/source.ts';
@@ -180,7 +180,7 @@ async function syncOnce(
 ): Promise<Ending> {
   const result = await announced(context, io);
   if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
-  else io.stdout.write(textReport(result));
+  else io.stdout.writeParts(textParts(result));
   return result.ending;
 }
 

@@ -59,6 +59,8 @@ interface Reached {
 /** Changes under way at once where each is a request, and sets. */
 const singlesMax = 32;
 const setsMax = 8;
+/** Changes of sets under way at once: the bodies of all that wait for their answers are in memory. */
+const changesUnderWayMax = 4_000;
 /** A plan is divided among the sets that may be under way, but into none smaller. */
 const setSizeMin = 25;
 const undone = 'not carried out: another change of the same transaction is refused';
@@ -118,7 +120,8 @@ class Run {
     const { changesMax } = this.#context;
     const share = Math.max(setSizeMin, Math.ceil(total / setsMax));
     const size = Math.min(changesMax, share);
-    const underWayMax = changesMax === 1 ? singlesMax : setsMax;
+    const fitting = Math.max(1, Math.floor(changesUnderWayMax / size));
+    const underWayMax = changesMax === 1 ? singlesMax : Math.min(setsMax, fitting);
     const schedule = new Schedule(changes);
     const underWay = new Set<Promise<void>>();
     for (;;) {

@@ -32,8 +32,9 @@ export class ChangeSetDraft {
   readonly #context: DraftContext;
   readonly #labels = new Map<string, string>();
   readonly #places = new Map<string, readonly [from: number, to: number]>();
-  readonly #changes: WireChange[] = [];
-  readonly #texts: string[] = [];
+  #first: WireChange | null = null;
+  #count = 0;
+  #texts: string[] = [];
   #bytes = 0;
   #values = 0;
 
@@ -61,7 +62,7 @@ export class ChangeSetDraft {
    * @throws ApiRefusal (413) where an atomic set has no room: it cannot be divided
    */
   add(id: string, before: readonly string[], make: Parameters<Channel['send']>[1]): void {
-    const from = this.#changes.length;
+    const from = this.#count;
     const label = String(from);
     const after = before.map((one) => this.#labels.get(one)!);
     const changes = make((key) => {
@@ -83,7 +84,8 @@ export class ChangeSetDraft {
     if (isFull && this.isAtomic) throw tooLarge();
     // What is too large even alone is for the server to refuse.
     if (isFull && from > 0) return;
-    this.#changes.push(...changes);
+    this.#first ??= changes[0] ?? null;
+    this.#count += changes.length;
     this.#texts.push(...texts);
     this.#bytes += bytes;
     this.#values += values;
@@ -93,12 +95,15 @@ export class ChangeSetDraft {
 
   /** The one change of a set that has no more; else null. */
   get only(): WireChange | null {
-    return this.#changes.length === 1 && !this.isAtomic ? this.#changes[0]! : null;
+    return this.#count === 1 && !this.isAtomic ? this.#first : null;
   }
 
-  get text(): string {
+  /** The body of the request. It is the last of the draft: the texts of its changes are not kept beside it. */
+  finish(): string {
     const mode = this.isAtomic ? 'atomic' : 'independent';
-    return `{"mode":"${mode}","changes":[${this.#texts.join()}]}`;
+    const text = `{"mode":"${mode}","changes":[${this.#texts.join()}]}`;
+    this.#texts = [];
+    return text;
   }
 
   /** What the results of the set, in its order, say of each planned change. */
@@ -134,7 +139,7 @@ export async function sendChangeSet(
       ...{
         method: 'POST',
         path: '/admin/v2/gatewright/changes',
-        bodyText: draft.text,
+        bodyText: draft.finish(),
         accepts: 422,
       },
       ...(draft.isAtomic ? { idempotencyKey: randomUUID() } : {}),

@@ -40,10 +40,10 @@ const fieldsMax = 50;
 const fieldMax = 500;
 
 function told(change: PlannedChange, { resourceId }: AppliedItem): RevisionChange[] {
-  const { action, reason, identity, fields, live } = change;
+  const { action, reason, identity, live } = change;
   if (action === 'retain') return [];
-  const paths = [...new Set(fields.map(({ path }) => path.slice(0, fieldMax)))];
-  const isWhole = action === 'create' || action === 'delete';
+  const fields = action === 'create' || action === 'delete' ? [] : change.fields;
+  const paths = new Set(fields.map(({ path }) => path.slice(0, fieldMax)));
   const isRename = reason === 'rename' && action === 'update';
   const one: RevisionChange = {
     action: isRename ? 'rename' : action,
@@ -51,7 +51,7 @@ function told(change: PlannedChange, { resourceId }: AppliedItem): RevisionChang
     workspace: identity.workspace,
     name: identity.name,
     resource_id: resourceId ?? live?.id ?? null,
-    fields: isWhole ? [] : paths.slice(0, fieldsMax),
+    fields: [...paths].slice(0, fieldsMax),
   };
   return [one];
 }

@@ -40,7 +40,7 @@ import { mayHideLayers, readLayers } from './layer-documents.ts';
 import type { Manifest } from './manifest.ts';
 import type { SecretSources } from './secrets.ts';
 import { refuseSharedValues } from './shared-values.ts';
-import { positionIn, SpecJudge } from './spec-judge.ts';
+import { positionsOf, SpecJudge } from './spec-judge.ts';
 
 export type Desired =
   | { readonly set: DesiredSet; readonly faults?: undefined }
@@ -87,18 +87,21 @@ export async function readDesired(
 /** As {@link readDesired}, of a source of which the rest is applied where something is wrong. */
 export async function readSource(files: SourceFiles, sources: SecretSources): Promise<ReadSource> {
   const resources: DesiredResource[] = [];
+  const references: Identity[][] = [];
   const reader = new Reader(files, sources);
   const declarations = await reader.run((declaration, manifest, canonical) => {
     const { spec, secrets, rotation, ignoreFields } = canonical;
     const { identity, place, absent, previousNames, secretOutput } = declaration;
+    const leadsTo: Identity[] = [];
+    references.push(leadsTo);
     resources.push({
       identity,
       position: place.start,
-      positionOf: (pointer) => positionIn(manifest, pointer),
+      positionOf: positionsOf(manifest),
       isComposed: place.isComposed,
       spec,
       secrets,
-      references: [],
+      references: leadsTo,
       absent,
       protected: manifest.protected,
       previousNames,
@@ -109,13 +112,12 @@ export async function readSource(files: SourceFiles, sources: SecretSources): Pr
       rotation,
     });
   });
-  const resolved = resources.map((resource, at) => ({
-    ...resource,
-    references: reader.resolve(declarations[at]!),
-  }));
+  for (const [at, declaration] of declarations.entries()) {
+    references[at]!.push(...reader.resolve(declaration));
+  }
   const externals = inOrder(reader.externals);
   const { leftAlone, source, faults, waiting } = reader;
-  return { set: { resources: inOrder(resolved), externals, source, leftAlone, faults }, waiting };
+  return { set: { resources: inOrder(resources), externals, source, leftAlone, faults }, waiting };
 }
 
 /** As {@link readDesired}, and forgets each spec once it is checked, which a large source needs. */

@@ -4,8 +4,9 @@ import { loadHotBody } from '../../model/bodies.ts';
 import type { HotSchema } from '../../model/hot-schema.ts';
 import { type KindName, kinds } from '../../model/kinds.ts';
 import type { SourceFault, SourceFile } from '../source/source-files.ts';
-import type { Identity, Position } from '../spec/resource-set.ts';
+import type { DesiredResource, Identity } from '../spec/resource-set.ts';
 import { segmentsOf } from '../spec/spec-paths.ts';
+import { DocumentPlace } from '../yaml/place.ts';
 import { type Canonical, canonicalise } from './canonical.ts';
 import type { contentFaults } from './content-faults.ts';
 import { noCanonical } from './declaration.ts';
@@ -66,7 +67,7 @@ export class SpecJudge {
   ): void {
     if (this.#contentFaults === undefined || !freeForm.has(identity.kind) || manifest.absent)
       return;
-    const positionOf = (pointer: string): Position => positionIn(manifest, pointer);
+    const positionOf = positionsAsRead(manifest);
     this.#contentFaults({ identity, spec, secrets, positionOf }).forEach(report);
   }
 }
@@ -75,7 +76,21 @@ function holdsSecrets(kind: KindName, absent: boolean): boolean {
   return !absent && kinds[kind].secrets.length > 0;
 }
 
-/** Where a place of the canonical spec, as JSON pointer, stands in the source. */
-export function positionIn({ place, spec }: Manifest, pointer: string): Position {
-  return place.at(writtenPath(spec, segmentsOf(pointer)));
+/**
+ * Where a place of the canonical spec, as JSON pointer, stands in the source. Does not keep what is
+ * written, as few places are asked for: of what is written in one document it reads the keys again.
+ */
+export function positionsOf(manifest: Manifest): DesiredResource['positionOf'] {
+  const { place } = manifest;
+  return place instanceof DocumentPlace && !place.isComposed
+    ? positionsIn(place)
+    : positionsAsRead(manifest);
+}
+
+function positionsIn(place: DocumentPlace): DesiredResource['positionOf'] {
+  return (pointer) => place.at(writtenPath(place.outline(['spec']), segmentsOf(pointer)));
+}
+
+function positionsAsRead({ place, spec }: Manifest): DesiredResource['positionOf'] {
+  return (pointer) => place.at(writtenPath(spec, segmentsOf(pointer)));
 }

@@ -1,16 +1,61 @@
 /** Knows one planned change while it is being made: everything that it writes and takes, and why. */
 import { kinds } from '../../model/kinds.ts';
-import { type DesiredResource, identityKey, type LiveResource } from '../spec/resource-set.ts';
+import {
+  type DesiredResource,
+  type Identity,
+  identityKey,
+  type LiveResource,
+  type Position,
+} from '../spec/resource-set.ts';
 import { referencesIn } from '../spec/spec-paths.ts';
-import type { Difference } from './diff.ts';
+import { type Difference, diffSpecs } from './diff.ts';
 import { findLoosening, loosensAsWhole } from './loosening.ts';
 import type { DraftChange, FieldChange, Reason } from './planned.ts';
 import type { PlannedRotation } from './rotation.ts';
 import { takenAlong } from './sent-fields.ts';
 
-/** Fields come from the comparison; what a write takes along is added here. */
+/** A resource that is made. Its fields are all that it sets: of a large source too many to be kept. */
+export class CreateChange implements DraftChange {
+  readonly action = 'create';
+  readonly id: string;
+  readonly identity: Identity;
+  readonly position: Position;
+  readonly desired: DesiredResource;
+  readonly live = null;
+  readonly loosens: boolean;
+  readonly rotation = null;
+  readonly prune = false;
+  readonly reason = 'change';
+  readonly needs: readonly string[];
+  readonly holds: readonly string[] = nothing;
+  readonly frees = null;
+
+  constructor(desired: DesiredResource) {
+    const { identity, position, references } = desired;
+    this.id = identityKey(identity);
+    this.identity = identity;
+    this.position = position;
+    this.desired = desired;
+    this.loosens = loosensAsWhole({ action: this.action, identity });
+    this.needs = references.map(identityKey);
+  }
+
+  /** Found anew each time. */
+  get fields(): readonly FieldChange[] {
+    const { identity, spec: desired } = this.desired;
+    const sides = { base: null, desired, live: {}, sameReference: () => false };
+    return diffSpecs({ kind: kinds[identity.kind], ...sides }).map(harmless);
+  }
+}
+
+const nothing: readonly string[] = [];
+
+const harmless = (field: Difference): FieldChange => ({ ...field, loosens: false });
+
+/** Of all but a create: fields come from the comparison; what a write takes along is added here. */
 export function changeOf(
-  parts: Pick<DraftChange, 'action' | 'live' | 'desired'> & {
+  parts: Pick<DraftChange, 'live' | 'desired'> & {
+    action: Exclude<DraftChange['action'], 'create'>;
     fields: readonly Difference[];
     prune?: boolean;
     renamed?: boolean;
@@ -49,7 +94,7 @@ function judgedFields({
     desired === null ||
     (action !== 'update' && action !== 'adopt' && action !== 'replace' && action !== 'rotate')
   ) {
-    return fields.map((field) => ({ ...field, loosens: false }));
+    return fields.map(harmless);
   }
   const { kind } = desired.identity;
   const all = [

@@ -15,7 +15,7 @@ import type { WorkspaceScope } from '../spec/workspace-scope.ts';
 import { blockDependants, blockMissingExternals, blockWhatIsInUse } from './blocking.ts';
 import { Borders } from './borders.ts';
 import { type Difference, diffSpecs, topLevelField } from './diff.ts';
-import { changeOf } from './draft-change.ts';
+import { CreateChange, changeOf } from './draft-change.ts';
 import {
   guarded,
   type Held,
@@ -74,10 +74,7 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     .filter(isInside)
     .map((resource) => ({ key: identityKey(resource.identity), resource }))
     .toSorted((one, two) => (one.key < two.key ? -1 : 1))
-    .map(({ resource }) => ({
-      ...withFingerprints(resource, live.fingerprintKey),
-      renamedBefore: renamedBefore(resource, named),
-    }));
+    .map(({ resource }) => withRenames(withFingerprints(resource, live.fingerprintKey), named));
   const { resources, claims } = align(wanted, live, options);
   const owned = resources.filter((one) => one.owner === options.owner && isInside(one));
   const byKey = new Map(resources.map((resource) => [identityKey(resource.identity), resource]));
@@ -104,10 +101,9 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
   blockSuspended(draft, options.suspensions ?? []);
   blockWhatIsInUse(draft, resources);
   blockDependants(draft, resources);
-  const changes = orderChanges([...draft.changes.values()]).map(({ change, ...order }) => ({
-    ...change,
-    ...order,
-  }));
+  const changes = orderChanges([...draft.changes.values()]).map(({ change, ...order }) =>
+    Object.assign(change, order),
+  );
   return {
     owner: options.owner,
     source: desired.source,
@@ -156,6 +152,15 @@ function withFingerprints(resource: DesiredResource, key: Buffer | null): Desire
   return { ...resource, spec };
 }
 
+/** Most manifests follow no other, and are not copied for it. */
+function withRenames(
+  resource: DesiredResource,
+  named: readonly DesiredResource[],
+): DesiredResource {
+  const names = renamedBefore(resource, named);
+  return names.length === 0 ? resource : { ...resource, renamedBefore: names };
+}
+
 type Lookup = ReadonlyMap<string, LiveResource>;
 
 interface Comparison {
@@ -178,7 +183,7 @@ function consider(
     const missing = desired.absent ? undefined : keptFault(desired, null);
     if (desired.absent) draft.unchanged += 1;
     else if (missing !== undefined) draft.block(lackingSecrets(desired, missing));
-    else draft.add(changeOf({ action: 'create', desired, live: null, fields: created(desired) }));
+    else draft.add(new CreateChange(desired));
   } else if (!desired.absent) {
     compare(draft, desired, claim, comparison);
   } else if (desired.protected) {
@@ -289,17 +294,6 @@ once without metadata.protected before removing it`;
         );
     }
   }
-}
-
-function created(desired: DesiredResource): Difference[] {
-  const kind = kinds[desired.identity.kind];
-  return diffSpecs({
-    kind,
-    base: null,
-    desired: desired.spec,
-    live: {},
-    sameReference: () => false,
-  });
 }
 
 /** Why a resource is not deleted and made anew although these fields cannot be changed in place. */

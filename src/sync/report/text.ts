@@ -27,9 +27,16 @@ const colours: Record<PlannedChange['action'], Colour> = {
  * sections. Every value that differs has a line; what is so at a baseline, too, where it is to be `wide`.
  */
 export function textReport(result: Reportable, { wide = false } = {}): string {
+  return [...textParts(result, { wide })].join('');
+}
+
+/** {@link textReport} in parts, each of whole lines: all of it takes more room than the plan that it tells. */
+export function* textParts(result: Reportable, { wide = false } = {}): Generator<string> {
   const { plan, report, baseline } = result;
+  for (const change of plan.changes) {
+    yield paragraph(changeLines(change, result.impacts?.get(change.id)));
+  }
   const sections: string[][] = [
-    plan.changes.flatMap((change) => changeLines(change, result.impacts?.get(change.id))),
     plan.blocked.map((item) => coloured('red', `! blocked ${blockedText(item)}`)),
     faultLines(plan).map((line) => coloured('red', line)),
     result.warnings.map((warning) => coloured('yellow', `warning: ${warning}`)),
@@ -39,10 +46,16 @@ export function textReport(result: Reportable, { wide = false } = {}): string {
     wide ? comparedLines(`by ${baseline?.ref}, and no more`, baseline?.undone) : [],
     [summaryLine(result), ...baselineLines(baseline), ...leftLines(plan)],
   ];
-  return sections
-    .filter((lines) => lines.length > 0)
-    .map((lines) => `${lines.join('\n')}\n`)
-    .join('\n');
+  let separator = plan.changes.length === 0 ? '' : '\n';
+  for (const lines of sections) {
+    if (lines.length === 0) continue;
+    yield separator + paragraph(lines);
+    separator = '\n';
+  }
+}
+
+function paragraph(lines: readonly string[]): string {
+  return `${lines.join('\n')}\n`;
 }
 
 function comparedLines(heading: string, changes: Baseline['already'] = []): string[] {

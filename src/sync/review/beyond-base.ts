@@ -47,6 +47,7 @@ function beyond(change: PlannedChange, other: PlannedChange | undefined): Planne
   const known = new Set(other.fields.map((field) => fieldText(field, other)));
   const fields = change.fields.filter((field) => !known.has(fieldText(field, change)));
   if (fields.length === 0 && courseText(change) === courseText(other)) return [];
+  if (fields.length === change.fields.length) return [change];
   return [{ ...change, fields, loosens: fields.some(({ loosens }) => loosens) }];
 }
 
@@ -55,8 +56,9 @@ function shared(change: PlannedChange, other: PlannedChange | undefined): Planne
   if (other === undefined || other.action !== change.action) return [];
   const known = new Set(other.fields.map((field) => fieldText(field, other)));
   const fields = change.fields.filter((field) => known.has(fieldText(field, change)));
-  if (fields.length === 0 && (change.fields.length > 0 || other.fields.length > 0)) return [];
-  return [{ ...change, fields }];
+  const all = change.fields.length;
+  if (fields.length === 0 && (all > 0 || other.fields.length > 0)) return [];
+  return [fields.length === all ? change : { ...change, fields }];
 }
 
 /** Of a secret only the origin is in the field: whether it is the same value its fingerprint tells. */

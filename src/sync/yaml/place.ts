@@ -2,7 +2,7 @@
 import type { SourceFault } from '../source/source-files.ts';
 import type { Position } from '../spec/resource-set.ts';
 import type { YamlDocument } from './yaml-document.ts';
-import { locate, type Segments, type YamlText } from './yaml-position.ts';
+import { locate, type Outline, outlineOf, type Segments, type YamlText } from './yaml-position.ts';
 
 const nothing: Segments = [];
 
@@ -73,6 +73,11 @@ export class DocumentPlace implements Place {
     return value === undefined
       ? position
       : { ...position, related: [{ relation: 'value from', ...value }] };
+  }
+
+  /** Keys and items at a place as they are written. */
+  outline(segments: Segments): Outline {
+    return outlineOf(this.#source, this.#index, [...this.#base, ...segments]);
   }
 
   isVariable(segments: Segments): boolean {

@@ -57,6 +57,22 @@ export function locate(
   return positionAt(text, part === 'key' ? node.keyOffset : node.valueOffset);
 }
 
+/** Keys, and the numbers of items, with what is below each; empty where there is nothing. */
+export type Outline = { readonly [key: string]: Outline };
+
+/** What stands at `segments` of a document, without its values. */
+export function outlineOf(text: YamlText, document: number, segments: Segments): Outline {
+  let node = indexOf(text).documents[document];
+  for (const segment of segments) node = node?.children?.get(segment);
+  return outlined(node);
+}
+
+function outlined(node: Node | undefined): Outline {
+  return Object.fromEntries(
+    [...(node?.children ?? [])].map(([key, below]) => [key, outlined(below)]),
+  );
+}
+
 /** Every key that repeats an earlier one of its map. */
 export function repeatedKeys(text: YamlText): RepeatedKey[] {
   return indexOf(text).repeats.map(({ key, first, second }) => ({
