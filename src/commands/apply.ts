@@ -2,11 +2,14 @@
 import { writeFile } from 'node:fs/promises';
 import { systemClock } from '../clock.ts';
 import { Failure } from '../failure.ts';
+import { readSettings } from '../settings.ts';
 import type { Plan } from '../sync/plan/planned.ts';
 import { type CycleOptions, type CycleResult, reconcile } from '../sync/reconcile.ts';
 import { textParts } from '../sync/report/text.ts';
 import { readImpacts } from '../sync/review/impact.ts';
+import type { SavedPlan } from '../sync/review/saved-plan.ts';
 import type { AdminClient } from '../sync/server/client.ts';
+import type { SourceVersion } from '../sync/source/source-files.ts';
 import { savedCycle } from './apply-plan.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { assertAskable, confirm } from './shared/confirm.ts';
@@ -15,6 +18,7 @@ import { RunHeap } from './shared/heap.ts';
 import { flag, outputForm, text, words } from './shared/option.ts';
 import {
   applyCommand,
+  locationsOf,
   type ManifestOptions,
   manifestOptions,
   openClient,
@@ -24,12 +28,15 @@ import { outputFile } from './shared/output-file.ts';
 import { readPlanFile } from './shared/plan-file.ts';
 import { Progress } from './shared/progress.ts';
 import { type WriteOptions, writeOptions, writingCycle } from './shared/write-options.ts';
+import { readAnnouncements } from './sync/announcements.ts';
+import { tellingCommit } from './sync/commit-status-of-run.ts';
 
 interface ApplyOptions extends ManifestOptions, WriteOptions {
   readonly 'even-if-suspended': boolean;
   readonly 'accept-history': boolean;
   readonly atomic: boolean;
   readonly report: string | undefined;
+  readonly 'commit-status': boolean;
   readonly output: 'text' | 'json';
 }
 
@@ -56,6 +63,7 @@ export const apply: Command<ApplyOptions> = {
     ),
     atomic: flag('Make all changes in one transaction of the server, or none'),
     report: text('FILE', { describe: 'Write what was done to this JSON file' }),
+    'commit-status': flag('Tell the host of a Git source what became of its commit'),
     output: outputForm(['text', 'json']),
   },
   run: async (options, io) => {
@@ -64,17 +72,20 @@ export const apply: Command<ApplyOptions> = {
     const reportPath = report === undefined ? null : await outputFile('report', report, io.cwd);
     await using client = openClient(options, io);
     const saved = await readPlanFile(options.paths, io.cwd);
+    const telling = commitTeller(options, saved, client, io);
     using heap = new RunHeap();
     const progress = new Progress(io.stderr, options.output, systemClock);
-    const cycle = await reconcile({
-      ...(saved === undefined
-        ? newCycle(options, io, heap)
-        : await savedCycle(saved, options, client, io)),
-      client,
-      isAtomic: options.atomic,
-      onItem: (_, reached) => progress.tell(reached),
-      ...(options.yes ? {} : { confirm: (plan: Plan) => isMeant(client, plan, io) }),
-    }).finally(() => progress.end());
+    const run = async (): Promise<CycleResult> =>
+      await reconcile({
+        ...(saved === undefined
+          ? newCycle(options, io, heap)
+          : await savedCycle(saved, options, client, io)),
+        client,
+        isAtomic: options.atomic,
+        onItem: (_, reached) => progress.tell(reached),
+        ...(options.yes ? {} : { confirm: (plan: Plan) => isMeant(client, plan, io) }),
+      }).finally(() => progress.end());
+    const cycle = await telling(run);
     const result = saved === undefined ? cycle : endedForGood(cycle);
     const document = cycleDocument(result);
     if (reportPath !== null) await writeReport(reportPath, document);
@@ -83,6 +94,32 @@ export const apply: Command<ApplyOptions> = {
     return result.ending;
   },
 };
+
+type Telling = (run: () => Promise<CycleResult>) => Promise<CycleResult>;
+
+/** @throws Failure (invalid input) where nobody can be told */
+function commitTeller(
+  options: ApplyOptions,
+  saved: SavedPlan | undefined,
+  { owner }: AdminClient,
+  io: CommandIo,
+): Telling {
+  if (!options['commit-status']) return (run) => run();
+  const settings = readSettings(undefined, { cwd: io.cwd });
+  if (settings.sync.commitStatus === undefined) {
+    const message =
+      '--commit-status: set GATEWRIGHT_COMMIT_STATUS_TOKEN to a token of the Git host that may write statuses';
+    throw new Failure('invalidInput', message);
+  }
+  const paths = saved?.saved.terms.paths ?? options.paths;
+  const locations = locationsOf({ paths });
+  const announcements = readAnnouncements(settings, { owner, locations, cwd: io.cwd });
+  const newest = async (): Promise<SourceVersion> =>
+    saved === undefined
+      ? await openManifests(options, io).newest()
+      : { digest: null, revision: saved.source.sha };
+  return (run) => tellingCommit({ announcements, owner, newest, io }, run);
+}
 
 /** What somebody has changed since the plan was saved is no more as planned when it is tried again. */
 function endedForGood(result: CycleResult): CycleResult {

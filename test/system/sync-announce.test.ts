@@ -1,8 +1,9 @@
 /** Guarantees that a daemon tells the Git host and whoever is notified of each change once, across restarts, and no secret. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { runWords } from '../command-line.ts';
 import { eventually } from '../eventually.ts';
 import { type GitServer, startGitServer } from '../git-server.ts';
 import { type Receiver, startReceiver } from '../receiver.ts';
@@ -127,4 +128,35 @@ it('also where it is run once, in CI: what the Git host says neither changes how
   expect(JSON.parse(refused.stdout)).toMatchObject({ exitCode: 0 });
   expect(refused.stderr).toContain('the status of a commit was given up: 127.0.0.1:');
   expect(refused.stderr).not.toContain('token-77b2');
+
+  const before = statuses().length;
+  repository.commit('main', manifest('{description: two}'));
+  const given = { ...env(), GATEWRIGHT_CREDENTIALS: 'credentials.json' };
+  const settings = Object.entries(given).map(([name, value]) => `${name}=${value}`);
+  writeFileSync(join(folder, '.env'), settings.join('\n'));
+  const apply = (...words: string[]) => runWords(['apply', ...words, '--yes'], folder);
+  expect((await apply(repository.url)).exitCode).toBe(0);
+  expect(statuses()).toHaveLength(before);
+  const back = [`${repository.url}#${commit}`, '--commit-status'];
+  expect((await apply(...back)).exitCode).toBe(4);
+  expect((await apply(...back, '--accept-history')).exitCode).toBe(0);
+  expect(statuses().slice(before)).toEqual([
+    ...[`${commit} pending`, `${commit} failed`, `${commit} pending`, `${commit} success`],
+  ]);
+});
+
+it('is refused by apply before anything is read where nobody can be told, with what to do', async () => {
+  const apply = () => runWords(['apply', '.', '--yes', '--commit-status'], folder);
+  const settings = ['GATEWRIGHT_CREDENTIALS=credentials.json'];
+  writeFileSync(join(folder, '.env'), settings.join('\n'));
+  expect(await apply()).toMatchObject({
+    exitCode: 5,
+    stderr: expect.stringContaining('--commit-status: set GATEWRIGHT_COMMIT_STATUS_TOKEN'),
+  });
+  settings.push('GATEWRIGHT_COMMIT_STATUS_TOKEN=token-77b2');
+  writeFileSync(join(folder, '.env'), settings.join('\n'));
+  expect(await apply()).toMatchObject({
+    exitCode: 5,
+    stderr: expect.stringContaining('https://host/repo.git#COMMIT:folder'),
+  });
 });

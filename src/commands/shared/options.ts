@@ -175,6 +175,7 @@ export interface GoOnOptions extends ManifestOptions {
   readonly atomic?: boolean;
   readonly yes?: boolean;
   readonly report?: string | undefined;
+  readonly 'commit-status'?: boolean;
   readonly output?: string;
 }
 
@@ -188,6 +189,7 @@ export function applyCommand(options: GoOnOptions, cwd: string): CommandLine {
     atomic,
     yes: yes || locationsOf(options).includes('-'),
     ...(report === undefined ? {} : { report }),
+    'commit-status': options['commit-status'] ?? false,
     ...(options.output === 'json' ? { output: 'json' } : {}),
   });
 }

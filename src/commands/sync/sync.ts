@@ -1,11 +1,8 @@
 /** Knows the command that keeps a running server equal to its manifests. */
-import { systemClock } from '../../clock.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { driftModes } from '../../settings/forms.ts';
 import { type DriftMode, readSettings } from '../../settings.ts';
 import { readLastApplied } from '../../sync/daemon/last-applied.ts';
-import { SyncState } from '../../sync/daemon/sync-state.ts';
-import type { CycleResult } from '../../sync/reconcile.ts';
 import { textParts } from '../../sync/report/text.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import { gitLocationAt } from '../../sync/source/git-location.ts';
@@ -26,8 +23,9 @@ import {
   openManifests,
 } from '../shared/options.ts';
 import { watchPace } from '../shared/watch-pace.ts';
-import { openAnnouncer, readAnnouncements, undeliveredText } from './announcements.ts';
+import { readAnnouncements } from './announcements.ts';
 import { readClusterParts } from './cluster-parts.ts';
+import { tellingCommit } from './commit-status-of-run.ts';
 import { type DaemonContext, runDaemon } from './daemon.ts';
 import { SyncEvents } from './sync-events.ts';
 
@@ -170,48 +168,14 @@ function toldElsewhere(
   return { ...options, owner, env: environment ?? undefined, output: 'text' };
 }
 
-/** How long the end of a single sync waits for a Git host that is slow or away. */
-const deliveryMsMax = 15_000;
-
 async function syncOnce(
-  context: DaemonContext,
+  { cycle, look: { newest }, client: { owner }, announcements }: DaemonContext,
   options: SyncOptions,
   io: CommandIo,
 ): Promise<Ending> {
-  const result = await announced(context, io);
+  const told = { announcements, owner, newest, io };
+  const result = await tellingCommit(told, () => syncSettled(cycle));
   if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
   else io.stdout.writeParts(textParts(result));
   return result.ending;
-}
-
-/** Tells the status of the commit, before and after; others hear of changes from a daemon. */
-async function announced(
-  { cycle, look, client: { owner }, announcements }: DaemonContext,
-  io: CommandIo,
-): Promise<CycleResult> {
-  const only = { ...announcements, notification: null };
-  const outside = openAnnouncer(only, {
-    owner,
-    onChange: () => undefined,
-    onOutcome: (channel, host, reason) => {
-      if (reason !== null) io.stderr.write(`${undeliveredText(channel, host, reason)}\n`);
-    },
-  });
-  if (outside === null) return await syncSettled(cycle);
-  const state = new SyncState(systemClock);
-  try {
-    state.onLook({ kind: 'seen', version: await look.newest(), isRetryPending: false });
-    outside.announcer.tellStatus(state.standing);
-    const result = await syncSettled(cycle);
-    state.onEvent({
-      ...{ kind: 'cycle', result, durationMs: 0, retryAt: null, isNews: true, wrong: null },
-    });
-    return result;
-  } catch (error) {
-    if (error instanceof Failure) state.onLook({ kind: 'failed', failure: error });
-    throw error;
-  } finally {
-    outside.announcer.tellStatus(state.standing);
-    await outside.close(deliveryMsMax);
-  }
 }

@@ -36,7 +36,7 @@ export function gitHostOf(locations: readonly string[], terms: GitHostTerms): Gi
   const { url, protocol } = isOne ? parseGitLocation(location) : { url: '', protocol: 'file' };
   if (protocol === 'file') {
     throw refused(
-      'GATEWRIGHT_COMMIT_STATUS_TOKEN is set, but a commit status needs one source, a Git repository over https or ssh: unset it, or name such a source',
+      'GATEWRIGHT_COMMIT_STATUS_TOKEN is set, but a commit status needs one source, a Git repository over https or ssh: name it, as in https://host/repo.git#COMMIT:folder, or unset it',
     );
   }
   const at = new URL(url);
