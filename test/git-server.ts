@@ -1,7 +1,7 @@
 /** Knows how tests get real Git repositories behind real https: git's own server program, a certificate, a token. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -49,11 +49,29 @@ const author = {
   GIT_CONFIG_GLOBAL: '/dev/null',
 };
 
-export async function startGitServer(): Promise<GitServer> {
-  const pki = createPki();
+interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+  /** Of who issued it. */
+  readonly authority: string;
+}
+
+/** For all servers of a file of tests, because to make one takes six processes. */
+let certificate: Certificate | undefined;
+
+function issueCertificate(): Certificate {
+  using pki = createPki();
   const authority = pki.authority('git');
   const { cert, key } = authority.issue({ name: 'localhost', altNames: 'DNS:localhost' });
+  return { cert, key, authority: authority.cert };
+}
+
+export async function startGitServer(): Promise<GitServer> {
+  certificate ??= issueCertificate();
+  const { cert, key, authority } = certificate;
   const root = mkdtempSync(join(tmpdir(), 'gatewright-git-'));
+  const caFile = join(root, 'authority.pem');
+  writeFileSync(caFile, authority);
   const listener = createServer({ cert, key }, (request, response) => {
     const { authorization } = request.headers;
     server.requests.push({ line: `${request.method} ${request.url}`, authorization });
@@ -70,7 +88,7 @@ export async function startGitServer(): Promise<GitServer> {
   await once(listener, 'listening');
   const base = `https://localhost:${(listener.address() as AddressInfo).port}`;
   const server: GitServer = {
-    caFile: authority.certPath,
+    caFile,
     requests: [],
     token: undefined,
     redirectTo: undefined,
@@ -82,11 +100,21 @@ export async function startGitServer(): Promise<GitServer> {
       listener.close();
       await once(listener, 'close');
       rmSync(root, { recursive: true, force: true });
-      pki[Symbol.dispose]();
     },
   };
   return server;
 }
+
+/** Nobody's work, so none of it need survive the machine. */
+const configuration = `
+[core]
+\tfsync = none
+[http]
+\tuploadpack = true
+[uploadpack]
+\tallowFilter = true
+\tallowAnySHA1InWant = true
+`;
 
 function createRepository(directory: string, url: string): GitRepository {
   const git = (words: readonly string[], input: string | Buffer = ''): string =>
@@ -98,21 +126,22 @@ function createRepository(directory: string, url: string): GitRepository {
       .toString()
       .trim();
   execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', directory]);
-  git(['config', 'http.uploadpack', 'true']);
-  git(['config', 'uploadpack.allowFilter', 'true']);
-  git(['config', 'uploadpack.allowAnySHA1InWant', 'true']);
+  appendFileSync(join(directory, 'config'), configuration);
   const commit: GitRepository['commit'] = (branch, files, how) => {
-    git(['read-tree', '--empty']);
-    for (const [path, file] of Object.entries(files)) {
+    const ref = `refs/heads/${branch}`;
+    const hasTip = existsSync(join(directory, ref));
+    const head = [
+      ...[`commit ${ref}`, 'mark :1', 'committer test <test@example.com> now', 'data 4', 'test'],
+      ...(hasTip ? [`from ${how === 'force' ? '0'.repeat(40) : `${ref}^0`}`] : []),
+      'deleteall',
+    ];
+    const changes = Object.entries(files).map(([path, file]) => {
       const { mode, content } = typeof file === 'string' ? { mode: '100644', content: file } : file;
-      const id = mode === '160000' ? content : git(['hash-object', '-w', '--stdin'], content);
-      git(['update-index', '--add', '--cacheinfo', `${mode},${id},${path}`]);
-    }
-    const tip = git(['for-each-ref', '--format=%(objectname)', `refs/heads/${branch}`]);
-    const parents = tip === '' || how === 'force' ? [] : ['-p', tip];
-    const id = git(['commit-tree', git(['write-tree']), ...parents, '-m', 'test']);
-    git(['update-ref', `refs/heads/${branch}`, id]);
-    return id;
+      if (mode === '160000') return `M ${mode} ${content} ${path}`;
+      return `M ${mode} inline ${path}\ndata ${Buffer.byteLength(content)}\n${content}`;
+    });
+    const stream = [...head, ...changes, '', 'get-mark :1', ''].join('\n');
+    return git(['fast-import', '--quiet', '--force', '--date-format=now'], stream);
   };
   return { url, commit, git };
 }
