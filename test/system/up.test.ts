@@ -4,7 +4,6 @@ import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
-  appendFileSync,
   closeSync,
   cpSync,
   existsSync,
@@ -14,14 +13,16 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { createConnection } from 'mysql2/promise';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
+import { findRunningDatabase } from '../../src/embedded/embedded-database.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { createEmptyDatabase } from '../database.ts';
 import { findFreePort, softwareDirectory } from '../database-server.ts';
@@ -31,13 +32,20 @@ import { isRunning } from '../process.ts';
 import { mountSmallDisk, unmountSmallDisk } from '../small-disk.ts';
 import { runCli, sourceProgram } from './run-cli.ts';
 import { runUp, startUp } from './up-runner.ts';
+import { type FirstStart, startFirst } from './used-home.ts';
 
 const example = resolve(import.meta.dirname, '../../examples/1-quickstart');
 const disk = mountSmallDisk(450);
 afterAll(() => disk !== null && unmountSmallDisk(disk));
 
+let first: FirstStart;
 let home: TestHome;
 let source: string;
+
+beforeAll(async () => {
+  first = await startFirst(example);
+});
+afterAll(() => first[Symbol.dispose]());
 
 beforeEach(() => {
   home = createTestHome();
@@ -57,8 +65,13 @@ interface Credentials {
   organisationApiKey: string;
 }
 
-function readCredentials(): Credentials {
-  return JSON.parse(readFileSync(join(home.path, 'credentials.json'), 'utf8')) as Credentials;
+function readCredentials(at = home.path): Credentials {
+  return JSON.parse(readFileSync(join(at, 'credentials.json'), 'utf8')) as Credentials;
+}
+
+/** Lets a test begin where `up` has run before. */
+function useHomeOfBefore(): void {
+  first.copyTo(home.path);
 }
 
 /** Names of the workspaces that a running `up` serves, asked with the credentials it wrote. */
@@ -107,27 +120,53 @@ spec: {name: W${at}}
   );
 }
 
-/** Runs one sync and reads its JSON document. */
-async function upOnce(...words: string[]) {
-  await using run = startUp(home.path, ['--once', '-o', 'json', '--source', source, ...words]);
+/** Runs a printed line in a shell that finds the program as one that was installed. */
+function runInShell(line: string, cwd: string) {
+  const programs = join(home.path, 'programs');
+  mkdirSync(programs, { recursive: true });
+  const link = join(programs, 'gatewright');
+  if (!existsSync(link)) symlinkSync(inject('builtProgram'), link);
+  const env = { PATH: `${programs}:${dirname(process.execPath)}:/usr/bin:/bin` };
+  return spawnSync('/bin/sh', ['-c', line], { cwd, env, encoding: 'utf8' });
+}
+
+/** What time would bring about: the lease that a killed `up` has left in the home's database ends. */
+async function endLeases(): Promise<void> {
+  const { socketPath, user, password, name } = (await findRunningDatabase(home.path))!;
+  const to = { socketPath, user, password: password.reveal(), database: name };
+  const connection = await createConnection(to);
+  await connection.query('UPDATE sync_leases SET expires_at = 0');
+  await connection.end();
+}
+
+/** Runs one sync and reads its JSON document; waits for no lease of a dead one. */
+async function upOnce() {
+  await using run = startUp(home.path, ['--once', '-o', 'json', '--source', source]);
+  const waits = run.saw(/waiting: The lease/).then(
+    () => true,
+    () => false,
+  );
+  // Where it has waited it out meanwhile, there is no database to ask any more.
+  if (await waits) await endLeases().catch(() => undefined);
   const exitCode = await run.exited;
   return { exitCode, stderr: run.stderr(), document: JSON.parse(run.stdout() || 'null') };
 }
 
 describe('the first start', () => {
-  it('makes everything in the folder, says so in one JSON document, writes the credentials, prints no secret and leaves no process', async () => {
-    const { exitCode, document, stderr } = await upOnce();
+  it('makes everything in the folder, says so in one JSON document, writes the credentials, prints no secret and leaves no process', () => {
+    const { path, exitCode, stdout, stderr } = first;
+    const document = JSON.parse(stdout || 'null');
     expect(exitCode, stderr).toBe(exitCodes.success);
     expect(document).toMatchObject({
       exitCode: 0,
       database: { embedded: true, migrationsRun: expect.arrayContaining(['0001_tenancy']) },
-      credentialsFile: join(home.path, 'credentials.json'),
+      credentialsFile: join(path, 'credentials.json'),
     });
     expect(document.sync.counts).toContainEqual(
       expect.objectContaining({ kind: 'Workspace', created: 2, undone: 0 }),
     );
     const { adminUrl } = document.addresses;
-    expect(readCredentials()).toEqual({
+    expect(readCredentials(path)).toEqual({
       baseUrl: `${adminUrl}/v1`,
       adminBaseUrl: adminUrl,
       authUrl: adminUrl,
@@ -138,16 +177,16 @@ describe('the first start', () => {
       organisationApiKey: expect.any(String),
     });
     for (const name of ['credentials.json', 'master.key']) {
-      expect(statSync(join(home.path, name)).mode & 0o777, name).toBe(0o600);
+      expect(statSync(join(path, name)).mode & 0o777, name).toBe(0o600);
     }
-    const { clientSecret, organisationApiKey } = readCredentials();
-    const masterKey = readFileSync(join(home.path, 'master.key'), 'utf8').trim();
-    const printed = stderr + JSON.stringify(document);
+    const { clientSecret, organisationApiKey } = readCredentials(path);
+    const masterKey = readFileSync(join(path, 'master.key'), 'utf8').trim();
+    const printed = stderr + stdout;
     for (const secret of [clientSecret, organisationApiKey, masterKey]) {
       expect(printed).not.toContain(secret);
     }
-    expect(existsSync(join(home.path, 'database.json'))).toBe(false);
-    expect(existsSync(join(home.path, 'run'))).toBe(false);
+    expect(existsSync(join(path, 'database.json'))).toBe(false);
+    expect(existsSync(join(path, 'run'))).toBe(false);
   });
 
   it('tells people each step, what was made, where things are, and what to do next', async () => {
@@ -163,8 +202,9 @@ describe('the first start', () => {
 });
 
 describe('the next start', () => {
+  beforeEach(useHomeOfBefore);
+
   it('goes on with the same data and the same credentials', async () => {
-    await upOnce();
     const before = readCredentials();
     const { exitCode, document } = await upOnce();
     expect(exitCode).toBe(exitCodes.success);
@@ -175,6 +215,7 @@ describe('the next start', () => {
   });
 
   it('after kill -9 of everything has lost nothing and owes nothing', async () => {
+    writeFileSync(join(source, 'more.yaml'), manyWorkspaces(1).join(''));
     await using run = startUp(home.path, ['--source', source]);
     await run.saw(/Ctrl-C stops everything/);
     const pid = databasePid();
@@ -184,14 +225,14 @@ describe('the next start', () => {
     await eventually(() => expect(isRunning(pid)).toBe(false));
     const { exitCode, document, stderr } = await upOnce();
     expect(exitCode, stderr).toBe(exitCodes.success);
-    expect(document.sync).toMatchObject({ counts: [], summary: { create: 0, noop: 12 } });
+    expect(document.sync).toMatchObject({ counts: [], summary: { create: 0, noop: 13 } });
   });
 
   it('killed in the middle of an apply is finished by the one after', async () => {
     writeFileSync(join(source, 'many.yaml'), manyWorkspaces(150).join(''));
     await using run = startUp(home.path, ['--source', source]);
     await run.saw(/ syncing /);
-    await eventually(async () => expect(await workspaceNames()).not.toEqual([]));
+    await eventually(async () => expect((await workspaceNames()).length).toBeGreaterThan(2));
     run.child.kill('SIGKILL');
     await run.exited;
     const { exitCode, document, stderr } = await upOnce();
@@ -201,7 +242,6 @@ describe('the next start', () => {
   });
 
   it('sets damaged state aside, says so, and makes new credentials of the same tenant', async () => {
-    await upOnce();
     const before = readCredentials();
     const names = ['credentials.json', 'database.json', 'database/gatewright-server.json'];
     for (const name of names) writeFileSync(join(home.path, name), '{"half');
@@ -213,15 +253,13 @@ describe('the next start', () => {
       expect(readFileSync(`${path}.damaged`, 'utf8')).toBe('{"half');
     }
     expect(document.sync.summary).toMatchObject({ create: 0, noop: 12 });
-    const more = manyWorkspaces(1).join('');
-    writeFileSync(join(source, 'more.yaml'), more);
+    writeFileSync(join(source, 'more.yaml'), manyWorkspaces(1).join(''));
     expect((await upOnce()).document.sync.summary).toMatchObject({ create: 1, noop: 12 });
     expect(readCredentials().tsgId).toBe(before.tsgId);
     expect(readCredentials().clientId).not.toBe(before.clientId);
   });
 
   it('makes new credentials of the same tenant where the file was lost', async () => {
-    await upOnce();
     const before = readCredentials();
     home.remove('credentials.json');
     expect((await upOnce()).document.sync.summary).toMatchObject({ create: 0, noop: 12 });
@@ -235,23 +273,9 @@ describe('the next start', () => {
 });
 
 describe('while it runs', () => {
-  it('applies an edit and prints the diff; a broken file changes nothing and is told by line', async () => {
-    await using run = startUp(home.path, ['--source', source]);
-    await run.saw(/Ctrl-C stops everything/);
-    expect(await workspaceNames()).toContain('Research');
-    const path = join(source, 'workspaces.yaml');
-    const good = readFileSync(path, 'utf8');
-    writeFileSync(path, good.replace('name: Research', 'name: Explorers'));
-    await run.saw(/~ update Workspace\/research.*\n +~ spec\.name: "Research" → "Explorers"/);
-    expect(await workspaceNames()).toContain('Explorers');
-    writeFileSync(path, `${good}\n  wrong: [`);
-    await run.saw(/workspaces\.yaml:\d+:\d+ [\s\S]*what was applied last stays/);
-    expect(await workspaceNames()).toContain('Explorers');
-    writeFileSync(path, good);
-    await run.saw(/"Explorers" → "Research"/);
-  });
+  beforeEach(useHomeOfBefore);
 
-  it('is looked over by doctor with the master key of its home, and tells status where it stands, with the place of what is wrong', async () => {
+  it('applies an edit and prints the diff; a broken file changes nothing and is told by its place, to status too; doctor finds its master key', async () => {
     await using run = startUp(home.path, ['--source', source]);
     await run.saw(/Ctrl-C stops everything/);
     const owner = async () => {
@@ -265,26 +289,32 @@ describe('while it runs', () => {
       exitCodes.success,
       expect.stringMatching(/ok +master key +the one this database was made with\n/),
     ]);
-    appendFileSync(join(source, 'workspaces.yaml'), '\n  wrong: [');
+    expect(await workspaceNames()).toContain('Research');
+    const path = join(source, 'workspaces.yaml');
+    const good = readFileSync(path, 'utf8');
+    writeFileSync(path, good.replace('name: Research', 'name: Explorers'));
+    await run.saw(/~ update Workspace\/research.*\n +~ spec\.name: "Research" → "Explorers"/);
+    expect(await workspaceNames()).toContain('Explorers');
+    writeFileSync(path, `${good}\n  wrong: [`);
+    await run.saw(/workspaces\.yaml:\d+:\d+ [\s\S]*what was applied last stays/);
+    expect(await workspaceNames()).toContain('Explorers');
     const error = { file: expect.stringMatching(/workspaces\.yaml$/), line: expect.any(Number) };
     await poll().toMatchObject({ state: 'Degraded', report: { error } });
+    writeFileSync(path, good);
+    await run.saw(/"Explorers" → "Research"/);
   });
 
   it('has one tenant: bootstrap beside it makes another account of that, or says what a second would be', async () => {
     using place = createTestHome();
     const at = join(place.path, 'my home');
     lendSoftware(at);
-    await using run = startUp(at, ['--source', source], {}, sourceProgram);
+    await using run = startUp(at, ['--source', source]);
     await run.saw(/Ctrl-C stops everything/);
     const { tsgId, adminBaseUrl } = JSON.parse(
       readFileSync(join(at, 'credentials.json'), 'utf8'),
     ) as Credentials;
-    const bootstrap = (line: string) =>
-      spawnSync('/bin/sh', ['-c', line], {
-        ...{ cwd: place.path, env: { PATH: '/usr/bin:/bin' }, encoding: 'utf8' },
-      });
-    const program = resolve(import.meta.dirname, '../../bin/gatewright');
-    const refused = bootstrap(`${program} bootstrap --home 'my home' --file -`);
+    const bootstrap = (line: string) => runInShell(line, place.path);
+    const refused = bootstrap("gatewright bootstrap --home 'my home' --file -");
     expect(refused).toMatchObject({ status: 4, stdout: '' });
     expect(refused.stderr).toContain(`is ${tsgId}; this makes a second one`);
     const [, account] = /same tenant: +(.*)/.exec(refused.stderr) ?? [];
@@ -299,34 +329,38 @@ describe('while it runs', () => {
   it('refuses a large prune with the command that releases it', async () => {
     const many = manyWorkspaces(30);
     writeFileSync(join(source, 'many.yaml'), many.join(''));
-    await using run = startUp(home.path, ['--source', source], {}, sourceProgram);
-    await run.saw(/Workspace +32/);
+    await using run = startUp(home.path, ['--source', source]);
+    await run.saw(/Workspace +30/);
     writeFileSync(join(source, 'many.yaml'), many[0]!);
     await run.saw(/29 API keys and workspaces left[\s\S]*--allow-deletes 29/);
     expect(await workspaceNames()).toContain('W29');
     const [, release] = /To delete now: (.*)/.exec(run.stdout()) ?? [];
-    const env = { ...process.env, PATH: '/usr/bin:/bin' };
-    const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', `${release} --yes`], {
-      ...{ env, cwd: run.cwd, encoding: 'utf8' },
-    });
-    expect({ status, stderr, stdout }).toMatchObject({
+    expect(runInShell(`${release} --yes`, run.cwd)).toMatchObject({
       ...{ status: 0, stdout: expect.stringContaining('29 deleted') },
     });
     expect(await workspaceNames()).not.toContain('W29');
   });
 
-  it.each(['SIGINT', 'SIGTERM'] as const)('ends on %s with nothing left behind', async (signal) => {
-    await using run = startUp(home.path, ['--source', source]);
-    await run.saw(/Ctrl-C stops everything/);
-    const pid = databasePid();
-    run.child.kill(signal);
-    expect(await run.exited).toBe(exitCodes.success);
-    expect(isRunning(pid)).toBe(false);
-    const left = readdirSync(home.path).filter((name) =>
-      /^run|sock|running|database\.json/.test(name),
-    );
-    expect(left).toEqual([]);
-  });
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'keeps a second one out of its home and says who is there, and ends on %s with nothing left behind',
+    async (signal) => {
+      await using run = startUp(home.path, ['--source', source]);
+      await run.saw(/Ctrl-C stops everything/);
+      await using second = startUp(home.path, ['--source', source]);
+      expect(await second.exited).toBe(exitCodes.retryable);
+      const { adminBaseUrl } = readCredentials();
+      expect(second.stderr()).toContain(`process ${run.child.pid} (${adminBaseUrl})`);
+      expect(await workspaceNames()).toContain('Research');
+      const pid = databasePid();
+      run.child.kill(signal);
+      expect(await run.exited).toBe(exitCodes.success);
+      expect(isRunning(pid)).toBe(false);
+      const left = readdirSync(home.path).filter((name) =>
+        /^run|sock|running|database\.json/.test(name),
+      );
+      expect(left).toEqual([]);
+    },
+  );
 
   it('ends by itself, with the reason, when its database is killed', async () => {
     await using run = startUp(home.path, ['--source', source]);
@@ -356,16 +390,6 @@ describe('while it runs', () => {
       expect(await again.exited, again.stderr()).toBe(exitCodes.success);
     },
   );
-
-  it('keeps a second one out of its home and says who is there', async () => {
-    await using run = startUp(home.path, ['--source', source]);
-    await run.saw(/Ctrl-C stops everything/);
-    await using second = startUp(home.path, ['--source', source]);
-    expect(await second.exited).toBe(exitCodes.retryable);
-    const { adminBaseUrl } = readCredentials();
-    expect(second.stderr()).toContain(`process ${run.child.pid} (${adminBaseUrl})`);
-    expect(await workspaceNames()).toContain('Research');
-  });
 });
 
 describe('what it refuses', () => {
@@ -446,6 +470,7 @@ describe('what it refuses', () => {
   });
 
   it('is a file with faults beside sound ones, each with its place; with --once by exit code 3', async () => {
+    useHomeOfBefore();
     writeFileSync(join(source, 'bad.yaml'), 'apiVersion: gatewright.dev/v1\nkind: Workspce\n');
     const { exitCode, document, stderr } = await upOnce();
     expect(exitCode, stderr).toBe(exitCodes.partialFailure);
@@ -453,7 +478,7 @@ describe('what it refuses', () => {
   });
 
   it('is another master key than the one the database was made with', async () => {
-    await upOnce();
+    useHomeOfBefore();
     const other = randomBytes(32).toString('base64');
     await using run = startUp(home.path, ['--once', '--source', source], {
       GATEWRIGHT_MASTER_KEY: other,
@@ -479,7 +504,7 @@ it.each([
 
 describe('a lost master key', () => {
   it('is never replaced beside data that was made with it; with the file back all goes on', async () => {
-    await upOnce();
+    useHomeOfBefore();
     const path = join(home.path, 'master.key');
     const key = readFileSync(path);
     home.remove('master.key');
@@ -520,10 +545,11 @@ describe('a second start in the same folder', () => {
     if (existsSync(softwareDirectory)) {
       for (const name of homes) lendSoftware(join(home.path, name));
     }
+    first.copyTo(join(home.path, homes[0]!));
     const words = ['--offline', '--source', source, '--port'];
     const at = { cwd: home.path };
-    await using first = runUp([...words, String(firstPort)], at);
-    await first.saw(/Ctrl-C stops everything/);
+    await using run = runUp([...words, String(firstPort)], at);
+    await run.saw(/Ctrl-C stops everything/);
     for (const created of [2, undefined]) {
       await using second = runUp([...words, String(secondPort), '--once', '-o', 'json'], at);
       expect(await second.exited, second.stderr()).toBe(exitCodes.success);
