@@ -36,6 +36,23 @@ export default defineConfig({
           globalSetup: ['test/cluster/kit/setup.ts'],
         },
       },
+      {
+        extends: true,
+        test: {
+          name: 'engines-mysql',
+          include: ['test/api/**/*.test.ts'],
+          exclude: ofTheEngine,
+          globalSetup: ['test/containers/server-setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'engines-galera',
+          include: ['test/engines/galera.test.ts'],
+          globalSetup: ['test/engines/galera-setup.ts'],
+        },
+      },
       ...['mariadb', 'mysql'].map((make) => ({
         extends: true as const,
         test: {

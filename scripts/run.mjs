@@ -19,6 +19,7 @@ const targets = {
   'test:chart': [['node', 'scripts/test-suites.mjs', 'chart']],
   'test:cluster': [['node', 'scripts/test-suites.mjs', 'cluster']],
   'test:containers': [['node', 'scripts/test-suites.mjs', 'containers']],
+  'test:engines': [['node', 'scripts/test-suites.mjs', 'engines']],
   build: [['node', 'scripts/build.mjs']],
   chart: [['node', 'scripts/chart/generate.ts']],
   bench: [

@@ -40,6 +40,13 @@ const suites = [
     usualMs: 4 * minuteMs,
     missing: image(`${make}Image`),
   })),
+  ...['mysql', 'galera'].map((engine) => ({
+    name: 'engines',
+    part: engine,
+    words: deploy(`engines-${engine}`),
+    usualMs: 6 * minuteMs,
+    missing: image(`${engine}Image`),
+  })),
 ];
 
 /** Those of one name, with more words for the program that runs them, or every one for `all`. */

@@ -47,8 +47,7 @@ export async function startDatabase(
   using pki = createPki();
   const authority = pki.authority('house');
   const password = randomBytes(18).toString('base64url');
-  let container = new GenericContainer(await images[make]())
-    .withLabels({ [ownerLabel]: String(process.pid) })
+  let container = markOwner(new GenericContainer(await images[make]()))
     .withEnvironment({ MARIADB_ROOT_PASSWORD: password, MYSQL_ROOT_PASSWORD: password })
     .withTmpFs({ '/var/lib/mysql': 'rw,uid=999,gid=999,size=3g' })
     .withCopyContentToContainer(certificates(authority, make))
@@ -57,7 +56,7 @@ export async function startDatabase(
       ...['ca', 'cert', 'key'].map((part) => `--ssl-${part}=/etc/${part}.pem`),
     ])
     .withExposedPorts(3306)
-    .withWaitStrategy(Wait.forListeningPorts())
+    .withWaitStrategy(Wait.forLogMessage(/ready for connections/))
     .withStartupTimeout(300_000);
   if (network !== undefined) container = container.withNetwork(network).withNetworkAliases(make);
   const started = await container.start();
@@ -80,8 +79,13 @@ export async function startDatabase(
 
 const ownerLabel = 'gatewright-test-pid';
 
+/** Whose container it is, so that a later run knows what one that was killed has left. */
+export function markOwner(container: GenericContainer): GenericContainer {
+  return container.withLabels({ [ownerLabel]: String(process.pid) });
+}
+
 /** What runs that were killed left behind. */
-async function removeAbandoned(): Promise<void> {
+export async function removeAbandoned(): Promise<void> {
   const { container: engine } = await getContainerRuntimeClient();
   for (const { Id, Labels } of await engine.list()) {
     const pid = Labels[ownerLabel];

@@ -53,6 +53,14 @@ export function mysqlImage(): Promise<string> {
   );
 }
 
+/** Name of an image of a node of Galera. */
+export async function galeraImage(): Promise<string> {
+  const name = 'gatewright-test/galera:10.11';
+  const folder = join(root, 'test/engines/galera');
+  await build(name, folder, { BASE_IMAGE: await mariadbImage() });
+  return name;
+}
+
 let product: Promise<string> | undefined;
 
 /** Name of an image of the product as it stands in this clone, built once a run. */
