@@ -18,27 +18,24 @@ const fieldDepthMax = 3;
 const nesting = 55;
 
 /**
- * Every shape at every field of a route's body, each as large as the route's limits let it be; or at
- * each field another few of the shapes, so that in all there are `sparsely` times fewer.
+ * Every shape as a route's body and at every field of it, each as large as the route's limits let it be;
+ * or at each place one shape, another at the next: `first` tells which the first place has.
  */
 export function hostileBodies(
   route: Pick<Route<never>, 'body' | 'bodyType' | 'bodyLimits'>,
-  sparsely = 1,
+  first?: number,
 ): HostileBody[] {
   const limits = bodyLimitsOf(route);
   if (route.bodyType === 'form') return hostileForms(limits);
   const schema = z.toJSONSchema(route.body!, { io: 'input', unrepresentable: 'any' }) as Schema;
   const shapes = Object.entries(hostileValues(limits));
-  const whole = shapes.map(([shape, text]) => ({ name: `${shape} as body`, text }));
-  const fields = fieldsOf(schema, []).flatMap((path, field) =>
-    shapes
-      .filter((_, at) => (at + field) % sparsely === 0)
-      .map(([shape, text]) => ({
-        name: `${shape} at ${path.join('.')}`,
-        text: holding(path, text),
-      })),
-  );
-  return [...whole, ...fields];
+  return [[], ...fieldsOf(schema, [])].flatMap((path, place) => {
+    const chosen = first === undefined ? shapes : [shapes[(first + place) % shapes.length]!];
+    return chosen.map(([shape, text]) => ({
+      name: path.length === 0 ? `${shape} as body` : `${shape} at ${path.join('.')}`,
+      text: holding(path, text),
+    }));
+  });
 }
 
 /** JSON texts, a little below the limits so that there is room for what surrounds them. */
