@@ -1,6 +1,6 @@
 /** Guarantees that a plan shows every difference, for any two specs of any kind, as text, Markdown and JSON. */
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { loadBody } from '../../src/model/bodies.ts';
 import { type KindName, kindNames } from '../../src/model/kinds.ts';
 import type { Plan } from '../../src/sync/plan/planned.ts';
@@ -149,86 +149,81 @@ const shiftedLists: Partial<Record<KindName, [{ live: Spec; desired: Spec }][]>>
   ],
 };
 
-describe.each(kindNames.map((kind) => [kind]))('for any two specs of a %s', (kind) => {
-  it('there is a plan exactly if they differ in meaning', () => {
-    fc.assert(
-      fc.property(specs(kind), ({ live, desired }) => {
-        const differs =
-          JSON.stringify(meaning(kind, live)) !== JSON.stringify(meaning(kind, desired));
-        const lines = linesOf(planOf(kind, live, desired));
-        expect(lines.some(({ isRecord }) => !isRecord)).toBe(differs);
-        expect(planOf(kind, desired, desired).changes).toEqual([]);
-      }),
-      runs,
-    );
-  });
+interface Planned {
+  readonly kind: KindName;
+  readonly live: Spec;
+  readonly desired: Spec;
+  readonly plan: Plan;
+}
 
-  it('the text has a line for each value that one holds more often than the other', () => {
-    fc.assert(
-      fc.property(specs(kind), ({ live, desired }) => {
-        const isShort = (text: string): boolean => /^[\x20-\x7e]{1,150}$/.test(text);
-        const [before, after] = [valuesIn(live), valuesIn(desired)];
-        const plan = planOf(kind, live, desired);
-        const shown = textOf(plan).split('\n');
-        for (const value of new Set([...before, ...after].filter(isShort))) {
-          if (value.includes('\\n')) continue;
-          const more = countOf(after, value) - countOf(before, value);
-          const sign = more > 0 ? '[+~]' : '[-~]';
-          const safe = value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
-          const form = more > 0 ? `(: |→ )${safe}(  |$)` : `: ${safe}( →|  |$)`;
-          const line = new RegExp(`^    ${sign} .*${form}`);
-          const found = shown.filter((text) => line.test(text)).length;
-          expect(found, `${value}\n${shown.join('\n')}`).toBeGreaterThanOrEqual(Math.abs(more));
+/** What holds of every plan; all are asked of the same ones, because making those is most of the work. */
+const laws: Readonly<Record<string, (planned: Planned) => void>> = {
+  'there is a plan exactly if they differ in meaning': ({ kind, live, desired, plan }) => {
+    const differs = JSON.stringify(meaning(kind, live)) !== JSON.stringify(meaning(kind, desired));
+    expect(linesOf(plan).some(({ isRecord }) => !isRecord)).toBe(differs);
+    expect(planOf(kind, desired, desired).changes).toEqual([]);
+  },
+
+  'the text has a line for each value that one holds more often than the other': (planned) => {
+    const isShort = (text: string): boolean => /^[\x20-\x7e]{1,150}$/.test(text);
+    const [before, after] = [valuesIn(planned.live), valuesIn(planned.desired)];
+    const shown = textOf(planned.plan).split('\n');
+    for (const value of new Set([...before, ...after].filter(isShort))) {
+      if (value.includes('\\n')) continue;
+      const more = countOf(after, value) - countOf(before, value);
+      const sign = more > 0 ? '[+~]' : '[-~]';
+      const safe = value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+      const form = more > 0 ? `(: |→ )${safe}(  |$)` : `: ${safe}( →|  |$)`;
+      const line = new RegExp(`^    ${sign} .*${form}`);
+      const found = shown.filter((text) => line.test(text)).length;
+      expect(found, `${value}\n${shown.join('\n')}`).toBeGreaterThanOrEqual(Math.abs(more));
+    }
+  },
+
+  'no line shows the same on both sides, and no line is shown twice': ({ plan }) => {
+    const lines = linesOf(plan);
+    for (const { from, to, isRecord } of lines) {
+      if (!isRecord) expect(from).not.toBe(to);
+    }
+    const gone = lines.filter(({ to }) => to === null).map(({ path }) => path);
+    const come = lines.filter(({ from }) => from === null).map(({ path }) => path);
+    expect(new Set(gone).size).toBe(gone.length);
+    expect(new Set(come).size).toBe(come.length);
+  },
+
+  'the JSON document is enough to make the wanted spec of the live one': (planned) => {
+    const { kind, live, desired, plan } = planned;
+    const { changes } = JSON.parse(JSON.stringify(planDocument(plan, [])));
+    const fields = changes[0]?.fields ?? [];
+    const made = (patched(live, fields, [], []) ?? {}) as Spec;
+    expect(meaning(kind, made)).toEqual(meaning(kind, desired));
+  },
+
+  'text and Markdown hold nothing that a terminal obeys or that ends a block': ({ plan }) => {
+    expect(textOf(plan)).not.toMatch(
+      /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\ufdd0-\ufdef]/,
+    );
+    const markdown = markdownOf(plan);
+    expect(Buffer.byteLength(markdown)).toBeLessThan(60_000);
+    const fences = markdown.split('\n').filter((line) => /^ {0,3}(`{3,}|~{3,})/.test(line));
+    expect(fences.length).toBe(plan.changes.length === 0 ? 0 : 2);
+  },
+};
+
+it.each(kindNames)('every difference of any two specs of a %s is shown by these laws', (kind) => {
+  fc.assert(
+    fc.property(specs(kind), ({ live, desired }) => {
+      const plan = planOf(kind, live, desired);
+      for (const [law, holds] of Object.entries(laws)) {
+        try {
+          holds({ kind, live, desired, plan });
+        } catch (error) {
+          throw new Error(`not so: ${law}`, { cause: error });
         }
-      }),
-      runs,
-    );
-  });
-
-  it('no line shows the same on both sides, and no line is shown twice', () => {
-    fc.assert(
-      fc.property(specs(kind), ({ live, desired }) => {
-        const lines = linesOf(planOf(kind, live, desired));
-        for (const { from, to, isRecord } of lines) {
-          if (!isRecord) expect(from).not.toBe(to);
-        }
-        const gone = lines.filter(({ to }) => to === null).map(({ path }) => path);
-        const come = lines.filter(({ from }) => from === null).map(({ path }) => path);
-        expect(new Set(gone).size).toBe(gone.length);
-        expect(new Set(come).size).toBe(come.length);
-      }),
-      runs,
-    );
-  });
-
-  it('the JSON document is enough to make the wanted spec of the live one', () => {
-    fc.assert(
-      fc.property(specs(kind), ({ live, desired }) => {
-        const plan = planOf(kind, live, desired);
-        const { changes } = JSON.parse(JSON.stringify(planDocument(plan, [])));
-        const fields = changes[0]?.fields ?? [];
-        const made = (patched(live, fields, [], []) ?? {}) as Spec;
-        expect(meaning(kind, made)).toEqual(meaning(kind, desired));
-      }),
-      { ...runs, examples: [...(shiftedLists[kind] ?? [])] },
-    );
-  });
-
-  it('text and Markdown hold nothing that a terminal obeys or that ends a block', () => {
-    fc.assert(
-      fc.property(specs(kind), ({ live, desired }) => {
-        const plan = planOf(kind, live, desired);
-        expect(textOf(plan)).not.toMatch(
-          /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\ufdd0-\ufdef]/,
-        );
-        const markdown = markdownOf(plan);
-        expect(Buffer.byteLength(markdown)).toBeLessThan(60_000);
-        const fences = markdown.split('\n').filter((line) => /^ {0,3}(`{3,}|~{3,})/.test(line));
-        expect(fences.length).toBe(plan.changes.length === 0 ? 0 : 2);
-      }),
-      runs,
-    );
-  });
+      }
+    }),
+    { ...runs, includeErrorInReport: true, examples: [...(shiftedLists[kind] ?? [])] },
+  );
 });
 
 it('a value that goes with a replacement and is told of already is told once', () => {
