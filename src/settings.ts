@@ -90,6 +90,13 @@ export interface Settings {
   };
   /** Private hosts that may be called all the same. */
   readonly trustedHosts: TrustedHosts;
+  /** By which others are reached; null for none. */
+  readonly proxies: {
+    readonly http: Secret<URL> | undefined;
+    readonly https: Secret<URL> | undefined;
+    /** Hosts that are reached without. */
+    readonly exempt: readonly string[];
+  } | null;
   readonly sync: {
     /** Path of credentials.json, or null when unset. */
     readonly credentialsFile: string | null;
@@ -323,6 +330,7 @@ function assemble(
       conditionalRootMax: values.MAX_CONDITIONAL_ROOT_CONFIG_TARGETS ?? null,
     },
     trustedHosts: values.TRUSTED_CUSTOM_HOSTS ?? [],
+    proxies: proxiesIn(values, secretOf),
     sync: {
       credentialsFile: values.GATEWRIGHT_CREDENTIALS ?? null,
       owner: values.GATEWRIGHT_OWNER,
@@ -357,6 +365,12 @@ function secretIn(values: Values, given: ReadonlyMap<Name, Given>) {
     const value = values[name];
     return value == null ? undefined : new Secret(value, given.get(name)?.origin ?? '');
   };
+}
+
+function proxiesIn(values: Values, secretOf: ReturnType<typeof secretIn>): Settings['proxies'] {
+  const [http, https] = [secretOf('HTTP_PROXY'), secretOf('HTTPS_PROXY')];
+  if (http === undefined && https === undefined) return null;
+  return { http, https, exempt: values.NO_PROXY ?? [] };
 }
 
 function gitAccess(values: Values, secretOf: ReturnType<typeof secretIn>): Settings['sync']['git'] {

@@ -62,7 +62,8 @@ let certificate: Certificate | undefined;
 function issueCertificate(): Certificate {
   using pki = createPki();
   const authority = pki.authority('git');
-  const { cert, key } = authority.issue({ name: 'localhost', altNames: 'DNS:localhost' });
+  const altNames = 'DNS:localhost,DNS:git.test';
+  const { cert, key } = authority.issue({ name: 'localhost', altNames });
   return { cert, key, authority: authority.cert };
 }
 

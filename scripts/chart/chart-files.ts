@@ -185,6 +185,12 @@ sync:
 - \`sync.vault\` signs in with a token of the pod's account that is for Vault only, with an AppRole, or with a token of a
   Secret.
 
+## A cluster without a way out
+
+\`global.imageRegistry\` moves every image to a registry of yours. \`customCA\` adds authorities of yours to those that
+every pod trusts, for Git as well. \`proxy\` is the way of sync to whatever is outside; the API of Kubernetes, the
+database and the server of the release are reached straight. \`networkPolicy.enabled\` closes everything else.
+
 ## What is refused
 
 What contradicts itself or is misspelled is refused before anything is sent, with the value at fault and

@@ -51,7 +51,8 @@ export class KubeClient implements AsyncDisposable {
     this.#access = access;
     const { server, ca, certificate, serverName } = access;
     this.#exchange = new JsonExchange({
-      ...{ address: server, answerBytesMax, clock, pause, patience },
+      // A cluster is near: pods reach its API without the proxy that leads outside.
+      ...{ address: server, proxies: null, answerBytesMax, clock, pause, patience },
       tls: {
         ...(ca === null ? {} : { ca }),
         ...(serverName === null ? {} : { servername: serverName }),

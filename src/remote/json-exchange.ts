@@ -1,8 +1,9 @@
 /** Knows how a service that keeps values for us is asked for JSON: bounded, again where that is harmless, and what no answer means. */
 import type { ConnectionOptions } from 'node:tls';
-import { Pool } from 'undici';
 import type { Clock } from '../clock.ts';
 import type { Failure } from '../failure.ts';
+import { Pools } from './pools.ts';
+import type { Proxies } from './proxies.ts';
 
 export interface JsonRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -25,6 +26,8 @@ export interface JsonExchangeOptions {
   readonly address: URL;
   /** Authorities and certificate, where they are not the usual ones. */
   readonly tls: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername'>;
+  /** Null where none is to be used, whatever else is. */
+  readonly proxies: Proxies | null;
   readonly answerBytesMax: number;
   readonly clock: Clock;
   /** Waits that many milliseconds. */
@@ -62,7 +65,7 @@ const usualPatience: Patience = {
 /** With one service; dispose closes its sockets. */
 export class JsonExchange implements AsyncDisposable {
   readonly #options: JsonExchangeOptions;
-  readonly #pool: Pool;
+  readonly #pools: Pools;
   readonly #patience: Patience;
   #silent: { readonly until: number; readonly failure: Failure } | null = null;
 
@@ -70,13 +73,9 @@ export class JsonExchange implements AsyncDisposable {
     this.#options = options;
     this.#patience = options.patience ?? usualPatience;
     const { connectTimeoutMs, answerTimeoutMs } = this.#patience;
-    this.#pool = new Pool(options.address.origin, {
-      connections: connectionsMax,
-      connect: { timeout: connectTimeoutMs, ...options.tls },
-      headersTimeout: answerTimeoutMs,
-      bodyTimeout: answerTimeoutMs,
-      maxResponseSize: options.answerBytesMax,
-    });
+    const { answerBytesMax, tls, proxies } = options;
+    const limits = { connectionsMax, connectTimeoutMs, answerTimeoutMs, answerBytesMax, tls };
+    this.#pools = new Pools(limits, proxies);
   }
 
   /**
@@ -102,7 +101,7 @@ export class JsonExchange implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#pool.destroy();
+    await this.#pools.destroy();
   }
 
   async #send({ method, path, query, headers, body }: JsonRequest) {
@@ -111,8 +110,9 @@ export class JsonExchange implements AsyncDisposable {
     const base = address.pathname.replace(/\/$/, '');
     const given = headers();
     try {
-      const answer = await this.#pool.request({
-        method,
+      const { origin } = address;
+      const answer = await this.#pools.at(origin).request({
+        ...{ origin, method },
         path: `${base}${path}${search}`,
         headers: { accept: 'application/json', 'user-agent': 'gatewright', ...given },
         body: body === undefined ? null : JSON.stringify(body),
@@ -133,8 +133,9 @@ export class JsonExchange implements AsyncDisposable {
 
   /** A write may have been done all the same, so that whoever asked for it will want to look. */
   #unreachable({ method }: JsonRequest, cause: unknown): Failure {
-    const { clock, unreachable } = this.#options;
-    const failure = unreachable(cause instanceof Error ? reasonOf(cause) : String(cause), cause);
+    const { clock, unreachable, address } = this.#options;
+    const reason = cause instanceof Error ? reasonOf(cause) : String(cause);
+    const failure = unreachable(`${reason}${this.#pools.way(address.origin)}`, cause);
     const { silenceMs } = this.#patience;
     if (method === 'GET') this.#silent = { until: clock.now() + silenceMs, failure };
     return failure;

@@ -131,6 +131,31 @@ export const webAddress: Form<URL> = {
   example: 'https://vault.example.com:8200',
 };
 
+/** `http://` in front may be missing, as other programs take it. */
+export const proxy: Form<URL> = {
+  schema: z
+    .string()
+    .max(2048)
+    .transform((text) => (/^[a-z0-9+]+:\/\//i.test(text) ? text : `http://${text}`))
+    .refine((text) => URL.canParse(text) && /^https?:\/\/[^/?#]+\/?$/i.test(text))
+    .transform((text) => new URL(text)),
+  expected:
+    'the address of a proxy, http://HOST:PORT or https://HOST:PORT, with USER:PASSWORD@ if wanted',
+  example: 'http://proxy.example.com:3128',
+};
+
+/** Of hosts; `example.com` and `.example.com` are the same. */
+export const hostList: Form<string[]> = {
+  schema: z
+    .string()
+    .max(8192)
+    .regex(/^[^\u0000-\u001f\u007f]*$/)
+    .transform((text) => text.split(/[\s,]+/).filter((entry) => entry !== '')),
+  expected:
+    'hosts separated by commas: names with all below them, addresses, networks (10.0.0.0/8), or *',
+  example: '.svc,.cluster.local,10.0.0.0/8',
+};
+
 export const headerNames: Form<string[]> = {
   schema: z
     .string()

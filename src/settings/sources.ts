@@ -2,6 +2,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse } from 'dotenv';
+import { usualProxyName } from './proxy-variables.ts';
 import { environment, factsAbout, type Name } from './variables.ts';
 
 /** Text of one setting, trimmed, and its origin: `environment`, `.env:3`, or either with a file. */
@@ -27,7 +28,8 @@ export interface Sources {
 const fileBytesMax = 1024 * 1024;
 
 /** Reads `.env` in `cwd` if there is one; `faults` receives why it cannot be read. */
-export function openSources(env: Environment, cwd: string, faults: string[]): Sources {
+export function openSources(given: Environment, cwd: string, faults: string[]): Sources {
+  const env = underUsualNames(given);
   const found = readText(resolve(cwd, '.env'));
   if (found.missing) return { environment: env, dotenv: {}, lines: new Map(), cwd };
   if (found.fault !== null) faults.push(`.env cannot be read: ${found.fault}`);
@@ -37,6 +39,18 @@ export function openSources(env: Environment, cwd: string, faults: string[]): So
     if (name !== undefined) lines.set(name, at + 1);
   });
   return { environment: env, dotenv: parse(found.text), lines, cwd };
+}
+
+/** What stands in small letters wins, as it does elsewhere. */
+function underUsualNames(env: Environment): Environment {
+  const renamed = Object.entries(env).filter(([name]) => usualProxyName(name) !== name);
+  if (renamed.length === 0) return env;
+  const kept = Object.entries(env).filter(([name]) => usualProxyName(name) === name);
+  const usual = renamed.filter(([, text]) => text !== undefined && text.trim() !== '');
+  return Object.fromEntries([
+    ...kept,
+    ...usual.map(([name, text]) => [usualProxyName(name), text]),
+  ]);
 }
 
 /** Every name set anywhere to something, known or not. */

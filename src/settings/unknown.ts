@@ -1,5 +1,6 @@
 /** Knows which names in the environment are mistyped settings, and which are known but without effect. */
 import { nearest } from '../suggest.ts';
+import { usualProxyName } from './proxy-variables.ts';
 import { factsAbout, names } from './variables.ts';
 
 /** Families of other deployments of this interface; the features behind them do not exist here. */
@@ -17,7 +18,7 @@ const ours = /^(?:GATEWRIGHT|DB)_/;
 export function isKnownName(name: string): boolean {
   return (
     ours.test(name) ||
-    (names as readonly string[]).includes(name.replace(/_FILE$/, '')) ||
+    (names as readonly string[]).includes(usualProxyName(name).replace(/_FILE$/, '')) ||
     withoutEffect.test(name) ||
     later.test(name)
   );

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import * as forms from './forms.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
 import { notifyVariables } from './notify-variables.ts';
+import { proxyVariables } from './proxy-variables.ts';
 import { defaulted, type Facts, factsOf, optional, type Traits } from './variable.ts';
 import { vaultVariables } from './vault-variables.ts';
 
@@ -201,6 +202,7 @@ export const environment = z.object({
     forms.trustedHosts,
     'Private hosts that MCP integrations, guardrails, configs and notifications may name; never cloud metadata.',
   ),
+  ...proxyVariables,
 
   GATEWRIGHT_HOST: defaulted('Server', listenAddress, '127.0.0.1', 'Address to listen on.'),
   PORT: defaulted(

@@ -1,6 +1,7 @@
 /** Knows where a Vault is and who asks it: files of a token, an account of Kubernetes or an AppRole, read when they are used. */
 import { readFileSync } from 'node:fs';
 import { Failure } from '../failure.ts';
+import type { Proxies } from '../remote/proxies.ts';
 import { Secret } from '../secret.ts';
 
 /** How this program signs in; files are read anew for each sign-in, because agents replace them. */
@@ -27,6 +28,8 @@ export interface VaultAccess {
   /** PEM file of the authorities that count; null for those of the system. */
   readonly caFile: string | null;
   readonly login: VaultLogin;
+  /** By which it is reached; none when absent. */
+  readonly proxies?: Proxies | null;
 }
 
 /** @throws Failure (invalid input) that names setting and file, never what is in it */

@@ -25,9 +25,9 @@ export class VaultClient implements AsyncDisposable {
   /** @param pause waits that many milliseconds @throws Failure when the file of authorities cannot be read */
   constructor(access: VaultAccess, clock: Clock, pause: (ms: number) => Promise<void>) {
     this.#access = access;
-    const { caFile, address } = access;
+    const { caFile, address, proxies = null } = access;
     this.#exchange = new JsonExchange({
-      ...{ address, answerBytesMax, clock, pause },
+      ...{ address, proxies, answerBytesMax, clock, pause },
       tls: caFile === null ? {} : { ca: readSettingFile(caFile, 'GATEWRIGHT_VAULT_CA_FILE') },
       isSilence: (status) => status >= 500 || isElsewhere(status),
       // 412: what this replica has is older than what the token was given for.

@@ -30,6 +30,7 @@ const everything = {
   },
   migrations: { existingSecret: 'ddl' },
   customCA: { existingSecret: 'ca' },
+  proxy: { https: 'http://proxy.example.com:3128', noProxy: ['.svc', '10.0.0.0/8'] },
   settings: { API_KEY_PREFIX: 'acme', AUDIT_LOGS_ENABLED: true, GATEWRIGHT_CONNECTIONS_MAX: 500 },
   server: {
     autoscaling: { enabled: true },
@@ -216,7 +217,7 @@ describe('rendering', () => {
     expect(text).not.toContain('GATEWRIGHT_KUBERNETES_NAMESPACES');
   });
 
-  it('signs in to Vault with a token that is for Vault only, and hands secret settings on as files', async () => {
+  it('signs in to Vault with a token that is for Vault only, goes out by the proxy, and hands secret settings on as files', async () => {
     const pod = podsOf(await render(everything)).find(({ name }) => name.endsWith('-sync'))!;
     const { env } = pod.spec.containers[0]!;
     const values = Object.fromEntries(env!.map(({ name, value }) => [name, value]));
@@ -227,7 +228,10 @@ describe('rendering', () => {
       GATEWRIGHT_VAULT_KUBERNETES_TOKEN_FILE: '/var/run/secrets/gatewright/vault/token',
       GATEWRIGHT_VAULT_CA_FILE: '/etc/gatewright/vault/ca',
       GATEWRIGHT_NOTIFY_URL_FILE: '/etc/gatewright/settings/GATEWRIGHT_NOTIFY_URL',
+      HTTPS_PROXY: 'http://proxy.example.com:3128',
+      NO_PROXY: '.svc,10.0.0.0/8,gw-gatewright-server.gateways',
     });
+    expect(values).not.toHaveProperty('HTTP_PROXY');
     expect(pod.spec.volumes).toContainEqual({
       name: 'vault-account',
       projected: {
@@ -463,6 +467,20 @@ describe('what is refused', () => {
       'names of keys without their Secret',
       { ...complete, sync: { ...gitSync, git: { keys: { token: 'a' } } } },
       /sync\.git\.existingSecret/,
+    ],
+    [
+      'a password in the address of a proxy',
+      { ...complete, proxy: { https: 'http://user:secret@proxy:3128' } },
+      /proxy/,
+    ],
+    [
+      'a proxy that is set twice',
+      {
+        ...complete,
+        proxy: { https: 'http://proxy:3128' },
+        sync: { ...gitSync, secretSettings: { HTTPS_PROXY: { secret: 'a', key: 'b' } } },
+      },
+      /keep one/,
     ],
     [
       'a secret setting without its key',

@@ -15,6 +15,7 @@ const base: Record<string, string> = {
   DB_NAME: 'n',
   DB_READER_HOST: 'replica.example',
   MYSQL_WRITER_HADR_MODE: 'ON',
+  HTTPS_PROXY: 'http://proxy.example:3128',
   GATEWRIGHT_TURBO: 'slip',
 };
 const pem = '-----BEGIN X-----\nAA==\n-----END X-----';
@@ -41,7 +42,8 @@ function changesSomething(name: Name): boolean {
   const values = [factsAbout(name).example, ...candidates].filter(
     (text) => !text.startsWith('/run/') && environment.shape[name].safeParse(text).success,
   );
-  return values.some((text) => outcome({ ...base, [name]: text }) !== outcome(base));
+  const { [name]: _, ...without } = base;
+  return values.some((text) => outcome({ ...base, [name]: text }) !== outcome(without));
 }
 
 /** Names of the properties that hold a value, an object being looked into. */

@@ -47,6 +47,11 @@
 {{- if ne (len (compact (list $v.sync.source $v.sync.configMap $v.sync.sourceVolume.source))) 1 -}}
 {{- fail "sync.enabled needs one of sync.source (https://git.example.com/gateway.git#main:prod), sync.configMap and sync.sourceVolume.source" -}}
 {{- end -}}
+{{- range $variable, $proxy := dict "HTTP_PROXY" $v.proxy.http "HTTPS_PROXY" $v.proxy.https -}}
+{{- if and $proxy (hasKey $v.sync.secretSettings $variable) -}}
+{{- fail (printf "%s is in sync.secretSettings and in proxy; keep one" $variable) -}}
+{{- end -}}
+{{- end -}}
 {{- include "gatewright.vaultChecks" $v.sync.vault -}}
 {{- with $v.sync.git -}}
 {{- if and (or .keys.token .keys.username .keys.sshKey .keys.knownHosts) (not .existingSecret) -}}

@@ -35,6 +35,12 @@
 {{- if $v.sync.webhook.existingSecret }}
 - {name: GATEWRIGHT_SYNC_WEBHOOK_SECRET_FILE, value: /etc/gatewright/webhook/secret}
 {{- end }}
+{{- range $variable, $proxy := dict "HTTP_PROXY" $v.proxy.http "HTTPS_PROXY" $v.proxy.https }}
+{{- if $proxy }}
+- {name: {{ $variable }}, value: {{ $proxy | quote }}}
+{{- end }}
+{{- end }}
+- {name: NO_PROXY, value: {{ append $v.proxy.noProxy (printf "%s-server.%s" (include "gatewright.name" .) .Release.Namespace) | join "," | quote }}}
 {{- range $name, $_ := $v.sync.secretSettings }}
 - {name: {{ $name }}_FILE, value: /etc/gatewright/settings/{{ $name }}}
 {{- end }}

@@ -87,6 +87,7 @@ export function openClient(options: ServerOptions, io: CommandIo): AdminClient {
     clientSecret: new Secret(clientSecret, `file:${file}`),
     credentialsOrigin: file,
     cacheFolder: join(home, 'snapshots'),
+    proxies: settings.proxies,
     owner: readOwner(options.owner ?? settings.sync.owner),
   });
 }
@@ -137,7 +138,7 @@ export function openManifests(
   const sourceOptions = {
     cwd: io.cwd,
     cacheDirectory: join(home, 'git'),
-    git: settings.sync.git,
+    git: { ...settings.sync.git, proxies: settings.proxies },
     environment,
     signal: io.signal,
     ...(locations.some(isStandardInput) ? { stdin: io.stdin } : {}),

@@ -33,10 +33,10 @@ export interface ValueStores {
 export function valueStoresIn(
   cwd: string,
   secretsFolder: string,
-  { sync }: Pick<Settings, 'sync'>,
+  { sync, proxies }: Pick<Settings, 'sync' | 'proxies'>,
 ): ValueStores {
   const kubernetes = kubernetesGrant(cwd, sync.kubernetes);
-  const vault = vaultGrantIn(cwd, sync.vault);
+  const vault = vaultGrantIn(cwd, sync.vault, proxies);
   const isGranted = kubernetes.namespaces.length > 0;
   return {
     secretsFolder,
@@ -90,7 +90,11 @@ function kubernetesGrant(
 }
 
 /** Null where the settings name no Vault. */
-function vaultGrantIn(cwd: string, settings: Settings['sync']['vault']): VaultGrant | null {
+function vaultGrantIn(
+  cwd: string,
+  settings: Settings['sync']['vault'],
+  proxies: Settings['proxies'],
+): VaultGrant | null {
   if (settings === null) return null;
   const { paths, address, namespace, caFile } = settings;
   const login = loginIn(cwd, settings.login);
@@ -98,6 +102,7 @@ function vaultGrantIn(cwd: string, settings: Settings['sync']['vault']): VaultGr
     address,
     namespace,
     login,
+    proxies,
     caFile: caFile === null ? null : resolve(cwd, caFile),
   };
   let client: VaultClient | undefined;

@@ -17,15 +17,18 @@ import { Post } from '../../sync/notify/post.ts';
 export interface Announcements {
   readonly commitStatus: (CommitStatusTerms & { readonly ca: string | undefined }) | null;
   readonly notification: NotificationTerms | null;
+  /** By which they are told. */
+  readonly proxies: Settings['proxies'];
 }
 
 /** @throws Failure (invalid input) naming the setting that is wrong */
 export function readAnnouncements(
-  { sync, trustedHosts: trusted }: Pick<Settings, 'sync' | 'trustedHosts'>,
+  { sync, proxies, trustedHosts: trusted }: Pick<Settings, 'sync' | 'trustedHosts' | 'proxies'>,
   { owner, locations, cwd }: { owner: string; locations: readonly string[]; cwd: string },
 ): Announcements {
   const { commitStatus, notification, git } = sync;
   return {
+    proxies,
     commitStatus:
       (commitStatus && {
         host: gitHostOf(locations, { ...commitStatus, trusted }),
@@ -71,7 +74,7 @@ export interface OpenAnnouncer extends AsyncDisposable {
 
 /** Null where nobody is told anything. */
 export function openAnnouncer(
-  { commitStatus, notification }: Announcements,
+  { commitStatus, notification, proxies }: Announcements,
   terms: {
     readonly owner: string;
     readonly onOutcome: OnOutcome;
@@ -85,7 +88,7 @@ export function openAnnouncer(
   const posts: Post[] = [];
   const outboxes: Outbox[] = [];
   const outbox = (channel: Channel, { host }: URL, ca?: string): Outbox => {
-    const post = new Post({ clock, agent, ca });
+    const post = new Post({ clock, agent, ca, proxies });
     const opened = new Outbox({ post, onOutcome: (reason) => onOutcome(channel, host, reason) });
     posts.push(post);
     outboxes.push(opened);

@@ -155,7 +155,7 @@ function openContext(given: {
   const sourceOptions = {
     cwd: io.cwd,
     cacheDirectory: join(home, 'git'),
-    git: settings.sync.git,
+    git: { ...settings.sync.git, proxies: settings.proxies },
     environment: env ?? null,
     signal: io.signal,
   };

@@ -1,6 +1,7 @@
 /** Knows how one message is posted to a receiver outside, and whether another try may help. */
-import { Agent } from 'undici';
 import type { Clock } from '../../clock.ts';
+import { Pools } from '../../remote/pools.ts';
+import type { Proxies } from '../../remote/proxies.ts';
 import { retryAfterMs } from '../server/repeat.ts';
 
 export interface Message {
@@ -25,6 +26,8 @@ export interface PostOptions {
   readonly agent: string;
   /** PEM of the authorities to trust instead of the public ones. */
   readonly ca?: string | undefined;
+  /** By which receivers are reached; none when absent. */
+  readonly proxies?: Proxies | null | undefined;
   /** Longest that one try takes. */
   readonly timeoutMs?: number | undefined;
 }
@@ -37,17 +40,20 @@ const answerBytesMax = 16 * 1024;
 /** Sockets to receivers; dispose cuts them off. Redirects are not followed: they would carry the token along. */
 export class Post implements AsyncDisposable {
   readonly #options: PostOptions;
-  readonly #agent: Agent;
+  readonly #pools: Pools;
 
   constructor(options: PostOptions) {
     const { ca, timeoutMs: timeout = tryMsMax } = options;
     this.#options = options;
-    this.#agent = new Agent({
-      connections: 1,
-      connect: { timeout, ...(ca === undefined ? {} : { ca }) },
-      keepAliveTimeout: 1_000,
-      keepAliveMaxTimeout: 1_000,
-    });
+    this.#pools = new Pools(
+      {
+        ...{ connectionsMax: 1, connectTimeoutMs: timeout, idleMs: 1_000 },
+        // A try has its own end; what is read of an answer is counted.
+        ...{ answerTimeoutMs: timeout, answerBytesMax: -1 },
+        tls: ca === undefined ? {} : { ca },
+      },
+      options.proxies ?? null,
+    );
   }
 
   /** Never rejects. */
@@ -55,7 +61,7 @@ export class Post implements AsyncDisposable {
     const { timeoutMs = tryMsMax, agent, clock } = this.#options;
     const late = AbortSignal.timeout(timeoutMs);
     try {
-      const answer = await this.#agent.request({
+      const answer = await this.#pools.at(url.origin).request({
         origin: url.origin,
         path: url.pathname + url.search,
         method: 'POST',
@@ -82,13 +88,13 @@ export class Post implements AsyncDisposable {
     } catch (error) {
       const reason = late.aborted
         ? `it did not answer within ${timeoutMs / 1000} s`
-        : `it cannot be reached (${codeOf(error)})`;
+        : `it cannot be reached (${codeOf(error)})${this.#pools.way(url.origin)}`;
       return { kind: 'mayPass', reason, waitMs: null };
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#agent.destroy();
+    await this.#pools.destroy();
   }
 }
 

@@ -1,5 +1,6 @@
 /** Knows how to talk to the Admin API: with a token, at a pace, again where that can help. */
 import { type Clock, systemClock } from '../../clock.ts';
+import type { Proxies } from '../../remote/proxies.ts';
 import { AccessToken, type ServiceAccount } from './access-token.ts';
 import { Pace } from './pace.ts';
 import { ApiRefusal, errorFields } from './refusal.ts';
@@ -17,6 +18,8 @@ export interface ClientOptions extends ServiceAccount, Omit<RepeatOptions, 'cloc
   readonly clock?: Clock;
   /** Folder in which the last snapshot is kept for the next run; it is not when absent. */
   readonly cacheFolder?: string;
+  /** By which the server is reached; none when absent. */
+  readonly proxies?: Proxies | null;
 }
 
 export interface ApiRequest {
@@ -53,7 +56,7 @@ export interface ApiResponse extends Omit<Answer, 'retryAfter'> {
 export class AdminClient implements AsyncDisposable {
   readonly owner: string;
   readonly #options: ClientOptions;
-  readonly #transport = new Transport();
+  readonly #transport: Transport;
   readonly #pace = new Pace({ start: 4, max: connectionsMax });
   readonly #repeats: Repeats;
   readonly #token: AccessToken;
@@ -63,6 +66,7 @@ export class AdminClient implements AsyncDisposable {
     const clock = options.clock ?? systemClock;
     this.owner = options.owner;
     this.#options = options;
+    this.#transport = new Transport(options.proxies ?? null);
     this.#repeats = new Repeats({ ...options, clock });
     this.#token = new AccessToken(options, this.#transport, this.#repeats, clock);
   }

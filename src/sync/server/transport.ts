@@ -1,5 +1,7 @@
 /** Knows how one HTTP request reaches a server, and what can come of it: an answer, or none. */
-import { type Dispatcher, errors, Pool } from 'undici';
+import { type Dispatcher, errors } from 'undici';
+import { Pools } from '../../remote/pools.ts';
+import type { Proxies } from '../../remote/proxies.ts';
 import {
   acceptEncoding,
   answerBytesMax,
@@ -27,8 +29,13 @@ const answerTimeoutMs = 30_000;
 
 /** One pool of sockets for each origin; dispose closes them. */
 export class Transport implements AsyncDisposable {
-  readonly #pools = new Map<string, Pool>();
+  readonly #pools: Pools;
   #requests = 0;
+
+  constructor(proxies: Proxies | null) {
+    const limits = { connectionsMax, connectTimeoutMs, answerTimeoutMs, answerBytesMax };
+    this.#pools = new Pools(limits, proxies);
+  }
 
   /** HTTP requests sent since the start. */
   get requests(): number {
@@ -43,7 +50,8 @@ export class Transport implements AsyncDisposable {
   ): Promise<Outcome> {
     this.#requests += 1;
     try {
-      const answer = await this.#pool(url.origin).request({
+      const answer = await this.#pools.at(url.origin).request({
+        origin: url.origin,
         path: url.pathname + url.search,
         method,
         headers: {
@@ -61,27 +69,15 @@ export class Transport implements AsyncDisposable {
         retryAfter: single(answer.headers['retry-after']),
       };
     } catch (error) {
-      return { failed: error, neverSent: isNeverSent(error) };
+      const way = this.#pools.way(url.origin);
+      const failed =
+        way === '' ? error : new Error(`${describeFailed(error)}${way}`, { cause: error });
+      return { failed, neverSent: isNeverSent(error) };
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
-  }
-
-  #pool(origin: string): Pool {
-    const known = this.#pools.get(origin);
-    if (known !== undefined) return known;
-    const pool = new Pool(origin, {
-      connections: connectionsMax,
-      pipelining: 1,
-      connect: { timeout: connectTimeoutMs },
-      headersTimeout: answerTimeoutMs,
-      bodyTimeout: answerTimeoutMs,
-      maxResponseSize: answerBytesMax,
-    });
-    this.#pools.set(origin, pool);
-    return pool;
+    await this.#pools.close();
   }
 }
 

@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
+import type { Proxies } from '../../remote/proxies.ts';
 import type { Secret } from '../../secret.ts';
 import { type ChildRun, runChild, searchPath } from './child-program.ts';
 import { removeCutOff, removeLocksSince } from './git-leftovers.ts';
@@ -20,6 +21,8 @@ export interface GitAccess {
   readonly knownHostsFile?: string | undefined;
   /** Socket of a running ssh-agent. */
   readonly sshAgentSocket?: string | undefined;
+  /** By which https is spoken; none when absent. */
+  readonly proxies?: Proxies | null | undefined;
   /** What must be signed, and by whom; nothing need be when absent. */
   readonly signatures?: SignatureRules | undefined;
 }
@@ -156,7 +159,15 @@ function environmentOf(
     environment.GATEWRIGHT_GIT_USERNAME = access.username ?? 'x-access-token';
     environment.GATEWRIGHT_GIT_PASSWORD = access.token.reveal();
   }
+  if (command.speaks === 'https:ssh') Object.assign(environment, proxyEnvironment(access.proxies));
   return environment;
+}
+
+/** As libcurl reads it, which is what speaks https for git. */
+function proxyEnvironment(proxies: GitAccess['proxies']): Record<string, string> {
+  if (proxies?.https === undefined) return {};
+  const exempt = ['localhost', '127.0.0.1', '::1', ...proxies.exempt];
+  return { https_proxy: proxies.https.reveal().href, no_proxy: exempt.join(',') };
 }
 
 /** git hands the text to a shell, so paths are quoted for one. */
