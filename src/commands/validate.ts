@@ -3,9 +3,14 @@ import { Failure } from '../failure.ts';
 import { kindNames } from '../model/kinds.ts';
 import type { Checked } from '../sync/manifest/desired.ts';
 import { leftAloneLines } from '../sync/report/left-alone.ts';
-import type { SourceFiles } from '../sync/source/source-files.ts';
+import type { SourceFault, SourceFiles } from '../sync/source/source-files.ts';
 import type { Command } from './shared/command.ts';
-import { formatFaults, formatGithubFaults, groupFaults } from './shared/fault-text.ts';
+import {
+  formatFaults,
+  formatGithubFaults,
+  formatWarnings,
+  groupFaults,
+} from './shared/fault-text.ts';
 import { checkOffline, readOffline } from './shared/offline-source.ts';
 import { environmentOption, names, outputForm, words } from './shared/option.ts';
 import { formatTable } from './shared/table.ts';
@@ -51,32 +56,35 @@ export const validate: Command<ValidateOptions> = {
 };
 
 const writers: Readonly<Record<Format, (checked: Checked, files: SourceFiles) => string>> = {
-  text: ({ faults, kinds, leftAlone }, { files }) => {
+  text: ({ faults, kinds, leftAlone, warnings }, { files }) => {
     if (faults.length > 0) return formatFaults(faults);
     const counts = Object.entries(countByKind(kinds));
     const heading = `${counted(kinds.length, 'resource')} in ${counted(files.length - leftAlone.foreignFiles.length, 'file')}, all valid\n`;
     const table = formatTable(counts.map(([kind, count]) => [`  ${kind}`, `${count}`]));
-    return [heading + table, ...leftAloneLines(leftAlone).map((line) => `${line}\n`)].join('');
+    const beside = leftAloneLines(leftAlone).map((line) => `${line}\n`);
+    return [heading, table, ...beside, formatWarnings(warnings)].join('');
   },
-  json: ({ faults, kinds, leftAlone }, { files }) => {
+  json: ({ faults, kinds, leftAlone, warnings }, { files }) => {
     const isValid = faults.length === 0;
     const result = {
       valid: isValid,
       files: files.length - leftAlone.foreignFiles.length,
       leftAlone,
       resources: countByKind(isValid ? kinds : []),
-      faults: groupFaults(faults).map(({ fault: { position, code, message, fix }, places }) => ({
-        ...position,
-        code,
-        message,
-        fix: fix ?? null,
-        places,
-      })),
+      faults: noteDocuments(faults),
+      warnings: noteDocuments(warnings),
     };
     return `${JSON.stringify(result, null, 2)}\n`;
   },
-  github: ({ faults }) => formatGithubFaults(faults),
+  github: ({ faults, warnings }) =>
+    formatGithubFaults(faults) + formatGithubFaults(warnings, 'warning'),
 };
+
+function noteDocuments(notes: readonly SourceFault[]) {
+  return groupFaults(notes).map(({ fault: { position, code, message, fix }, places }) => ({
+    ...{ ...position, code, message, fix: fix ?? null, places },
+  }));
+}
 
 /** Kinds that occur, in the order in which the kinds are documented. */
 function countByKind(kinds: readonly string[]): Record<string, number> {

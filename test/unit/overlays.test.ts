@@ -17,6 +17,7 @@ import type { SourceFiles } from '../../src/sync/source/source-files.ts';
 import { type DesiredSet, placeText } from '../../src/sync/spec/resource-set.ts';
 import { valueAt } from '../../src/sync/spec/spec-paths.ts';
 import { isMap } from '../../src/sync/yaml/map-fields.ts';
+import { runWords } from '../command-line.ts';
 import { inSupport, manifest, support } from '../manifests.ts';
 import { canary, sopsFile, testIdentity } from '../sops-files.ts';
 import { ModelServer } from '../sync-model.ts';
@@ -548,6 +549,51 @@ describe('defaults', () => {
       description: 'from prod',
       alert_emails: ['a@example.com'],
     });
+  });
+
+  it('that reach no manifest are told with their place by validate and in every plan, and are no fault', async () => {
+    const note = 'environments/prod/defaults.yaml:4:3: the defaults for Config reach no manifest';
+    const texts: Texts = {
+      ...base(''),
+      'defaults.yaml': defaults('description: outer'),
+      'environments/prod/defaults.yaml': defaults('x: 1').replace('ApiKey', 'Config'),
+      'environments/prod/values.yaml': 'd: x\n',
+      'gone/defaults.yaml': defaults('description: of a tombstone'),
+      'gone/keys.yaml': `${manifest('ApiKey', 'gone', '{}', inSupport)}state: absent\n`,
+      'a/defaults.yaml': defaults('description: all of it is overridden'),
+      'a/keys.yaml': manifest('ApiKey', 'a', 'scopes: [logs.view]\ndescription: own', inSupport),
+    };
+    const set = await setOf(texts);
+    expect(set.warnings?.map(({ position }) => placeText(position))).toEqual([
+      'environments/prod/defaults.yaml:4:3',
+      'gone/defaults.yaml:4:3',
+    ]);
+    const { warnings } = new ModelServer().plan(set);
+    expect(warnings).toContainEqual(expect.stringContaining(note));
+    const told = async (...words: string[]) =>
+      await runWords(['validate', '--env', 'prod', ...words], root);
+    expect(await told()).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining(`warning: ${note}`),
+    });
+    expect(JSON.parse((await told('-o', 'json')).stdout)).toMatchObject({
+      valid: true,
+      faults: [],
+      warnings: [{ line: 4, code: 'unreached-defaults' }, { file: 'gone/defaults.yaml' }],
+    });
+    expect((await told('-o', 'github')).stdout).toMatch(
+      /^::warning file=environments\/prod\/defaults.yaml,line=4,col=3,title=unreached-defaults::/,
+    );
+  });
+
+  it('are not told to reach nothing while a file cannot be read', async () => {
+    const texts = {
+      ...base(''),
+      'a/defaults.yaml': defaults('description: x'),
+      'a/b.yaml': 'a: [',
+    };
+    const { set } = await readSource(await filesOf(texts, null), secrets);
+    expect(set.warnings).toEqual([]);
   });
 
   it('are told with the manifest that they are for', async () => {

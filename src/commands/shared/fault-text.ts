@@ -53,8 +53,21 @@ export function formatFaults(faults: readonly SourceFault[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** One `::error` command a fault. */
-export function formatGithubFaults(faults: readonly SourceFault[]): string {
+/** A line each: `warning: file:line:column: message; fix`. */
+export function formatWarnings(warnings: readonly SourceFault[]): string {
+  return warnings
+    .map(({ position, message, fix }) => {
+      const advice = fix === undefined ? '' : `; ${fix}`;
+      return `warning: ${shownPlace(position)}: ${message}${advice}\n`;
+    })
+    .join('');
+}
+
+/** One `::error` command a fault, or `::warning`. */
+export function formatGithubFaults(
+  faults: readonly SourceFault[],
+  level: 'error' | 'warning' = 'error',
+): string {
   return groupFaults(faults)
     .map((group) => {
       const { position, code, message, fix } = group.fault;
@@ -63,7 +76,7 @@ export function formatGithubFaults(faults: readonly SourceFault[]): string {
       const text = [message, fix, ...related.map(relationText), ...alsoAt(group)]
         .flatMap((part) => part ?? [])
         .join('\n');
-      return `::error ${place}::${data(text)}\n`;
+      return `::${level} ${place}::${data(text)}\n`;
     })
     .join('');
 }

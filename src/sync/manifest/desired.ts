@@ -18,6 +18,7 @@ import {
   type LeftAlone,
   type Position,
   type SourceInfo,
+  type SourceNote,
   workspaceOf,
 } from '../spec/resource-set.ts';
 import { concerns, isInScope, type WorkspaceScope } from '../spec/workspace-scope.ts';
@@ -63,6 +64,7 @@ export interface Checked {
   /** Of every such resource; null stands for the organisation's. */
   readonly workspaces: ReadonlySet<string | null>;
   readonly leftAlone: LeftAlone;
+  readonly warnings: readonly SourceNote[];
 }
 
 /**
@@ -116,8 +118,9 @@ export async function readSource(files: SourceFiles, sources: SecretSources): Pr
     references[at]!.push(...reader.resolve(declaration));
   }
   const externals = inOrder(reader.externals);
-  const { leftAlone, source, faults, waiting } = reader;
-  return { set: { resources: inOrder(resources), externals, source, leftAlone, faults }, waiting };
+  const { leftAlone, source, faults, warnings, waiting } = reader;
+  const found = { externals, source, leftAlone, faults, warnings };
+  return { set: { resources: inOrder(resources), ...found }, waiting };
 }
 
 /** As {@link readDesired}, and forgets each spec once it is checked, which a large source needs. */
@@ -136,6 +139,7 @@ export async function checkSource(
       .map(({ identity }) => identity.kind),
     workspaces: new Set(declarations.map(({ identity }) => workspaceOf(identity))),
     leftAlone: reader.leftAlone,
+    warnings: reader.warnings,
   };
 }
 
@@ -143,6 +147,8 @@ type OnSpec = (declaration: Declaration, manifest: Manifest, canonical: Canonica
 
 class Reader {
   readonly externals: ExternalResource[] = [];
+  /** Of the source as a whole, in the order of their places. */
+  warnings: readonly SourceNote[] = [];
   readonly #files: SourceFiles;
   readonly #environment: Environment;
   readonly #judge: SpecJudge;
@@ -185,6 +191,7 @@ class Reader {
     }
     // What is patched may stand in what could not be read.
     if (!this.#incomplete) {
+      this.warnings = context.layers.unreached();
       for (const fault of context.layers.unmatched()) this.#log.reportOf(fault, reachOfLayers);
     }
     refuseSharedValues(this.#declarations, (fault, claimants) => {

@@ -25,7 +25,7 @@ export interface FolderMark {
 /** Everything of a source that goes into manifests and is none itself. */
 export class Layers {
   /** By the mark of their folder; each kind once. */
-  readonly #defaults = new Map<string, Map<KindName, Layer>>();
+  readonly #defaults = new Map<string, Map<KindName, Defaults>>();
   /** By the envelope of what they patch. */
   readonly #patches = new Map<string, Patch>();
   readonly #budget: Budget;
@@ -47,10 +47,10 @@ export class Layers {
    */
   addDefaults(mark: FolderMark, kind: KindName, defaults: Layer): SourceFault | undefined {
     const key = markKey(mark);
-    const ofFolder = this.#defaults.get(key) ?? new Map<KindName, Layer>();
+    const ofFolder = this.#defaults.get(key) ?? new Map<KindName, Defaults>();
     this.#defaults.set(key, ofFolder);
     const first = ofFolder.get(kind);
-    ofFolder.set(kind, first ?? defaults);
+    ofFolder.set(kind, first ?? { ...defaults, isReached: false });
     if (first === undefined) return undefined;
     const at = placeText(first.place.at(['spec', kind], 'key'));
     const message = `this folder has defaults for ${kind} twice, first at ${at}`;
@@ -90,10 +90,25 @@ export class Layers {
       .toSorted(byPlace);
   }
 
+  /** Defaults that lie under no manifest, in the order of their places: no fault, but hardly what was meant. */
+  unreached(): SourceFault[] {
+    return [...this.#defaults.values()]
+      .flatMap((ofFolder) => [...ofFolder])
+      .filter(([, { isReached }]) => !isReached)
+      .map(([kind, { place }]) => ({
+        position: place.at(['spec', kind], 'key'),
+        code: 'unreached-defaults',
+        message: `the defaults for ${kind} reach no manifest in this folder or below`,
+        fix: 'move them to where the manifests are, or remove them; nearer defaults outrank them',
+      }))
+      .toSorted(byPlace);
+  }
+
   #overDefaults(manifest: Layer, mark: FolderMark, faults: SourceFault[]): Layer {
     const kind = kindOf(manifest.value);
     const defaults = kind === undefined ? undefined : this.#defaultsFor(kind, mark);
     const { spec = {} } = manifest.value;
+    if (defaults !== undefined) defaults.isReached = true;
     if (kind === undefined || defaults === undefined || !(isMap(spec) || spec === null)) {
       return manifest;
     }
@@ -117,12 +132,17 @@ export class Layers {
   }
 
   /** Those of the nearest folder that has some for the kind. */
-  #defaultsFor(kind: KindName, { location, folder }: FolderMark): Layer | undefined {
+  #defaultsFor(kind: KindName, { location, folder }: FolderMark): Defaults | undefined {
     for (let at = folder; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/')))) {
       const found = this.#defaults.get(markKey({ location, folder: at }))?.get(kind);
       if (found !== undefined || at === '') return found;
     }
   }
+}
+
+interface Defaults extends Layer {
+  /** They were laid under a manifest. */
+  isReached: boolean;
 }
 
 interface Patch extends Layer {

@@ -8,6 +8,7 @@ import {
   identityKey,
   type LiveResource,
   type LiveSet,
+  placeText,
   type Spec,
 } from '../spec/resource-set.ts';
 import { isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
@@ -119,7 +120,12 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     leftAlone: desired.leftAlone,
     faults: borders.faults,
     ignored: draft.ignored,
-    warnings: [...uncomparedHints(wanted, live, byKey), ...renameHints(changes), ...draft.hints],
+    warnings: [
+      ...sourceHints(desired),
+      ...uncomparedHints(wanted, live, byKey),
+      ...renameHints(changes),
+      ...draft.hints,
+    ],
     nextRotationAt: draft.nextRotationAt,
     live: byKey,
   };
@@ -324,6 +330,12 @@ function changesTerms(desired: DesiredResource, { source }: LiveResource): boole
     (source?.protected === true) !== desired.protected ||
     (source?.on_removal ?? 'delete') !== desired.onRemoval ||
     wantedGeneration(desired, recordedGeneration({ source })) < recordedGeneration({ source })
+  );
+}
+
+function sourceHints({ warnings = [] }: DesiredSet): string[] {
+  return warnings.map(({ position, message, fix }) =>
+    [`${placeText(position)}: ${message}`, ...(fix === undefined ? [] : [fix])].join('; '),
   );
 }
 

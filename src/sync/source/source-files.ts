@@ -1,6 +1,6 @@
 /** Knows what a source of manifests hands over: files, faults found on the way, and a mark of the version. */
 import { createHash } from 'node:crypto';
-import type { Position, SourceInfo } from '../spec/resource-set.ts';
+import type { SourceInfo, SourceNote } from '../spec/resource-set.ts';
 import type { EnvironmentFolder } from './environments.ts';
 
 export const ignoreFileName = '.gatewrightignore';
@@ -8,15 +8,8 @@ export const fileBytesMax = 1024 * 1024;
 export const filesMax = 20_000;
 export const totalBytesMax = 64 * 1024 * 1024;
 
-/** One mistake in the source, at its place, in words for the user. */
-export interface SourceFault {
-  readonly position: Position;
-  /** Stable name of the rule, kebab-case: `unknown-field`. */
-  readonly code: string;
-  readonly message: string;
-  /** What to do about it. */
-  readonly fix?: string | undefined;
-}
+/** One mistake in the source. */
+export type SourceFault = SourceNote;
 
 export interface SourceFile {
   /** Relative to the source root, with `/`. */

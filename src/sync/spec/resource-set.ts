@@ -106,14 +106,19 @@ export interface ExternalResource {
   readonly lookup: string;
 }
 
+/** Something about a source, at its place, in words for the user. */
+export interface SourceNote {
+  readonly position: Position;
+  /** Stable name of the rule, kebab-case: `unknown-field`. */
+  readonly code: string;
+  readonly message: string;
+  /** What to do about it. */
+  readonly fix?: string | undefined;
+}
+
 /** A mistake in a source of which the rest is applied (docs/sync.md, Isolation). */
 export interface HeldFault {
-  readonly fault: {
-    readonly position: Position;
-    readonly code: string;
-    readonly message: string;
-    readonly fix?: string | undefined;
-  };
+  readonly fault: SourceNote;
   /** Those in which it stands (null: the organisation's own resources), as far as that can be read. */
   readonly workspaces: readonly (string | null)[];
   /** What the source declares may be hidden by it, in any workspace. */
@@ -132,6 +137,8 @@ export interface DesiredSet {
   readonly leftAlone: LeftAlone;
   /** What is wrong with it where the rest is applied all the same; absent where nothing is. */
   readonly faults?: readonly HeldFault[] | undefined;
+  /** What is no fault and hardly meant, in the order of its places; absent where there is none. */
+  readonly warnings?: readonly SourceNote[] | undefined;
   /** Of the workspaces that are wrong, those whose resources are of an earlier version; absent where none is. */
   readonly lastSound?: ReadonlySet<string | null> | undefined;
 }
