@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { planDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
-import { isQuestion, losing, startFaultyProxy } from '../faulty-proxy.ts';
+import { type Fate, isQuestion, losing, startFaultyProxy } from '../faulty-proxy.ts';
 import { endAt, stepping, stepsOfChange, stepThroughFiles } from '../kill-points.ts';
 import { endLeases } from '../lease.ts';
 import { leftState } from '../left-state.ts';
@@ -380,6 +380,24 @@ describe.each(cases)('%s, with %s folders', (_, folders, story) => {
     await finish(folder(), story);
   });
 });
+
+it.each([403, 409])(
+  'a rotation whose answer was lost counts as made also where its repetition is refused with %i',
+  async (status) => {
+    await cycle(bot());
+    const before = valueIn();
+    const fates: Fate[] = ['cut-after', status];
+    await using proxy = await startFaultyProxy(server.url, (_, request) =>
+      request.includes('/rotate') ? (fates.shift() ?? 'pass') : 'pass',
+    );
+    const { url } = proxy;
+    const client = sync.openClient({ adminBaseUrl: url, baseUrl: `${url}/v1`, authUrl: url });
+    expect(await cycle(bot('generation: 2'), { client })).toMatchObject({ ending: 'success' });
+    expect(valueIn()).not.toBe(before);
+    expect(await opens(valueIn())).toBe(true);
+    expect(await countMinted()).toBe(1);
+  },
+);
 
 it('a file that cannot be written leaves the value before good without an end', async () => {
   await cycle(bot());
