@@ -7,14 +7,8 @@ import { type Export, exportManifests } from '../sync/export.ts';
 import { unknownLines } from '../sync/report/left-alone.ts';
 import { readSnapshot, toLiveSet } from '../sync/server/live.ts';
 import type { Command, CommandIo } from './shared/command.ts';
-import { choices, flag, requiredWord } from './shared/option.ts';
-import {
-  openClient,
-  type ServerOptions,
-  scopeOf,
-  serverOptions,
-  workspaceOption,
-} from './shared/options.ts';
+import { choices, flag, requiredWord, workspaceOption } from './shared/option.ts';
+import { openClient, type ServerOptions, scopeOf, serverOptions } from './shared/options.ts';
 
 interface ExportCommandOptions extends ServerOptions {
   readonly path: string;

@@ -3,12 +3,18 @@ import { renderedList, renderedYaml } from '../sync/authoring/rendered.ts';
 import { composedManifests } from '../sync/manifest/composed.ts';
 import { apiVersion } from '../sync/manifest/document-owner.ts';
 import type { Command } from './shared/command.ts';
-import { checkOffline, offlineVariables, readOffline } from './shared/offline-source.ts';
-import { environmentOption, outputForm, words } from './shared/option.ts';
+import {
+  checkOffline,
+  offlineVariables,
+  readOffline,
+  requireDeclared,
+} from './shared/offline-source.ts';
+import { environmentOption, outputForm, words, workspaceOption } from './shared/option.ts';
 import { faulty } from './shared/sound-part.ts';
 
 interface RenderOptions {
   readonly paths: readonly string[];
+  readonly workspace: readonly string[];
   readonly env: string | undefined;
   readonly output: 'yaml' | 'json';
 }
@@ -18,17 +24,25 @@ export const render: Command<RenderOptions> = {
   examples: [
     ['gatewright render examples/2-environments --env prod', 'As they are in one environment'],
     ['gatewright render gateway --env dev -o json', 'The same as one List, for programs'],
+    ['gatewright render gateway --workspace support', 'What one workspace comes to'],
   ],
   options: {
     paths: words('Folders, files, Git URLs, or - for standard input; the current folder if none'),
+    workspace: workspaceOption,
     env: environmentOption,
     output: outputForm(['yaml', 'json'], 'Form of the manifests'),
   },
-  run: async ({ paths, env, output }, io) => {
+  run: async ({ paths, workspace, env, output }, io) => {
     const files = await readOffline(paths, env, io);
-    const { faults } = await checkOffline(files, io.cwd, null);
-    if (faults.length > 0) throw faulty(faults);
-    const manifests = await composedManifests(files, await offlineVariables(files, io.cwd));
+    const scope = workspace.length === 0 ? null : new Set(workspace);
+    const checked = await checkOffline(files, io.cwd, scope);
+    if (checked.faults.length > 0) throw faulty(checked.faults);
+    requireDeclared(workspace, checked);
+    const all = await composedManifests(files, await offlineVariables(files, io.cwd));
+    const manifests = all.filter(
+      ({ kind, workspace: within, name }) =>
+        scope === null || scope.has((kind === 'Workspace' ? name : within) ?? ''),
+    );
     if (output === 'json') io.stdout.writeJson(renderedList(apiVersion, manifests));
     else io.stdout.writeExact(renderedYaml(manifests));
     return 'success';

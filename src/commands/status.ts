@@ -5,13 +5,8 @@ import type { SyncStatus } from '../model/sync-record.ts';
 import type { AdminClient } from '../sync/server/client.ts';
 import { readStatuses } from '../sync/server/sync-records.ts';
 import type { Command, CommandIo } from './shared/command.ts';
-import { flag, outputForm, text } from './shared/option.ts';
-import {
-  openClient,
-  type ServerOptions,
-  serverOptions,
-  workspaceOption,
-} from './shared/options.ts';
+import { flag, outputForm, text, workspaceOption } from './shared/option.ts';
+import { openClient, type ServerOptions, serverOptions } from './shared/options.ts';
 import { appliedNow, environmentOf, isSilent, shownState, statusText } from './status-text.ts';
 import { refusalAsFailure, resumeLine } from './suspend.ts';
 

@@ -1,5 +1,4 @@
 /** Knows the `validate` command: reads manifests offline and tells every mistake with its place. */
-import { Failure } from '../failure.ts';
 import { kindNames } from '../model/kinds.ts';
 import type { Checked } from '../sync/manifest/desired.ts';
 import { leftAloneLines } from '../sync/report/left-alone.ts';
@@ -11,8 +10,8 @@ import {
   formatWarnings,
   groupFaults,
 } from './shared/fault-text.ts';
-import { checkOffline, readOffline } from './shared/offline-source.ts';
-import { environmentOption, names, outputForm, words } from './shared/option.ts';
+import { checkOffline, readOffline, requireDeclared } from './shared/offline-source.ts';
+import { environmentOption, outputForm, words, workspaceOption } from './shared/option.ts';
 import { formatTable } from './shared/table.ts';
 
 type Format = 'text' | 'json' | 'github';
@@ -34,10 +33,7 @@ export const validate: Command<ValidateOptions> = {
   ],
   options: {
     paths: words('Folders, files, Git URLs, or - for standard input; the current folder if none'),
-    workspace: names('NAME', {
-      describe: 'Only this workspace, by its name in manifests; may be given several times',
-      fallback: 'all, and what is the organisation’s',
-    }),
+    workspace: workspaceOption,
     env: environmentOption,
     output: outputForm(['text', 'json', 'github'], 'Form of the result'),
   },
@@ -45,11 +41,7 @@ export const validate: Command<ValidateOptions> = {
     const files = await readOffline(paths, env, io);
     const scope = workspace.length === 0 ? null : new Set(workspace);
     const checked = await checkOffline(files, io.cwd, scope);
-    const missing = workspace.find((name) => !checked.workspaces.has(name));
-    if (missing !== undefined && checked.faults.length === 0) {
-      const message = `--workspace ${missing}: no resource of that workspace is declared here`;
-      throw new Failure('invalidInput', message);
-    }
+    if (checked.faults.length === 0) requireDeclared(workspace, checked);
     io.stdout.write(writers[output](checked, files));
     return checked.faults.length === 0 ? 'success' : 'invalidInput';
   },

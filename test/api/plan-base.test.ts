@@ -184,6 +184,11 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
       [['gateway', '--base', 'nowhere'], /--base: nowhere is no commit of .*; a shallow clone/],
       [['gateway', '--base=--all'], /--base: --all is no commit of /],
       [['-', '--base', 'main'], /--base: standard input has no other version; name a folder/],
+      [
+        ['gateway/all.yaml', '--base', 'main'],
+        /--base: .*all.yaml is a file; name its folder, and --workspace where/,
+      ],
+      [['away', '--base', 'main'], /--base: there is no folder .*away\./],
       [['/', '--base', 'main'], /--base: \/ lies in no Git working tree/],
       [['gateway', '--base', 'main', '--out', 'x.plan'], /--base and --out exclude each other/],
       [

@@ -9,6 +9,7 @@ import { composedManifests } from '../../src/sync/manifest/composed.ts';
 import { readDesired } from '../../src/sync/manifest/desired.ts';
 import { readSources } from '../../src/sync/source/source.ts';
 import type { SourceFiles } from '../../src/sync/source/source-files.ts';
+import { runWords } from '../command-line.ts';
 import { inSupport, manifest, sourceOf, support } from '../manifests.ts';
 
 let root: string;
@@ -132,6 +133,22 @@ describe.each(sources)('%s', (_, texts) => {
     const again = renderedYaml(await composedManifests(rendered, environment));
     expect(withoutComments(again)).toBe(withoutComments(text));
     expect(text).not.toContain(variables.GW_VAR_CANARY);
+  });
+});
+
+it('of one workspace shows what is in it and itself, and nothing that is not declared', async () => {
+  const example = join(import.meta.dirname, '../../examples/2-environments');
+  const render = async (...words: string[]) =>
+    await runWords(['render', example, '--env', 'prod', '-o', 'json', ...words], example);
+  const whole = JSON.parse((await render()).stdout).items;
+  const { stdout } = await render('--workspace', 'support');
+  const named = ({ kind, metadata }: { kind: string; metadata: Record<string, string> }) =>
+    (kind === 'Workspace' ? metadata.name : metadata.workspace) === 'support';
+  expect(JSON.parse(stdout).items).toEqual(whole.filter(named));
+  expect(JSON.parse(stdout).items.length).toBeGreaterThan(0);
+  expect(await render('--workspace', 'suport')).toMatchObject({
+    exitCode: 5,
+    stderr: expect.stringContaining('--workspace suport: no resource of that workspace'),
   });
 });
 

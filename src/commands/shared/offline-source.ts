@@ -1,5 +1,6 @@
 /** Knows how manifests are read and judged where no server is asked and no secret is at hand. */
 import { resolve } from 'node:path';
+import { Failure } from '../../failure.ts';
 import { environmentIn } from '../../settings/environment.ts';
 import { type Checked, checkSource } from '../../sync/manifest/desired.ts';
 import type { Environment } from '../../sync/overlay/substitute.ts';
@@ -46,6 +47,17 @@ export async function checkOffline(
     requireSecrets: false,
   };
   return await checkSource(files, sources, scope);
+}
+
+/** @throws Failure (invalid input) for a name of `--workspace` that the source does not know */
+export function requireDeclared(
+  names: readonly string[],
+  { workspaces }: Pick<Checked, 'workspaces'>,
+): void {
+  const missing = names.find((name) => !workspaces.has(name));
+  if (missing === undefined) return;
+  const message = `--workspace ${missing}: no resource of that workspace is declared here`;
+  throw new Failure('invalidInput', message);
 }
 
 /** What manifests may read of the process; most sources mention nothing of the kind. */

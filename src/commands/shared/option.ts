@@ -145,6 +145,11 @@ export function names(placeholder: string, facts: Facts): Option<readonly string
   return { form: 'value', placeholder, ...facts, isRepeatable: true, read };
 }
 
+export const workspaceOption = names('NAME', {
+  describe: 'Only this workspace, by its name in manifests; may be given several times',
+  fallback: 'all, and what is the organisation’s',
+});
+
 /** `--env NAME`, of every command that reads manifests. */
 export const environmentOption: Option<string | undefined> = {
   form: 'value',

@@ -20,7 +20,14 @@ import {
   credentialsPathOf,
   readCredentials,
 } from './credentials-file.ts';
-import { environmentOption, homeOption, names, type OptionTable, text, words } from './option.ts';
+import {
+  environmentOption,
+  homeOption,
+  type OptionTable,
+  text,
+  words,
+  workspaceOption,
+} from './option.ts';
 import { shellLine } from './shell-line.ts';
 import { faulty, soundPart } from './sound-part.ts';
 import { valueStoresIn } from './value-stores.ts';
@@ -50,11 +57,6 @@ export const serverOptions: OptionTable<ServerOptions> = {
   }),
   home: homeOption,
 };
-
-export const workspaceOption = names('NAME', {
-  describe: 'Only this workspace, by its name in manifests; may be given several times',
-  fallback: 'all, and what is the organisation’s',
-});
 
 /** Options of every command that reads manifests, too. */
 export const manifestOptions: OptionTable<ManifestOptions> = {

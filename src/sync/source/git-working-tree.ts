@@ -1,4 +1,5 @@
 /** Knows what a folder was at another commit of the Git working tree that it lies in. */
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Failure } from '../../failure.ts';
@@ -17,13 +18,20 @@ const answerBytesMax = 64 * 1024;
  * The folder at a commit that the user names as to git: a branch, a tag, `origin/main`, `HEAD~2`.
  *
  * @param folder absolute path
- * @throws Failure (invalid input) for a folder in no working tree, or a name that leads to no commit
+ * @throws Failure (invalid input) for what is no folder, a folder in no working tree, or a name that leads to no commit
  */
 export async function folderAt(
   folder: string,
   ref: string,
   options: Omit<GitOptions, 'timeoutMs' | 'fetchBytesMax'>,
 ): Promise<EarlierFolder> {
+  const isFolder = (await stat(folder).catch(() => undefined))?.isDirectory();
+  if (isFolder === undefined) throw refused(`there is no folder ${folder}`);
+  if (!isFolder) {
+    throw refused(
+      `${folder} is a file; name its folder, and --workspace where a part of it is meant`,
+    );
+  }
   const ask = async (...words: string[]): Promise<string | undefined> => {
     const command = {
       ...{ arguments: ['rev-parse', ...words], repository: folder, speaks: 'none' as const },
