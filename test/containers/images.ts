@@ -91,6 +91,7 @@ async function buildNodeImage(name: string): Promise<void> {
 
 function debianImage(suite: 'bookworm' | 'sid'): Promise<string> {
   return pulledOr(`debian:${suite}-slim`, `gatewright-test/debian:${suite}`, async (name) => {
+    if (await isHere(name)) return;
     const script = join(root, 'test/containers/debian/bootstrap.sh');
     try {
       await promisify(execFile)(script, [suite, name], { timeout: buildMsMax });
@@ -102,19 +103,24 @@ function debianImage(suite: 'bookworm' | 'sid'): Promise<string> {
   });
 }
 
-/** The first of the two that is here, else `official` pulled, else `own` made. */
+/** `official` where it is here or can be pulled, else `own` made; made again from what was kept of it. */
 async function pulledOr(
   official: string,
   own: string,
   make: (name: string) => Promise<void>,
 ): Promise<string> {
-  for (const name of [official, own]) if (await isHere(name)) return name;
+  if (await isHere(official)) return official;
+  if (!(await isHere(own)) && (await isPulled(official))) return official;
+  await make(own);
+  return own;
+}
+
+async function isPulled(name: string): Promise<boolean> {
   try {
-    await docker(['pull', '--quiet', official], pullMsMax);
-    return official;
+    await docker(['pull', '--quiet', name], pullMsMax);
+    return true;
   } catch {
-    await make(own);
-    return own;
+    return false;
   }
 }
 

@@ -9,8 +9,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** PEM of who vouches for the certificate of the database server in a container. */
     databaseAuthority: string;
-    /** What the product needs to reach that server from another container. */
-    containers: { readonly make: Make; readonly network: string };
+    /** What the product needs to reach that server from another container, and which container it is. */
+    containers: { readonly make: Make; readonly network: string; readonly databaseId: string };
     /** The image of the product, or why there is none. */
     product: { readonly image: string } | { readonly missing: string };
   }
@@ -24,7 +24,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const database = await startDatabase(make, network);
   const missing = await missingImage(productImage);
   project.provide('product', missing === null ? { image: await productImage() } : { missing });
-  project.provide('containers', { make, network: network.getName() });
+  const databaseId = database.container.getId();
+  project.provide('containers', { make, network: network.getName(), databaseId });
   project.provide('databaseServer', database.server);
   project.provide('databaseAuthority', database.authority);
   project.provide('migratedSchema', await readMigratedSchema(database.server));

@@ -104,6 +104,20 @@ describe('links', () => {
   });
 });
 
+describe('the table of what happens when something is down', () => {
+  const rows = rowsOf(sectionOf('docs/operations.md', 'When something is down'));
+  const tests = rows.map((row) => {
+    const [, target, title] = /\]\((\S+)\) "(.+)"$/.exec(row.at(-1)!) ?? [];
+    return [row[0]!, target, title] as const;
+  });
+
+  it.each(tests)('has a test for: %s', (_, target, title) => {
+    const found = read(join('docs', target!));
+    expect(title).toBeTruthy();
+    expect(found).toContain(`'${title}'`);
+  });
+});
+
 describe('settings', () => {
   /** Read by other programs, or by the tests. */
   const foreign = [
