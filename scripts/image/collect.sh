@@ -35,6 +35,9 @@ for file in $(closure "$core/git-remote-http"); do add "$file"; done
 ln -s git-remote-http "$out$core/git-remote-https"
 mkdir -p "$out/usr/share/git-core/templates"
 
+# Where Git and scripts look for the shell, for a command of ssh with options above all.
+ln -s usr/bin "$out/bin"
+
 add /etc/ssl/certs/ca-certificates.crt
 printf 'root:x:0:0:root:/:/bin/sh\ngatewright:x:65532:65532:gatewright:/tmp:/bin/sh\n' >"$out/etc/passwd"
 printf 'root:x:0:\ngatewright:x:65532:\n' >"$out/etc/group"

@@ -40,7 +40,7 @@ describe.skipIf(missing !== '')(`the product's image${missing}`, () => {
     expect(Size).toBeLessThan(imageBytesMax);
   });
 
-  it('migrates, serves, tells its health, and on SIGTERM ends what it has begun, with exit code 0', async () => {
+  it('migrates, serves, tells its health, finds ssh for Git, and on SIGTERM ends what it has begun, with exit code 0', async () => {
     await using database = await createEmptyDatabase();
     const options = optionsFor(database, ['serve']);
     const run = (words: string[]) => runProduct({ ...options, words });
@@ -48,6 +48,10 @@ describe.skipIf(missing !== '')(`the product's image${missing}`, () => {
     const credentials = JSON.parse(await run(['bootstrap', '--file', '-']));
     await using served = await startProduct(options);
     expect(await served.exec(['gatewright', 'healthcheck'])).toMatchObject({ exitCode: 0 });
+    // The command of ssh goes through a shell at a fixed place.
+    const ssh = ['env', 'GIT_SSH_COMMAND=ssh -o BatchMode=yes'];
+    const fetched = await served.exec([...ssh, 'git', 'ls-remote', 'ssh://127.0.0.1:1/x']);
+    expect(fetched.output).toContain('ssh: connect to host 127.0.0.1 port 1');
 
     const token = await fetchToken(served.url, credentials);
     const begun = request(`${served.url}/v2/api-keys/organisation/service`, {
