@@ -12,7 +12,7 @@ function decode(bytes: Buffer): string {
   }
 }
 
-const whitespace = /[ \t\n\r]*/y;
+const [tab, lineFeed, carriageReturn, space] = [9, 10, 13, 32];
 const stringToken = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const numberToken = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const wholeNumber = /^-?\d+$/;
@@ -39,7 +39,7 @@ export class JsonTokens {
 
   /** Goes to what comes next; yields where that is. */
   next(): number {
-    this.#token(whitespace);
+    while (isWhitespace(this.#text.charCodeAt(this.#at))) this.#at += 1;
     return this.#at;
   }
 
@@ -71,9 +71,9 @@ export class JsonTokens {
 
   string(): string {
     const start = this.#at;
-    const token = this.#token(stringToken);
-    if (token === null) return this.fail('lacks a well-formed string');
-    const value = token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
+    if (!this.#pass(stringToken)) return this.fail('lacks a well-formed string');
+    const plain = this.#text.slice(start + 1, this.#at - 1);
+    const value = plain.includes('\\') ? (JSON.parse(`"${plain}"`) as string) : plain;
     if (!value.isWellFormed()) this.fail('has half of a surrogate pair', start);
     return value;
   }
@@ -89,8 +89,8 @@ export class JsonTokens {
 
   #number(): number {
     const start = this.#at;
-    const token = this.#token(numberToken);
-    if (token === null) return this.fail('lacks a value');
+    if (!this.#pass(numberToken)) return this.fail('lacks a value');
+    const token = this.#text.slice(start, this.#at);
     const value = Number(token);
     if (!Number.isFinite(value)) this.fail('has a number that is too large', start);
     // It would be kept, and answered, as another one.
@@ -100,10 +100,15 @@ export class JsonTokens {
     return value;
   }
 
-  #token(pattern: RegExp): string | null {
+  /** Goes behind what is of the pattern here; false where nothing is. */
+  #pass(pattern: RegExp): boolean {
     pattern.lastIndex = this.#at;
-    const token = pattern.exec(this.#text)?.[0] ?? null;
-    this.#at += token?.length ?? 0;
-    return token;
+    const isFound = pattern.test(this.#text);
+    if (isFound) this.#at = pattern.lastIndex;
+    return isFound;
   }
+}
+
+function isWhitespace(code: number): boolean {
+  return code === space || code === lineFeed || code === carriageReturn || code === tab;
 }

@@ -8,6 +8,7 @@ import type { DatabaseSettings } from '../../src/settings.ts';
 import { createConnector } from '../../src/store/connection/connect.ts';
 import { type Database, type Db, openDatabase } from '../../src/store/connection/db.ts';
 import { killConnection } from '../../src/store/connection/kill.ts';
+import { statement } from '../../src/store/connection/statement.ts';
 import { DatabaseUnavailable, isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { findFreePort, startTestDatabaseServer } from '../database-server.ts';
@@ -124,13 +125,13 @@ describe('a transaction', () => {
 
   it('leaves a statement outside of it to run again after a deadlock between the two', async () => {
     const { db } = database;
-    let statement: Promise<unknown> = Promise.resolve();
+    let alone: Promise<unknown> = Promise.resolve();
     await database.transaction(async (tx) => {
       // The heavier of two that meet is spared.
       await sql`INSERT INTO counters SELECT 100 + seq, 0 FROM (
         SELECT a.id * 10 + b.id AS seq FROM counters AS a JOIN counters AS b) AS rows_`.execute(tx);
       await add(tx, 1);
-      statement = sql`
+      alone = sql`
         UPDATE counters SET value = value + 1 WHERE id < 3 ORDER BY id DESC`.execute(db);
       // Not information_schema.innodb_trx, which stays as it is while it is read more than ten times a second.
       await eventually(async () => {
@@ -139,7 +140,7 @@ describe('a transaction', () => {
       });
       await add(tx, 2);
     });
-    await statement;
+    await alone;
     expect([await counterValue(db, 1), await counterValue(db, 2)]).toEqual([2, 2]);
   });
 
@@ -247,6 +248,24 @@ describe('an unreachable database', () => {
       JSON.stringify((await sql`SHOW FULL PROCESSLIST`.execute(database.db)).rows);
     await eventually(async () => expect(await running()).not.toContain('BENCHMARK'));
     await sql`DELETE FROM counters WHERE id = 77`.execute(database.db);
+  });
+
+  it('that comes too late takes those along that wait behind it on the same connection', async () => {
+    await using hasty = openDatabase(test.settings, { queryTimeoutMs: 300 });
+    const slow = statement((tx, _: Record<never, never>) =>
+      tx.selectNoFrom(sql<number>`SLEEP(60)`.as('slept')),
+    );
+    const reasons: unknown[] = [];
+    const failing = hasty.transaction(async (tx) => {
+      const both = await Promise.allSettled([slow.all(tx, {}), slow.all(tx, {})]);
+      for (const end of both) if (end.status === 'rejected') reasons.push(end.reason);
+      throw reasons[0];
+    });
+    await expect(failing).rejects.toSatisfy(isUnavailable);
+    expect(reasons.map(isUnavailable)).toEqual([true, true]);
+    expect((await sql<{ one: number }>`SELECT 1 AS one`.execute(hasty.db)).rows).toEqual([
+      { one: 1 },
+    ]);
   });
 
   it('that comes too late ends nothing where its number is that of another statement', async () => {

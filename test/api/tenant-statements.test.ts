@@ -94,8 +94,9 @@ let server: TestServer;
 beforeAll(async () => {
   const send = Connection.prototype.query;
   vi.spyOn(Connection.prototype, 'query').mockImplementation(function (this: unknown, ...given) {
-    const [query] = given as unknown as [{ sql: string; values?: readonly unknown[] } | string];
-    const { sql, values = [] } = typeof query === 'string' ? { sql: query } : query;
+    const [query, others] = given as unknown as [{ sql: string } | string, unknown];
+    const sql = typeof query === 'string' ? query : query.sql;
+    const values: readonly unknown[] = Array.isArray(others) ? others : [];
     sent.push({ text: sql.replaceAll('`', ''), values: values.flat(), connection: this });
     return Reflect.apply(send, this, given);
   });

@@ -1,16 +1,17 @@
 /** Knows one connection of the pool: how a statement is sent, what its failure means, and whether it may be used again. */
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
-import type { Connection, QueryError, QueryOptions, ResultSetHeader } from 'mysql2';
+import type { Connection, QueryError, ResultSetHeader } from 'mysql2';
 import { discard } from './connect.ts';
 import type { Stuck } from './kill.ts';
 import { retrying } from './retry.ts';
 import {
   isConnectionSpent,
-  isTimeout,
   isWriteRefusal,
   leavesOutcomeOpen,
   OutcomeUnknown,
+  StatementTimeout,
 } from './unavailable.ts';
+import { Waiters } from './waiters.ts';
 
 /** Statements that change nothing, whatever becomes of them. */
 const readPattern = /^\s*(?:select|show)\b/i;
@@ -30,17 +31,21 @@ interface ConnectionOwner {
 /** In the shape the query builder asks for; it is passed by where a statement is written already. */
 export class PooledConnection implements DatabaseConnection {
   readonly #raw: Connection;
-  readonly #timeoutMs: number;
   readonly #owner: ConnectionOwner;
+  readonly #waiters: Waiters;
   #usable = true;
   /** Between `begin` and its end; what fails there is the transaction's to repeat. */
   #inTransaction = false;
 
+  /** A `timeoutMs` of 0 means no limit. */
   constructor(raw: Connection, timeoutMs: number, owner: ConnectionOwner) {
     this.#raw = raw;
-    this.#timeoutMs = timeoutMs;
     this.#owner = owner;
-    raw.on('error', () => this.destroy());
+    this.#waiters = new Waiters(timeoutMs, (ranMs) => {
+      owner.kill({ threadId: raw.threadId, ranMs });
+      this.#destroy(new StatementTimeout(ranMs));
+    });
+    raw.on('error', (error) => this.#destroy(error));
     // Not discarded here: the driver fails a running query only when it closes the socket itself.
     raw.on('end', () => {
       this.#usable = false;
@@ -72,8 +77,8 @@ export class PooledConnection implements DatabaseConnection {
   }
 
   async begin(): Promise<void> {
-    this.#inTransaction = true;
     await this.#send('begin');
+    this.#inTransaction = true;
   }
 
   /** @throws OutcomeUnknown where the answer was lost */
@@ -89,12 +94,17 @@ export class PooledConnection implements DatabaseConnection {
   /** The server rolls back what a lost connection left open; the error that led here matters more. */
   async rollback(): Promise<void> {
     this.#inTransaction = false;
-    await this.#send('rollback').catch(() => this.destroy());
+    await this.#send('rollback').catch((error: Error) => this.#destroy(error));
   }
 
   /** One round trip. */
   async ping(timeoutMs: number): Promise<void> {
-    await retrying(() => this.#send('SELECT 1', [], timeoutMs));
+    const timer = setTimeout(() => this.#waiters.expire(timeoutMs), timeoutMs);
+    try {
+      await retrying(() => this.#send('SELECT 1'));
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async #sendAlone(sql: string, parameters: readonly unknown[]): Promise<DriverResult> {
@@ -106,35 +116,39 @@ export class PooledConnection implements DatabaseConnection {
     }
   }
 
-  /** A `timeoutMs` of 0 means no limit. */
-  #send(
-    sql: string,
-    parameters: readonly unknown[] = [],
-    timeoutMs = this.#timeoutMs,
-  ): Promise<DriverResult> {
+  #send(sql: string, parameters: readonly unknown[] = []): Promise<DriverResult> {
     const { promise, resolve, reject } = Promise.withResolvers<DriverResult>();
-    const query: QueryOptions = { sql, values: parameters as unknown[] };
-    if (timeoutMs > 0) query.timeout = timeoutMs;
-    this.#raw.query(query, (error: QueryError | null, result: unknown) => {
-      if (error === null) return resolve(result as DriverResult);
-      this.#judge(error, timeoutMs);
+    this.#waiters.add(reject);
+    try {
+      this.#raw.query(sql, parameters as unknown[], (error: QueryError | null, result: unknown) => {
+        this.#waiters.remove(reject);
+        if (error === null) return resolve(result as DriverResult);
+        this.#judge(error);
+        reject(error);
+      });
+    } catch (error) {
+      // Of values that the driver cannot write.
+      this.#waiters.remove(reject);
       reject(error);
-    });
+    }
     return promise;
   }
 
-  #judge(error: QueryError, timeoutMs: number): void {
-    if (isTimeout(error)) this.#owner.kill({ threadId: this.#raw.threadId, ranMs: timeoutMs });
+  #judge(error: QueryError): void {
     if (isWriteRefusal(error)) this.#owner.noteWriteRefusal();
-    if (isConnectionSpent(error)) this.destroy();
+    if (isConnectionSpent(error)) this.#destroy(error);
   }
 
   release(): void {
     this.#owner.release(this);
   }
 
-  /** Never used again; the pool drops it when it comes back. */
-  destroy(): void {
+  /**
+   * Never used again; the pool drops it when it comes back. The driver would say nothing more to those
+   * who wait.
+   */
+  #destroy(error: Error): void {
+    this.#waiters.fail(error);
     if (!this.#usable) return;
     this.#usable = false;
     discard(this.#raw);

@@ -20,6 +20,16 @@ export class OutcomeUnknown extends Error {
   }
 }
 
+/** A statement took longer than it may, and the server may still be at it; read as the driver's own. */
+export class StatementTimeout extends Error {
+  override name = 'StatementTimeout';
+  readonly code = 'PROTOCOL_SEQUENCE_TIMEOUT';
+
+  constructor(afterMs: number) {
+    super(`A statement took longer than ${afterMs} ms`);
+  }
+}
+
 /** As the driver throws them: `errno` and `sqlState` on answers of the server, `code` on all. */
 interface DriverError {
   readonly code?: unknown;
@@ -157,11 +167,6 @@ export function isRetryable(error: unknown): boolean {
 export function isConnectionSpent(error: unknown): boolean {
   const { errno, sqlState, fatal } = driverError(error);
   return sqlState === undefined || fatal === true || spentErrnos.has(errno);
-}
-
-/** Whether a statement took longer than it may: the server may still be at it. */
-export function isTimeout(error: unknown): boolean {
-  return driverError(error).code === 'PROTOCOL_SEQUENCE_TIMEOUT';
 }
 
 function driverError(error: unknown): DriverError {
