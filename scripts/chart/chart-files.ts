@@ -202,5 +202,5 @@ made, so Argo CD and Flux see no difference where there is none.
 
 const pods = `\`server.pod\` and \`sync.pod\` take \`annotations\`, \`labels\`, \`nodeSelector\`, \`tolerations\`, \`affinity\`,
 \`topologySpreadConstraints\`, \`priorityClassName\`, \`env\`, \`envFrom\`, \`volumes\` and \`volumeMounts\` in the forms
-of Kubernetes.
+of Kubernetes. A spread constraint without a \`labelSelector\` is about the pods of its component.
 `;

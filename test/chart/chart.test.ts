@@ -14,6 +14,7 @@ import {
   render,
   renderText,
 } from './helm.ts';
+import { randomValues } from './random-values.ts';
 import { breaches, containersOf, podsOf } from './restricted.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -367,29 +368,15 @@ describe('rendering', () => {
   });
 
   it('stays sound for values at random', async () => {
-    const flag = fc.boolean();
     await fc.assert(
-      fc.asyncProperty(
-        fc.record({
-          openshift: flag,
-          server: fc.record({ replicas: fc.nat(9), autoscaling: fc.record({ enabled: flag }) }),
-          migrations: fc.record({ strategy: fc.constantFrom('initContainer', 'hook', 'external') }),
-          networkPolicy: fc.record({ enabled: flag }),
-          sync: fc.record({
-            enabled: flag,
-            source: fc.constant('https://git.example.com/a.git'),
-            owner: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,30}$/),
-            drift: fc.constantFrom('heal', 'report', 'off'),
-            replicas: fc.nat(3),
-          }),
-          settings: fc.record({ API_KEY_PREFIX: fc.stringMatching(/^[A-Za-z0-9]{1,32}$/) }),
-        }),
-        async (values) => {
-          const pods = podsOf(await render({ ...complete, ...values }));
-          expect(pods.flatMap(breaches)).toEqual([]);
-        },
-      ),
-      { numRuns: 15, seed: Number(process.env.GATEWRIGHT_TEST_SEED ?? 20_261_121) },
+      fc.asyncProperty(randomValues, async (values) => {
+        expect(podsOf(await render(values)).flatMap(breaches)).toEqual([]);
+      }),
+      {
+        endOnFailure: true,
+        numRuns: 15,
+        seed: Number(process.env.GATEWRIGHT_TEST_SEED ?? 20_261_121),
+      },
     );
   });
 });

@@ -34,19 +34,13 @@ affinity: {{ toJson . }}
 {{- with .pod.priorityClassName }}
 priorityClassName: {{ . | quote }}
 {{- end }}
+{{- $selector := dict "matchLabels" (include "gatewright.selector" .root | fromYaml | merge (dict "app.kubernetes.io/component" .component)) }}
+{{- $host := dict "maxSkew" 1 "topologyKey" "kubernetes.io/hostname" "whenUnsatisfiable" "ScheduleAnyway" }}
+{{- $zone := dict "maxSkew" 1 "topologyKey" "topology.kubernetes.io/zone" "whenUnsatisfiable" "ScheduleAnyway" }}
 topologySpreadConstraints:
-{{- if .pod.topologySpreadConstraints }}
-{{- toYaml .pod.topologySpreadConstraints | nindent 2 }}
-{{- else }}
-{{- range $key := list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
-  - maxSkew: 1
-    topologyKey: {{ $key }}
-    whenUnsatisfiable: ScheduleAnyway
-    labelSelector:
-      matchLabels:
-        {{- include "gatewright.selector" $.root | nindent 8 }}
-        app.kubernetes.io/component: {{ $.component }}
-{{- end }}
+{{- range .pod.topologySpreadConstraints | default (list $host $zone) }}
+  {{- /* Without a selector of its own one spreads the pods of its component. */}}
+  - {{ ternary . (merge (dict "labelSelector" $selector) .) (hasKey . "labelSelector") | toJson }}
 {{- end }}
 {{- end }}
 
