@@ -87,9 +87,8 @@ export const apply: Command<ApplyOptions> = {
       }).finally(() => progress.end());
     const cycle = await telling(run);
     const result = saved === undefined ? cycle : endedForGood(cycle);
-    const document = cycleDocument(result);
-    if (reportPath !== null) await writeReport(reportPath, document);
-    if (options.output === 'json') io.stdout.writeJson(document);
+    if (reportPath !== null) await writeReport(reportPath, cycleDocument(result));
+    if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
     else io.stdout.writeParts(textParts(result));
     return result.ending;
   },

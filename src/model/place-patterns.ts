@@ -2,7 +2,12 @@
 
 /** Whether a dotted pattern names exactly this place; `*` is any one key, `**` any number of them. */
 export function matchesPattern(pattern: string, segments: readonly string[]): boolean {
-  return matchParts(partsOf(pattern), segments);
+  return matchParts(partsOf(pattern), segments, false);
+}
+
+/** Whether a dotted pattern names this place or one that holds it. */
+export function coversPattern(pattern: string, segments: readonly string[]): boolean {
+  return matchParts(partsOf(pattern), segments, true);
 }
 
 /** Patterns come from the kinds table only, so there are few. */
@@ -20,15 +25,17 @@ function partsOf(pattern: string): readonly string[] {
 function matchParts(
   parts: readonly string[],
   segments: readonly string[],
+  /** Whether there may be more segments than the parts name. */
+  mayGoOn: boolean,
   from = 0,
   at = 0,
 ): boolean {
   for (let part = from, segment = at; ; part += 1, segment += 1) {
     const wanted = parts[part];
-    if (wanted === undefined) return segment === segments.length;
+    if (wanted === undefined) return mayGoOn || segment === segments.length;
     if (wanted === '**') {
       for (let skipTo = segment; skipTo <= segments.length; skipTo += 1) {
-        if (matchParts(parts, segments, part + 1, skipTo)) return true;
+        if (matchParts(parts, segments, mayGoOn, part + 1, skipTo)) return true;
       }
       return false;
     }

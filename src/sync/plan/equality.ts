@@ -1,14 +1,8 @@
 /** Knows when two values of a spec mean the same, whatever their form (docs/sync.md, Three-way rule). */
 import type { Kind } from '../../model/kinds.ts';
-import { matchesPattern } from '../../model/place-patterns.ts';
+import { coversPattern, matchesPattern } from '../../model/place-patterns.ts';
 import type { Json } from '../spec/resource-set.ts';
-import {
-  coversPattern,
-  isPlainObject,
-  isReference,
-  isSecret,
-  type PlainObject,
-} from '../spec/spec-paths.ts';
+import { isPlainObject, isReference, isSecret, type PlainObject } from '../spec/spec-paths.ts';
 
 /** What values are compared by. */
 export interface Sameness {

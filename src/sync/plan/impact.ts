@@ -33,10 +33,11 @@ export function reachOf(plan: Plan): Map<string, LiveResource[]> {
   return new Map(reach.filter(([, reached]) => reached.length > 0));
 }
 
-function hasEffect({ action, fields }: PlannedChange): boolean {
+function hasEffect(change: PlannedChange): boolean {
+  const { action } = change;
   if (action === 'retain') return false;
   if (action !== 'update' && action !== 'adopt') return true;
-  return fields.some(({ difference }) => difference !== 'recorded');
+  return change.fields.some(({ difference }) => difference !== 'recorded');
 }
 
 function reachedBy(

@@ -1,17 +1,6 @@
 /** Knows a secrets folder: files are written whole and once, published without overwriting, never through links. */
-import { constants } from 'node:fs';
-import {
-  chmod,
-  link,
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  unlink,
-} from 'node:fs/promises';
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
+import { chmod, link, mkdir, open, readdir, realpath, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
@@ -24,6 +13,7 @@ import { findValues, holdsValue, removeFile } from './value-files.ts';
 const privateFileMode = 0o600;
 const privateFolderMode = 0o700;
 const fileBytesMax = 4_096;
+const pendingEnding = '.pending';
 
 /** One secrets folder as one owner of one organisation sees it. */
 export class FolderSink implements Sink {
@@ -65,11 +55,11 @@ export class FolderSink implements Sink {
     const place = this.placeOf(desired);
     const folder = dirname(place);
     const { names, pendingOf } = await this.#lists.ask(folder);
-    const delivered = names.has(basename(place)) ? await readValue(place, desired) : null;
+    const delivered = names.has(basename(place)) ? readValue(place, desired) : null;
     const pending: PendingValue[] = [];
     for (const { name, fence } of pendingOf.get(basename(place)) ?? []) {
       const at = join(folder, name);
-      const value = await readValue(at, desired);
+      const value = readValue(at, desired);
       if (value !== null) pending.push({ sink: this, place: at, fence, value });
     }
     return { place, delivered, pending: pending.sort((one, two) => two.fence - one.fence) };
@@ -87,7 +77,7 @@ export class FolderSink implements Sink {
     value: string,
   ): Promise<PendingValue> {
     const path = this.placeOf(desired);
-    const place = `${path}.${this.#tag}-${fence}.pending`;
+    const place = `${path}.${this.#tag}-${fence}${pendingEnding}`;
     try {
       await this.#make(dirname(path), desired);
       await writeNew(place, `${value}\n`);
@@ -103,7 +93,8 @@ export class FolderSink implements Sink {
     const path = this.placeOf(desired);
     try {
       await this.#make(dirname(path), desired);
-      await chmod(from.place, fileOf(desired).mode);
+      const { mode } = fileOf(desired);
+      if (mode !== privateFileMode || !isPending(from)) await chmod(from.place, mode);
       if (over === null) await placeNew(from.place, path);
       else await rename(from.place, path);
       await this.#flushes.ask(dirname(path));
@@ -229,11 +220,16 @@ async function placeNew(from: string, to: string): Promise<void> {
     const { code } = error as NodeJS.ErrnoException;
     // Some file systems have no second names; there a look and a rename must do.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code ?? '')) throw error;
-    if ((await kindOf(to)) !== 'none') throw Object.assign(new Error('exists'), { code: 'EEXIST' });
+    if (isThere(to)) throw Object.assign(new Error('exists'), { code: 'EEXIST' });
     await rename(from, to);
     return;
   }
   await unlink(from);
+}
+
+/** Made with {@link privateFileMode}. */
+function isPending(from: StoredValue): boolean {
+  return from.place.endsWith(pendingEnding);
 }
 
 async function namesIn(folder: string): Promise<string[]> {
@@ -247,29 +243,41 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 /** Null when it went away meanwhile. */
-async function readValue(path: string, desired: DesiredResource): Promise<Secret | null> {
-  const kind = await kindOf(path);
-  if (kind === 'none') return null;
-  if (kind === 'other') {
+function readValue(path: string, desired: DesiredResource): Secret | null {
+  const text = textOf(path);
+  if (text === 'other') {
     throw misplaced(desired, `${path} is not a plain file; symbolic links are not followed`);
   }
+  return text === null ? null : new Secret(text.value.trim(), `file:${path}`);
+}
+
+/**
+ * What a plain file begins with; null where there is nothing, and `other` for anything else, which is not
+ * waited for. Read at once, because of a thousand small files a promise for each step takes longer.
+ */
+function textOf(path: string): { readonly value: string } | 'other' | null {
+  const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+  let file: number;
   try {
-    const text = await readFile(path, 'utf8');
-    return new Secret(text.slice(0, fileBytesMax).trim(), `file:${path}`);
+    file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    // A symbolic link, and a socket.
+    if (code === 'ELOOP' || code === 'ENXIO') return 'other';
     throw error;
+  }
+  try {
+    if (!fstatSync(file).isFile()) return 'other';
+    const bytes = Buffer.alloc(fileBytesMax);
+    return { value: bytes.toString('utf8', 0, readSync(file, bytes)) };
+  } finally {
+    closeSync(file);
   }
 }
 
-async function kindOf(path: string): Promise<'file' | 'other' | 'none'> {
-  try {
-    return (await lstat(path)).isFile() ? 'file' : 'other';
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return 'none';
-    throw error;
-  }
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 async function syncFolder(path: string): Promise<void> {

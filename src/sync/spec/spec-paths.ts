@@ -1,6 +1,6 @@
 /** Knows how places in a spec are named: dotted patterns of the kinds table and JSON pointers of a plan. */
 import { kindNames } from '../../model/kinds.ts';
-import { mapPlaces, matchesPattern } from '../../model/place-patterns.ts';
+import { mapPlaces } from '../../model/place-patterns.ts';
 import type { Json, Spec } from './resource-set.ts';
 
 export type PlainObject = { [key: string]: Json };
@@ -66,11 +66,6 @@ export function putAt(
   const parent = valueAt(holder, path.slice(0, -1)) as Record<string, unknown>;
   const key = path.at(-1);
   if (key !== undefined) parent[key] = value;
-}
-
-/** Whether a dotted pattern names this place or one that holds it. */
-export function coversPattern(pattern: string, segments: readonly string[]): boolean {
-  return segments.some((_, at) => matchesPattern(pattern, segments.slice(0, at + 1)));
 }
 
 /** As {@link mapPlaces}, of a spec. */
