@@ -24,6 +24,7 @@ import { eventually } from '../eventually.ts';
 import { createTestHome, lendSoftware, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
 import { mountSmallDisk, unmountSmallDisk } from '../small-disk.ts';
+import { fillUsedHome } from './used-home.ts';
 
 const silent = { offline: true, progress: () => {} };
 /** Names that a starting server takes for its own leavings. */
@@ -73,6 +74,7 @@ async function startHolder(
 
 describe('a start', () => {
   it('answers on a private socket, on no network, to the password alone', async () => {
+    await fillUsedHome(home.path);
     const database = await startEmbeddedDatabase(home.path, silent);
     const { connection } = database;
     expect(await query(connection, 'SELECT @@skip_networking AS off')).toEqual([{ off: 1 }]);
@@ -86,6 +88,7 @@ describe('a start', () => {
   });
 
   it('flushes what it acknowledges', async () => {
+    await fillUsedHome(home.path);
     const database = await startEmbeddedDatabase(home.path, silent);
     const sql = 'SELECT @@innodb_flush_log_at_trx_commit AS flush, @@innodb_doublewrite AS twice';
     const [row] = (await query(database.connection, sql)) as [Record<string, unknown>];
@@ -95,6 +98,7 @@ describe('a start', () => {
   });
 
   it('finds the data of the one before', async () => {
+    await fillUsedHome(home.path);
     const first = await startEmbeddedDatabase(home.path, silent);
     await query(first.connection, 'CREATE TABLE kept AS SELECT 42 AS answer');
     await first.stop();
@@ -114,6 +118,7 @@ describe('a start', () => {
   });
 
   it('leaves the temporary folder of the system alone, and what others have there', async () => {
+    await fillUsedHome(home.path);
     const shared = join(home.path, 'shared');
     mkdirSync(shared);
     for (const name of foreignTemporaryFiles) writeFileSync(join(shared, name), 'in use');
@@ -123,8 +128,8 @@ describe('a start', () => {
     expect(filesOpenedBy(heldPid).join()).toContain(join(home.path, 'run/sql.temporary/'));
   });
 
-  it('beside five others, all of them first starts, succeeds', async () => {
-    const homes = Array.from({ length: 6 }, createTestHome);
+  it('beside two others, all of them first starts, succeeds', async () => {
+    const homes = Array.from({ length: 3 }, createTestHome);
     const starts = homes.map(({ path }) => startEmbeddedDatabase(path, silent));
     const outcomes = await Promise.allSettled(starts);
     for (const outcome of outcomes) if (outcome.status === 'fulfilled') await outcome.value.stop();
@@ -154,6 +159,7 @@ describe('a start', () => {
   });
 
   it('works beside a file that has the name of its run folder', async () => {
+    await fillUsedHome(home.path);
     writeFileSync(join(home.path, 'run'), 'mine');
     mkdirSync(join(home.path, 'database.json'));
     const lines: string[] = [];
@@ -181,7 +187,7 @@ describe('a start', () => {
   });
 
   it('shows the reason from the log of a server that fails', async () => {
-    await (await startEmbeddedDatabase(home.path, silent)).stop();
+    await fillUsedHome(home.path);
     writeFileSync(join(home.path, 'database', 'ibdata1'), 'broken');
     await expect(startEmbeddedDatabase(home.path, silent)).rejects.toThrow(
       /did not start: it exited with 1[\s\S]*ERROR[\s\S]*database\.log/,
@@ -222,6 +228,7 @@ it('a damaged address of the running database is told to whoever asks for it', a
 
 describe('SIGKILL of the process that holds the database', () => {
   it('ends the server, and the next start has every acknowledged row', async () => {
+    await fillUsedHome(home.path);
     const { holder, heldPid } = await startHolder('embedded-holder.ts', {}, home.path);
     const connection = (await findRunningDatabase(home.path))!;
     await query(connection, 'CREATE TABLE kept (id INT PRIMARY KEY)');
@@ -235,6 +242,7 @@ describe('SIGKILL of the process that holds the database', () => {
   });
 
   it('leaves no lock behind', async () => {
+    await fillUsedHome(home.path);
     const { holder } = await startHolder('embedded-holder.ts', {}, home.path);
     expect(() => acquireHomeLock(home.path)).toThrow(
       expect.objectContaining({

@@ -13,10 +13,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { createTestHome, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
+import { example, fillUsedHome } from './used-home.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 let clone: string;
@@ -25,14 +26,16 @@ let npm: ChildProcess;
 let output: string;
 let started: Running[];
 
-/** A clone that is set up already and runs these sources. */
-beforeEach(() => {
+/** A clone that is set up already and runs the program, built because its sources take longer to start. */
+beforeEach(async () => {
   home = createTestHome();
+  await fillUsedHome(home.path);
   clone = mkdtempSync(join(tmpdir(), 'gatewright-clone-'));
   for (const name of ['scripts', 'package.json', 'package-lock.json']) {
     cpSync(join(root, name), join(clone, name), { recursive: true });
   }
-  symlinkSync(join(root, 'src'), join(clone, 'src'));
+  mkdirSync(join(clone, 'src'));
+  symlinkSync(inject('builtProgram'), join(clone, 'src/main.ts'));
   mkdirSync(join(clone, 'node_modules'));
   const lock = readFileSync(join(root, 'package-lock.json'));
   const mark = createHash('sha256').update(lock).digest('hex');
@@ -71,8 +74,7 @@ async function start(): Promise<Running[]> {
   output = '';
   started = [];
   const words = ['start', '--', '--port', '0', '--offline'];
-  const source = join(root, 'examples/1-quickstart');
-  npm = spawn('npm', [...words, '--home', home.path, '--source', source], {
+  npm = spawn('npm', [...words, '--home', home.path, '--source', example], {
     cwd: clone,
     env: {
       PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}`,

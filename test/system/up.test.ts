@@ -20,7 +20,7 @@ import {
 import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { createConnection } from 'mysql2/promise';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
 import { findRunningDatabase } from '../../src/embedded/embedded-database.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
@@ -32,20 +32,13 @@ import { isRunning } from '../process.ts';
 import { mountSmallDisk, unmountSmallDisk } from '../small-disk.ts';
 import { runCli, sourceProgram } from './run-cli.ts';
 import { runUp, startUp } from './up-runner.ts';
-import { type FirstStart, startFirst } from './used-home.ts';
+import { example, fillUsedHome, firstStart } from './used-home.ts';
 
-const example = resolve(import.meta.dirname, '../../examples/1-quickstart');
 const disk = mountSmallDisk(450);
 afterAll(() => disk !== null && unmountSmallDisk(disk));
 
-let first: FirstStart;
 let home: TestHome;
 let source: string;
-
-beforeAll(async () => {
-  first = await startFirst(example);
-});
-afterAll(() => first[Symbol.dispose]());
 
 beforeEach(() => {
   home = createTestHome();
@@ -70,8 +63,8 @@ function readCredentials(at = home.path): Credentials {
 }
 
 /** Lets a test begin where `up` has run before. */
-function useHomeOfBefore(): void {
-  first.copyTo(home.path);
+async function useHomeOfBefore(): Promise<void> {
+  await fillUsedHome(home.path);
 }
 
 /** Names of the workspaces that a running `up` serves, asked with the credentials it wrote. */
@@ -153,8 +146,8 @@ async function upOnce() {
 }
 
 describe('the first start', () => {
-  it('makes everything in the folder, says so in one JSON document, writes the credentials, prints no secret and leaves no process', () => {
-    const { path, exitCode, stdout, stderr } = first;
+  it('makes everything in the folder, says so in one JSON document, writes the credentials, prints no secret and leaves no process', async () => {
+    const { path, exitCode, stdout, stderr } = await firstStart();
     const document = JSON.parse(stdout || 'null');
     expect(exitCode, stderr).toBe(exitCodes.success);
     expect(document).toMatchObject({
@@ -470,7 +463,7 @@ describe('what it refuses', () => {
   });
 
   it('is a file with faults beside sound ones, each with its place; with --once by exit code 3', async () => {
-    useHomeOfBefore();
+    await useHomeOfBefore();
     writeFileSync(join(source, 'bad.yaml'), 'apiVersion: gatewright.dev/v1\nkind: Workspce\n');
     const { exitCode, document, stderr } = await upOnce();
     expect(exitCode, stderr).toBe(exitCodes.partialFailure);
@@ -478,7 +471,7 @@ describe('what it refuses', () => {
   });
 
   it('is another master key than the one the database was made with', async () => {
-    useHomeOfBefore();
+    await useHomeOfBefore();
     const other = randomBytes(32).toString('base64');
     await using run = startUp(home.path, ['--once', '--source', source], {
       GATEWRIGHT_MASTER_KEY: other,
@@ -504,7 +497,7 @@ it.each([
 
 describe('a lost master key', () => {
   it('is never replaced beside data that was made with it; with the file back all goes on', async () => {
-    useHomeOfBefore();
+    await useHomeOfBefore();
     const path = join(home.path, 'master.key');
     const key = readFileSync(path);
     home.remove('master.key');
@@ -545,7 +538,7 @@ describe('a second start in the same folder', () => {
     if (existsSync(softwareDirectory)) {
       for (const name of homes) lendSoftware(join(home.path, name));
     }
-    first.copyTo(join(home.path, homes[0]!));
+    await fillUsedHome(join(home.path, homes[0]!));
     const words = ['--offline', '--source', source, '--port'];
     const at = { cwd: home.path };
     await using run = runUp([...words, String(firstPort)], at);

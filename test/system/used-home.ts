@@ -1,36 +1,48 @@
-/** Knows a home where `gatewright up` has run before: made once for a file of tests, and copied for each. */
+/** Knows a home where `gatewright up` has run before: made once for all files of tests, copied for each test. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { createTestHome } from '../home.ts';
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { inject } from 'vitest';
+import { eventually } from '../eventually.ts';
+import { lendSoftware } from '../home.ts';
 import { startUp } from './up-runner.ts';
 
-export interface FirstStart extends Disposable {
+/** What a first start has applied. */
+export const example = resolve(import.meta.dirname, '../../examples/1-quickstart');
+
+export interface FirstStart {
   readonly path: string;
   readonly exitCode: number | NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Fills another home, where nothing has run yet, with what the first start has left in its own. */
-  copyTo(other: string): void;
 }
 
-/** Runs `gatewright up --once` in a fresh home, which takes longer than every start after it. */
-export async function startFirst(source: string): Promise<FirstStart> {
-  const home = createTestHome();
-  await using run = startUp(home.path, ['--once', '-o', 'json', '--source', source]);
+/** What `gatewright up --once` did in a home where nothing was; whoever asks first lets it run. */
+export async function firstStart(): Promise<FirstStart> {
+  const folder = join(dirname(inject('builtProgram')), 'first-start');
+  const toldPath = join(folder, 'told.json');
+  if (mkdirSync(folder, { recursive: true }) === undefined) {
+    return await eventually(() => JSON.parse(readFileSync(toldPath, 'utf8')));
+  }
+  const path = join(folder, 'home');
+  lendSoftware(path);
+  await using run = startUp(path, ['--once', '-o', 'json', '--source', example]);
   const exitCode = await run.exited;
-  return {
-    ...{ path: home.path, exitCode, stdout: run.stdout(), stderr: run.stderr() },
-    copyTo: (other) => copyHome(home.path, other),
-    [Symbol.dispose]: () => home[Symbol.dispose](),
-  };
+  const told = { path, exitCode, stdout: run.stdout(), stderr: run.stderr() };
+  writeFileSync(`${toldPath}.new`, JSON.stringify(told));
+  renameSync(`${toldPath}.new`, toldPath);
+  return told;
 }
 
-/** Without what is nothing but zeros, which is most of a young database. */
-function copyHome(from: string, to: string): void {
-  mkdirSync(to, { recursive: true, mode: 0o700 });
-  const present = new Set(readdirSync(to));
-  const names = readdirSync(from).filter((name) => !present.has(name));
-  const paths = names.map((name) => join(from, name));
-  execFileSync('cp', ['-a', '--sparse=always', '--', ...paths, to]);
+/**
+ * Fills a home, where nothing has run yet, with what the first start has left in its own; without what
+ * is nothing but zeros, which is most of a young database.
+ */
+export async function fillUsedHome(home: string): Promise<void> {
+  const { path } = await firstStart();
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const present = new Set(readdirSync(home));
+  const names = readdirSync(path).filter((name) => !present.has(name));
+  const paths = names.map((name) => join(path, name));
+  execFileSync('cp', ['-a', '--sparse=always', '--', ...paths, home]);
 }
