@@ -12,7 +12,7 @@ import type { TestDatabaseServer } from '../database-server.ts';
 import { administer } from '../empty-database.ts';
 import { type Authority, createPki } from '../pki.ts';
 import { isRunning } from '../process.ts';
-import { mariadbImage, mysqlImage } from './images.ts';
+import { mariadbImage, missingImage, mysqlImage } from './images.ts';
 
 export const makes = ['mariadb', 'mysql'] as const;
 export type Make = (typeof makes)[number];
@@ -38,6 +38,19 @@ const fastFlags = [
 ];
 // The image of the one who would tidy up cannot be had everywhere; the next run does, by label.
 process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true';
+
+/** Why no such server can be had here; null where one can: its image is there, and this machine reaches what it runs. */
+export async function missingDatabase(make: Make): Promise<string | null> {
+  const noImage = await missingImage(images[make]);
+  if (noImage !== null) return noImage;
+  try {
+    await using database = await startDatabase(make);
+    await administer(database.server, 'SELECT 1');
+    return null;
+  } catch (error) {
+    return `no container of ${make} can be reached on 127.0.0.1 (${(error as Error).message})`;
+  }
+}
 
 export async function startDatabase(
   make: Make,

@@ -10,12 +10,12 @@ const pullMsMax = 5 * 60_000;
 const buildMsMax = 15 * 60_000;
 
 /** An image cannot be had on this machine, for a reason that is none of the product's. */
-export class ImageMissing extends Error {
+class ImageMissing extends Error {
   override readonly name = 'ImageMissing';
 }
 
 /** Why no container can be started here; null where one can. */
-export async function missingDocker(): Promise<string | null> {
+async function missingDocker(): Promise<string | null> {
   try {
     await docker(['version', '--format', '{{.Server.Version}}'], 30_000);
     return null;

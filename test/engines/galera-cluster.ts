@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { GenericContainer, getContainerRuntimeClient, Network, Wait } from 'testcontainers';
 import { markOwner, removeAbandoned } from '../containers/database-container.ts';
-import { galeraImage } from '../containers/images.ts';
+import { galeraImage, missingImage } from '../containers/images.ts';
 import { findFreePort, type TestDatabaseServer } from '../database-server.ts';
 
 /** Plain data, because it travels to the test workers. */
@@ -21,6 +21,11 @@ export interface GaleraCluster extends AsyncDisposable {
 const names = ['node-1', 'node-2', 'node-3'];
 const triesMax = 1200;
 const pollMs = 250;
+
+/** Why no nodes can be had here; null where they can. */
+export function missingGalera(): Promise<string | null> {
+  return missingImage(galeraImage);
+}
 
 export async function startGalera(): Promise<GaleraCluster> {
   await removeAbandoned();
