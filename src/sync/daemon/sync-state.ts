@@ -185,15 +185,18 @@ function driftState(driftCount: number): Verdict {
 function stateOf({ ending, refusal, plan, report }: CycleResult): Verdict {
   const place = null;
   if (ending === 'success') return { state: 'Synced', message: null, place };
+  const [fault] = plan.faults;
   const paused = plan.blocked.find(({ reason }) => reason === 'suspended');
-  if (paused !== undefined) return { state: 'Suspended', message: paused.message, place };
+  // Of the two only what is wrong needs somebody.
+  if (paused !== undefined && fault === undefined) {
+    return { state: 'Suspended', message: paused.message, place };
+  }
   if (refusal !== null) return { state: 'OutOfSync', message: refusal.message, place };
   const [blocked] = plan.blocked;
   if (ending === 'refusedByGuard' && blocked !== undefined) {
     const message = `${blocked.id} is blocked: ${blocked.message}`;
     return { state: 'OutOfSync', message, place: blocked.position };
   }
-  const [fault] = plan.faults;
   if (fault !== undefined) {
     const { message, position } = fault.fault;
     return { state: 'Degraded', message, place: position };
