@@ -30,6 +30,7 @@ COPY --from=build /build/sbom.cdx.json /usr/share/doc/gatewright/
 COPY LICENSE CHANGELOG.md package.json /opt/gatewright/
 COPY migrations /opt/gatewright/migrations
 COPY examples /opt/gatewright/examples
+COPY charts /opt/gatewright/charts
 COPY --from=build /build/dist /opt/gatewright/dist
 # A container is reached from outside of it; its root may be read-only, its user any.
 ENV PATH=/usr/local/bin:/usr/bin \

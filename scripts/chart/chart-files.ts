@@ -187,7 +187,11 @@ sync:
 
 ## A cluster without a way out
 
-\`global.imageRegistry\` moves every image to a registry of yours. \`customCA\` adds authorities of yours to those that
+\`gatewright images --values values.yaml\` lists the images that are used, with digests where the values have them, and
+\`--registry registry.example.com\` where their copies have to lie: \`global.imageRegistry\` moves every image there. The
+chart itself is in the image of the program, in \`/opt/gatewright/charts\`, and goes into the same registry:
+\`helm package charts/gatewright && helm push gatewright-0.1.0.tgz oci://registry.example.com/charts\`.
+\`customCA\` adds authorities of yours to those that
 every pod trusts, for Git as well. \`proxy\` is the way of sync to whatever is outside; the API of Kubernetes, the
 database and the server of the release are reached straight. \`networkPolicy.enabled\` closes everything else.
 

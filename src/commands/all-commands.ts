@@ -57,6 +57,7 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['healthcheck', async () => bound('healthcheck', (await import('./healthcheck.ts')).healthcheck)],
   ['doctor', async () => bound('doctor', (await import('./doctor.ts')).doctor)],
   ['settings', async () => bound('settings', (await import('./settings.ts')).settings)],
+  ['images', async () => bound('images', (await import('./images.ts')).images)],
   ['fmt', async () => bound('fmt', (await import('./fmt.ts')).fmt)],
   ['new', async () => bound('new', (await import('./new.ts')).newCommand)],
   ['explain', async () => bound('explain', (await import('./explain.ts')).explainCommand)],

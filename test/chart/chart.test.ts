@@ -1,5 +1,7 @@
 /** Guarantees of the chart: what it renders, by both majors of Helm, and what it refuses, with the way out. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -87,6 +89,20 @@ const privateCluster = parse(
   readFileSync(join(root, 'examples/3-private-cluster/values.yaml'), 'utf8'),
 ) as object;
 const stories = { complete, everything, embedded, hook, privateCluster };
+
+/** What the program of this clone lists. */
+function listedImages(values: object | null, ...words: string[]): Set<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatewright-images-'));
+  try {
+    writeFileSync(join(folder, 'values.yaml'), JSON.stringify(values));
+    const given = values === null ? [] : ['--values', 'values.yaml'];
+    const program = [join(root, 'src/main.ts'), 'images', ...given, ...words];
+    const options = { cwd: folder, encoding: 'utf8', env: {} } as const;
+    return new Set(execFileSync(process.execPath, program, options).trim().split('\n'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
 
 beforeAll(() => {
   for (const major of helmMajors) helmProgram(major);
@@ -297,6 +313,22 @@ describe('rendering', () => {
       const images = pods.flatMap((pod) => containersOf(pod).map(({ image }) => image));
       expect(images.filter((image) => !image.startsWith('registry.example.com:5000/'))).toEqual([]);
     }
+  });
+
+  it('uses the images that `gatewright images` lists, and no others', async () => {
+    const digest = `sha256:${'0a'.repeat(32)}`;
+    const named = {
+      ...{ ...embedded, image: { repository: 'mirror/gatewright', digest } },
+      global: { imageRegistry: 'registry.example.com:5000' },
+    };
+    for (const values of [everything, named, embedded, privateCluster]) {
+      const pods = podsOf(await render(values));
+      const used = pods.flatMap((pod) => containersOf(pod).map(({ image }) => image));
+      expect(listedImages(values)).toEqual(new Set(used));
+    }
+    expect(listedImages(null, '--registry', 'here')).toEqual(
+      new Set(['here/gatewright/gatewright:0.1.0', 'here/library/mariadb:10.11']),
+    );
   });
 
   it('takes a digest instead of a tag', async () => {
