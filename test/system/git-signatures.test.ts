@@ -319,7 +319,7 @@ describe.skipIf(!isRunnable)('the permitted keys', () => {
     expect(idle.filter(({ line }) => line.includes('/info/refs')).length).toBe(1);
     await source.read();
     const all = server.requests.slice(before);
-    expect(all.filter(({ line }) => line.includes('/info/refs')).length).toBe(2);
+    expect(all.filter(({ line }) => line.includes('/info/refs')).length).toBe(1);
   });
 });
 

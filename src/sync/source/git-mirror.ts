@@ -64,6 +64,7 @@ export class GitMirror {
 
   /** Reads the files whose size allows it, sizes first, so that a huge one is never loaded. */
   async read(entries: readonly Entry[], faults: SourceFault[]): Promise<SourceFile[]> {
+    if (entries.length === 0) return [];
     const input = entries.map(({ id }) => `${id}\n`).join('');
     const sizes = await this.#batch(['cat-file', '--batch-check'], input);
     const lines = sizes.toString('utf8').split('\n');

@@ -57,24 +57,38 @@ export function openGit(text: string, options: GitSourceOptions): Source {
   const { signatures: rules } = access;
   const history = new GitHistory(remote, mirrorName(location), gitOptions);
   let last: Resolved | undefined;
+  /** What was looked at last, and not read since. */
+  let seen: Resolved | undefined;
   const judge = async (resolved: Resolved): Promise<void> => {
     if (rules === undefined) return;
     await history.fetch(resolved);
     await requireSignatures(location, resolved, { history, rules, options: gitOptions });
   };
+  const readAt = async (resolved: Resolved): Promise<SourceFiles> => {
+    await judge(resolved);
+    await mirror.fetch(resolved);
+    last = resolved;
+    return await readCommit(location, resolved, mirror, environment);
+  };
   return {
     describe: describeGit(location),
-    newest: async () => ({
-      digest: null,
-      revision: (await remote.resolve()).commit,
-      ...(rules === undefined ? {} : { signatures: digestOfRules(rules) }),
-    }),
+    newest: async () => {
+      seen = await remote.resolve();
+      const signatures = rules === undefined ? {} : { signatures: digestOfRules(rules) };
+      return { digest: null, revision: seen.commit, ...signatures };
+    },
     read: async () => {
-      const resolved = await remote.resolve();
-      await judge(resolved);
-      await mirror.fetch(resolved);
-      last = resolved;
-      return await readCommit(location, resolved, mirror, environment);
+      const known = seen;
+      seen = undefined;
+      try {
+        return await readAt(known ?? (await remote.resolve()));
+      } catch (error) {
+        // It may have gone from the repository since it was looked at.
+        if (known === undefined || !(error instanceof Failure)) throw error;
+        const now = await remote.resolve();
+        if (now.commit === known.commit) throw error;
+        return await readAt(now);
+      }
     },
     descent: async (earlier, commit) => {
       if (last?.commit !== commit) last = await remote.resolve();
