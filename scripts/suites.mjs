@@ -18,9 +18,9 @@ const missingDatabase = async (make) =>
   (await import('../test/containers/database-container.ts')).missingDatabase(make);
 
 /**
- * In the order they run; what bears one name is one suite. `usualMs` is what it takes on two processors,
- * and what must be left for it to begin; `missing` resolves with why it cannot run here, or null. Tests
- * say of themselves what else they lack.
+ * In the order they run; what bears one name is one suite. `usualMs` is what it takes on two busy
+ * processors, and what must be left for it to begin; `missing` resolves with why it cannot run here, or
+ * null. Tests say of themselves what else they lack.
  */
 const suites = [
   { name: 'test', words: ['node_modules/vitest/vitest.mjs', 'run'], usualMs: 6 * minuteMs },
@@ -30,26 +30,26 @@ const suites = [
     usualMs: 3 * minuteMs,
     missing: async () => (await import('../test/chart/helm.ts')).missingHelm(),
   },
-  { name: 'cluster', words: deploy('cluster', 'cluster-*'), usualMs: 8 * minuteMs },
+  { name: 'cluster', words: deploy('cluster', 'cluster-*'), usualMs: 10 * minuteMs },
   ...['mariadb', 'mysql'].map((make) => ({
     name: 'containers',
     part: make,
     words: deploy(`containers-${make}`),
-    usualMs: 4 * minuteMs,
+    usualMs: 7 * minuteMs,
     missing: () => missingDatabase(make),
   })),
   {
     name: 'engines',
     part: 'mysql',
     words: deploy('engines-mysql'),
-    usualMs: 6 * minuteMs,
+    usualMs: 12 * minuteMs,
     missing: () => missingDatabase('mysql'),
   },
   {
     name: 'engines',
     part: 'galera',
     words: deploy('engines-galera'),
-    usualMs: 3 * minuteMs,
+    usualMs: 5 * minuteMs,
     missing: async () =>
       (await missingDatabase('mariadb')) ??
       (await import('../test/engines/galera-cluster.ts')).missingGalera(),
@@ -75,19 +75,36 @@ export async function runSuites(list, { node, totalMs: limitMs = totalMs, out = 
   for (const { words, usualMs, missing = async () => null, ...suite } of list) {
     const name = [suite.name, suite.part].filter(Boolean).join(' ');
     if (isInterrupted()) break;
-    const leftMs = limitMs - (performance.now() - began);
-    const noTime = leftMs < usualMs ? `no time is left, of ${minutes(limitMs)}` : null;
-    const reason = noTime ?? (await missing());
+    const leftMs = () => limitMs - (performance.now() - began);
+    const spareMs = leftMs() - usualMs;
+    const noTime = spareMs < 0 ? `no time is left, of ${minutes(limitMs)}` : null;
+    const reason = noTime ?? (await within(spareMs, missing));
     if (reason !== null) {
       const reasons = [`skipped: ${name}: ${reason}`];
       results.push({ name, passed: 0, failed: 0, skipped: 1, tookMs: 0, reasons });
       continue;
     }
     say(`\n${name}: ${words.join(' ')}`);
-    results.push({ name, ...(await runSuite({ node, words, leftMs, out })) });
+    results.push({ name, ...(await runSuite({ node, words, leftMs: leftMs(), out })) });
   }
   out.write(`\n${report(results)}\n`);
   return sum(results, 'failed') === 0 ? 0 : 1;
+}
+
+/** What `missing` says; also where it fails, or takes so long that no time would be left for the suite. */
+async function within(limitMs, missing) {
+  let timer;
+  const late = new Promise((resolve) => {
+    const reason = `what it needs could not be made ready in ${minutes(limitMs)}`;
+    timer = setTimeout(() => resolve(reason), limitMs);
+  });
+  try {
+    return await Promise.race([missing(), late]);
+  } catch (error) {
+    return `what it needs cannot be made ready (${error.message.split('\n', 1)[0]})`;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function runSuite({ node, words, leftMs, out }) {

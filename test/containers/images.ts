@@ -129,7 +129,7 @@ async function isHere(name: string): Promise<boolean> {
 }
 
 const networkFaults =
-  /temporary failure|could not resolve|unable to connect|connection (refused|timed out|failed)|failed to fetch|EAI_AGAIN|ENOTFOUND|ETIMEDOUT|ECONNRESET|ECONNREFUSED|i\/o timeout/i;
+  /temporary failure|could not resolve|unable to connect|connection (refused|timed out|failed)|failed to fetch|EAI_AGAIN|ENOTFOUND|ETIMEDOUT|ECONNRESET|ECONNREFUSED|i\/o timeout|npm error code E5\d\d|hash sum mismatch|404 +not found \[IP/i;
 
 /** @throws ImageMissing where what it downloads cannot be reached; what else fails is a fault of the file */
 async function build(

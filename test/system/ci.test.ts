@@ -66,13 +66,15 @@ it('a run that fails names the command that repeats each file', () => {
 
 /** Runs programs of one line in the place of suites. */
 function runSuites(
-  suites: readonly { name: string; code: string; usualMs?: number }[],
+  suites: readonly { name: string; code: string; usualMs?: number; missing?: string }[],
   totalMs: number,
 ) {
   const list = suites.map(({ code, ...suite }) => ({ usualMs: 0, ...suite, words: ['-e', code] }));
   const script = `import { runSuites } from ${JSON.stringify(join(root, 'scripts/suites.mjs'))};
     const options = { node: process.execPath, totalMs: ${totalMs} };
-    process.exitCode = await runSuites(${JSON.stringify(list)}, options);`;
+    const list = ${JSON.stringify(list)}.map(({ missing, ...suite }) =>
+      missing === undefined ? suite : { ...suite, missing: () => { throw new Error(missing); } });
+    process.exitCode = await runSuites(list, options);`;
   writeFileSync(join(folder, 'all.mjs'), script);
   const all = spawnSync(process.execPath, [join(folder, 'all.mjs')], { encoding: 'utf8' });
   return { status: all.status, lines: all.stdout.trimEnd().split('\n') };
@@ -90,12 +92,14 @@ it('the last line of all suites is the sum, whichever failed, was skipped or die
       { name: 'containers', code: "console.log('1 passed, 0 failed'); process.exitCode = 1" },
       { name: 'engines', code: "process.kill(process.pid, 'SIGKILL')" },
       { name: 'later', code: '', usualMs: 1e9 },
+      { name: 'never', code: '', missing: 'no wheel' },
     ],
     1e8,
   );
   expect(status).toBe(1);
-  expect(lines.at(-1)).toBe('9 passed, 4 failed, 6 skipped');
+  expect(lines.at(-1)).toBe('9 passed, 4 failed, 7 skipped');
   expect(lines).toContain('skipped: keys (no cluster)');
+  expect(lines).toContain('skipped: never: what it needs cannot be made ready (no wheel)');
   expect(lines).toContain('skipped: later: no time is left, of 1666 min 40 s');
 });
 
