@@ -251,7 +251,7 @@ describe('the command that releases what a guard holds', () => {
       write(credentials, readFileSync(join(folder, '.gatewright/credentials.json'), 'utf8'));
       const given = [`--home=${home}`, '--owner', owner, `--credentials=${credentials}`];
       const at = ['--', source];
-      expect((await runClone('apply', ...given, '--yes', ...at)).exitCode).toBe(0);
+      expect((await run('apply', ...given, '--yes', ...at)).exitCode).toBe(0);
 
       write(`${source}/w.yaml`, '');
       const refused = await runClone('apply', ...given, '--yes', ...at);
@@ -265,7 +265,7 @@ describe('the command that releases what a guard holds', () => {
       });
 
       write(`${source}/w.yaml`, manifestOf(`${name}-x`));
-      expect((await runClone('apply', ...given, '--yes', ...at)).exitCode).toBe(0);
+      expect((await run('apply', ...given, '--yes', ...at)).exitCode).toBe(0);
       const other = given.map((word) => (word === owner ? `${owner}-2` : word));
       const blocked = await runClone('apply', ...other, '--yes', ...at);
       expect(blocked.exitCode).toBe(4);
@@ -282,7 +282,7 @@ describe('the command that releases what a guard holds', () => {
     const config = (name: string): string => manifest('Config', name, '{config: {}}');
     const both = [config('g-one'), config('g-two')].join('---\n');
     write('guards/all.yaml', [manifest('Workspace', 'g-old', '{}'), both].join('---\n'));
-    expect((await runClone('apply', 'guards', ...given)).exitCode).toBe(0);
+    expect((await run('apply', 'guards', ...given)).exitCode).toBe(0);
     write('guards/all.yaml', both);
     const kept = await runClone('apply', 'guards', ...given);
     expect(kept).toMatchObject({
@@ -295,7 +295,7 @@ describe('the command that releases what a guard holds', () => {
       told: expect.stringContaining('1 deleted'),
     });
     write('guards/all.yaml', [both, config('g-three'), config('g-four')].join('---\n'));
-    expect((await runClone('apply', 'guards', ...given)).exitCode).toBe(0);
+    expect((await run('apply', 'guards', ...given)).exitCode).toBe(0);
     write('guards/all.yaml', config('g-one'));
     const refused = await runClone('apply', 'guards', ...given);
     expect(refused).toMatchObject({ exitCode: 4, stdout: expect.stringContaining('3 of the 4') });
@@ -308,7 +308,7 @@ describe('the command that releases what a guard holds', () => {
 
   it('is that of an apply where a plan printed it, which asks at a terminal', async () => {
     write('planned/w.yaml', '');
-    await runClone('apply', 'gateway', '--yes');
+    await run('apply', 'gateway', '--yes');
     const { stdout } = await runClone(
       'plan',
       'planned',
