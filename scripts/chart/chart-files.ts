@@ -185,6 +185,8 @@ sync:
 - \`sync.vault\` signs in with a token of the pod's account that is for Vault only, with an AppRole, or with a token of a
   Secret.
 
+With \`mode: all-in-one\` sync runs in each pod of the server, as a container of its own beside it; one of them leads.
+
 ## A cluster without a way out
 
 \`gatewright images --values values.yaml\` lists the images that are used, with digests where the values have them, and

@@ -83,12 +83,19 @@ const embedded = {
   mysql: { existingSecret: 'gatewright', embedded: { enabled: true } },
   networkPolicy: { enabled: true },
 };
+const allInOne = {
+  ...complete,
+  mode: 'all-in-one',
+  networkPolicy: { enabled: true },
+  monitoring: { serviceMonitor: { enabled: true } },
+  sync: { ...gitSync, kubernetes: { enabled: true } },
+};
 const hook = { ...complete, migrations: { strategy: 'hook' } };
 /** What users are told to begin with. */
 const privateCluster = parse(
   readFileSync(join(root, 'examples/3-private-cluster/values.yaml'), 'utf8'),
 ) as object;
-const stories = { complete, everything, embedded, hook, privateCluster };
+const stories = { complete, everything, allInOne, embedded, hook, privateCluster };
 
 /** What the program of this clone lists. */
 function listedImages(values: object | null, ...words: string[]): Set<string> {
@@ -166,11 +173,12 @@ describe('rendering', () => {
 
   it.each(Object.entries(stories))(
     'of %s makes no Secret, and gives nobody rights unless Kubernetes is used',
-    async (_, values) => {
+    async (story, values) => {
       const kinds = (await render(values)).map(({ kind }) => kind);
       expect(kinds.filter((kind) => /^(Secret|ClusterRole(Binding)?)$/.test(kind))).toEqual([]);
       const roles = kinds.filter((kind) => /^Role(Binding)?$/.test(kind));
-      expect(roles).toHaveLength(values === everything ? 6 : 0);
+      const count = { everything: 6, allInOne: 2 };
+      expect(roles).toHaveLength(count[story as keyof typeof count] ?? 0);
     },
   );
 
@@ -205,6 +213,27 @@ describe('rendering', () => {
     expect(JSON.stringify(own)).toContain(
       '{"name":"GATEWRIGHT_KUBERNETES_NAMESPACES","value":"gateways"}',
     );
+  });
+
+  it('runs all in one pod, where sync reaches its own server and keeps no request from it', async () => {
+    const objects = await render(allInOne);
+    const pods = podsOf(objects).filter(({ name }) => !name.endsWith('-test'));
+    expect(pods.map(({ name }) => name)).toEqual(['gw-gatewright-server']);
+    const [{ spec }] = pods as [(typeof pods)[number]];
+    expect(spec.containers.map(({ name }) => name)).toEqual(['server', 'sync']);
+    const [, sync] = spec.containers;
+    expect(sync).not.toHaveProperty('readinessProbe');
+    expect(sync!.env).toContainEqual({ name: 'GATEWRIGHT_SYNC_PORT', value: '9465' });
+    const { args } = spec.initContainers!.find(({ name }) => name === 'credentials')!;
+    expect(args).toContain('http://127.0.0.1:8080');
+    const names = spec.volumes!.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    const text = JSON.stringify(objects);
+    expect(text).toContain(
+      '{"kind":"ServiceAccount","name":"gw-gatewright","namespace":"gateways"}',
+    );
+    expect(text).toContain('{"name":"http","port":80,"targetPort":"sync"}');
+    expect(text).not.toContain('"app.kubernetes.io/component":"sync"},"ports"');
   });
 
   it('shows its status in a ConfigMap of the release, and locks a Lease, with rights to these alone', async () => {
@@ -486,6 +515,11 @@ describe('what is refused', () => {
       'names of keys without their Secret',
       { ...complete, sync: { ...gitSync, git: { keys: { token: 'a' } } } },
       /sync\.git\.existingSecret/,
+    ],
+    [
+      'a service account of sync in pods that are one',
+      { ...allInOne, sync: { ...gitSync, serviceAccount: { existing: 'a' } } },
+      /one service account/,
     ],
     [
       'a password in the address of a proxy',

@@ -37,13 +37,16 @@ const podFields = some({
   env: fc.constant([{ name: 'GW_VAR_A', value: 'b' }]),
   envFrom: fc.constant([{ secretRef: { name: 'more' } }]),
 });
-const volumes = {
-  volumes: [{ name: 'more', emptyDir: {} }],
-  volumeMounts: [{ name: 'more', mountPath: '/more' }],
+/** Both pods may be one, where no two volumes have the same name. */
+const podWith = (volume: string): fc.Arbitrary<object> => {
+  const volumes = {
+    volumes: [{ name: volume, emptyDir: {} }],
+    volumeMounts: [{ name: volume, mountPath: `/${volume}` }],
+  };
+  return fc
+    .tuple(podFields, fc.constantFrom({}, volumes))
+    .map(([fields, more]) => ({ ...fields, ...more }));
 };
-const pod = fc
-  .tuple(podFields, fc.constantFrom({}, volumes))
-  .map(([fields, more]) => ({ ...fields, ...more }));
 
 const image = some({
   registry: fc.constantFrom('', 'registry.example.com:5000'),
@@ -116,7 +119,7 @@ const sync = fc
   .tuple(
     source,
     some({
-      ...{ git, vault, pod, resources, prune: flag },
+      ...{ git, vault, pod: podWith('more'), resources, prune: flag },
       owner: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,30}$/),
       replicas: fc.nat(3),
       intervalSeconds: fc.integer({ min: 0, max: 86_400 }),
@@ -139,7 +142,7 @@ const sync = fc
   .chain(([one, more]) => flag.map((enabled) => ({ ...more, ...one, enabled })));
 
 const server = some({
-  ...{ pod, resources, replicas: fc.nat(9) },
+  ...{ pod: podWith('other'), resources, replicas: fc.nat(9) },
   url: fc.constantFrom('', 'https://gateway.example.com', 'http://10.0.0.1:8080'),
   lameDuckSeconds: fc.nat(3600),
   drainSeconds: fc.nat(3600),
@@ -169,6 +172,7 @@ export const randomValues: fc.Arbitrary<object> = fc
         imagePullSecrets: fc.constantFrom([], [{ name: 'pull' }]),
       }),
       ...{ image, server, sync, openshift: flag },
+      mode: fc.constantFrom('components', 'all-in-one'),
       migrations: some({
         strategy: fc.constantFrom('initContainer', 'hook', 'external'),
         existingSecret: fc.constantFrom('', 'ddl'),
@@ -209,8 +213,10 @@ export const randomValues: fc.Arbitrary<object> = fc
     },
     { requiredKeys: ['masterKey', 'mysql'] },
   )
-  .map(({ mysql: database, migrations, ...rest }) => ({
+  .map(({ mysql: database, migrations, mode, ...rest }) => ({
     ...{ ...rest, mysql: database },
+    // Pods that are one have one service account.
+    ...('serviceAccount' in (rest.sync ?? {}) ? {} : { mode: mode ?? 'components' }),
     // A hook would run before the database of the release is there.
     migrations: 'embedded' in database ? {} : (migrations ?? {}),
   }));

@@ -47,6 +47,9 @@
 {{- if ne (len (compact (list $v.sync.source $v.sync.configMap $v.sync.sourceVolume.source))) 1 -}}
 {{- fail "sync.enabled needs one of sync.source (https://git.example.com/gateway.git#main:prod), sync.configMap and sync.sourceVolume.source" -}}
 {{- end -}}
+{{- if and (include "gatewright.isAllInOne" .) (or $v.sync.serviceAccount.existing $v.sync.serviceAccount.annotations) -}}
+{{- fail "mode all-in-one has pods with one service account: serviceAccount, instead of sync.serviceAccount" -}}
+{{- end -}}
 {{- range $variable, $proxy := dict "HTTP_PROXY" $v.proxy.http "HTTPS_PROXY" $v.proxy.https -}}
 {{- if and $proxy (hasKey $v.sync.secretSettings $variable) -}}
 {{- fail (printf "%s is in sync.secretSettings and in proxy; keep one" $variable) -}}

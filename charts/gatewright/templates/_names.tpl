@@ -21,7 +21,21 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- .Values.serviceAccount.existing | default (include "gatewright.name" .) -}}
 {{- end }}
 
+{{- /* Not empty where sync runs in the pods of the server. */}}
+{{- define "gatewright.isAllInOne" -}}
+{{- if and .Values.sync.enabled (eq .Values.mode "all-in-one") }}true{{ end -}}
+{{- end }}
+
+{{- /* Which pods sync runs in. */}}
+{{- define "gatewright.syncComponent" -}}
+{{- if include "gatewright.isAllInOne" . }}server{{ else }}sync{{ end -}}
+{{- end }}
+
 {{- define "gatewright.syncServiceAccount" -}}
+{{- if include "gatewright.isAllInOne" . }}{{ include "gatewright.serviceAccount" . }}{{ else }}{{ include "gatewright.ownSyncServiceAccount" . }}{{ end -}}
+{{- end }}
+
+{{- define "gatewright.ownSyncServiceAccount" -}}
 {{- .Values.sync.serviceAccount.existing | default (printf "%s-sync" (include "gatewright.name" .)) -}}
 {{- end }}
 

@@ -2,7 +2,7 @@
 {{- define "gatewright.syncEnvironment" -}}
 {{- $v := .Values -}}
 - {name: GATEWRIGHT_CREDENTIALS, value: /run/gatewright/credentials.json}
-- {name: GATEWRIGHT_SYNC_PORT, value: "9464"}
+- {name: GATEWRIGHT_SYNC_PORT, value: {{ include "gatewright.syncPort" . | quote }}}
 - {name: GATEWRIGHT_OWNER, value: {{ $v.sync.owner | quote }}}
 - {name: GATEWRIGHT_SYNC_DRIFT, value: {{ $v.sync.drift | quote }}}
 - {name: GATEWRIGHT_SECRETS_DIR, value: /var/lib/gatewright/secrets}
@@ -126,7 +126,6 @@
   secret: {secretName: {{ $v.sync.credentials.existingSecret | quote }}, defaultMode: 288, items: [{key: {{ $v.sync.credentials.key | quote }}, path: credentials.json}]}
 {{- else }}
   emptyDir: {medium: Memory, sizeLimit: 1Mi}
-{{ include "gatewright.databaseVolumes" . }}
 {{- end }}
 - name: secrets
 {{- if $v.sync.secretsVolume.source }}
@@ -192,4 +191,52 @@
   secret: {secretName: {{ .existingSecret | quote }}, defaultMode: 288, items: [{key: {{ .key | quote }}, path: secret}]}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{- define "gatewright.syncPort" -}}
+{{- if include "gatewright.isAllInOne" . }}9465{{ else }}9464{{ end -}}
+{{- end }}
+
+{{- /* What makes the account that the daemon writes with. In one pod it reaches its server before the service does. */}}
+{{- define "gatewright.credentialsContainer" -}}
+{{- $url := ternary "http://127.0.0.1:8080" (include "gatewright.url" .) (not (empty (include "gatewright.isAllInOne" .))) -}}
+{{- $words := list "bootstrap" "--derived" "--name" "sync" "--url" $url "--file" "/run/gatewright/credentials.json" -}}
+{{- if .Values.sync.tsgId }}{{ $words = concat $words (list "--tsg-id" .Values.sync.tsgId) }}{{ end -}}
+{{- $mounts := list (dict "name" "credentials" "mountPath" "/run/gatewright") -}}
+{{- include "gatewright.databaseContainer" (dict "root" . "name" "credentials" "args" $words "resources" .Values.sync.resources "migrates" false "mounts" $mounts) -}}
+{{- end }}
+
+{{- /* The daemon. Beside a server it is no reason to send that no requests. */}}
+{{- define "gatewright.syncContainer" -}}
+{{- $v := .Values -}}
+{{- $isAllInOne := not (empty (include "gatewright.isAllInOne" .)) -}}
+{{- $port := ternary "sync" "metrics" $isAllInOne -}}
+- name: sync
+  image: {{ include "gatewright.image" . }}
+  imagePullPolicy: {{ $v.image.pullPolicy }}
+  args: {{ $v.sync.prune | ternary (list) (list "--no-prune") | concat (list "sync" ($v.sync.source | default "/etc/gatewright/source")) | toJson }}
+  securityContext: {{- include "gatewright.containerSecurity" . | nindent 4 }}
+  env:
+    {{- include "gatewright.environment" . | nindent 4 }}
+    {{- include "gatewright.syncEnvironment" . | nindent 4 }}
+    {{- with $v.sync.pod.env }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- with $v.sync.pod.envFrom }}
+  envFrom: {{ toJson . }}
+  {{- end }}
+  ports:
+    - {name: {{ $port }}, containerPort: {{ include "gatewright.syncPort" . }}}
+  startupProbe: {httpGet: {path: /livez, port: {{ $port }}}, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 120}
+  livenessProbe: {httpGet: {path: /livez, port: {{ $port }}}, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6}
+  {{- if not $isAllInOne }}
+  readinessProbe: {httpGet: {path: /readyz, port: {{ $port }}}, periodSeconds: 5, timeoutSeconds: 5}
+  {{- end }}
+  resources: {{ toJson $v.sync.resources }}
+  volumeMounts:
+    {{- include "gatewright.commonMounts" . | nindent 4 }}
+    {{- include "gatewright.syncMounts" . | nindent 4 }}
+    {{- with $v.sync.pod.volumeMounts }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
 {{- end }}
