@@ -1,8 +1,15 @@
 /** Knows what stands at the end of a test run: how to repeat what failed, what was skipped and why, and `N passed, N failed`. */
 import { relative } from 'node:path';
-import type { Reporter, TestCase, TestModule, TestSuite } from 'vitest/node';
+import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
 
 export default class SummaryReporter implements Reporter {
+  /** Who asks for some tests by name knows why the others are skipped. */
+  #isFiltered = false;
+
+  onInit({ config }: Vitest): void {
+    this.#isFiltered = config.testNamePattern !== undefined;
+  }
+
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const counts = { passed: 0, failed: unhandledErrors.length, skipped: 0, pending: 0 };
     for (const module of modules) {
@@ -15,7 +22,7 @@ export default class SummaryReporter implements Reporter {
     const suffix = skipped === 0 ? '' : `, ${skipped} skipped`;
     const lines = [
       ...waysToRepeat(modules),
-      ...modules.flatMap(reasonsOfSkips),
+      ...(this.#isFiltered ? [] : modules.flatMap(reasonsOfSkips)),
       `${counts.passed} passed, ${counts.failed} failed${suffix}`,
     ];
     process.stdout.write(`\n${lines.join('\n')}\n`);

@@ -218,13 +218,16 @@ describe('gatewright migrate', () => {
       database.settings,
       `INSERT INTO schema_migrations VALUES ('9999_future', '', 1, 1, 1, '', 1, 1, 1)`,
     );
-    for (const words of [['migrate'], ['migrate', '--check']]) {
-      const result = await runCli(words, database.settings);
+    const env = { GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64') };
+    for (const words of [['migrate'], ['migrate', '--check'], ['serve'], ['serve', '--migrate']]) {
+      const result = await runCli(words, database.settings, { env });
       expect(result).toMatchObject({
         exitCode: 4,
         stderr: expect.stringMatching(/newer than this build.*9999_future/),
       });
     }
+    // Not even which master key is the deployment's was written down.
+    expect(await select(database.settings, 'SELECT * FROM deployment')).toEqual([]);
   });
 
   it('reaches the database of a home while it runs, as jobs and bootstrap do', async () => {
