@@ -35,7 +35,8 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await endLeases(server);
-  for (const owner of ['platform', 'team-b']) {
+  const left = server.database.db.selectFrom('managed_resources').select('owner').distinct();
+  for (const { owner } of await left.execute()) {
     const client = sync.openClient({ owner });
     expect(await sync.cycle('', { client })).toMatchObject({ ending: 'success' });
   }
