@@ -30,7 +30,7 @@ const suites = [
     usualMs: 3 * minuteMs,
     missing: async () => (await import('../test/chart/helm.ts')).missingHelm(),
   },
-  { name: 'cluster', words: deploy('cluster', 'cluster-*'), usualMs: 10 * minuteMs },
+  { name: 'cluster', words: deploy('cluster', 'cluster-*'), usualMs: 14 * minuteMs },
   ...['mariadb', 'mysql'].map((make) => ({
     name: 'containers',
     part: make,

@@ -31,7 +31,15 @@ export function sshdProgram(): string | null {
   return null;
 }
 
-export async function startSshServer(): Promise<SshServer> {
+/** Where it listens, and the words before a command that make it run there. */
+interface SshPlace {
+  readonly address: string;
+  readonly enter: readonly string[];
+}
+
+export async function startSshServer(
+  place: SshPlace = { address: '127.0.0.1', enter: [] },
+): Promise<SshServer> {
   const folder = mkdtempSync(join(tmpdir(), 'gw-ssh-'));
   // sshd asks for it, also where it is told to stay in front.
   if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
@@ -50,9 +58,9 @@ export async function startSshServer(): Promise<SshServer> {
     return { publicKey, fingerprint };
   };
   keygen('user');
-  writeFileSync(path('sshd_config'), configuration(port, path));
+  writeFileSync(path('sshd_config'), configuration(`${place.address}:${port}`, path));
   let hostKey = keygen('host');
-  let child = await run(path, port);
+  let child = await run(path, port, place);
   return {
     port,
     path,
@@ -64,7 +72,7 @@ export async function startSshServer(): Promise<SshServer> {
     changeHostKey: async () => {
       await stop(child);
       hostKey = keygen('host');
-      child = await run(path, port);
+      child = await run(path, port, place);
     },
     [Symbol.asyncDispose]: async () => {
       await stop(child);
@@ -73,9 +81,8 @@ export async function startSshServer(): Promise<SshServer> {
   };
 }
 
-function configuration(port: number, path: (name: string) => string): string {
-  return `ListenAddress 127.0.0.1
-Port ${port}
+function configuration(address: string, path: (name: string) => string): string {
+  return `ListenAddress ${address}
 HostKey ${path('host')}
 PidFile none
 UsePAM no
@@ -90,11 +97,17 @@ ForceCommand git-shell -c "$SSH_ORIGINAL_COMMAND"
 
 type Child = ReturnType<typeof spawn>;
 
-async function run(path: (name: string) => string, port: number): Promise<Child> {
-  const child = spawn(program, ['-D', '-e', '-f', path('sshd_config')], { stdio: 'ignore' });
+async function run(
+  path: (name: string) => string,
+  port: number,
+  { address, enter }: SshPlace,
+): Promise<Child> {
+  const [first, ...words] = [...enter, program, '-D', '-e', '-f', path('sshd_config')];
+  const child = spawn(first!, words, { stdio: 'ignore' });
   await eventually(async () => {
     if (child.exitCode !== null) throw new Error(`sshd ended with ${child.exitCode}`);
-    const scan = execFileSync('ssh-keyscan', ['-p', String(port), '127.0.0.1'], { stdio: 'pipe' });
+    const [scanner, ...options] = [...enter, 'ssh-keyscan', '-p', String(port), address];
+    const scan = execFileSync(scanner!, options, { stdio: 'pipe' });
     if (scan.length === 0) throw new Error('sshd does not answer yet');
   });
   return child;

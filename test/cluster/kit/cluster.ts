@@ -19,7 +19,7 @@ import { type LeashedProcess, spawnLeashed } from '../../../src/embedded/leash.t
 import { programs, whyNoPrograms } from './programs.ts';
 
 /** Of the control plane and of the first node, in the LAN of the cluster. */
-const controlPlaneAddress = '198.19.0.1';
+export const controlPlaneAddress = '198.19.0.1';
 const dnsAddress = '198.18.128.10';
 const hierarchies = ['cpu', 'cpuacct', 'cpuset', 'memory', 'devices', 'freezer', 'blkio', 'pids'];
 
@@ -137,6 +137,8 @@ function makeGroups(group: string): void {
     existsSync(join('/sys/fs/cgroup', name, 'tasks')),
   );
   for (const name of mounted) mkdirSync(join('/sys/fs/cgroup', name, group), { recursive: true });
+  // Beside a busy machine's other processes, which count one by one, a cluster would count as one of them.
+  writeFileSync(join('/sys/fs/cgroup/cpu', group, 'cpu.shares'), '32768');
   // A cpuset is empty until it is filled.
   for (const file of ['cpuset.cpus', 'cpuset.mems']) {
     const all = readFileSync(join('/sys/fs/cgroup/cpuset', file));

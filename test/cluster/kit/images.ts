@@ -1,26 +1,17 @@
 /** Knows the images that pods of a test cluster run: how they are made, and how they come to its nodes. */
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { mariadbImage, missingImage, productImage } from '../../containers/images.ts';
 import { programs } from './programs.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
-/** What both images are built on; the one of the Dockerfile. */
-const base = 'node:24-bookworm-slim';
-const product = 'gatewright-test/product';
-const database = 'gatewright-test/mariadb:10.11';
-
-/** Null where images can be built; else why not. */
-export function whyNoImages(): string | null {
-  const { status, error } = spawnSync('docker', ['info']);
-  if (error !== undefined) return 'docker is not installed';
-  if (status !== 0) return 'no Docker engine answers';
-  const isHad = ['image inspect', 'pull'].some(
-    (words) => spawnSync('docker', [...words.split(' '), base]).status === 0,
-  );
-  return isHad ? null : `there is no image ${base}, and none can be pulled`;
+/** Why the images that pods need cannot be had here; null where they can. */
+export async function missingImages(): Promise<string | null> {
+  return (await missingImage(productImage)) ?? (await missingImage(mariadbImage));
 }
 
 /** What keeps the network of a pod: an image that sleeps. */
@@ -49,25 +40,49 @@ export function preparePause(): void {
 /** Where the images are expected by the values of examples/3-private-cluster. */
 export const registry = 'registry.internal.example';
 
+/** Versions that are not there yet: each is the program as it stands, with migrations of the future. */
+const futures = {
+  next: { '9001_more.sql': 'CREATE TABLE IF NOT EXISTS future (id INT NOT NULL PRIMARY KEY);\n' },
+  broken: { '9002_broken.sql': 'CREATE TABLE future_of (id NO_SUCH_TYPE);\n' },
+  breaking: { '9003_breaking.sql': '-- breaking\nDROP TABLE IF EXISTS future;\n' },
+} as const;
+export type Tag = 'now' | keyof typeof futures;
+
 /**
- * Builds the program as it stands here, and a database; writes both as one archive, under the names
- * that they have in the registry of the example.
+ * Writes the program as it stands here, versions of the future, and a database as one archive, under
+ * the names that they have in the registry of the example. `now` is the chart's own tag.
  */
-export async function buildImages(archive: string): Promise<void> {
-  const mariadb = join(root, 'test/containers/mariadb');
-  await build([...['--tag', product], root]);
-  await build(['--build-arg', `BASE_IMAGE=${base}`, '--tag', database, mariadb]);
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const names = {
-    [`${registry}/gatewright/gatewright:${version}`]: product,
-    [`${registry}/library/mariadb:10.11`]: database,
-  };
-  for (const [name, source] of Object.entries(names)) await docker(['tag', source, name]);
-  await docker(['save', '--output', archive, ...Object.keys(names)]);
+export async function archiveImages(archive: string): Promise<void> {
+  const product = await productImage();
+  const names = new Map([[`${registry}/library/mariadb:10.11`, await mariadbImage()]]);
+  names.set(`${registry}/gatewright/gatewright:${version()}`, product);
+  for (const [tag, migrations] of Object.entries(futures)) {
+    const name = `${registry}/gatewright/gatewright:${tag}`;
+    await buildFuture(product, name, migrations);
+    names.set(name, name);
+  }
+  for (const [name, source] of names) await docker(['tag', source, name]);
+  await docker(['save', '--output', archive, ...names.keys()]);
 }
 
-async function build(words: readonly string[]): Promise<void> {
-  await docker(['build', '--quiet', '--network', 'host', ...words]);
+function version(): string {
+  return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
+}
+
+async function buildFuture(
+  product: string,
+  name: string,
+  migrations: Readonly<Record<string, string>>,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatewright-future-'));
+  try {
+    for (const [file, text] of Object.entries(migrations)) writeFileSync(join(folder, file), text);
+    const dockerfile = `FROM ${product}\nCOPY *.sql /opt/gatewright/migrations/\n`;
+    writeFileSync(join(folder, 'Dockerfile'), dockerfile);
+    await docker(['build', '--quiet', '--tag', name, folder]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 async function docker(words: readonly string[]): Promise<void> {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { whyNoCluster } from './cluster.ts';
-import { buildImages, preparePause, whyNoImages } from './images.ts';
+import { archiveImages, missingImages, preparePause } from './images.ts';
 import { preparePrograms } from './programs.ts';
 
 declare module 'vitest' {
@@ -17,7 +17,7 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => void> {
-  const noCluster = whyNoCluster() ?? whyNoImages();
+  const noCluster = whyNoCluster() ?? (await missingImages());
   project.provide('noCluster', noCluster);
   const folder = mkdtempSync(join(tmpdir(), 'gatewright-images-'));
   const images = join(folder, 'images.tar');
@@ -25,7 +25,7 @@ export default async function setup(project: TestProject): Promise<() => void> {
   if (noCluster === null) {
     preparePrograms();
     preparePause();
-    await buildImages(images);
+    await archiveImages(images);
   }
   return () => rmSync(folder, { recursive: true, force: true });
 }

@@ -1,0 +1,76 @@
+/** Knows how to be many clients at once, as a process in the cluster's network, and what became of each request. */
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+
+/**
+ * Takes the address of an API, asks it until its standard input ends and `least` requests have been
+ * answered, and prints `{answered, refused, lost, made}`: how many were answered as they should be, how
+ * many the API itself answered with a 5xx, what became of all others, and the names of workspaces whose
+ * making was acknowledged. A client sends each request once.
+ */
+const { values } = parseArgs({
+  options: {
+    url: { type: 'string', default: '' },
+    key: { type: 'string', default: '' },
+    name: { type: 'string', default: '' },
+    clients: { type: 'string', default: '4' },
+    least: { type: 'string', default: '1000' },
+  },
+});
+const leastAnswered = Number(values.least);
+const patienceMs = 120_000;
+const pauseMs = 20;
+
+let isTold = false;
+process.stdin.resume().once('end', () => {
+  isTold = true;
+});
+const result = { answered: 0, refused: 0, lost: [] as string[], made: [] as string[] };
+const lostMax = 1_000;
+const isOver = (): boolean =>
+  isTold && (result.answered >= leastAnswered || result.lost.length > lostMax);
+
+async function ask(agent: Agent, method: string, body?: object): Promise<boolean> {
+  const headers = { 'x-gateway-api-key': values.key, 'content-type': 'application/json' };
+  const signal = AbortSignal.timeout(patienceMs);
+  const began = Date.now();
+  try {
+    const sent = request(`${values.url}/workspaces`, { method, agent, headers, signal });
+    sent.end(body === undefined ? '' : JSON.stringify(body));
+    const [answer] = await once(sent, 'response');
+    const told = await text(answer);
+    // An answer of the API itself, which a busy database makes: nobody was left without one.
+    if (answer.statusCode >= 500 && told.includes('"success":false')) {
+      result.refused += 1;
+      return false;
+    }
+    if (answer.statusCode !== 200 || told === '') {
+      throw new Error(`status ${answer.statusCode}: ${told.slice(0, 200)}`);
+    }
+    result.answered += 1;
+    return true;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    result.lost.push(`${method} at ${new Date(began).toISOString()}: ${code ?? message}`);
+    return false;
+  }
+}
+
+/** Every second one opens a connection for each request, as `curl` does; every fourth one writes. */
+async function client(index: number): Promise<void> {
+  const keepAlive = index % 2 === 0;
+  const agent = new Agent({ keepAlive, maxSockets: 1 });
+  for (let turn = 0; !isOver(); turn += 1) {
+    const name = `${values.name}-${index}-${turn}`;
+    if (index % 4 !== 3) await ask(agent, 'GET');
+    else if (await ask(agent, 'POST', { name })) result.made.push(name);
+    await setTimeout(pauseMs);
+  }
+  agent.destroy();
+}
+
+await Promise.all(Array.from({ length: Number(values.clients) }, (_, index) => client(index)));
+process.stdout.write(JSON.stringify(result));

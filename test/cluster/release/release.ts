@@ -1,0 +1,187 @@
+/** Knows a release of the chart with the values of examples/3-private-cluster, through both majors of Helm. */
+import { resolve } from 'node:path';
+import { expect } from 'vitest';
+import { chartFolder, type HelmMajor, helmProgram } from '../../chart/helm.ts';
+import { eventually } from '../../eventually.ts';
+import type { Cluster } from '../kit/cluster.ts';
+import type { Tag } from '../kit/images.ts';
+import type { Target } from './load.ts';
+import type { Platform } from './platform.ts';
+
+const exampleValues = resolve(
+  import.meta.dirname,
+  '../../../examples/3-private-cluster/values.yaml',
+);
+const waitMs = 300_000;
+
+interface Pod {
+  readonly metadata: { readonly name: string; readonly uid: string };
+  readonly spec: { readonly nodeName: string };
+  readonly status: {
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly containerStatuses?: readonly { readonly restartCount: number }[];
+    readonly initContainerStatuses?: readonly { readonly restartCount: number }[];
+  };
+}
+
+export class Release {
+  readonly cluster: Cluster;
+  readonly namespace: string;
+  readonly #platform: Platform;
+  readonly #major: HelmMajor;
+
+  constructor(cluster: Cluster, platform: Platform, namespace: string, major: HelmMajor) {
+    this.cluster = cluster;
+    this.namespace = namespace;
+    this.#platform = platform;
+    this.#major = major;
+  }
+
+  /** What differs from the example, whose names of hosts are not all ours. */
+  values(tag: Tag, more: { readonly server?: object } = {}): object {
+    return {
+      ...(tag === 'now' ? {} : { image: { tag } }),
+      mysql: { database: this.namespace.replaceAll('-', '_') },
+      sync: {
+        source: `${this.#platform.repositoryUrl(this.namespace)}#main`,
+        intervalSeconds: 5,
+        kubernetes: { enabled: true },
+      },
+      ...more,
+      // Longer than the news that a pod ends takes on the busiest machine.
+      server: { url: '', lameDuckSeconds: 30, ...more.server },
+    };
+  }
+
+  /** What helm prints; throws what it says when it fails. */
+  async helm(words: readonly string[], values?: object): Promise<string> {
+    const options = ['--namespace', this.namespace];
+    const files = values === undefined ? [] : ['--values', exampleValues, '--values', '-'];
+    const command = [helmProgram(this.#major), ...words, ...options, ...files];
+    const input = values === undefined ? '' : JSON.stringify(values);
+    const { exitCode, stdout, stderr } = await this.cluster.run(command, input);
+    if (exitCode !== 0) throw new Error(`helm ${words.join(' ')}: ${stdout}${stderr}`);
+    return stdout;
+  }
+
+  async install(values: object): Promise<string> {
+    return await this.helm(['install', 'gw', chartFolder, ...this.#wait()], values);
+  }
+
+  async upgrade(values: object): Promise<string> {
+    return await this.helm(['upgrade', 'gw', chartFolder, ...this.#wait()], values);
+  }
+
+  /** An upgrade that takes itself back when it is not ready in time. */
+  async tryUpgrade(values: object, timeout: string): Promise<string> {
+    const option = this.#major === 3 ? '--atomic' : '--rollback-on-failure';
+    const words = ['upgrade', 'gw', chartFolder, option, '--timeout', timeout];
+    return await this.helm(words, values);
+  }
+
+  async rollback(revision: number, timeout?: string): Promise<string> {
+    return await this.helm(['rollback', 'gw', String(revision), ...this.#wait(timeout)]);
+  }
+
+  #wait(timeout = `${waitMs / 1000}s`): string[] {
+    return ['--wait', '--timeout', timeout];
+  }
+
+  async kubectl(words: readonly string[]): Promise<string> {
+    return await this.cluster.kubectl(['--namespace', this.namespace, ...words]);
+  }
+
+  /** Names of all workspaces. */
+  async workspaces(target: Target): Promise<string[]> {
+    const names: string[] = [];
+    for (let page = 0; ; page += 1) {
+      const { body } = await this.ask(target, `/workspaces?page_size=100&current_page=${page}`);
+      const { data } = JSON.parse(body) as { data: readonly { readonly name: string }[] };
+      if (data.length === 0) return names;
+      names.push(...data.map(({ name }) => name));
+    }
+  }
+
+  async pods(component: string): Promise<readonly Pod[]> {
+    const label = `app.kubernetes.io/component=${component}`;
+    return JSON.parse(await this.kubectl(['get', 'pods', '-l', label, '-o', 'json'])).items;
+  }
+
+  /** Waits until two pods of each component are ready, and no others are there. */
+  async isSettled(): Promise<void> {
+    const isReady = ({ status }: Pod): boolean =>
+      status.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') ?? false;
+    for (const component of ['server', 'sync']) {
+      await eventually(async () => {
+        expect((await this.pods(component)).map(isReady)).toEqual([true, true]);
+      });
+    }
+  }
+
+  /** Images of what the release is meant to run. */
+  async images(): Promise<string> {
+    const path = 'jsonpath={.items[*].spec.template.spec.containers[*].image}';
+    return await this.kubectl(['get', 'deployments', '-o', path]);
+  }
+
+  /** Pods that hold a lease of sync, as `gatewright status` names them. */
+  async leaders(): Promise<string> {
+    const words = [
+      'exec',
+      'deployment/gw-gatewright-sync',
+      '--',
+      'gatewright',
+      'status',
+      '-o',
+      'wide',
+    ];
+    return await this.kubectl(words);
+  }
+
+  /** Kills every process of a pod at once, as a node that loses its power would. */
+  async killPod({ metadata: { uid }, spec: { nodeName } }: Pod): Promise<void> {
+    const script = `grep -l "pod${uid}" /proc/[0-9]*/cgroup | cut -d/ -f3 | xargs -r kill -KILL`;
+    await this.cluster.runOn(nodeName, ['sh', '-c', script]);
+  }
+
+  /** The API with a key that may list and make workspaces, made as the chart's notes begin. */
+  async target(): Promise<Target> {
+    const words = ['gatewright', 'bootstrap', '--derived', '--name', 'admin', '--file', '-'];
+    const address = await this.#address();
+    const told = await this.kubectl([
+      ...['exec', 'deployment/gw-gatewright-server', '--', ...words, '--url', address],
+    ]);
+    const { baseUrl, clientId, clientSecret, tsgId } = JSON.parse(told);
+    const scope = `scope=tsg_id:${tsgId}`;
+    const { access_token: token } = await this.#post(`${address}/oauth2/access_token`, [
+      ...['--user', `${clientId}:${clientSecret}`],
+      ...['--data', 'grant_type=client_credentials', '--data', scope],
+    ]);
+    const key = { name: 'load', scopes: ['workspaces.list', 'workspaces.create'] };
+    const made = await this.#post(`${address}/v2/api-keys/organisation/service`, [
+      ...['--header', `authorization: Bearer ${token}`, '--json', JSON.stringify(key)],
+    ]);
+    return { url: baseUrl, key: made.key! };
+  }
+
+  async #post(url: string, options: readonly string[]): Promise<Record<string, string>> {
+    const words = ['curl', '--silent', '--fail-with-body', '--max-time', '30', ...options, url];
+    const { exitCode, stdout } = await this.cluster.run(words);
+    if (exitCode !== 0) throw new Error(`POST ${url}: ${stdout}`);
+    return JSON.parse(stdout);
+  }
+
+  async #address(): Promise<string> {
+    const path = 'jsonpath=http://{.spec.clusterIP}:{.spec.ports[0].port}';
+    return await this.kubectl(['get', 'service', 'gw-gatewright-server', '-o', path]);
+  }
+
+  /** Status and body of one answer of the API. */
+  async ask({ url, key }: Target, path: string): Promise<{ status: number; body: string }> {
+    const header = `x-gateway-api-key: ${key}`;
+    const words = ['curl', '-s', '-m', '30', '-w', '\n%{http_code}', '-H', header, `${url}${path}`];
+    const { stdout } = await this.cluster.run(words);
+    const end = stdout.lastIndexOf('\n');
+    return { status: Number(stdout.slice(end + 1)), body: stdout.slice(0, end) };
+  }
+}
