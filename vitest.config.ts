@@ -20,8 +20,8 @@ const shared = { isolate: false, restoreMocks: true, unstubEnvs: true, unstubGlo
 export default defineConfig({
   test: {
     reporters: ['default', './test/summary-reporter.ts'],
-    /** One more than there are processors, because tests of processes mostly wait for those. */
-    maxWorkers: availableParallelism() + 1,
+    /** Two more than there are processors, because tests of processes mostly wait for those. */
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: ProjectOrder },
     projects: [
       { test: { ...common, ...shared, name: 'unit', include: ['test/unit/**/*.test.ts'] } },

@@ -136,7 +136,7 @@ export function outputForm<const Form extends string>(
 }
 
 /** `--workspace NAME`, any number of times. */
-export function names(placeholder: string, facts: Facts): Option<readonly string[]> {
+function names(placeholder: string, facts: Facts): Option<readonly string[]> {
   const read = (given: readonly string[], name: string): readonly string[] => {
     const wrong = given.find((word) => !managedNamePattern.test(word));
     if (wrong === undefined) return [...new Set(given)];
