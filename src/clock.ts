@@ -1,4 +1,6 @@
-/** Knows what time it is: the process clock, and how far it is from the one that all replicas share. */
+/** Knows what time it is, by the process and by the clock that all replicas share, and how to wait no longer than so long. */
+import { setTimeout as delay } from 'node:timers/promises';
+
 export interface Clock {
   /** Milliseconds since the Unix epoch, UTC. */
   now(): number;
@@ -48,4 +50,15 @@ export function describeDeviation({ deviationMs }: ClockReading): string | null 
   const side = deviationMs > 0 ? 'ahead of' : 'behind';
   const seconds = Math.round(Math.abs(deviationMs) / 1000);
   return `the clock of this process is ${seconds} s ${side} the database's; synchronise both`;
+}
+
+/** Waits for the work to end, but no longer than `ms`. Rejects where the work does so by then. */
+export async function waitAtMost(ms: number, work: Promise<unknown> | null): Promise<void> {
+  const over = new AbortController();
+  const late = delay(ms, undefined, { signal: over.signal }).catch(() => undefined);
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    over.abort();
+  }
 }

@@ -34,6 +34,19 @@ export class KubeUnreachable extends Failure {
   }
 }
 
+/** What is answered; null where the refusal is one that says something of its own. */
+export async function nullWhere<T>(
+  saysSo: (refusal: KubeRefusal) => boolean,
+  asked: Promise<unknown>,
+): Promise<T | null> {
+  try {
+    return (await asked) as T;
+  } catch (error) {
+    if (error instanceof KubeRefusal && saysSo(error)) return null;
+    throw error;
+  }
+}
+
 const answerBytesMax = 64 * 1024 * 1024;
 
 /** Of one cluster; dispose closes its sockets. */

@@ -1,5 +1,5 @@
 /** Knows Secrets and ConfigMaps as the API of Kubernetes keeps them, and the few things done to them. */
-import { type KubeClient, KubeRefusal } from './kube-client.ts';
+import { type KubeClient, nullWhere } from './kube-client.ts';
 
 export interface KubeObject {
   readonly metadata: {
@@ -30,33 +30,29 @@ export interface NewSecret {
 const pageItems = '500';
 
 /** Null when there is none. */
-export async function getObject(
+export function getObject(
   client: KubeClient,
   kind: 'secrets' | 'configmaps',
   namespace: string,
   name: string,
 ): Promise<KubeObject | null> {
-  try {
-    const path = `${pathOf(kind, namespace)}/${name}`;
-    return (await client.request({ method: 'GET', path })) as KubeObject;
-  } catch (error) {
-    if (error instanceof KubeRefusal && error.status === 404) return null;
-    throw error;
-  }
+  const path = `${pathOf(kind, namespace)}/${name}`;
+  return nullWhere(({ status }) => status === 404, client.request({ method: 'GET', path }));
 }
 
 /**
  * Applies fields of a ConfigMap on the server's side, over whoever else has written them. Null where it
  * is not, any more, the version that is named; without one it is made where there is none.
  */
-export async function applyConfigMap(
+export function applyConfigMap(
   client: KubeClient,
   { namespace, name, data }: Pick<NewSecret, 'namespace' | 'name' | 'data'>,
   version: ObjectVersion | null,
   fieldManager: string,
 ): Promise<KubeObject | null> {
-  try {
-    return (await client.request({
+  return nullWhere(
+    ({ status }) => status === 409,
+    client.request({
       method: 'PATCH',
       path: `${pathOf('configmaps', namespace)}/${name}`,
       query: { fieldManager, force: 'true' },
@@ -65,11 +61,8 @@ export async function applyConfigMap(
         ...{ apiVersion: 'v1', kind: 'ConfigMap' },
         ...{ metadata: { namespace, name, ...version }, data },
       },
-    })) as KubeObject;
-  } catch (error) {
-    if (error instanceof KubeRefusal && error.status === 409) return null;
-    throw error;
-  }
+    }),
+  );
 }
 
 /** Those of a namespace whose labels are these. */
@@ -97,22 +90,20 @@ export async function listSecrets(
 }
 
 /** Null where there is one of that name already. */
-export async function createSecret(
+export function createSecret(
   client: KubeClient,
   secret: NewSecret,
   fieldManager: string,
 ): Promise<KubeObject | null> {
-  try {
-    return (await client.request({
+  return nullWhere(
+    ({ reason }) => reason === 'AlreadyExists',
+    client.request({
       method: 'POST',
       path: pathOf('secrets', secret.namespace),
       query: { fieldManager },
       body: bodyOf(secret),
-    })) as KubeObject;
-  } catch (error) {
-    if (error instanceof KubeRefusal && error.reason === 'AlreadyExists') return null;
-    throw error;
-  }
+    }),
+  );
 }
 
 /**
@@ -163,14 +154,8 @@ export function removeKey(client: KubeClient, secret: KubeObject, key: string): 
 }
 
 async function unlessMoved(asked: Promise<unknown>): Promise<boolean> {
-  try {
-    await asked;
-    return true;
-  } catch (error) {
-    const isMoved = error instanceof KubeRefusal && (error.status === 409 || error.status === 404);
-    if (isMoved) return false;
-    throw error;
-  }
+  const done = asked.then(() => true);
+  return (await nullWhere<true>(({ status }) => status === 409 || status === 404, done)) ?? false;
 }
 
 function bodyOf({ namespace, name, labels, annotations, data }: NewSecret) {

@@ -1,5 +1,5 @@
 /** Knows Leases of Kubernetes: a name that one process writes into at a time. */
-import { type KubeClient, KubeRefusal } from './kube-client.ts';
+import { type KubeClient, nullWhere } from './kube-client.ts';
 import { microTime } from './kube-events.ts';
 import type { ObjectVersion } from './kube-objects.ts';
 
@@ -36,26 +36,19 @@ export interface LeaseHolding {
 const apiVersion = 'coordination.k8s.io/v1';
 
 /** Null when there is none. */
-export async function getLease(
+export function getLease(
   client: KubeClient,
   { namespace, name }: LeasePlace,
 ): Promise<KubeLease | null> {
-  try {
-    return (await client.request({
-      method: 'GET',
-      path: `${pathOf(namespace)}/${name}`,
-    })) as KubeLease;
-  } catch (error) {
-    if (error instanceof KubeRefusal && error.status === 404) return null;
-    throw error;
-  }
+  const path = `${pathOf(namespace)}/${name}`;
+  return nullWhere(({ status }) => status === 404, client.request({ method: 'GET', path }));
 }
 
 /**
  * Writes who holds it over the version that is named; null for one that is to be made. Null where
  * somebody else has written meanwhile.
  */
-export async function writeLease(
+export function writeLease(
   client: KubeClient,
   { namespace, name }: LeasePlace,
   version: ObjectVersion | null,
@@ -74,19 +67,15 @@ export async function writeLease(
     },
   };
   const path = pathOf(namespace);
-  try {
-    return (await client.request(
+  return nullWhere(
+    // No Lease and no namespace are told alike; only what was there can have gone.
+    ({ status }) => status === 409 || (status === 404 && version !== null),
+    client.request(
       version === null
         ? { method: 'POST', path, body }
         : { method: 'PUT', path: `${path}/${name}`, body },
-    )) as KubeLease;
-  } catch (error) {
-    const isOvertaken =
-      error instanceof KubeRefusal && (error.status === 409 || error.status === 404);
-    // No Lease and no namespace are told alike; only what was there can have gone.
-    if (isOvertaken && (version !== null || error.status === 409)) return null;
-    throw error;
-  }
+    ),
+  );
 }
 
 function pathOf(namespace: string): string {

@@ -7,8 +7,7 @@
  * for less time than others leave it alone, from before it asked, so that no two ever do.
  */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock } from '../../clock.ts';
+import { type Clock, waitAtMost } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { getLease, type KubeLease, type LeasePlace, writeLease } from '../../kube/leases.ts';
@@ -83,12 +82,11 @@ export class ClusterLock implements AsyncDisposable {
     const isHeld = this.keptBack === null;
     this.#heldUntil = Number.NEGATIVE_INFINITY;
     const { client } = this.#options;
-    if (isHeld) {
-      const over = new AbortController();
-      const late = delay(releaseMsMax, undefined, { signal: over.signal }).catch(() => undefined);
-      await Promise.race([this.#write('', 1).catch(() => undefined), late]);
-      over.abort();
-    }
+    if (isHeld)
+      await waitAtMost(
+        releaseMsMax,
+        this.#write('', 1).catch(() => undefined),
+      );
     await client[Symbol.asyncDispose]();
   }
 

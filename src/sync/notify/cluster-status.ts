@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock } from '../../clock.ts';
+import { type Clock, waitAtMost } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
 import { createEvent } from '../../kube/kube-events.ts';
@@ -58,10 +58,7 @@ export class ClusterStatus implements AsyncDisposable {
   /** Waits a little for what is under way, and gives it up. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
-    const over = new AbortController();
-    const waited = delay(closingMs, undefined, { signal: over.signal }).catch(() => undefined);
-    await Promise.race([this.#work, waited]);
-    over.abort();
+    await waitAtMost(closingMs, this.#work);
     await this.#options.client[Symbol.asyncDispose]();
   }
 

@@ -1,5 +1,7 @@
 /** Knows how messages leave beside the loop, each tried a bounded number of times, the newest of a key in place of older ones. */
+
 import { setTimeout as delay } from 'node:timers/promises';
+import { waitAtMost } from '../../clock.ts';
 import type { Message, Post } from './post.ts';
 
 export interface Outgoing {
@@ -50,12 +52,7 @@ export class Outbox {
 
   /** Waits for what is under way, then tries what is left once more, and gives it up after a while. */
   async close(waitMs = 0): Promise<void> {
-    if (this.#work !== null && waitMs > 0) {
-      const over = new AbortController();
-      const waited = delay(waitMs, undefined, { signal: over.signal }).catch(() => undefined);
-      await Promise.race([this.#work, waited]);
-      over.abort();
-    }
+    if (this.#work !== null && waitMs > 0) await waitAtMost(waitMs, this.#work);
     this.#closing.abort();
     const late = setTimeout(() => this.#stop.abort(), closingMs);
     await this.#work;
