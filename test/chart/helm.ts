@@ -73,20 +73,17 @@ export interface Run {
   readonly stderr: string;
 }
 
-export function helm(
-  major: HelmMajor,
-  words: readonly string[],
-  values: object = {},
-): Promise<Run> {
+export function helm(major: HelmMajor, words: readonly string[], values?: object): Promise<Run> {
+  const given = values === undefined ? [] : ['--values', '-'];
   const { promise, resolve: found } = Promise.withResolvers<Run>();
   const child = execFile(
     helmProgram(major),
-    [...words, '--values', '-'],
+    [...words, ...given],
     { maxBuffer: 2 ** 26 },
     (error, stdout, stderr) =>
       found({ exitCode: error === null ? 0 : Number(error.code), stdout, stderr }),
   );
-  child.stdin!.end(JSON.stringify(values));
+  child.stdin!.end(JSON.stringify(values ?? {}));
   return promise;
 }
 

@@ -5,13 +5,15 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { zstdDecompressSync } from 'node:zlib';
+import { unpackDebianPackages } from '../../debian-packages.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
@@ -57,8 +59,7 @@ export function preparePrograms(): void {
     if (existsSync(target)) continue;
     const draft = `${target}.${process.pid}`;
     if (existsSync(archiveOf(name))) {
-      execFileSync('zstd', ['-q', '-f', '-d', archiveOf(name), '-o', draft]);
-      execFileSync('chmod', ['755', draft]);
+      writeFileSync(draft, zstdDecompressSync(readFileSync(archiveOf(name))), { mode: 0o755 });
     } else {
       build(name, draft);
     }
@@ -68,7 +69,8 @@ export function preparePrograms(): void {
     const link = join(programs, 'bin', name);
     if (!existsSync(link)) symlinkSync('hyperkube', link);
   }
-  if (!existsSync(join(programs, 'root'))) unpackPackages();
+  const debian = join(programs, 'root');
+  if (!existsSync(debian)) unpackDebianPackages(packages, debian, linkIptables);
 }
 
 /** Ten minutes on two busy processors when nothing is in Go's own cache. */
@@ -112,28 +114,11 @@ function requireKubernetes(go: (...words: string[]) => string): void {
   go('mod', 'edit', `-require=${wanted}`, `-require=go.etcd.io/etcd/server/v3@${etcdVersion}`);
 }
 
-/** Unpacked, not installed: nothing of the machine changes. */
-function unpackPackages(): void {
-  const folder = mkdtempSync(join(programs, 'packages-'));
-  const fetch = (): boolean =>
-    spawnSync('apt-get', ['download', '-q', ...packages], { cwd: folder }).status === 0;
-  try {
-    if (!fetch()) {
-      execFileSync('apt-get', ['update', '-q'], { stdio: 'ignore' });
-      if (!fetch()) throw new Error(`apt-get could not download ${packages.join(' ')}`);
-    }
-    const draft = join(folder, 'root');
-    for (const name of readdirSync(folder).filter((one) => one.endsWith('.deb'))) {
-      execFileSync('dpkg', ['-x', join(folder, name), draft]);
-    }
-    // Debian chooses between two kinds by links that are made at installation.
-    for (const name of ['iptables', 'ip6tables'].flatMap(variants)) {
-      rmSync(join(draft, 'usr/sbin', name), { force: true });
-      symlinkSync('xtables-nft-multi', join(draft, 'usr/sbin', name));
-    }
-    renameSync(draft, join(programs, 'root'));
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+/** Debian chooses between two kinds of iptables by links that are made at installation. */
+function linkIptables(draft: string): void {
+  for (const name of ['iptables', 'ip6tables'].flatMap(variants)) {
+    rmSync(join(draft, 'usr/sbin', name), { force: true });
+    symlinkSync('xtables-nft-multi', join(draft, 'usr/sbin', name));
   }
 }
 
