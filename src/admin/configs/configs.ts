@@ -11,7 +11,6 @@ import { below } from '../../model/fault.ts';
 import { newId } from '../../model/ids.ts';
 import { rewriteDocument } from '../../model/json-record.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { makeSlug } from '../../model/slug.ts';
 import { refuseFaults } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
@@ -43,6 +42,7 @@ import {
   requireWorkspace,
   resolveWorkspace,
 } from '../request/scoping.ts';
+import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
 import {
   ConfigListItem,
@@ -147,11 +147,10 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   const { caller, body, now } = request;
   refuseFaults(documentFaults(deps, body.config));
   const make = async (tx: Db, workspace: StoredWorkspace | null) => {
-    const row = {
+    const unnamed = {
       id: newId(),
       organisation_id: caller.organisationId,
       workspace_id: workspace?.id ?? null,
-      slug: makeSlug(slugForm, body.name),
       name: body.name,
       config: JSON.stringify(body.config),
       is_default: body.isDefault ?? 0,
@@ -162,8 +161,10 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       created_at: now,
       last_updated_at: now,
     };
-    await requireGuardrails(tx, row, body.config);
-    await configs.insert(tx, row);
+    await requireGuardrails(tx, unnamed, body.config);
+    const row = await insertUnderSlug(slugForm, undefined, unnamed, (given) =>
+      configs.insert(tx, given),
+    );
     await insertVersion(tx, request, row);
     if (row.is_default === 1) await configs.updateOtherDefaults(tx, row);
     return { row, changes: { name: row.name } };

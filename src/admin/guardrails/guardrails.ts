@@ -17,7 +17,6 @@ import { newId } from '../../model/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
 import { LongList, mapItems } from '../../model/long-list.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { makeSlug } from '../../model/slug.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import { refuseFaults, validationError } from '../../model/validation-error.ts';
 import type { WorkspaceDefaults } from '../../model/workspace.ts';
@@ -47,6 +46,7 @@ import {
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
 import { toRecord as toMappingRecord } from './guardrail-mapping-record.ts';
 import {
@@ -137,11 +137,10 @@ async function create(
   const target = body.target ?? 'llm';
   refuseFaults(guardrailFaults(body, target, deps.trustedHosts));
   const created = await createResource(deps, request, 'Guardrail', async (tx, workspace) => {
-    const row = {
+    const unnamed = {
       id: newId(),
       organisation_id: caller.organisationId,
       workspace_id: workspace?.id ?? null,
-      slug: makeSlug(slugForm, body.name),
       name: body.name,
       target,
       status: 'active' as const,
@@ -153,7 +152,9 @@ async function create(
       created_at: now,
       last_updated_at: now,
     };
-    await guardrails.insert(tx, row);
+    const row = await insertUnderSlug(slugForm, undefined, unnamed, (given) =>
+      guardrails.insert(tx, given),
+    );
     await insertVersion(tx, request, row);
     return { row, changes: { name: row.name, target } };
   });

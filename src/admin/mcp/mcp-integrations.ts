@@ -14,7 +14,6 @@ import { McpIntegrationCreate, McpIntegrationUpdate } from '../../model/mcp-inte
 import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
 import { covers } from '../../model/scopes.ts';
-import { makeSlug } from '../../model/slug.ts';
 import { refuseFaults } from '../../model/validation-error.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
@@ -34,12 +33,12 @@ import {
   type Changing,
   createResource,
   deleteResource,
-  refuseTakenSlug,
   requireUnchanged,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
 import { eitherScope, findIntegration, requireScope } from './mcp-access.ts';
 import {
@@ -128,11 +127,10 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   const id = newId();
   const configurations = sealed(deps, id, body.configurations, null);
   const { slug } = await createResource(deps, request, 'McpIntegration', async (tx, workspace) => {
-    const row = {
+    const unnamed = {
       id,
       organisation_id: caller.organisationId,
       workspace_id: workspace?.id ?? null,
-      slug: body.slug ?? makeSlug(slugForm, body.name),
       name: body.name,
       description: emptyToNull(body.description),
       url: body.url,
@@ -145,8 +143,10 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       created_at: now,
       last_updated_at: now,
     };
-    requireScope(caller, row, 'create');
-    await refuseTakenSlug(mcpIntegrations.insert(tx, row));
+    requireScope(caller, unnamed, 'create');
+    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
+      mcpIntegrations.insert(tx, given),
+    );
     return { row, changes: { name: body.name } };
   });
   return { id, slug };

@@ -8,7 +8,7 @@ import { newId } from '../../model/ids.ts';
 import { McpServerCreate, McpServerUpdate } from '../../model/mcp-server.ts';
 import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
-import { isUuid, makeSlug } from '../../model/slug.ts';
+import { isUuid } from '../../model/slug.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrailMappings from '../../store/tables/guardrail-mappings.ts';
@@ -30,11 +30,11 @@ import {
   type Changing,
   createResource,
   deleteResource,
-  refuseTakenSlug,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
 import { findServer } from './mcp-access.ts';
 import {
@@ -119,19 +119,20 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       throw validationError({ path: ['workspace_id'], message: 'is required' });
     }
     const integration = await findUsable(tx, caller, workspace.id, body.mcp_integration_id);
-    const row = {
+    const unnamed = {
       id: newId(),
       organisation_id: caller.organisationId,
       workspace_id: workspace.id,
       mcp_integration_id: integration.id,
-      slug: body.slug ?? makeSlug(slugForm, body.name),
       name: body.name,
       description: emptyToNull(body.description),
       status: 'active' as const,
       created_at: now,
       last_updated_at: now,
     };
-    await refuseTakenSlug(mcpServers.insert(tx, row));
+    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
+      mcpServers.insert(tx, given),
+    );
     return { row, changes: { name: body.name, mcp_integration: integration.slug } };
   });
   return { id, slug };

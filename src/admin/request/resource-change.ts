@@ -1,10 +1,8 @@
 /** Knows the course of every change of a resource: one transaction, the right row, its version, its traces. */
 import type { Principal } from '../../auth/principal.ts';
-import { ApiError } from '../../model/errors.ts';
 import type { KindName } from '../../model/kinds.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import { recordChange } from './change.ts';
 import type { AdminDeps, AdminRequest } from './deps.ts';
@@ -154,20 +152,6 @@ export async function deleteResource<Row extends StoredResource>(
     });
   });
   return {};
-}
-
-/**
- * Waits for an insert under a slug of the caller's choice.
- *
- * @throws ApiError `conflict` when the slug is taken.
- */
-export async function refuseTakenSlug(inserting: Promise<void>): Promise<void> {
-  try {
-    await inserting;
-  } catch (error) {
-    if (isDuplicateEntry(error)) throw new ApiError('conflict', undefined, 'slug');
-    throw error;
-  }
 }
 
 /**

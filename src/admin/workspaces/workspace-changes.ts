@@ -4,7 +4,6 @@ import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
-import { makeSlug } from '../../model/slug.ts';
 import { validationError } from '../../model/validation-error.ts';
 import {
   displayName,
@@ -36,6 +35,7 @@ import {
   deleteResource,
   updateResource,
 } from '../request/resource-change.ts';
+import { insertUnderSlug } from '../request/slugs.ts';
 
 type Managed = Pick<CreateFields, 'managed_by'>;
 
@@ -46,10 +46,9 @@ export async function create(
 ): Promise<workspaces.StoredWorkspace> {
   const { body, caller, now } = request;
   if (caller.workspaceId !== null) throw new ApiError('forbidden');
-  const row: workspaces.StoredWorkspace = {
+  const unnamed: Omit<workspaces.StoredWorkspace, 'slug'> = {
     id: newId(),
     organisation_id: caller.organisationId,
-    slug: makeSlug(workspaceSlugForm, body.name),
     name: body.name,
     description: body.description ?? null,
     icon: emptyToNull(body.icon),
@@ -67,12 +66,13 @@ export async function create(
   };
   const budget = body.usage_limits?.[0] ?? null;
   if (budget !== null) requireFutureReset(budget, now, ['usage_limits', 0]);
-  await createResource(deps, request, 'Workspace', async (tx) => {
-    await workspaces.insert(tx, row);
+  return createResource(deps, request, 'Workspace', async (tx) => {
+    const row = await insertUnderSlug(workspaceSlugForm, undefined, unnamed, (given) =>
+      workspaces.insert(tx, given),
+    );
     if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
     return { row: inItself(row), changes: { fields: sentFields(body) } };
   });
-  return row;
 }
 
 type Placed = workspaces.StoredWorkspace & { readonly workspace_id: string };

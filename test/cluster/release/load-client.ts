@@ -8,8 +8,8 @@ import { parseArgs } from 'node:util';
 /**
  * Takes the address of an API, asks it until its standard input ends and `least` requests have been
  * answered, and prints `{answered, refused, lost, made}`: how many were answered as they should be, how
- * many the API itself answered with a 5xx, what became of all others, and the names of workspaces whose
- * making was acknowledged. A client sends each request once.
+ * many the API asked to send again because the database was busy, what became of all others, and the
+ * names of workspaces whose making was acknowledged. A client sends each request once.
  */
 const { values } = parseArgs({
   options: {
@@ -33,6 +33,11 @@ const lostMax = 1_000;
 const isOver = (): boolean =>
   isTold && (result.answered >= leastAnswered || result.lost.length > lostMax);
 
+/** Whether an answer is of the API itself, and of nothing on the way to it. */
+function isOwn(told: string): boolean {
+  return told.startsWith('{"success":false,"status_code":503,"error":{"code":"AB04",');
+}
+
 async function ask(agent: Agent, method: string, body?: object): Promise<boolean> {
   const headers = { 'x-gateway-api-key': values.key, 'content-type': 'application/json' };
   const signal = AbortSignal.timeout(patienceMs);
@@ -42,8 +47,7 @@ async function ask(agent: Agent, method: string, body?: object): Promise<boolean
     sent.end(body === undefined ? '' : JSON.stringify(body));
     const [answer] = await once(sent, 'response');
     const told = await text(answer);
-    // An answer of the API itself, which a busy database makes: nobody was left without one.
-    if (answer.statusCode >= 500 && told.includes('"success":false')) {
+    if (answer.statusCode === 503 && answer.headers['retry-after'] === '1' && isOwn(told)) {
       result.refused += 1;
       return false;
     }

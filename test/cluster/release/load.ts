@@ -12,7 +12,7 @@ export interface Target {
 
 export interface Toll {
   readonly answered: number;
-  /** By the API itself, with a 5xx. */
+  /** By the API itself, with a 503 that asks to send it again. */
   readonly refused: number;
   /** One line for each request without its answer. */
   readonly lost: readonly string[];
