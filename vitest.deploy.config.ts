@@ -22,7 +22,10 @@ export default defineConfig({
         test: {
           name: 'cluster',
           include: ['test/cluster/*.test.ts'],
-          globalSetup: ['test/global-setup.ts', 'test/system/build-setup.ts'],
+          globalSetup: [
+            ...['test/global-setup.ts', 'test/system/build-setup.ts'],
+            'test/cluster/api-setup.ts',
+          ],
         },
       },
       {

@@ -2,9 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
-  accessSync,
   closeSync,
-  constants,
   existsSync,
   mkdtempSync,
   openSync,
@@ -17,27 +15,18 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Agent, request } from 'undici';
+import { inject } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { type LeashedProcess, spawnLeashed } from '../../src/embedded/leash.ts';
 import { readKubeAccess } from '../../src/kube/kube-access.ts';
 import { KubeClient } from '../../src/kube/kube-client.ts';
-
-/** Where `etcd` and `kube-apiserver` lie, by the name that is usual for it. */
-const directory = process.env.KUBEBUILDER_ASSETS;
+import { programs } from './kit/programs.ts';
 
 /** Why no Kubernetes can be had here; null where one can. */
-export const unavailable = ((): string | null => {
-  if (directory === undefined)
-    return 'KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver';
-  for (const name of ['etcd', 'kube-apiserver']) {
-    try {
-      accessSync(resolve(directory, name), constants.X_OK);
-    } catch {
-      return `no ${name} that can be run is in ${directory}`;
-    }
-  }
-  return null;
-})();
+export const unavailable = inject('noKubernetes');
+
+/** Where `etcd` and `kube-apiserver` lie. */
+const directory = process.env.KUBEBUILDER_ASSETS ?? join(programs, 'bin');
 
 export interface KubernetesApi extends AsyncDisposable {
   readonly url: string;
@@ -132,7 +121,7 @@ function apiServerOptions(home: string, port: number): string[] {
 /** Dies with this process, however this one ends. */
 function run(home: string, name: string, words: readonly string[]): LeashedProcess {
   const output = openSync(join(home, `${name}.log`), 'a');
-  const child = spawnLeashed([resolve(directory!, name), ...words], { cwd: home, output });
+  const child = spawnLeashed([resolve(directory, name), ...words], { cwd: home, output });
   closeSync(output);
   return child;
 }

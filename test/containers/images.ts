@@ -1,6 +1,6 @@
 /** Knows where the images of the suites come from: here already, a registry, else built from Debian's packages. */
 import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -63,7 +63,7 @@ export async function galeraImage(): Promise<string> {
 
 let product: Promise<string> | undefined;
 
-/** Name of an image of the product as it stands in this clone, built once a run. */
+/** Id of an image of the product as it stands in this clone, built once a run. */
 export function productImage(): Promise<string> {
   product ??= buildProduct();
   return product;
@@ -71,9 +71,8 @@ export function productImage(): Promise<string> {
 
 async function buildProduct(): Promise<string> {
   const base = await pulledOr('node:24-bookworm-slim', 'gatewright-test/node:24', buildNodeImage);
-  const name = 'gatewright-test/gatewright';
-  await build(name, root, { NODE_IMAGE: base });
-  return name;
+  // By its id: the name is that of every clone on this machine.
+  return await build('gatewright-test/gatewright', root, { NODE_IMAGE: base });
 }
 
 async function buildNodeImage(name: string): Promise<void> {
@@ -107,7 +106,7 @@ function debianImage(suite: 'bookworm' | 'sid'): Promise<string> {
 async function pulledOr(
   official: string,
   own: string,
-  make: (name: string) => Promise<void>,
+  make: (name: string) => Promise<unknown>,
 ): Promise<string> {
   if (await isHere(official)) return official;
   if (!(await isHere(own)) && (await isPulled(official))) return official;
@@ -131,23 +130,33 @@ async function isHere(name: string): Promise<boolean> {
 const networkFaults =
   /temporary failure|could not resolve|unable to connect|connection (refused|timed out|failed)|failed to fetch|EAI_AGAIN|ENOTFOUND|ETIMEDOUT|ECONNRESET|ECONNREFUSED|i\/o timeout|npm error code E5\d\d|hash sum mismatch|404 +not found \[IP/i;
 
-/** @throws ImageMissing where what it downloads cannot be reached; what else fails is a fault of the file */
+/**
+ * The image's id.
+ *
+ * @throws ImageMissing where what it downloads cannot be reached; what else fails is a fault of the file
+ */
 async function build(
   name: string,
   folder: string,
   variables: Record<string, string>,
-): Promise<void> {
+): Promise<string> {
   const values = Object.entries(variables).flatMap(([key, value]) => [
     '--build-arg',
     `${key}=${value}`,
   ]);
+  const notes = mkdtempSync(join(tmpdir(), 'gatewright-build-'));
+  const id = join(notes, 'id');
+  const words = ['build', '--network', 'host', '--tag', name, '--iidfile', id, ...values, folder];
   try {
-    await docker(['build', '--network', 'host', '--tag', name, ...values, folder], buildMsMax);
+    await docker(words, buildMsMax);
+    return readFileSync(id, 'utf8');
   } catch (error) {
     const { stdout = '', stderr = '', message } = error as Error & { [out: string]: string };
     const said = `${stdout}\n${stderr}`;
     if (!networkFaults.test(said)) throw new Error(`${message}\n${said.slice(-4000)}`);
     throw new ImageMissing(`what ${name} is built of cannot be downloaded`);
+  } finally {
+    rmSync(notes, { recursive: true, force: true });
   }
 }
 

@@ -16,22 +16,21 @@ import {
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { type LeashedProcess, spawnLeashed } from '../../../src/embedded/leash.ts';
-import { programs, whyNoPrograms } from './programs.ts';
+import { programs } from './programs.ts';
 
 /** Of the control plane and of the first node, in the LAN of the cluster. */
 export const controlPlaneAddress = '198.19.0.1';
 const dnsAddress = '198.18.128.10';
 const hierarchies = ['cpu', 'cpuacct', 'cpuset', 'memory', 'devices', 'freezer', 'blkio', 'pids'];
 
-/** Why no cluster can be had on this machine; null where one can. */
+/** What keeps this machine from running nodes; null where nothing does. */
 export function whyNoCluster(): string | null {
-  if (process.platform !== 'linux' || process.arch !== 'x64') return 'this is no Linux on x86-64';
+  if (process.platform !== 'linux') return 'this is no Linux';
   if (process.getuid!() !== 0) return 'namespaces, control groups and mounts need root';
   const namespaces = ['--net', '--mount', '--pid', '--fork', 'true'];
   if (spawnSync('unshare', namespaces).status !== 0) return 'no namespaces can be made here';
   const missing = hierarchies.filter((name) => !existsSync(join('/sys/fs/cgroup', name, 'tasks')));
-  if (missing.length > 0) return `no cgroup (version 1) is mounted for ${missing.join(', ')}`;
-  return whyNoPrograms();
+  return missing.length > 0 ? `no cgroup (version 1) is mounted for ${missing.join(', ')}` : null;
 }
 
 interface Outcome {
@@ -54,7 +53,13 @@ export interface Cluster extends AsyncDisposable {
   loadImages(archive: string): Promise<void>;
   /** Kills the API server and keeps it down. */
   holdApiServer(): Promise<void>;
+  /** Resolves when it is back, and each node knows. */
   releaseApiServer(): Promise<void>;
+  /**
+   * Waits until each node sends connections to Services where the API server has them go by now: what
+   * has lost it asks again after ever longer pauses, up to a minute, and knows only old pods till then.
+   */
+  routesAreCurrent(): Promise<void>;
 }
 
 export async function startCluster(nodeCount = 2): Promise<Cluster> {
@@ -211,8 +216,19 @@ function open(
     const pid = readFileSync(join(state, `${node}.pid`), 'utf8').trim();
     return await run(['nsenter', '-t', pid, '-n', '-m', '--', ...words], input);
   };
+  const routesAreCurrent = async (): Promise<void> => {
+    // One that is found by both watches of a node, of Services and of their endpoints.
+    markers += 1;
+    const marker = unroutedService(`marker-${markers}`, markers);
+    await kubectl(['apply', '--validate=false', '-f', '-'], JSON.stringify(marker.objects));
+    for (const node of nodes) {
+      const isThere = async (): Promise<boolean> =>
+        (await runOn(node, ['iptables-save', '-t', 'nat'])).stdout.includes(marker.destination);
+      while (!(await isThere())) await setTimeout(100);
+    }
+  };
   return {
-    ...{ nodes, enter, run, kubectl, runOn },
+    ...{ nodes, enter, run, kubectl, runOn, routesAreCurrent },
     loadImages: async (archive) => {
       const words = ['ctr', '-n', 'k8s.io', 'images', 'import', archive];
       for (const outcome of await Promise.all(nodes.map((node) => runOn(node, words)))) {
@@ -228,6 +244,7 @@ function open(
       while ((await run(['kubectl', 'get', '--raw', '/readyz'])).exitCode !== 0) {
         await setTimeout(200);
       }
+      await routesAreCurrent();
     },
     [Symbol.asyncDispose]: async () => {
       first.cut();
@@ -268,23 +285,45 @@ async function isReady(
   );
 }
 
+let markers = 0;
+
+/** A Service without pods, whose one endpoint has a port that no other has. */
+function unroutedService(name: string, index: number): { objects: object; destination: string } {
+  const port = 10_000 + index;
+  const service = { apiVersion: 'v1', kind: 'Service', metadata: { name } };
+  const objects = {
+    apiVersion: 'v1',
+    kind: 'List',
+    items: [{ ...service, spec: { ports: [{ port }] } }, endpointSlice(name, { name }, [{ port }])],
+  };
+  return { objects, destination: `${controlPlaneAddress}:${port}` };
+}
+
+/** Of a Service whose one endpoint is a process of the first node, not a pod. */
+export function endpointSlice(service: string, metadata: object, ports: object[]): object {
+  const labels = { 'kubernetes.io/service-name': service };
+  return {
+    ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+    metadata: { ...metadata, labels },
+    endpoints: [{ addresses: [controlPlaneAddress], conditions: { ready: true } }],
+    ports,
+  };
+}
+
 /** CoreDNS is no pod here, so its Service has no selector and its address is written down. */
 function dnsService(): object {
   const metadata = { name: 'kube-dns', namespace: 'kube-system' };
-  const labels = { 'kubernetes.io/service-name': 'kube-dns' };
   const ports = [
     { name: 'dns', port: 53, protocol: 'UDP' },
     { name: 'dns-tcp', port: 53, protocol: 'TCP' },
   ];
   const service = { apiVersion: 'v1', kind: 'Service', metadata };
-  const slice = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' };
-  const endpoints = [{ addresses: [controlPlaneAddress], conditions: { ready: true } }];
   return {
     apiVersion: 'v1',
     kind: 'List',
     items: [
       { ...service, spec: { clusterIP: dnsAddress, ports } },
-      { ...slice, metadata: { ...metadata, labels }, endpoints, ports },
+      endpointSlice(metadata.name, metadata, ports),
     ],
   };
 }

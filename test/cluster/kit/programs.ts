@@ -38,43 +38,59 @@ const packages = [
   ...['libnetfilter-conntrack3', 'busybox-static'],
 ];
 
-/** Null where a program can be had; else why not. */
-export function whyNoPrograms(): string | null {
-  for (const name of ['hyperkube', 'coredns']) {
-    if (existsSync(join(programs, 'bin', name)) || existsSync(archiveOf(name))) continue;
-    if (spawnSync('go', ['version']).status !== 0) {
-      return `there is no ${archiveOf(name)} and no Go to build it with`;
-    }
-  }
-  return null;
-}
+type ProgramName = 'hyperkube' | 'coredns';
 
-const archiveOf = (name: string): string => join(prebuilt, `${name}.zst`);
+const archiveOf = (name: ProgramName): string => join(prebuilt, `${name}.zst`);
 
-/** Made once, each part whole or not at all. */
-export function preparePrograms(): void {
-  mkdirSync(join(programs, 'bin'), { recursive: true });
-  for (const name of ['hyperkube', 'coredns']) {
-    const target = join(programs, 'bin', name);
-    if (existsSync(target)) continue;
-    const draft = `${target}.${process.pid}`;
-    if (existsSync(archiveOf(name))) {
-      writeFileSync(draft, zstdDecompressSync(readFileSync(archiveOf(name))), { mode: 0o755 });
-    } else {
-      build(name, draft);
-    }
-    renameSync(draft, target);
-  }
+/** Makes Kubernetes ready, with its links, once for a clone; why it cannot be had here, or null. */
+export function missingKubernetes(): string | null {
+  if (process.platform !== 'linux' || process.arch !== 'x64') return 'this is no Linux on x86-64';
+  const missing = missingProgram('hyperkube');
+  if (missing !== null) return missing;
   for (const name of names) {
     const link = join(programs, 'bin', name);
     if (!existsSync(link)) symlinkSync('hyperkube', link);
   }
+  return null;
+}
+
+/** The same of what nodes need beside it. */
+export function missingNodePrograms(): string | null {
   const debian = join(programs, 'root');
-  if (!existsSync(debian)) unpackDebianPackages(packages, debian, linkIptables);
+  try {
+    if (!existsSync(debian)) unpackDebianPackages(packages, debian, linkIptables);
+  } catch (error) {
+    return (error as Error).message.split('\n', 1)[0]!;
+  }
+  return missingProgram('coredns');
+}
+
+/** Made once, whole or not at all. */
+function missingProgram(name: ProgramName): string | null {
+  const target = join(programs, 'bin', name);
+  if (existsSync(target)) return null;
+  const archive = archiveOf(name);
+  const isPrebuilt = existsSync(archive);
+  if (!isPrebuilt && spawnSync('go', ['version']).status !== 0) {
+    return `there is no ${archive} and no Go to build it with`;
+  }
+  mkdirSync(join(programs, 'bin'), { recursive: true });
+  const draft = `${target}.${process.pid}`;
+  try {
+    if (isPrebuilt) {
+      writeFileSync(draft, zstdDecompressSync(readFileSync(archive)), { mode: 0o755 });
+    } else {
+      build(name, draft);
+    }
+  } catch (error) {
+    return `Go cannot build ${name} (${(error as Error).message.split('\n', 1)[0]})`;
+  }
+  renameSync(draft, target);
+  return null;
 }
 
 /** Ten minutes on two busy processors when nothing is in Go's own cache. */
-function build(name: string, target: string): void {
+function build(name: ProgramName, target: string): void {
   console.warn(`building ${name} for the test cluster, which takes minutes`);
   const folder = mkdtempSync(join(programs, 'build-'));
   const go = (...words: string[]): string =>

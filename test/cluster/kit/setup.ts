@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { whyNoCluster } from './cluster.ts';
 import { archiveImages, missingImages, preparePause } from './images.ts';
-import { preparePrograms } from './programs.ts';
+import { missingKubernetes, missingNodePrograms } from './programs.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -17,13 +17,13 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => void> {
-  const noCluster = whyNoCluster() ?? (await missingImages());
+  const noCluster =
+    whyNoCluster() ?? (await missingImages()) ?? missingKubernetes() ?? missingNodePrograms();
   project.provide('noCluster', noCluster);
   const folder = mkdtempSync(join(tmpdir(), 'gatewright-images-'));
   const images = join(folder, 'images.tar');
   project.provide('images', images);
   if (noCluster === null) {
-    preparePrograms();
     preparePause();
     await archiveImages(images);
   }

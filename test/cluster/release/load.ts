@@ -29,8 +29,13 @@ export async function underLoad(
   targets: readonly Target[],
   act: () => Promise<unknown>,
 ): Promise<Toll[]> {
-  // What is left of connections to pods that are gone would swallow packets of new ones.
-  for (const node of cluster.nodes) await cluster.runOn(node, ['conntrack', '-F']);
+  await cluster.routesAreCurrent();
+  // What is left of connections to pods that are gone would swallow packets of new ones. Others stay,
+  // such as those of a server to its database, which would break.
+  for (const { url } of targets) {
+    const words = ['conntrack', '-D', '--orig-dst', new URL(url).hostname];
+    for (const node of cluster.nodes) await cluster.runOn(node, words);
+  }
   rounds += 1;
   const clients = targets.map((target) => startClients(cluster, target, `load-${rounds}`));
   try {

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { SigningRoom, type SshSigner } from '../../git-signers.ts';
 import { createPki } from '../../pki.ts';
 import { startSshServer } from '../../ssh-server.ts';
-import { type Cluster, controlPlaneAddress } from '../kit/cluster.ts';
+import { type Cluster, controlPlaneAddress, endpointSlice } from '../kit/cluster.ts';
 import { registry } from '../kit/images.ts';
 
 export interface Platform extends AsyncDisposable {
@@ -215,13 +215,10 @@ function database(): object[] {
 
 /** The Git server is a process of the first node, not a pod. */
 function gitService(port: number): object[] {
-  const labels = { 'kubernetes.io/service-name': 'git' };
   const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'git' } };
-  const slice = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' };
-  const endpoints = [{ addresses: [controlPlaneAddress], conditions: { ready: true } }];
   return [
     { ...service, spec: { ports: [{ name: 'ssh', port: 22, targetPort: port }] } },
-    { ...slice, metadata: { name: 'git', labels }, endpoints, ports: [{ name: 'ssh', port }] },
+    endpointSlice('git', { name: 'git' }, [{ name: 'ssh', port }]),
   ];
 }
 

@@ -113,6 +113,7 @@ describe.skipIf(why !== null)(`the chart on a cluster${why === null ? '' : ` (${
     }
     expect(lost).toBeGreaterThan(0);
     await each(async (release) => await release.upgrade(release.values('next')));
+    await each(async (release) => await release.isSettled());
   });
 
   it('takes an upgrade back whose migration fails, and loses nothing', async () => {

@@ -18,6 +18,7 @@ interface Pod {
   readonly metadata: { readonly name: string; readonly uid: string };
   readonly spec: { readonly nodeName: string };
   readonly status: {
+    readonly podIP?: string;
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
     readonly containerStatuses?: readonly { readonly restartCount: number }[];
     readonly initContainerStatuses?: readonly { readonly restartCount: number }[];
@@ -107,15 +108,22 @@ export class Release {
     return JSON.parse(await this.kubectl(['get', 'pods', '-l', label, '-o', 'json'])).items;
   }
 
-  /** Waits until two pods of each component are ready, and no others are there. */
+  /** Waits until two pods of each component are ready, no others are there, and requests go to these. */
   async isSettled(): Promise<void> {
     const isReady = ({ status }: Pod): boolean =>
       status.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') ?? false;
+    const label = 'kubernetes.io/service-name=gw-gatewright-server';
+    const path = 'jsonpath={.items[*].endpoints[*].addresses[0]}';
     for (const component of ['server', 'sync']) {
       await eventually(async () => {
         expect((await this.pods(component)).map(isReady)).toEqual([true, true]);
       });
     }
+    await eventually(async () => {
+      const reached = await this.kubectl(['get', 'endpointslices', '-l', label, '-o', path]);
+      const addresses = (await this.pods('server')).map(({ status }) => status.podIP);
+      expect(reached.split(' ').sort()).toEqual(addresses.sort());
+    });
   }
 
   /** Images of what the release is meant to run. */
