@@ -94,6 +94,7 @@ export interface KubernetesObject {
     readonly name: string;
     readonly namespace?: string;
     readonly labels?: Record<string, string>;
+    readonly annotations?: Readonly<Record<string, string>>;
   };
   readonly spec?: unknown;
   readonly data?: Readonly<Record<string, string>>;
@@ -106,15 +107,23 @@ export const complete = {
 };
 
 /** What is rendered as text; throws what Helm says when it refuses. */
-export async function renderText(values: object, major: HelmMajor = 4): Promise<string> {
-  const words = ['template', 'gw', chartFolder, '--namespace', 'gateways'];
+export async function renderText(
+  values: object,
+  major: HelmMajor = 4,
+  options: readonly string[] = [],
+): Promise<string> {
+  const words = ['template', 'gw', chartFolder, '--namespace', 'gateways', ...options];
   const { exitCode, stdout, stderr } = await helm(major, words, values);
   if (exitCode !== 0) throw new Error(stderr);
   return stdout;
 }
 
-export async function render(values: object): Promise<KubernetesObject[]> {
-  return parseAllDocuments(await renderText(values))
+export async function render(
+  values: object,
+  major?: HelmMajor,
+  options?: readonly string[],
+): Promise<KubernetesObject[]> {
+  return parseAllDocuments(await renderText(values, major, options))
     .map((document) => document.toJSON() as KubernetesObject | null)
     .filter((object) => object !== null);
 }

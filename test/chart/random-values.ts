@@ -157,7 +157,7 @@ const server = some({
     })),
 });
 
-/** What a user may write; objects of other makers (Prometheus, Gateway API) apart. */
+/** What a user may write. */
 export const randomValues: fc.Arbitrary<object> = fc
   .record(
     {
@@ -205,7 +205,20 @@ export const randomValues: fc.Arbitrary<object> = fc
         metricsFrom: fc.constantFrom([], [{ namespaceSelector: {} }]),
         extraEgress: fc.constantFrom([], [{ ports: [{ port: 443 }] }]),
       }),
-      monitoring: fc.constantFrom({}, { dashboard: { enabled: true } }),
+      httpRoute: fc.constantFrom(
+        {},
+        { enabled: true, parentRefs: [{ name: 'public' }] },
+        {
+          enabled: true,
+          parentRefs: [{ name: 'public', namespace: 'gateways', sectionName: 'https' }],
+          hostnames: ['gateway.example.com', '*.example.com'],
+        },
+      ),
+      monitoring: some({
+        serviceMonitor: some({ enabled: flag, labels, interval: fc.constantFrom('15s', '1m') }),
+        prometheusRule: some({ enabled: flag, labels }),
+        dashboard: some({ enabled: flag, labels }),
+      }),
       extraObjects: fc.constantFrom(
         [],
         [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'more' } }],

@@ -1,83 +1,85 @@
-/** Guarantees that a real Kubernetes takes whatever the chart makes of valid values, without a warning. */
+/** Guarantees that a real Kubernetes takes whatever the chart makes of valid values, and sees no difference where there is none. */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
-import { Agent, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type KubernetesObject, render } from '../chart/helm.ts';
+import { parseAllDocuments } from 'yaml';
+import { chartFolder, type helmMajors, type KubernetesObject, render } from '../chart/helm.ts';
 import { randomValues } from '../chart/random-values.ts';
+import { stories } from '../chart/stories.ts';
+import { eventually } from '../eventually.ts';
 import { type KubernetesApi, startKubernetesApi, unavailable } from './kubernetes-api.ts';
+import { collectionOf, PlainRequests } from './plain-requests.ts';
+import { resourceDefinitions } from './resource-definitions.ts';
 
-const plurals: Readonly<Record<string, string>> = {
-  Ingress: 'ingresses',
-  NetworkPolicy: 'networkpolicies',
-};
+const definitions = unavailable === null ? resourceDefinitions() : unavailable;
+const unknown = typeof definitions === 'string' ? definitions : null;
+const foreignGroups = /^(monitoring\.coreos\.com|gateway\.networking\.k8s\.io)\//;
+const apply = 'application/apply-patch+yaml';
 
 describe.skipIf(unavailable !== null)(
   `what the chart renders${unavailable === null ? '' : ` (${unavailable})`}`,
   () => {
     let api: KubernetesApi;
-    let agent: Agent;
+    let requests: PlainRequests;
 
     beforeAll(async () => {
       api = await startKubernetesApi();
-      const config = JSON.parse(readFileSync(api.kubeconfig('admin'), 'utf8'));
-      const ca = readFileSync(config.clusters[0].cluster['certificate-authority'], 'utf8');
-      agent = new Agent({ connect: { ca }, connections: 4 });
+      requests = new PlainRequests(api);
       expect(
-        await create('/apis/scheduling.k8s.io/v1/priorityclasses', {
+        await requests.create('/apis/scheduling.k8s.io/v1/priorityclasses', {
           ...{ apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', value: 1 },
           metadata: { name: 'high' },
         }),
       ).toEqual([]);
-      for (const name of ['gateways', 'apps']) {
-        const profile = { enforce: 'restricted', warn: 'restricted' };
-        const labels = Object.fromEntries(
-          Object.entries(profile).map(([mode, level]) => [
-            `pod-security.kubernetes.io/${mode}`,
-            level,
-          ]),
-        );
+      const profile = { enforce: 'restricted', warn: 'restricted' };
+      const labels = Object.fromEntries(
+        Object.entries(profile).map(([mode, level]) => [
+          `pod-security.kubernetes.io/${mode}`,
+          level,
+        ]),
+      );
+      for (const name of ['gateways', 'apps', 'argocd', 'gatewright']) {
         const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } };
-        expect(await create('/api/v1/namespaces', namespace)).toEqual([]);
+        expect(await requests.create('/api/v1/namespaces', namespace)).toEqual([]);
       }
+      if (typeof definitions !== 'string') await define(definitions);
     });
     afterAll(async () => {
-      await agent?.destroy();
+      await requests?.[Symbol.asyncDispose]();
       await api?.[Symbol.asyncDispose]();
     });
 
-    /** What the server has against it, warnings too. */
-    async function create(path: string, body: object): Promise<string[]> {
-      const {
-        statusCode,
-        headers,
-        body: answer,
-      } = await request(`${api.url}${path}`, {
-        dispatcher: agent,
-        method: 'POST',
-        headers: { authorization: 'Bearer token-of-admin', 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-      const text = await answer.text();
-      const warnings = [headers.warning ?? []].flat();
-      return statusCode === 201 ? warnings : [...warnings, text];
+    async function define(all: Exclude<typeof definitions, string>): Promise<void> {
+      const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+      for (const definition of all) await requests.create(path, definition);
+      for (const { metadata } of all) {
+        await eventually(async () => {
+          const { text } = await requests.ask('GET', `${path}/${metadata.name}`);
+          expect(text).toMatch(/"type":"Established","status":"True"/);
+        });
+      }
     }
 
+    /** What the server has against an object, which is not made. */
     async function complaints(object: KubernetesObject): Promise<string[]> {
-      const { apiVersion, kind, metadata } = object;
-      const plural = plurals[kind] ?? `${kind.toLowerCase()}s`;
-      const base = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-      const path = `${base}/namespaces/${metadata.namespace ?? 'gateways'}/${plural}`;
-      const found = await create(`${path}?dryRun=All&fieldValidation=Strict`, object);
-      return found.map((text) => `${kind} ${metadata.name}: ${text}`);
+      const { kind, metadata } = object;
+      const path = `${collectionOf(object, 'gateways')}?dryRun=All&fieldValidation=Strict`;
+      return (await requests.create(path, object)).map(
+        (text) => `${kind} ${metadata.name}: ${text}`,
+      );
     }
+
+    const isKnown = ({ apiVersion }: KubernetesObject): boolean =>
+      unknown === null || !foreignGroups.test(apiVersion);
 
     it('is admitted in a namespace of the restricted profile, for values at random', async () => {
       await fc.assert(
         fc.asyncProperty(randomValues, async (values) => {
           const objects = await render(values);
           expect(objects.length).toBeGreaterThan(5);
-          expect((await Promise.all(objects.map(complaints))).flat()).toEqual([]);
+          const found = await Promise.all(objects.filter(isKnown).map(complaints));
+          expect(found.flat()).toEqual([]);
         }),
         {
           endOnFailure: true,
@@ -86,5 +88,93 @@ describe.skipIf(unavailable !== null)(
         },
       );
     });
+
+    it.skipIf(unknown !== null)(
+      `has monitors, rules and routes as their makers define them${unknown === null ? '' : ` (${unknown})`}`,
+      async () => {
+        const objects = (await render(stories.everything)).filter(({ apiVersion }) =>
+          foreignGroups.test(apiVersion),
+        );
+        expect(objects.map(({ kind }) => kind).sort()).toEqual([
+          ...['HTTPRoute', 'PrometheusRule', 'ServiceMonitor'],
+        ]);
+        expect((await Promise.all(objects.map(complaints))).flat()).toEqual([]);
+      },
+    );
+
+    it.skipIf(unknown !== null)(
+      `is asked for by Argo CD and Flux as the README says${unknown === null ? '' : ` (${unknown})`}`,
+      async () => {
+        const readme = readFileSync(join(chartFolder, 'README.md'), 'utf8');
+        const blocks = [...readme.matchAll(/```yaml\n(apiVersion:[^`]+)```/g)];
+        const objects = blocks.flatMap(([, text]) =>
+          parseAllDocuments(text!).map((document) => document.toJSON() as KubernetesObject),
+        );
+        expect(objects.map(({ kind }) => kind)).toEqual([
+          ...['Application', 'OCIRepository', 'HelmRelease'],
+        ]);
+        expect((await Promise.all(objects.map(complaints))).flat()).toEqual([]);
+      },
+    );
+
+    /** As an operator of GitOps applies it, and looks what that would change. */
+    async function applied(object: KubernetesObject, options = ''): Promise<object> {
+      const path = `${collectionOf(object, 'gateways')}/${object.metadata.name}`;
+      const words = `?fieldManager=gitops&force=true&fieldValidation=Strict${options}`;
+      const { statusCode, text } = await requests.ask('PATCH', `${path}${words}`, object, apply);
+      expect(`${statusCode} ${statusCode < 300 ? '' : text}`).toMatch(/^20[01] /);
+      const { metadata, ...rest } = JSON.parse(text);
+      return { ...rest, metadata: { ...metadata, managedFields: undefined } };
+    }
+
+    /** Other places, other versions of Helm, and flags by which Argo CD renders. */
+    const renderedByOperator = async (
+      values: object,
+      major: (typeof helmMajors)[number],
+    ): Promise<KubernetesObject[]> => {
+      const options = ['--include-crds', '--kube-version', '1.34.4', '--api-versions', 'apps/v1'];
+      const objects = await render(values, major, options);
+      const isHook = ({ metadata }: KubernetesObject): boolean =>
+        metadata.annotations?.['helm.sh/hook'] !== undefined;
+      return objects.filter((object) => !isHook(object)).filter(isKnown);
+    };
+
+    it.each(Object.entries(stories))(
+      'shows no difference when %s is looked at again, whatever the cluster and the daemon have written meanwhile',
+      async (_, values) => {
+        const before = await renderedByOperator(values, 3);
+        const live = new Map<string, object>();
+        const nameOf = ({ kind, metadata }: KubernetesObject): string =>
+          `${kind} ${metadata.namespace}/${metadata.name}`;
+        for (const object of before) live.set(nameOf(object), await applied(object));
+        await writeAsOthersDo(before, live);
+        for (const object of await renderedByOperator(values, 4)) {
+          expect(await applied(object, '&dryRun=All')).toEqual(live.get(nameOf(object)));
+        }
+      },
+    );
+
+    /** An autoscaler scales, and the daemon shows its status. */
+    async function writeAsOthersDo(
+      objects: readonly KubernetesObject[],
+      live: Map<string, object>,
+    ): Promise<void> {
+      for (const object of objects) {
+        const { kind, metadata, spec } = object;
+        const path = `${collectionOf(object, 'gateways')}/${metadata.name}`;
+        const isScaled = kind === 'Deployment' && !('replicas' in (spec as object));
+        const isStatus = metadata.name.endsWith('-status');
+        if (!isScaled && !isStatus) continue;
+        const change = isScaled ? { spec: { replicas: 4 } } : { data: { workspace: 'Synced' } };
+        const place = isScaled ? `${path}/scale` : path;
+        const type = 'application/merge-patch+json';
+        const { statusCode } = await requests.ask('PATCH', place, change, type);
+        expect(statusCode).toBe(200);
+        const { text } = await requests.ask('GET', path);
+        const { metadata: meta, ...rest } = JSON.parse(text);
+        const found = { ...rest, metadata: { ...meta, managedFields: undefined } };
+        live.set(`${kind} ${metadata.namespace}/${metadata.name}`, found);
+      }
+    }
   },
 );

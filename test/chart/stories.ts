@@ -1,0 +1,80 @@
+/** Knows values that stand for the uses of the chart. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { chartFolder, complete } from './helm.ts';
+
+/** Everything turned on that can be turned on at once. */
+export const everything = {
+  ...complete,
+  mysql: {
+    ...complete.mysql,
+    reader: { host: 'replica.example.com', existingSecret: 'replica' },
+    tls: { mode: 'VERIFY_CA', existingSecret: 'tls', keys: { cert: 'tls.crt', key: 'tls.key' } },
+    maxConnections: 500,
+  },
+  migrations: { existingSecret: 'ddl' },
+  customCA: { existingSecret: 'ca' },
+  proxy: { https: 'http://proxy.example.com:3128', noProxy: ['.svc', '10.0.0.0/8'] },
+  settings: { API_KEY_PREFIX: 'acme', AUDIT_LOGS_ENABLED: true, GATEWRIGHT_CONNECTIONS_MAX: 500 },
+  server: {
+    autoscaling: { enabled: true },
+    url: 'https://gateway.example.com',
+    pod: { labels: { team: 'ai' }, annotations: { a: 'b' }, priorityClassName: 'high' },
+  },
+  sync: {
+    enabled: true,
+    source: 'https://git.example.com/gateway.git#main:prod',
+    replicas: 2,
+    intervalSeconds: 30,
+    prune: false,
+    git: {
+      existingSecret: 'git',
+      keys: { token: 'token', username: 'user', sshKey: 'key', knownHosts: 'hosts' },
+      verify: 'commit',
+      signers: { existingConfigMap: 'signers', keys: { gpgKeys: 'gpg' } },
+    },
+    webhook: { existingSecret: 'webhook' },
+    kubernetes: {
+      ...{ enabled: true, namespaces: ['gateways', 'apps'] },
+      ...{ status: true, lease: true },
+    },
+    vault: {
+      address: 'https://vault.example.com:8200',
+      paths: ['secret/support', 'kv'],
+      kubernetesRole: 'gatewright',
+      audience: 'vault',
+      existingSecret: 'vault',
+      keys: { ca: 'ca.crt' },
+    },
+    secretSettings: { GATEWRIGHT_NOTIFY_URL: { secret: 'chat', key: 'url' } },
+    secretsVolume: { source: { persistentVolumeClaim: { claimName: 'keys' } } },
+  },
+  ingress: { enabled: true, host: 'gateway.example.com', tlsSecret: 'tls', className: 'nginx' },
+  httpRoute: { enabled: true, parentRefs: [{ name: 'public' }], hostnames: ['a.example.com'] },
+  networkPolicy: { enabled: true, apiFrom: [{ podSelector: {} }] },
+  monitoring: {
+    serviceMonitor: { enabled: true },
+    prometheusRule: { enabled: true },
+    dashboard: { enabled: true },
+  },
+};
+export const gitSync = { enabled: true, source: 'https://git.example.com/gateway.git' };
+export const embedded = {
+  masterKey: complete.masterKey,
+  mysql: { existingSecret: 'gatewright', embedded: { enabled: true } },
+  networkPolicy: { enabled: true },
+};
+export const allInOne = {
+  ...complete,
+  mode: 'all-in-one',
+  networkPolicy: { enabled: true },
+  monitoring: { serviceMonitor: { enabled: true } },
+  sync: { ...gitSync, kubernetes: { enabled: true } },
+};
+export const hook = { ...complete, migrations: { strategy: 'hook' } };
+/** What users are told to begin with. */
+export const privateCluster = parse(
+  readFileSync(join(chartFolder, '../../examples/3-private-cluster/values.yaml'), 'utf8'),
+) as object;
+export const stories = { complete, everything, allInOne, embedded, hook, privateCluster };
