@@ -49,8 +49,7 @@ export class Release {
         kubernetes: { enabled: true },
       },
       ...more,
-      // Longer than the news that a pod ends takes on the busiest machine.
-      server: { url: '', lameDuckSeconds: 30, ...more.server },
+      server: { url: '', ...more.server },
     };
   }
 
