@@ -9,6 +9,11 @@ export function writes(plan: Plan): number {
   return plan.changes.filter((change) => change.action !== 'retain').length;
 }
 
+/** Whether it says nothing that was not applied before. */
+export function onlyRestores({ changes }: Plan): boolean {
+  return changes.every(({ action, restores }) => restores || action === 'retain');
+}
+
 export function endingOfPlan(plan: Plan, refusal: Refusal | null): Ending {
   const isHeld = refusal !== null || plan.blocked.length > 0;
   const changes = writes(plan) > 0 ? 'changesPresent' : 'success';

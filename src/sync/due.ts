@@ -11,6 +11,8 @@ export interface DriftPolicy {
 export interface LoopState {
   /** The last cycle of the version did all of it. */
   isApplied: boolean;
+  /** A guard refused the last cycle of the version, so that nothing of it was done. */
+  isRefused: boolean;
   /** The version may have been applied before this process led. */
   isUnsure: boolean;
   /** Some of the version waits for the end of a suspension. */
@@ -22,9 +24,12 @@ export interface LoopState {
   rotatesAt: number | null;
 }
 
+/** What is known of a version that is seen for the first time. */
+export const ofNewVersion = { isApplied: false, isRefused: false, isPaused: false } as const;
+
 /** At the start of a process. */
 export const atStart: Readonly<LoopState> = {
-  ...{ isApplied: false, isUnsure: true, isPaused: false },
+  ...{ ...ofNewVersion, isUnsure: true },
   ...{ cycleAt: Number.NEGATIVE_INFINITY, retryAt: null, rotatesAt: null },
 };
 
@@ -48,12 +53,13 @@ export function dueAt(
   { now, isNew, settledAt }: LookFacts,
   { mode, passMs }: DriftPolicy,
 ): Due | null {
-  const { isApplied, isUnsure, isPaused, cycleAt, retryAt, rotatesAt } = state;
+  const { isApplied, isRefused, isUnsure, isPaused, cycleAt, retryAt, rotatesAt } = state;
   const isOver = (moment: number | null): boolean => moment !== null && now >= moment;
   const isRetry = isOver(retryAt);
-  // A look that failed after all was applied, the server being away, has nothing new to bring.
-  const isFresh = isNew || isOver(settledAt) || (isRetry && !isApplied);
   const isPass = mode !== 'off' && now - cycleAt >= passMs;
+  // A look that failed after all was applied, the server being away, has nothing new to bring.
+  const isUndone = (isRetry && !isApplied) || (isPass && isRefused);
+  const isFresh = isNew || isOver(settledAt) || isUndone;
   if (!isFresh && !isRetry && !isPass && !isOver(rotatesAt)) return null;
   const mayOnlyTell = isUnsure || !isFresh || isPaused;
   if (mode === 'heal' || !mayOnlyTell) return { what: 'cycle', isFresh };

@@ -1,6 +1,7 @@
 /** Knows one sync cycle from end to end: read both sides, plan, permit, apply; returns values, prints nothing. */
 import { type Clock, systemClock } from '../clock.ts';
 import { type Ending, Failure } from '../failure.ts';
+import type { SyncRevision } from '../model/sync-record.ts';
 import { type ApplyReport, applyPlan, endingOf, type OnItem } from './apply/apply.ts';
 import { findHolders } from './apply/key-proofs.ts';
 import { needsSettling, settleAll } from './apply/key-settling.ts';
@@ -11,9 +12,10 @@ import {
   surveyKeys,
 } from './apply/key-survey.ts';
 import { acquireLease, type HeldLease, type LeaseOptions } from './apply/owner-lease.ts';
+import { existingKeys, keysLeaving, lostValues, writtenKeys } from './apply/plan-keys.ts';
 import { recordRun, revisionOf } from './apply/revision.ts';
 import { SecretOutput } from './apply/secret-output.ts';
-import { endingOfPlan, withDeliveries, withFaults, writes } from './cycle-ending.ts';
+import { endingOfPlan, onlyRestores, withDeliveries, withFaults, writes } from './cycle-ending.ts';
 import { findHistoryRefusal, type HistoryTerms } from './history-guard.ts';
 import { findAtomicRefusal } from './plan/atomic.ts';
 import { findRefusal, type Refusal } from './plan/guards.ts';
@@ -47,6 +49,8 @@ export interface CycleOptions extends HistoryTerms {
   readonly allowDeletes: number | null;
   /** Keys that are due get another value, and nothing else is done. */
   readonly rotationsOnly?: boolean | undefined;
+  /** See `PlanOptions.restoresOnly`. */
+  readonly restoresOnly?: boolean | undefined;
   /** Set where nobody watches: then removals wait. */
   readonly unattended?: Unattended | null | undefined;
   /** Where somebody runs this: which guarded removals were named; absent where nothing is guarded. */
@@ -165,6 +169,8 @@ interface Look {
   /** What the plan leaves undone or loses, and how to go on. */
   readonly advice: readonly string[];
   readonly keys: readonly SurveyedKey[];
+  /** The newest revision; null before the first, and where nobody has asked. */
+  readonly last: SyncRevision | null;
 }
 
 async function look(
@@ -174,8 +180,8 @@ async function look(
   asksStanding: boolean,
 ): Promise<Look> {
   const { client, takeOwnership, act, command, ...guards } = options;
-  const { prune, rotationsOnly, unattended, isReleased, scope, clock = systemClock } = guards;
-  const now = clock.now();
+  const { source } = desired;
+  const now = (options.clock ?? systemClock).now();
   const own = options.looksAtOwnFirst ? ownSnapshot(client.owner, desired.externals) : null;
   let read = await readSnapshot(client, previous, options.signal, own ?? undefined);
   let live = toLiveSet(read, client.owner, desired.externals);
@@ -183,8 +189,8 @@ async function look(
   let keysInUse: KeysInUse = new Map();
   const planWith = (takeOver: boolean): Plan =>
     makePlan(desired, live, {
-      ...{ owner: client.owner, takeOwnership: takeOver },
-      ...{ prune, rotationsOnly, unattended, isReleased, scope, suspensions, keysInUse, now },
+      ...{ ...guards, owner: client.owner, takeOwnership: takeOver },
+      ...{ suspensions, keysInUse, now },
     });
   let plan = planWith(takeOwnership);
   // What others have may be named, used or in the way, and is part of what has to be known then.
@@ -193,19 +199,21 @@ async function look(
     live = toLiveSet(read, client.owner, desired.externals);
     plan = planWith(takeOwnership);
   }
-  if (isReleased !== undefined) {
+  if (options.isReleased !== undefined) {
     keysInUse = await readKeysInUse(client, keysLeaving(plan), now, options.signal);
     if (keysInUse.size > 0) plan = planWith(takeOwnership);
   }
   let otherHistory: Refusal | null = null;
+  let last: SyncRevision | null = null;
   // Who writes nothing need not ask.
   if (asksStanding && writes(plan) > 0) {
     const standing = await readStanding(client, options.signal);
     if (options.evenIfSuspended !== true) suspensions = standing.suspensions;
     if (suspensions.length > 0) plan = planWith(takeOwnership);
+    last = standing.revision;
     const all = async () => (await readRevisions(client, options.signal)) ?? [];
-    const applied = { newest: standing.revision, all };
-    otherHistory = await findHistoryRefusal(desired.source, applied, options);
+    const applied = { newest: last, all };
+    if (!onlyRestores(plan)) otherHistory = await findHistoryRefusal(source, applied, options);
   }
   options.assertExpected?.(plan, read);
   const mayHelp = !takeOwnership && plan.blocked.length > 0;
@@ -215,19 +223,28 @@ async function look(
   const told = act || otherHistory === null ? [] : [otherHistory.message];
   const advice = [...plan.warnings, ...lostValues(plan), ...released, ...told];
   const warnings = [...advice, ...messagesOf(deliveries)];
-  const guard = (act ? otherHistory : null) ?? findRefusal(plan, options) ?? null;
-  const isOne = options.isAtomic === true && writes(plan) > 0;
-  const refusal = guard ?? (isOne ? findAtomicRefusal(plan, read.snapshot.changes_max) : null);
+  const refusal = (act ? otherHistory : null) ?? refusalOf(plan, read, options);
   const ending = withDeliveries(endingOfPlan(plan, refusal), deliveries, act);
   const done = { declined: false, report: null };
-  return { keys, advice, result: { plan, refusal, warnings, deliveries, read, ending, ...done } };
+  return {
+    keys,
+    advice,
+    last,
+    result: { plan, refusal, warnings, deliveries, read, ending, ...done },
+  };
+}
+
+function refusalOf(plan: Plan, { snapshot }: SnapshotRead, options: CycleOptions): Refusal | null {
+  const guard = findRefusal(plan, options) ?? null;
+  const isOne = options.isAtomic === true && writes(plan) > 0;
+  return guard ?? (isOne ? findAtomicRefusal(plan, snapshot.changes_max) : null);
 }
 
 async function carryOut(
   options: CycleOptions,
   desired: DesiredSet,
   lease: HeldLease,
-  { result, advice, keys }: Look,
+  { result, advice, keys, last }: Look,
 ): Promise<CycleResult> {
   const { client, signal } = options;
   const { plan, read } = result;
@@ -259,7 +276,9 @@ async function carryOut(
   const deliveries = proven ?? result.deliveries;
   const applied = endingOf(report);
   const run = { ending: applied, startedAt, finishedAt: systemClock.now() };
-  const unrecorded = await recordRun(client, lease, revisionOf(plan, report, run));
+  // What was applied before is no step of a history, which may be another one by now.
+  const origin = onlyRestores(plan) ? last : null;
+  const unrecorded = await recordRun(client, lease, revisionOf(plan, report, { ...run, origin }));
   const warnings = [
     ...[...advice, ...secretOutput.warnings, ...messagesOf(deliveries)],
     ...(proven === null
@@ -328,58 +347,7 @@ async function prove(
   }
 }
 
-/** Ids of the keys that it would delete because they left the source. */
-function keysLeaving({ changes }: Plan): string[] {
-  return changes.flatMap(({ prune, identity, live }) =>
-    prune && identity.kind === 'ApiKey' && live !== null ? [live.id] : [],
-  );
-}
-
 /** One message may be of many keys: what is out of reach is so for all of them. */
 function messagesOf(deliveries: readonly KeyDelivery[]): string[] {
   return [...new Set(deliveries.flatMap(({ message }) => message ?? []))];
-}
-
-/** Keys whose value nobody would ever see. */
-function lostValues(plan: Plan): string[] {
-  return plan.changes
-    .filter(
-      ({ action, identity, desired }) =>
-        identity.kind === 'ApiKey' &&
-        (action === 'create' || action === 'replace') &&
-        desired?.secretOutput === null,
-    )
-    .map(
-      ({ id }) =>
-        `${id} has no secretOutput: its value is shown nowhere; name a place for it, or rotate it by the API`,
-    );
-}
-
-/** Keys that are there before the plan and stay as they are, and whose value belongs somewhere. */
-function existingKeys(plan: Plan): ExistingKey[] {
-  const moving = new Set(
-    plan.changes
-      .filter(
-        ({ action, reason }) => (action !== 'update' && action !== 'rotate') || reason === 'rename',
-      )
-      .map(({ id }) => id),
-  );
-  return plan.wanted.flatMap((desired) => {
-    const id = identityKey(desired.identity);
-    const live = plan.live.get(id);
-    const isThere = live?.owner === plan.owner && !moving.has(id) && !desired.absent;
-    return isThere && desired.secretOutput !== null ? [{ desired, keyId: live.id }] : [];
-  });
-}
-
-/** Keys that the run has made or renamed. */
-function writtenKeys(plan: Plan, report: ApplyReport): ExistingKey[] {
-  const done = new Map(report.items.map((item) => [item.id, item]));
-  return plan.changes.flatMap(({ id, action, reason, desired }) => {
-    const item = done.get(id);
-    const isWritten = action === 'create' || action === 'replace' || reason === 'rename';
-    if (!isWritten || item?.status !== 'done' || item.resourceId === null) return [];
-    if (desired === null || desired.secretOutput === null || desired.absent) return [];
-    return [{ desired, keyId: item.resourceId }];
-  });
 }

@@ -29,7 +29,8 @@ export class Told {
   isNewCycle({ plan, refusal, report }: CycleResult, rotationsOnly: boolean): boolean {
     const waiting = rotationsOnly ? suspendedIn(plan) : waitingIn(plan, refusal);
     const isNews = waiting === null || report !== null || waiting !== this.#waiting;
-    if (!rotationsOnly) this.#last = null;
+    // Of one that is held back, drift is told beside it.
+    if (!rotationsOnly && refusal === null) this.#last = null;
     if (!rotationsOnly || waiting !== null) this.#waiting = waiting;
     return isNews;
   }

@@ -12,7 +12,8 @@
  *
  *   a cycle ends    what may pass (network, overload, partial failure, staleness)    -> trying
  *                   something suspended, which ends by itself                        -> trying
- *                   well, or as only a person can change (guard, blocked items)      -> settled
+ *                   a guard refuses all of it, until somebody releases it elsewhere  -> trying
+ *                   well, or as only a person can change (blocked items)             -> settled
  *   reading fails   what only an edit mends -> wrong; what may pass -> trying, or source down
  *
  * A new version starts the pauses anew, so that whoever has just corrected something does not wait
@@ -35,6 +36,9 @@
  * is one; but the first look of a process, which cannot know whether the version is new, writes
  * nothing if all it finds is that others changed what had been applied.
  *
+ * While a guard holds a whole version back, what others changed is undone or told all the same where that version
+ * says what was applied last: neither can be what the guard is about.
+ *
  * Two loops of one owner do not take turns at being right: where `lead` is given, only the loop that
  * leads looks at all, and one that comes to lead begins as a process does, with a look at everything.
  *
@@ -45,9 +49,11 @@ import { type Clock, systemClock } from '../clock.ts';
 import { Failure } from '../failure.ts';
 import { endingOf } from './apply/apply.ts';
 import { Backoff } from './backoff.ts';
-import { atStart, type DriftPolicy, dueAt, type LoopState } from './due.ts';
+import { atStart, type DriftPolicy, dueAt, type LoopState, ofNewVersion } from './due.ts';
+import { keepUp } from './keep-up.ts';
 import { LastGood, type LastGoodOptions } from './last-good.ts';
 import { Leadership } from './leadership.ts';
+import type { Look, WatchEvent } from './loop-event.ts';
 import type { Unattended } from './plan/held-back.ts';
 import type { PlannedChange } from './plan/planned.ts';
 import { suspendedIn } from './plan/suspended.ts';
@@ -56,6 +62,7 @@ import type { SnapshotRead } from './server/live.ts';
 import { Settling } from './settling.ts';
 import { isGitLocation } from './source/git-location.ts';
 import type { SourceVersion } from './source/source-files.ts';
+import { timed } from './timed-cycle.ts';
 import { Told } from './told.ts';
 
 export interface WatchOptions
@@ -87,41 +94,6 @@ export interface WatchOptions
    */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<'hinted' | undefined>;
 }
-
-/** What a look came to. */
-export type Look =
-  | { readonly kind: 'standby' }
-  | { readonly kind: 'seen'; readonly version: SourceVersion; readonly isRetryPending: boolean }
-  | { readonly kind: 'failed'; readonly failure: Failure };
-
-export type WatchEvent =
-  | {
-      readonly kind: 'cycle';
-      readonly result: CycleResult;
-      readonly durationMs: number;
-      /** When it is tried again, ms since the epoch; null when it is settled. */
-      readonly retryAt: number | null;
-      /** False where the same waits as the last time, and nothing else is to be told. */
-      readonly isNews: boolean;
-      readonly wrong: Failure | null;
-    }
-  | {
-      /** What a pass found and left alone; also when it found nothing. */
-      readonly kind: 'drift';
-      readonly result: CycleResult;
-      readonly durationMs: number;
-      /** Whether it is other than the last time. */
-      readonly isNews: boolean;
-      /** What is wrong with the newest version, for which the last that was right has stood; else null. */
-      readonly wrong: Failure | null;
-    }
-  | {
-      /** Told once for as long as the same reason holds. */
-      readonly kind: 'failure';
-      readonly failure: Failure;
-      /** Null: only a change of the source mends it; what was applied last stays. */
-      readonly retryAt: number | null;
-    };
 
 /** Probing a folder is cheap, a Git host is not. */
 export const folderProbeMs = 1_000;
@@ -247,9 +219,10 @@ class Loop {
   async #look(version: string): Promise<void> {
     const now = this.#clock.now();
     const isNew = version !== this.#version;
-    if (isNew) this.#backoff.reset();
-    this.#state.isPaused &&= !isNew;
-    this.#state.isApplied &&= !isNew;
+    if (isNew) {
+      this.#backoff.reset();
+      Object.assign(this.#state, ofNewVersion);
+    }
     const facts = { now, isNew, settledAt: this.#settling.until };
     const due = dueAt(this.#state, facts, this.#options.drift);
     if (due === null) return;
@@ -281,7 +254,8 @@ class Loop {
     this.#good.keep();
     if (this.#state.retryAt === null) this.#backoff.reset();
     const isNews = this.#told.isNewDrift(changes);
-    this.#options.onEvent({ kind: 'drift', result, durationMs, isNews, wrong: this.#good.wrong });
+    const about = { isNews, wrong: this.#good.wrong, isBeside: false };
+    this.#options.onEvent({ kind: 'drift', result, durationMs, ...about });
     return true;
   }
 
@@ -289,7 +263,8 @@ class Loop {
     if (!rotationsOnly) [this.#settling.until, this.#state.retryAt] = [null, null];
     const startedAt = this.#clock.now();
     const options = { ...this.#cycleOptions(isFresh), rotationsOnly, act: true };
-    const { result, durationMs } = await timed(options);
+    const around = { mode: this.#options.drift.mode, told: this.#told };
+    const { result, durationMs, beside } = await keepUp(options, around);
     if (!rotationsOnly) this.#settling.see(result.plan, startedAt);
     this.#state.isUnsure &&= rotationsOnly;
     this.#read = result.read;
@@ -297,16 +272,17 @@ class Loop {
     if (result.refusal === null) this.#good.keep();
     if (mayPass(result)) this.#state.retryAt = this.#backoff.next();
     else if (this.#state.retryAt === null) this.#backoff.reset();
-    const paused = suspendedIn(result.plan);
+    const isPaused = suspendedIn(result.plan) !== null;
     const isNews = this.#told.isNewCycle(result, rotationsOnly);
-    if (paused !== null) this.#state.retryAt ??= this.#clock.now() + suspendedMs;
+    if (isPaused) this.#state.retryAt ??= this.#clock.now() + suspendedMs;
     if (!rotationsOnly) {
-      this.#state.isPaused = paused !== null;
-      this.#state.isApplied = result.ending === 'success';
+      const isApplied = result.ending === 'success';
+      Object.assign(this.#state, { isPaused, isApplied, isRefused: result.refusal !== null });
     }
+    const about = { isNews, wrong: this.#good.wrong, isBeside: false };
     const { retryAt } = this.#state;
-    const { wrong } = this.#good;
-    this.#options.onEvent({ kind: 'cycle', result, durationMs, retryAt, isNews, wrong });
+    this.#options.onEvent({ kind: 'cycle', result, durationMs, retryAt, ...about });
+    if (beside !== null) this.#options.onEvent(beside);
   }
 
   #cycleOptions(isFresh: boolean): Omit<CycleOptions, 'act'> {
@@ -331,23 +307,17 @@ class Loop {
 
 /** Nothing but what others changed, and keys that are due for another value. */
 function isOnlyDrift(changes: readonly PlannedChange[]): boolean {
-  const isDrift = ({ action, reason, fields }: PlannedChange): boolean =>
-    reason === 'drift' ||
-    (action === 'rotate' && fields.every((field) => field.reason === 'drift'));
+  const isDrift = ({ action, restores, fields }: PlannedChange): boolean =>
+    restores || (action === 'rotate' && fields.every((field) => field.reason === 'drift'));
   return changes.length > 0 && changes.every(isDrift);
 }
 
-async function timed(
-  options: CycleOptions,
-): Promise<{ readonly result: CycleResult; readonly durationMs: number }> {
-  const since = performance.now();
-  const result = await reconcile(options);
-  return { result, durationMs: performance.now() - since };
-}
-
-/** Whether trying again may help; a key file that is missing or wrong is for a person to bring. */
-function mayPass({ ending, report }: CycleResult): boolean {
-  if (ending === 'retryable' || ending === 'unreachable') return true;
+/**
+ * Whether trying again may help; a key file that is missing or wrong is for a person to bring. What a guard
+ * refuses is released by a run elsewhere, of which nothing else tells.
+ */
+function mayPass({ ending, report, refusal }: CycleResult): boolean {
+  if (refusal !== null || ending === 'retryable' || ending === 'unreachable') return true;
   return ending === 'partialFailure' && report !== null && endingOf(report) !== 'success';
 }
 

@@ -6,10 +6,11 @@ import { acquireLease } from '../../src/sync/apply/owner-lease.ts';
 import { readLastApplied } from '../../src/sync/daemon/last-applied.ts';
 import { type Standing, SyncState } from '../../src/sync/daemon/sync-state.ts';
 import type { DriftPolicy } from '../../src/sync/due.ts';
+import type { WatchEvent } from '../../src/sync/loop-event.ts';
 import { readSource } from '../../src/sync/manifest/desired.ts';
-import { resume, suspend, tellStatus } from '../../src/sync/server/sync-records.ts';
+import { readRevisions, resume, suspend, tellStatus } from '../../src/sync/server/sync-records.ts';
 import type { DesiredSet } from '../../src/sync/spec/resource-set.ts';
-import { folderProbeMs, type WatchEvent, type WatchOptions, watch } from '../../src/sync/watch.ts';
+import { folderProbeMs, type WatchOptions, watch } from '../../src/sync/watch.ts';
 import { startFaultyProxy } from '../faulty-proxy.ts';
 import { sourceOf } from '../manifests.ts';
 import type { TestServer } from '../server.ts';
@@ -67,6 +68,8 @@ async function runLoop(
     drift?: DriftPolicy['mode'];
     lead?: () => Promise<number | null>;
     readApplied?: WatchOptions['readApplied'];
+    descent?: WatchOptions['descent'];
+    allowDeletes?: number;
   } = {},
 ): Promise<{ events: WatchEvent[]; standings: Standing[]; pauses: number[]; reads: number }> {
   const source = { ...start };
@@ -93,10 +96,11 @@ async function runLoop(
     drift: { mode: options.drift ?? 'heal', passMs: driftPassMs },
     ...(options.lead === undefined ? {} : { lead: options.lead }),
     readApplied: options.readApplied,
+    descent: options.descent,
     onLook: (look) => state.onLook(look),
     ...{
       prune: true,
-      allowDeletes: 10,
+      allowDeletes: options.allowDeletes ?? 10,
       takeOwnership: false,
       settleMs: 2_000,
       pruneKeys: options.pruneKeys ?? false,
@@ -256,8 +260,12 @@ describe('watch', () => {
     const { events } = await runLoop({ text: manifest('a') }, [nothing], { drift: 'report' });
     expect(told(events)).toEqual([['told: update drift']]);
     expect(await described()).toBe('by hand');
-    const second = await runLoop({ text: manifest('b') }, [nothing], { drift: 'off' });
+    const second = await runLoop({ text: manifest('a') }, [nothing], { drift: 'off' });
     expect(told(second.events)).toEqual([['told: update drift']]);
+    // What was never applied is new, whatever others did to it.
+    const third = await runLoop({ text: manifest('b') }, [nothing], { drift: 'off' });
+    expect(told(third.events)).toEqual([['update drift']]);
+    expect(await described()).toBe('b');
   });
 
   it('looks for no drift where it is off', async () => {
@@ -421,6 +429,126 @@ describe('watch', () => {
       });
       expect(told(events)).toEqual([['update change', ...expected]]);
       expect(commits).toEqual(source === '/source' ? [earlier] : []);
+    });
+  });
+
+  describe('a version that a guard holds back', () => {
+    const [first, rewritten] = ['a'.repeat(40), 'b'.repeat(40)];
+    const team = (name: string, description: string): string =>
+      manifest(description).replace('support', name);
+    const before = { text: `${team('one', 'a')}---${team('two', 'a')}`, revision: first };
+    /** Says of the first workspace what was applied, and of the second something else. */
+    const after = `${team('one', 'a')}---${team('two', 'b')}`;
+    const rewrite = (source: WatchedSource): void => {
+      Object.assign(source, { text: after, revision: rewritten });
+    };
+    const descent = async () => 'unrelated' as const;
+    const describedAs = async (name: string): Promise<unknown> => {
+      const { plan } = await sync.cycle('', { act: false, prune: false });
+      return plan.live.get(`Workspace/${name}`)?.spec.description;
+    };
+    const change = async (name: string, description: string): Promise<void> => {
+      const { plan } = await sync.cycle('', { act: false, prune: false });
+      const { id, version } = plan.live.get(`Workspace/${name}`)!;
+      const path = `/admin/v2/workspaces/${id}`;
+      const body = { description };
+      await sync.client.request({ method: 'PUT', path, body, ifMatch: version });
+    };
+    const revisions = async () => (await readRevisions(sync.client)) ?? [];
+
+    it('keeps nobody from undoing what others changed, which is no step of its history', async () => {
+      const { events, standings } = await runLoop(
+        before,
+        [
+          rewrite,
+          nothing,
+          async () => {
+            await change('one', 'by hand');
+            server.clock.advance(driftPassMs);
+          },
+          nothing,
+        ],
+        { descent },
+      );
+      expect(told(events)).toEqual([
+        ['create change', 'create change'],
+        ['update change'],
+        ...[['update change'], ['update drift']],
+      ]);
+      expect([await describedAs('one'), await describedAs('two')]).toEqual(['a', 'a']);
+      expect(standings.at(-1)).toMatchObject({
+        state: 'OutOfSync',
+        message: expect.stringContaining('does not come after the one that was applied last'),
+        ...{ applied: first, driftCount: 0 },
+      });
+      expect((await revisions()).map(({ commit }) => commit)).toEqual([first, first]);
+    });
+
+    it('is no drift where that is told and left alone, and was not applied', async () => {
+      const pass = () => server.clock.advance(driftPassMs);
+      const { events, standings } = await runLoop(
+        before,
+        [
+          rewrite,
+          pass,
+          async () => {
+            await change('one', 'by hand');
+            pass();
+          },
+          async () => {
+            await change('one', 'a');
+            pass();
+          },
+          nothing,
+        ],
+        { descent, drift: 'report' },
+      );
+      const isOf = (number: number): boolean => standings[number]?.state === 'OutOfSync';
+      expect(standings.map((_, number) => isOf(number)).slice(1)).not.toContain(false);
+      expect(
+        events.flatMap((event) => (event.kind === 'drift' && event.isNews ? told([event]) : [])),
+      ).toEqual([['told: update drift'], []]);
+      expect(standings.map(({ driftCount }) => driftCount)).toContain(1);
+      expect(standings.at(-1)).toMatchObject({ applied: first, seen: rewritten, driftCount: 0 });
+      expect(await describedAs('two')).toBe('a');
+    });
+
+    it('is known to be applied soon after somebody has released it elsewhere', async () => {
+      const { events, standings } = await runLoop(
+        before,
+        [
+          rewrite,
+          async () => {
+            const source = { ...(await soundFrom(after, rewritten)) };
+            await sync.cycle(source, { act: true, acceptHistory: true });
+            server.clock.advance(5_000);
+          },
+          nothing,
+        ],
+        { descent, drift: 'off' },
+      );
+      expect(told(events)).toEqual([['create change', 'create change'], ['update change'], []]);
+      expect(standings.at(-1)).toMatchObject({ state: 'Synced', applied: rewritten });
+    });
+
+    it('asks nobody where it says what was applied before', async () => {
+      const { events } = await runLoop(
+        before,
+        [
+          (source) => {
+            source.revision = rewritten;
+            source.signatures = 'another look';
+          },
+          async () => {
+            await change('one', 'by hand');
+            server.clock.advance(driftPassMs);
+          },
+          nothing,
+        ],
+        { descent },
+      );
+      expect(told(events)).toEqual([['create change', 'create change'], [], ['update drift']]);
+      expect((await revisions()).map(({ commit }) => commit)).toEqual([first, first]);
     });
   });
 

@@ -40,7 +40,7 @@ async function standingAfter(
     version: { digest: null, revision: set.source.digest },
     isRetryPending: false,
   });
-  const event = { result, durationMs: 0, isNews: true, wrong: null };
+  const event = { result, durationMs: 0, isNews: true, wrong: null, isBeside: false };
   state.onEvent(kind === 'cycle' ? { ...event, kind, retryAt: null } : { ...event, kind });
   return state.standing;
 }
@@ -62,6 +62,15 @@ describe('a daemon', () => {
     });
     expect(await standingAfter(wrong, terms)).toMatchObject({
       ...{ state: 'Degraded', applied: null, lastSuccessAt: null },
+    });
+  });
+
+  it('that only tells drift is OutOfSync while something of the version waits for somebody', async () => {
+    const away = { 'e.yaml': manifest('External', 'away', '{kind: Guardrail, slug: away}') };
+    const terms = { kind: 'drift', isSuspended: false } as const;
+    expect(await standingAfter(away, terms)).toMatchObject({
+      ...{ state: 'OutOfSync', applied: null, lastSuccessAt: null },
+      message: expect.stringContaining('is blocked'),
     });
   });
 });

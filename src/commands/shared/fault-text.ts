@@ -1,6 +1,6 @@
 /** Knows how faults in manifests are shown: to people, and as annotations of a GitHub workflow. */
 import type { SourceFault } from '../../sync/source/source-files.ts';
-import { type Position, placeText, relationText } from '../../sync/spec/resource-set.ts';
+import { noteText, type Position, placeText, relationText } from '../../sync/spec/resource-set.ts';
 import { oneLine } from '../../terminal-text.ts';
 
 /** More faults than this help nobody; the count says how many there are. */
@@ -55,12 +55,7 @@ export function formatFaults(faults: readonly SourceFault[]): string {
 
 /** A line each: `warning: file:line:column: message; fix`. */
 export function formatWarnings(warnings: readonly SourceFault[]): string {
-  return warnings
-    .map(({ position, message, fix }) => {
-      const advice = fix === undefined ? '' : `; ${fix}`;
-      return `warning: ${shownPlace(position)}: ${message}${advice}\n`;
-    })
-    .join('');
+  return warnings.map((note) => `warning: ${oneLine(noteText(note))}\n`).join('');
 }
 
 /** One `::error` command a fault, or `::warning`. */

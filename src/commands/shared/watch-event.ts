@@ -1,7 +1,8 @@
 /** Knows how what the sync loop tells is said to people and to programs. */
+
+import type { WatchEvent } from '../../sync/loop-event.ts';
 import { countsByKind } from '../../sync/report/summary.ts';
 import { textReport } from '../../sync/report/text.ts';
-import type { WatchEvent } from '../../sync/watch.ts';
 import { cycleDocument } from './cycle-document.ts';
 
 /** Whether there is nothing to tell: a cycle or a pass that found all as it should be. */
@@ -23,7 +24,7 @@ export function eventText(event: WatchEvent, now: number): string {
   if (event.kind === 'drift') {
     const isOver = event.result.plan.changes.length === 0;
     const verdict = isOver
-      ? 'the server is as the source says again'
+      ? `the server is as ${event.isBeside ? 'it was applied last' : 'the source says'} again`
       : 'others changed what was applied; it is told and left alone';
     return `\n${time}  ${verdict}\n${isOver ? '' : textReport(event.result)}`;
   }

@@ -40,7 +40,8 @@ export async function tellingCommit(
     outside.announcer.tellStatus(state.standing);
     const result = await run();
     state.onEvent({
-      ...{ kind: 'cycle', result, durationMs: 0, retryAt: null, isNews: true, wrong: null },
+      ...{ kind: 'cycle', result, durationMs: 0, retryAt: null },
+      ...{ isNews: true, wrong: null, isBeside: false },
     });
     return result;
   } catch (error) {

@@ -1,6 +1,7 @@
 /** Knows how the daemon tells what happens, on standard output: lines of text, or one JSON object a line. */
+
+import type { WatchEvent } from '../../sync/loop-event.ts';
 import { textReport } from '../../sync/report/text.ts';
-import type { WatchEvent } from '../../sync/watch.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { eventDocument, eventText, isQuiet, timeText } from '../shared/watch-event.ts';
 

@@ -14,6 +14,8 @@ export interface RunFacts {
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
   readonly finishedAt: number;
+  /** The revision of which it brings something back; null where it follows from the source. */
+  readonly origin: Pick<NewRevision, 'commit' | 'source'> | null;
 }
 
 /** Null for a run that has written nothing. */
@@ -26,9 +28,13 @@ export function revisionOf(plan: Plan, report: ApplyReport, run: RunFacts): NewR
     return item === undefined ? [] : told(change, item);
   });
   if (changes.length === 0) return null;
-  return {
+  const { commit, source } = run.origin ?? {
     commit: commitOf(plan.source),
     source: sourceText(plan.source),
+  };
+  return {
+    commit,
+    source,
     started_at: formatTimestamp(run.startedAt),
     finished_at: formatTimestamp(run.finishedAt),
     ending: run.ending,

@@ -172,7 +172,9 @@ export class StatusTeller {
   #dated(one: WorkspaceReport): WorkspaceReport {
     const key = one.workspace ?? '';
     const known = this.#before?.workspaces.find(({ workspace }) => workspace === one.workspace);
-    if (one.state === 'Synced') this.#applied.set(key, one.commit_applied);
+    if (one.state === 'Synced' && one.commit_applied !== null) {
+      this.#applied.set(key, one.commit_applied);
+    }
     const commit_applied = this.#applied.get(key) ?? known?.commit_applied ?? null;
     return { ...one, commit_applied };
   }

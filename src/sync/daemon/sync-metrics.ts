@@ -2,7 +2,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { FailureKind } from '../../failure.ts';
 import { syncStates } from '../../model/sync-record.ts';
-import type { WatchEvent } from '../watch.ts';
+import type { WatchEvent } from '../loop-event.ts';
 import type { Standing } from './sync-state.ts';
 import type { WebhookForm } from './webhook.ts';
 

@@ -2,10 +2,10 @@
 import type { Clock } from '../../clock.ts';
 import type { Ending, Failure, Place } from '../../failure.ts';
 import type { syncStates } from '../../model/sync-record.ts';
+import type { Look, WatchEvent } from '../loop-event.ts';
 import type { CycleResult } from '../reconcile.ts';
 import type { SourceVersion } from '../source/source-files.ts';
 import { commitOf } from '../spec/resource-set.ts';
-import type { Look, WatchEvent } from '../watch.ts';
 
 export type StateName = (typeof syncStates)[number];
 
@@ -88,6 +88,10 @@ export class SyncState {
   onEvent(event: WatchEvent): number | null {
     if (event.kind === 'failure') return null;
     const { result, wrong } = event;
+    if (event.isBeside) {
+      this.#set({ driftCount: event.kind === 'drift' ? driftIn(result) : 0 });
+      return null;
+    }
     if (wrong !== null) {
       this.#standIn(result, wrong);
       return null;
@@ -124,12 +128,13 @@ export class SyncState {
   #tellDrift(result: CycleResult): void {
     const seen = commitOf(result.plan.source);
     const driftCount = driftIn(result);
-    const isWrong = result.plan.faults.length > 0;
+    const { faults, blocked } = result.plan;
+    const isHeld = faults.length + blocked.length > 0;
     this.#set({
-      ...(isWrong ? stateOf(result) : driftState(driftCount)),
+      ...(isHeld ? stateOf(result) : driftState(driftCount)),
       ...{ driftCount, result, seen, hasLooked: true, unreachableSince: null },
       isRetryPending: false,
-      ...(isWrong ? {} : { applied: seen, lastSuccessAt: this.#clock.now() }),
+      ...(isHeld ? {} : { applied: seen, lastSuccessAt: this.#clock.now() }),
     });
   }
 

@@ -9,9 +9,13 @@ const messageMax = 150;
 type WorkspaceReport = SyncReport['workspaces'][number];
 
 /** Each as though the commit were applied in it where nothing is wrong; the first thousand. */
-export function workspacesOf({ plan, report }: CycleResult, driftCount: number): WorkspaceReport[] {
+export function workspacesOf(
+  { plan, report, refusal }: CycleResult,
+  driftCount: number,
+): WorkspaceReport[] {
   const found = new Map<string, WorkspaceReport>();
-  const commit = commitOf(plan.source);
+  // Of a version that is held back nothing was applied anywhere.
+  const commit = refusal === null ? commitOf(plan.source) : null;
   const at = (workspace: string | null): WorkspaceReport => {
     const known = found.get(workspace ?? '');
     if (known !== undefined) return known;
@@ -44,11 +48,11 @@ export function workspacesOf({ plan, report }: CycleResult, driftCount: number):
     worsen(workspaceOf(identity), state, `${id} is blocked: ${message}`);
   }
   if (report === null) {
-    for (const { identity, action, id } of plan.changes) {
+    for (const { identity, action, id, restores } of plan.changes) {
       if (action === 'retain') continue;
       const workspace = workspaceOf(identity);
       worsen(workspace, 'OutOfSync', `${id}: ${action}`);
-      if (driftCount > 0) at(workspace).drift_count += 1;
+      if (driftCount > 0 && (restores || refusal === null)) at(workspace).drift_count += 1;
     }
   }
   return [...found.values()].slice(0, reportedWorkspacesMax);

@@ -66,6 +66,13 @@ export function diffSpecs(input: DiffInput): Difference[] {
   return differences;
 }
 
+/** Whether a spec says what was applied last, so that it differs from live only in what others changed. */
+export function isAsApplied(kind: Sameness['kind'], base: Spec | null, desired: Spec): boolean {
+  if (base === null) return false;
+  const sides = { base, desired, live: base, sameReference: () => false };
+  return diffSpecs({ kind, ...sides }).length === 0;
+}
+
 /** The top-level field a difference belongs to; the API takes and replaces whole fields. */
 export function topLevelField({ path }: Difference): string {
   return segmentsOf(path)[0]!;

@@ -25,6 +25,7 @@ export class CreateChange implements DraftChange {
   readonly loosens: boolean;
   readonly rotation = null;
   readonly prune = false;
+  readonly restores = false;
   readonly reason = 'change';
   readonly needs: readonly string[];
   readonly holds: readonly string[] = nothing;
@@ -59,10 +60,12 @@ export function changeOf(
     fields: readonly Difference[];
     prune?: boolean;
     renamed?: boolean;
+    restores?: boolean;
     rotation?: PlannedRotation | null;
   },
 ): DraftChange {
   const { live, desired, action, renamed = false, prune = false, rotation = null } = parts;
+  const { restores = false } = parts;
   const { identity } = (desired ?? live)!;
   const fields = judgedFields(parts);
   return {
@@ -75,6 +78,7 @@ export function changeOf(
     loosens: loosensAsWhole({ action, identity }) || fields.some((field) => field.loosens),
     rotation,
     prune,
+    restores,
     reason: renamed ? 'rename' : rotation === null ? mainReason(parts.fields) : 'rotation',
     position: desired?.position ?? null,
     needs: desired === null || desired.absent ? [] : desired.references.map(identityKey),

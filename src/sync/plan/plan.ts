@@ -8,14 +8,14 @@ import {
   identityKey,
   type LiveResource,
   type LiveSet,
-  placeText,
+  noteText,
   type Spec,
 } from '../spec/resource-set.ts';
 import { isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
 import type { WorkspaceScope } from '../spec/workspace-scope.ts';
 import { blockDependants, blockMissingExternals, blockWhatIsInUse } from './blocking.ts';
 import { Borders } from './borders.ts';
-import { type Difference, diffSpecs, topLevelField } from './diff.ts';
+import { type Difference, diffSpecs, isAsApplied, topLevelField } from './diff.ts';
 import { CreateChange, changeOf } from './draft-change.ts';
 import {
   guarded,
@@ -45,6 +45,8 @@ export interface PlanOptions extends OwnershipOptions {
   readonly prune: boolean;
   /** Keys that are due get another value, and nothing else is done. */
   readonly rotationsOnly?: boolean | undefined;
+  /** What others changed is brought back where the source says what was applied last, and nothing else is done. */
+  readonly restoresOnly?: boolean | undefined;
   /** Milliseconds since the epoch: what is due by then is planned. */
   readonly now: number;
   /** Set where nobody watches; null and absent are the same. */
@@ -99,6 +101,7 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     });
   }
   if (options.rotationsOnly === true) draft.keepRotations();
+  if (options.restoresOnly === true) draft.keepRestored();
   blockSuspended(draft, options.suspensions ?? []);
   blockWhatIsInUse(draft, resources);
   blockDependants(draft, resources);
@@ -113,7 +116,8 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     blocked: [...draft.blocked.values()].toSorted((one, two) => (one.id < two.id ? -1 : 1)),
     unchanged: draft.unchanged,
     desired: wanted.filter((resource) => !resource.absent).length,
-    wanted,
+    // Of what the source says anew nothing counts, places of keys among it.
+    wanted: options.restoresOnly === true ? [] : wanted,
     owned: owned.length,
     unmanaged: unmanagedIn(resources.filter(isInside)),
     unknown: live.unknown,
@@ -121,7 +125,7 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
     faults: borders.faults,
     ignored: draft.ignored,
     warnings: [
-      ...sourceHints(desired),
+      ...(desired.warnings ?? []).map(noteText),
       ...uncomparedHints(wanted, live, byKey),
       ...renameHints(changes),
       ...draft.hints,
@@ -249,15 +253,20 @@ function compare(
   } else if (standing === 'takeover') {
     draft.add(changeOf({ action: 'adopt', desired, live, fields }));
   } else {
-    keepOrUpdate(draft, desired, claim, fields, now);
+    keepOrUpdate(draft, desired, { ...claim, base }, fields, now);
   }
 }
+
+type OwnedClaim = Extract<Claim, { standing: 'owned' }> & {
+  /** What was applied last, as it is compared. */
+  readonly base: Spec | null;
+};
 
 /** In place: the value of a key is replaced with whatever else differs. */
 function keepOrUpdate(
   draft: Draft,
   desired: DesiredResource,
-  { live, renamed, recordsAnew }: Extract<Claim, { standing: 'owned' }>,
+  { live, base, renamed, recordsAnew }: OwnedClaim,
   fields: readonly Difference[],
   now: number,
 ): void {
@@ -267,7 +276,9 @@ function keepOrUpdate(
   if (rotation !== null) {
     draft.add(changeOf({ action: 'rotate', desired, live, fields, renamed, rotation }));
   } else if (fields.length > 0 || renamed || recordsAnew || changesTerms(desired, live)) {
-    draft.add(changeOf({ action: 'update', desired, live, fields, renamed }));
+    const isMore = renamed || recordsAnew || changesTerms(desired, live);
+    const restores = !isMore && isAsApplied(kinds[desired.identity.kind], base, desired.spec);
+    draft.add(changeOf({ action: 'update', desired, live, fields, renamed, restores }));
   } else {
     draft.unchanged += 1;
   }
@@ -330,12 +341,6 @@ function changesTerms(desired: DesiredResource, { source }: LiveResource): boole
     (source?.protected === true) !== desired.protected ||
     (source?.on_removal ?? 'delete') !== desired.onRemoval ||
     wantedGeneration(desired, recordedGeneration({ source })) < recordedGeneration({ source })
-  );
-}
-
-function sourceHints({ warnings = [] }: DesiredSet): string[] {
-  return warnings.map(({ position, message, fix }) =>
-    [`${placeText(position)}: ${message}`, ...(fix === undefined ? [] : [fix])].join('; '),
   );
 }
 

@@ -38,6 +38,8 @@ export interface DraftChange extends Orderable {
   readonly rotation: PlannedRotation | null;
   /** A delete nobody wrote down: the manifest is gone. Tombstones are none. */
   readonly prune: boolean;
+  /** Nothing but what others changed: it writes what was applied last, of which the manifest says the same. */
+  readonly restores: boolean;
 }
 
 export interface PlannedChange extends DraftChange, Omit<Ordered<DraftChange>, 'change'> {}
@@ -110,6 +112,14 @@ export class Draft {
     for (const change of [...this.changes.values()]) {
       if (change.action === 'rotate') this.add({ ...change, fields: [], loosens: false });
       else this.changes.delete(change.id);
+    }
+  }
+
+  /** Leaves all that the source has to say anew, and what is blocked, as it is. */
+  keepRestored(): void {
+    this.blocked.clear();
+    for (const { id, restores } of [...this.changes.values()]) {
+      if (!restores) this.changes.delete(id);
     }
   }
 

@@ -116,6 +116,11 @@ export interface SourceNote {
   readonly fix?: string | undefined;
 }
 
+/** `gateway/keys.yaml:12:3: MESSAGE; FIX` */
+export function noteText({ position, message, fix }: SourceNote): string {
+  return [`${placeText(position)}: ${message}`, ...(fix === undefined ? [] : [fix])].join('; ');
+}
+
 /** A mistake in a source of which the rest is applied (docs/sync.md, Isolation). */
 export interface HeldFault {
   readonly fault: SourceNote;

@@ -1,0 +1,14 @@
+/** Knows how long a cycle takes. */
+import { type CycleOptions, type CycleResult, reconcile } from './reconcile.ts';
+
+export interface TimedCycle {
+  readonly result: CycleResult;
+  readonly durationMs: number;
+}
+
+/** @throws as {@link reconcile} */
+export async function timed(options: CycleOptions): Promise<TimedCycle> {
+  const since = performance.now();
+  const result = await reconcile(options);
+  return { result, durationMs: performance.now() - since };
+}
