@@ -58,6 +58,8 @@ CREATE TABLE IF NOT EXISTS usage_counters (
   value_key VARCHAR(512) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   used_units BIGINT NOT NULL DEFAULT 0,
   reserved_units BIGINT NOT NULL DEFAULT 0,
+  assumed_units BIGINT NOT NULL DEFAULT 0,
+  wanted_at BIGINT NULL,
   threshold_alert_units BIGINT NULL,
   exhausted_alert_units BIGINT NULL,
   last_reset_at BIGINT NULL,

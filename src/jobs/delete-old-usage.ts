@@ -1,8 +1,11 @@
 /** Knows how long the counters of a window are kept after its end, and how they go: a few at a time. */
+import * as rateCounters from '../store/tables/rate-counters.ts';
 import * as usageWindows from '../store/tables/usage-windows.ts';
 import type { Job, JobContext } from './job.ts';
 
 const keptMs = 90 * 86_400_000;
+/** As long as anybody may still settle what was admitted in the window. */
+const rateKeptMs = 3_600_000;
 const windowsMax = 100;
 /** Small enough to stall a concurrent writer for less than a twentieth of a second. */
 const countersMax = 1_000;
@@ -11,11 +14,13 @@ export function deleteOldUsage({ usageLimits }: { usageLimits: boolean }): Job {
   return {
     name: 'delete-old-usage',
     cron: '17 * * * *',
-    summary: 'Deletes the counters of windows that ended 90 days ago',
+    summary:
+      'Deletes the counters of budgets 90 days after their window ended, and of rate limits an hour after',
     idleBecause: usageLimits ? null : 'USAGE_LIMITS_ENABLED is OFF',
     run: async (context) => {
       const { db, transaction, now, signal } = context;
-      const total = { windows: 0, counters: 0 };
+      const total = { windows: 0, counters: 0, rateCounters: 0 };
+
       while (!signal.aborted) {
         const ended = await usageWindows.listEndedBefore(db, now - keptMs, windowsMax);
         if (ended.length === 0) break;
@@ -27,6 +32,7 @@ export function deleteOldUsage({ usageLimits }: { usageLimits: boolean }): Job {
           total.windows += windows.length;
         }
       }
+      total.rateCounters = await deleteRateCounters(context);
       return total;
     },
   };
@@ -41,6 +47,19 @@ async function deleteCounters(
   while (!signal.aborted) {
     const deleted = await transaction((tx) =>
       usageWindows.deleteCounters(tx, windows, countersMax),
+    );
+    total += deleted;
+    if (deleted < countersMax) break;
+  }
+  return total;
+}
+
+/** Those of windows that nobody settles in any more. */
+async function deleteRateCounters({ transaction, now, signal }: JobContext): Promise<number> {
+  let total = 0;
+  while (!signal.aborted) {
+    const deleted = await transaction((tx) =>
+      rateCounters.deleteEnded(tx, now - rateKeptMs, countersMax),
     );
     total += deleted;
     if (deleted < countersMax) break;

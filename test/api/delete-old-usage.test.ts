@@ -35,10 +35,18 @@ it('deletes windows that ended 90 days ago with their counters, and nothing youn
   await policyWith(3, 1, now - 90 * dayMs - 1);
   const young = await policyWith(2, 2, now - 90 * dayMs);
   await policyWith(2, 3, null);
-  expect(await job.run(jobContext(test.database, now))).toEqual({ windows: 1, counters: 3 });
+  expect(await job.run(jobContext(test.database, now))).toEqual({
+    windows: 1,
+    counters: 3,
+    rateCounters: 0,
+  });
   expect((await counters()).map((row) => row.window_start).toSorted()).toEqual([2, 2, 3, 3]);
   expect(await endedWindows(test.database.db)).toMatchObject([{ subject_id: young.id }]);
-  expect(await job.run(jobContext(test.database, now))).toEqual({ windows: 0, counters: 0 });
+  expect(await job.run(jobContext(test.database, now))).toEqual({
+    windows: 0,
+    counters: 0,
+    rateCounters: 0,
+  });
 });
 
 it('keeps the record of a window for as long as a counter is left, wherever the run dies', async () => {
@@ -56,13 +64,13 @@ it('keeps the record of a window for as long as a counter is left, wherever the 
   await expect(dying).rejects.toThrow(RunLost);
   expect(await counters()).toHaveLength(200);
   expect(await endedWindows(test.database.db)).toHaveLength(1);
-  expect(await job.run(context)).toEqual({ windows: 1, counters: 200 });
+  expect(await job.run(context)).toEqual({ windows: 1, counters: 200, rateCounters: 0 });
   expect(await endedWindows(test.database.db)).toEqual([]);
 });
 
 it('stops between two batches when it is told to', async () => {
   await policyWith(3, 1, now - 100 * dayMs);
   const stopped = jobContext(test.database, now, AbortSignal.abort());
-  expect(await job.run(stopped)).toEqual({ windows: 0, counters: 0 });
+  expect(await job.run(stopped)).toEqual({ windows: 0, counters: 0, rateCounters: 0 });
   expect(await counters()).toHaveLength(3);
 });

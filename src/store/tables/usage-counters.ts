@@ -1,6 +1,6 @@
 /** Knows the usage_counters table: what was used in one window. A counter that does not exist is nought. */
 import { createHash } from 'node:crypto';
-import { type Selectable, sql } from 'kysely';
+import { type Generated, type Selectable, sql } from 'kysely';
 import { idFromBytes, idToBytes } from '../../model/ids.ts';
 import type { KindName } from '../../model/kinds.ts';
 import type { Page } from '../../model/paging.ts';
@@ -25,7 +25,12 @@ interface UsageCounterRow {
   id: Buffer;
   value_key: string;
   used_units: number | string;
+  /** Held by processes that admit requests (docs/limits.md, Slices). */
   reserved_units: number | string;
+  /** The part of used_units that a process held when it died, and that may not have been used. */
+  assumed_units: Generated<number>;
+  /** When a process last had too little, by the database's clock; others give back what lies idle. */
+  wanted_at: Generated<number | null>;
   threshold_alert_units: number | string | null;
   exhausted_alert_units: number | string | null;
   last_reset_at: number | null;

@@ -1,0 +1,123 @@
+/** Knows what one request has been admitted for, and charges what it used: each reservation once. */
+import {
+  boundUnits,
+  type Limit,
+  LimitReached,
+  outputWithin,
+  type Usage,
+  type UsageBound,
+  usedUnits,
+} from './limit.ts';
+import type { Need, Reservation, Slice } from './slice.ts';
+
+/** What a request may have: as much output as was asked for, or what its limits leave. */
+export interface Grant {
+  readonly outputTokens: number;
+}
+
+/** A limit that a request is to be admitted under, and the slice it is charged to. */
+export interface Charge {
+  readonly limit: Limit;
+  readonly slice: Slice;
+}
+
+/** Why a request is not admitted at once: what each slice lacks. */
+export class Shortage {
+  readonly lacking: readonly (Charge & { readonly need: Need })[];
+
+  constructor(lacking: readonly (Charge & { readonly need: Need })[]) {
+    this.lacking = lacking;
+  }
+}
+
+/** How long what is known of others' use is relied on. */
+const knownForMs = 300;
+
+/** The reservations of one request, and the requests it has been counted as. */
+export class Reservations {
+  #open: (Charge & { readonly reservation: Reservation })[] = [];
+  readonly #counted = new Map<Slice, number>();
+
+  /**
+   * Reserves under all limits or under none. Yields what is lacking otherwise; `isLast` says that
+   * nothing more will come, so that less output will do where the caller can use it.
+   *
+   * @throws LimitReached where what others have used leaves too little
+   * @throws PriceUnknown where a hard limit of cost meets a model without a price
+   */
+  reserve(
+    charges: readonly Charge[],
+    bound: UsageBound,
+    nowMs: number,
+    takesLess: boolean,
+  ): Grant | Shortage {
+    const fresh = charges.filter(({ slice }) => !this.#counted.has(slice));
+    const outputTokens = takesLess ? affordable(fresh, bound) : bound.outputTokens;
+    const lacking: (Charge & { need: Need })[] = [];
+    for (const charge of fresh) {
+      const { limit, slice } = charge;
+      const unitsMin = leastUnits(limit, bound);
+      if (isOver(charge, unitsMin, nowMs)) throw new LimitReached(limit);
+      if (!limit.isHard) continue;
+      const units = boundUnits(limit, bound, outputTokens);
+      if (slice.free < units) {
+        const wanted = Math.max(unitsMin, boundUnits(limit, bound, bound.outputTokens));
+        lacking.push({ ...charge, need: { units: wanted, unitsMin } });
+      }
+    }
+    if (lacking.length > 0) return new Shortage(lacking);
+    for (const { limit, slice } of fresh) {
+      if (limit.type === 'requests') this.#counted.set(slice, slice.charge(1, nowMs));
+      else {
+        const units = limit.isHard ? boundUnits(limit, bound, outputTokens) : 0;
+        this.#open.push({ limit, slice, reservation: slice.reserve(units, nowMs) });
+      }
+    }
+    return { outputTokens };
+  }
+
+  /** Charges what the target has used; further ones may be tried. */
+  settle(usage: Usage): void {
+    for (const { limit, slice, reservation } of this.#open) {
+      slice.settle(reservation, usedUnits(limit, usage));
+    }
+    this.#open = [];
+  }
+
+  /** Charges nothing of what was reserved. */
+  release(): void {
+    for (const { slice, reservation } of this.#open) slice.settle(reservation, 0);
+    this.#open = [];
+  }
+
+  /** The request was never sent to anybody: it is not counted, either. */
+  uncount(): void {
+    for (const [slice, holding] of this.#counted) slice.refund(1, holding);
+    this.#counted.clear();
+  }
+}
+
+/** Output that every limit covers, and no less than is of use. */
+function affordable(charges: readonly Charge[], bound: UsageBound): number {
+  let output = bound.outputTokens;
+  for (const { limit, slice } of charges) {
+    if (!limit.isHard || limit.type === 'requests') continue;
+    output = Math.min(output, outputWithin(limit, bound, slice.free));
+  }
+  return Math.max(output, bound.outputTokensMin);
+}
+
+/** The least that a request of this bound uses of a limit. */
+function leastUnits(limit: Limit, bound: UsageBound): number {
+  return limit.isHard ? boundUnits(limit, bound, bound.outputTokensMin) : 1;
+}
+
+/** Whether nothing that anybody may give back could let the request through. */
+function isOver({ limit, slice }: Charge, unitsMin: number, nowMs: number): boolean {
+  if (limit.limitUnits < unitsMin) return true;
+  const { known } = slice;
+  if (known === null || nowMs - known.atMs > knownForMs) return false;
+  // A slice that has enough is within the limit, whatever was known before.
+  if (limit.isHard && slice.free >= unitsMin) return false;
+  return known.usedUnits + unitsMin > limit.limitUnits;
+}

@@ -1,0 +1,192 @@
+/** Knows who waits for a limit, and when the books are settled with the database. */
+import type { Database } from '../store/connection/db.ts';
+import { type Charge, type Grant, type Reservations, Shortage } from './account.ts';
+import { Book } from './book.ts';
+import { type Limit, LimitReached, LimitsUnknown, type UsageBound } from './limit.ts';
+
+/** How often waiting requests look again. */
+const tickMs = 50;
+/** How often what was used is told. */
+const tellMs = 500;
+/** How often a process looks what others lack. */
+const recallMs = 200;
+const waitMs = 1_000;
+/** So long after that a request waits for an answer of the database. */
+const hangMs = 2_000;
+/** Exchanges of different organisations at a time. */
+const exchangesMax = 4;
+
+/** A request that is not admitted yet. */
+class Waiter {
+  readonly promise: Promise<Grant>;
+  readonly deadlineMs: number;
+  readonly #reservations: Reservations;
+  readonly #charges: readonly Charge[];
+  readonly #bound: UsageBound;
+  readonly #settle: PromiseWithResolvers<Grant>;
+  #shortage: Shortage;
+  #tries = 0;
+
+  constructor(
+    reservations: Reservations,
+    charges: readonly Charge[],
+    bound: UsageBound,
+    shortage: Shortage,
+  ) {
+    this.#reservations = reservations;
+    this.#charges = charges;
+    this.#bound = bound;
+    this.#shortage = shortage;
+    this.deadlineMs = performance.now() + waitMs;
+    this.#settle = Promise.withResolvers();
+    this.promise = this.#settle.promise;
+    this.#ask();
+  }
+
+  /** Tries again after an exchange; true when it need not wait any more. */
+  retry(nowMs: number): boolean {
+    this.#withdraw();
+    this.#tries += 1;
+    try {
+      const isLate = nowMs >= this.deadlineMs;
+      const takesLess = isLate || this.#tries > 1;
+      const got = this.#reservations.reserve(this.#charges, this.#bound, nowMs, takesLess);
+      if (!(got instanceof Shortage)) {
+        this.#settle.resolve(got);
+        return true;
+      }
+      if (isLate) throw new LimitReached(got.lacking[0]!.limit);
+      this.#shortage = got;
+      this.#ask();
+      return false;
+    } catch (error) {
+      this.#settle.reject(error);
+      return true;
+    }
+  }
+
+  giveUp(cause: unknown): void {
+    this.#withdraw();
+    this.#settle.reject(new LimitsUnknown(cause));
+  }
+
+  #ask(): void {
+    for (const { slice, need } of this.#shortage.lacking) slice.needs.add(need);
+  }
+
+  #withdraw(): void {
+    for (const { slice, need } of this.#shortage.lacking) slice.needs.delete(need);
+  }
+}
+
+/** The book of one organisation, with who waits for it. */
+interface Ledge {
+  readonly book: Book;
+  readonly waiters: Set<Waiter>;
+  running: Promise<void> | null;
+  toldMs: number;
+  recalledMs: number;
+  /** Why the last exchange failed; null when it did not. */
+  fault: unknown;
+}
+
+export class Desk {
+  readonly #database: Pick<Database, 'db' | 'transaction'>;
+  readonly #now: () => number;
+  readonly #ledges = new Map<string, Ledge>();
+  #timer: NodeJS.Timeout | null = null;
+  #running = 0;
+
+  constructor(database: Pick<Database, 'db' | 'transaction'>, now: () => number) {
+    this.#database = database;
+    this.#now = now;
+  }
+
+  /** At once where slices suffice. All limits are of one organisation. */
+  admit(
+    reservations: Reservations,
+    limits: readonly Limit[],
+    bound: UsageBound,
+  ): Grant | Promise<Grant> {
+    const ledge = this.#ledgeOf(limits[0]!.organisationId);
+    const charges = limits.map((limit) => ({ limit, slice: ledge.book.slice(limit) }));
+    const got = reservations.reserve(charges, bound, performance.now(), false);
+    if (!(got instanceof Shortage)) return got;
+    const waiter = new Waiter(reservations, charges, bound, got);
+    ledge.waiters.add(waiter);
+    if (ledge.running === null) setImmediate(() => this.#settle(ledge));
+    return waiter.promise;
+  }
+
+  /** Tells all that was used and gives all back. */
+  async close(): Promise<void> {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+    for (const ledge of this.#ledges.values()) {
+      await ledge.running;
+      for (const waiter of ledge.waiters) waiter.giveUp(new Error('the process is stopping'));
+      // What cannot be told now is charged when the lease is over.
+      await ledge.book.close().catch(() => undefined);
+    }
+    this.#ledges.clear();
+  }
+
+  #ledgeOf(organisationId: string): Ledge {
+    let ledge = this.#ledges.get(organisationId);
+    if (ledge === undefined) {
+      const book = new Book(this.#database, organisationId, this.#now);
+      const rest = { running: null, toldMs: 0, recalledMs: 0, fault: null };
+      ledge = { book, waiters: new Set(), ...rest };
+      this.#ledges.set(organisationId, ledge);
+      this.#timer ??= setInterval(() => this.#tick(), tickMs);
+    }
+    return ledge;
+  }
+
+  #tick(): void {
+    const nowMs = performance.now();
+    for (const [organisationId, ledge] of this.#ledges) {
+      const isDue = nowMs - ledge.toldMs > tellMs || nowMs - ledge.recalledMs > recallMs;
+      if (ledge.running === null && (isDue || ledge.waiters.size > 0)) this.#settle(ledge);
+      for (const waiter of ledge.waiters) {
+        if (nowMs < waiter.deadlineMs + hangMs) break;
+        waiter.giveUp(ledge.fault ?? new Error('the database does not answer'));
+        ledge.waiters.delete(waiter);
+      }
+      if (ledge.book.isIdle && ledge.running === null && ledge.waiters.size === 0)
+        this.#ledges.delete(organisationId);
+    }
+    if (this.#ledges.size > 0 || this.#timer === null) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  /** One exchange, then everybody who waits tries again. */
+  #settle(ledge: Ledge): void {
+    if (ledge.running !== null || this.#running >= exchangesMax) return;
+    this.#running += 1;
+    ledge.running = this.#exchange(ledge).finally(() => {
+      ledge.running = null;
+      this.#running -= 1;
+    });
+  }
+
+  async #exchange(ledge: Ledge): Promise<void> {
+    const nowMs = performance.now();
+    const isDue = nowMs - ledge.toldMs > tellMs;
+    try {
+      if (nowMs - ledge.recalledMs > recallMs) {
+        ledge.recalledMs = nowMs;
+        await ledge.book.recallWanted();
+      }
+      if (isDue) ledge.toldMs = nowMs;
+      await ledge.book.exchange(nowMs, isDue);
+      ledge.fault = null;
+    } catch (error) {
+      ledge.fault = error;
+      return;
+    }
+    const triedMs = performance.now();
+    for (const waiter of ledge.waiters) if (waiter.retry(triedMs)) ledge.waiters.delete(waiter);
+  }
+}

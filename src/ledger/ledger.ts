@@ -1,0 +1,53 @@
+/** Knows how requests are admitted under limits that all replicas share, and how what they used is counted. */
+import type { Clock } from '../clock.ts';
+import type { Database } from '../store/connection/db.ts';
+import { type Grant, Reservations } from './account.ts';
+import { Desk } from './desk.ts';
+import type { Limit, Usage, UsageBound } from './limit.ts';
+
+/** One request, from its first target to its last byte. */
+export interface Account {
+  /**
+   * Asked before each target that is tried. Yields at once where slices suffice.
+   *
+   * @throws LimitReached, PriceUnknown, LimitsUnknown
+   */
+  admit(limits: readonly Limit[], bound: UsageBound): Grant | Promise<Grant>;
+  /** What the target has used, at once or after its last byte. */
+  settle(usage: Usage): void;
+  /** Nothing was used of what was admitted last. */
+  release(): void;
+  /** Nothing was sent to any target: the request does not count. */
+  uncount(): void;
+}
+
+/**
+ * Admits within slices that this process holds, without a statement for each request (docs/limits.md,
+ * Slices). A request that lacks something waits, a second at most, while its process asks the database
+ * and others give back what lies idle with them; then it takes less, where it can, or is refused.
+ */
+export interface Ledger extends AsyncDisposable {
+  open(): Account;
+}
+
+export function createLedger(deps: {
+  readonly database: Pick<Database, 'db' | 'transaction'>;
+  readonly clock: Clock;
+}): Ledger {
+  const desk = new Desk(deps.database, () => deps.clock.now());
+  return {
+    open: () => openAccount(desk),
+    [Symbol.asyncDispose]: () => desk.close(),
+  };
+}
+
+function openAccount(desk: Desk): Account {
+  const reservations = new Reservations();
+  return {
+    admit: (limits, bound) =>
+      limits.length === 0 ? bound : desk.admit(reservations, limits, bound),
+    settle: (usage) => reservations.settle(usage),
+    release: () => reservations.release(),
+    uncount: () => reservations.uncount(),
+  };
+}

@@ -1,0 +1,112 @@
+/** Knows what a limit is to the ledger: one counter, how far it may go, and how a request is measured by it. */
+
+import type { UsageType } from '../model/limits.ts';
+import {
+  affordableOutput,
+  costUnits,
+  dearestInputPico,
+  type Price,
+  type TokenUsage,
+} from '../model/pricing.ts';
+import type { UsageSubjectKind } from '../store/tables/usage-counters.ts';
+
+export interface Limit {
+  readonly organisationId: string;
+  readonly subjectKind: UsageSubjectKind;
+  readonly subjectId: string;
+  /** First millisecond of the window that the request is charged to. */
+  readonly windowStart: number;
+  /** First millisecond after it; null when it never ends. */
+  readonly endsAt: number | null;
+  /** Tells the counter from others of its subject: the value of a group, the unit of a rate limit. */
+  readonly valueKey: string;
+  readonly type: UsageType;
+  readonly limitUnits: number;
+  readonly alertThresholdUnits: number | null;
+  /** A rate limit, which is about requests or tokens in a fixed window; else a budget. */
+  readonly isRate: boolean;
+  /** False: usage is counted, and refused once the limit is reached, but nothing is reserved before. */
+  readonly isHard: boolean;
+  /** What people call it: `API key ci`, `usage-limit policy teams`. */
+  readonly label: string;
+}
+
+/** Most that a request can use. */
+export interface UsageBound {
+  /** Not fewer than the provider will count. */
+  readonly inputTokens: number;
+  /** What the input is likely to be, by which rate limits judge. */
+  readonly likelyInputTokens: number;
+  readonly outputTokens: number;
+  /** Fewer than these would be of no use to the caller; as many as {@link outputTokens} where nothing can be cut. */
+  readonly outputTokensMin: number;
+  /** Null where nobody knows what the model costs. */
+  readonly price: Price | null;
+}
+
+/** What a request has used. */
+export interface Usage extends TokenUsage {
+  readonly costUnits: number;
+}
+
+/** A limit does not let the request through. */
+export class LimitReached extends Error {
+  override name = 'LimitReached';
+  readonly limit: Limit;
+
+  constructor(limit: Limit) {
+    super(`${limit.label} has reached its limit`);
+    this.limit = limit;
+  }
+}
+
+/** A cost limit applies to a model that nobody has told the price of. */
+export class PriceUnknown extends Error {
+  override name = 'PriceUnknown';
+  readonly limit: Limit;
+
+  constructor(limit: Limit) {
+    super(`${limit.label} limits the cost of requests, and the price of this model is not known`);
+    this.limit = limit;
+  }
+}
+
+/** The database does not answer, and what is held does not suffice: nobody can say whether the limit is reached. */
+export class LimitsUnknown extends Error {
+  override name = 'LimitsUnknown';
+
+  constructor(cause: unknown) {
+    super('the limits of this request cannot be looked up now', { cause });
+  }
+}
+
+/** Whole units of the limit that a request with so much output can use at most. */
+export function boundUnits(limit: Limit, bound: UsageBound, outputTokens: number): number {
+  if (limit.type === 'requests') return 1;
+  if (limit.isRate) return bound.likelyInputTokens;
+  if (limit.type === 'tokens') return bound.inputTokens + outputTokens;
+  if (bound.price === null) throw new PriceUnknown(limit);
+  const dearest = { ...bound.price, inputPico: dearestInputPico(bound.price) };
+  const { inputTokens } = bound;
+  return costUnits(dearest, {
+    inputTokens,
+    outputTokens,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+  });
+}
+
+/** How many tokens of output so many units of the limit are good for; negative where not even the input is covered. */
+export function outputWithin(limit: Limit, bound: UsageBound, units: number): number {
+  if (limit.type === 'requests') return units < 1 ? -1 : bound.outputTokens;
+  if (limit.isRate) return units < bound.likelyInputTokens ? -1 : bound.outputTokens;
+  if (limit.type === 'tokens') return units - bound.inputTokens;
+  if (bound.price === null) throw new PriceUnknown(limit);
+  return affordableOutput(bound.price, units, bound.inputTokens);
+}
+
+/** Whole units of the limit that were used. */
+export function usedUnits(limit: Limit, usage: Usage): number {
+  if (limit.type === 'requests') return 1;
+  return limit.type === 'cost' ? usage.costUnits : usage.inputTokens + usage.outputTokens;
+}

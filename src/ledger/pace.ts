@@ -1,0 +1,36 @@
+/** Knows how fast something has gone of late. */
+
+/** Paces of less than this are the chance of a moment. */
+const stretchMs = 100;
+
+export class Pace {
+  /** What is older than this says nothing of now. */
+  readonly #forgetMs: number;
+  #units = 0;
+  #sinceMs = 0;
+  #latestMs = Number.NEGATIVE_INFINITY;
+  #perMs = 0;
+
+  constructor(forgetMs: number) {
+    this.#forgetMs = forgetMs;
+  }
+
+  note(units: number, nowMs: number): void {
+    this.#latestMs = nowMs;
+    this.#units += units;
+    const passedMs = nowMs - this.#sinceMs;
+    if (passedMs < stretchMs) return;
+    this.#perMs = passedMs > this.#forgetMs ? 0 : (this.#perMs + this.#units / passedMs) / 2;
+    this.#units = 0;
+    this.#sinceMs = nowMs;
+  }
+
+  isIdle(nowMs: number): boolean {
+    return nowMs - this.#latestMs > this.#forgetMs;
+  }
+
+  /** Whole units in so many milliseconds, rounded up; 0 when it has been idle. */
+  unitsIn(ms: number, nowMs: number): number {
+    return this.isIdle(nowMs) ? 0 : Math.ceil(this.#perMs * ms);
+  }
+}

@@ -1,0 +1,205 @@
+/** Knows the part of one counter that this process holds: what of it is free, reserved by running requests, or used. */
+
+import { idToBytes } from '../model/ids.ts';
+import { counterId } from '../store/tables/usage-counters.ts';
+import type { CounterPlace, MoveOutcome, SliceMove } from '../store/tables/usage-slices.ts';
+import type { Limit } from './limit.ts';
+import { Pace } from './pace.ts';
+
+/** Part of a limit that a process takes at a time, so that others find enough. */
+const shareMax = 0.01;
+/** How long what is free may lie idle, before it is given back. */
+const idleMs = 2_000;
+/** What is free lasts for so long at the pace of late. */
+const aheadMs = 1_000;
+
+/** What one request has reserved of a slice. */
+export interface Reservation {
+  readonly slice: Slice;
+  /** Which holding of the slice it is of: one that was lost is charged already. */
+  readonly holding: number;
+  readonly units: number;
+}
+
+/** What a waiting request asks for: `units`, and how much less would do. */
+export interface Need {
+  readonly units: number;
+  readonly unitsMin: number;
+}
+
+/** Until when what is held may be used, by `performance.now()`. */
+export interface Lease {
+  endsMs: number;
+}
+
+export class Slice {
+  readonly place: CounterPlace;
+  limit: Limit;
+  readonly #lease: Lease;
+  /** Requests that wait for more, first come first served. */
+  readonly needs = new Set<Need>();
+  #holding = 0;
+  /** What the database says is held here, less what is being given into a move. */
+  #units = 0;
+  #reserved = 0;
+  /** Used since the last move. */
+  #spent = 0;
+  #isMoving = false;
+  #isNew = true;
+  #isRecalled = false;
+  readonly #pace = new Pace(idleMs);
+  /** Of everybody, as the last move found it. */
+  #known: { readonly usedUnits: number; readonly atMs: number } | null = null;
+
+  constructor(limit: Limit, lease: Lease) {
+    this.limit = limit;
+    this.#lease = lease;
+    const { isRate, subjectKind, subjectId, windowStart, valueKey, endsAt } = limit;
+    this.place = {
+      ...{ isRate, subjectKind, windowStart, valueKey, endsAt: isRate ? endsAt : null },
+      subjectId: idToBytes(subjectId),
+      id: idToBytes(counterId(subjectId, valueKey)),
+    };
+  }
+
+  /** The latest terms; what was held by higher ones is not used any more. */
+  hold(limit: Limit): void {
+    if (limit === this.limit) return;
+    if (limit.limitUnits < this.limit.limitUnits) this.#isRecalled = true;
+    this.limit = limit;
+  }
+
+  /** Units that may be reserved now. */
+  get free(): number {
+    const mayUse = !this.#isRecalled && performance.now() < this.#lease.endsMs;
+    return mayUse ? this.#units - this.#reserved - this.#spent : 0;
+  }
+
+  /** Units that were used by everybody, and when that was true; null while nobody has looked. */
+  get known(): { readonly usedUnits: number; readonly atMs: number } | null {
+    const known = this.#known;
+    return known === null ? null : { ...known, usedUnits: known.usedUnits + this.#spent };
+  }
+
+  reserve(units: number, nowMs: number): Reservation {
+    this.#reserved += units;
+    this.#pace.note(units, nowMs);
+    return { slice: this, holding: this.#holding, units };
+  }
+
+  /** Ends a reservation. What it used beyond what was reserved is charged in any case. */
+  settle({ holding, units }: Reservation, used: number): void {
+    if (holding !== this.#holding) {
+      this.#spent += Math.max(0, used - units);
+      return;
+    }
+    this.#reserved -= units;
+    this.#spent += used;
+  }
+
+  /** What was counted at once, and turns out not to be. */
+  refund(units: number, holding: number): void {
+    if (holding === this.#holding) this.#spent -= units;
+  }
+
+  /** Charges at once, without having reserved. */
+  charge(units: number, nowMs: number): number {
+    this.#spent += units;
+    this.#pace.note(units, nowMs);
+    return this.#holding;
+  }
+
+  /** Somebody else lacks what may lie idle here. */
+  recall(): void {
+    this.#isRecalled = true;
+  }
+
+  /** Whether nothing is left to know or to do here. */
+  isSpent(nowMs: number): boolean {
+    const isQuiet = this.#units === 0 && this.#reserved === 0 && this.#spent === 0;
+    return isQuiet && !this.#isMoving && this.needs.size === 0 && this.#pace.isIdle(nowMs);
+  }
+
+  /** What this slice has to tell the database now, or null: `isDue` when whatever is used shall be told. */
+  beginMove(nowMs: number, isDue: boolean): SliceMove | null {
+    if (this.#isMoving) return null;
+    const held = { units: this.#units, reserved: this.#reserved, spent: this.#spent };
+    const wish = wishOf(held, this.needs, {
+      isDue,
+      want: this.#wanted(nowMs),
+      isIdle: this.#pace.isIdle(nowMs) || this.#isRecalled,
+    });
+    if (wish === null) return null;
+    const { limitUnits, alertThresholdUnits } = this.limit;
+    const counter = { counter: this.place, isNew: this.#isNew };
+    const move = { ...counter, ...wish, limitUnits, alertThresholdUnits };
+    this.#units -= move.spent + move.offered;
+    this.#spent -= move.spent;
+    this.#isMoving = true;
+    this.#isRecalled = false;
+    return move;
+  }
+
+  /** The move was carried out, with this outcome. */
+  endMove(outcome: MoveOutcome, nowMs: number): void {
+    this.#isMoving = false;
+    if (outcome === null) {
+      this.lose();
+      return;
+    }
+    this.#isNew = false;
+    this.#units += outcome.granted;
+    this.#known = { usedUnits: outcome.usedUnits, atMs: nowMs };
+  }
+
+  /** The move was not carried out. */
+  undoMove(move: SliceMove): void {
+    this.#isMoving = false;
+    this.#units += move.spent + move.offered;
+    this.#spent += move.spent;
+  }
+
+  /** All that was held is charged already, or its counter is gone. */
+  lose(): void {
+    this.#holding += 1;
+    this.#units = 0;
+    this.#reserved = 0;
+    this.#spent = 0;
+    this.#isMoving = false;
+    this.#isNew = true;
+  }
+
+  /** Enough for a while at the pace of late, but no more than a small part of the limit. */
+  #wanted(nowMs: number): number {
+    if (!this.limit.isHard || this.#isRecalled) return 0;
+    const share = Math.floor(this.limit.limitUnits * shareMax);
+    return Math.min(this.#pace.unitsIn(aheadMs, nowMs), share);
+  }
+}
+
+/** What is given into a move, and asked for; null where nothing is to be told. */
+function wishOf(
+  { units, reserved, spent }: Readonly<Record<'units' | 'reserved' | 'spent', number>>,
+  needs: ReadonlySet<Need>,
+  {
+    want,
+    isIdle,
+    isDue,
+  }: { readonly want: number; readonly isIdle: boolean; readonly isDue: boolean },
+): Pick<SliceMove, 'units' | 'spent' | 'offered' | 'need' | 'needMin' | 'want'> | null {
+  const free = units - reserved - spent;
+  const [first] = needs;
+  if (first !== undefined) {
+    let lacking = want;
+    for (const need of needs) lacking += need.units;
+    const need = { need: first.units, needMin: first.unitsMin, want: lacking };
+    return { units, spent, offered: free, ...need };
+  }
+  // What lies idle, what is too much, and what is owed.
+  const surplus = free > 2 * want ? free - want : 0;
+  const offered = isIdle || free < 0 ? free : surplus;
+  const isAsking = want > 0 && free < want / 2;
+  const isTelling = isDue ? spent !== 0 || offered !== 0 : offered > 0;
+  if (!isAsking && !isTelling) return null;
+  return { units, spent, offered, need: 0, needMin: 0, want: Math.max(0, want - (free - offered)) };
+}

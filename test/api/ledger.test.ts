@@ -1,0 +1,162 @@
+/** Guarantees that limits hold whatever admits under them: replicas, streams, deaths, lost answers, turning windows. */
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { chargeLostSlices } from '../../src/jobs/charge-lost-slices.ts';
+import { createLedger, type Ledger } from '../../src/ledger/ledger.ts';
+import { type Limit, LimitReached, type Usage, type UsageBound } from '../../src/ledger/limit.ts';
+import { idToBytes } from '../../src/model/ids.ts';
+import { openDatabase } from '../../src/store/connection/db.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { jobContext } from '../job-context.ts';
+import { insertBudget } from '../usage-rows.ts';
+
+let test: TestDatabase;
+let replicas: Ledger[] = [];
+const organisationId = randomUUID();
+const clock = { now: () => Date.now() };
+
+beforeEach(async () => {
+  test = await createTestDatabase();
+});
+afterEach(async () => {
+  await stopReplicas();
+  await test[Symbol.asyncDispose]();
+});
+
+function startReplicas(count: number): Ledger[] {
+  replicas = Array.from({ length: count }, () => createLedger({ database: test.database, clock }));
+  return replicas;
+}
+
+async function stopReplicas(): Promise<void> {
+  for (const replica of replicas) await replica[Symbol.asyncDispose]();
+  replicas = [];
+}
+
+async function limit(fields: Partial<Limit> = {}): Promise<Limit> {
+  const { id } = await insertBudget(test.database.db, organisationId);
+  return {
+    ...{ organisationId, subjectKind: 'api_key', subjectId: id, windowStart: 0, endsAt: null },
+    ...{ valueKey: '', type: 'tokens', limitUnits: 1_000, alertThresholdUnits: null },
+    ...{ isRate: false, isHard: true, label: 'API key test' },
+    ...fields,
+  } as Limit;
+}
+
+function bound(tokens: number, fields: Partial<UsageBound> = {}): UsageBound {
+  const rest = { outputTokens: 0, outputTokensMin: 0, price: null };
+  return { inputTokens: tokens, likelyInputTokens: tokens, ...rest, ...fields };
+}
+
+const used = (inputTokens: number): Usage => ({
+  ...{ inputTokens, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, costUnits: 0 },
+});
+
+const counter = ({ subjectId }: Limit) =>
+  test.database.db
+    .selectFrom('usage_counters')
+    .select(['used_units', 'reserved_units', 'assumed_units'])
+    .where('subject_id', '=', idToBytes(subjectId))
+    .executeTakeFirst();
+
+const refused = (error: unknown): false => {
+  if (error instanceof LimitReached) return false;
+  throw error;
+};
+
+describe('a limit of requests', () => {
+  it('lets through exactly as many as it says, by three replicas at once, and refuses the rest', async () => {
+    const one = await limit({ type: 'requests', limitUnits: 100 });
+    const ledgers = startReplicas(3);
+    const asked = Array.from({ length: 300 }, async (_, at) => {
+      const account = ledgers[at % 3]!.open();
+      try {
+        await account.admit([one], bound(0));
+        return true;
+      } catch (error) {
+        return refused(error);
+      }
+    });
+    const admitted = (await Promise.all(asked)).filter(Boolean);
+    expect(admitted).toHaveLength(100);
+    await stopReplicas();
+    expect(await counter(one)).toEqual({ used_units: 100, reserved_units: 0, assumed_units: 0 });
+  });
+});
+
+describe('a limit of tokens', () => {
+  const Requests = fc.array(
+    fc.record({ asked: fc.nat(40), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+    { minLength: 50, maxLength: 150 },
+  );
+
+  it('is never exceeded, whatever requests ask for and use, and what is left can be used to the last', async () => {
+    await fc.assert(
+      fc.asyncProperty(Requests, async (requests) => {
+        const one = await limit();
+        const ledgers = startReplicas(3);
+        const uses = requests.map(async ({ asked, share }, at) => {
+          const account = ledgers[at % 3]!.open();
+          const grant = await Promise.resolve(account.admit([one], bound(asked))).catch(refused);
+          const tokens = grant === false ? 0 : Math.floor(asked * share);
+          account.settle(used(tokens));
+          return tokens;
+        });
+        const total = (await Promise.all(uses)).reduce((sum, tokens) => sum + tokens, 0);
+        expect(total).toBeLessThanOrEqual(1_000);
+        const [ledger] = ledgers;
+        const last = ledger!.open();
+        await last.admit([one], bound(1_000 - total));
+        last.settle(used(1_000 - total));
+        await expect((async () => ledger!.open().admit([one], bound(1)))()).rejects.toThrow(
+          LimitReached,
+        );
+        await stopReplicas();
+        expect(await counter(one)).toEqual({
+          used_units: 1_000,
+          reserved_units: 0,
+          assumed_units: 0,
+        });
+      }),
+      { numRuns: 4 },
+    );
+  });
+
+  it('cuts the output of a request to what is left, where that is of use to the caller', async () => {
+    const one = await limit();
+    const [ledger] = startReplicas(1);
+    const grant = await ledger!
+      .open()
+      .admit([one], bound(900, { outputTokens: 4_000, outputTokensMin: 16 }));
+    expect(grant.outputTokens).toBe(100);
+    const short = ledger!
+      .open()
+      .admit([one], bound(1, { outputTokens: 4_000, outputTokensMin: 16 }));
+    await expect(short).rejects.toThrow(LimitReached);
+  });
+
+  it('charges what was used beyond what was reserved', async () => {
+    const one = await limit();
+    const [ledger] = startReplicas(1);
+    const account = ledger!.open();
+    await account.admit([one], bound(10));
+    account.settle(used(2_000));
+    await ledger![Symbol.asyncDispose]();
+    expect(await counter(one)).toEqual({ used_units: 2_000, reserved_units: 0, assumed_units: 0 });
+  });
+
+  it('charges all that a dead replica held, once, and nothing stays reserved', async () => {
+    const one = await limit();
+    const database = openDatabase(test.settings);
+    const dead = createLedger({ database, clock });
+    await dead.open().admit([one], bound(300));
+    await database[Symbol.asyncDispose]();
+    await test.database.db.updateTable('usage_holders').set({ lease_until: 0 }).execute();
+    const job = chargeLostSlices();
+    const runs = await Promise.all([1, 2, 3].map(() => job.run(jobContext(test.database, 0))));
+    expect(runs.reduce((sum, counts) => sum + counts.slices!, 0)).toBe(1);
+    expect(await counter(one)).toEqual({ used_units: 300, reserved_units: 0, assumed_units: 300 });
+    await dead[Symbol.asyncDispose]();
+  });
+});
