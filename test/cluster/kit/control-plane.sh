@@ -78,7 +78,8 @@ for n in $(seq "$NODES"); do
 done
 
 until curl -skf -o /dev/null "https://$API:6443/readyz"; do sleep 0.05; done
-# Each asks anew when the API server is gone for a while, or comes back with the next turn.
+# Each asks anew when the API server is gone for a while, or comes back with the next turn. The first two end then, since
+# they no longer lead: one that went on would take its old knowledge of nodes for the truth, and every pod for lost.
 keep() {
   name=$1
   shift
@@ -86,10 +87,10 @@ keep() {
 }
 keep kube-controller-manager --kubeconfig="$STATE/config/manager.kubeconfig" --bind-address=127.0.0.1 \
   --service-account-private-key-file="$STATE/config/account.key" --root-ca-file="$LIVE/pki/apiserver.crt" \
-  --use-service-account-credentials --leader-elect=false
+  --use-service-account-credentials
 keep kube-scheduler --kubeconfig="$STATE/config/scheduler.kubeconfig" --bind-address=127.0.0.1 \
   --authentication-kubeconfig="$STATE/config/scheduler.kubeconfig" \
-  --authorization-kubeconfig="$STATE/config/scheduler.kubeconfig" --leader-elect=false
+  --authorization-kubeconfig="$STATE/config/scheduler.kubeconfig"
 cat >"$LIVE/Corefile" <<EOF
 .:53 {
   errors

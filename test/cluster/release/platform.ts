@@ -19,9 +19,21 @@ export interface Platform extends AsyncDisposable {
   commit(namespace: string, files: Readonly<Record<string, string>>): string;
   /** `ssh://…` */
   repositoryUrl(namespace: string): string;
+  /** Makes a folder of each node, or of one, a volume that claims of a class may take; the folder. */
+  makeVolume(volume: Volume): Promise<string>;
 }
 
-const databaseHost = 'mysql.databases.svc.cluster.local';
+interface Volume {
+  readonly name: string;
+  /** Whose folder it is. */
+  readonly user: number;
+  readonly node?: string;
+  /** Its own name when not given. */
+  readonly className?: string;
+  readonly size?: string;
+}
+
+export const databaseHost = 'mysql.databases.svc.cluster.local';
 const gitHost = 'git.tools.svc.cluster.local';
 const restricted = 'pod-security.kubernetes.io/enforce';
 
@@ -69,7 +81,7 @@ export async function startPlatform(cluster: Cluster): Promise<Platform> {
     'rollout status statefulset/mysql --namespace=databases --timeout=10m'.split(' '),
   );
   return {
-    ...{ apply, sql },
+    ...{ apply, sql, makeVolume: (volume) => makeVolume(cluster, volume) },
     repositoryUrl: (namespace) => urls.get(namespace)!,
     prepare: async (namespace) => {
       await makeNamespace(namespace);
@@ -131,11 +143,10 @@ function commit(
   return id;
 }
 
-/** A folder on each node, or on one, as a volume that a claim of its name's class takes. */
 async function makeVolume(
   cluster: Cluster,
-  { name, user, node }: { name: string; user: number; node?: string },
-): Promise<void> {
+  { name, user, node, className = name, size = '1Gi' }: Volume,
+): Promise<string> {
   const path = `/var/lib/volumes/${name}`;
   for (const one of cluster.nodes) {
     await cluster.runOn(one, ['install', '-d', '-o', String(user), '-g', String(user), path]);
@@ -149,17 +160,18 @@ async function makeVolume(
   const volume = {
     ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name } },
     spec: {
-      capacity: { storage: '1Gi' },
+      capacity: { storage: size },
       accessModes: ['ReadWriteOnce', 'ReadWriteMany'],
-      storageClassName: name,
+      storageClassName: className,
       hostPath: { path },
       ...(node === undefined ? {} : { nodeAffinity }),
     },
   };
   await cluster.kubectl(['apply', '-f', '-'], JSON.stringify(volume));
+  return path;
 }
 
-function claim(name: string, storageClassName: string): object {
+export function claim(name: string, storageClassName: string): object {
   return {
     ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name } },
     spec: {
