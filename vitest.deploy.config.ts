@@ -33,8 +33,8 @@ export default defineConfig({
         test: {
           name: 'cluster-release',
           include: ['test/cluster/release/*.test.ts'],
-          // Each has a cluster of its own, for which one at a time is load enough.
-          maxWorkers: 1,
+          // Each has a cluster of its own, and waits for most of its time: more than two are load enough.
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
           globalSetup: ['test/cluster/kit/setup.ts'],
         },

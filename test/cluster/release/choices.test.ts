@@ -1,6 +1,7 @@
 /** Guarantees that the README of the chart can be followed word for word, and that its choices run: an embedded database, migrations elsewhere, all in one pod, manifests from a ConfigMap or a volume. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { chartFolder, type HelmMajor, helmProgram } from '../../chart/helm.ts';
 import { eventually } from '../../eventually.ts';
@@ -8,6 +9,7 @@ import { manifest } from '../../manifests.ts';
 import { type Cluster, startCluster } from '../kit/cluster.ts';
 import { registry } from '../kit/images.ts';
 import { claim, databaseHost, type Platform, startPlatform } from './platform.ts';
+import { runnableValues } from './runnable-values.ts';
 
 const why = inject('noCluster');
 const root = resolve(import.meta.dirname, '../../..');
@@ -215,5 +217,21 @@ describe.skipIf(why !== null)(`choices of the chart${why === null ? '' : ` (${wh
     });
     await delivered('volume', 'first');
     await helm('volume', ['uninstall', 'gw', '--wait']);
+  });
+
+  const seed = Number(process.env.GATEWRIGHT_TEST_SEED ?? 20_261_122);
+  const samples = fc.sample(runnableValues, { seed, numRuns: 2 });
+
+  it.each(samples.entries().toArray())('runs with random values (%i)', async (index, values) => {
+    const namespace = `random-${index}`;
+    await platform.prepare(namespace);
+    await platform.apply(namespace, {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'manifests' } },
+      data: { 'key.yaml': keyManifest(namespace, 'first') },
+    });
+    await helm(namespace, ['install', ...chart, ...wait], { ...prepared(namespace), ...values });
+    await test(namespace);
+    await delivered(namespace, 'first');
+    await helm(namespace, ['uninstall', 'gw', '--wait']);
   });
 });
