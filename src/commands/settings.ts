@@ -7,12 +7,14 @@ import {
   settingsMarkdown,
 } from '../settings/describe.ts';
 import { faultList, inspectSettings } from '../settings.ts';
+import { readVschema } from '../store/migrations/migration-files.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { flag, outputForm } from './shared/option.ts';
 
 interface SettingsOptions {
   readonly output: 'text' | 'json' | 'markdown' | 'json-schema';
   readonly check: boolean;
+  readonly vschema: boolean;
   readonly 'strict-settings': boolean;
 }
 
@@ -24,6 +26,7 @@ export const settings: Command<SettingsOptions> = {
     ['gatewright settings --check --strict-settings', 'Count mistyped names as wrong too'],
     ['gatewright settings -o markdown > SETTINGS.md', 'Write the reference'],
     ['gatewright settings -o json-schema', 'Print a JSON Schema of the environment'],
+    ['gatewright settings --vschema', 'Print the keyspaces of a sharded Vitess'],
   ],
   options: {
     output: outputForm(
@@ -31,10 +34,16 @@ export const settings: Command<SettingsOptions> = {
       'Values as text or JSON, or the reference as Markdown or JSON Schema',
     ),
     check: flag('Only say what is wrong; exit code 5 if anything is'),
+    vschema: flag('Print the vschema by which Vitess spreads the tables, and nothing else'),
     'strict-settings': flag('Names that look like a mistyped setting are errors'),
   },
   run: async (options, io) => {
     const { output } = options;
+    if (options.vschema) {
+      if (options.check || output !== 'text') throw new Failure('invalidInput', vschemaAlone);
+      io.stdout.writeExact(readVschema());
+      return 'success';
+    }
     if (output === 'markdown' || output === 'json-schema') {
       if (options.check) throw new Failure('invalidInput', noReferenceOfACheck);
       if (output === 'markdown') io.stdout.writeExact(settingsMarkdown());
@@ -45,6 +54,7 @@ export const settings: Command<SettingsOptions> = {
   },
 };
 
+const vschemaAlone = '--vschema is printed in its own form; leave out --check and --output';
 const noReferenceOfACheck = '--check tells what is wrong as -o text or -o json only';
 
 function showValues(options: SettingsOptions, io: CommandIo): 'success' | 'invalidInput' {

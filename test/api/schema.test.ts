@@ -118,7 +118,7 @@ describe('the schema', () => {
     );
   });
 
-  it('is told to Vitess column by column, in docs/vschema.json', async () => {
+  it('is told to Vitess column by column, in migrations/vschema.json', async () => {
     const keyspace = (names: readonly string[], shard: object) =>
       Object.fromEntries(names.map((table) => [table, { ...shard, ...columnList(table) }]));
     const columnList = (table: string) => ({
@@ -140,7 +140,7 @@ describe('the schema', () => {
     };
     // Written anew by `vitest run --project api test/api/schema.test.ts -u`.
     await expect(`${JSON.stringify(vschema, null, 1)}\n`).toMatchFileSnapshot(
-      resolve(docs, 'vschema.json'),
+      resolve(docs, '../migrations/vschema.json'),
     );
   });
 });

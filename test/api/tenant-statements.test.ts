@@ -10,7 +10,7 @@ import { everyKind, openSync } from '../sync-setup.ts';
 import { addTenant, type Send } from '../tenant.ts';
 
 const vschema = JSON.parse(
-  readFileSync(resolve(import.meta.dirname, '../../docs/vschema.json'), 'utf8'),
+  readFileSync(resolve(import.meta.dirname, '../../migrations/vschema.json'), 'utf8'),
 );
 const tenantTables = Object.keys(vschema.gatewright.tables);
 const jobs = ['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'];

@@ -1,7 +1,7 @@
 /** Guarantees how settings come out of files and certificates, and what the `settings` command shows. */
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
@@ -244,6 +244,13 @@ describe('the settings command', () => {
     );
     expect(run({}, '-o', 'markdown').stdout).toContain('| `DB_POOL_SIZE` | `12` |');
     expect(run({}, '-o', 'markdown', '--check').code).toBe(exitCodes.invalidInput);
+  });
+
+  it('prints the vschema of the migrations, whatever is set', () => {
+    const printed = run({ DB_PORT: 'wrong' }, '--vschema');
+    expect(printed.code).toBe(0);
+    expect(printed.stdout).toBe(readFileSync('migrations/vschema.json', 'utf8'));
+    expect(run({}, '--vschema', '--check').code).toBe(exitCodes.invalidInput);
   });
 
   it('never prints a secret, right or wrong, wherever it was put', () => {

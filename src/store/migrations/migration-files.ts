@@ -36,6 +36,11 @@ const firstWords = [
   'DELETE',
 ];
 
+/** What `migrations/vschema.json` says of the tables that the migrations of the package make, as JSON text. */
+export function readVschema(): string {
+  return readFileSync(join(packageRoot(), 'migrations/vschema.json'), 'utf8');
+}
+
 /** Reads `directory`, or the migrations of the package itself, in order. */
 export function readMigrations(directory = join(packageRoot(), 'migrations')): Migration[] {
   const names = readdirSync(directory)
