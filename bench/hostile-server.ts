@@ -36,7 +36,7 @@ const settings = readSettings(
 );
 const log = createLog({ level: 'silent' });
 await migrate(settings.database!, { log });
-const app = await createApp(settings, { log, startJobs: false });
+const app = await createApp(settings, { log, components: ['admin'] });
 const tenant = await bootstrapTenant(app.database, {
   keyring: app.keyring,
   name: 'hostile',
@@ -86,7 +86,7 @@ async function accessToken(): Promise<string> {
 }
 
 const ready: HostileServerReady = {
-  url,
+  url: url!,
   clientId: tenant.clientId,
   clientSecret: tenant.clientSecret.reveal(),
   token: await accessToken(),

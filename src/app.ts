@@ -1,6 +1,7 @@
-/** Knows how the parts make a server: database, keys, authentication, Admin API, probes, metrics. */
+/** Knows how the parts make a server: database, keys, authentication, Admin API, inference, probes, metrics. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes } from './admin/index.ts';
+import { createAppGateway, inferencePort } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { probeRoutes } from './app/probes.ts';
@@ -40,15 +41,26 @@ export interface AppOverrides {
   /** Milliseconds since the epoch by the clock that all replicas share: the database's when absent. */
   readonly readSharedTime?: () => Promise<number>;
   readonly log?: Log;
-  /** False keeps `listen()` from starting the scheduled jobs. */
-  readonly startJobs?: boolean;
+  /** What `listen()` starts; all of them when absent. */
+  readonly components?: readonly Component[];
+}
+
+/** The parts of a server that can run apart: the Admin API, inference, and the scheduled jobs. */
+export const allComponents = ['admin', 'gateway', 'jobs'] as const;
+export type Component = (typeof allComponents)[number];
+
+/** Where a server listens; null for a part that it does not run. */
+export interface Addresses {
+  readonly adminUrl: string | null;
+  readonly inferenceUrl: string | null;
+  readonly metricsUrl: string;
 }
 
 export interface App extends AsyncDisposable {
   /** Of this program: `0.1.0`. */
   readonly version: string;
-  /** Starts both listeners and the scheduled jobs; ports 0 take free ones. */
-  listen(): Promise<{ adminUrl: string; metricsUrl: string }>;
+  /** Starts the listeners and the scheduled jobs; ports 0 take free ones. */
+  listen(): Promise<Addresses>;
   /**
    * From now on `/readyz` answers 503 and every answer ends its connection, so that callers go
    * elsewhere; everything still works. Disposing of the app begins with this, and goes on when those
@@ -85,7 +97,7 @@ export async function createApp(settings: Settings, overrides: AppOverrides = {}
     if (deviation !== null) log.warn(deviation);
     return assemble({
       ...{ settings, clock: sharedClock, log, keyring, database },
-      startJobs: overrides.startJobs ?? true,
+      components: overrides.components ?? allComponents,
     });
   } catch (error) {
     await database[Symbol.asyncDispose]();
@@ -118,7 +130,7 @@ interface Parts {
   readonly keyring: Keyring;
   readonly clock: SharedClock;
   readonly log: Log;
-  readonly startJobs: boolean;
+  readonly components: readonly Component[];
 }
 
 function assemble(parts: Parts): App {
@@ -132,9 +144,12 @@ function assemble(parts: Parts): App {
   const probes = createProbes(parts, () => isDraining);
   const admin = createAdminServer(parts, metrics, probes);
   const metricsServer = createMetricsServer(parts, [...metrics.routes, ...probes]);
+  const gateway = createAppGateway({ ...parts, record: metrics.observeInference });
+  const runs = (component: Component): boolean => parts.components.includes(component);
   const drain = (): void => {
     isDraining = true;
     admin.takeLeave();
+    gateway.server.takeLeave();
   };
   return {
     version,
@@ -142,12 +157,15 @@ function assemble(parts: Parts): App {
     keyring,
     jobs,
     listen: async () => {
-      const adminUrl = await listen(admin, host, port, 'PORT');
+      const adminUrl = runs('admin') ? await listen(admin, host, port, 'PORT') : null;
+      const inferenceUrl = runs('gateway')
+        ? await listen(gateway.server, host, inferencePort(settings), 'GATEWRIGHT_INFERENCE_PORT')
+        : null;
       const metricsUrl = await listen(metricsServer, host, metricsPort, 'GATEWRIGHT_METRICS_PORT');
       isListening = true;
       setImmediate(metrics.observeProcess);
-      if (parts.startJobs) jobs.start();
-      return { adminUrl, metricsUrl };
+      if (runs('jobs')) jobs.start();
+      return { adminUrl, inferenceUrl, metricsUrl };
     },
     drain,
     [Symbol.asyncDispose]: async () => {
@@ -155,9 +173,11 @@ function assemble(parts: Parts): App {
       const close = async (): Promise<void> => {
         if (isListening) await delay((lameDuckSeconds ?? lameDuckSecondsDefault) * 1000);
         log.debug('accepting nothing new');
-        await admin.close(drainSeconds * 1000);
+        const graceMs = drainSeconds * 1000;
+        await Promise.all([admin.close(graceMs), gateway.server.close(graceMs)]);
       };
       await Promise.all([close(), jobs.stop()]);
+      await gateway[Symbol.asyncDispose]();
       await metricsServer.close(0);
       await database[Symbol.asyncDispose]();
     },
@@ -175,7 +195,7 @@ const listenFaults: Record<string, string> = {
 };
 
 async function listen(
-  server: HttpServer,
+  server: Pick<HttpServer, 'listen'>,
   host: string,
   port: number,
   setting: string,

@@ -4,6 +4,7 @@ import { Failure } from './failure.ts';
 import { Secret } from './secret.ts';
 import { readDatabases } from './settings/database.ts';
 import type { databaseTlsModes, driftModes, logLevels } from './settings/forms.ts';
+import { type InferenceSettings, inferenceSettings } from './settings/inference.ts';
 import { commitStatusSettings, notificationSettings, notifyFaults } from './settings/notify.ts';
 import { signatureFaults, signatureSettings } from './settings/signatures.ts';
 import { collect, type Given, namesSet, openSources, type Sources } from './settings/sources.ts';
@@ -76,6 +77,7 @@ export interface Settings {
     readonly lameDuckSeconds: number | null;
     readonly drainSeconds: number;
   };
+  readonly inference: InferenceSettings;
   /** Null when unset: info for servers, warn for commands that end by themselves. */
   readonly logLevel: LogLevel | null;
   /** At least 32 bytes, or null when unset. */
@@ -321,6 +323,7 @@ function assemble(
       lameDuckSeconds: values.GATEWRIGHT_LAME_DUCK_SECONDS ?? null,
       drainSeconds: values.GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS,
     },
+    inference: inferenceSettings(values),
     logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? null,
     masterKey: masterKey === undefined ? null : new Secret(masterKey, keyOrigin),
     apiKeyPrefix: values.API_KEY_PREFIX ?? '',

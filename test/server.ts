@@ -17,6 +17,8 @@ interface TestClock extends Clock {
 export interface TestServer extends AsyncDisposable {
   /** `http://127.0.0.1:port` of the Admin API. */
   readonly url: string;
+  /** `http://127.0.0.1:port` of inference, without `/v1`. */
+  readonly inferenceUrl: string;
   readonly metricsUrl: string;
   readonly tsgId: string;
   readonly organisationId: string;
@@ -81,7 +83,7 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
     clock,
     readSharedTime: overrides.readSharedTime ?? (async () => clock.now()),
     log,
-    startJobs: false,
+    components: ['admin', 'gateway'],
   });
   const tenant = await bootstrapTenant(app.database, {
     keyring: app.keyring,
@@ -89,7 +91,8 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
     apiKeyPrefix: '',
     now: clock.now(),
   });
-  const { adminUrl: url, metricsUrl } = await app.listen();
+  const { adminUrl, inferenceUrl, metricsUrl } = await app.listen();
+  const url = adminUrl!;
   const clientSecret = tenant.clientSecret.reveal();
   const organisationApiKey = tenant.organisationApiKey.reveal();
   const token = (): Promise<string> => fetchToken(url, { ...tenant, clientSecret });
@@ -100,6 +103,7 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
     return tokens.get(at)!;
   };
   return {
+    inferenceUrl: inferenceUrl!,
     ...{ url, metricsUrl, clock, app, settings, logLines, token, clientSecret, organisationApiKey },
     tsgId: tenant.tsgId,
     organisationId: tenant.organisationId,

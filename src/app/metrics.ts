@@ -2,6 +2,7 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { z } from 'zod';
 import type { SharedClock } from '../clock.ts';
+import type { RequestRecord } from '../gateway/request-record.ts';
 import { RawReply, type Route, route } from '../http/route.ts';
 import type { Exchange } from '../http/server.ts';
 import type { JobOutcome } from '../jobs/job-run.ts';
@@ -11,6 +12,7 @@ export interface Metrics {
   /** From now on there are figures of the process, too: they take a while to set up. */
   observeProcess(): void;
   observeRequest(exchange: Exchange): void;
+  observeInference(entry: RequestRecord): void;
   /** Counts one run of a job in this process. */
   observeJob(run: Pick<JobOutcome, 'name' | 'state' | 'durationMs'>): void;
   /** `GET /metrics`, for the listener of its own. */
@@ -21,6 +23,9 @@ type DatabaseFigures = Pick<Database, 'pool' | 'tls' | 'isStoodIn'>;
 
 /** Seconds: an admin call takes milliseconds, one that waits for the database up to its timeout. */
 const durationBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Seconds: a model thinks for as long as it does. */
+const inferenceBuckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 export function createMetrics(sources: {
   readonly version: string;
@@ -33,6 +38,20 @@ export function createMetrics(sources: {
     help: 'Time from the first header to the last byte, by route pattern',
     labelNames: ['method', 'route', 'status'],
     buckets: durationBuckets,
+    registers: [register],
+  });
+  const inference = new Histogram({
+    name: 'gatewright_inference_request_duration_seconds',
+    help: 'Time of inference requests from the first header to the last byte, by endpoint',
+    labelNames: ['endpoint', 'status'],
+    buckets: inferenceBuckets,
+    registers: [register],
+  });
+  const firstBytes = new Histogram({
+    name: 'gatewright_inference_first_byte_seconds',
+    help: 'Time of inference requests from the first header to the first byte of the answer',
+    labelNames: ['endpoint'],
+    buckets: inferenceBuckets,
     registers: [register],
   });
   const jobRuns = new Histogram({
@@ -54,6 +73,10 @@ export function createMetrics(sources: {
     observeProcess: () => collectDefaultMetrics({ register }),
     observeRequest: ({ method, route: pattern, status, durationMs }) => {
       requests.observe({ method, route: pattern, status }, durationMs / 1000);
+    },
+    observeInference: ({ endpoint, status, durationMs, firstByteMs }) => {
+      inference.observe({ endpoint, status }, durationMs / 1000);
+      if (firstByteMs !== null) firstBytes.observe({ endpoint }, firstByteMs / 1000);
     },
     observeJob: ({ name, state, durationMs }) => {
       jobRuns.observe({ job: name, state }, durationMs / 1000);

@@ -58,6 +58,10 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['doctor', async () => bound('doctor', (await import('./doctor.ts')).doctor)],
   ['settings', async () => bound('settings', (await import('./settings.ts')).settings)],
   ['images', async () => bound('images', (await import('./images.ts')).images)],
+  [
+    'mock-upstream',
+    async () => bound('mock-upstream', (await import('./mock-upstream.ts')).mockUpstream),
+  ],
   ['fmt', async () => bound('fmt', (await import('./fmt.ts')).fmt)],
   ['new', async () => bound('new', (await import('./new.ts')).newCommand)],
   ['explain', async () => bound('explain', (await import('./explain.ts')).explainCommand)],

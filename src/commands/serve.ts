@@ -1,29 +1,32 @@
-/** Knows the command that serves the Admin API until it is told to stop. */
+/** Knows the command that serves the Admin API and inference until it is told to stop. */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { createApp, missingMasterKey } from '../app.ts';
+import { allComponents, type Component, createApp, missingMasterKey } from '../app.ts';
 import { createLog } from '../log.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { migrate } from '../store/migrations/migrate.ts';
 import type { Command } from './shared/command.ts';
 import { resolveDatabase } from './shared/database.ts';
 import { keepHeapSmall } from './shared/heap.ts';
-import { flag, homeOption, port, text } from './shared/option.ts';
+import { choices, flag, homeOption, port, text } from './shared/option.ts';
 
 interface Options {
   host: string | undefined;
   port: number | undefined;
   'metrics-port': number | undefined;
+  'inference-port': number | undefined;
+  components: readonly Component[];
   'no-jobs': boolean;
   migrate: boolean;
   home: string | undefined;
 }
 
 export const serve: Command<Options> = {
-  summary: 'Serve the Admin API on the database of the settings',
+  summary: 'Serve the Admin API and inference on the database of the settings',
   examples: [
     ['gatewright serve', 'Listen where PORT and GATEWRIGHT_HOST say'],
     ['gatewright serve --migrate', 'Bring the database to this version first'],
+    ['gatewright serve --components gateway', 'Inference alone, as often as there is need of it'],
     ['gatewright serve --port 0 --no-jobs', 'Take a free port; leave the jobs to other replicas'],
   ],
   options: {
@@ -39,6 +42,14 @@ export const serve: Command<Options> = {
       describe: 'Port of the Prometheus metrics; 0 takes a free one',
       fallback: 'GATEWRIGHT_METRICS_PORT, else 9464',
     }),
+    'inference-port': port(8787, {
+      describe: 'Port of inference; 0 takes a free one',
+      fallback: 'GATEWRIGHT_INFERENCE_PORT, else 8787',
+    }),
+    components: choices(allComponents, 'LIST', {
+      describe: 'What to run, separated by commas: admin, gateway, jobs',
+      fallback: 'all',
+    }),
     'no-jobs': flag('Leave the scheduled jobs to other replicas'),
     migrate: flag('Run missing migrations first; without it a database that is behind is refused'),
     home: homeOption,
@@ -51,7 +62,8 @@ export const serve: Command<Options> = {
     const home = resolve(io.cwd, options.home ?? settings.home);
     const database = await resolveDatabase(settings, home);
     if (options.migrate) await migrate(database, { log, signal: io.signal });
-    const app = await createApp({ ...settings, database }, { log, startJobs: !options['no-jobs'] });
+    const components = componentsOf(options);
+    const app = await createApp({ ...settings, database }, { log, components });
     try {
       log.info(await app.listen(), 'listening');
       await io.onStarted();
@@ -66,10 +78,19 @@ export const serve: Command<Options> = {
   },
 };
 
+function componentsOf(options: Options): readonly Component[] {
+  const wanted = options.components.length === 0 ? allComponents : options.components;
+  return wanted.filter((component) => component !== 'jobs' || !options['no-jobs']);
+}
+
 function withOptions(settings: Settings, options: Options): Settings {
   const { host, port, metricsPort } = settings.server;
   return {
     ...settings,
+    inference: {
+      ...settings.inference,
+      port: options['inference-port'] ?? settings.inference.port,
+    },
     server: {
       ...settings.server,
       host: options.host ?? host,

@@ -16,6 +16,7 @@ const singleHeaders = new Set([
   'idempotency-key',
   'x-gateway-api-key',
   'x-portkey-api-key',
+  'x-api-key',
 ]);
 
 /** `%2f`, `%5c` and `%00` hide separators; raw backslashes, controls and `#` never belong in a target. */

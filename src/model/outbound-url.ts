@@ -78,6 +78,34 @@ function hostFault(url: URL, trusted: TrustedHosts): string | null {
   return null;
 }
 
+/**
+ * What is wrong with an address that a host was resolved to, or null. A name that is trusted may lead
+ * to a private address, never to a metadata service; `address` as the resolver writes it.
+ */
+export function resolvedAddressFault(
+  target: { readonly host: string; readonly port: number },
+  address: string,
+  trusted: TrustedHosts,
+): string | null {
+  const plain = plainAddress(address);
+  if (plain === null || isMetadataHost(plain)) return 'leads to a cloud metadata service';
+  const isTrusted = trusted.some(
+    (entry) =>
+      (entry.covers(target.host) || entry.covers(plain) || entry.covers(embeddedAddress(plain))) &&
+      coversPort(entry, target.port),
+  );
+  if (isTrusted || !isPrivate(plain)) return null;
+  return 'leads to a private address, and TRUSTED_CUSTOM_HOSTS does not list it';
+}
+
+/** In the one spelling of the URL parser; null for what has a zone and so is local to a link. */
+function plainAddress(address: string): string | null {
+  if (isIP(address) !== 6) return address;
+  return URL.canParse(`http://[${address}]`)
+    ? new URL(`http://[${address}]`).hostname.slice(1, -1)
+    : null;
+}
+
 /** Without a port the entry covers every port that is not a service port. */
 function coversPort(entry: TrustedHost, port: number): boolean {
   return entry.port === null ? !servicePorts.has(port) : entry.port === port;

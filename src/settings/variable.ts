@@ -10,6 +10,7 @@ type Group =
   | 'Configs'
   | 'Network'
   | 'Server'
+  | 'Inference'
   | 'Sync';
 
 export interface Facts {

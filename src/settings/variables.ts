@@ -1,6 +1,7 @@
 /** Knows every environment variable: its name, form, default, group and meaning, in one schema. */
 import { z } from 'zod';
 import * as forms from './forms.ts';
+import { inferenceVariables } from './inference-variables.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
 import { notifyVariables } from './notify-variables.ts';
 import { proxyVariables } from './proxy-variables.ts';
@@ -166,8 +167,7 @@ export const environment = z.object({
     'Configs',
     forms.toggle,
     'OFF',
-    'ON: requests may name saved configs only.',
-    notYet,
+    'ON: requests may name saved configs only, and no address or headers of their own.',
   ),
   MAX_ROOT_CONFIG_TARGETS: optional(
     'Configs',
@@ -252,6 +252,8 @@ export const environment = z.object({
     'OFF',
     'ON: names that look like a mistyped setting are errors.',
   ),
+
+  ...inferenceVariables,
 
   GATEWRIGHT_CREDENTIALS: optional(
     'Sync',

@@ -38,10 +38,12 @@ const mayImport: Record<string, readonly string[]> = {
     'clock',
   ],
   'commands/up': [
-    ...['commands/shared', 'app', 'embedded', 'sync', 'store', 'settings', 'log', 'clock'],
+    ...['commands/shared', 'commands/mock-upstream', 'app', 'embedded', 'sync', 'store', 'model'],
+    ...['settings', 'log', 'clock'],
   ],
   'commands/sync': ['commands/shared', 'sync', 'model', 'settings', 'log', 'clock'],
   'commands/completion': ['commands/shared'],
+  'commands/mock-upstream': [],
   'commands/shared': [
     'app',
     'embedded',
@@ -102,7 +104,8 @@ const mayImport: Record<string, readonly string[]> = {
   guardrails: ['auth', 'upstream', 'model'],
   ledger: ['store', 'model', 'clock'],
   auth: ['store', 'model', 'clock'],
-  upstream: ['model'],
+  upstream: ['upstream/*', 'model'],
+  'upstream/dialects': ['model'],
   store: ['store/*', 'model', 'settings', 'log'],
   'store/tables': ['store/connection', 'model'],
   'store/migrations': ['store/connection', 'settings', 'log'],

@@ -4,7 +4,10 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commandLoaders } from '../../src/commands/all-commands.ts';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
+import { allEndpoints, endpointOf } from '../../src/gateway/endpoint.ts';
+import { gatewayErrors } from '../../src/gateway/gateway-error.ts';
 import { allJobs } from '../../src/jobs/all-jobs.ts';
+import { aiProviders } from '../../src/model/ai-providers.ts';
 import { errorTable } from '../../src/model/errors.ts';
 import { checkFaults } from '../../src/model/guardrail-checks.ts';
 import { kindNames, kinds } from '../../src/model/kinds.ts';
@@ -229,6 +232,35 @@ describe('docs/api.md', () => {
     );
     expect(rows.length).toBeGreaterThan(20);
     expect(wrong).toEqual([]);
+  });
+});
+
+describe('docs/inference.md', () => {
+  it('lists every error of the gateway with its status and type', () => {
+    const told = rowsOf(sectionOf('docs/inference.md', 'Errors')).map(([code, status, type]) => [
+      namesIn(code!)[0],
+      Number(status),
+      namesIn(type!)[0],
+    ]);
+    const real = Object.entries(gatewayErrors).map(([code, { status, type }]) => [
+      code,
+      status,
+      type,
+    ]);
+    expect(told).toEqual(real);
+  });
+
+  it('lists every endpoint with a name of its own', () => {
+    const told = rowsOf(sectionOf('docs/inference.md', 'Address')).map(([name, paths]) => [
+      namesIn(name!)[0],
+      namesIn(paths!).map(endpointOf),
+    ]);
+    expect(told).toEqual(allEndpoints.map((name) => [name, name === 'other' ? [] : [name]]));
+  });
+
+  it('names every provider', () => {
+    const told = sectionOf('docs/inference.md', 'Providers').flatMap(namesIn);
+    expect(Object.keys(aiProviders).filter((name) => !told.includes(name))).toEqual([]);
   });
 });
 

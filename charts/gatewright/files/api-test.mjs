@@ -7,23 +7,44 @@ const { adminBaseUrl, baseUrl, clientId, clientSecret, tsgId } = credentials;
 async function ask(method, url, headers, body, expected) {
   const answer = await fetch(url, {
     method,
-    headers: { ...headers, ...(typeof body === 'object' && !(body instanceof URLSearchParams) ? { 'content-type': 'application/json' } : {}) },
+    headers: {
+      ...headers,
+      ...(typeof body === 'object' && !(body instanceof URLSearchParams)
+        ? { 'content-type': 'application/json' }
+        : {}),
+    },
     body: body instanceof URLSearchParams || body === undefined ? body : JSON.stringify(body),
     signal: AbortSignal.timeout(10_000),
   });
   const text = await answer.text();
   if (answer.status !== expected) {
-    throw new Error(`${method} ${new URL(url).pathname} answered ${answer.status} instead of ${expected}: ${answer.status < 300 ? '' : text}`);
+    throw new Error(
+      `${method} ${new URL(url).pathname} answered ${answer.status} instead of ${expected}: ${answer.status < 300 ? '' : text}`,
+    );
   }
-  console.log(`${method} ${new URL(url).pathname.replace(/[0-9a-f-]{36}/, '{id}')}: ${answer.status}`);
+  console.log(
+    `${method} ${new URL(url).pathname.replace(/[0-9a-f-]{36}/, '{id}')}: ${answer.status}`,
+  );
   return text === '' ? null : JSON.parse(text);
 }
 
 const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64');
 const form = new URLSearchParams({ grant_type: 'client_credentials', scope: `tsg_id:${tsgId}` });
-const token = await ask('POST', `${adminBaseUrl}/oauth2/access_token`, { authorization: `Basic ${basic}` }, form, 200);
+const token = await ask(
+  'POST',
+  `${adminBaseUrl}/oauth2/access_token`,
+  { authorization: `Basic ${basic}` },
+  form,
+  200,
+);
 const bearer = { authorization: `Bearer ${token.access_token}` };
-const made = await ask('POST', `${adminBaseUrl}/v2/api-keys/organisation/service`, bearer, { name: 'helm test', scopes: ['workspaces.list'] }, 200);
+const made = await ask(
+  'POST',
+  `${adminBaseUrl}/v2/api-keys/organisation/service`,
+  bearer,
+  { name: 'helm test', scopes: ['workspaces.list'] },
+  200,
+);
 await ask('GET', `${baseUrl}/workspaces`, { 'x-gateway-api-key': made.key }, undefined, 200);
 await ask('DELETE', `${adminBaseUrl}/v2/api-keys/${made.id}`, bearer, undefined, 200);
 await ask('GET', `${baseUrl}/workspaces`, { 'x-gateway-api-key': made.key }, undefined, 401);

@@ -22,6 +22,8 @@ export const ClientCredentials = z.object({
 export const Credentials = ClientCredentials.extend({
   iamUrl: z.url(),
   organisationApiKey: z.string().min(1),
+  /** Base of inference, for clients of model providers; ends in `/v1`. Absent in older files. */
+  inferenceUrl: z.url().optional(),
 });
 
 /** Where `gatewright up` keeps the credentials of its `home`. */
@@ -31,11 +33,12 @@ export function credentialsPathOf(home: string): string {
 
 /**
  * The file's text. `url` is where the server is reached, without a path:
- * `https://gateway.example.com`.
+ * `https://gateway.example.com`; `inferenceUrl` where inference is, with its `/v1`.
  */
 export function credentialsText(
   url: string,
   tenant: Omit<Account, 'organisationId'> & Partial<Pick<Tenant, 'organisationApiKey'>>,
+  inferenceUrl?: string,
 ): string {
   const origin = url.replace(/\/+$/, '');
   const document: Omit<z.infer<typeof Credentials>, 'organisationApiKey'> = {
@@ -48,7 +51,7 @@ export function credentialsText(
     clientSecret: tenant.clientSecret.reveal(),
   };
   const organisationApiKey = tenant.organisationApiKey?.reveal();
-  return `${JSON.stringify({ ...document, organisationApiKey }, null, 2)}\n`;
+  return `${JSON.stringify({ ...document, organisationApiKey, inferenceUrl }, null, 2)}\n`;
 }
 
 /** What to do, told at the end of a failure. */

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { resolve } from 'node:path';
+import { inferencePort } from '../../app/gateway.ts';
 import { listenFailure } from '../../app.ts';
 import { isHeld } from '../../embedded/home-lock.ts';
 import { Failure } from '../../failure.ts';
@@ -77,6 +78,25 @@ export async function choosePorts(
   }
   progress(`port ${metricsPort} is taken: metrics go to a free one (GATEWRIGHT_METRICS_PORT)`);
   return { ...server, metricsPort: 0 };
+}
+
+/** The settings of inference with a port that was free a moment ago; throws as {@link choosePorts}. */
+export async function chooseInferencePort(
+  settings: Pick<Settings, 'server' | 'inference'>,
+  progress: (line: string) => void,
+): Promise<Settings['inference']> {
+  const { inference, server } = settings;
+  const port = inferencePort(settings);
+  const isTaken = port !== 0 && [server.port, server.metricsPort].includes(port);
+  const fault = isTaken
+    ? Object.assign(new Error('taken by another listener'), { code: 'EADDRINUSE' })
+    : await tryPort(server.host, port);
+  if (fault === null) return { ...inference, port };
+  if (inference.port !== null) {
+    throw listenFailure(server.host, port, 'GATEWRIGHT_INFERENCE_PORT', fault);
+  }
+  progress(`port ${port} is taken: inference goes to a free one (GATEWRIGHT_INFERENCE_PORT)`);
+  return { ...inference, port: 0 };
 }
 
 /** Why nothing can listen there; null when it can. */

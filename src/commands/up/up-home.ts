@@ -23,6 +23,8 @@ export interface TenantContext {
   readonly owner: string;
   /** Where the server listens, without a path. */
   readonly url: string;
+  /** Where inference is, with its `/v1`. */
+  readonly inferenceUrl: string;
   readonly apiKeyPrefix: string;
   readonly auditLogs: boolean;
   /** Milliseconds since the epoch. */
@@ -102,7 +104,7 @@ export async function ensureCredentials(context: TenantContext): Promise<void> {
   const kept = readKept(path, context.progress);
   const tenant =
     kept !== null && (await isKnown(context.app, kept)) ? kept : await makeTenant(context);
-  writeStateFile(path, credentialsText(context.url, tenant));
+  writeStateFile(path, credentialsText(context.url, tenant, context.inferenceUrl));
 }
 
 type KeptTenant = Omit<Tenant, 'organisationId'>;

@@ -10,6 +10,7 @@ import { cycleDocument } from '../shared/cycle-document.ts';
 import { exitCodes } from '../shared/exit-codes.ts';
 import { formatTable } from '../shared/table.ts';
 import type { TextOutput } from '../shared/text-output.ts';
+import type { UpAddresses } from './up-start.ts';
 
 /** What a start came to; holds no secret. */
 export interface StartReport {
@@ -20,7 +21,7 @@ export interface StartReport {
   readonly migration: MigrationReport;
   /** True when the database is the home's own. */
   readonly embedded: boolean;
-  readonly addresses: { readonly adminUrl: string; readonly metricsUrl: string };
+  readonly addresses: UpAddresses;
   readonly credentialsPath: string;
   /** Null when logs go to standard error. */
   readonly logPath: string | null;
@@ -49,13 +50,14 @@ export function createProgress(output: Pick<TextOutput, 'write'>): (line: string
 
 export function startText(report: StartReport): string {
   const { outcome, addresses, migration } = report;
-  const { adminUrl, metricsUrl } = addresses;
+  const { adminUrl, inferenceUrl, metricsUrl } = addresses;
   const sections = [
     syncText(outcome),
     formatTable([
       ['database', `${migration.databaseVersion}${report.embedded ? ', embedded' : ''}`],
       ['migrations', migrationsText(migration)],
       ['admin API', `${adminUrl}/v2 (also ${adminUrl}/v1; ${adminUrl}/openapi.json)`],
+      ['inference', `${inferenceUrl}/v1`],
       ['tokens', `${adminUrl}/oauth2/access_token`],
       ['metrics', `${metricsUrl}/metrics`],
       ['credentials', `${report.credentialsPath} (mode 0600)`],

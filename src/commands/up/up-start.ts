@@ -1,7 +1,7 @@
 /** Knows how `up` starts its parts in order and stops them in the reverse: lock, log, database, server. */
 import { createWriteStream, existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { createApp, proveMasterKey } from '../../app.ts';
+import { type Addresses, createApp, proveMasterKey } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import {
   type EmbeddedDatabase,
@@ -10,13 +10,16 @@ import {
 } from '../../embedded/embedded-database.ts';
 import { acquireHomeLock } from '../../embedded/home-lock.ts';
 import { createLog, type Log } from '../../log.ts';
+import { mockUpstreamHost } from '../../model/ai-providers.ts';
 import type { Secret } from '../../secret.ts';
 import type { DatabaseSettings, Settings } from '../../settings.ts';
 import { type MigrationReport, migrate } from '../../store/migrations/migrate.ts';
+import { readTrustedHosts, type TrustedHosts } from '../../trusted-hosts.ts';
+import { startMockServer } from '../mock-upstream/mock-server.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { describeDatabase, embeddedSettings } from '../shared/database.ts';
 import { keepHeapSmall } from '../shared/heap.ts';
-import { choosePorts } from './up-checks.ts';
+import { chooseInferencePort, choosePorts } from './up-checks.ts';
 import {
   assertNoMasterKey,
   ensureCredentials,
@@ -34,6 +37,8 @@ export interface StartOptions {
   readonly port: number | undefined;
   /** Metrics may go to a free port where the usual one is taken. */
   readonly isMetricsPortFree: boolean;
+  /** Run the mock upstream, which the manifests of the quickstart name. */
+  readonly mocksUpstream: boolean;
   /** Fetch nothing. */
   readonly offline: boolean;
   /** Where the log goes; null for standard error. */
@@ -42,11 +47,14 @@ export interface StartOptions {
   readonly progress: (line: string) => void;
 }
 
+/** `up` runs every part. */
+export type UpAddresses = { readonly [A in keyof Addresses]: string };
+
 /** A running deployment; disposing of it stops everything, the database last. */
 export interface Started extends AsyncDisposable {
   readonly version: string;
   readonly migration: MigrationReport;
-  readonly addresses: { readonly adminUrl: string; readonly metricsUrl: string };
+  readonly addresses: UpAddresses;
   /** Null when the settings name a database. */
   readonly embedded: EmbeddedDatabase | null;
 }
@@ -61,6 +69,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   const kept = settings.masterKey ?? ownMasterKey(options);
   const wanted = serverSettings(settings, options.port);
   const server = await choosePorts(wanted, options.isMetricsPortFree, progress);
+  const inference = await chooseInferencePort({ ...settings, server }, progress);
   const log = openLog(options, io, parts);
   const embedded = await startDatabase(options, io, parts);
   const database = embedded
@@ -70,13 +79,16 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   else await proveMasterKey(database, kept);
   const migration = await migrateDatabase(database, log, progress, io.signal);
   const masterKey = kept ?? (await ensureMasterKey(home, database));
-  const app = parts.use(await createApp({ ...settings, database, masterKey, server }, { log }));
-  const addresses = await app.listen();
+  const trustedHosts = await trustMock(options, parts);
+  const running = { ...settings, database, masterKey, server, inference, trustedHosts };
+  const app = parts.use(await createApp(running, { log }));
+  const addresses = (await app.listen()) as UpAddresses;
   await ensureCredentials({
     app,
     home,
     owner: settings.sync.owner,
     url: addresses.adminUrl,
+    inferenceUrl: `${addresses.inferenceUrl}/v1`,
     apiKeyPrefix: settings.apiKeyPrefix,
     auditLogs: settings.features.auditLogs,
     now: systemClock.now(),
@@ -84,6 +96,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   });
   lock.publishAddress(addresses.adminUrl);
   progress(`serving the Admin API on ${addresses.adminUrl}`);
+  progress(`serving inference on ${addresses.inferenceUrl}/v1`);
   await io.onStarted();
   keepHeapSmall();
   const held = parts.move();
@@ -152,6 +165,24 @@ async function migrateDatabase(
   const where = database.socketPath === null ? ` of ${describeDatabase(database)}` : '';
   progress(`the schema${where} is at ${report.schemaVersion}`);
   return report;
+}
+
+/** Starts it, unless it runs already, and trusts its address beside those of the settings. */
+async function trustMock(
+  { settings, mocksUpstream, progress }: StartOptions,
+  parts: AsyncDisposableStack,
+): Promise<TrustedHosts> {
+  const { trustedHosts } = settings;
+  if (!mocksUpstream) return trustedHosts;
+  const { hostname, port } = new URL(`http://${mockUpstreamHost}`);
+  try {
+    const mock = parts.use(await startMockServer(hostname, Number(port)));
+    progress(`a mock upstream, which echoes, answers on ${mock.url}`);
+  } catch {
+    progress(`port ${port} is taken: the one who has it answers as the mock upstream`);
+  }
+  const read = readTrustedHosts(mockUpstreamHost);
+  return 'hosts' in read ? [...trustedHosts, ...read.hosts] : trustedHosts;
 }
 
 /**

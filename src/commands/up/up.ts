@@ -113,6 +113,7 @@ export const up: Command<Options> = {
     await using started = await startDeployment(
       {
         ...{ settings, home, port: options.port, isMetricsPortFree, offline: options.offline },
+        mocksUpstream: context.isQuickstart,
         logPath: options.output === 'json' ? null : logPathOf(home),
         progress: context.progress,
       },
@@ -129,6 +130,8 @@ interface Context {
   readonly io: CommandIo;
   /** The source as named by the user. */
   readonly location: string;
+  /** The example of a clone, which names the mock upstream. */
+  readonly isQuickstart: boolean;
   /** As its status names it. */
   readonly told: string;
   /** Of a Git source. */
@@ -149,6 +152,7 @@ function openContext(given: {
 }): Context {
   const { settings, home, options, io } = given;
   const location = options.source ?? defaultSource(io.cwd);
+  const isQuickstart = cloneRoot !== null && resolve(io.cwd, location) === quickstart(cloneRoot);
   const secretsFolder = resolve(io.cwd, settings.sync.secretsDirectory ?? join(home, 'secrets'));
   const { sources: secrets, openSinks } = valueStoresIn(io.cwd, secretsFolder, settings);
   const { owner, environment } = settings.sync;
@@ -166,7 +170,7 @@ function openContext(given: {
   const read = async (from: string): Promise<DesiredSet> =>
     soundPart(await readSource(await readSources([from], sourceOptions), secrets), null);
   return {
-    ...{ home, options, io, location },
+    ...{ home, options, io, location, isQuickstart },
     next: [
       shellLine(io.cwd, 'plan', [location], { ...atServer, env: options.env }),
       shellLine(io.cwd, 'export', ['./exported'], atServer),
@@ -287,11 +291,23 @@ function printStart(context: Context, started: Started, outcome: SyncOutcome): v
     embedded: started.embedded !== null,
     credentialsPath: credentialsPathOf(home),
     logPath: options.output === 'json' ? null : logPathOf(home),
-    next: [...context.next, `curl ${started.addresses.adminUrl}/openapi.json`],
+    next: [...context.next, ...triesOf(context, started)],
   };
   if (options.output === 'json') io.stdout.writeJson(startDocument(report));
   else io.stdout.write(startText(report));
   if (!options.once) io.stderr.write(`\nwatching ${location}; Ctrl-C stops everything\n`);
+}
+
+/** What can be asked of the server; of the quickstart a completion, whose key was delivered. */
+function triesOf({ home, io, isQuickstart }: Context, { addresses }: Started): string[] {
+  const description = `curl ${addresses.adminUrl}/openapi.json`;
+  if (!isQuickstart) return [description];
+  const key = relative(io.cwd, join(home, 'secrets/support/support-bot.key'));
+  const body = '{"model":"any","messages":[{"role":"user","content":"hello"}]}';
+  const completion =
+    `curl ${addresses.inferenceUrl}/v1/chat/completions -H "authorization: Bearer $(cat ${key})" ` +
+    `-H 'content-type: application/json' -d '${body}'`;
+  return [completion, description];
 }
 
 /** With `-o json` standard output holds the one document; what follows is for people. */
@@ -303,9 +319,13 @@ function printEvent({ io, options }: Context, event: WatchEvent): void {
 /** Root of the clone whose sources run here; null in a built package. */
 const cloneRoot = import.meta.filename.endsWith('.ts') ? packageRoot() : null;
 
+function quickstart(root: string): string {
+  return join(root, 'examples/1-quickstart');
+}
+
 function defaultSource(cwd: string): string {
   if (existsSync(join(cwd, 'gateway'))) return 'gateway';
-  if (cloneRoot !== null) return relative(cwd, join(cloneRoot, 'examples/1-quickstart')) || '.';
+  if (cloneRoot !== null) return relative(cwd, quickstart(cloneRoot)) || '.';
   throw new Failure(
     'invalidInput',
     'there is no folder ./gateway to sync. Pass the folder of your manifests, or a Git URL: ' +

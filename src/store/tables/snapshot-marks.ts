@@ -1,5 +1,6 @@
 /** Knows the snapshot_marks table: what tells two states of an organisation apart without reading either. */
 import { randomBytes } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
 import { beforeCommit } from '../connection/before-commit.ts';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
@@ -52,3 +53,32 @@ export async function read(db: Db, organisationId: string): Promise<string> {
   const rows = await reading.all(db, { organisationId });
   return rows.map(({ slot, mark }) => `${slot}:${mark.toString('hex')}`).join();
 }
+
+/**
+ * The marks of an organisation in one short text, for use within another statement, which then says
+ * what it saw and under which marks: a look at them before or after could be of another moment. Eight
+ * random bytes of each are enough to tell two states apart.
+ */
+export function generationOf(organisationId: RawBuilder<unknown>): RawBuilder<string> {
+  return sql<string>`(select ${folded} from snapshot_marks m where m.organisation_id = ${organisationId})`;
+}
+
+const folded = sql<string>`hex(bit_xor(cast(conv(hex(left(m.mark, 8)), 16, 10) as unsigned)))`;
+
+/** The same of several organisations; also of those that have never changed. */
+export async function listGenerations(
+  db: Db,
+  organisationIds: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await db
+    .selectFrom('snapshot_marks as m')
+    .select(['m.organisation_id', folded.as('generation')])
+    .where('m.organisation_id', 'in', organisationIds)
+    .groupBy('m.organisation_id')
+    .execute();
+  const found = new Map(rows.map((row) => [row.organisation_id, row.generation]));
+  return new Map(organisationIds.map((id) => [id, found.get(id) ?? noMarks]));
+}
+
+/** What the fold of no marks at all is. */
+const noMarks = '0';

@@ -1,0 +1,50 @@
+/** Knows what the gateway is given by the process: database, settings, time, figures and a log. */
+import type { Keyring } from '../auth/keyring.ts';
+import type { Clock } from '../clock.ts';
+import { createGateway, type Gateway } from '../gateway/gateway.ts';
+import type { RequestRecord } from '../gateway/request-record.ts';
+import type { Log } from '../log.ts';
+import type { Settings } from '../settings.ts';
+import type { Database } from '../store/connection/db.ts';
+import { isUnavailable } from '../store/connection/unavailable.ts';
+
+/** Where neither setting nor option says otherwise. */
+const inferencePortUsual = 8787;
+const lookLogEveryMs = 10_000;
+
+export function createAppGateway(parts: {
+  readonly settings: Settings;
+  readonly database: Database;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly record: (entry: RequestRecord) => void;
+}): Gateway {
+  const { settings, database, keyring, clock, log, record } = parts;
+  const { inference, configTargets, trustedHosts } = settings;
+  let quietUntilMs = 0;
+  return createGateway({
+    ...{ database, configTargets, trustedHosts, isUnavailable, record },
+    ...inference,
+    graceMs: inference.graceSeconds * 1000,
+    hashCredential: keyring.hashCredential,
+    now: () => clock.now(),
+    onFault: (err, requestId) => log.error({ err, requestId }, 'an inference request failed'),
+    onLookFailure: (err) => {
+      if (performance.now() < quietUntilMs) return;
+      quietUntilMs = performance.now() + lookLogEveryMs;
+      log.warn(
+        { err },
+        'the gateway cannot look for changes; what it knows stays good for a while',
+      );
+    },
+  });
+}
+
+/** A port of 0 for the Admin API asks for no fixed one, which holds here too. */
+export function inferencePort({
+  inference,
+  server,
+}: Pick<Settings, 'inference' | 'server'>): number {
+  return inference.port ?? (server.port === 0 ? 0 : inferencePortUsual);
+}

@@ -1,0 +1,124 @@
+/** Knows how one target is called: again where its answer and the config say so, and no longer than they allow. */
+import type { RetryRule } from '../model/config-tree.ts';
+import { Call, CallCut } from '../upstream/call.ts';
+import { AddressRefused } from '../upstream/guarded-connect.ts';
+import type { Origins } from '../upstream/origins.ts';
+import type { Caller } from './caller.ts';
+import { GatewayError } from './gateway-error.ts';
+import type { ResolvedTarget } from './resolve-target.ts';
+
+/** What came of a target: an answer that has begun, or none. */
+export interface Attempted {
+  readonly target: ResolvedTarget;
+  /** The last call; null where none got an answer. */
+  readonly call: Call | null;
+  /** Why there is no answer; null where there is one. */
+  readonly error: GatewayError | null;
+  /** Of the answer, or what stands for it. */
+  readonly status: number;
+  /** How often it was tried again; -1 when all tries were used up. */
+  readonly retries: number;
+  /** Ends the time that the request may take; to be called when it no longer matters. */
+  stopClock(): void;
+}
+
+export interface AttemptOptions {
+  readonly origins: Origins;
+  readonly retry: RetryRule | null;
+  readonly timeoutMs: number | null;
+  readonly caller: Caller;
+}
+
+/** All waits between tries together. */
+const waitMsMax = 60_000;
+const firstWaitMs = 1_000;
+const noClock = (): void => {};
+
+export async function attempt(target: ResolvedTarget, options: AttemptOptions): Promise<Attempted> {
+  const { retry, caller } = options;
+  let waitedMs = 0;
+  for (let tries = 0; ; tries += 1) {
+    const attempted = await callOnce(target, options, tries);
+    if (retry === null || caller.isGone || !retry.statusCodes.has(attempted.status)) {
+      return attempted;
+    }
+    if (tries >= retry.attempts)
+      return retry.attempts === 0 ? attempted : { ...attempted, retries: -1 };
+    const waitMs = waitOf(retry, attempted, tries);
+    if (waitedMs + waitMs > waitMsMax) return { ...attempted, retries: -1 };
+    waitedMs += waitMs;
+    letGo(attempted);
+    await caller.wait(waitMs);
+    if (caller.isGone) return attempted;
+  }
+}
+
+/** Nobody reads the answer: its connection ends with it. */
+export function letGo({ call, stopClock }: Attempted): void {
+  stopClock();
+  call?.pipe({ data: () => true, end: () => undefined, fail: () => undefined });
+  call?.cut(new CallCut('the answer is not needed'));
+}
+
+async function callOnce(
+  target: ResolvedTarget,
+  { origins, timeoutMs, caller }: AttemptOptions,
+  retries: number,
+): Promise<Attempted> {
+  const call = new Call(origins.at(target.call.origin), target.call);
+  caller.onLeave(() => call.cut(new CallCut('the caller has gone')));
+  const stopClock = timeoutMs === null ? noClock : startClock(call, timeoutMs);
+  try {
+    await call.begun;
+    return { target, call, error: null, status: call.status, retries, stopClock };
+  } catch (thrown) {
+    stopClock();
+    const error = errorOf(thrown);
+    return { target, call: null, error, status: error.status, retries, stopClock: noClock };
+  }
+}
+
+function startClock(call: Call, timeoutMs: number): () => void {
+  const timer = setTimeout(() => call.cut(timeoutError(timeoutMs)), timeoutMs);
+  return () => clearTimeout(timer);
+}
+
+function timeoutError(timeoutMs: number): GatewayError {
+  return new GatewayError('request_timeout', `The provider took longer than ${timeoutMs} ms`);
+}
+
+/** What is told of a call without an answer; of texts of the network none, as they may hold what was sent. */
+export function errorOf(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  const cause = { cause: thrown };
+  if (thrown instanceof AddressRefused) {
+    return new GatewayError(
+      'custom_host_refused',
+      `The host ${thrown.message}`,
+      'custom_host',
+      cause,
+    );
+  }
+  const { code = 'no answer' } = thrown as NodeJS.ErrnoException;
+  const message = `The provider cannot be reached (${code})`;
+  return new GatewayError('upstream_unreachable', message, null, cause);
+}
+
+function waitOf(retry: RetryRule, { call }: Attempted, tries: number): number {
+  const asked = retry.heedsRetryAfter && call !== null ? retryAfterMs(call.headers) : null;
+  return asked ?? firstWaitMs * 2 ** tries;
+}
+
+/** As providers say it: milliseconds in headers of their own, seconds or a date in the standard one. */
+function retryAfterMs(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  now = Date.now(),
+): number | null {
+  const ms = headers['retry-after-ms'] ?? headers['x-ms-retry-after-ms'];
+  if (typeof ms === 'string' && /^\d+(?:\.\d+)?$/.test(ms)) return Math.ceil(Number(ms));
+  const after = headers['retry-after'];
+  if (typeof after !== 'string') return null;
+  if (/^\d+(?:\.\d+)?$/.test(after)) return Math.ceil(Number(after) * 1000);
+  const date = Date.parse(after);
+  return Number.isNaN(date) ? null : Math.max(0, date - now);
+}

@@ -1,0 +1,70 @@
+/** Knows who sends a request: which of its headers is the key of the gateway, and whether that key is good now. */
+import type { IncomingMessage } from 'node:http';
+import { isWellFormedApiKey } from '../model/credentials.ts';
+import { covers } from '../model/scopes.ts';
+import { gatewayHeader } from './exchange.ts';
+import { GatewayError } from './gateway-error.ts';
+import type { GatewayKey, GatewayKeys } from './gateway-key.ts';
+
+/** What a request shows of itself. */
+export interface Shown {
+  /** Of the gateway. */
+  readonly key: string | null;
+  /** Of the provider: only where the key of the gateway has a header of its own. */
+  readonly credential: string | null;
+}
+
+const scope = 'completions.write';
+
+/**
+ * The key is `x-gateway-api-key`; without it the bearer, and without that `x-api-key`, which is what
+ * clients of Anthropic send. Beside a header of the gateway's own, the others are the provider's.
+ */
+export function credentialsOf(request: IncomingMessage, prefixes: readonly string[]): Shown {
+  const { authorization, 'x-api-key': apiKey } = request.headers;
+  const bearer = bearerOf(authorization);
+  const plain = typeof apiKey === 'string' && apiKey !== '' ? apiKey : null;
+  const own = gatewayHeader(request, prefixes, 'api-key');
+  if (own !== null) return { key: own, credential: bearer ?? plain };
+  return { key: bearer ?? plain, credential: null };
+}
+
+function bearerOf(header: string | undefined): string | null {
+  if (header === undefined) return null;
+  const space = header.indexOf(' ');
+  if (space < 0 || header.slice(0, space).toLowerCase() !== 'bearer') return null;
+  const value = header.slice(space + 1);
+  return value === '' ? null : value;
+}
+
+/** @throws GatewayError that says whether the key is unknown, over, or may not do this */
+export function authenticate(
+  keys: GatewayKeys,
+  shown: Shown,
+  now: number,
+): GatewayKey | Promise<GatewayKey> {
+  if (shown.key === null) {
+    const hint = 'send it as a bearer token or as x-gateway-api-key';
+    throw new GatewayError('invalid_api_key', `No API key was sent: ${hint}`);
+  }
+  if (!isWellFormedApiKey(shown.key)) throw unknownKey();
+  const found = keys.find(shown.key, now);
+  return found instanceof Promise
+    ? found.then((key) => permitted(key, now))
+    : permitted(found, now);
+}
+
+function permitted(key: GatewayKey | undefined, now: number): GatewayKey {
+  if (key === undefined) throw unknownKey();
+  if (key.status === 'expired' || (key.endsAtMs !== null && key.endsAtMs <= now)) {
+    throw new GatewayError('api_key_expired', 'The API key has expired');
+  }
+  if (!covers(key.scopes, scope)) {
+    throw new GatewayError('scope_missing', `The API key lacks the scope ${scope}`);
+  }
+  return key;
+}
+
+function unknownKey(): GatewayError {
+  return new GatewayError('invalid_api_key', 'The API key is not one of this gateway');
+}

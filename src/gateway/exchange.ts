@@ -1,0 +1,45 @@
+/** Knows one inference request as the stages pass it on: who asks, what for, and what was found out on the way. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { GatewayErrorForm } from './gateway-error.ts';
+import type { GatewayKey } from './gateway-key.ts';
+
+export interface Exchange {
+  /** Trace id; of the caller where it sends a sane one. */
+  readonly id: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Of headers of ours in the answer: `x-gateway-`, or the alias that the caller uses. */
+  readonly headerPrefix: string;
+  /** Behind `/v1`, without the query: `/chat/completions`. */
+  readonly path: string;
+  /** With its question mark, or ''. */
+  readonly query: string;
+  readonly errorForm: GatewayErrorForm;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly key: GatewayKey;
+  /** For the provider, where the gateway key came by a header of its own. */
+  readonly credential: string | null;
+  /** As it came; null for none. */
+  readonly body: Buffer | null;
+  /** What a JSON body says; empty for any other. */
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly isJson: boolean;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+/** A header of ours by its name behind the prefix, under whichever prefix it came; null for none. */
+export type ReadHeader = (name: string) => string | null;
+
+/** `prefixes` in lower case, ours first. */
+export function gatewayHeader(
+  { headers }: Pick<IncomingMessage, 'headers'>,
+  prefixes: readonly string[],
+  name: string,
+): string | null {
+  for (const prefix of prefixes) {
+    const value = headers[prefix + name];
+    if (typeof value === 'string' && value !== '') return value;
+  }
+  return null;
+}

@@ -1,0 +1,67 @@
+/** Knows every error that the gateway itself answers, and its forms for clients of OpenAI and of Anthropic (docs/inference.md, Errors). */
+
+/** Status and published type of each code. */
+export const gatewayErrors = {
+  invalid_request: { status: 400, type: 'invalid_request_error' },
+  invalid_json: { status: 400, type: 'invalid_request_error' },
+  invalid_config: { status: 400, type: 'invalid_request_error' },
+  config_not_found: { status: 400, type: 'invalid_request_error' },
+  config_override_forbidden: { status: 400, type: 'invalid_request_error' },
+  inline_config_blocked: { status: 400, type: 'invalid_request_error' },
+  inline_provider_blocked: { status: 400, type: 'invalid_request_error' },
+  inline_custom_host_blocked: { status: 400, type: 'invalid_request_error' },
+  inline_forward_headers_blocked: { status: 400, type: 'invalid_request_error' },
+  provider_missing: { status: 400, type: 'invalid_request_error' },
+  provider_unknown: { status: 400, type: 'invalid_request_error' },
+  custom_host_refused: { status: 400, type: 'invalid_request_error' },
+  no_target: { status: 400, type: 'invalid_request_error' },
+  invalid_api_key: { status: 401, type: 'authentication_error' },
+  api_key_expired: { status: 401, type: 'authentication_error' },
+  scope_missing: { status: 403, type: 'permission_error' },
+  not_found: { status: 404, type: 'not_found_error' },
+  request_timeout: { status: 408, type: 'timeout_error' },
+  body_too_large: { status: 413, type: 'request_too_large' },
+  unsupported_encoding: { status: 415, type: 'invalid_request_error' },
+  upstream_unreachable: { status: 502, type: 'api_error' },
+  internal_error: { status: 500, type: 'api_error' },
+  unavailable: { status: 503, type: 'overloaded_error' },
+} as const;
+
+export type GatewayErrorCode = keyof typeof gatewayErrors;
+
+/** Meant for the caller: the message is public and quotes no credential. */
+export class GatewayError extends Error {
+  override name = 'GatewayError';
+  readonly code: GatewayErrorCode;
+  /** Header, parameter or JSON path to blame; null where there is none. */
+  readonly param: string | null;
+
+  constructor(
+    code: GatewayErrorCode,
+    message: string,
+    param: string | null = null,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.code = code;
+    this.param = param;
+  }
+
+  get status(): number {
+    return gatewayErrors[this.code].status;
+  }
+}
+
+export type GatewayErrorForm = 'openai' | 'anthropic';
+
+/** The body of the answer, as clients of that format read it. */
+export function gatewayErrorBody(error: GatewayError, form: GatewayErrorForm): string {
+  const { code, message, param } = error;
+  const { type } = gatewayErrors[code];
+  if (code.startsWith('inline_')) {
+    return JSON.stringify({ status: 'failure', error: { code, message, field: param }, message });
+  }
+  return form === 'anthropic'
+    ? JSON.stringify({ type: 'error', error: { type, message, code, param } })
+    : JSON.stringify({ error: { message, type, param, code } });
+}

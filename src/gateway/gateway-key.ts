@@ -1,0 +1,118 @@
+/** Knows an API key as the gateway uses it: what it may, where it belongs, and what its requests start from. */
+import { hash } from 'node:crypto';
+import type { RateLimit } from '../model/limits.ts';
+import type { WorkspaceDefaults } from '../model/workspace.ts';
+import type { Database } from '../store/connection/db.ts';
+import * as apiKeys from '../store/tables/api-keys.ts';
+import * as gatewayReads from '../store/tables/gateway-reads.ts';
+import type { Fresh, Read } from './fresh.ts';
+
+export interface GatewayKey {
+  readonly id: string;
+  readonly name: string;
+  readonly organisationId: string;
+  readonly userId: string | null;
+  readonly status: 'active' | 'expired';
+  readonly scopes: readonly string[];
+  /** When the key ends, or this value of it, whichever is first; ms since the epoch. */
+  readonly endsAtMs: number | null;
+  readonly rateLimits: readonly RateLimit[] | null;
+  /** As the Admin API takes it. */
+  readonly usageLimits: unknown;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly configId: string | null;
+  readonly allowsConfigOverride: boolean;
+  readonly workspace: GatewayWorkspace | null;
+  /** When its last use was written down; changes as it is. */
+  lastUsedAtMs: number | null;
+}
+
+interface GatewayWorkspace {
+  readonly id: string;
+  readonly slug: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly usageLimits: unknown;
+  readonly rateLimits: unknown;
+}
+
+export interface GatewayKeysOptions {
+  readonly database: Pick<Database, 'readable' | 'db'>;
+  /** Digest by which the database knows a value. */
+  readonly hashCredential: (value: string) => Buffer;
+  readonly fresh: Fresh<GatewayKey>;
+}
+
+export class GatewayKeys {
+  readonly #options: GatewayKeysOptions;
+
+  constructor(options: GatewayKeysOptions) {
+    this.#options = options;
+  }
+
+  /** The key of a well-formed value; at once where it is known, and undefined for nobody's. */
+  find(value: string, now: number): GatewayKey | Promise<GatewayKey | undefined> {
+    const { fresh } = this.#options;
+    // Not the value itself, which nothing in memory should show.
+    const digest = hash('sha256', value, 'base64');
+    return fresh.peek(digest) ?? fresh.get(digest, () => this.#load(value, now));
+  }
+
+  /** Not waited for, and no reason to refuse. */
+  noteUse(key: GatewayKey, now: number): void {
+    if (!apiKeys.isUseNews({ last_used_at: key.lastUsedAtMs }, now)) return;
+    key.lastUsedAtMs = now;
+    const place = { organisation_id: key.organisationId, id: key.id };
+    apiKeys.updateLastUsed(this.#options.database.db, place, now).catch(() => undefined);
+  }
+
+  async #load(value: string, now: number): Promise<Read<GatewayKey> | undefined> {
+    const { database, hashCredential } = this.#options;
+    const db = database.readable;
+    const held = await gatewayReads.findHolder(db, hashCredential(value), now);
+    if (held === undefined) return undefined;
+    const row = await gatewayReads.findKey(db, held.organisation_id, held.api_key_id);
+    if (row === undefined) return undefined;
+    const { organisation_id: organisationId, generation } = row;
+    return { organisationId, generation, value: keyOf(row, held.valid_until) };
+  }
+}
+
+function keyOf(row: gatewayReads.GatewayKeyRow, validUntil: number | null): GatewayKey {
+  return {
+    id: row.id,
+    name: row.name,
+    organisationId: row.organisation_id,
+    userId: row.user_id,
+    status: row.status,
+    scopes: JSON.parse(row.scopes) as string[],
+    endsAtMs: earlier(row.expires_at, validUntil),
+    rateLimits: parsed(row.rate_limits) as RateLimit[] | null,
+    usageLimits: parsed(row.usage_limits),
+    metadata: (parsed(row.metadata) ?? {}) as Record<string, unknown>,
+    configId: row.config_id,
+    allowsConfigOverride: row.allow_config_override !== 0,
+    workspace: workspaceOf(row),
+    lastUsedAtMs: row.last_used_at,
+  };
+}
+
+function workspaceOf(row: gatewayReads.GatewayKeyRow): GatewayWorkspace | null {
+  if (row.workspace_id === null) return null;
+  const defaults = (parsed(row.workspace_defaults) ?? {}) as WorkspaceDefaults;
+  return {
+    id: row.workspace_id,
+    slug: row.workspace_slug ?? '',
+    metadata: defaults.metadata ?? {},
+    usageLimits: parsed(row.workspace_usage_limits),
+    rateLimits: parsed(row.workspace_rate_limits),
+  };
+}
+
+function earlier(one: number | null, other: number | null): number | null {
+  if (one === null || other === null) return one ?? other;
+  return Math.min(one, other);
+}
+
+function parsed(text: string | null): unknown {
+  return text === null ? null : JSON.parse(text);
+}

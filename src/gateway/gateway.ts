@@ -1,0 +1,73 @@
+/** Knows how the parts of the gateway are put together, and in which order they end. */
+import type { TargetLimits } from '../model/config-document.ts';
+import type { Database } from '../store/connection/db.ts';
+import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
+import type { TrustedHosts } from '../trusted-hosts.ts';
+import { Origins } from '../upstream/origins.ts';
+import { Breakers } from './breaker.ts';
+import { Fresh } from './fresh.ts';
+import { type GatewayKey, GatewayKeys } from './gateway-key.ts';
+import { Generations } from './generations.ts';
+import type { Pipeline } from './pipeline.ts';
+import { Configs, type GatewayConfig } from './resolve-config.ts';
+import { Targets } from './resolve-target.ts';
+import { createInferenceServer, type InferenceServer } from './server.ts';
+
+export interface GatewayOptions
+  extends Pick<Pipeline, 'bodyBytesMax' | 'now' | 'isUnavailable' | 'record' | 'onFault'> {
+  readonly database: Pick<Database, 'readable' | 'db'>;
+  readonly hashCredential: (value: string) => Buffer;
+  readonly connectionsMax: number;
+  readonly configTargets: TargetLimits;
+  readonly trustedHosts: TrustedHosts;
+  readonly blocksInlineConfigs: boolean;
+  /** Other beginnings of our headers, in lower case with a dash at the end. */
+  readonly headerAliases: readonly string[];
+  /** How long cached keys and configs are good while the database is away. */
+  readonly graceMs: number;
+  /** A look for changes that failed. */
+  readonly onLookFailure: (error: unknown) => void;
+}
+
+export interface Gateway extends AsyncDisposable {
+  readonly server: InferenceServer;
+}
+
+/** Between two looks for changes: a change is noticed within a second by every process. */
+const pollMs = 300;
+const keysMax = 100_000;
+const configsMax = 10_000;
+
+/** Dispose of it when its server has closed. */
+export function createGateway(options: GatewayOptions): Gateway {
+  const { database, graceMs, trustedHosts, isUnavailable } = options;
+  const generations = new Generations({
+    load: (ids) => snapshotMarks.listGenerations(database.readable, ids),
+    ...{ pollMs, graceMs, onFailure: options.onLookFailure },
+  });
+  const keys = new Fresh<GatewayKey>(generations, { entriesMax: keysMax, isUnavailable });
+  const configs = new Fresh<GatewayConfig | null>(generations, {
+    entriesMax: configsMax,
+    isUnavailable,
+  });
+  const origins = new Origins(trustedHosts);
+  const { bodyBytesMax, now, record, onFault, hashCredential } = options;
+  const pipeline: Pipeline = {
+    keys: new GatewayKeys({ database, hashCredential, fresh: keys }),
+    configs: new Configs({
+      ...{ database, fresh: configs, trusted: trustedHosts },
+      limits: options.configTargets,
+      blocksInline: options.blocksInlineConfigs,
+    }),
+    targets: new Targets(trustedHosts),
+    ...{ origins, breakers: new Breakers(), bodyBytesMax, now, isUnavailable, record, onFault },
+    headerPrefixes: ['x-gateway-', ...options.headerAliases],
+  };
+  return {
+    server: createInferenceServer({ pipeline, connectionsMax: options.connectionsMax }),
+    [Symbol.asyncDispose]: async () => {
+      await generations.close();
+      await origins[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,42 @@
+/** Knows what is known about a request beside its parameters: metadata of workspace, key and request, in that order. */
+import type { ReadHeader } from './exchange.ts';
+import { GatewayError } from './gateway-error.ts';
+import type { GatewayKey } from './gateway-key.ts';
+
+const valueCharsMax = 128;
+const keysMax = 100;
+const headerCharsMax = 8 * 1024;
+
+export type Metadata = Readonly<Record<string, unknown>>;
+
+const none: Metadata = {};
+
+/** What the workspace says counts before what the key says, and that before the request. */
+export function metadataOf(key: GatewayKey, header: ReadHeader, user: unknown): Metadata {
+  const sent = header('metadata');
+  const given = sent === null ? none : parsed(sent);
+  const workspace = key.workspace?.metadata ?? none;
+  const named = typeof user === 'string' && user.length <= valueCharsMax ? { _user: user } : none;
+  return { ...named, ...given, ...key.metadata, ...workspace };
+}
+
+function parsed(text: string): Metadata {
+  const value = text.length > headerCharsMax ? null : jsonOf(text);
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  const entries = isObject ? Object.entries(value) : [];
+  const isSound =
+    isObject &&
+    entries.length <= keysMax &&
+    entries.every(([, item]) => typeof item !== 'object' && String(item).length <= valueCharsMax);
+  if (isSound) return value as Metadata;
+  const message = `x-gateway-metadata must be a JSON object of at most ${keysMax} texts of at most ${valueCharsMax} characters`;
+  throw new GatewayError('invalid_request', message, 'x-gateway-metadata');
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,235 @@
+/** Knows the way of one inference request: who asks, by which config, to which provider, and back. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TargetSettings } from '../model/config-tree.ts';
+import type { Origins } from '../upstream/origins.ts';
+import { type Attempted, attempt, errorOf } from './attempt.ts';
+import { authenticate, credentialsOf } from './authenticate.ts';
+import type { Breakers } from './breaker.ts';
+import { Caller } from './caller.ts';
+import { endpointOf } from './endpoint.ts';
+import { type Exchange, gatewayHeader, type ReadHeader } from './exchange.ts';
+import { GatewayError, type GatewayErrorForm, gatewayErrorBody } from './gateway-error.ts';
+import type { GatewayKeys } from './gateway-key.ts';
+import { metadataOf } from './metadata.ts';
+import { isJsonType, parseParams, readBody } from './read-body.ts';
+import { isEventStream, relay } from './relay.ts';
+import type { RequestRecord } from './request-record.ts';
+import type { Configs, GatewayConfig } from './resolve-config.ts';
+import type { Targets } from './resolve-target.ts';
+import { walk } from './route.ts';
+
+export interface Pipeline {
+  readonly keys: GatewayKeys;
+  readonly configs: Configs;
+  readonly targets: Targets;
+  readonly origins: Origins;
+  readonly breakers: Breakers;
+  /** Of headers of ours, in lower case; the first is our own, the others are aliases. */
+  readonly headerPrefixes: readonly string[];
+  readonly bodyBytesMax: number;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly isUnavailable: (error: unknown) => boolean;
+  readonly record: (entry: RequestRecord) => void;
+  /** An error that nobody expected. */
+  readonly onFault: (error: unknown, id: string) => void;
+}
+
+/** What is known of a request before anything else. */
+export interface Arrival {
+  readonly id: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Behind `/v1`. */
+  readonly path: string;
+  readonly query: string;
+  readonly errorForm: GatewayErrorForm;
+  readonly headerPrefix: string;
+  /** By the monotonic clock. */
+  readonly beganMs: number;
+}
+
+/** What becomes known, for the record of the request. */
+interface Findings {
+  exchange: Exchange | null;
+  config: GatewayConfig | null;
+  attempted: Attempted | null;
+  firstByteMs: number | null;
+  error: GatewayError | null;
+}
+
+/** Answers the request, whatever becomes of it. */
+export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void> {
+  const now = pipeline.now();
+  const found: Findings = {
+    ...{ exchange: null, config: null, attempted: null, firstByteMs: null, error: null },
+  };
+  try {
+    await exchangeOf(pipeline, arrival, found, now);
+  } catch (thrown) {
+    found.error = refusalOf(pipeline, arrival, thrown);
+    refuse(arrival, found.error, found.attempted);
+  }
+  pipeline.record(recordOf(arrival, found, now));
+}
+
+async function exchangeOf(
+  pipeline: Pipeline,
+  arrival: Arrival,
+  found: Findings,
+  now: number,
+): Promise<void> {
+  const { request, response } = arrival;
+  const header: ReadHeader = (name) => gatewayHeader(request, pipeline.headerPrefixes, name);
+  const caller = new Caller(response);
+  const shown = credentialsOf(request, pipeline.headerPrefixes);
+  const known = authenticate(pipeline.keys, shown, now);
+  const key = known instanceof Promise ? await known : known;
+  const resolved = pipeline.configs.resolve(key, header);
+  const config = resolved instanceof Promise ? await resolved : resolved;
+  found.config = config;
+  if (request.headers['content-encoding'] !== undefined) {
+    const message = 'The body must be sent without a content encoding';
+    throw new GatewayError('unsupported_encoding', message, 'content-encoding');
+  }
+  const body = await readBody(request, pipeline.bodyBytesMax);
+  const isJson = body !== null && isJsonType(request.headers['content-type']);
+  const params = isJson ? parseParams(body) : {};
+  const metadata = metadataOf(key, header, params.user);
+  const { id, path, query, errorForm, headerPrefix } = arrival;
+  const exchange: Exchange = {
+    ...{ id, request, response, headerPrefix, path, query, errorForm, now, key },
+    ...{ credential: shown.credential, body, params, isJson, metadata },
+  };
+  found.exchange = exchange;
+  pipeline.keys.noteUse(key, now);
+  const attempted = await callProvider(pipeline, exchange, config, caller);
+  found.attempted = attempted;
+  if (caller.isGone) return attempted.stopClock();
+  if (attempted.call === null) throw attempted.error!;
+  await sendBack(arrival, attempted, caller, found);
+}
+
+function callProvider(
+  pipeline: Pipeline,
+  exchange: Exchange,
+  config: GatewayConfig,
+  caller: Caller,
+): Promise<Attempted> {
+  const { origins, breakers, targets } = pipeline;
+  const { params, metadata, path, now } = exchange;
+  const call = (settings: TargetSettings, target: ReturnType<Targets['resolve']>) =>
+    attempt(target, {
+      origins,
+      retry: settings.retry,
+      timeoutMs: settings.requestTimeoutMs,
+      caller,
+    });
+  return walk(config.root, {
+    ...{ mark: config.mark, now, breakers, caller, chance: Math.random },
+    subject: { metadata, params, url: { pathname: `/v1${path}` } },
+    call: (leaf) => call(leaf.settings, targets.resolve(leaf, exchange)),
+  });
+}
+
+async function sendBack(
+  arrival: Arrival,
+  attempted: Attempted,
+  caller: Caller,
+  found: Findings,
+): Promise<void> {
+  const { response, beganMs } = arrival;
+  const end = await relay(attempted.call!, {
+    ...{ response, caller, onlooker: null },
+    headers: ourHeaders(arrival, attempted),
+    onFirst: () => {
+      if (found.firstByteMs !== null) return;
+      attempted.stopClock();
+      found.firstByteMs = performance.now() - beganMs;
+    },
+  });
+  attempted.stopClock();
+  if (end.kind !== 'broken') return;
+  const error = errorOf(end.error);
+  if (!end.isStarted) throw error;
+  found.error = error;
+}
+
+/** What every answer to a request tells about the way that it took. */
+function ourHeaders(
+  { id, headerPrefix }: Arrival,
+  attempted: Attempted | null,
+): Record<string, string> {
+  const headers: Record<string, string> = { [`${headerPrefix}trace-id`]: id };
+  if (attempted === null) return headers;
+  const { target, retries } = attempted;
+  headers[`${headerPrefix}provider`] = target.provider;
+  headers[`${headerPrefix}retry-attempt-count`] = String(retries);
+  headers[`${headerPrefix}last-used-option-index`] = target.path;
+  headers[`${headerPrefix}cache-status`] = 'DISABLED';
+  return headers;
+}
+
+/** Never 401 because of the database: who cannot be known now may well be known later. */
+function refusalOf(
+  { isUnavailable, onFault }: Pipeline,
+  { id, response }: Arrival,
+  thrown: unknown,
+): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  const cause = { cause: thrown };
+  if (isUnavailable(thrown)) {
+    const message = 'The gateway cannot look this up now, try again';
+    return new GatewayError('unavailable', message, null, cause);
+  }
+  if (!response.destroyed) onFault(thrown, id);
+  return new GatewayError('internal_error', 'Internal Server Error', null, cause);
+}
+
+/** Answers with an error of the gateway's own; nothing where the answer has begun or nobody listens. */
+export function refuse(arrival: Arrival, error: GatewayError, attempted: Attempted | null): void {
+  const { request, response, errorForm, headerPrefix } = arrival;
+  if (response.headersSent || response.destroyed) return;
+  const body = Buffer.from(gatewayErrorBody(error, errorForm));
+  response.writeHead(error.status, {
+    ...ourHeaders(arrival, attempted),
+    [`${headerPrefix}gateway-exception`]: 'true',
+    'content-type': 'application/json',
+    'content-length': body.length,
+    ...(error.code === 'unavailable' ? { 'retry-after': '1' } : {}),
+    ...(isWorthReading(request) ? {} : { connection: 'close' }),
+  });
+  response.end(body);
+}
+
+/** What is left of a refused request has to be read before the next one of its connection can be. */
+function isWorthReading({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return true;
+  const length = Number(headers['content-length'] ?? Number.NaN);
+  return length <= worthReadingBytesMax;
+}
+
+const worthReadingBytesMax = 1024 * 1024;
+
+function recordOf(arrival: Arrival, found: Findings, startedAt: number): RequestRecord {
+  const { exchange, config, attempted, firstByteMs, error } = found;
+  const { id, response, path, beganMs } = arrival;
+  const call = attempted?.call ?? null;
+  return {
+    ...{ id, startedAt, firstByteMs },
+    durationMs: performance.now() - beganMs,
+    organisationId: exchange?.key.organisationId ?? null,
+    workspaceId: exchange?.key.workspace?.id ?? null,
+    apiKeyId: exchange?.key.id ?? null,
+    configId: config?.id ?? null,
+    endpoint: endpointOf(path),
+    status: response.statusCode,
+    provider: attempted?.target.provider ?? null,
+    model: attempted?.target.model ?? null,
+    targetPath: attempted?.target.path ?? null,
+    retries: attempted?.retries ?? 0,
+    isStream: call !== null && isEventStream(call.headers),
+    errorCode: error?.code ?? null,
+    metadata: exchange?.metadata ?? {},
+  };
+}

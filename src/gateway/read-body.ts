@@ -1,0 +1,69 @@
+/** Knows how the body of a request is taken in: whole, bounded, and read as JSON where it is that. */
+import type { IncomingMessage } from 'node:http';
+import { membersOf } from '../model/json-object.ts';
+import { GatewayError } from './gateway-error.ts';
+
+/** The bytes; null for a request without any. Throws a GatewayError beyond the bound. */
+export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer | null> {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+  if (coding === undefined && (length === undefined || length === '0')) return null;
+  if (length !== undefined && Number(length) > bytesMax) throw tooLarge(bytesMax);
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  let first: Buffer | null = null;
+  let more: Buffer[] | null = null;
+  let bytes = 0;
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > bytesMax) {
+      request.pause();
+      reject(tooLarge(bytesMax));
+    } else if (first === null) first = chunk;
+    else {
+      more ??= [first];
+      more.push(chunk);
+    }
+  });
+  request.on('end', () =>
+    resolve(more === null ? (first ?? Buffer.alloc(0)) : Buffer.concat(more)),
+  );
+  request.on('error', reject);
+  request.on('close', () => reject(new Error('the caller has gone')));
+  return promise;
+}
+
+function tooLarge(bytesMax: number): GatewayError {
+  return new GatewayError('body_too_large', `The body has more than ${bytesMax} bytes`);
+}
+
+export type Params = Readonly<Record<string, unknown>>;
+
+/** Whether a body says that it is JSON, or says nothing and so is taken for it. */
+export function isJsonType(type: string | undefined): boolean {
+  return type === undefined || /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type);
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * What an object in JSON says. A body is refused that a provider could read otherwise: with a member
+ * twice at the top, where the model and the bounds of an answer stand.
+ */
+export function parseParams(body: Buffer): Params {
+  const value = parsed(body);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new GatewayError('invalid_json', 'The body must be a JSON object');
+  }
+  if (membersOf(body) === null) {
+    throw new GatewayError('invalid_json', 'The JSON body has the same member twice');
+  }
+  return value as Params;
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(utf8.decode(body));
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? 'is no valid JSON' : 'is no valid UTF-8';
+    throw new GatewayError('invalid_json', `The body ${reason}`);
+  }
+}

@@ -1,0 +1,26 @@
+/** Knows what is told of a request once its last byte is out, to figures and to the log of requests. */
+
+export interface RequestRecord {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly durationMs: number;
+  /** To the first byte of the answer; null where there was none. */
+  readonly firstByteMs: number | null;
+  readonly organisationId: string | null;
+  readonly workspaceId: string | null;
+  readonly apiKeyId: string | null;
+  readonly configId: string | null;
+  /** `chat_completions`; `other` for one that is only passed on. */
+  readonly endpoint: string;
+  readonly status: number;
+  readonly provider: string | null;
+  readonly model: string | null;
+  /** `config.targets[0]`; null where none was called. */
+  readonly targetPath: string | null;
+  readonly retries: number;
+  readonly isStream: boolean;
+  /** Code of the error that the gateway itself answered; null for none. */
+  readonly errorCode: string | null;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}

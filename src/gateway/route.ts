@@ -1,0 +1,78 @@
+/** Knows how a config is walked: which target is called, and which next when one fails. */
+import type { Subject } from '../model/conditions.ts';
+import type { Branch, ConfigNode, Leaf } from '../model/config-tree.ts';
+import { conditionalTarget, stickyChance, weightedTarget } from '../model/routing.ts';
+import { type Attempted, letGo } from './attempt.ts';
+import type { Breakers } from './breaker.ts';
+import type { Caller } from './caller.ts';
+import { GatewayError } from './gateway-error.ts';
+
+export interface Walk {
+  /** Of the config, for the circuit breaker. */
+  readonly mark: string;
+  readonly subject: Subject;
+  readonly now: number;
+  readonly breakers: Breakers;
+  readonly caller: Caller;
+  /** Calls one target; throws a GatewayError that no other target can mend. */
+  readonly call: (leaf: Leaf) => Promise<Attempted>;
+  /** From 0 to below 1. */
+  readonly chance: () => number;
+}
+
+/** The answer that the caller gets: that of the target chosen, of several the last that was tried. */
+export function walk(node: ConfigNode, to: Walk): Promise<Attempted> {
+  if (node.kind === 'leaf') return callLeaf(node, to);
+  switch (node.mode) {
+    case 'single':
+      return walk(node.targets[0]!, to);
+    case 'loadbalance':
+      return walk(balanced(node, to), to);
+    case 'fallback':
+      return fallBack(node, to);
+    case 'conditional':
+      return walk(chosen(node, to), to);
+  }
+}
+
+async function callLeaf(leaf: Leaf, to: Walk): Promise<Attempted> {
+  const attempted = await to.call(leaf);
+  to.breakers.note(to.mark, leaf, attempted.error === null ? attempted.status : null);
+  return attempted;
+}
+
+async function fallBack(branch: Branch, to: Walk): Promise<Attempted> {
+  const targets = closedTargets(branch.targets, to);
+  let last: Attempted | null = null;
+  for (const target of targets) {
+    if (last !== null) letGo(last);
+    last = await walk(target, to);
+    if (to.caller.isGone || !isFailure(branch, last.status)) return last;
+  }
+  return last!;
+}
+
+function isFailure({ onStatusCodes }: Branch, status: number): boolean {
+  return onStatusCodes === null ? status < 200 || status > 299 : onStatusCodes.has(status);
+}
+
+function balanced(branch: Branch, to: Walk): ConfigNode {
+  const { sticky, path } = branch;
+  const chance = sticky === null ? to.chance() : stickyChance(sticky, path, to.subject, to.now);
+  return weightedTarget(closedTargets(branch.targets, to), chance);
+}
+
+/** Those that may be called; all of them where none may. */
+function closedTargets(targets: readonly ConfigNode[], to: Walk): readonly ConfigNode[] {
+  const isClosed = (node: ConfigNode): boolean =>
+    node.kind === 'leaf' ? !to.breakers.isOpen(to.mark, node) : node.targets.some(isClosed);
+  const closed = targets.filter(isClosed);
+  return closed.length === 0 ? targets : closed;
+}
+
+function chosen(branch: Branch, to: Walk): ConfigNode {
+  const target = conditionalTarget(branch, to.subject);
+  if (target !== null) return target;
+  const message = `No condition of ${branch.path} holds, and it has no default`;
+  throw new GatewayError('no_target', message, branch.path);
+}

@@ -1,0 +1,185 @@
+/** Knows the listener for inference: which requests it takes, how many, and how it stops. */
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { refuseAmbiguity } from '../http/ambiguity.ts';
+import { errorFormOf } from './endpoint.ts';
+import { gatewayHeader } from './exchange.ts';
+import { GatewayError } from './gateway-error.ts';
+import { type Arrival, type Pipeline, refuse, serve } from './pipeline.ts';
+
+export interface InferenceServerOptions {
+  readonly pipeline: Pipeline;
+  readonly connectionsMax: number;
+}
+
+export interface InferenceServer {
+  /** Port 0 takes a free one. Resolves to `http://host:port`. */
+  listen(host: string, port: number): Promise<string>;
+  /** Goes on serving, but each answer is the last of its connection. */
+  takeLeave(): void;
+  /** Stops accepting, waits for what is in flight, cuts it after `graceMs`. */
+  close(graceMs: number): Promise<void>;
+  /** Requests under way. */
+  readonly inFlight: number;
+}
+
+const headersTimeoutMs = 10_000;
+/** For all of a request; its answer may take as long as it does. */
+const requestTimeoutMs = 300_000;
+const keepAliveMs = 65_000;
+const headerBytesMax = 64 * 1024;
+const headersMax = 100;
+/** Requests that one connection may have under way; clients that wait for answers have one. */
+const pipelinedMax = 4;
+/** Connections beyond the bound that are told so; those beyond are closed in silence. */
+const refusedMax = 64;
+const backlogMax = 4096;
+const sweepMs = 50;
+
+/** What is known of a connection. */
+interface Connection {
+  /** Over the bound: its requests are refused. */
+  readonly isExcess: boolean;
+  requests: number;
+}
+
+export function createInferenceServer(options: InferenceServerOptions): InferenceServer {
+  const { connectionsMax } = options;
+  const connections = new Map<Socket, Connection>();
+  const state = { isLeaving: false, inFlight: 0 };
+  const server = createServer({
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: 1_000,
+    maxHeaderSize: headerBytesMax,
+    keepAliveTimeout: keepAliveMs,
+    noDelay: true,
+    requireHostHeader: false,
+  });
+  server.maxHeadersCount = headersMax;
+  server.maxConnections = connectionsMax + refusedMax;
+  server.on('connection', (socket) => {
+    connections.set(socket, { isExcess: connections.size >= connectionsMax, requests: 0 });
+    socket.once('close', () => connections.delete(socket));
+  });
+  const take = (request: IncomingMessage, response: ServerResponse): void => {
+    const connection = connections.get(request.socket);
+    if (connection === undefined || connection.requests >= pipelinedMax) {
+      request.socket.destroy();
+      return;
+    }
+    if (state.isLeaving) response.shouldKeepAlive = false;
+    connection.requests += 1;
+    state.inFlight += 1;
+    response.once('close', () => {
+      connection.requests -= 1;
+      state.inFlight -= 1;
+    });
+    begin(options.pipeline, request, response, connection.isExcess);
+  };
+  server.on('request', take).on('checkExpectation', take);
+  server.on('connect', (_, socket) => socket.destroy());
+  return {
+    listen: (host, port) => listen(server, host, port),
+    takeLeave: () => {
+      state.isLeaving = true;
+    },
+    close: (graceMs) => {
+      state.isLeaving = true;
+      return close(server, connections, graceMs);
+    },
+    get inFlight() {
+      return state.inFlight;
+    },
+  };
+}
+
+function begin(
+  pipeline: Pipeline,
+  request: IncomingMessage,
+  response: ServerResponse,
+  isExcess: boolean,
+): void {
+  const arrival = arrivalOf(pipeline, request, response);
+  const refusal = refusalOf(request, isExcess);
+  if (refusal === null) void serve(pipeline, arrival);
+  else {
+    // Nothing that follows on the connection is trusted.
+    response.shouldKeepAlive = false;
+    refuse(arrival, refusal, null);
+  }
+}
+
+function refusalOf(request: IncomingMessage, isExcess: boolean): GatewayError | null {
+  if (isExcess) {
+    const message = 'The gateway has as many connections as it takes, try again';
+    return new GatewayError('unavailable', message);
+  }
+  const ambiguity = refuseAmbiguity(request);
+  if (ambiguity !== null) return new GatewayError('invalid_request', ambiguity.message);
+  if (request.url!.startsWith('/v1/')) return null;
+  return new GatewayError('not_found', 'Inference is served below /v1/');
+}
+
+/** As for the Admin API; a caller's own one is kept, so that both sides find the request by it. */
+const traceIdPattern = /^[\w.:-]{1,128}$/;
+
+function arrivalOf(
+  pipeline: Pipeline,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Arrival {
+  const { headerPrefixes } = pipeline;
+  const given = gatewayHeader(request, headerPrefixes, 'trace-id');
+  const url = request.url ?? '';
+  const question = url.indexOf('?');
+  const path = url.slice('/v1'.length, question < 0 ? undefined : question);
+  return {
+    id: given !== null && traceIdPattern.test(given) ? given : randomUUID(),
+    ...{ request, response, path },
+    query: question < 0 ? '' : url.slice(question),
+    errorForm: errorFormOf(path),
+    headerPrefix: prefixOf(request, headerPrefixes),
+    beganMs: performance.now(),
+  };
+}
+
+/** An alias is answered in its own words. */
+function prefixOf(request: IncomingMessage, prefixes: readonly string[]): string {
+  const isUsed = (prefix: string): boolean =>
+    ['api-key', 'config', 'provider', 'virtual-key'].some(
+      (name) => request.headers[prefix + name] !== undefined,
+    );
+  return (prefixes.length > 1 && prefixes.slice(1).find(isUsed)) || prefixes[0]!;
+}
+
+function listen(server: Server, host: string, port: number): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  server.once('error', reject);
+  server.listen({ host, port, backlog: backlogMax }, () => {
+    server.off('error', reject);
+    const { address, family, port: taken } = server.address() as AddressInfo;
+    resolve(`http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`);
+  });
+  return promise;
+}
+
+async function close(
+  server: Server,
+  connections: ReadonlyMap<Socket, Connection>,
+  graceMs: number,
+): Promise<void> {
+  if (!server.listening) return;
+  const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+  const deadlineMs = performance.now() + graceMs;
+  const sweep = setInterval(
+    () => {
+      server.closeIdleConnections();
+      if (performance.now() < deadlineMs) return;
+      for (const socket of connections.keys()) socket.destroy();
+    },
+    Math.max(1, Math.min(sweepMs, graceMs)),
+  );
+  await ended.finally(() => clearInterval(sweep));
+}

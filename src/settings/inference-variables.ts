@@ -1,0 +1,45 @@
+/** Knows the environment variables of the inference side. */
+import * as forms from './forms.ts';
+import { defaulted, optional } from './variable.ts';
+
+const headerPrefixes: forms.Form<string[]> = {
+  ...forms.headerNames,
+  schema: forms.headerNames.schema.transform((names) => names.map(dashed)),
+  expected: 'beginnings of header names separated by commas',
+  example: 'x-acme-',
+};
+
+function dashed(prefix: string): string {
+  return prefix.endsWith('-') ? prefix : `${prefix}-`;
+}
+
+export const inferenceVariables = {
+  GATEWRIGHT_INFERENCE_PORT: optional(
+    'Inference',
+    { ...forms.listenPort, example: '8787' },
+    'Port of inference (/v1/chat/completions and its like); 8787 when unset, 0 or a PORT of 0 takes a free one.',
+  ),
+  GATEWRIGHT_INFERENCE_CONNECTIONS_MAX: defaulted(
+    'Inference',
+    forms.integer(1, 1_000_000, '10000'),
+    '10000',
+    'Connections for inference at most; those beyond are answered 503 and closed.',
+  ),
+  GATEWRIGHT_INFERENCE_BODY_MIB_MAX: defaulted(
+    'Inference',
+    forms.integer(1, 1024, '32'),
+    '32',
+    'Size of the body of a request at most, in MiB.',
+  ),
+  GATEWRIGHT_INFERENCE_GRACE_SECONDS: defaulted(
+    'Inference',
+    forms.integer(0, 86_400, '300'),
+    '300',
+    'Seconds that keys and configs in use stay good while the database is away.',
+  ),
+  HEADER_ALIAS_PREFIXES: optional(
+    'Inference',
+    headerPrefixes,
+    'Further beginnings of the headers x-gateway-*, for clients of other gateways.',
+  ),
+};

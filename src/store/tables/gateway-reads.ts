@@ -1,0 +1,117 @@
+/** Knows what the gateway reads to serve requests, each with the marks of its organisation under which it was seen. */
+import { sql } from 'kysely';
+import type { Db } from '../connection/db.ts';
+import { statement } from '../connection/statement.ts';
+import type { ApiKeyRow } from './api-keys.ts';
+import { readReference } from './references.ts';
+import { generationOf } from './snapshot-marks.ts';
+
+/** Where the value of a key leads, and until when. */
+export interface HeldKey {
+  readonly organisation_id: string;
+  readonly api_key_id: string;
+  readonly valid_until: number | null;
+}
+
+export interface GatewayKeyRow
+  extends Pick<
+    ApiKeyRow,
+    | 'organisation_id'
+    | 'id'
+    | 'name'
+    | 'type'
+    | 'status'
+    | 'workspace_id'
+    | 'user_id'
+    | 'scopes'
+    | 'rate_limits'
+    | 'usage_limits'
+    | 'metadata'
+    | 'config_id'
+    | 'allow_config_override'
+    | 'expires_at'
+    | 'last_used_at'
+  > {
+  workspace_slug: string | null;
+  workspace_status: string | null;
+  workspace_defaults: string | null;
+  workspace_usage_limits: string | null;
+  workspace_rate_limits: string | null;
+  /** Of the organisation when all this was read. */
+  generation: string;
+}
+
+const byHash = statement((db, { hash, now }: { hash: Buffer; now: number }) =>
+  db
+    .selectFrom('api_key_hashes')
+    .select(['organisation_id', 'api_key_id', 'valid_until'])
+    .where('hash', '=', hash)
+    .where((eb) => eb.or([eb('valid_until', 'is', null), eb('valid_until', '>', now)])),
+);
+
+/** The key of a value, in whatever organisation, because the value says of which its holder is. */
+export function findHolder(db: Db, hash: Buffer, now: number): Promise<HeldKey | undefined> {
+  return byHash.first(db, { hash, now });
+}
+
+const keyById = statement((db, { organisationId, id }: { organisationId: string; id: string }) =>
+  db
+    .selectFrom('api_keys as k')
+    .leftJoin('workspaces as w', (join) =>
+      join
+        .onRef('w.organisation_id', '=', 'k.organisation_id')
+        .onRef('w.id', '=', 'k.workspace_id'),
+    )
+    .select(['k.organisation_id', 'k.id', 'k.name', 'k.type', 'k.status', 'k.workspace_id'])
+    .select(['k.user_id', 'k.scopes', 'k.rate_limits', 'k.usage_limits', 'k.metadata'])
+    .select(['k.config_id', 'k.allow_config_override', 'k.expires_at', 'k.last_used_at'])
+    .select([
+      'w.slug as workspace_slug',
+      'w.status as workspace_status',
+      'w.defaults as workspace_defaults',
+      'w.usage_limits as workspace_usage_limits',
+      'w.rate_limits as workspace_rate_limits',
+    ])
+    .select(generationOf(sql.ref('k.organisation_id')).as('generation'))
+    .where('k.organisation_id', '=', organisationId)
+    .where('k.id', '=', id),
+);
+
+/** A key with its workspace. */
+export function findKey(
+  db: Db,
+  organisationId: string,
+  id: string,
+): Promise<GatewayKeyRow | undefined> {
+  return keyById.first(db, { organisationId, id });
+}
+
+export interface GatewayConfigRow {
+  id: string;
+  workspace_id: string | null;
+  status: string;
+  config: string;
+  version_id: string;
+  generation: string;
+}
+
+const configBy = (column: 'id' | 'slug') =>
+  statement((db, { organisationId, value }: { organisationId: string; value: string }) =>
+    db
+      .selectFrom('configs as c')
+      .select(['c.id', 'c.workspace_id', 'c.status', 'c.config', 'c.version_id'])
+      .select(generationOf(sql.ref('c.organisation_id')).as('generation'))
+      .where('c.organisation_id', '=', organisationId)
+      .where(`c.${column}`, '=', value),
+  );
+const configsBy = { id: configBy('id'), slug: configBy('slug') };
+
+/** A config by its id or slug. */
+export function findConfig(
+  db: Db,
+  organisationId: string,
+  reference: string,
+): Promise<GatewayConfigRow | undefined> {
+  const { column, value } = readReference(reference);
+  return configsBy[column].first(db, { organisationId, value });
+}

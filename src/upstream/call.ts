@@ -1,0 +1,117 @@
+/** Knows one request to a provider: when its answer begins, who takes its bytes, and how it is cut off. */
+import type { Dispatcher } from 'undici';
+
+export interface CallRequest {
+  readonly origin: string;
+  /** With the query. */
+  readonly path: string;
+  readonly method: Dispatcher.HttpMethod;
+  readonly headers: Record<string, string>;
+  readonly body: Buffer | null;
+  /** Longest wait for the first header of the answer. */
+  readonly firstByteTimeoutMs: number;
+  /** Longest wait between two pieces of the body. */
+  readonly idleTimeoutMs: number;
+}
+
+/** Takes the body of an answer, a piece after the other; exactly one of `end` and `fail` comes last. */
+export interface Sink {
+  /** False asks to wait until {@link Call.resume}. */
+  data(chunk: Buffer): boolean;
+  end(): void;
+  fail(error: Error): void;
+}
+
+export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Why a call was cut off by us; told apart from what the network does. */
+export class CallCut extends Error {
+  override name = 'CallCut';
+}
+
+/** A request under way. What of the body comes before somebody takes it is kept, and then handed over. */
+export class Call implements Dispatcher.DispatchHandler {
+  /** Resolves when the answer begins; rejects when none comes. */
+  readonly begun: Promise<void>;
+  status = 0;
+  headers: AnswerHeaders = {};
+  #controller: Dispatcher.DispatchController | null = null;
+  #cut: Error | null = null;
+  #sink: Sink | null = null;
+  #kept: Buffer[] = [];
+  /** How the body ended; null while it has not. */
+  #ending: { readonly error: Error | null } | null = null;
+  readonly #begin: () => void;
+  readonly #refuse: (error: Error) => void;
+
+  constructor(dispatcher: Dispatcher, request: CallRequest) {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.begun = promise;
+    this.#begin = resolve;
+    this.#refuse = reject;
+    const { firstByteTimeoutMs, idleTimeoutMs, ...rest } = request;
+    const limits = { headersTimeout: firstByteTimeoutMs, bodyTimeout: idleTimeoutMs };
+    dispatcher.dispatch({ ...rest, ...limits }, this);
+  }
+
+  /** Hands over what there is and what will come. To be called once, after `begun`. */
+  pipe(sink: Sink): void {
+    const kept = this.#kept;
+    this.#kept = [];
+    this.#sink = sink;
+    for (const chunk of kept) this.#pass(chunk);
+    if (this.#ending !== null) this.#finish(this.#ending.error);
+  }
+
+  resume(): void {
+    this.#controller?.resume();
+  }
+
+  /** Ends it now, wherever it stands; what had not ended fails with this error. */
+  cut(error: Error): void {
+    this.#cut ??= error;
+    if (this.#ending === null) this.#controller?.abort(error);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#cut !== null) controller.abort(this.#cut);
+  }
+
+  onResponseStart(_: unknown, status: number, headers: AnswerHeaders): void {
+    // Something that goes before the answer, such as 103.
+    if (status < 200) return;
+    this.status = status;
+    this.headers = headers;
+    this.#begin();
+  }
+
+  onResponseData(_: unknown, chunk: Buffer): void {
+    if (this.#sink === null) this.#kept.push(chunk);
+    else this.#pass(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#end(null);
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    this.#refuse(this.#cut ?? error);
+    this.#end(this.#cut ?? error);
+  }
+
+  #pass(chunk: Buffer): void {
+    if (!this.#sink!.data(chunk)) this.#controller?.pause();
+  }
+
+  #end(error: Error | null): void {
+    this.#ending ??= { error };
+    if (this.#sink !== null) this.#finish(error);
+  }
+
+  #finish(error: Error | null): void {
+    const sink = this.#sink!;
+    if (error === null) sink.end();
+    else sink.fail(error);
+  }
+}

@@ -1,0 +1,12 @@
+/** Knows every wire format by its name. */
+import type { DialectName } from '../../model/ai-providers.ts';
+import { anthropic } from './anthropic.ts';
+import { azureOpenAi } from './azure-openai.ts';
+import type { Dialect } from './dialect.ts';
+import { openAi } from './openai.ts';
+
+export const allDialects: Readonly<Record<DialectName, Dialect>> = {
+  openai: openAi,
+  anthropic,
+  'azure-openai': azureOpenAi,
+};
