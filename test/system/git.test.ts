@@ -168,6 +168,36 @@ describe('what is refused', () => {
     expect(files.map((one) => one.path)).toEqual(['a.yaml']);
   });
 
+  it('a link to a file that can be no manifest is none, and one that may lead to manifests is', async () => {
+    const repository = newRepository();
+    const link = (content: string) => ({ mode: '120000', content });
+    repository.commit('main', {
+      ...{ 'gateway/a.yaml': 'a: 1\n', 'AGENTS.md': 'x\n', 'gateway/sub/b.yaml': 'b: 1\n' },
+      ...{
+        'gateway/README.md': link('../AGENTS.md'),
+        'gateway/sub/twice.md': link('../README.md'),
+      },
+      ...{ 'gateway/folder.md': link('sub'), 'gateway/gone': link('nowhere\nblob') },
+      ...{ 'gateway/loop': link('loop'), 'gateway/out.md': link('../../etc/passwd') },
+      ...{ 'gateway/x.yaml': link('a.yaml') },
+    });
+    const { files, faults } = await open(`${repository.url}#main:gateway`).read();
+    expect(faults.map(({ position }) => position.file)).toEqual(
+      expect.arrayContaining(['folder.md', 'gone', 'loop', 'out.md', 'x.yaml']),
+    );
+    expect(faults.length).toBe(5);
+    expect(files.map(({ path }) => path)).toEqual(['a.yaml', 'sub/b.yaml']);
+  });
+
+  it('a file as deep as none of a folder is read', async () => {
+    const repository = newRepository();
+    const folders = (count: number): string => 'd/'.repeat(count);
+    repository.commit('main', { [`${folders(50)}a.yaml`]: 'a: 1\n' });
+    expect(await open(repository.url).read()).toMatchObject({ faults: [], files: [{}] });
+    repository.commit('main', { [`${folders(51)}b.yaml`]: 'b: 1\n' });
+    expect((await open(repository.url).read()).faults).toMatchObject([{ code: 'folder-depth' }]);
+  });
+
   it.each(['..', '.git', '.GIT', '.'])('a tree with an entry named %s', async (name) => {
     const repository = newRepository();
     const blob = repository.git(['hash-object', '-w', '--stdin'], 'a: 1\n');

@@ -89,6 +89,14 @@ describe('a file of another program', () => {
   });
 });
 
+it('a pointer of Git LFS is told apart from what is no manifest', async () => {
+  const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'4d'.repeat(32)}\nsize 12345\n`;
+  const { faults } = await check({ 'a.yaml': pointer });
+  expect(faults).toMatchObject([
+    { code: 'large-file-pointer', fix: expect.stringContaining('git lfs untrack') },
+  ]);
+});
+
 describe('what may have been meant as a manifest', () => {
   const rest = 'metadata: {name: a}\nspec: {}\n';
   it.each([

@@ -116,7 +116,7 @@ function readOne(
   { layers, variables, file }: ReadingContext,
 ): ReadManifests {
   if (!isMap(raw) || (raw.apiVersion === undefined && raw.kind === undefined)) {
-    const fault = notAManifest(place.start);
+    const fault = isLargeFilePointer(raw) ? largeFile(place.start) : notAManifest(place.start);
     return { ...nothing, faults: [fault], unidentified: true };
   }
   const sealed = document.isEncrypted === true ? sealedOutsideSpec(raw) : undefined;
@@ -160,4 +160,15 @@ export function workspacesNamed({ value }: YamlDocument): string[] {
 export function notAManifest(position: Position): SourceFault {
   const fix = `a manifest begins with apiVersion: ${apiVersion}, kind and metadata`;
   return { position, code: 'not-a-manifest', message: 'this is no manifest', fix };
+}
+
+/** What Git LFS commits in the place of a file. */
+function isLargeFilePointer(raw: unknown): boolean {
+  return typeof raw === 'string' && raw.startsWith('version https://git-lfs.github.com/spec/');
+}
+
+function largeFile(position: Position): SourceFault {
+  const message = 'the file is kept by Git LFS, and only a pointer to it is in the commit';
+  const fix = 'take manifests out of Git LFS: git lfs untrack, git add --renormalize';
+  return { position, code: 'large-file-pointer', message, fix };
 }

@@ -38,7 +38,7 @@ import {
 
 /** Name under which faults in standard input are reported. */
 const stdinName = '<stdin>';
-const folderDepthMax = 50;
+export const folderDepthMax = 50;
 /** Files and folders of any name, so that a mistaken `/` ends soon. */
 const namesMax = 200_000;
 
@@ -223,8 +223,7 @@ function addRules(found: Found, folder: Folder): void {
 
 function descend(found: Found, folder: Folder, path: string): void {
   if (folder.depth >= folderDepthMax) {
-    const message = `more than ${folderDepthMax} folders deep`;
-    found.faults.push(fileFault(path, 'folder-depth', message, 'move the manifests up'));
+    found.faults.push(tooDeep(path));
     return;
   }
   walk(found, { ...folder, prefix: `${path}/`, depth: folder.depth + 1 });
@@ -325,6 +324,11 @@ export function refuseExcess(files: number, bytes: number): void {
     'invalidInput',
     `The source is larger than ${limit}. Name a smaller folder, or put several resources into one file.`,
   );
+}
+
+export function tooDeep(path: string): SourceFault {
+  const message = `more than ${folderDepthMax} folders deep`;
+  return fileFault(path, 'folder-depth', message, 'move the manifests up');
 }
 
 export function tooLarge(

@@ -62,6 +62,20 @@ export class GitMirror {
     return status === 0 ? parseTree(stdout) : undefined;
   }
 
+  /** Of links in a folder of a commit those that lead to a file of the same commit. */
+  async linksToFiles(
+    commit: string,
+    folder: string,
+    links: readonly Entry[],
+  ): Promise<ReadonlySet<Entry>> {
+    if (links.length === 0) return new Set();
+    const start = folder === '' ? '' : `${folder}/`;
+    const input = links.map(({ path }) => `${commit}:${start}${path}\n`).join('');
+    const words = ['cat-file', '--batch-check=%(objecttype)', '--follow-symlinks'];
+    const types = parseFollowed(await this.#batch(words, input));
+    return new Set(links.filter((_, at) => types[at] === 'blob'));
+  }
+
   /** Reads the files whose size allows it, sizes first, so that a huge one is never loaded. */
   async read(entries: readonly Entry[], faults: SourceFault[]): Promise<SourceFile[]> {
     if (entries.length === 0) return [];
@@ -132,4 +146,17 @@ function parseBatch(entries: readonly Entry[], output: Buffer): SourceFile[] {
     offset = end + 2 + size;
     return { path, content };
   });
+}
+
+/** `<type>\n` for each, or, of a link that leads to nothing in the commit, `<why> <size>\n<text>\n`. */
+function parseFollowed(output: Buffer): string[] {
+  const found: string[] = [];
+  for (let offset = 0; offset < output.length; ) {
+    const end = output.indexOf(0x0a, offset);
+    const line = output.toString('latin1', offset, end < 0 ? output.length : end);
+    const [, size = null] = /^(?:dangling|loop|notdir|symlink) (\d+)$/.exec(line) ?? [];
+    found.push(line);
+    offset = (end < 0 ? output.length : end) + 1 + (size === null ? 0 : Number(size) + 1);
+  }
+  return found;
 }

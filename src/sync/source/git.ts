@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { Failure } from '../../failure.ts';
 import { EnvironmentFolders } from './environments.ts';
-import { refuseExcess } from './folder.ts';
+import { folderDepthMax, refuseExcess, tooDeep } from './folder.ts';
 import type { GitAccess } from './git-command.ts';
 import { GitHistory } from './git-history.ts';
 import { describeGit, type GitLocation, parseGitLocation } from './git-location.ts';
@@ -42,8 +42,8 @@ const fetchBytesMaxDefault = 1024 ** 3;
 
 /**
  * A repository at `URL#ref:path`. One commit is pinned for the whole of a read; only plain files are
- * taken, and a symbolic link or submodule among them is a fault, because what it stands for would
- * silently be missing.
+ * taken, and a submodule or symbolic link among them that may stand for a manifest is a fault, because
+ * that would silently be missing.
  *
  * @throws Failure (invalid input) when the location is not one that may be used
  */
@@ -122,7 +122,10 @@ async function readCommit(
     ({ path }) => !path.endsWith(`/${ignoreFileName}`) || !environments.leavesOut(path),
   );
   const rules = await readIgnoreRules(counting, mirror, faults);
-  const wanted = entries.filter((entry) => isWanted(entry, { rules, environments, faults }));
+  const links = entries.filter(isLinkByAnotherName);
+  const linked = await mirror.linksToFiles(commit, location.path, links);
+  const sieve = { rules, environments, faults };
+  const wanted = entries.filter((entry) => !linked.has(entry) && isWanted(entry, sieve));
   refuseExcess(wanted.length, 0);
   const files = await mirror.read(wanted, faults);
   faults.push(...caseTwinFaults(files.map(({ path }) => path)));
@@ -161,6 +164,16 @@ async function readIgnoreRules(
   return rules;
 }
 
+/** One that could not be a manifest, unless there is a folder behind it. */
+function isLinkByAnotherName({ mode, path }: Entry): boolean {
+  const isPlainName = !isManifestName(path) && !hasControlCharacters(path);
+  return mode === '120000' && isPlainName && !path.endsWith(ignoreFileName);
+}
+
+function hasControlCharacters(path: string): boolean {
+  return /[\\\u0000-\u001f\u007f]/.test(path) || path.includes('\uFFFD');
+}
+
 interface Sieve {
   readonly rules: IgnoreRules;
   readonly environments: EnvironmentFolders;
@@ -190,7 +203,11 @@ function isWanted({ mode, path }: Entry, { rules, environments, faults }: Sieve)
   if (mode !== '100644' && mode !== '100755') {
     return refuse('file-mode', `the mode ${mode} is not that of a plain file`, 'commit it again');
   }
-  if (/[\\\u0000-\u001f\u007f]/.test(path) || path.includes('\uFFFD')) {
+  if (parts.length > folderDepthMax + 1) {
+    faults.push(tooDeep(parts.slice(0, folderDepthMax + 1).join('/')));
+    return false;
+  }
+  if (hasControlCharacters(path)) {
     return refuse('file-name', 'the name holds characters that are not allowed', 'rename the file');
   }
   return true;
