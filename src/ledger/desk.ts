@@ -55,7 +55,11 @@ class Waiter {
         this.#settle.resolve(got);
         return true;
       }
-      if (isLate) throw new LimitReached(got.lacking[0]!.limit);
+      const [{ limit, slice, need }] = got.lacking as [Shortage['lacking'][number]];
+      if (isLate) {
+        slice.noteRefusal(need.unitsMin, nowMs);
+        throw new LimitReached(limit);
+      }
       this.#shortage = got;
       this.#ask();
       return false;
