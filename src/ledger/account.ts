@@ -61,7 +61,7 @@ export class Reservations {
       if (!limit.isHard) continue;
       const units = boundUnits(limit, bound, outputTokens);
       if (slice.free < units) {
-        if (slice.isRefusedLately(unitsMin, nowMs)) throw new LimitReached(limit);
+        if (slice.vain.wasLately(unitsMin, nowMs)) throw new LimitReached(limit);
         const wanted = Math.max(unitsMin, boundUnits(limit, bound, bound.outputTokens));
         lacking.push({ ...charge, need: { units: wanted, unitsMin } });
       }

@@ -57,7 +57,7 @@ class Waiter {
       }
       const [{ limit, slice, need }] = got.lacking as [Shortage['lacking'][number]];
       if (isLate) {
-        slice.noteRefusal(need.unitsMin, nowMs);
+        slice.vain.note(need.unitsMin, nowMs);
         throw new LimitReached(limit);
       }
       this.#shortage = got;

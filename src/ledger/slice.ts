@@ -10,8 +10,8 @@ import { Pace } from './pace.ts';
 const shareMax = 0.01;
 /** How long what is free may lie idle, before it is given back. */
 const idleMs = 2_000;
-/** Nobody waits for what was waited for in vain within this time: others may have it reserved for long. */
-const refusedForMs = 500;
+/** Others may have reserved it for long. */
+const vainMs = 500;
 /** What is free lasts for so long at the pace of late. */
 const aheadMs = 1_000;
 
@@ -27,6 +27,25 @@ export interface Reservation {
 export interface Need {
   readonly units: number;
   readonly unitsMin: number;
+}
+
+/** The least that nobody had to give although it was waited for, which nobody waits for again at once. */
+export class VainWait {
+  #units = Number.POSITIVE_INFINITY;
+  #atMs = 0;
+
+  note(units: number, nowMs: number): void {
+    this.#units = units;
+    this.#atMs = nowMs;
+  }
+
+  wasLately(units: number, nowMs: number): boolean {
+    return units >= this.#units && nowMs - this.#atMs < vainMs;
+  }
+
+  forget(): void {
+    this.#units = Number.POSITIVE_INFINITY;
+  }
 }
 
 /** Until when what is held may be used, by `performance.now()`. */
@@ -50,8 +69,7 @@ export class Slice {
   #isNew = true;
   #isRecalled = false;
   readonly #pace = new Pace(idleMs);
-  /** The least that nobody had to give, although it was waited for, and when that was. */
-  #refused = { units: Number.POSITIVE_INFINITY, atMs: 0 };
+  readonly vain = new VainWait();
   /** Of everybody, as the last move found it. */
   #known: { readonly usedUnits: number; readonly atMs: number } | null = null;
 
@@ -113,16 +131,6 @@ export class Slice {
     return this.#holding;
   }
 
-  /** So much was waited for in vain. */
-  noteRefusal(units: number, nowMs: number): void {
-    this.#refused = { units, atMs: nowMs };
-  }
-
-  /** Whether it would be waited for in vain, because it was a moment ago. */
-  isRefusedLately(units: number, nowMs: number): boolean {
-    return units >= this.#refused.units && nowMs - this.#refused.atMs < refusedForMs;
-  }
-
   /** Somebody else lacks what may lie idle here. */
   recall(): void {
     this.#isRecalled = true;
@@ -163,7 +171,7 @@ export class Slice {
     }
     this.#isNew = false;
     this.#units += outcome.granted;
-    if (outcome.granted > 0) this.#refused.units = Number.POSITIVE_INFINITY;
+    if (outcome.granted > 0) this.vain.forget();
     this.#known = { usedUnits: outcome.usedUnits, atMs: nowMs };
   }
 
