@@ -1,10 +1,10 @@
 /** Knows where a leaf of a config leads: the provider, its address and format, and what the request to it says. */
 import type { Dispatcher } from 'undici';
-import { type AiProvider, aiProviders } from '../model/ai-providers.ts';
 import type { Leaf, TargetSettings } from '../model/config-tree.ts';
 import { membersOf, withMembers } from '../model/json-object.ts';
 import { outboundUrlFault } from '../model/outbound-url.ts';
 import { paramChanges } from '../model/params.ts';
+import { type ProviderAddress, providerAddresses } from '../model/provider-addresses.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import type { CallRequest } from '../upstream/call.ts';
 import { allDialects } from '../upstream/dialects/all-dialects.ts';
@@ -66,7 +66,7 @@ export class Targets {
     };
   }
 
-  #baseOf(settings: TargetSettings, provider: AiProvider): Base {
+  #baseOf(settings: TargetSettings, provider: ProviderAddress): Base {
     const address =
       settings.customHost ??
       (provider.dialect === 'azure-openai' ? azureBaseUrl(settings.account) : provider.baseUrl);
@@ -112,8 +112,8 @@ function namedProvider(
   throw new GatewayError('provider_missing', message, 'x-gateway-provider');
 }
 
-function providerOf(name: string, { customHost }: TargetSettings): AiProvider {
-  const known = Object.hasOwn(aiProviders, name) ? aiProviders[name] : undefined;
+function providerOf(name: string, { customHost }: TargetSettings): ProviderAddress {
+  const known = Object.hasOwn(providerAddresses, name) ? providerAddresses[name] : undefined;
   if (known !== undefined) return known;
   if (customHost !== null && !name.startsWith('@')) return { dialect: 'openai', baseUrl: null };
   const shown = /^@?[\w.-]{1,255}$/.test(name) ? ` ${name}` : '';

@@ -7,10 +7,10 @@ import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
 import { allEndpoints, endpointOf } from '../../src/gateway/endpoint.ts';
 import { gatewayErrors } from '../../src/gateway/gateway-error.ts';
 import { allJobs } from '../../src/jobs/all-jobs.ts';
-import { aiProviders } from '../../src/model/ai-providers.ts';
 import { errorTable } from '../../src/model/errors.ts';
 import { checkFaults } from '../../src/model/guardrail-checks.ts';
 import { kindNames, kinds } from '../../src/model/kinds.ts';
+import { providerAddresses } from '../../src/model/provider-addresses.ts';
 import { PatternJudge } from '../../src/model/regex-rule.ts';
 import { allScopes } from '../../src/model/scopes.ts';
 import { databaseTlsModes } from '../../src/settings/forms.ts';
@@ -260,7 +260,7 @@ describe('docs/inference.md', () => {
 
   it('names every provider', () => {
     const told = sectionOf('docs/inference.md', 'Providers').flatMap(namesIn);
-    expect(Object.keys(aiProviders).filter((name) => !told.includes(name))).toEqual([]);
+    expect(Object.keys(providerAddresses).filter((name) => !told.includes(name))).toEqual([]);
   });
 });
 

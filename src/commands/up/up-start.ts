@@ -10,7 +10,7 @@ import {
 } from '../../embedded/embedded-database.ts';
 import { acquireHomeLock } from '../../embedded/home-lock.ts';
 import { createLog, type Log } from '../../log.ts';
-import { mockUpstreamHost } from '../../model/ai-providers.ts';
+import { mockUpstreamHost } from '../../model/provider-addresses.ts';
 import type { Secret } from '../../secret.ts';
 import type { DatabaseSettings, Settings } from '../../settings.ts';
 import { type MigrationReport, migrate } from '../../store/migrations/migrate.ts';

@@ -3,7 +3,7 @@
 /** A wire format: how a request to a provider looks. */
 export type DialectName = 'openai' | 'anthropic' | 'azure-openai';
 
-export interface AiProvider {
+export interface ProviderAddress {
   readonly dialect: DialectName;
   /** What `/v1` of the gateway stands for; null where every customer has an own address. */
   readonly baseUrl: string | null;
@@ -12,10 +12,10 @@ export interface AiProvider {
 /** Where `gatewright mock-upstream` listens unless it is told otherwise; called where it is trusted only. */
 export const mockUpstreamHost = '127.0.0.1:8790';
 
-const openAi = (baseUrl: string | null): AiProvider => ({ dialect: 'openai', baseUrl });
+const openAi = (baseUrl: string | null): ProviderAddress => ({ dialect: 'openai', baseUrl });
 
 /** By name. Those that are not `openai` themselves speak its format. */
-export const aiProviders: Readonly<Record<string, AiProvider>> = {
+export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
   openai: openAi('https://api.openai.com/v1'),
   anthropic: { dialect: 'anthropic', baseUrl: 'https://api.anthropic.com/v1' },
   'azure-openai': { dialect: 'azure-openai', baseUrl: null },
