@@ -86,7 +86,7 @@ export const plan: Command<PlanOptions> = {
   run: async (options, io) => {
     const { out } = options;
     requireSaved(options);
-    if (out !== undefined) await outputFile('out', out, io.cwd);
+    const file = out === undefined ? undefined : await outputFile('out', out, io.cwd);
     const manifests = openManifests(options, io);
     await using client = openClient(options, io);
     const planOnce: PlanOnce = (source) =>
@@ -110,9 +110,9 @@ export const plan: Command<PlanOptions> = {
         ? await planOnce({ readDesired: manifests.read })
         : await planBeyond(options, options.base, { planOnce, io });
     const result = { ...cycle, impacts: await readImpacts(client, cycle.plan, io.signal) };
-    if (out !== undefined && result.refusal === null) {
+    if (file !== undefined && result.refusal === null) {
       const { environment } = manifests;
-      await save(out, result, client, { ...options, env: environment ?? undefined }, io);
+      await save(file, result, client, { ...options, env: environment ?? undefined }, io);
     }
     if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
     else io.stdout.writeParts(renderers[options.output](result));
@@ -128,7 +128,7 @@ function requireSaved({ out, 'valid-for': seconds }: PlanOptions): void {
 
 /** What a guard refuses is not saved: who releases it plans it so. */
 async function save(
-  out: string,
+  file: string,
   { plan: planned, read, warnings, impacts }: CycleResult & { readonly impacts: Impacts },
   { address: server }: AdminClient,
   options: PlanOptions,
@@ -150,8 +150,8 @@ async function save(
   const sealed = savedPlanText(planned, read, {
     ...{ server, terms, warnings, impacts, now, validMs },
   });
-  await writePlanFile(await outputFile('out', out, io.cwd), sealed);
-  const { home, credentials, owner, 'secrets-dir': folder } = options;
+  await writePlanFile(file, sealed);
+  const { out = file, home, credentials, owner, 'secrets-dir': folder } = options;
   const given = { home, credentials, owner, 'secrets-dir': folder };
   const until = new Date(now + validMs).toISOString();
   io.stderr.write(

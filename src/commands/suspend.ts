@@ -125,8 +125,10 @@ export async function refusalAsFailure<T>(asked: Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof ApiRefusal)) throw error;
     const kind = error.status === 403 || error.status === 409 ? 'refusedByGuard' : 'invalidInput';
-    const place = error.param === '' ? '' : `${error.param}: `;
-    throw new Failure(kind, `the server refuses: ${place}${error.message}`, { cause: error });
+    const place = `${error.param}: `;
+    const isNamed = error.param === '' || error.message.includes(place);
+    const message = `the server refuses: ${isNamed ? '' : place}${error.message}`;
+    throw new Failure(kind, message, { cause: error });
   }
 }
 

@@ -1,4 +1,5 @@
 /** Knows what becomes of drift while a guard holds a version back. */
+import type { Ending } from '../failure.ts';
 import type { DriftPolicy } from './due.ts';
 import type { WatchEvent } from './loop-event.ts';
 import type { CycleOptions } from './reconcile.ts';
@@ -31,11 +32,17 @@ export async function keepUp(
   const isRefused = refusal !== null && options.rotationsOnly !== true;
   if (!isRefused || (mode !== 'report' && !isHealing)) return { ...cycle, beside: null };
   const run = await timed({ ...options, restoresOnly: true, act: isHealing });
-  const about = { ...run, wrong: null, isBeside: true };
+  const result = { ...run.result, refusal, ending: endingBeside(run.result.ending) };
+  const about = { ...run, result, wrong: null, isBeside: true };
   if (!isHealing) {
-    const isNews = told.isNewDrift(run.result.plan.changes);
+    const isNews = told.isNewDrift(result.plan.changes);
     return { ...cycle, beside: { kind: 'drift', ...about, isNews } };
   }
-  const now = await timed({ ...options, previous: run.result.read });
+  const now = await timed({ ...options, previous: result.read });
   return { ...now, beside: { kind: 'cycle', ...about, retryAt: null, isNews: true } };
+}
+
+/** What was brought back makes no success of a version that is refused. */
+function endingBeside(ending: Ending): Ending {
+  return ending === 'success' || ending === 'changesPresent' ? 'refusedByGuard' : ending;
 }

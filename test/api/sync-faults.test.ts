@@ -1,33 +1,19 @@
 /** Guarantees convergence under faults: a cut at every request, lost answers, storms. */
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CycleResult } from '../../src/sync/reconcile.ts';
 import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
 import { endLeases } from '../lease.ts';
 import type { TestServer } from '../server.ts';
-import {
-  everyKind,
-  openSync,
-  type SyncSetup,
-  startSyncServer,
-  withoutSets,
-} from '../sync-setup.ts';
+import { shareSync } from '../shared-sync.ts';
+import { everyKind, type SyncSetup, withoutSets } from '../sync-setup.ts';
 
 let server: TestServer;
 let sync: SyncSetup;
 
-beforeAll(async () => {
-  server = await startSyncServer();
-  sync = openSync(server);
-});
-afterEach(async () => {
-  expect(await sync.cycle('')).toMatchObject({ ending: 'success' });
-  rmSync(sync.secretsFolder, { recursive: true, force: true });
-});
-afterAll(async () => {
-  await sync[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
+shareSync((shared) => {
+  ({ server, sync } = shared);
 });
 
 /** Kinds, names and specs on the server, without what differs from run to run. */

@@ -1,30 +1,16 @@
 /** Guarantees of runs that send change sets: few requests, each change with an outcome of its own, and all or nothing where that is asked for. */
-import { readdirSync, rmSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { readdirSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
 import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
 import type { TestServer } from '../server.ts';
-import {
-  everyKind,
-  openSync,
-  type SyncSetup,
-  startSyncServer,
-  withoutSets,
-} from '../sync-setup.ts';
+import { shareSync } from '../shared-sync.ts';
+import { everyKind, type SyncSetup, withoutSets } from '../sync-setup.ts';
 
 let server: TestServer;
 let sync: SyncSetup;
 
-beforeAll(async () => {
-  server = await startSyncServer();
-  sync = openSync(server);
-});
-afterEach(async () => {
-  expect(await sync.cycle('')).toMatchObject({ ending: 'success' });
-  rmSync(sync.secretsFolder, { recursive: true, force: true });
-});
-afterAll(async () => {
-  await sync[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
+shareSync((shared) => {
+  ({ server, sync } = shared);
 });
 
 const document = (kind: string, metadata: string, spec: string): string =>

@@ -475,6 +475,8 @@ describe('watch', () => {
         ['update change'],
         ...[['update change'], ['update drift']],
       ]);
+      // Nobody takes what was brought back for a version that was applied.
+      expect(events.at(-1)).toMatchObject({ result: { ending: 'refusedByGuard', refusal: {} } });
       expect([await describedAs('one'), await describedAs('two')]).toEqual(['a', 'a']);
       expect(standings.at(-1)).toMatchObject({
         state: 'OutOfSync',
