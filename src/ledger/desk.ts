@@ -10,7 +10,6 @@ const tickMs = 50;
 const tellMs = 500;
 /** How often a process looks what others lack. */
 const recallMs = 200;
-const waitMs = 1_000;
 /** So long after that a request waits for an answer of the database. */
 const hangMs = 2_000;
 /** Exchanges of different organisations at a time. */
@@ -32,6 +31,7 @@ class Waiter {
     charges: readonly Charge[],
     bound: UsageBound,
     shortage: Shortage,
+    waitMs: number,
   ) {
     this.#reservations = reservations;
     this.#charges = charges;
@@ -94,16 +94,23 @@ interface Ledge {
   fault: unknown;
 }
 
+export interface DeskOptions {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** How long a request waits at most for what others hold. */
+  readonly waitMs: number;
+}
+
 export class Desk {
   readonly #database: Pick<Database, 'db' | 'transaction'>;
-  readonly #now: () => number;
+  readonly #options: DeskOptions;
   readonly #ledges = new Map<string, Ledge>();
   #timer: NodeJS.Timeout | null = null;
   #running = 0;
 
-  constructor(database: Pick<Database, 'db' | 'transaction'>, now: () => number) {
+  constructor(database: Pick<Database, 'db' | 'transaction'>, options: DeskOptions) {
     this.#database = database;
-    this.#now = now;
+    this.#options = options;
   }
 
   /** At once where slices suffice. All limits are of one organisation. */
@@ -116,7 +123,7 @@ export class Desk {
     const charges = limits.map((limit) => ({ limit, slice: ledge.book.slice(limit) }));
     const got = reservations.reserve(charges, bound, performance.now(), false);
     if (!(got instanceof Shortage)) return got;
-    const waiter = new Waiter(reservations, charges, bound, got);
+    const waiter = new Waiter(reservations, charges, bound, got, this.#options.waitMs);
     ledge.waiters.add(waiter);
     if (ledge.running === null) setImmediate(() => this.#settle(ledge));
     return waiter.promise;
@@ -138,7 +145,7 @@ export class Desk {
   #ledgeOf(organisationId: string): Ledge {
     let ledge = this.#ledges.get(organisationId);
     if (ledge === undefined) {
-      const book = new Book(this.#database, organisationId, this.#now);
+      const book = new Book(this.#database, organisationId, this.#options.now);
       const rest = { running: null, toldMs: 0, recalledMs: 0, fault: null };
       ledge = { book, waiters: new Set(), ...rest };
       this.#ledges.set(organisationId, ledge);

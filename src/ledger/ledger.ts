@@ -30,11 +30,16 @@ export interface Ledger extends AsyncDisposable {
   open(): Account;
 }
 
+const waitMsDefault = 1_000;
+
 export function createLedger(deps: {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly clock: Clock;
+  /** How long a request waits for what others hold; a second when absent. */
+  readonly waitMs?: number;
 }): Ledger {
-  const desk = new Desk(deps.database, () => deps.clock.now());
+  const { database, clock, waitMs = waitMsDefault } = deps;
+  const desk = new Desk(database, { now: () => clock.now(), waitMs });
   return {
     open: () => openAccount(desk),
     [Symbol.asyncDispose]: () => desk.close(),

@@ -8,6 +8,7 @@ import { type Limit, LimitReached, type Usage, type UsageBound } from '../../src
 import { idToBytes } from '../../src/model/ids.ts';
 import { openDatabase } from '../../src/store/connection/db.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { hangMs } from '../hang-limit.ts';
 import { jobContext } from '../job-context.ts';
 import { insertBudget } from '../usage-rows.ts';
 
@@ -24,8 +25,11 @@ afterEach(async () => {
   await test[Symbol.asyncDispose]();
 });
 
+/** Longer than a busy machine takes for what is said to be waited for. */
 function startReplicas(count: number): Ledger[] {
-  replicas = Array.from({ length: count }, () => createLedger({ database: test.database, clock }));
+  replicas = Array.from({ length: count }, () =>
+    createLedger({ database: test.database, clock, waitMs }),
+  );
   return replicas;
 }
 
@@ -126,14 +130,13 @@ describe('a limit of tokens', () => {
   it('cuts the output of a request to what is left, where that is of use to the caller', async () => {
     const one = await limit();
     const [ledger] = startReplicas(1);
-    const grant = await ledger!
-      .open()
-      .admit([one], bound(900, { outputTokens: 4_000, outputTokensMin: 16 }));
+    const account = ledger!.open();
+    const cut = { outputTokens: 4_000, outputTokensMin: 16 };
+    const grant = await account.admit([one], bound(900, cut));
     expect(grant.outputTokens).toBe(100);
-    const short = ledger!
-      .open()
-      .admit([one], bound(1, { outputTokens: 4_000, outputTokensMin: 16 }));
-    await expect(short).rejects.toThrow(LimitReached);
+    account.settle(used(990));
+    const none = (async () => ledger!.open().admit([one], bound(1, cut)))();
+    await expect(none).rejects.toThrow(LimitReached);
   });
 
   it('charges what was used beyond what was reserved', async () => {
