@@ -28,7 +28,7 @@ afterEach(async () => {
 /** Longer than a busy machine takes for what is said to be waited for. */
 function startReplicas(count: number): Ledger[] {
   replicas = Array.from({ length: count }, () =>
-    createLedger({ database: test.database, clock, waitMs }),
+    createLedger({ database: test.database, clock, waitMs: hangMs }),
   );
   return replicas;
 }
