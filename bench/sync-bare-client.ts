@@ -1,11 +1,11 @@
-/** Knows the plainest way to make keys and keep their values: a request and a file each, and nothing besides. */
+/** Knows the plainest way to make keys and keep their values: a request and a file each, flushed to the disk or not. */
 import { mkdirSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { open, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Pool } from 'undici';
 
 const atOnce = 16;
-const [credentialsFile = '', folder = '', prefix = '', countWord = ''] = process.argv.slice(2);
+const [credentialsFile = '', folder = '', prefix = '', countWord = '', how] = process.argv.slice(2);
 const { clientId, clientSecret, tsgId, adminBaseUrl } = JSON.parse(
   readFileSync(credentialsFile, 'utf8'),
 ) as Record<string, string>;
@@ -37,8 +37,21 @@ await Promise.all(
       });
       const answer = (await body.json()) as { key: string };
       if (statusCode !== 200) throw new Error(`${statusCode} for ${name}`);
-      await writeFile(join(folder, `${name}.key`), `${answer.key}\n`, { mode: 0o600 });
+      await keep(join(folder, `${name}.key`), `${answer.key}\n`);
     }
   }),
 );
 await pool.close();
+
+/** Flushed it is whole or not there, and outlives a power cut, once this returns. */
+async function keep(path: string, text: string): Promise<void> {
+  if (how !== 'flushed') return writeFile(path, text, { mode: 0o600 });
+  const fresh = await open(`${path}.new`, 'wx', 0o600);
+  await fresh.writeFile(text);
+  await fresh.sync();
+  await fresh.close();
+  await rename(`${path}.new`, path);
+  const names = await open(folder, 'r');
+  await names.sync();
+  await names.close();
+}

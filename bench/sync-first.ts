@@ -82,12 +82,18 @@ function keyRows(folder: string, count: number): Row[] {
   };
   const node = `'${process.execPath}'`;
   const home = `--home '${folder}/home-'$n --credentials '${credentials}'`;
+  const bare = `${node} '${bareClient}' '${credentials}'`;
   const targets = [
     next('apply', `${node} '${main}' apply '${folder}/keys-'$n --yes --owner keys-$n ${home}`),
-    next('bare', `${node} '${bareClient}' '${credentials}' '${folder}/bare-'$n bare-$n- ${count}`),
+    next('bare', `${bare} '${folder}/bare-'$n bare-$n- ${count}`),
+    next('flushed', `${bare} '${folder}/flushed-'$n flushed-$n- ${count} flushed`),
   ];
   const result = interleave(targets, rounds, 1);
-  return ratioRows(result, 'keys with files over a bare client', 'apply', 'bare', bareMax);
+  const over = 'keys with files over a bare client';
+  return [
+    ...ratioRows(result, `${over} that flushes them, too`, 'apply', 'flushed', bareMax),
+    ...ratioRows(result, `${over} that leaves them to the system`, 'apply', 'bare', bareMax),
+  ];
 }
 
 function writeKeys(folder: string, round: number, count: number): void {

@@ -1,34 +1,36 @@
 /** Knows how a test ends a run at every moment between two steps: those on files and those over the network. */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { constants } from 'node:fs';
-import files, { type FileHandle } from 'node:fs/promises';
+import plainFiles, { constants } from 'node:fs';
+import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
+import { promisify } from 'node:util';
 
 /** One run, which dies as it is about to take a step; a dead run takes none any more, like a killed process. */
 interface Life {
   readonly diesAt: number;
   steps: number;
-  /** Looks at what the run has come to before each step; told whether that step can be cut short. */
-  readonly look?: (canTear: boolean) => Promise<void>;
+  /** Says whether what the run has come to is new, before each step that can be waited for. */
+  readonly look?: () => Promise<boolean>;
+  /** Told of such a step, and of each that cannot be waited for. */
+  readonly mark?: (step: number) => void;
   /** Over once no step is under way. */
   turn: Promise<void>;
   /** Closed when it is over, as the kernel does for a process that ends. */
-  readonly opened: FileHandle[];
+  readonly opened: Set<number>;
   readonly died: PromiseWithResolvers<'dead'>;
 }
 
 const lives = new AsyncLocalStorage<Life>();
 
 /**
- * Carries out a step of the run, which a dead one never does. `torn` is what a death in the middle of it
- * leaves behind. A run that is looked at takes one step at a time: what changes under the look would
- * be an error of the look.
+ * Carries out a step of the run, which a dead one never does. A run that is looked at takes one such step
+ * at a time: what changes under the look would be an error of the look.
  */
-async function step<T>(operation: () => Promise<T>, torn?: () => Promise<unknown>): Promise<T> {
+async function step<T>(operation: () => Promise<T>): Promise<T> {
   const life = lives.getStore();
   if (life === undefined) return await operation();
   if (life.look === undefined) {
-    await live(life, torn);
+    await live(life);
     return await operation();
   }
   const before = life.turn;
@@ -36,8 +38,9 @@ async function step<T>(operation: () => Promise<T>, torn?: () => Promise<unknown
   life.turn = own.promise;
   await before;
   try {
-    await life.look(torn !== undefined);
-    await live(life, torn);
+    // Others may have been taken under the look.
+    if (await life.look()) life.mark?.(life.steps + 1);
+    await live(life);
     return await operation();
   } finally {
     own.resolve();
@@ -45,19 +48,33 @@ async function step<T>(operation: () => Promise<T>, torn?: () => Promise<unknown
 }
 
 /** Resolves where the run lives on. */
-async function live(life: Life, torn?: () => Promise<unknown>): Promise<void> {
+async function live(life: Life): Promise<void> {
   life.steps += 1;
   if (life.steps < life.diesAt) return;
+  if (life.steps === life.diesAt) life.died.resolve('dead');
+  await new Promise(() => undefined);
+}
+
+/**
+ * A step that is done at once: a dead run, which cannot be held, comes no further than here. `torn` is what
+ * a death in the middle of it leaves behind.
+ */
+function stepAtOnce<T>(operation: () => T, torn?: () => void): T {
+  const life = lives.getStore();
+  if (life === undefined) return operation();
+  life.steps += 1;
+  life.mark?.(life.steps);
+  if (life.steps < life.diesAt) return operation();
   if (life.steps === life.diesAt) {
-    await torn?.();
+    torn?.();
     life.died.resolve('dead');
   }
-  await new Promise(() => undefined);
+  throw new Error('this run is dead');
 }
 
 function newLife(diesAt: number): Life {
   const died = Promise.withResolvers<'dead'>();
-  return { diesAt, steps: 0, turn: Promise.resolve(), opened: [], died };
+  return { diesAt, steps: 0, turn: Promise.resolve(), opened: new Set(), died };
 }
 
 /** What a run comes to that dies as it takes this step, the first being 1, if it takes so many. */
@@ -66,74 +83,99 @@ export async function endAt<T>(diesAt: number, run: () => Promise<T>): Promise<T
   try {
     return await Promise.race([lives.run(life, run), life.died.promise]);
   } finally {
-    for (const handle of life.opened) await handle.close();
+    for (const file of life.opened) plainFiles.closeSync(file);
   }
 }
 
 /**
  * Lets a run come to its end, and yields the steps at which its death leaves what it leaves at no step
- * before, as `look` tells it. A step that can be cut short is always one of them.
+ * before, as `look` tells it, which is asked before each that can be waited for; and every other.
  */
 export async function stepsOfChange<T>(
   run: () => Promise<T>,
-  look: () => Promise<string>,
+  look: (step: number) => Promise<string>,
 ): Promise<{ result: T; steps: number; ofChange: number[] }> {
   const seen = new Set<string>();
   const ofChange: number[] = [];
   const life: Life = {
     ...newLife(Number.POSITIVE_INFINITY),
-    look: async (canTear) => {
-      const at = life.steps + 1;
-      const state = await look();
-      if (canTear || !seen.has(state)) ofChange.push(at);
+    look: async () => {
+      const state = await look(life.steps + 1);
+      const isNew = !seen.has(state);
       seen.add(state);
+      return isNew;
     },
+    mark: (step) => ofChange.push(step),
   };
   const result = await lives.run(life, run);
   return { result, steps: life.steps, ofChange };
 }
 
 type Step = (...words: never[]) => Promise<unknown>;
+type StepAtOnce = (...words: never[]) => unknown;
 
 /** Makes every change of files, in whatever module, a step; yields how things were. */
 export function stepThroughFiles(): Disposable {
-  const { open, mkdir, link, rename, unlink, chmod } = files;
-  const real = { open, mkdir, link, rename, unlink, chmod };
+  const { mkdir, link, unlink, chmod } = files;
+  const { linkSync, renameSync, unlinkSync } = plainFiles;
+  const awaited = { mkdir, link, unlink, chmod };
+  const atOnce = { linkSync, renameSync, unlinkSync, ...openedFiles };
   const stepwise = <F extends Step>(operation: F): F =>
     ((...words: Parameters<F>) => step(() => operation(...words))) as F;
+  const stepwiseAtOnce = <F extends StepAtOnce>(operation: F): F =>
+    ((...words: Parameters<F>) => stepAtOnce(() => operation(...words))) as F;
   Object.assign(files, {
-    ...{ mkdir: stepwise(mkdir as Step), link: stepwise(link), rename: stepwise(rename) },
+    ...{ mkdir: stepwise(mkdir as Step), link: stepwise(link) },
     ...{ unlink: stepwise(unlink), chmod: stepwise(chmod) },
-    open: async (...words: Parameters<typeof open>) => {
-      const flags = words[1];
-      const creates = typeof flags === 'number' && (flags & constants.O_CREAT) !== 0;
-      const handle = await (creates ? step(() => open(...words)) : open(...words));
-      lives.getStore()?.opened.push(handle);
-      return stepThrough(handle);
-    },
+  });
+  Object.assign(plainFiles, {
+    ...{ linkSync: stepwiseAtOnce(linkSync), renameSync: stepwiseAtOnce(renameSync) },
+    unlinkSync: stepwiseAtOnce(unlinkSync),
+    ...steppingOpened,
   });
   syncBuiltinESMExports();
   return {
     [Symbol.dispose]: () => {
-      Object.assign(files, real);
+      Object.assign(files, awaited);
+      Object.assign(plainFiles, atOnce);
       syncBuiltinESMExports();
     },
   };
 }
 
-/** A file whose writes and flushes are steps; a write that is cut short leaves half of its text. */
-function stepThrough(handle: FileHandle): FileHandle {
-  const write = handle.writeFile.bind(handle);
-  const sync = handle.sync.bind(handle);
-  return Object.assign(handle, {
-    writeFile: (text: string) =>
-      step(
-        () => write(text),
-        () => write(text.slice(0, text.length / 2)),
-      ),
-    sync: () => step(sync),
-  });
-}
+const { openSync, writeSync, closeSync, fsync } = plainFiles;
+const openedFiles = { openSync, writeSync, closeSync, fsync };
+
+/** Files that a run makes: their writes and flushes are steps; a write that is cut short leaves half of its bytes. */
+const steppingOpened = {
+  openSync: (...words: Parameters<typeof openSync>): number => {
+    const life = lives.getStore();
+    const flags = words[1];
+    const creates = typeof flags === 'number' && (flags & constants.O_CREAT) !== 0;
+    const file = creates ? stepAtOnce(() => openSync(...words)) : openSync(...words);
+    life?.opened.add(file);
+    return file;
+  },
+  writeSync: (...words: Parameters<typeof writeSync>): number => {
+    const [file] = words;
+    const bytes: unknown = words[1];
+    const isOwn = lives.getStore()?.opened.has(file) === true;
+    if (!isOwn || !(bytes instanceof Uint8Array)) return writeSync(...words);
+    const half = bytes.subarray(0, bytes.length / 2);
+    return stepAtOnce(
+      () => writeSync(...words),
+      () => writeSync(file, half),
+    );
+  },
+  closeSync: (file: number): void => {
+    lives.getStore()?.opened.delete(file);
+    closeSync(file);
+  },
+  fsync: (file: number, told: (error: NodeJS.ErrnoException | null) => void): void => {
+    const flushed = step(() => promisify(fsync)(file));
+    flushed.then(() => told(null), told);
+  },
+};
 
 /** A client whose requests are steps, and so are their answers; a lease is renewed when it is time, which is no step. */
 export function stepping<T extends { request(request: never): Promise<unknown> }>(client: T): T {

@@ -244,10 +244,9 @@ it('a file that holds the value before is told as outdated, wherever it was rota
 it('a value that nobody delivered is given up by a higher generation, and the one before stays good', async () => {
   await cycle(bot());
   const client = stepping(sync.openClient());
-  let [step, first] = [0, 0];
+  let first = 0;
   const rotate = () => cycle(bot('generation: 2'), { client });
-  await stepsOfChange(rotate, async () => {
-    step += 1;
+  await stepsOfChange(rotate, async (step) => {
     const { rotated_at: isRotated } = await record();
     if (first === 0 && isRotated !== undefined) first = step;
     return '';

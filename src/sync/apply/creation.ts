@@ -18,7 +18,7 @@ interface CreationContext extends Pick<DeletionTerms, 'wireOf'> {
 }
 
 /** Values that are put in their places at once. */
-const deliveriesMax = 32;
+const deliveriesMax = 64;
 
 export class Creation {
   readonly #context: CreationContext;

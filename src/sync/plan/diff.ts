@@ -58,12 +58,23 @@ export interface DiffInput extends Sameness {
  */
 export function diffSpecs(input: DiffInput): Difference[] {
   const { base, desired, live } = input;
+  if (isAsWanted(input)) return [];
   const differences: Difference[] = [];
   const at = { ...input, hasBase: base !== null, isInList: false, differences };
   for (const key of unionOfKeys(desired, base ?? {})) {
     compare(at, below(top, key), base?.[key], desired[key], live[key]);
   }
   return differences;
+}
+
+/** Whether all is the same to the letter on all sides, as nearly always where little changes. */
+function isAsWanted({ base, desired, live }: DiffInput): boolean {
+  for (const key of Object.keys(desired)) {
+    const value = desired[key];
+    if (value === undefined || !isIdentical(value, live[key])) return false;
+    if (base !== null && !isIdentical(value, base[key])) return false;
+  }
+  return base === null || Object.keys(base).every((key) => Object.hasOwn(desired, key));
 }
 
 /** Whether a spec says what was applied last, so that it differs from live only in what others changed. */

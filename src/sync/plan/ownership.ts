@@ -67,21 +67,32 @@ export function align(
   options: OwnershipOptions,
 ): Alignment {
   const claims = new Map<string, Claim>();
-  const found: (readonly [string, Claim])[] = [];
   let { resources } = live;
   let index = indexLive(resources, options.owner);
   for (const phase of phasesOf(desired)) {
     const claimed = claimAll(phase, index, options);
-    for (const claim of claimed.claims) found.push(claim);
+    for (const [key, claim] of claimed.claims) claims.set(key, claim);
     if (claimed.renames.size === 0) continue;
     resources = rename(resources, claimed.renames, options.owner);
     index = indexLive(resources, options.owner);
   }
+  return { resources, claims: resources === live.resources ? claims : renamed(claims, resources) };
+}
+
+/** Claims to resources under the identities that they have in the end. */
+function renamed(
+  claims: ReadonlyMap<string, Claim>,
+  resources: readonly LiveResource[],
+): Map<string, Claim> {
   const byId = new Map(resources.map((resource) => [resource.id, resource]));
-  for (const [key, claim] of found) {
-    claims.set(key, 'live' in claim ? { ...claim, live: byId.get(claim.live.id)! } : claim);
-  }
-  return { resources, claims };
+  return new Map(
+    claims
+      .entries()
+      .map(([key, claim]) => [
+        key,
+        'live' in claim ? { ...claim, live: byId.get(claim.live.id)! } : claim,
+      ]),
+  );
 }
 
 /** What is known by others comes after them: by its workspace, or, without a name, by what it ties together. */
@@ -110,11 +121,15 @@ function claimAll(
     const key = identityKey(resource.identity);
     const found = claim(resource, index, continued.get(key), options.takeOwnership);
     claims.set(key, found);
-    if ('live' in found && identityKey(found.live.identity) !== key) {
+    if ('live' in found && !isSame(found.live.identity, resource.identity)) {
       renames.set(found.live.id, resource.identity);
     }
   }
   return { claims, renames };
+}
+
+function isSame(one: Identity, other: Identity): boolean {
+  return one.name === other.name && one.workspace === other.workspace && one.kind === other.kind;
 }
 
 /** Live resources by who declared them. */

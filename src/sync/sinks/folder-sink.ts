@@ -1,10 +1,22 @@
 /** Knows a secrets folder: files are written whole and once, published without overwriting, never through links. */
-import { closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
-import { chmod, link, mkdir, open, readdir, realpath, rename, unlink } from 'node:fs/promises';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { chmod, link, mkdir, readdir, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
 import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
+import { FileFlushes } from './file-flushes.ts';
 import { findLeaving, type LeavingFile, markLeaving } from './leaving-files.ts';
 import { SharedWork } from './shared-work.ts';
 import type { LeavingValue, PendingValue, Sink, StoredValue, ValueSet } from './sink.ts';
@@ -22,7 +34,7 @@ export class FolderSink implements Sink {
   /** What the files of many keys in one folder ask for at once is done once. */
   readonly #lists: SharedWork<FolderList>;
   readonly #makings: SharedWork<string | null>;
-  readonly #flushes = new SharedWork(syncFolder);
+  readonly #flushes = new FileFlushes();
 
   /** @param tag of the owner, which sets its pending values and marks apart from those of others */
   constructor(folder: string, tag: string) {
@@ -80,8 +92,12 @@ export class FolderSink implements Sink {
     const place = `${path}.${this.#tag}-${fence}${pendingEnding}`;
     try {
       await this.#make(dirname(path), desired);
-      await writeNew(place, `${value}\n`);
-      await this.#flushes.ask(dirname(path));
+      const file = writeNew(place, `${value}\n`);
+      await this.#flushes.flush(file, dirname(path)).catch(async (error: unknown) => {
+        // A later run must not take it for safe.
+        await removeFile(place);
+        throw error;
+      });
       return { sink: this, place, fence, value: new Secret(value, `file:${place}`) };
     } catch (error) {
       throw readable(error, desired, writing(desired, place));
@@ -95,9 +111,9 @@ export class FolderSink implements Sink {
       await this.#make(dirname(path), desired);
       const { mode } = fileOf(desired);
       if (mode !== privateFileMode || !isPending(from)) await chmod(from.place, mode);
-      if (over === null) await placeNew(from.place, path);
-      else await rename(from.place, path);
-      await this.#flushes.ask(dirname(path));
+      if (over === null) placeNew(from.place, path);
+      else renameSync(from.place, path);
+      await this.#flushes.flushFolder(dirname(path));
     } catch (error) {
       throw readable(error, desired, writing(desired, path));
     }
@@ -110,7 +126,7 @@ export class FolderSink implements Sink {
       await link(path, aside).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error;
       });
-      await this.#flushes.ask(dirname(path));
+      await this.#flushes.flushFolder(dirname(path));
       return aside;
     } catch (error) {
       throw readable(error, desired, writing(desired, aside));
@@ -200,31 +216,37 @@ async function makeFolder(top: string, folder: string): Promise<string | null> {
   return null;
 }
 
-/** Fails where something lies at the path. The content, not yet the name, is on disk once it returns. */
-async function writeNew(path: string, text: string): Promise<void> {
+/**
+ * Fails where something lies at the path. Yields the file, open and not yet on disk. This and what puts it in
+ * its place is done at once: of a thousand files a promise for each step takes as long as the steps.
+ */
+function writeNew(path: string, text: string): number {
   const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
-  const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, privateFileMode);
+  const file = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, privateFileMode);
   try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
+    const bytes = Buffer.from(text);
+    if (writeSync(file, bytes) < bytes.length)
+      throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+    return file;
+  } catch (error) {
+    closeSync(file);
+    throw error;
   }
 }
 
 /** Fails where something lies at `to`, which a rename would silently take away. */
-async function placeNew(from: string, to: string): Promise<void> {
+function placeNew(from: string, to: string): void {
   try {
-    await link(from, to);
+    linkSync(from, to);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     // Some file systems have no second names; there a look and a rename must do.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code ?? '')) throw error;
     if (isThere(to)) throw Object.assign(new Error('exists'), { code: 'EEXIST' });
-    await rename(from, to);
+    renameSync(from, to);
     return;
   }
-  await unlink(from);
+  unlinkSync(from);
 }
 
 /** Made with {@link privateFileMode}. */
@@ -278,15 +300,6 @@ function textOf(path: string): { readonly value: string } | 'other' | null {
 
 function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, constants.O_RDONLY);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 function readable(error: unknown, desired: DesiredResource, what: string): Failure {
