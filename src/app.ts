@@ -4,7 +4,7 @@ import { adminRoutes } from './admin/index.ts';
 import { createAppGateway, inferencePort } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
-import { probeRoutes } from './app/probes.ts';
+import { type ProbeSources, probeRoutes } from './app/probes.ts';
 import { createWriteCheck } from './app/write-check.ts';
 import { createAccessTokens } from './auth/access-token.ts';
 import { authenticate, authorise, createAuthCaches } from './auth/authenticate.ts';
@@ -29,7 +29,11 @@ import type { Secret } from './secret.ts';
 import type { DatabaseSettings, Feature, Settings } from './settings.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
-import { isOutcomeUnknown, isUnavailable } from './store/connection/unavailable.ts';
+import {
+  DatabaseUnavailable,
+  isOutcomeUnknown,
+  isUnavailable,
+} from './store/connection/unavailable.ts';
 import { assertUsable } from './store/migrations/migration-state.ts';
 import { readSchemaStatus } from './store/schema-status.ts';
 import { auditTrail } from './store/tables/audit-log.ts';
@@ -59,7 +63,15 @@ export interface Addresses {
 export interface App extends AsyncDisposable {
   /** Of this program: `0.1.0`. */
   readonly version: string;
-  /** Starts the listeners and the scheduled jobs; ports 0 take free ones. */
+  /**
+   * Proves the schema and the master key against the database. Until then calls are answered 503 and
+   * no job runs.
+   *
+   * @throws Failure when the database refuses or does not answer, its schema is not this build's
+   * (`store/migrations/migrate.ts`), or the master key is another one.
+   */
+  connect(): Promise<void>;
+  /** Starts the listeners, and the scheduled jobs once connected; ports 0 take free ones. */
   listen(): Promise<Addresses>;
   /**
    * From now on `/readyz` answers 503 and every answer ends its connection, so that callers go
@@ -72,37 +84,45 @@ export interface App extends AsyncDisposable {
   readonly jobs: Scheduler;
 }
 
-/**
- * Connects to the database named in the settings and proves the master key against it. Nothing
- * listens before `listen()`.
- *
- * @throws Failure when a setting is missing, the database refuses, its schema is not this build's
- * (`store/migrations/migrate.ts`), or the master key is another one.
- */
+/** The app of {@link openApp}, connected. */
 export async function createApp(settings: Settings, overrides: AppOverrides = {}): Promise<App> {
+  const app = openApp(settings, overrides);
+  try {
+    await app.connect();
+    return app;
+  } catch (error) {
+    await app[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/**
+ * Nothing listens before `listen()`, and nothing is asked of the database before `connect()`.
+ *
+ * @throws Failure when a setting is missing.
+ */
+export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   const { clock = systemClock, log = createLog({ level: settings.logLevel ?? 'info' }) } =
     overrides;
   if (settings.masterKey === null) throw missingMasterKey();
   if (settings.database === null) throw missingDatabase();
   const keyring = createKeyring(settings.masterKey);
   const reader = settings.writerHadr ? settings.databaseReader : null;
+  const { name } = settings.database;
   const database = openDatabase(settings.database, { log, reader });
-  try {
-    assertUsable(await readSchemaStatus(database.db), settings.database.name);
-    await assertMasterKey(database.db, keyring.check);
-    log.info({ tls: database.tls() }, 'connected to the database');
-    const { readSharedTime = () => readServerTime(database.db) } = overrides;
-    const sharedClock = createSharedClock(clock, readSharedTime);
-    const deviation = describeDeviation(await sharedClock.measure());
-    if (deviation !== null) log.warn(deviation);
-    return assemble({
-      ...{ settings, clock: sharedClock, log, keyring, database },
-      components: overrides.components ?? allComponents,
-    });
-  } catch (error) {
-    await database[Symbol.asyncDispose]();
-    throw error;
-  }
+  const { readSharedTime = () => readServerTime(database.db) } = overrides;
+  const sharedClock = createSharedClock(clock, readSharedTime);
+  return assemble({
+    ...{ settings, clock: sharedClock, log, keyring, database },
+    components: overrides.components ?? allComponents,
+    prove: async () => {
+      assertUsable(await readSchemaStatus(database.db), name);
+      await assertMasterKey(database.db, keyring.check);
+      log.info({ tls: database.tls() }, 'connected to the database');
+      const deviation = describeDeviation(await sharedClock.measure());
+      if (deviation !== null) log.warn(deviation);
+    },
+  });
 }
 
 /**
@@ -131,6 +151,8 @@ interface Parts {
   readonly clock: SharedClock;
   readonly log: Log;
   readonly components: readonly Component[];
+  /** Rejects unless the database is the one that belongs to the settings. */
+  readonly prove: () => Promise<void>;
 }
 
 function assemble(parts: Parts): App {
@@ -139,23 +161,40 @@ function assemble(parts: Parts): App {
   const metrics = createMetrics({ version, database, clock });
   const jobs = createJobs({ ...parts, onRun: metrics.observeJob });
   const { host, port, metricsPort, drainSeconds, lameDuckSeconds } = settings.server;
+  let isConnected = false;
   let isListening = false;
   let isDraining = false;
-  const probes = createProbes(parts, () => isDraining);
-  const admin = createAdminServer(parts, metrics, probes);
+  const probes = createProbes(parts, {
+    isConnected: () => isConnected,
+    isDraining: () => isDraining,
+  });
+  const requireConnection = (): void => {
+    // Whose schema and master key nobody has proved yet.
+    if (!isConnected) throw new DatabaseUnavailable('The database is still waited for');
+  };
+  const admin = createAdminServer(parts, metrics, probes, requireConnection);
   const metricsServer = createMetricsServer(parts, [...metrics.routes, ...probes]);
-  const gateway = createAppGateway({ ...parts, record: metrics.observeInference });
+  const record = metrics.observeInference;
+  const gateway = createAppGateway({ ...parts, record, requireConnection });
   const runs = (component: Component): boolean => parts.components.includes(component);
   const drain = (): void => {
     isDraining = true;
     admin.takeLeave();
     gateway.server.takeLeave();
   };
+  const startJobs = (): void => {
+    if (runs('jobs') && isConnected && isListening && !isDraining) jobs.start();
+  };
   return {
     version,
     database,
     keyring,
     jobs,
+    connect: async () => {
+      await parts.prove();
+      isConnected = true;
+      startJobs();
+    },
     listen: async () => {
       const adminUrl = runs('admin') ? await listen(admin, host, port, 'PORT') : null;
       const inferenceUrl = runs('gateway')
@@ -164,14 +203,15 @@ function assemble(parts: Parts): App {
       const metricsUrl = await listen(metricsServer, host, metricsPort, 'GATEWRIGHT_METRICS_PORT');
       isListening = true;
       setImmediate(metrics.observeProcess);
-      if (runs('jobs')) jobs.start();
+      startJobs();
       return { adminUrl, inferenceUrl, metricsUrl };
     },
     drain,
     [Symbol.asyncDispose]: async () => {
       drain();
       const close = async (): Promise<void> => {
-        if (isListening) await delay((lameDuckSeconds ?? lameDuckSecondsDefault) * 1000);
+        const lameDuckMs = (lameDuckSeconds ?? lameDuckSecondsDefault) * 1000;
+        if (isListening && isConnected) await delay(lameDuckMs);
         log.debug('accepting nothing new');
         const graceMs = drainSeconds * 1000;
         await Promise.all([admin.close(graceMs), gateway.server.close(graceMs)]);
@@ -223,6 +263,7 @@ function createAdminServer(
   { settings, database, keyring, clock, log }: Parts,
   metrics: Metrics,
   probes: readonly Route<null>[],
+  requireConnection: () => void,
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
   const throttle = createFailureThrottle();
@@ -242,7 +283,10 @@ function createAdminServer(
   return createHttpServer<Principal>({
     routes,
     publicRoutes: [...probes, openApiRoute(routes, probes)],
-    authenticate: (offered, accepts, now) => authenticate(auth, offered, accepts, now),
+    authenticate: (offered, accepts, now) => {
+      requireConnection();
+      return authenticate(auth, offered, accepts, now);
+    },
     authorise,
     callerId: (caller) => caller.id,
     disabledFeatures: disabledFeatures(settings),
@@ -256,13 +300,13 @@ function createAdminServer(
 
 function createProbes(
   { database, clock }: Parts,
-  isDraining: () => boolean,
+  state: Pick<ProbeSources, 'isConnected' | 'isDraining'>,
 ): readonly Route<null>[] {
   return probeRoutes({
+    ...state,
     ping: () => database.ping(),
     isStoodIn: () => database.isStoodIn(),
     schemaState: async () => (await readSchemaStatus(database.db)).state,
-    isDraining,
     takesWrites: createWriteCheck({
       writeRefusedAtMs: () => database.writeRefusedAtMs(),
       tryWrite: () => tryWrite(database.db, clock.now()),

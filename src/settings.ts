@@ -37,6 +37,8 @@ export interface DatabaseSettings {
   readonly poolSize: number;
   /** How long a request waits for a connection that is free; 5 when left out. */
   readonly poolWaitSeconds?: number;
+  /** How long each step of a new connection may take; 2 when left out. */
+  readonly connectTimeoutSeconds?: number;
   readonly tls: {
     readonly mode: DatabaseTlsMode;
     /** PEM text, already validated. */
@@ -57,6 +59,8 @@ export interface Settings {
   readonly databaseReader: DatabaseSettings | null;
   /** DB_POOL_SIZE, for the embedded server too. */
   readonly databasePoolSize: number;
+  /** How long `serve` waits at its start for a database that does not answer; 0 for not at all. */
+  readonly databaseStartWaitSeconds: number;
   /** Reads go to the reader while the writer is down (MYSQL_WRITER_HADR_MODE). */
   readonly writerHadr: boolean;
   readonly features: {
@@ -232,7 +236,7 @@ function isIdle(name: Name): boolean {
   return !factsAbout(name).effective;
 }
 
-const databaseNames = names.filter((name) => name.startsWith('DB_'));
+const databaseNames = names.filter((name) => /^(?:GATEWRIGHT_)?DB_/.test(name));
 
 function refreshable(
   settings: DatabaseSettings,
@@ -306,6 +310,7 @@ function assemble(
   const keyOrigin = given.get('GATEWRIGHT_MASTER_KEY')?.origin ?? '';
   return {
     databasePoolSize: values.DB_POOL_SIZE,
+    databaseStartWaitSeconds: values.GATEWRIGHT_DB_START_WAIT_SECONDS,
     writerHadr: values.MYSQL_WRITER_HADR_MODE,
     features: {
       guardrails: values.GUARDRAILS_ENABLED,

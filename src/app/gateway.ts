@@ -19,15 +19,20 @@ export function createAppGateway(parts: {
   readonly clock: Clock;
   readonly log: Log;
   readonly record: (entry: RequestRecord) => void;
+  /** Throws, as a database that is away does, until it has been proved to be the right one. */
+  readonly requireConnection: () => void;
 }): Gateway {
-  const { settings, database, keyring, clock, log, record } = parts;
+  const { settings, database, keyring, clock, log, record, requireConnection } = parts;
   const { inference, configTargets, trustedHosts } = settings;
   let quietUntilMs = 0;
   return createGateway({
     ...{ database, configTargets, trustedHosts, isUnavailable, record },
     ...inference,
     graceMs: inference.graceSeconds * 1000,
-    hashCredential: keyring.hashCredential,
+    hashCredential: (value) => {
+      requireConnection();
+      return keyring.hashCredential(value);
+    },
     now: () => clock.now(),
     onFault: (err, requestId) => log.error({ err, requestId }, 'an inference request failed'),
     onLookFailure: (err) => {

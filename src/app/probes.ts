@@ -6,6 +6,8 @@ import type { SchemaState } from '../store/migrations/migration-state.ts';
 
 /** What the probes look at; functions, so that each call sees the present. */
 export interface ProbeSources {
+  /** False until the database has answered for the first time, and was the right one. */
+  readonly isConnected: () => boolean;
   /** Rejects when the database does not answer. */
   readonly ping: () => Promise<void>;
   /** Whether reads are served although the database does not answer. */
@@ -35,7 +37,9 @@ export function probeRoutes(sources: ProbeSources): Route<null>[] {
   const readiness = createReadiness(sources);
   let hasBeenReady = false;
   const ready = async (): Promise<ProbeReport> => {
-    const report = await readiness();
+    const report = sources.isConnected()
+      ? await readiness()
+      : unavailable('the database is still waited for');
     hasBeenReady ||= report.status !== 'unavailable';
     return report;
   };

@@ -1,7 +1,6 @@
 /** Knows the command that brings a database to this build's schema, or says how far it is. */
 import { resolve } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
-import { type Ending, Failure } from '../failure.ts';
+import type { Ending } from '../failure.ts';
 import { createLog } from '../log.ts';
 import { type DatabaseSettings, readSettings } from '../settings.ts';
 import {
@@ -14,6 +13,7 @@ import type { Command, CommandIo } from './shared/command.ts';
 import { describeDatabase, resolveDatabase } from './shared/database.ts';
 import { duration, flag, homeOption, outputForm } from './shared/option.ts';
 import { formatTable } from './shared/table.ts';
+import { reasonUnavailable, waitWhile } from './shared/wait.ts';
 
 interface Options {
   check: boolean;
@@ -50,7 +50,12 @@ export const migrate: Command<Options> = {
     const settings = readSettings(undefined, { cwd: io.cwd });
     const home = resolve(io.cwd, options.home ?? settings.home);
     const database = await resolveDatabase(settings, home);
-    if (options.wait !== undefined) await waitFor(database, options, options.wait, io);
+    const { wait: seconds, check: forMigrations } = options;
+    if (seconds !== undefined) {
+      const say = (reason: string) => io.stderr.write(`waiting: ${reason}\n`);
+      const asked = () => reasonToWait(database, forMigrations);
+      await waitWhile(asked, { seconds, signal: io.signal, say });
+    }
     if (options.check) return check(database, options, io);
     if (options.status) return showStatus(database, options, io);
     const log = createLog({ level: settings.logLevel ?? 'warn', destination: io.stderr });
@@ -68,37 +73,16 @@ export const migrate: Command<Options> = {
   },
 };
 
-const pollMs = 1_000;
-
-/** Ends when there is no more to wait for, or no more time: what is wrong then, the command itself says. */
-async function waitFor(
-  database: DatabaseSettings,
-  { check: forMigrations }: Options,
-  seconds: number,
-  { stderr, signal }: CommandIo,
-): Promise<void> {
-  const until = performance.now() + seconds * 1_000;
-  for (let said = ''; performance.now() < until; ) {
-    const reason = await reasonToWait(database, forMigrations);
-    if (reason === null) return;
-    if (reason !== said) stderr.write(`waiting: ${reason}\n`);
-    said = reason;
-    await setTimeout(pollMs, undefined, { signal });
-  }
-}
-
 async function reasonToWait(
   database: DatabaseSettings,
   forMigrations: boolean,
 ): Promise<string | null> {
-  try {
+  let isMissing = false;
+  const reason = await reasonUnavailable(async () => {
     const { migrations } = await migrationStatus(database);
-    const isMissing = migrations.some(({ state }) => state === 'pending' || state === 'partial');
-    return forMigrations && isMissing ? 'migrations are missing' : null;
-  } catch (error) {
-    if (error instanceof Failure && error.kind === 'unreachable') return error.message;
-    throw error;
-  }
+    isMissing = migrations.some(({ state }) => state === 'pending' || state === 'partial');
+  });
+  return reason ?? (forMigrations && isMissing ? 'migrations are missing' : null);
 }
 
 async function check(

@@ -1,14 +1,15 @@
 /** Knows the command that serves the Admin API and inference until it is told to stop. */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { allComponents, type Component, createApp, missingMasterKey } from '../app.ts';
-import { createLog } from '../log.ts';
+import { type App, allComponents, type Component, missingMasterKey, openApp } from '../app.ts';
+import { createLog, type Log } from '../log.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { migrate } from '../store/migrations/migrate.ts';
 import type { Command } from './shared/command.ts';
 import { resolveDatabase } from './shared/database.ts';
 import { keepHeapSmall } from './shared/heap.ts';
 import { choices, flag, homeOption, port, text } from './shared/option.ts';
+import { reasonUnavailable, type Wait, waitWhile } from './shared/wait.ts';
 
 interface Options {
   host: string | undefined;
@@ -61,11 +62,17 @@ export const serve: Command<Options> = {
     for (const warning of settings.warnings) log.warn(warning);
     const home = resolve(io.cwd, options.home ?? settings.home);
     const database = await resolveDatabase(settings, home);
-    if (options.migrate) await migrate(database, { log, signal: io.signal });
     const components = componentsOf(options);
-    const app = await createApp({ ...settings, database }, { log, components });
+    const app = openApp({ ...settings, database }, { log, components });
     try {
-      log.info(await app.listen(), 'listening');
+      await start(app, log, {
+        seconds: settings.databaseStartWaitSeconds,
+        signal: io.signal,
+        work: async () => {
+          if (options.migrate) await migrate(database, { log, signal: io.signal });
+          await app.connect();
+        },
+      });
       await io.onStarted();
       keepHeapSmall();
       if (!io.signal.aborted) await once(io.signal, 'abort');
@@ -81,6 +88,33 @@ export const serve: Command<Options> = {
 function componentsOf(options: Options): readonly Component[] {
   const wanted = options.components.length === 0 ? allComponents : options.components;
   return wanted.filter((component) => component !== 'jobs' || !options['no-jobs']);
+}
+
+interface Start extends Pick<Wait, 'seconds' | 'signal'> {
+  /** What needs the database before anything is served. */
+  readonly work: () => Promise<void>;
+}
+
+/** While the database is waited for both ports answer, so that who looks sees a process that is alive. */
+async function start(app: App, log: Log, { work, seconds, signal }: Start): Promise<void> {
+  let isListening = false;
+  const listen = async (): Promise<void> => {
+    if (isListening) return;
+    isListening = true;
+    log.info(await app.listen(), 'listening');
+  };
+  let isDone = false;
+  const attempt = async (): Promise<void> => {
+    await work();
+    isDone = true;
+  };
+  const say = async (reason: string): Promise<void> => {
+    log.warn({ reason, secondsMax: seconds }, 'waiting for the database');
+    await listen();
+  };
+  await waitWhile(() => reasonUnavailable(attempt), { seconds, signal, say });
+  if (!isDone) await attempt();
+  await listen();
 }
 
 function withOptions(settings: Settings, options: Options): Settings {

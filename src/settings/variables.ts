@@ -1,5 +1,6 @@
 /** Knows every environment variable: its name, form, default, group and meaning, in one schema. */
 import { z } from 'zod';
+import { databaseVariables } from './database-variables.ts';
 import * as forms from './forms.ts';
 import { inferenceVariables } from './inference-variables.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
@@ -24,93 +25,9 @@ const metadataPrefix = forms.pattern(
 );
 const targets = forms.integer(1, 1000, '10');
 const days = forms.integer(1, 36_500, '90');
-const databaseUrl = forms.line(
-  'mysql://USER:PASSWORD@HOST:PORT/NAME without query options (percent-encode special characters)',
-  '/run/secrets/database-url',
-);
-const password = forms.line('a text on one line, or a path to a file', '/run/secrets/password');
-const userName = forms.line('a user name', 'gatewright', 128);
-const schemaName = forms.line('a database name', 'gatewright', 64);
 
 export const environment = z.object({
-  DB_HOST: optional(
-    'Database',
-    forms.host,
-    'Server to use; none of DB_HOST, DB_SOCKET and DB_URL means the embedded one.',
-  ),
-  DB_PORT: optional('Database', forms.port, 'Port of the server; 3306 when unset.'),
-  DB_SOCKET: optional(
-    'Database',
-    forms.line('a path', '/run/mysqld/mysqld.sock', 107),
-    'Unix socket of the server, instead of DB_HOST.',
-  ),
-  DB_URL: optional(
-    'Database',
-    databaseUrl,
-    'Host, port, user, password and name in one, instead of DB_HOST.',
-    { secret: true },
-  ),
-  DB_USER: optional('Database', userName, 'User of the database.'),
-  DB_PASS: optional(
-    'Database',
-    password,
-    'Password of DB_USER. A file is read again for each new connection.',
-    { secret: true },
-  ),
-  DB_NAME: optional('Database', schemaName, 'Name of the database (schema).'),
-  DB_POOL_SIZE: defaulted(
-    'Database',
-    forms.integer(1, 1000, '12'),
-    '12',
-    'Connections of each process at most.',
-  ),
-  GATEWRIGHT_DB_POOL_WAIT_SECONDS: defaulted(
-    'Database',
-    forms.integer(1, 600, '5'),
-    '5',
-    'Seconds that a request waits for a connection that is free, before it is answered 503.',
-  ),
-  DB_SSL: defaulted(
-    'Database',
-    forms.tlsMode,
-    'PREFERRED',
-    'How connections are encrypted and verified.',
-  ),
-  DB_SSL_CA: optional(
-    'Database',
-    forms.pem,
-    'Authorities to trust under VERIFY_CA and VERIFY_IDENTITY, instead of the public ones.',
-    { file: true },
-  ),
-  DB_SSL_CERT: optional('Database', forms.pem, 'Client certificate; needs DB_SSL_KEY.', {
-    file: true,
-  }),
-  DB_SSL_KEY: optional('Database', forms.pem, 'Private key of DB_SSL_CERT, without passphrase.', {
-    secret: true,
-  }),
-  DB_READER_HOST: optional('Database', forms.host, 'Replica that may serve reads.'),
-  DB_READER_PORT: optional(
-    'Database',
-    forms.port,
-    'Port of the replica; that of the writer when unset.',
-  ),
-  DB_READER_USER: optional(
-    'Database',
-    userName,
-    'User on the replica; that of the writer when unset.',
-  ),
-  DB_READER_PASS: optional(
-    'Database',
-    password,
-    'Password on the replica; that of the writer when unset.',
-    { secret: true },
-  ),
-  MYSQL_WRITER_HADR_MODE: defaulted(
-    'Database',
-    forms.toggle,
-    'OFF',
-    'ON: reads go to DB_READER_HOST while the writer is down.',
-  ),
+  ...databaseVariables,
 
   GUARDRAILS_ENABLED: feature('OFF: the routes of guardrails and their mappings answer 403.'),
   API_ACCESS_ENABLED: feature(

@@ -6,8 +6,11 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, inject, it } from 'vitest';
+import { makeApiKey } from '../../src/model/credentials.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { createEmptyDatabase, createTestDatabase } from '../database.ts';
+import { startDatabaseLink } from '../database-link.ts';
+import { eventually } from '../eventually.ts';
 import { exchange } from '../server.ts';
 import { loadedIn, runCli, sourceProgram, tellingLoads } from './run-cli.ts';
 
@@ -198,15 +201,68 @@ describe('gatewright serve', () => {
     expect(refused.stderr).toContain('DB_HOST');
   });
 
-  it('on a database that does not answer ends with 6, in words', async () => {
+  it('on a database that does not answer within the time for it ends with 6, in words', async () => {
     await using test = await createTestDatabase();
     const refused = await runCli(
-      ['serve'],
+      ['serve', '--port', '0', '--metrics-port', '0'],
       { ...test.settings, port: 1 },
-      { env: { GATEWRIGHT_MASTER_KEY: masterKey } },
+      {
+        env: {
+          ...{ GATEWRIGHT_MASTER_KEY: masterKey, GATEWRIGHT_HOST: '127.0.0.1' },
+          GATEWRIGHT_DB_START_WAIT_SECONDS: '1',
+        },
+      },
     );
     expect(refused.exitCode).toBe(6);
+    expect(refused.stderr).toMatch(/nothing listens there; start it or correct DB_HOST/);
     expect(refused.stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('waits for its database, alive and not ready, and serves nothing until it has proved it', async () => {
+    await using test = await createEmptyDatabase();
+    await using link = await startDatabaseLink();
+    const settings = await link.lead(test.settings);
+    link.cut();
+    const served = await serve(settings, ['--migrate']);
+    const statusOf = async (path: string) => (await probe(served.adminUrl + path)).status;
+    expect(await statusOf('/livez')).toBe(200);
+    expect(await statusOf('/startupz')).toBe(503);
+    const ready = await probe(`${served.metricsUrl}/readyz`);
+    expect([ready.status, ready.body.reasons]).toEqual([503, ['the database is still waited for']]);
+    const said = served.lines.map((line) => JSON.parse(line));
+    const { inferenceUrl } = said.find(({ msg }) => msg === 'listening');
+    const headers = { 'x-gateway-api-key': makeApiKey('') };
+    for (const url of [`${served.adminUrl}/v1/workspaces`, `${inferenceUrl}/v1/models`]) {
+      const call = await exchange('GET', url, undefined, headers);
+      expect([url, call.status, call.headers['retry-after']]).toEqual([url, 503, '1']);
+    }
+    expect(said).toContainEqual(
+      expect.objectContaining({
+        msg: 'waiting for the database',
+        reason: expect.stringContaining(`Cannot use the database at 127.0.0.1:${settings.port}`),
+        secondsMax: 240,
+      }),
+    );
+    link.mend();
+    await eventually(async () => expect(await statusOf('/readyz')).toBe(200));
+    served.child.kill('SIGTERM');
+    expect(await served.exit).toEqual([0, null]);
+  });
+
+  it('told to stop while it waits for its database ends at once', async () => {
+    await using test = await createEmptyDatabase();
+    const settings = { ...test.settings, port: 1 };
+    const served = await serve(settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '3600' });
+    served.child.kill('SIGTERM');
+    expect(await served.exit).toEqual([143, null]);
+  });
+
+  it.each([
+    [{ DB_PASS: 'wrong' }, /user tester is not let in; check DB_USER and DB_PASS/],
+    [{ DB_SSL: 'VERIFY_CA' }, /offers no TLS, which DB_SSL=VERIFY_CA demands|not vouched for/],
+  ])('does not wait where the database refuses: %o', async (env, reason) => {
+    await using test = await createEmptyDatabase();
+    await expect(serve(test.settings, [], env)).rejects.toThrow(reason);
   });
 
   it('on a port that is taken names it and ends, with nothing left running', async () => {

@@ -38,6 +38,7 @@ describe('settings that are unset', () => {
       database: null,
       databaseReader: null,
       databasePoolSize: 12,
+      databaseStartWaitSeconds: 240,
       writerHadr: false,
       server: {
         host: '127.0.0.1',

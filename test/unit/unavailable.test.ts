@@ -1,6 +1,8 @@
 /** Guarantees of what database errors mean: a change refused for now is 503, a fault of ours is not. */
 import { expect, it } from 'vitest';
 import {
+  DatabaseUnavailable,
+  isPassing,
   isRetryable,
   isUnavailable,
   isWriteRefusal,
@@ -38,4 +40,39 @@ it.each([
 ])('%i %s is not', (errno, message) => {
   const error = driverError(errno, message);
   expect([isWriteRefusal(error), isUnavailable(error)]).toEqual([false, false]);
+});
+
+const transport = (code: string, message = code): Error =>
+  Object.assign(new Error(message), { code, fatal: true });
+
+it.each([
+  transport('ECONNREFUSED'),
+  transport('ENOTFOUND'),
+  transport('PROTOCOL_CONNECTION_LOST'),
+  transport('HANDSHAKE_SSL_ERROR', 'Client network socket disconnected before secure TLS'),
+  driverError(1040, 'Too many connections'),
+  driverError(1053, 'Server shutdown in progress'),
+  driverError(1290, 'The MariaDB server is running with the --read-only option'),
+])('%o may be over at the next try', (error) => {
+  expect(isPassing(new DatabaseUnavailable('Cannot use the database', { cause: error }))).toBe(
+    true,
+  );
+});
+
+it.each([
+  driverError(1044, 'Access denied for user to database'),
+  driverError(1045, 'Access denied for user (using password: YES)'),
+  driverError(1049, 'Unknown database'),
+  driverError(1130, 'Host is not allowed to connect'),
+  driverError(3118, 'Account is locked'),
+  driverError(3159, 'Connections using insecure transport are prohibited'),
+  transport('HANDSHAKE_NO_SSL_SUPPORT'),
+  transport('HANDSHAKE_SSL_ERROR', 'self-signed certificate in certificate chain'),
+])('%o is for people to correct', (error) => {
+  const failure = new DatabaseUnavailable('Cannot use the database', { cause: error });
+  expect([isUnavailable(failure), isPassing(failure)]).toEqual([true, false]);
+});
+
+it('a mistake of ours is nothing that passes', () => {
+  expect(isPassing(new TypeError('undefined is not a function'))).toBe(false);
 });

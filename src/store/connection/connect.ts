@@ -5,7 +5,7 @@ import type { DatabaseSettings } from '../../settings.ts';
 import { type ConnectionTls, isRdsName, readTls, renewTls, streamOf, tlsOptions } from './tls.ts';
 import { explainConnectFailure } from './unavailable.ts';
 
-export const connectTimeoutMs = 2_000;
+const connectTimeoutSecondsDefault = 2;
 const keepAliveDelayMs = 10_000;
 
 /** The same on every server, whatever its own defaults (docs/database.md, Engines). */
@@ -16,11 +16,17 @@ const sessionStatements = [
     "'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
 ];
 
+function timeoutMsOf({ connectTimeoutSeconds }: DatabaseSettings): number {
+  return (connectTimeoutSeconds ?? connectTimeoutSecondsDefault) * 1_000;
+}
+
 export interface Connector {
   /** A new connection, ready for queries; throws `DatabaseUnavailable`. The caller closes it. */
   open(): Promise<Connection>;
   /** What the latest connection got, or null before the first. */
   tls(): ConnectionTls | null;
+  /** How long each step of a connection may take. */
+  readonly timeoutMs: number;
 }
 
 export interface ConnectorOptions {
@@ -34,6 +40,7 @@ export function createConnector(
   options: ConnectorOptions = {},
 ): Connector {
   const { log } = options;
+  const timeoutMs = timeoutMsOf(configured);
   let settings = configured;
   let sharedTls: Promise<SslOptions | undefined> | undefined;
   let latest: ConnectionTls | null = null;
@@ -60,6 +67,7 @@ export function createConnector(
   };
 
   return {
+    timeoutMs,
     tls: () => latest,
     open: async () => {
       refresh();
@@ -69,7 +77,7 @@ export function createConnector(
       const database = options.withoutDatabase ? undefined : settings.name;
       const connection = await handshakeAs(settings, tls, database);
       try {
-        for (const sql of sessionStatements) await run(connection, sql);
+        for (const sql of sessionStatements) await run(connection, sql, timeoutMs);
         await report(connection);
       } catch (error) {
         discard(connection);
@@ -115,7 +123,7 @@ async function handshake(
     user: settings.user,
     password: settings.password?.reveal(),
     database,
-    connectTimeout: connectTimeoutMs,
+    connectTimeout: timeoutMsOf(settings),
     enableKeepAlive: true,
     keepAliveInitialDelay: keepAliveDelayMs,
     // Documents are text to us whichever server they come from.
@@ -146,9 +154,9 @@ export function discard(connection: Connection): void {
   streamOf(connection).destroy();
 }
 
-function run(connection: Connection, sql: string): Promise<unknown> {
+function run(connection: Connection, sql: string, timeout: number): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-  connection.query({ sql, timeout: connectTimeoutMs }, (error, result) =>
+  connection.query({ sql, timeout }, (error, result) =>
     error === null ? resolve(result) : reject(error),
   );
   return promise;
@@ -163,7 +171,8 @@ async function warnOnce(
   if (settings.tls.mode === 'Amazon RDS' && !isRdsName(settings.host)) {
     log.warn('the host is not a name of Amazon RDS: its certificate is checked, but not its name');
   }
-  const rows = await run(connection, 'SELECT @@innodb_flush_log_at_trx_commit AS flush');
+  const sql = 'SELECT @@innodb_flush_log_at_trx_commit AS flush';
+  const rows = await run(connection, sql, timeoutMsOf(settings));
   const flush = Number((rows as { flush: unknown }[])[0]?.flush);
   if (flush !== 1) {
     const text =

@@ -30,7 +30,7 @@ export interface Database extends AsyncDisposable {
    * tried again by the same rule. `attemptsMax` 1 means that the caller has a rule of its own.
    */
   transaction<T>(work: (tx: Db) => Promise<T>, attemptsMax?: number): Promise<T>;
-  /** Resolves when the writer answers; rejects within the connect timeout when it does not. */
+  /** Resolves when the writer answers; rejects within 2 seconds when it does not. */
   ping(): Promise<void>;
   /** Whether the writer is down and the reader answers {@link readable} in its place. */
   isStoodIn(): Promise<boolean>;

@@ -1,6 +1,6 @@
 /** Knows how the server is told to end what nobody waits for any more. */
 import type { Connection as PromiseConnection, RowDataPacket } from 'mysql2/promise';
-import { type Connector, connectTimeoutMs, discard } from './connect.ts';
+import { type Connector, discard } from './connect.ts';
 
 const unknownThread = 1094;
 
@@ -18,27 +18,32 @@ export async function killConnection(connector: Connector, stuck: Stuck): Promis
   const connection = await connector.open();
   try {
     const ask = connection.promise();
-    if (await isRunning(ask, stuck)) await kill(ask, stuck.threadId);
+    const { timeoutMs } = connector;
+    if (await isRunning(ask, stuck, timeoutMs)) await kill(ask, stuck.threadId, timeoutMs);
   } finally {
     discard(connection);
   }
 }
 
 /** Where a balancer stands before several servers, the number may be somebody else's at this one. */
-async function isRunning(ask: PromiseConnection, { threadId, ranMs }: Stuck): Promise<boolean> {
+async function isRunning(
+  ask: PromiseConnection,
+  { threadId, ranMs }: Stuck,
+  timeout: number,
+): Promise<boolean> {
   // Whole seconds, of which the server may have counted one less.
   const [rows] = await ask.query<RowDataPacket[]>({
     sql: `SELECT id FROM information_schema.processlist
       WHERE id = ? AND command <> 'Sleep' AND time >= ?`,
     values: [threadId, Math.floor(ranMs / 1000) - 1],
-    timeout: connectTimeoutMs,
+    timeout,
   });
   return rows.length > 0;
 }
 
-async function kill(ask: PromiseConnection, threadId: number): Promise<void> {
+async function kill(ask: PromiseConnection, threadId: number, timeout: number): Promise<void> {
   try {
-    await ask.query({ sql: 'KILL ?', values: [threadId], timeout: connectTimeoutMs });
+    await ask.query({ sql: 'KILL ?', values: [threadId], timeout });
   } catch (error) {
     if ((error as { errno?: unknown }).errno !== unknownThread) throw error;
   }

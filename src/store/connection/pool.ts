@@ -1,13 +1,15 @@
 /** Knows the pool of connections: how many there are, how long one waits for one, and when they are closed. */
 import { Pool } from 'tarn';
-import { type Connector, connectTimeoutMs } from './connect.ts';
+import type { Connector } from './connect.ts';
 import { killConnection, type Stuck } from './kill.ts';
 import { PooledConnection } from './pooled-connection.ts';
 import { DatabaseUnavailable } from './unavailable.ts';
 
 const waitSecondsDefault = 5;
 /** Two handshakes (PREFERRED) and the session's statements, each bounded by the connect timeout. */
-const createTimeoutMs = 7 * connectTimeoutMs;
+const createStepsMax = 7;
+/** Whoever asks whether the server answers wants to know it soon. */
+const pingTimeoutMs = 2_000;
 const idleTimeoutMs = 60_000;
 const createRetryMs = 50;
 /** Far below what the pool calls idle, and far above the time between two statements of a busy server. */
@@ -63,7 +65,7 @@ export class ConnectionPool {
       min: 0,
       max: size,
       acquireTimeoutMillis: this.#waitSeconds * 1_000,
-      createTimeoutMillis: createTimeoutMs,
+      createTimeoutMillis: createStepsMax * connector.timeoutMs,
       createRetryIntervalMillis: createRetryMs,
       idleTimeoutMillis: idleTimeoutMs,
       propagateCreateError: true,
@@ -103,9 +105,9 @@ export class ConnectionPool {
     for (const connection of this.#atHand.splice(0)) this.#tarn.release(connection);
   }
 
-  /** One round trip; rejects within the connect timeout, a frozen server's connection is dropped. */
+  /** One round trip; rejects within 2 seconds, a frozen server's connection is dropped. */
   async ping(): Promise<void> {
-    const deadlineMs = performance.now() + connectTimeoutMs;
+    const deadlineMs = performance.now() + pingTimeoutMs;
     const connection = await this.#acquireBefore(deadlineMs);
     try {
       await connection.ping(Math.max(1, Math.ceil(deadlineMs - performance.now())));

@@ -54,6 +54,7 @@ const errnos = {
   unknownDatabase: 1049,
   serverShutdown: 1053,
   hostBlocked: 1129,
+  hostNotPrivileged: 1130,
   rollbackDuringCommit: 1180,
   tooManyUserConnections: 1203,
   lockWaitTimeout: 1205,
@@ -61,9 +62,11 @@ const errnos = {
   userLimitReached: 1226,
   optionPreventsStatement: 1290,
   queryInterrupted: 1317,
+  passwordMissing: 1698,
   readOnlyMode: 1836,
   temporaryFileWriteFailed: 1878,
   connectionKilled: 1927,
+  accountLocked: 3118,
   secureTransportRequired: 3159,
   inactive: 4031,
 } as const;
@@ -147,6 +150,39 @@ export function isUnavailable(error: unknown): boolean {
   return cause instanceof Error && isUnavailable(cause);
 }
 
+/** Answers to who wants to connect that another try does not change. */
+const refusalErrnos: ReadonlySet<unknown> = new Set([
+  errnos.databaseAccessDenied,
+  errnos.accessDenied,
+  errnos.unknownDatabase,
+  errnos.hostNotPrivileged,
+  errnos.passwordMissing,
+  errnos.secureTransportRequired,
+  errnos.accountLocked,
+]);
+
+/** A handshake that was cut off, as by a server that is about to start or to stop. */
+const cutOffMessage = /disconnected|ECONNRESET|EPIPE|ETIMEDOUT/;
+
+/**
+ * Whether another try may find the database: it does not answer yet, or cannot do the work now. Wrong
+ * names, passwords and certificates are for people to correct.
+ */
+export function isPassing(error: unknown): boolean {
+  return isUnavailable(error) && !isRefusal(error);
+}
+
+function isRefusal(error: unknown): boolean {
+  const { code, errno, message, cause } = driverError(error);
+  if (refusalErrnos.has(errno) || code === 'HANDSHAKE_NO_SSL_SUPPORT') return true;
+  if (isTlsFault(code)) return !cutOffMessage.test(String(message));
+  return cause instanceof Error && isRefusal(cause);
+}
+
+function isTlsFault(code: unknown): boolean {
+  return /^(?:HANDSHAKE_SSL|ERR_SSL|ERR_TLS|ERR_OSSL)/.test(String(code));
+}
+
 /** Whether the server refused a change that it would take at another time: nothing was changed. */
 export function isWriteRefusal(error: unknown): boolean {
   const { errno, message } = driverError(error);
@@ -224,9 +260,7 @@ function reasonOf(error: DriverError, settings: DatabaseSettings, encrypted: boo
     case 'HANDSHAKE_NO_SSL_SUPPORT':
       return `it offers no TLS, which DB_SSL=${settings.tls.mode} demands`;
   }
-  return /^(?:HANDSHAKE_SSL|ERR_SSL|ERR_TLS|ERR_OSSL)/.test(String(error.code))
-    ? tlsReason(message, settings)
-    : message;
+  return isTlsFault(error.code) ? tlsReason(message, settings) : message;
 }
 
 /** MariaDB says no more than "access denied" where a user or the server demands TLS or a certificate. */
