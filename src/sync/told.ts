@@ -4,6 +4,7 @@ import type { Refusal } from './plan/guards.ts';
 import type { Plan, PlannedChange } from './plan/planned.ts';
 import { suspendedIn } from './plan/suspended.ts';
 import type { CycleResult } from './reconcile.ts';
+import { Unreachable } from './server/refusal.ts';
 
 export class Told {
   /** A failure, or what others have changed. */
@@ -12,9 +13,11 @@ export class Told {
   #waiting: string | null = null;
 
   /** Whether it is other than the last time; it is told now. */
-  isNewFailure({ message }: Failure): boolean {
-    const isNews = message !== this.#last;
-    [this.#last, this.#waiting] = [message, null];
+  isNewFailure(failure: Failure): boolean {
+    // What cannot be reached is that, whichever request found it out.
+    const what = failure instanceof Unreachable ? failure.reason : failure.message;
+    const isNews = what !== this.#last;
+    [this.#last, this.#waiting] = [what, null];
     return isNews;
   }
 

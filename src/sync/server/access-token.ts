@@ -67,6 +67,7 @@ export class AccessToken {
     return new Unreachable(
       `${authUrl} refuses client "${clientId}" for tenant ${tsgId}: ${reason}
 Check clientId, clientSecret and tsgId in ${credentialsOrigin}.`,
+      { reason: `${authUrl} refuses: ${reason}` },
     );
   }
 

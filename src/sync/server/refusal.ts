@@ -22,9 +22,12 @@ export class ApiRefusal extends Error {
 /** The server cannot be reached, stays overloaded, or refuses the credentials. */
 export class Unreachable extends Failure {
   override name = 'Unreachable';
+  /** What is out of reach, and how, whatever was asked of it. */
+  readonly reason: string;
 
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, options: ErrorOptions & { readonly reason: string }) {
     super('unreachable', message, options);
+    this.reason = options.reason;
   }
 }
 

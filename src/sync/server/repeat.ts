@@ -64,10 +64,14 @@ export class Repeats {
       'failed' in outcome
         ? describeFailed(outcome.failed)
         : `it keeps answering ${outcome.status} (${errorFields(outcome.body, outcome.status).message})`;
+    const { adminBaseUrl } = this.#options;
     return new Unreachable(
-      `cannot reach ${this.#options.adminBaseUrl}: ${words} failed ${triesMax} times, ${reason}.
+      `cannot reach ${adminBaseUrl}: ${words} failed ${triesMax} times, ${reason}.
 Check that the server runs and that adminBaseUrl is right.`,
-      'failed' in outcome ? { cause: outcome.failed } : undefined,
+      {
+        ...('failed' in outcome ? { cause: outcome.failed } : {}),
+        reason: `${adminBaseUrl}: ${reason}`,
+      },
     );
   }
 }
