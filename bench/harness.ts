@@ -112,7 +112,7 @@ export function quartilesOf(values: readonly number[]): [number, number, number]
   return [at(0.25), at(0.5), at(0.75)];
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   return quartilesOf(values)[1];
 }
 

@@ -1,5 +1,6 @@
 /** Knows the members of the benchmark and prints their ratios; aims are shown, never enforced. */
 import { member as admin } from './admin.ts';
+import { member as chart } from './chart.ts';
 import { member as cliStart } from './cli-start.ts';
 import { member as hostileBodies } from './hostile-bodies.ts';
 import { member as hostileConnections } from './hostile-connections.ts';
@@ -17,7 +18,18 @@ const scale = scaleWord === undefined ? 1 : Number(scaleWord.slice('--scale='.le
 if (!(scale > 0 && scale <= 1)) throw new Error('--scale= takes a share, more than 0 and up to 1');
 const wanted = words.filter((word) => word !== scaleWord);
 const hostile = [hostileBodies, largeAnswers, hostileConnections];
-const all = [cliStart, validateMany, serve, admin, ...hostile, jobs, syncFirst, sync, syncIdle];
+const all = [
+  cliStart,
+  validateMany,
+  serve,
+  admin,
+  ...hostile,
+  jobs,
+  syncFirst,
+  sync,
+  syncIdle,
+  chart,
+];
 const members = all.filter(
   ({ name }) =>
     wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word.toLowerCase())),

@@ -3,9 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { whyNoCluster } from './cluster.ts';
-import { archiveImages, missingImages, preparePause } from './images.ts';
-import { missingKubernetes, missingNodePrograms } from './programs.ts';
+import { archiveImages } from './images.ts';
+import { missingCluster } from './missing-cluster.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -17,15 +16,11 @@ declare module 'vitest' {
 }
 
 export default async function setup(project: TestProject): Promise<() => void> {
-  const noCluster =
-    whyNoCluster() ?? (await missingImages()) ?? missingKubernetes() ?? missingNodePrograms();
+  const noCluster = await missingCluster();
   project.provide('noCluster', noCluster);
   const folder = mkdtempSync(join(tmpdir(), 'gatewright-images-'));
   const images = join(folder, 'images.tar');
   project.provide('images', images);
-  if (noCluster === null) {
-    preparePause();
-    await archiveImages(images);
-  }
+  if (noCluster === null) await archiveImages(images);
   return () => rmSync(folder, { recursive: true, force: true });
 }
