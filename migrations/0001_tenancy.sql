@@ -1,4 +1,4 @@
--- Organisations (one a tenant service group), service accounts, role assignments, and what proves the master key.
+-- Organisations (one a tenant service group), service accounts, role assignments, and the keys under the master key.
 CREATE TABLE IF NOT EXISTS organisations (
   id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   tsg_id CHAR(10) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -35,4 +35,11 @@ CREATE TABLE IF NOT EXISTS access_policies (
 CREATE TABLE IF NOT EXISTS deployment (
   name VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   value VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS data_keys (
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+  master_key_id CHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  wrapped_key VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  KEY data_keys_master_key_id (master_key_id, organisation_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -8,8 +8,10 @@ import { type ProbeSources, probeRoutes } from './app/probes.ts';
 import { createWriteCheck } from './app/write-check.ts';
 import { createAccessTokens } from './auth/access-token.ts';
 import { authenticate, authorise, createAuthCaches } from './auth/authenticate.ts';
+import { findMissing } from './auth/data-keys.ts';
 import { createFailureThrottle } from './auth/failure-throttle.ts';
 import { createKeyring, type Keyring } from './auth/keyring.ts';
+import { createMasterKeys, type MasterKeys, MissingMasterKey } from './auth/master-keys.ts';
 import type { Principal } from './auth/principal.ts';
 import {
   type Clock,
@@ -25,7 +27,7 @@ import { createHttpServer, type HttpServer, usualLimits } from './http/server.ts
 import type { Scheduler } from './jobs/scheduler.ts';
 import { createLog, type Log } from './log.ts';
 import { packageVersion } from './package-root.ts';
-import type { Secret } from './secret.ts';
+import type { MasterKeySettings } from './settings/master-keys.ts';
 import type { DatabaseSettings, Feature, Settings } from './settings.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
@@ -37,7 +39,8 @@ import {
 import { assertUsable } from './store/migrations/migration-state.ts';
 import { readSchemaStatus } from './store/schema-status.ts';
 import { auditTrail } from './store/tables/audit-log.ts';
-import { assertMasterKey, findMasterKeyCheck, tryWrite } from './store/tables/deployment.ts';
+import * as dataKeys from './store/tables/data-keys.ts';
+import { tryWrite } from './store/tables/deployment.ts';
 
 export interface AppOverrides {
   /** Of this process. */
@@ -104,20 +107,21 @@ export async function createApp(settings: Settings, overrides: AppOverrides = {}
 export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   const { clock = systemClock, log = createLog({ level: settings.logLevel ?? 'info' }) } =
     overrides;
-  if (settings.masterKey === null) throw missingMasterKey();
+  if (settings.masterKeys === null) throw missingMasterKey();
   if (settings.database === null) throw missingDatabase();
-  const keyring = createKeyring(settings.masterKey);
+  const masterKeys = createMasterKeys(settings.masterKeys);
   const reader = settings.writerHadr ? settings.databaseReader : null;
   const { name } = settings.database;
   const database = openDatabase(settings.database, { log, reader });
+  const keyring = createKeyring(database, masterKeys);
   const { readSharedTime = () => readServerTime(database.db) } = overrides;
   const sharedClock = createSharedClock(clock, readSharedTime);
   return assemble({
-    ...{ settings, clock: sharedClock, log, keyring, database },
+    ...{ settings, clock: sharedClock, log, masterKeys, keyring, database },
     components: overrides.components ?? allComponents,
     prove: async () => {
       assertUsable(await readSchemaStatus(database.db), name);
-      await assertMasterKey(database.db, keyring.check);
+      await keyring.open();
       log.info({ tls: database.tls() }, 'connected to the database');
       const deviation = describeDeviation(await sharedClock.measure());
       if (deviation !== null) log.warn(deviation);
@@ -126,27 +130,29 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
 }
 
 /**
- * Proves the master key against a database that may need migrating first. Throws a Failure when it was
- * made with another; all else that is wrong with the database is for those who go on to use it.
+ * Proves the master keys against a database that may need migrating first. Throws a Failure when its keys
+ * are under another; all else that is wrong with the database is for those who go on to use it.
  */
-export async function proveMasterKey(
+export async function proveMasterKeys(
   databaseSettings: DatabaseSettings,
-  masterKey: Secret<Buffer>,
+  masterKeys: MasterKeySettings,
 ): Promise<void> {
   await using database = openDatabase(databaseSettings);
-  const known = await findMasterKeyCheck(database.db).catch(() => null);
-  if (known !== null) await assertMasterKey(database.db, createKeyring(masterKey).check);
+  const fault = await findMissing(database.db, createMasterKeys(masterKeys)).catch(() => null);
+  if (fault !== null) throw fault;
 }
 
-/** Whether a database that may need migrating first was made with a master key; false where it does not answer. */
+/** Whether a database that may need migrating first has keys under a master key; false where it does not answer. */
 export async function usesMasterKey(databaseSettings: DatabaseSettings): Promise<boolean> {
   await using database = openDatabase(databaseSettings);
-  return (await findMasterKeyCheck(database.db).catch(() => null)) !== null;
+  const key = await dataKeys.find(database.db, dataKeys.deploymentId).catch(() => undefined);
+  return key !== undefined;
 }
 
 interface Parts {
   readonly settings: Settings;
   readonly database: Database;
+  readonly masterKeys: MasterKeys;
   readonly keyring: Keyring;
   readonly clock: SharedClock;
   readonly log: Log;
@@ -299,7 +305,7 @@ function createAdminServer(
 }
 
 function createProbes(
-  { database, clock }: Parts,
+  { database, masterKeys, clock }: Parts,
   state: Pick<ProbeSources, 'isConnected' | 'isDraining'>,
 ): readonly Route<null>[] {
   return probeRoutes({
@@ -307,6 +313,7 @@ function createProbes(
     ping: () => database.ping(),
     isStoodIn: () => database.isStoodIn(),
     schemaState: async () => (await readSchemaStatus(database.db)).state,
+    missingMasterKey: () => findMissing(database.readable, masterKeys),
     takesWrites: createWriteCheck({
       writeRefusedAtMs: () => database.writeRefusedAtMs(),
       tryWrite: () => tryWrite(database.db, clock.now()),
@@ -339,6 +346,7 @@ function createMetricsServer(
 
 function classifyError(error: unknown): 'outcomeUnknown' | 'unavailable' | 'internal' {
   if (isOutcomeUnknown(error)) return 'outcomeUnknown';
+  if (error instanceof MissingMasterKey) return 'unavailable';
   return isUnavailable(error) ? 'unavailable' : 'internal';
 }
 
@@ -350,8 +358,8 @@ function disabledFeatures({ features }: Settings): ReadonlySet<Feature> {
 export function missingMasterKey(): Failure {
   return new Failure(
     'invalidInput',
-    'GATEWRIGHT_MASTER_KEY is not set. It protects stored secrets and signs tokens, and must stay the same ' +
-      'for the life of the database. Make one with `openssl rand -base64 32` and keep it safe.',
+    'GATEWRIGHT_MASTER_KEY is not set. It protects every key and secret in the database, which cannot be ' +
+      'read without it. Make one with `openssl rand -base64 32` and keep it safe.',
   );
 }
 

@@ -1,11 +1,17 @@
 /** Knows the settings of a deployment, read from the environment and `.env` and checked all at once. */
 import type { z } from 'zod';
 import { Failure } from './failure.ts';
-import { Secret } from './secret.ts';
+import type { Secret } from './secret.ts';
 import { readDatabases } from './settings/database.ts';
 import type { databaseTlsModes, driftModes, logLevels } from './settings/forms.ts';
 import { type InferenceSettings, inferenceSettings } from './settings/inference.ts';
+import {
+  type MasterKeySettings,
+  masterKeyFaults,
+  masterKeySettings,
+} from './settings/master-keys.ts';
 import { commitStatusSettings, notificationSettings, notifyFaults } from './settings/notify.ts';
+import { secretIn } from './settings/secrets.ts';
 import { signatureFaults, signatureSettings } from './settings/signatures.ts';
 import { collect, type Given, namesSet, openSources, type Sources } from './settings/sources.ts';
 import { sortUnknown } from './settings/unknown.ts';
@@ -85,7 +91,7 @@ export interface Settings {
   /** Null when unset: info for servers, warn for commands that end by themselves. */
   readonly logLevel: LogLevel | null;
   /** At least 32 bytes, or null when unset. */
-  readonly masterKey: Secret<Buffer> | null;
+  readonly masterKeys: MasterKeySettings | null;
   /** '' or alphanumeric. */
   readonly apiKeyPrefix: string;
   /** Null means the built-in limit. */
@@ -189,8 +195,12 @@ export function readSettings(
   options: ReadOptions = {},
 ): Settings {
   const { settings, faults } = inspectSettings(env, options);
-  if (faults.length === 0) return settings;
-  throw new Failure('invalidInput', faultList(faults));
+  refuseFaults(faults);
+  return settings;
+}
+
+function refuseFaults(faults: readonly string[]): void {
+  if (faults.length > 0) throw new Failure('invalidInput', faultList(faults));
 }
 
 /** Several lines: a heading and one fault a line. */
@@ -215,6 +225,7 @@ export function inspectSettings(
     ...{ values, given, unread, wrong, now, faults, warnings },
   });
   faults.push(...signatureFaults(values, wrong), ...vaultFaults(values, wrong));
+  faults.push(...masterKeyFaults(values, wrong));
   faults.push(...notifyFaults(values, (name) => given.has(name) || unread.has(name)));
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
   const { slips, idle } = sortUnknown(namesSet(sources));
@@ -227,6 +238,7 @@ export function inspectSettings(
     ...assemble(values, given),
     database: database && refreshable(database, 'database', sources, given),
     databaseReader: databaseReader && refreshable(databaseReader, 'databaseReader', sources, given),
+    masterKeys: masterKeySettings({ values, given }, (which) => readAgain(sources, which)),
     warnings,
   };
   return { settings, faults, given };
@@ -247,19 +259,20 @@ function refreshable(
   if (!databaseNames.some((name) => given.get(name)?.origin.startsWith('file:'))) return settings;
   const refresh = (): DatabaseSettings => {
     const faults: string[] = [];
-    const now = Date.now();
-    const again = collect(sources, databaseNames, faults);
-    const next = readDatabases({
-      ...parseAll(again.given, faults),
-      ...again,
-      now,
-      faults,
-      warnings: [],
-    })[which];
-    if (faults.length > 0) throw new Failure('invalidInput', faultList(faults));
+    const again = readAgain(sources, databaseNames);
+    const next = readDatabases({ ...again, now: Date.now(), faults, warnings: [] })[which];
+    refuseFaults(faults);
     return { ...(next ?? settings), refresh };
   };
   return { ...settings, refresh };
+}
+
+function readAgain(sources: Sources, wanted: readonly Name[]) {
+  const faults: string[] = [];
+  const collected = collect(sources, wanted, faults);
+  const again = { ...collected, ...parseAll(collected.given, faults) };
+  refuseFaults(faults);
+  return again;
 }
 
 /** Parses each setting by its own schema; one that is wrong counts as unset, so that all are looked at. */
@@ -304,10 +317,8 @@ function lengthOf(text: string): string {
 function assemble(
   values: Values,
   given: ReadonlyMap<Name, Given>,
-): Omit<Settings, 'database' | 'databaseReader' | 'warnings'> {
-  const masterKey = values.GATEWRIGHT_MASTER_KEY;
+): Omit<Settings, 'database' | 'databaseReader' | 'masterKeys' | 'warnings'> {
   const secretOf = secretIn(values, given);
-  const keyOrigin = given.get('GATEWRIGHT_MASTER_KEY')?.origin ?? '';
   return {
     databasePoolSize: values.DB_POOL_SIZE,
     databaseStartWaitSeconds: values.GATEWRIGHT_DB_START_WAIT_SECONDS,
@@ -330,7 +341,6 @@ function assemble(
     },
     inference: inferenceSettings(values),
     logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? null,
-    masterKey: masterKey === undefined ? null : new Secret(masterKey, keyOrigin),
     apiKeyPrefix: values.API_KEY_PREFIX ?? '',
     configTargets: {
       rootMax: values.MAX_ROOT_CONFIG_TARGETS ?? null,
@@ -365,13 +375,6 @@ function assemble(
       git: gitAccess(values, secretOf),
     },
     home: values.GATEWRIGHT_HOME,
-  };
-}
-
-function secretIn(values: Values, given: ReadonlyMap<Name, Given>) {
-  return <N extends Name>(name: N): Secret<NonNullable<Values[N]>> | undefined => {
-    const value = values[name];
-    return value == null ? undefined : new Secret(value, given.get(name)?.origin ?? '');
   };
 }
 

@@ -4,16 +4,20 @@ import { z } from 'zod';
 import { adminRoutes } from '../src/admin/index.ts';
 import { createAccessTokens } from '../src/auth/access-token.ts';
 import { createFailureThrottle } from '../src/auth/failure-throttle.ts';
-import { createKeyring } from '../src/auth/keyring.ts';
+import { createSealer, deriveKeys, type Keyring } from '../src/auth/keyring.ts';
 import type { Principal } from '../src/auth/principal.ts';
+import { sealingKey } from '../src/auth/sealing.ts';
 import { type MountedRoute, mountRoutes } from '../src/http/registry.ts';
-import { Secret } from '../src/secret.ts';
 import { openDatabase } from '../src/store/connection/db.ts';
 import { auditTrail } from '../src/store/tables/audit-log.ts';
 
 /** The registry as the server has it; nothing of the dependencies is used before a request comes. */
 export function everyRoute(): MountedRoute<Principal>[] {
-  const keyring = createKeyring(new Secret(Buffer.alloc(32), 'test'));
+  const sealerOf = async (id: string) => createSealer(sealingKey(Buffer.alloc(32), 'seal'), id);
+  const keyring: Keyring = {
+    ...deriveKeys(Buffer.alloc(32)),
+    ...{ open: async () => undefined, sealerOf, unsealerOf: sealerOf },
+  };
   return mountRoutes(adminRoutes({ ...unused, keyring }, createAccessTokens(keyring)));
 }
 

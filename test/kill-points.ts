@@ -1,9 +1,10 @@
-/** Knows how a test ends a run at every moment between two steps: those on files and those over the network. */
+/** Knows how a test ends a run at every moment between two steps: on files, over the network, in the database. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import plainFiles, { constants } from 'node:fs';
 import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { promisify } from 'node:util';
+import type { Kysely } from 'kysely';
 
 /** One run, which dies as it is about to take a step; a dead run takes none any more, like a killed process. */
 interface Life {
@@ -176,6 +177,15 @@ const steppingOpened = {
     flushed.then(() => told(null), told);
   },
 };
+
+/** A database whose statements are steps, and so are their answers. */
+export function steppingDatabase<T>(db: Kysely<T>): Kysely<T> {
+  return db.withPlugin({
+    transformQuery: ({ node }) => node,
+    // The statement has been carried out; a run that dies here never learns of it.
+    transformResult: ({ result }) => step(async () => result),
+  });
+}
 
 /** A client whose requests are steps, and so are their answers; a lease is renewed when it is time, which is no step. */
 export function stepping<T extends { request(request: never): Promise<unknown> }>(client: T): T {

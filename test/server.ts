@@ -4,6 +4,7 @@ import { type App, createApp } from '../src/app.ts';
 import type { Clock } from '../src/clock.ts';
 import { createLog, type Log } from '../src/log.ts';
 import { Secret } from '../src/secret.ts';
+import type { MasterKeySettings } from '../src/settings/master-keys.ts';
 import { type DatabaseSettings, readSettings, type Settings } from '../src/settings.ts';
 import { bootstrapTenant } from '../src/store/bootstrap.ts';
 import type { Database } from '../src/store/connection/db.ts';
@@ -53,7 +54,6 @@ export interface TestResponse {
 
 /** 2027-01-04T08:00:00Z, a Monday. */
 const startOfTests = Date.UTC(2027, 0, 4, 8);
-const masterKey = Buffer.alloc(32, 7);
 
 export interface ServerOverrides {
   readonly settings?: Partial<Settings>;
@@ -131,8 +131,21 @@ export function testSettings(): Settings {
   return {
     ...settings,
     server: { ...settings.server, host: '127.0.0.1', lameDuckSeconds: 0, drainSeconds: 5 },
-    masterKey: new Secret(masterKey, 'test'),
+    masterKeys: masterKeysOf(7),
   };
+}
+
+/** Master keys of one byte each, the current one first. */
+export function masterKeysOf(
+  ...[current, ...previous]: readonly [number, ...number[]]
+): MasterKeySettings {
+  const keyOf = (byte: number) => new Secret(Buffer.alloc(32, byte), 'test');
+  const settings: MasterKeySettings = {
+    current: keyOf(current),
+    previous: previous.map(keyOf),
+    refresh: () => settings,
+  };
+  return settings;
 }
 
 function createClock(start: number): TestClock {

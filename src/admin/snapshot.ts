@@ -1,6 +1,7 @@
 /** Knows the snapshot: everything an organisation declares, in one answer, for sync (docs/api.md, Snapshot). */
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
+import type { Unsealer } from '../auth/keyring.ts';
 import type { Principal } from '../auth/principal.ts';
 import { chooseCoding, coded, streamCodings } from '../http/content-coding.ts';
 import { holdsTag } from '../http/entity-tag.ts';
@@ -74,8 +75,9 @@ async function snapshot(
   // Who has it costs one look at the marks; whoever has not is told what belongs to its own tag.
   const now = tagOf(view, await snapshotMarks.read(deps.database.readable, organisationId));
   if (holdsTag(ifNoneMatch, now)) return new RawReply(304, null, tagged(now));
+  const unsealer = await deps.keyring.unsealerOf(organisationId);
   const read = await readAll(deps, resources, view);
-  return answer(view, read, request);
+  return answer(view, read, unsealer, request);
 }
 
 /** What decides, beside the state of the organisation, what a caller is told. */
@@ -90,7 +92,6 @@ interface View {
   /** Whether the caller is told the key, and fingerprints. */
   readonly tellsFingerprints: boolean;
   readonly apiKeyPrefix: string;
-  readonly keyring: AdminDeps['keyring'];
 }
 
 function viewOf(
@@ -100,7 +101,7 @@ function viewOf(
   const { owner, view, named = [] } = query;
   return {
     part: view === 'own' ? { owner, named } : null,
-    ...{ organisationId, owner, callerId: id, keyring, apiKeyPrefix },
+    ...{ organisationId, owner, callerId: id, apiKeyPrefix },
     key: keyring.fingerprintKey(organisationId, owner),
     tellsFingerprints: secretWriters.every((scope) => covers(scopes, scope)),
   };
@@ -125,14 +126,15 @@ function tagged(etag: string): Record<string, string> {
 function answer(
   view: View,
   read: Awaited<ReturnType<typeof readAll>>,
+  unsealer: Unsealer,
   { acceptEncoding }: Pick<QueryRequest<unknown>, 'acceptEncoding'>,
 ): RawReply {
-  const { organisationId, callerId, keyring, key, tellsFingerprints, apiKeyPrefix } = view;
+  const { organisationId, callerId, key, tellsFingerprints, apiKeyPrefix } = view;
   const fingerprintKey = tellsFingerprints ? key : null;
   const owners = new Map(read.managed.map((row) => [`${row.kind} ${row.resource_id}`, row]));
   const items = function* (): Generator<ToldResource> {
     for (const { kind, tell } of read.resources) {
-      for (const told of tell({ keyring, fingerprintKey })) {
+      for (const told of tell({ unsealer, fingerprintKey })) {
         const managed_by = managedBy(owners.get(`${kind} ${told.id}`), callerId, tellsFingerprints);
         yield { kind, ...told, managed_by };
       }

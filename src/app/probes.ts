@@ -13,6 +13,8 @@ export interface ProbeSources {
   /** Whether reads are served although the database does not answer. */
   readonly isStoodIn: () => Promise<boolean>;
   readonly schemaState: () => Promise<SchemaState>;
+  /** The fault of a master key that keys in the database are under and that is not here, else null. */
+  readonly missingMasterKey: () => Promise<Error | null>;
   readonly isDraining: () => boolean;
   /** Whether the database takes changes. */
   readonly takesWrites: () => Promise<boolean>;
@@ -21,8 +23,8 @@ export interface ProbeSources {
 }
 
 const cacheMs = 1000;
-/** A current schema stays so for as long as nobody migrates, which newer builds do without us. */
-const schemaCacheMs = 30_000;
+/** A schema and a master key stay so for as long as nobody migrates or rotates, which others do without us. */
+const settledCacheMs = 30_000;
 const usableStates: readonly SchemaState[] = ['current', 'ahead'];
 
 const ProbeReport = z.object({
@@ -87,6 +89,7 @@ function createReadiness({
   isStoodIn,
   takesWrites,
   schemaState,
+  missingMasterKey,
   readClock,
 }: ProbeSources): () => Promise<ProbeReport> {
   const database = cached(cacheMs, async () => {
@@ -116,6 +119,15 @@ function createReadiness({
       return unavailable('the state of the database schema is unknown');
     }
   });
+  // What was read before still works, and there may be no other replica that has the key.
+  const masterKey = cached(cacheMs, async () => {
+    try {
+      const fault = await missingMasterKey();
+      return fault === null ? sound : degraded(fault.message);
+    } catch {
+      return unavailable('the keys of the database cannot be read');
+    }
+  });
   const clock = cached(cacheMs, async () => {
     try {
       const deviation = describeDeviation(await readClock());
@@ -124,9 +136,10 @@ function createReadiness({
       return unavailable('the time of the database is unknown');
     }
   });
-  const settledSchema = cached(schemaCacheMs, schema, ({ status }) => status === 'ok');
+  const settledSchema = cached(settledCacheMs, schema, ({ status }) => status === 'ok');
+  const settledMasterKey = cached(settledCacheMs, masterKey, ({ status }) => status === 'ok');
   return async () => {
-    for (const ask of [database, writes, settledSchema]) {
+    for (const ask of [database, writes, settledSchema, settledMasterKey]) {
       const report = await ask();
       if (report.status !== 'ok') return report;
     }

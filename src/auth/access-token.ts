@@ -8,7 +8,7 @@ import {
 } from 'node:crypto';
 import { errors, jwtVerify, SignJWT } from 'jose';
 import { ApiError } from '../model/errors.ts';
-import type { Keyring } from './keyring.ts';
+import type { DeploymentKeys } from './keyring.ts';
 
 /** Lifetime of a token in seconds. */
 export const tokenLifetimeSeconds = 900;
@@ -41,8 +41,10 @@ const verifiedTokensMax = 1000;
 /** PKCS #8 wrapping of a raw Ed25519 seed (RFC 8410). */
 const ed25519Header = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** Every replica derives the same key from the master key, so any of them can verify. */
-export function createAccessTokens(keyring: Pick<Keyring, 'tokenSigningSeed'>): AccessTokens {
+/** Every replica derives the same key from the deployment's, so any of them can verify. */
+export function createAccessTokens(
+  keyring: Pick<DeploymentKeys, 'tokenSigningSeed'>,
+): AccessTokens {
   let pair: KeyPair | undefined;
   // Made for the first token: who comes with an API key needs none.
   const keys = (): KeyPair => {

@@ -13,7 +13,7 @@ import type { AccessTokens, TokenGrant } from './access-token.ts';
 import type { FailureThrottle } from './failure-throttle.ts';
 import { createFreshCache, type FreshCache } from './fresh-cache.ts';
 import { findGrants, rolesByWorkspace } from './grants.ts';
-import type { Keyring } from './keyring.ts';
+import type { DeploymentKeys } from './keyring.ts';
 import type { Principal } from './principal.ts';
 
 /** What a request carried, as the HTTP layer hands it over. */
@@ -27,7 +27,7 @@ export type AcceptedCredential = 'access-token' | 'api-key' | 'client' | 'none';
 
 export interface AuthDeps {
   readonly database: Pick<Database, 'readable' | 'db'>;
-  readonly keyring: Keyring;
+  readonly keyring: Pick<DeploymentKeys, 'hashCredential'>;
   readonly tokens: AccessTokens;
   readonly throttle: FailureThrottle;
   readonly standings: FreshCache<Standing>;

@@ -53,6 +53,11 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['serve', async () => bound('serve', (await import('./serve.ts')).serve)],
   ['migrate', async () => bound('migrate', (await import('./migrate.ts')).migrate)],
   ['bootstrap', async () => bound('bootstrap', (await import('./bootstrap.ts')).bootstrap)],
+  [
+    'rotate-master-key',
+    async () =>
+      bound('rotate-master-key', (await import('./rotate-master-key.ts')).rotateMasterKeyCommand),
+  ],
   ['jobs', async () => bound('jobs', (await import('./jobs.ts')).jobs)],
   ['healthcheck', async () => bound('healthcheck', (await import('./healthcheck.ts')).healthcheck)],
   ['doctor', async () => bound('doctor', (await import('./doctor.ts')).doctor)],

@@ -25,10 +25,10 @@ import {
   credentialsText,
 } from './shared/credentials-file.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
+import { ensureHomeKeys } from './shared/home-keys.ts';
 import { flag, homeOption, outputForm, text } from './shared/option.ts';
 import { type GivenOptions, shellLine } from './shared/shell-line.ts';
 import { workingCopyOf } from './shared/working-copy.ts';
-import { ensureMasterKey } from './up/up-home.ts';
 
 type Options = {
   'tsg-id': string | undefined;
@@ -54,7 +54,7 @@ export const bootstrap: Command<Options> = {
     ['gatewright bootstrap --file -', 'Print the credentials, for a secret store'],
     [
       'gatewright bootstrap --derived --name sync --file /run/credentials.json',
-      'In each replica that holds the master key: the same account, made where it is missing',
+      'In each replica: the same account, made where it is missing',
     ],
   ],
   options: {
@@ -81,7 +81,7 @@ export const bootstrap: Command<Options> = {
       fallback: 'this machine, at PORT',
     }),
     derived: flag(
-      'Derive the secret from the master key: every run gives the same, without an API key',
+      "Derive the secret from the deployment's key: every run gives the same, without an API key",
     ),
     output: outputForm(['text', 'json']),
     home: homeOption,
@@ -95,10 +95,10 @@ export const bootstrap: Command<Options> = {
     if (beside !== null) assertTenantMeant(beside, options, io);
     const url = originOf(options.url ?? beside?.adminBaseUrl ?? addressOf(settings.server.port))!;
     await assertMigrated(database);
-    const masterKey =
-      settings.masterKey ??
-      (settings.database === null ? await ensureMasterKey(home, database) : null);
-    const complete = { ...settings, database, masterKey };
+    const masterKeys =
+      settings.masterKeys ??
+      (settings.database === null ? await ensureHomeKeys(home, database) : null);
+    const complete = { ...settings, database, masterKeys };
     if (options.file !== '-') return writeTenant(complete, options, url, io);
     const tenant = await makeAccount(complete, options, io);
     io.stdout.writeExact(credentialsText(url, tenant));

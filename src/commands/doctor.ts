@@ -1,6 +1,7 @@
 /** Knows the command that looks a deployment over: database, schema, master key, clock, and what tables say of each other. */
 import { resolve } from 'node:path';
-import { createKeyring } from '../auth/keyring.ts';
+import { findMissing, readProgress } from '../auth/data-keys.ts';
+import { createMasterKeys } from '../auth/master-keys.ts';
 import { createSharedClock, describeDeviation, systemClock } from '../clock.ts';
 import type { Ending } from '../failure.ts';
 import { createLog } from '../log.ts';
@@ -9,7 +10,6 @@ import { type Database, openDatabase } from '../store/connection/db.ts';
 import { readServerTime } from '../store/connection/server-time.ts';
 import { checkConsistency, type Inconsistency } from '../store/consistency.ts';
 import { migrationStatus } from '../store/migrations/migrate.ts';
-import { findMasterKeyCheck } from '../store/tables/deployment.ts';
 import type { Command } from './shared/command.ts';
 import { assertMigrated, describeDatabase, resolveDatabase } from './shared/database.ts';
 import { homeOption, outputForm } from './shared/option.ts';
@@ -49,7 +49,7 @@ export const doctor: Command<Options> = {
     const place = describeDatabase(databaseSettings);
     const findings: Finding[] = [
       { what: 'database', says: `${place} (${databaseVersion}), schema ${state}`, isWrong: false },
-      await masterKeyFinding(await masterKeyOf(settings, home), database),
+      await masterKeyFinding(await masterKeysOf(settings, home), database),
       await clockFinding(database),
       {
         what: 'tables',
@@ -67,28 +67,30 @@ function endingOf(findings: readonly Finding[]): Ending {
   return findings.some(({ isWrong }) => isWrong) ? 'partialFailure' : 'success';
 }
 
-/** That of the settings; beside the embedded database, that of its home. */
-async function masterKeyOf(settings: Settings, home: string): Promise<Settings['masterKey']> {
-  if (settings.masterKey !== null || settings.database !== null) return settings.masterKey;
-  const { readMasterKey } = await import('./up/up-home.ts');
-  return readMasterKey(home);
+/** Those of the settings; beside the embedded database, those of its home. */
+async function masterKeysOf(settings: Settings, home: string): Promise<Settings['masterKeys']> {
+  if (settings.masterKeys !== null || settings.database !== null) return settings.masterKeys;
+  const { readHomeKeys } = await import('./shared/home-keys.ts');
+  return readHomeKeys(home);
 }
 
 async function masterKeyFinding(
-  masterKey: Settings['masterKey'],
-  database: Database,
+  settings: Settings['masterKeys'],
+  { db }: Database,
 ): Promise<Finding> {
   const what = 'master key';
-  if (masterKey === null) {
+  if (settings === null) {
     return { what, says: 'not checked: GATEWRIGHT_MASTER_KEY is not set here', isWrong: false };
   }
-  const known = await findMasterKeyCheck(database.db);
-  if (known === null) return { what, says: 'not in use yet', isWrong: false };
-  const isWrong = known !== createKeyring(masterKey).check;
-  const says = isWrong
-    ? 'not the one this database was made with; set GATEWRIGHT_MASTER_KEY to the original key'
-    : 'the one this database was made with';
-  return { what, says, isWrong };
+  const masterKeys = createMasterKeys(settings);
+  const fault = await findMissing(db, masterKeys);
+  if (fault !== null) return { what, says: fault.message, isWrong: true };
+  const { done, total } = await readProgress(db, masterKeys);
+  if (total === 0) return { what, says: 'not in use yet', isWrong: false };
+  if (done === total)
+    return { what, says: 'all keys of this database are under it', isWrong: false };
+  const left = `${total - done} of ${total} keys are not under it yet`;
+  return { what, says: `${left}: run \`gatewright rotate-master-key\``, isWrong: true };
 }
 
 async function clockFinding(database: Database): Promise<Finding> {

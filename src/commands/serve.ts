@@ -57,7 +57,7 @@ export const serve: Command<Options> = {
   },
   run: async (options, io) => {
     const settings = withOptions(readSettings(undefined, { cwd: io.cwd }), options);
-    if (settings.masterKey === null) throw missingMasterKey();
+    if (settings.masterKeys === null) throw missingMasterKey();
     const log = createLog({ level: settings.logLevel ?? 'info', destination: io.stderr });
     for (const warning of settings.warnings) log.warn(warning);
     const home = resolve(io.cwd, options.home ?? settings.home);

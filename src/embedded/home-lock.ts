@@ -10,14 +10,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { Failure } from '../failure.ts';
+import { isForeign, lockFile } from './file-lock.ts';
 import { writeStateFile } from './state-file.ts';
-
-const sqliteBusy = 5;
-const sqliteNotADatabase = 26;
-/** Keeps locks from the garbage collector, which would release them. */
-const held = new Set<DatabaseSync>();
 
 interface Holder {
   readonly pid: number;
@@ -91,43 +86,30 @@ export function isHeld(home: string): boolean {
 }
 
 /**
- * Takes the lock of `home`, making the folder (mode 0700) where missing. It is a lock of the kernel
- * on a file (SQLite's, because Node offers no other), so it ends with the process however that dies
- * and never goes stale. Throws `Failure` (exit 7) naming the holder when another process has it.
+ * Takes the lock of `home`, making the folder (mode 0700) where missing; it ends with the process. Throws `Failure` (exit 7) naming the holder when another process has it.
  */
 export function acquireHomeLock(home: string): HomeLock {
   makeHome(home);
   const lockPath = join(home, 'lock');
   const holderPath = join(home, 'running.json');
   const lock = openLock(home, lockPath);
-  try {
-    lock.exec('BEGIN EXCLUSIVE');
-  } catch (error) {
-    lock.close();
-    const { errcode } = error as { errcode?: number };
-    if (errcode === sqliteNotADatabase) throw foreignLock(lockPath, error);
-    if (errcode !== sqliteBusy) throw unusableHome(home, error as Error);
-    throw new Failure('retryable', heldMessage(home, readHolder(holderPath)), {
-      cause: error,
-    });
-  }
+  if (lock === null) throw new Failure('retryable', heldMessage(home, readHolder(holderPath)));
   const publish = (holder: Holder): void => writeStateFile(holderPath, JSON.stringify(holder));
-  held.add(lock);
   publish({ pid: process.pid, address: null });
   return {
     publishAddress: (address) => publish({ pid: process.pid, address }),
     [Symbol.dispose]: () => {
       rmSync(holderPath, { force: true });
-      held.delete(lock);
-      lock.close();
+      lock[Symbol.dispose]();
     },
   };
 }
 
-function openLock(home: string, path: string): DatabaseSync {
+function openLock(home: string, path: string): Disposable | null {
   try {
-    return new DatabaseSync(path);
+    return lockFile(path);
   } catch (error) {
+    if (isForeign(error)) throw foreignLock(path, error);
     const reason = `${path} cannot be opened (${(error as Error).message})`;
     throw unusableHome(home, new Error(reason, { cause: error }));
   }

@@ -118,7 +118,7 @@ function settle(sources: Sources, name: Name, given: Given, faults: string[]): G
   if (!factsAbout(name).file || !/^\.{0,2}\//.test(given.text)) return given;
   const isValue = environment.shape[name].safeParse(given.text).success;
   // One random base64 key in 64 begins with a slash; a password would too often be a mistyped path.
-  const mayBeValue = name === 'GATEWRIGHT_MASTER_KEY' && isValue;
+  const mayBeValue = name.startsWith('GATEWRIGHT_MASTER_KEY') && isValue;
   if (mayBeValue && readText(resolve(sources.cwd, given.text)).missing) return given;
   return fromFile(sources, name, given, faults);
 }

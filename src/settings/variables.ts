@@ -75,7 +75,13 @@ export const environment = z.object({
   GATEWRIGHT_MASTER_KEY: optional(
     'Keys',
     forms.keyBytes,
-    'Key from which all others are derived. Losing it loses every stored secret.',
+    'Key over all others. Losing it loses every stored secret.',
+    { secret: true },
+  ),
+  GATEWRIGHT_MASTER_KEY_PREVIOUS: optional(
+    'Keys',
+    forms.keyBytes,
+    'What it was before, until a rotation is over.',
     { secret: true },
   ),
   API_KEY_PREFIX: optional('Keys', alphanumeric, 'Start of every new API key.'),

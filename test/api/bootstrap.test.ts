@@ -7,7 +7,6 @@ import { Secret } from '../../src/secret.ts';
 import { bootstrapTenant, ensureAccount } from '../../src/store/bootstrap.ts';
 import * as accessPolicies from '../../src/store/tables/access-policies.ts';
 import * as apiKeys from '../../src/store/tables/api-keys.ts';
-import { assertMasterKey } from '../../src/store/tables/deployment.ts';
 import * as organisations from '../../src/store/tables/organisations.ts';
 import * as serviceAccounts from '../../src/store/tables/service-accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
@@ -127,15 +126,5 @@ describe('the tree of TSGs', () => {
     expect(await organisations.listAncestors(db, tsgs[2]!)).toEqual([tsgs[0], tsgs[1]]);
     expect(await organisations.listAncestors(db, tsgs[0]!)).toEqual([]);
     expect(await organisations.listAncestors(db, '9999999999')).toEqual([]);
-  });
-});
-
-describe('the master key', () => {
-  it('is remembered at first sight, and another one is refused ever after', async () => {
-    const { db } = test.database;
-    await assertMasterKey(db, 'aa'.repeat(32));
-    await assertMasterKey(db, 'aa'.repeat(32));
-    await expect(assertMasterKey(db, 'bb'.repeat(32))).rejects.toThrow(/GATEWRIGHT_MASTER_KEY/);
-    await assertMasterKey(db, 'aa'.repeat(32));
   });
 });

@@ -45,10 +45,10 @@ async function storedConfigurations(id: string): Promise<string | null> {
   return row.configurations;
 }
 
-function fromStored(id: string, text: string | null, name: string): string {
+async function fromStored(id: string, text: string | null, name: string): Promise<string> {
   const sealed = JSON.parse(text!).custom_headers[name];
-  const { keyring } = server.app;
-  return keyring.unseal(sealed, `mcp_integrations|${id}|custom_headers|${name}`);
+  const unsealer = await server.app.keyring.unsealerOf(server.organisationId);
+  return unsealer.unseal(sealed, `mcp_integrations|${id}|configurations.custom_headers.${name}`);
 }
 
 describe('200', () => {
@@ -187,7 +187,7 @@ describe('secret headers', () => {
       server.logLines,
     ];
     expect(JSON.stringify(shown)).not.toContain('canary-8f2e61c0');
-    expect(fromStored(id, await storedConfigurations(id), 'Authorization')).toBe(canary);
+    expect(await fromStored(id, await storedConfigurations(id), 'Authorization')).toBe(canary);
   });
 
   it('keep their value when the mask or the same value is sent back, to the byte', async () => {
@@ -200,8 +200,8 @@ describe('secret headers', () => {
     expect((await listAudit(server, id)).map(({ action }) => action)).toEqual(['create']);
     await put(id, { configurations: { custom_headers: { Authorization: mask, 'x-new': 'n' } } });
     const after = await storedConfigurations(id);
-    expect(fromStored(id, after, 'Authorization')).toBe(canary);
-    expect(fromStored(id, after, 'x-new')).toBe('n');
+    expect(await fromStored(id, after, 'Authorization')).toBe(canary);
+    expect(await fromStored(id, after, 'x-new')).toBe('n');
   });
 
   it('change when another value is sent, and go when they are left out', async () => {
@@ -209,7 +209,7 @@ describe('secret headers', () => {
     await put(id, { configurations: { custom_headers: { a: '3' } } });
     const stored = await storedConfigurations(id);
     expect(Object.keys(JSON.parse(stored!).custom_headers)).toEqual(['a']);
-    expect(fromStored(id, stored, 'a')).toBe('3');
+    expect(await fromStored(id, stored, 'a')).toBe('3');
   });
 
   describe('where the address changes', () => {

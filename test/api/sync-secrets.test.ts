@@ -59,8 +59,9 @@ describe('an address that changes', () => {
       .executeTakeFirstOrThrow();
     expect(row.url).toBe('https://crm2.example.com/mcp');
     const sealed = JSON.parse(row.configurations!).custom_headers.Authorization;
-    const context = `mcp_integrations|${row.id}|custom_headers|Authorization`;
+    const place = `mcp_integrations|${row.id}|configurations.custom_headers.Authorization`;
     const value = `Bearer ${canaries.GW_VAR_CRM_TOKEN}`;
-    expect(server.app.keyring.unseal(sealed, context)).toBe(value);
+    const unsealer = await server.app.keyring.unsealerOf(server.organisationId);
+    expect(unsealer.unseal(sealed, place)).toBe(value);
   });
 });

@@ -394,6 +394,11 @@ describe('what is refused', () => {
       { mysql: complete.mysql },
       /kubectl create secret generic gatewright-master-key/,
     ],
+    [
+      'a master key that is the one before it too',
+      { ...complete, masterKey: { existingSecret: 'a', key: 'b', previousKey: 'b' } },
+      /leave it empty/,
+    ],
     ['no database', { masterKey: complete.masterKey }, /mysql\.embedded\.enabled=true/],
     [
       'no user of the database',

@@ -161,7 +161,10 @@ const server = some({
 export const randomValues: fc.Arbitrary<object> = fc
   .record(
     {
-      masterKey: fc.record({ existingSecret: name, key }),
+      masterKey: fc.record(
+        { existingSecret: name, key, previousKey: key.map((one) => `${one}.previous`) },
+        { requiredKeys: ['existingSecret', 'key'] },
+      ),
       mysql,
       fullnameOverride: fc.oneof(
         fc.constant(''),

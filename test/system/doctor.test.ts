@@ -30,7 +30,7 @@ describe('doctor', () => {
     expect(stdout).toMatch(/^ok {5}master key {2}not in use yet$/m);
     expect(stdout).toMatch(/^ok {5}clock/m);
     expect(stdout).toMatch(/^ok {5}tables {6}nothing found wrong by \d\d rules$/m);
-    expect(await test.database.db.selectFrom('deployment').selectAll().execute()).toEqual([]);
+    expect(await test.database.db.selectFrom('data_keys').selectAll().execute()).toEqual([]);
   });
 
   it('names every row that points nowhere, and ends with 3', async () => {

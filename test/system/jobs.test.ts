@@ -199,7 +199,7 @@ describe('gatewright bootstrap', () => {
     expect(() => statSync(join(directory, 'second.json'))).toThrow(/ENOENT/);
   });
 
-  it('derives from the master key what is the same every time, and overwrites nothing else', async () => {
+  it('derives what is the same every time, and overwrites nothing else', async () => {
     const derived = (...words: string[]) => inDirectory('--derived', '--name', 'sync', ...words);
     const first = await derived('--file', 'first.json');
     expect(first).toMatchObject({ exitCode: 0, stderr: '' });

@@ -226,8 +226,8 @@ describe('gatewright migrate', () => {
         stderr: expect.stringMatching(/newer than this build.*9999_future/),
       });
     }
-    // Not even which master key is the deployment's was written down.
-    expect(await select(database.settings, 'SELECT * FROM deployment')).toEqual([]);
+    // Not even a key of the deployment was made.
+    expect(await select(database.settings, 'SELECT * FROM data_keys')).toEqual([]);
   });
 
   it('reaches the database of a home while it runs, as jobs and bootstrap do', async () => {

@@ -268,7 +268,7 @@ describe('the next start', () => {
 describe('while it runs', () => {
   beforeEach(useHomeOfBefore);
 
-  it('applies an edit and prints the diff; a broken file changes nothing and is told by its place, to status too; doctor finds its master key', async () => {
+  it('applies an edit and prints the diff; a broken file changes nothing and is told by its place, to status too; its master key is changed meanwhile', async () => {
     await using run = startUp(home.path, ['--source', source]);
     await run.saw(/Ctrl-C stops everything/);
     const owner = async () => {
@@ -277,10 +277,14 @@ describe('while it runs', () => {
     };
     const poll = () => expect.poll(owner);
     await poll().toMatchObject({ state: 'Synced', silent: false, report: { source } });
+    const keyBefore = readFileSync(join(home.path, 'master.key'), 'utf8');
+    const rotated = await runCli(['rotate-master-key', '--home', home.path], null);
+    expect(rotated).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^all \d+ keys/) });
+    expect(readFileSync(join(home.path, 'master.key'), 'utf8')).not.toBe(keyBefore);
     const { exitCode, stdout } = await runCli(['doctor', '--home', home.path], null);
     expect([exitCode, stdout]).toEqual([
       exitCodes.success,
-      expect.stringMatching(/ok +master key +the one this database was made with\n/),
+      expect.stringMatching(/ok +master key +all keys of this database are under it\n/),
     ]);
     expect(await workspaceNames()).toContain('Research');
     const path = join(source, 'workspaces.yaml');
@@ -450,8 +454,10 @@ describe('what it refuses', () => {
   it('is another master key, before the database is migrated', async () => {
     await using database = await createEmptyDatabase();
     const connection = await createConnection(connectionOf(database.settings));
-    await connection.query('CREATE TABLE deployment (name VARCHAR(64) PRIMARY KEY, value TEXT)');
-    await connection.query("INSERT INTO deployment VALUES ('master-key-check', 'of another key')");
+    await connection.query(
+      'CREATE TABLE data_keys (organisation_id CHAR(36), master_key_id CHAR(16), wrapped_key TEXT)',
+    );
+    await connection.query("INSERT INTO data_keys VALUES ('', '0123456789abcdef', '')");
     await using run = startUp(home.path, ['--once', '--source', source], {
       ...envOf(database.settings),
       GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64'),

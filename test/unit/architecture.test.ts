@@ -103,7 +103,7 @@ const mayImport: Record<string, readonly string[]> = {
   'sync/spec': ['model'],
   guardrails: ['auth', 'upstream', 'model'],
   ledger: ['store', 'model', 'clock'],
-  auth: ['store', 'model', 'clock'],
+  auth: ['store', 'model', 'settings', 'clock'],
   upstream: ['upstream/*', 'model'],
   'upstream/dialects': ['model'],
   store: ['store/*', 'model', 'settings', 'log'],

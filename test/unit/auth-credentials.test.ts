@@ -10,10 +10,9 @@ import {
   type OfferedCredentials,
 } from '../../src/auth/authenticate.ts';
 import { createFailureThrottle } from '../../src/auth/failure-throttle.ts';
-import { createKeyring } from '../../src/auth/keyring.ts';
+import { deriveKeys } from '../../src/auth/keyring.ts';
 import type { Principal } from '../../src/auth/principal.ts';
 import { isWellFormedApiKey, makeApiKey } from '../../src/model/credentials.ts';
-import { Secret } from '../../src/secret.ts';
 import type { Db } from '../../src/store/connection/db.ts';
 
 /** Any use of it is an error of its own, so a 401 proves that there was none. */
@@ -22,7 +21,7 @@ const tripwire = new Proxy({} as Db, {
     throw new Error('the database was asked');
   },
 });
-const keyring = createKeyring(new Secret(Buffer.alloc(32), 'test'));
+const keyring = deriveKeys(Buffer.alloc(32));
 const deps = {
   database: { readable: tripwire, db: tripwire },
   keyring,

@@ -1,4 +1,8 @@
 /** Guarantees what each setting may be, what it is when unset, and how faults are told. */
+import { randomBytes } from 'node:crypto';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
@@ -49,7 +53,7 @@ describe('settings that are unset', () => {
         drainSeconds: 20,
       },
       logLevel: null,
-      masterKey: null,
+      masterKeys: null,
       apiKeyPrefix: '',
       trustedHosts: [],
       warnings: [],
@@ -312,10 +316,35 @@ describe('the database', () => {
 });
 
 describe('the master key', () => {
+  const [one, two] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')];
+
+  it('may have one before it, which is another', () => {
+    const keys = read({ GATEWRIGHT_MASTER_KEY: one, GATEWRIGHT_MASTER_KEY_PREVIOUS: two });
+    expect(keys.masterKeys?.previous.map((key) => key.reveal().toString('base64'))).toEqual([two]);
+    expect(read({ GATEWRIGHT_MASTER_KEY: one }).masterKeys?.previous).toEqual([]);
+    expect(faultsOf({ GATEWRIGHT_MASTER_KEY: one, GATEWRIGHT_MASTER_KEY_PREVIOUS: one })).toContain(
+      'is the same key as GATEWRIGHT_MASTER_KEY',
+    );
+    expect(faultsOf({ GATEWRIGHT_MASTER_KEY_PREVIOUS: one })).toContain(
+      'is not: where there is one',
+    );
+  });
+
+  it('is read again from its file', () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), 'gatewright-'));
+    const file = join(folder.path, 'master-key');
+    writeFileSync(file, one);
+    const { masterKeys } = read({ GATEWRIGHT_MASTER_KEY_FILE: file });
+    writeFileSync(file, two);
+    expect(masterKeys?.refresh().current.reveal().toString('base64')).toBe(two);
+    writeFileSync(file, 'half');
+    expect(() => masterKeys?.refresh()).toThrow('GATEWRIGHT_MASTER_KEY');
+  });
+
   it.each([key.toString('base64'), key.toString('hex'), key.toString('base64url')])(
     'is taken as base64 or hex: %s',
     (text) => {
-      expect(read({ GATEWRIGHT_MASTER_KEY: text }).masterKey!.reveal()).toEqual(key);
+      expect(read({ GATEWRIGHT_MASTER_KEY: text }).masterKeys!.current.reveal()).toEqual(key);
     },
   );
 
@@ -323,7 +352,7 @@ describe('the master key', () => {
     const slashed = Buffer.concat([Buffer.from([0xff]), key]);
     expect(slashed.toString('base64')).toMatch(/^\//);
     const settings = read({ GATEWRIGHT_MASTER_KEY: slashed.toString('base64') });
-    expect(settings.masterKey!.reveal()).toEqual(slashed);
+    expect(settings.masterKeys!.current.reveal()).toEqual(slashed);
   });
 
   it.each([

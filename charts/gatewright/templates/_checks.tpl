@@ -4,6 +4,9 @@
 {{- if not $v.masterKey.existingSecret -}}
 {{- fail (printf "masterKey.existingSecret is required. Make it once and keep a copy elsewhere:\n  kubectl create secret generic gatewright-master-key --namespace %s --from-literal=%s=\"$(openssl rand -base64 32)\"\nand set masterKey.existingSecret=gatewright-master-key" .Release.Namespace $v.masterKey.key) -}}
 {{- end -}}
+{{- if eq $v.masterKey.previousKey $v.masterKey.key -}}
+{{- fail "masterKey.previousKey is the same as masterKey.key: name the key before it, or leave it empty" -}}
+{{- end -}}
 {{- if and $v.mysql.embedded.enabled $v.mysql.host -}}
 {{- fail "mysql.embedded.enabled brings a database of its own; leave mysql.host empty, or turn it off" -}}
 {{- end -}}

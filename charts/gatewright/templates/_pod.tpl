@@ -59,6 +59,9 @@ topologySpreadConstraints:
 {{- $v := .root.Values -}}
 {{- $name := include "gatewright.name" .root -}}
 - {name: GATEWRIGHT_MASTER_KEY_FILE, value: /etc/gatewright/master-key/master-key}
+{{- if $v.masterKey.previousKey }}
+- {name: GATEWRIGHT_MASTER_KEY_PREVIOUS_FILE, value: /etc/gatewright/master-key/previous}
+{{- end }}
 - {name: DB_HOST, value: {{ ternary (printf "%s-mysql" $name) $v.mysql.host $v.mysql.embedded.enabled | quote }}}
 - {name: DB_PORT, value: {{ $v.mysql.port | quote }}}
 - {name: DB_NAME, value: {{ $v.mysql.database | quote }}}
@@ -88,7 +91,7 @@ topologySpreadConstraints:
 {{- define "gatewright.databaseVolumes" -}}
 {{- $v := .Values -}}
 - name: master-key
-  secret: {secretName: {{ $v.masterKey.existingSecret | quote }}, defaultMode: 288, items: [{key: {{ $v.masterKey.key | quote }}, path: master-key}]}
+  secret: {secretName: {{ $v.masterKey.existingSecret | quote }}, defaultMode: 288, items: [{key: {{ $v.masterKey.key | quote }}, path: master-key}{{ with $v.masterKey.previousKey }}, {key: {{ . | quote }}, path: previous}{{ end }}]}
 - name: database
   secret: {secretName: {{ $v.mysql.existingSecret | quote }}, defaultMode: 288, items: [{key: {{ $v.mysql.keys.password | quote }}, path: password}]}
 {{- with $v.migrations.existingSecret }}

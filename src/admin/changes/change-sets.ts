@@ -85,6 +85,8 @@ async function carryOutTogether(
   deps: AdminDeps,
   request: SetRequest,
 ): Promise<Reply<ChangeSetResult>> {
+  // Asked before a connection is held, which whoever asks for the first time takes another beside.
+  await deps.keyring.sealerOf(request.caller.organisationId);
   try {
     const results = await deps.database.transaction(async (tx) => {
       await organisationLocks.lock(tx, request.caller.organisationId);

@@ -68,13 +68,13 @@ export function toListItem(row: StoredMcpIntegration, form: 'object' | 'text') {
 /** The body that would create this integration; header values stand in it as fingerprints. */
 export function toSpec(
   row: StoredMcpIntegration,
-  { keyring, fingerprintKey }: SpecSecrets,
+  { unsealer, fingerprintKey }: SpecSecrets,
 ): Record<string, unknown> {
   const stored = readConfigurations(row);
   const optional = {
     description: row.description,
     workspace_id: row.workspace_id,
-    configurations: stored && fingerprintConfigurations(keyring, fingerprintKey, row.id, stored),
+    configurations: stored && fingerprintConfigurations(unsealer, fingerprintKey, row.id, stored),
     secret_mappings: readDocument(row.secret_mappings),
   };
   return {

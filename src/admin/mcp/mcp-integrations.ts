@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { authorise } from '../../auth/authenticate.ts';
+import type { Sealer } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
@@ -125,7 +126,8 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   const { caller, body, now } = request;
   refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
   const id = newId();
-  const configurations = sealed(deps, id, body.configurations, null);
+  const sealer = await deps.keyring.sealerOf(caller.organisationId);
+  const configurations = sealed(sealer, id, body.configurations, null);
   const { slug } = await createResource(deps, request, 'McpIntegration', async (tx, workspace) => {
     const unnamed = {
       id,
@@ -194,8 +196,9 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
-  const { body } = request;
+  const { caller, body } = request;
   refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
+  const sealer = await deps.keyring.sealerOf(caller.organisationId);
   await updateResource(deps, request, changing, {
     columns: (_, row) => {
       requireUnchanged('slug', body.slug, row.slug);
@@ -203,7 +206,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       if (body.url !== undefined && new URL(body.url).origin !== new URL(row.url).origin) {
         refuseFaults(keptSecretFaults(body.configurations, stored));
       }
-      const configurations = sealed(deps, row.id, body.configurations, stored);
+      const configurations = sealed(sealer, row.id, body.configurations, stored);
       return {
         name: body.name,
         description:
@@ -233,13 +236,13 @@ async function remove(deps: AdminDeps, request: ItemRequest) {
 
 /** Undefined and null stay what they are: keep, and clear. */
 function sealed(
-  deps: AdminDeps,
+  sealer: Sealer,
   integrationId: string,
   sent: McpIntegrationUpdate['configurations'],
   stored: SealedConfigurations | null,
 ): SealedConfigurations | null | undefined {
   if (sent === undefined || sent === null) return sent;
-  const sealing = sealConfigurations(deps.keyring, integrationId, sent, stored);
+  const sealing = sealConfigurations(sealer, integrationId, sent, stored);
   refuseFaults(below(['configurations'], sealing.faults));
   return sealing.configurations;
 }

@@ -1,5 +1,5 @@
 /** Knows how header values of MCP integrations are kept: sealed at rest, masked or fingerprinted outside. */
-import type { Keyring } from '../../auth/keyring.ts';
+import type { Sealer, Unsealer } from '../../auth/keyring.ts';
 import type { Fault } from '../../model/fault.ts';
 import { fingerprintOf } from '../../model/fingerprint.ts';
 import {
@@ -24,7 +24,7 @@ export interface Sealing {
  * stored one keeps its sealed text, so that sending the same again changes nothing.
  */
 export function sealConfigurations(
-  keyring: Keyring,
+  sealer: Sealer,
   integrationId: string,
   sent: McpConfigurations,
   stored: SealedConfigurations | null,
@@ -32,15 +32,15 @@ export function sealConfigurations(
   const faults: Fault[] = [];
   const configurations = withSecretMaps(sent, (field, name, value) => {
     const before = ownValue(stored?.[field], name);
-    const context = contextOf(integrationId, field, name);
+    const place = placeOf(integrationId, field, name);
     if (value === secretMask) {
       if (before === undefined) {
         faults.push({ path: [field, name], message: 'is the mask of a value that is not stored' });
       }
       return before ?? '';
     }
-    const same = before !== undefined && keyring.unseal(before, context) === value;
-    return same ? before : keyring.seal(value, context);
+    const same = before !== undefined && sealer.unseal(before, place) === value;
+    return same ? before : sealer.seal(value, place);
   });
   return { configurations, faults };
 }
@@ -77,20 +77,20 @@ interface SecretMark {
 
 /** For the snapshot: proves a value unchanged to whoever is given the key, without showing it. */
 export function fingerprintConfigurations(
-  keyring: Keyring,
+  unsealer: Unsealer,
   fingerprintKey: Buffer | null,
   integrationId: string,
   stored: SealedConfigurations,
 ): Record<string, unknown> {
   return withSecretMaps<SecretMark>(stored, (field, name, sealed) => {
     if (fingerprintKey === null) return { $secret: 'live', fingerprint: '' };
-    const value = keyring.unseal(sealed, contextOf(integrationId, field, name));
+    const value = unsealer.unseal(sealed, placeOf(integrationId, field, name));
     return { $secret: 'live', fingerprint: fingerprintOf(fingerprintKey, value) };
   });
 }
 
-function contextOf(integrationId: string, field: string, name: string): string {
-  return `mcp_integrations|${integrationId}|${field}|${name}`;
+function placeOf(integrationId: string, field: string, name: string): string {
+  return `mcp_integrations|${integrationId}|configurations.${field}.${name}`;
 }
 
 /** A copy in which each value of the secret header maps is replaced. */

@@ -1,5 +1,6 @@
 /** Knows how a change sent twice is made once: its answer is kept in the transaction that made it. */
 import { createHash } from 'node:crypto';
+import type { Sealer } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { answerOf } from '../../http/respond.ts';
 import { RawReply, type Route, type RouteRequest } from '../../http/route.ts';
@@ -18,7 +19,12 @@ export interface Idempotency {
 
 export function createIdempotency(given: AdminDeps): Idempotency {
   const deps: AdminDeps = { ...given, database: joining(given.database) };
-  const keeping = (route: Route<Principal>, request: RouteRequest<Principal>, key: string) =>
+  const keeping = (
+    sealer: Sealer,
+    route: Route<Principal>,
+    request: RouteRequest<Principal>,
+    key: string,
+  ) =>
     deps.database.transaction(async (tx) => {
       const identity = {
         organisation_id: request.caller.organisationId,
@@ -27,21 +33,26 @@ export function createIdempotency(given: AdminDeps): Idempotency {
       };
       const made = { request_hash: hashOf(route, request), created_at: request.now };
       const kept = await idempotencyKeys.lock(tx, identity, made);
-      const context = ['idempotency_keys', ...Object.values(identity), 'answer'].join('|');
+      const place = ['idempotency_keys', ...Object.values(identity), 'answer'].join('|');
       if (kept.answer !== null && kept.created_at > request.now - answersKeptMs) {
         if (!kept.request_hash.equals(made.request_hash)) throw otherRequest();
-        return replay(given.keyring.unseal(kept.answer, context));
+        return replay(sealer.unseal(kept.answer, place));
       }
       const result = await route.handle(request);
       const { status, text, headers } = await answerOf(result, route.successStatus ?? 200);
       if (status >= 400) throw new NotKept(result);
-      const answer = given.keyring.seal(JSON.stringify({ status, text, headers }), context);
+      const answer = sealer.seal(JSON.stringify({ status, text, headers }), place);
       await idempotencyKeys.update(tx, identity, { ...made, answer });
       return result;
     });
-  const once = async (...asked: Parameters<typeof keeping>): Promise<unknown> => {
+  const once = async (
+    route: Route<Principal>,
+    request: RouteRequest<Principal>,
+    key: string,
+  ): Promise<unknown> => {
+    const sealer = await given.keyring.sealerOf(request.caller.organisationId);
     try {
-      return await keeping(...asked);
+      return await keeping(sealer, route, request, key);
     } catch (error) {
       if (error instanceof NotKept) return error.answer;
       throw error;

@@ -1,5 +1,5 @@
 /** Knows what the Admin API as a whole asks of each resource: routes, its place in the snapshot and in workspaces. */
-import type { Keyring } from '../../auth/keyring.ts';
+import type { Unsealer } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/route.ts';
 import type { KindName } from '../../model/kinds.ts';
@@ -28,7 +28,7 @@ type Told = Omit<SnapshotResource, 'kind' | 'managed_by' | 'spec'> & {
 
 /** By what write-only values are opened and fingerprinted. */
 export interface SpecSecrets {
-  readonly keyring: Keyring;
+  readonly unsealer: Unsealer;
   /** Null: no fingerprint is told. */
   readonly fingerprintKey: Buffer | null;
 }

@@ -1,20 +1,16 @@
-/** Knows the files that `up` keeps in its home: the master key, the tenant's id, the credentials. */
-import { randomBytes, randomInt } from 'node:crypto';
+/** Knows the files that `up` keeps in its home for its tenant: the id and the credentials. */
+import { randomInt } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type App, usesMasterKey } from '../../app.ts';
+import type { App } from '../../app.ts';
 import { inspectStateFile, setAside, writeStateFile } from '../../embedded/state-file.ts';
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
-import type { DatabaseSettings } from '../../settings.ts';
 import { bootstrapTenant, type Tenant } from '../../store/bootstrap.ts';
 import * as managedResources from '../../store/tables/managed-resources.ts';
 import * as serviceAccounts from '../../store/tables/service-accounts.ts';
 import * as syncLeases from '../../store/tables/sync-leases.ts';
 import { Credentials, credentialsPathOf, credentialsText } from '../shared/credentials-file.ts';
-import { describeDatabase } from '../shared/database.ts';
-
-const masterKeyBytes = 32;
 
 export interface TenantContext {
   readonly app: Pick<App, 'database' | 'keyring'>;
@@ -31,67 +27,6 @@ export interface TenantContext {
   readonly now: number;
   /** Called with one line a step. */
   readonly progress: (line: string) => void;
-}
-
-/**
- * The key in `HOME/master.key` (base64, mode 0600); null where there is no such file. Throws `Failure`
- * when the file does not hold a key.
- */
-export function readMasterKey(home: string): Secret<Buffer> | null {
-  const path = masterKeyPathOf(home);
-  if (!existsSync(path)) return null;
-  const text = statSync(path).isFile() ? readFileSync(path, 'utf8') : '';
-  const key = Buffer.from(text.trim(), 'base64');
-  if (key.length >= masterKeyBytes) return new Secret(key, `file:${path}`);
-  throw new Failure(
-    'invalidInput',
-    `${path} holds ${key.length} bytes; a master key has ${masterKeyBytes} or more, in base64. ` +
-      'Put the original back: the secrets in the database cannot be read without it.',
-  );
-}
-
-/** Writes a new key to `HOME/master.key`, for a database that was made with none yet. */
-export function makeMasterKey(home: string): Secret<Buffer> {
-  const path = masterKeyPathOf(home);
-  const key = randomBytes(masterKeyBytes);
-  writeStateFile(path, `${key.toString('base64')}\n`);
-  return new Secret(key, `file:${path}`);
-}
-
-/**
- * The home's key, made where there is none and `database`, which is up, was made with none. Throws
- * `Failure` when that was made with one that the home does not have.
- */
-export async function ensureMasterKey(
-  home: string,
-  database: DatabaseSettings,
-): Promise<Secret<Buffer>> {
-  const kept = readMasterKey(home);
-  if (kept !== null) return kept;
-  await assertNoMasterKey(home, database);
-  return makeMasterKey(home);
-}
-
-/** Throws `Failure` when `database` was made with a master key, which the home does not have. */
-export async function assertNoMasterKey(home: string, database: DatabaseSettings): Promise<void> {
-  if (!(await usesMasterKey(database))) return;
-  throw missingMasterKey(home, `The database ${describeDatabase(database)}`);
-}
-
-/** Refuses to go on without `HOME/master.key`; `database` names what was made with that key. */
-export function missingMasterKey(home: string, database: string): Failure {
-  const path = masterKeyPathOf(home);
-  return new Failure(
-    'refusedByGuard',
-    `${path} is missing. ${database} was made with a master key, and API keys, client secrets and ` +
-      'stored secrets in it cannot be used without that key, so no new one was made. ' +
-      `Copy the file from a backup of the home to ${path}, or set GATEWRIGHT_MASTER_KEY to the ` +
-      'original key. To begin without the data, pass another --home.',
-  );
-}
-
-function masterKeyPathOf(home: string): string {
-  return join(home, 'master.key');
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Knows how `up` starts its parts in order and stops them in the reverse: lock, log, database, server. */
 import { createWriteStream, existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Addresses, createApp, proveMasterKey } from '../../app.ts';
+import { type Addresses, createApp, proveMasterKeys } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import {
   type EmbeddedDatabase,
@@ -11,7 +11,7 @@ import {
 import { acquireHomeLock } from '../../embedded/home-lock.ts';
 import { createLog, type Log } from '../../log.ts';
 import { mockUpstreamHost } from '../../model/provider-addresses.ts';
-import type { Secret } from '../../secret.ts';
+import type { MasterKeySettings } from '../../settings/master-keys.ts';
 import type { DatabaseSettings, Settings } from '../../settings.ts';
 import { type MigrationReport, migrate } from '../../store/migrations/migrate.ts';
 import { readTrustedHosts, type TrustedHosts } from '../../trusted-hosts.ts';
@@ -19,15 +19,15 @@ import { startMockServer } from '../mock-upstream/mock-server.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { describeDatabase, embeddedSettings } from '../shared/database.ts';
 import { keepHeapSmall } from '../shared/heap.ts';
-import { chooseInferencePort, choosePorts } from './up-checks.ts';
 import {
   assertNoMasterKey,
-  ensureCredentials,
-  ensureMasterKey,
-  makeMasterKey,
-  missingMasterKey,
-  readMasterKey,
-} from './up-home.ts';
+  ensureHomeKeys,
+  makeHomeKeys,
+  missingHomeKey,
+  readHomeKeys,
+} from '../shared/home-keys.ts';
+import { chooseInferencePort, choosePorts } from './up-checks.ts';
+import { ensureCredentials } from './up-home.ts';
 
 export interface StartOptions {
   readonly settings: Settings;
@@ -66,7 +66,7 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
   const lock = parts.use(acquireHomeLock(home));
   progress(`home ${home}`);
   for (const warning of settings.warnings) progress(`warning: ${warning}`);
-  const kept = settings.masterKey ?? ownMasterKey(options);
+  const kept = settings.masterKeys ?? ownMasterKeys(options);
   const wanted = serverSettings(settings, options.port);
   const server = await choosePorts(wanted, options.isMetricsPortFree, progress);
   const inference = await chooseInferencePort({ ...settings, server }, progress);
@@ -76,11 +76,11 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
     ? embeddedSettings(embedded.connection, settings.databasePoolSize)
     : settings.database!;
   if (kept === null) await assertNoMasterKey(home, database);
-  else await proveMasterKey(database, kept);
+  else await proveMasterKeys(database, kept);
   const migration = await migrateDatabase(database, log, progress, io.signal);
-  const masterKey = kept ?? (await ensureMasterKey(home, database));
+  const masterKeys = kept ?? (await ensureHomeKeys(home, database));
   const trustedHosts = await trustMock(options, parts);
-  const running = { ...settings, database, masterKey, server, inference, trustedHosts };
+  const running = { ...settings, database, masterKeys, server, inference, trustedHosts };
   const app = parts.use(await createApp(running, { log }));
   const addresses = (await app.listen()) as UpAddresses;
   await ensureCredentials({
@@ -114,12 +114,12 @@ export async function startDeployment(options: StartOptions, io: CommandIo): Pro
  * The home's key, made at the first start before its database is. Null where the home has none and the
  * database is not its own, which first has to tell whether it was made with one.
  */
-function ownMasterKey({ settings, home, progress }: StartOptions): Secret<Buffer> | null {
-  const kept = readMasterKey(home);
+function ownMasterKeys({ settings, home, progress }: StartOptions): MasterKeySettings | null {
+  const kept = readHomeKeys(home);
   if (kept !== null || settings.database !== null) return kept;
   const data = findData(home, progress);
-  if (data !== null) throw missingMasterKey(home, `The database in ${data}`);
-  return makeMasterKey(home);
+  if (data !== null) throw missingHomeKey(home, `The database in ${data}`);
+  return makeHomeKeys(home);
 }
 
 function openLog(
