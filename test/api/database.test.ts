@@ -10,6 +10,7 @@ import { type Database, type Db, openDatabase } from '../../src/store/connection
 import { killConnection } from '../../src/store/connection/kill.ts';
 import { statement } from '../../src/store/connection/statement.ts';
 import { DatabaseUnavailable, isUnavailable } from '../../src/store/connection/unavailable.ts';
+import { readConsistently } from '../../src/store/consistent-read.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { findFreePort, startTestDatabaseServer } from '../database-server.ts';
 import { eventually } from '../eventually.ts';
@@ -121,6 +122,21 @@ describe('a transaction', () => {
     expect([await counterValue(database.db, 1), await counterValue(database.db, 2)]).toEqual([
       2, 2,
     ]);
+  });
+
+  it('that reads several tables as of one moment runs again when a migration has changed one since', async () => {
+    await sql`CREATE TABLE others (id INT PRIMARY KEY)`.execute(database.db);
+    let runs = 0;
+    const read = await readConsistently(database.db, async (tx) => {
+      runs += 1;
+      const before = await counterValue(tx, 1);
+      // The moment of the read has never seen the table that this makes.
+      if (runs === 1)
+        await sql`ALTER TABLE others ADD COLUMN name TEXT, FORCE`.execute(database.db);
+      const { rows } = await sql`SELECT * FROM others`.execute(tx);
+      return [before, rows];
+    });
+    expect([runs, read]).toEqual([2, [0, []]]);
   });
 
   it('leaves a statement outside of it to run again after a deadlock between the two', async () => {

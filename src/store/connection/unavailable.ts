@@ -62,6 +62,7 @@ const errnos = {
   userLimitReached: 1226,
   optionPreventsStatement: 1290,
   queryInterrupted: 1317,
+  tableChanged: 1412,
   passwordMissing: 1698,
   readOnlyMode: 1836,
   temporaryFileWriteFailed: 1878,
@@ -71,12 +72,16 @@ const errnos = {
   inactive: 4031,
 } as const;
 
-/** Galera answers 1047 while a node has no quorum and 1180 or 1213 where two nodes wrote the same row. */
+/**
+ * Galera answers 1047 while a node has no quorum and 1180 or 1213 where two nodes wrote the same row; any
+ * server 1412 where a migration has changed a table since the moment that a transaction reads.
+ */
 const retryableErrnos: ReadonlySet<unknown> = new Set([
   errnos.deadlock,
   errnos.lockWaitTimeout,
   errnos.unknownCommand,
   errnos.rollbackDuringCommit,
+  errnos.tableChanged,
 ]);
 
 /** After these the connection is of no more use: the server closes it, or is no longer the one to talk to. */
@@ -190,7 +195,7 @@ export function isWriteRefusal(error: unknown): boolean {
   return noWriteErrnos.has(errno);
 }
 
-/** Whether the server undid the whole transaction for a reason that another run may not meet. */
+/** Whether a whole transaction failed for a reason that another run may not meet. */
 export function isRetryable(error: unknown): boolean {
   const { errno, cause } = driverError(error);
   return retryableErrnos.has(errno) || (cause instanceof Error && isRetryable(cause));
