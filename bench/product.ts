@@ -47,6 +47,11 @@ export async function setUp(
   await connection.query(`CREATE DATABASE ${databaseName}`);
   await connection.end();
   await runCommand(env, 'migrate');
+  return makeTenant(env);
+}
+
+/** Makes another tenant, with nothing in it but its credentials. */
+export async function makeTenant(env: Record<string, string>): Promise<Tenant> {
   return JSON.parse(await runCommand(env, 'bootstrap', '--file', '-')) as Tenant;
 }
 

@@ -8,13 +8,21 @@ import { startTestDatabaseServer } from '../test/database-server.ts';
 import { startFaultyProxy } from '../test/faulty-proxy.ts';
 import { writeDocuments } from './documents.ts';
 import { interleave, type Member, type Row, ratioRows, type Target } from './harness.ts';
-import { environment, peakResidentMiB, setUp, startProduct } from './product.ts';
+import {
+  environment,
+  makeTenant,
+  peakResidentMiB,
+  setUp,
+  startProduct,
+  type Tenant,
+} from './product.ts';
 
 const main = resolve(import.meta.dirname, '../dist/main.js');
 const bareClient = resolve(import.meta.dirname, 'sync-bare-client.ts');
 const resources = 10_000;
 const keys = 1_000;
 const rounds = 3;
+const targets = ['apply', 'bare', 'flushed'] as const;
 const lookMs = 50;
 const requestsMax = 30;
 const mibMax = 300;
@@ -30,12 +38,16 @@ export const member: Member = {
       const tenant = await setUp(database.server, env);
       const server = await startProduct(env);
       await using proxy = await startFaultyProxy(server.url, () => 'pass');
-      const credentialsFor = (name: string, url: string): void => {
+      const keep = (name: string, url: string, whose: Tenant): void => {
         const addresses = { baseUrl: `${url}/v1`, adminBaseUrl: url, authUrl: url };
-        writeFileSync(join(folder, name), JSON.stringify({ ...tenant, ...addresses }));
+        writeFileSync(join(folder, name), JSON.stringify({ ...whose, ...addresses }));
       };
-      credentialsFor('credentials.json', server.url);
-      credentialsFor('counted.json', proxy.url);
+      keep('counted.json', proxy.url, tenant);
+      for (const target of targets) {
+        for (let at = 0; at <= rounds; at += 1) {
+          keep(`${target}-${at}.json`, server.url, await makeTenant(env));
+        }
+      }
       const rows = [
         ...keyRows(folder, Math.ceil(keys * scale)),
         ...(await wholeRows(folder, Math.ceil(resources * scale), () => proxy.seen)),
@@ -70,29 +82,32 @@ async function wholeRows(folder: string, count: number, seen: () => number): Pro
   ];
 }
 
-/** Every run makes keys of its own: each takes the next of the sources. */
+/** Every run makes keys of its own, in a tenant of its own: what others have is read, too. */
 function keyRows(folder: string, count: number): Row[] {
   for (let at = 0; at <= rounds; at += 1) writeKeys(join(folder, `keys-${at}`), at, count);
-  const credentials = join(folder, 'credentials.json');
-  const next = (name: string, line: string): Target => {
+  const next = (name: (typeof targets)[number], line: string): Target => {
     const counter = join(folder, `${name}.count`);
     writeFileSync(counter, '0');
-    const script = `n=$(cat '${counter}'); echo $((n+1)) > '${counter}'; exec ${line}`;
+    const script = `n=$(cat '${counter}'); echo $((n+1)) > '${counter}'; exec '${process.execPath}' ${line}`;
     return { name, command: '/bin/sh', args: ['-c', script] };
   };
-  const node = `'${process.execPath}'`;
-  const home = `--home '${folder}/home-'$n --credentials '${credentials}'`;
-  const bare = `${node} '${bareClient}' '${credentials}'`;
-  const targets = [
-    next('apply', `${node} '${main}' apply '${folder}/keys-'$n --yes --owner keys-$n ${home}`),
-    next('bare', `${bare} '${folder}/bare-'$n bare-$n- ${count}`),
-    next('flushed', `${bare} '${folder}/flushed-'$n flushed-$n- ${count} flushed`),
-  ];
-  const result = interleave(targets, rounds, 1);
+  const apply = `'${main}' apply '${folder}/keys-'$n --yes --home '${folder}/home-'$n`;
+  const bare = (name: string): string =>
+    `'${bareClient}' '${folder}/${name}-'$n.json '${folder}/${name}-'$n bare-$n- ${count}`;
+  const result = interleave(
+    [
+      next('apply', `${apply} --owner keys --credentials '${folder}/apply-'$n.json`),
+      next('bare', bare('bare')),
+      next('flushed', `${bare('flushed')} flushed`),
+    ],
+    rounds,
+    1,
+  );
   const over = 'keys with files over a bare client';
   return [
-    ...ratioRows(result, `${over} that flushes them, too`, 'apply', 'flushed', bareMax),
-    ...ratioRows(result, `${over} that leaves them to the system`, 'apply', 'bare', bareMax),
+    ...ratioRows(result, `${over} that flushes them`, 'apply', 'flushed', bareMax),
+    ...ratioRows(result, `${over} that does not`, 'apply', 'bare', bareMax),
+    { metric: 'share of the machine used by others', ratio: result.neighbourShare, aim: null },
   ];
 }
 
