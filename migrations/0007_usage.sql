@@ -27,10 +27,10 @@ CREATE TABLE IF NOT EXISTS usage_limit_policies (
   CONSTRAINT usage_limit_policies_credit_limit CHECK (credit_limit_units >= 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- What an API key or workspace may use, and the window it is in; a policy carries the same columns itself.
+-- What an API key, workspace, provider or workspace in an integration may use, and the window it is in; a policy carries the same columns itself.
 CREATE TABLE IF NOT EXISTS usage_budgets (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  subject_kind VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  subject_kind VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   subject_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   workspace_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL,
   type VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -47,11 +47,11 @@ CREATE TABLE IF NOT EXISTS usage_budgets (
   CONSTRAINT usage_budgets_credit_limit CHECK (credit_limit_units >= 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- What was used in one window: by an API key or workspace (value_key ''), or by one value of a policy's group_by.
+-- What was used in one window: by any of those (value_key ''), or by one value of a policy's group_by.
 -- A counter that does not exist is nought, so that a new window needs no write here.
 CREATE TABLE IF NOT EXISTS usage_counters (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  subject_kind ENUM('api_key', 'workspace', 'policy') NOT NULL,
+  subject_kind ENUM('api_key', 'workspace', 'provider', 'integration_workspace', 'policy') NOT NULL,
   subject_id BINARY(16) NOT NULL,
   window_start BIGINT NOT NULL,
   id BINARY(16) NOT NULL,
@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS usage_counters (
 -- Windows that ended: the record of every reset, and what says which counters are old.
 CREATE TABLE IF NOT EXISTS usage_windows (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  subject_kind ENUM('api_key', 'workspace', 'policy') NOT NULL,
+  subject_kind ENUM('api_key', 'workspace', 'provider', 'integration_workspace', 'policy') NOT NULL,
   subject_id BINARY(16) NOT NULL,
   window_start BIGINT NOT NULL,
   ended_at BIGINT NOT NULL,

@@ -49,6 +49,19 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     ...{ name: 'one', mcp_integration_id: ids['mcp-integrations'] },
     workspace_id: ids.workspaces,
   }),
+  '/integrations': () => ({ name: 'one', ai_provider_id: 'openai' }),
+  '/integrations/{integrationId}/models': () => ({
+    models: [{ slug: randomUUID(), enabled: true }],
+  }),
+  '/integrations/{integrationId}/integration-models': () => ({
+    models: [{ slug: randomUUID(), enabled: true }],
+  }),
+  '/integrations/{integrationId}/workspaces': ({ ids }) => ({
+    workspaces: [{ id: ids.workspaces, enabled: true, reset_usage: true }],
+  }),
+  '/providers': ({ ids }) => ({
+    ...{ name: 'one', integration_id: ids.integrations, workspace_id: ids.workspaces },
+  }),
   '/policies/usage-limits': ({ ids }) => ({
     ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
     ...{ type: 'cost', credit_limit: 1, workspace_id: ids.workspaces },
@@ -124,6 +137,8 @@ export class RightRequests {
     ids.service = ids['api-keys']!;
     ids.user = await this.#make('/v2/api-keys/user');
     ids['mcp-servers'] = await this.#make('/v2/mcp-servers');
+    ids.integrations = await this.#make('/v2/integrations');
+    ids.providers = await this.#make('/v2/providers');
     ids.access_policies = await this.#make('/iam/v1/access_policies');
     const policy = await this.#make('/v2/policies/usage-limits');
     ids['usage-limits'] = policy;
@@ -141,6 +156,7 @@ export class RightRequests {
     const found = filled(path, (resource) => this.ids[resource]!);
     const isMapping = path.includes('{guardrailId}') && path.includes('{mcpServerId}');
     if (isMapping) await this.#putMapping(path, found);
+    if (forgetsModels({ method, path })) await this.#putModel(found);
     const isItem = path.endsWith('}') && !path.includes('/leases/');
     if (isMapping || method !== 'DELETE' || !isItem) return found;
     const collection = path.replace(/\/\{\w+\}$/, '');
@@ -155,7 +171,11 @@ export class RightRequests {
     const asksOwner = path.includes('/sync/') && !records && !takesBody;
     return {
       body: takesBody && method !== 'DELETE' ? this.#bodyOf(method, path) : undefined,
-      query: path.endsWith('/snapshot') || asksOwner ? `?owner=${recorder}` : '',
+      query: forgetsModels(one)
+        ? '?slugs=forgotten'
+        : path.endsWith('/snapshot') || asksOwner
+          ? `?owner=${recorder}`
+          : '',
       headers: { ...(gives && { 'gatewright-fence': '1' }), ...(records && this.#lease) },
     };
   }
@@ -189,6 +209,13 @@ export class RightRequests {
     await this.ask(this.#operation('PUT', path), place, { body: { run_on: ['input'] } });
   }
 
+  /** What is not said of a model cannot be forgotten. */
+  async #putModel(place: string): Promise<void> {
+    const body = { models: [{ slug: 'forgotten', enabled: true }] };
+    const path = place.replace(/[0-9a-f-]{36}/, '{integrationId}');
+    await this.ask(this.#operation('PUT', path), place, { body });
+  }
+
   #operation(method: string, path: string): Operation {
     const name = nameOf({ method, path });
     return this.#description.operations.find((one) => nameOf(one) === name)!;
@@ -200,6 +227,10 @@ export class RightRequests {
     const isKey = method === 'POST' && plain.startsWith('/api-keys');
     return (bodies[isKey ? '/api-keys' : plain] ?? (() => ({ name: randomUUID() })))(this);
   }
+}
+
+function forgetsModels({ method, path }: Pick<Operation, 'method' | 'path'>): boolean {
+  return method === 'DELETE' && path.endsWith('/models');
 }
 
 function filled(path: string, idOf: (resource: string) => string): string {

@@ -8,6 +8,9 @@ import { accessPolicyRoutes } from './identity/access-policies.ts';
 import { tokenRoutes } from './identity/tokens.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
+import { aiProviderRoutes } from './providers/ai-providers.ts';
+import { integrationModelRoutes } from './providers/integration-models.ts';
+import { integrationWorkspaceRoutes } from './providers/integration-workspaces.ts';
 import type { AdminDeps } from './request/deps.ts';
 import { createIdempotency } from './request/idempotency.ts';
 import { resources } from './resources.ts';
@@ -29,6 +32,9 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...resources.flatMap(({ features, routes }) => governed(features, routes(deps, contents))),
     ...governed(['mcp'], mcpCapabilityRoutes(deps)),
     ...governed(['mcp'], mcpMetadataRoutes(deps)),
+    ...integrationModelRoutes(deps),
+    ...integrationWorkspaceRoutes(deps),
+    ...aiProviderRoutes(),
     ...snapshotRoutes(deps, resources),
     ...changeSetRoutes(deps),
     ...leaseRoutes(deps),

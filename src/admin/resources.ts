@@ -5,6 +5,8 @@ import { guardrailMappingResource } from './guardrails/guardrail-mappings.ts';
 import { guardrailResource } from './guardrails/guardrails.ts';
 import { mcpIntegrationResource } from './mcp/mcp-integrations.ts';
 import { mcpServerResource } from './mcp/mcp-servers.ts';
+import { integrationResource } from './providers/integrations.ts';
+import { providerResource } from './providers/providers.ts';
 import type { Resource } from './request/resource.ts';
 import { usageLimitPolicyResource } from './usage-limits/usage-limit-policies.ts';
 import { workspaceResource } from './workspaces/workspaces.ts';
@@ -18,4 +20,6 @@ export const resources: readonly Resource[] = [
   mcpServerResource,
   guardrailMappingResource,
   usageLimitPolicyResource,
+  integrationResource,
+  providerResource,
 ];

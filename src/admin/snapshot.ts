@@ -23,11 +23,13 @@ import type { AdminDeps } from './request/deps.ts';
 import type { QueryRequest } from './request/frame-fields.ts';
 import type { ReadOfKind, Resource } from './request/resource.ts';
 
-/** Whoever holds these may write every header value, and is given what proves them unchanged. */
+/** Whoever holds these may write every secret value, and is given what proves them unchanged. */
 const secretWriters = [
   'managed_resources.claim',
   'organisation_mcp_integrations.update',
   'workspace_mcp_integrations.update',
+  'organisation_integrations.update',
+  'workspace_integrations.update',
 ];
 
 const namedMax = 50;

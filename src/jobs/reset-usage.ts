@@ -7,7 +7,13 @@ import * as usageWindows from '../store/tables/usage-windows.ts';
 import { countsOf, type Undone, workThrough } from './due-work.ts';
 import type { Job, JobContext } from './job.ts';
 
-const countNames = { api_key: 'keys', workspace: 'workspaces', policy: 'policies' } as const;
+const countNames = {
+  api_key: 'keys',
+  workspace: 'workspaces',
+  provider: 'providers',
+  integration_workspace: 'integrations',
+  policy: 'policies',
+} as const;
 
 interface Options {
   readonly usageLimits: boolean;
@@ -19,11 +25,15 @@ export function resetUsage({ usageLimits, auditLogs }: Options): Job {
   return {
     name: 'reset-usage',
     cron: '* * * * *',
-    summary: 'Starts the usage of API keys, workspaces and policies again when their period ends',
+    summary:
+      'Starts the usage of API keys, workspaces, providers and policies again when their period ends',
     idleBecause: usageLimits ? null : 'USAGE_LIMITS_ENABLED is OFF',
     run: async (context) => {
       const { db, now } = context;
-      const counts = { keys: 0, workspaces: 0, policies: 0, skippedWindows: 0 };
+      const counts = {
+        ...{ keys: 0, workspaces: 0, providers: 0, integrations: 0, policies: 0 },
+        skippedWindows: 0,
+      };
       const undone: Undone[] = [];
       for (const table of ['usage_budgets', 'usage_limit_policies'] as const) {
         const some = await workThrough<DueBudget>(context, {

@@ -1,5 +1,6 @@
 /** Knows every manifest kind: its fields that refer to others, how its API is addressed, where its body is. */
 import type { z } from 'zod';
+import { configurationSecrets } from './configuration-secrets.ts';
 
 // Read by every start of `validate`: nothing here makes a schema before it is asked for.
 export const kindNames = [
@@ -11,6 +12,8 @@ export const kindNames = [
   'McpServer',
   'GuardrailMcpBinding',
   'UsageLimitPolicy',
+  'Integration',
+  'Provider',
 ] as const;
 
 export type KindName = (typeof kindNames)[number];
@@ -234,5 +237,39 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     sets: ['conditions'],
     ...collection('/v2/policies/usage-limits'),
     makeBody: async () => (await import('./usage-limit-policy.ts')).makeUsageLimitPolicySpec(),
+  },
+
+  Integration: {
+    plural: 'integrations',
+    ...plain,
+    workspaced: 'optional',
+    references: [
+      workspaceReference,
+      { path: 'workspaces.*.id', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
+    ],
+    secrets: [
+      'key',
+      ...configurationSecrets.map((pattern) => `configurations.${pattern}`),
+      'models.*.configurations.custom_headers.*',
+    ],
+    opaque: ['configurations', 'tags', 'models.*.configurations'],
+    immutable: ['slug', 'ai_provider_id', 'workspace_id'],
+    sets: ['workspaces'],
+    ...collection('/admin/v2/integrations'),
+    makeBody: async () => (await import('./integration.ts')).IntegrationCreate.strict(),
+  },
+
+  Provider: {
+    plural: 'providers',
+    ...plain,
+    workspaced: 'required',
+    references: [
+      workspaceReference,
+      { path: 'integration_id', manifestField: 'integrationRef', kind: 'Integration', by: 'id' },
+    ],
+    immutable: ['integration_id', 'workspace_id', 'slug'],
+    sets: ['rate_limits'],
+    ...collection('/v2/providers'),
+    makeBody: async () => (await import('./provider.ts')).ProviderCreate.strict(),
   },
 };

@@ -5,12 +5,9 @@ import { below, type Fault, faultAt } from './fault.ts';
 import { headerMapFaults } from './forward-headers.ts';
 import { type McpConfigurations, secretHeaderMaps } from './mcp-integration.ts';
 import { outboundUrlFault } from './outbound-url.ts';
+import { isSecretName } from './secret-names.ts';
 
 const passthroughMaps = ['passthrough_header', 'passthrough_headers'] as const;
-
-/** Keys whose values would lie readable in the database. */
-const secretKey =
-  /(?:secret|password|passphrase|private_?key|api_?key|access_?token|refresh_?token)$/i;
 
 /** Keys by which other products start a local program. */
 const programKeys = new Set(['command', 'args', 'env', 'cwd']);
@@ -45,7 +42,7 @@ function otherFaults(key: string, value: unknown): Fault[] {
   if (programKeys.has(key)) {
     return [{ path: [key], message: 'is for local programs, which are never started; give a url' }];
   }
-  if (secretKey.test(key) && typeof value === 'string') {
+  if (isSecretName(key) && typeof value === 'string') {
     return [{ path: [key], message: 'is a secret; give it by secret_mappings or custom_headers' }];
   }
   if (typeof value !== 'object' || value === null) return [];

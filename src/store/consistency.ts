@@ -67,22 +67,33 @@ const tableOfKind: Readonly<Record<KindName, string>> = {
   McpServer: 'mcp_servers',
   GuardrailMcpBinding: 'guardrail_mcp_mappings',
   UsageLimitPolicy: 'usage_limit_policies',
+  Integration: 'integrations',
+  Provider: 'providers',
 };
 
 /** Where the subjects of counters are. */
 const subjectTables = {
   api_key: 'api_keys',
   workspace: 'workspaces',
+  provider: 'providers',
+  integration_workspace: 'integration_workspaces',
   policy: 'usage_limit_policies',
 } as const;
 
 const ofOwners = ['sync_status', 'sync_revisions', 'sync_suspensions'];
-const inWorkspace = ['api_keys', 'configs', 'guardrails', 'mcp_integrations', 'mcp_servers'];
+const inWorkspace = [
+  ...['api_keys', 'configs', 'guardrails', 'mcp_integrations', 'mcp_servers'],
+  ...['integrations', 'integration_workspaces', 'providers'],
+];
+/** Kinds of subjects with a budget of their own. */
+const budgeted = ['api_key', 'workspace', 'provider', 'integration_workspace'] as const;
 
 const rules: readonly Rule[] = [
   ...inWorkspace.map((table) => reference(table, 'workspace_id', 'workspaces')),
   reference('api_keys', 'config_id', 'configs'),
   reference('mcp_servers', 'mcp_integration_id', 'mcp_integrations'),
+  reference('integration_workspaces', 'integration_id', 'integrations'),
+  reference('providers', 'integration_id', 'integrations'),
   reference('mcp_capabilities', 'mcp_integration_id', 'mcp_integrations'),
   reference('guardrail_mcp_mappings', 'guardrail_id', 'guardrails'),
   reference('guardrail_mcp_mappings', 'mcp_server_id', 'mcp_servers'),
@@ -137,7 +148,7 @@ const rules: readonly Rule[] = [
     counter('usage_counters', kind),
     counter('usage_windows', kind),
   ]),
-  ...(['api_key', 'workspace'] as const).map(budget),
+  ...budgeted.map(budget),
 ];
 
 function reference(table: string, column: string, target: string): Rule {
@@ -228,7 +239,7 @@ function asText(bytes: RawBuilder<unknown>): RawBuilder<string> {
   return sql<string>`CONVERT(${hyphens} USING ascii) COLLATE ascii_bin`;
 }
 
-function budget(kind: 'api_key' | 'workspace'): Rule {
+function budget(kind: (typeof budgeted)[number]): Rule {
   return {
     table: 'usage_budgets',
     fault: `is the budget of what is not in ${subjectTables[kind]}`,

@@ -43,6 +43,12 @@ function makeIntegration(): Promise<string> {
   });
 }
 
+function makeAccount(): Promise<string> {
+  count += 1;
+  const fields = { ai_provider_id: 'openai', key: 'sk-first' };
+  return post('/v2/integrations', { name: `account ${count}`, ...fields });
+}
+
 async function makeServer(): Promise<string> {
   const fields = { mcp_integration_id: await makeIntegration(), workspace_id: workspaceId };
   return post('/v2/mcp-servers', { name: 'tools', ...fields });
@@ -140,6 +146,42 @@ const cases: Case[] = [
     update: { name: 'renamed', description: 'why' },
   },
   {
+    pattern: '/v2/integrations/{integrationId}',
+    make: async () => ({ path: `/v2/integrations/${await makeAccount()}` }),
+    update: {
+      ...{ name: 'renamed', description: 'why', key: 'sk-another', tags: { a: 'b', c: 'd' } },
+      configurations: { custom_headers: { 'X-Team': 'a' }, openai_project: 'p' },
+      models: [{ slug: 'm', enabled: false, configurations: { custom_headers: { a: 'b' } } }],
+      allow_all_models: false,
+      global_workspace_access: { enabled: false },
+      workspaces: [],
+      pricing_adjustments: { multiplier: { default: 2, request_token: 1 } },
+    },
+    alike: {
+      ...{ key: '********', tags: { c: 'd', a: 'b' } },
+      configurations: { openai_project: 'p', custom_headers: { 'X-Team': '********' } },
+      models: [{ enabled: false, slug: 'm', configurations: { custom_headers: { a: 'b' } } }],
+      pricing_adjustments: { multiplier: { request_token: 1, default: 2 } },
+    },
+  },
+  {
+    pattern: '/v2/providers/{providerId}',
+    make: async () => {
+      const fields = { integration_id: await makeAccount(), workspace_id: workspaceId };
+      return { path: `/v2/providers/${await post('/v2/providers', { name: 'p', ...fields })}` };
+    },
+    update: {
+      ...{ name: 'renamed', note: 'why', expires_at: '2099-01-01T00:00:00.000Z' },
+      usage_limits: { credit_limit: 5, alert_threshold: 4 },
+      rate_limits: [{ type: 'tokens', unit: 'rpd', value: 9 }],
+    },
+    alike: {
+      usage_limits: { alert_threshold: 4, credit_limit: 5 },
+      expires_at: '2099-01-01T01:00:00+01:00',
+      rate_limits: { type: 'tokens', unit: 'rpd', value: 9 },
+    },
+  },
+  {
     pattern: '/v2/guardrails/{guardrailId}/mcp-servers/{mcpServerId}',
     make: async () => {
       const fields = { target: 'mcp_tools', checks: [check] };
@@ -202,9 +244,9 @@ it('has a case for every update that is said to honour If-Match', async () => {
     .filter(([path, { put }]) => path.startsWith('/v2/') && put !== undefined)
     .filter(([, { put }]) => put!.parameters.some(({ name }) => name === 'If-Match'))
     .map(([path]) => path)
-    // Workspaces and keys have second paths; mappings are put in bulk on the guardrail.
+    // Workspaces and keys have second paths; mappings, models and grants are put in bulk.
     .filter((path) => !/^\/v2\/(admin|api-keys\/\w+)\//.test(path))
-    .filter((path) => !path.endsWith('/mcp-servers'));
+    .filter((path) => !/\}\/(mcp-servers|(integration-)?models|workspaces)$/.test(path));
   expect(versioned.toSorted()).toEqual(cases.map(({ pattern }) => pattern).toSorted());
 });
 

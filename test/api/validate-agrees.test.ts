@@ -40,6 +40,7 @@ const referents = [
     { name: 'i', url: 'https://crm.example.com/mcp', auth_type: 'none', transport: 'http' },
   ],
   ['McpServer', 's', { name: 's', mcp_integration_id: '$McpIntegration/i' }],
+  ['Integration', 'ai', { name: 'ai', ai_provider_id: 'openai' }],
   ['ApiKey', 'k', { name: 'k', type: 'workspace', sub_type: 'service', scopes: ['logs.view'] }],
 ] as const satisfies readonly (readonly [KindName, string, Body])[];
 
@@ -102,6 +103,24 @@ const bodies: Record<KindName, Body> = {
     credit_limit: 10,
     alert_threshold: 5,
     periodic_reset: 'monthly',
+  },
+  Integration: {
+    name: 'x',
+    description: 'd',
+    ai_provider_id: 'openai',
+    configurations: { custom_host: 'https://models.example.com/v1' },
+    pricing_adjustments: { multiplier: { default: 1.5 } },
+    tags: { team: 'a' },
+    allow_all_models: false,
+    models: [{ slug: 'gpt-4o', enabled: true, pricing_config: { type: 'static' } }],
+  },
+  Provider: {
+    name: 'x',
+    integration_id: '$Integration/ai',
+    note: 'n',
+    usage_limits: { type: 'cost', credit_limit: 10, alert_threshold: 5, periodic_reset: 'monthly' },
+    rate_limits: [{ type: 'requests', unit: 'rpm', value: 5 }],
+    expires_at: '2092-01-01T00:00:00Z',
   },
 };
 

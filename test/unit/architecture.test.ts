@@ -64,7 +64,7 @@ const mayImport: Record<string, readonly string[]> = {
   admin: ['admin/*', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   'admin/request': ['auth', 'http', 'store', 'model', 'settings', 'clock'],
   ...adminFamilies('api-keys', 'workspaces', 'guardrails', 'configs', 'usage-limits', 'mcp'),
-  ...adminFamilies('identity', 'sync', 'changes'),
+  ...adminFamilies('identity', 'sync', 'changes', 'providers'),
   gateway: [
     ...['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   ],

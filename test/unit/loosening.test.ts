@@ -330,6 +330,53 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/periodic_reset_days'],
     ],
   ],
+  Integration: [
+    [
+      'all models allowed',
+      { allow_all_models: false },
+      { allow_all_models: true },
+      ['/allow_all_models'],
+    ],
+    ['models no longer allowed', { allow_all_models: true }, { allow_all_models: false }, []],
+    [
+      'a model enabled, and one no longer disabled',
+      { models: [{ slug: 'a', enabled: false }] },
+      { models: [{ slug: 'b', enabled: true }] },
+      ['/models/0', '/models/0'],
+    ],
+    [
+      'a model disabled',
+      { models: [{ slug: 'a', enabled: true }] },
+      { models: [{ slug: 'a', enabled: false }] },
+      [],
+    ],
+    [
+      'every workspace let in',
+      { global_workspace_access: { enabled: false } },
+      { global_workspace_access: { enabled: true } },
+      ['/global_workspace_access/enabled'],
+    ],
+    ['a workspace let in', {}, { workspaces: [{ id: 'w', enabled: true }] }, ['/workspaces']],
+    ['a workspace kept out', {}, { workspaces: [{ id: 'w', enabled: false }] }, []],
+    [
+      'another address',
+      { configurations: { custom_host: 'https://a.example.com' } },
+      { configurations: { custom_host: 'https://b.example.com' } },
+      ['/configurations/custom_host'],
+    ],
+    ['a text', { description: 'a' }, { description: 'b' }, []],
+  ],
+  Provider: [
+    [
+      'a budget raised',
+      { usage_limits: { credit_limit: 5 } },
+      { usage_limits: { credit_limit: 6 } },
+      ['/usage_limits/credit_limit'],
+    ],
+    ['a rate limit raised', { rate_limits: rate(1) }, { rate_limits: rate(2) }, ['/rate_limits/0']],
+    ['an expiry removed', { expires_at: '2027-01-02T00:00:00Z' }, {}, ['/expires_at']],
+    ['a text', { note: 'a' }, { note: 'b' }, []],
+  ],
 };
 
 describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
@@ -348,7 +395,7 @@ describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
   it('created and deleted', () => {
     const creating = planOf(kind, null, { name: 'a' }).changes.map(({ loosens }) => loosens);
     const deleting = planOf(kind, { name: 'a' }, null).changes.map(({ loosens }) => loosens);
-    expect(creating).toEqual([kind === 'ApiKey' || kind === 'McpServer']);
+    expect(creating).toEqual([['ApiKey', 'McpServer', 'Provider'].includes(kind)]);
     const guarding = ['Guardrail', 'GuardrailMcpBinding', 'UsageLimitPolicy'];
     expect(deleting).toEqual([guarding.includes(kind)]);
   });

@@ -20,6 +20,7 @@ const [workspace, ...others] = [
   { kind: 'External', metadata: { name: 'g' }, spec: { kind: 'Guardrail', slug: 'g' } },
   { kind: 'External', metadata: { name: 's' }, spec: { kind: 'McpServer', slug: 's' } },
   { kind: 'External', metadata: { name: 'i' }, spec: { kind: 'McpIntegration', slug: 'i' } },
+  { kind: 'External', metadata: { name: 'ai' }, spec: { kind: 'Integration', slug: 'ai' } },
   { kind: 'External', metadata: { name: 'k' }, spec: { kind: 'ApiKey', slug: 'k' } },
 ].map((document) => ({ name: document.metadata.name, text: dump({ apiVersion, ...document }) }));
 
@@ -113,11 +114,53 @@ const specs: Record<KindName, Document> = {
     groupBy: [{ key: 'api_key' }],
     ...budget,
   },
+  Integration: {
+    name: 'x',
+    slug: 'x',
+    description: 'd',
+    aiProviderId: 'openai',
+    key: { valueFrom: { env: 'T' } },
+    configurations: { custom_host: 'https://models.example.com/v1', openai_project: 'p' },
+    secretMappings: [{ targetField: 'key', secretReferenceId: 'r' }],
+    pricingAdjustments: { multiplier: { default: 1.5, image: { default: 1 } } },
+    tags: { team: 'a' },
+    allowAllModels: false,
+    models: [
+      {
+        slug: 'gpt-4o',
+        enabled: true,
+        isCustom: false,
+        isFinetune: true,
+        baseModelSlug: 'gpt-4o',
+        configurations: { custom_headers: { 'X-Team': 'a' } },
+        pricingConfig: { type: 'static', payAsYouGo: { requestToken: { price: 0.00025 } } },
+      },
+    ],
+    globalWorkspaceAccess: { enabled: false },
+    workspaces: [
+      { workspaceRef: 'w', enabled: true, usageLimits: [budget] },
+      {
+        workspaceRef: 'w',
+        enabled: false,
+        rateLimits: [{ type: 'tokens', unit: 'rpd', value: 1 }],
+      },
+    ],
+  },
+  Provider: {
+    name: 'x',
+    slug: 'x',
+    integrationRef: 'ai',
+    note: 'n',
+    usageLimits: budget,
+    rateLimits: [{ type: 'requests', unit: 'rpm', value: 5 }],
+    expiresAt: '2092-01-01T00:00:00Z',
+  },
 };
 
 function documentOf(kind: KindName, spec: unknown): Document {
-  const workspace =
-    kind === 'Workspace' || kind === 'GuardrailMcpBinding' ? {} : { workspace: 'w' };
+  const workspace = ['Workspace', 'GuardrailMcpBinding', 'Integration'].includes(kind)
+    ? {}
+    : { workspace: 'w' };
   return { apiVersion, kind, metadata: { name: 'x', ...workspace }, spec };
 }
 
@@ -219,7 +262,8 @@ const beyondSchemas: readonly RegExp[] = [
   // One field beside another.
   /must not exceed credit_limit$|needs periodic_reset or periodic_reset_days$/,
   /metadata\.workspace is required for a workspace key$/,
-  /^wrong-value: spec\.url must /,
+  /^wrong-value: spec\.(url|configurations\.custom_host) must /,
+  /^wrong-value: spec\.ai_provider_id is no service/,
   /^rotation: rotation.overlap is shorter or longer than the server takes$/,
 ];
 

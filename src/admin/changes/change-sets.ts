@@ -19,7 +19,7 @@ import { madeBy, type Outcomes, requestOf } from './change-request.ts';
 
 /** Whoever may change one thing may ask; each change then asks for its own scope. */
 const scopes = allScopes.filter((scope) =>
-  /^(?:workspaces|configs|guardrails|policies|mcp_servers|\w+_mcp_integrations|\w+_api_keys)\.(?:create|update|delete)$/.test(
+  /^(?:workspaces|configs|guardrails|policies|mcp_servers|providers|\w+_integrations|\w+_api_keys)\.(?:create|update|delete)$/.test(
     scope,
   ),
 );

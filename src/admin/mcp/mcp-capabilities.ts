@@ -22,7 +22,7 @@ import {
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { requireWorkspace } from '../request/scoping.ts';
-import { eitherScope, findIntegration, requireScope } from './mcp-access.ts';
+import { findIntegration, mcpScopes } from './mcp-access.ts';
 import { CapabilityCounts, countCapabilities } from './mcp-capability-counts.ts';
 
 const pageSizeMax = 500;
@@ -74,7 +74,7 @@ export function mcpCapabilityRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...shared,
       method: 'GET',
-      scope: eitherScope('read'),
+      scope: mcpScopes.either('read'),
       summary: 'List the tools, prompts and resources of an MCP integration',
       query: ListQuery,
       response: CapabilityList,
@@ -84,7 +84,7 @@ export function mcpCapabilityRoutes(deps: AdminDeps): Route<Principal>[] {
       ...shared,
       ...forOwners,
       method: 'PUT',
-      scope: eitherScope('update'),
+      scope: mcpScopes.either('update'),
       summary: 'Enable or disable capabilities; unknown ones are added',
       body: PutBody,
       bodyLimits: documentBody,
@@ -99,7 +99,7 @@ async function list(deps: AdminDeps, request: ListRequest) {
   const db = deps.database.readable;
   const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
   await requireWorkspace(db, caller, row, query.workspace_id);
-  requireScope(caller, row, 'read');
+  mcpScopes.require(caller, row, 'read');
   const page = { limit: query.page_size, offset: query.page_size * (query.page - 1) };
   const filter = { integrationId: row.id, type: query.type };
   const found = await mcpCapabilities.list(db, caller.organisationId, filter, page);
@@ -121,7 +121,7 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<z.infer<typeof
   await deps.database.transaction(async (tx) => {
     const row = await findIntegration(tx, request, mcpIntegrations.findByIdOrSlugForUpdate);
     await requireWorkspace(tx, caller, row, body.workspace_id);
-    requireScope(caller, row, 'update');
+    mcpScopes.require(caller, row, 'update');
     const known = await mcpCapabilities.listByIntegration(tx, caller.organisationId, row.id);
     const enabledOf = new Map(known.map((one) => [identityOf(one), one.enabled !== 0]));
     const changed = body.capabilities.filter(

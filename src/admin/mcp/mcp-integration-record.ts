@@ -1,15 +1,12 @@
 /** Knows what the API tells about an MCP integration, and the body that would make it again. */
 import { z } from 'zod';
+import { fingerprintSecrets, maskSecrets } from '../../auth/secret-values.ts';
 import { readDocument } from '../../model/json-record.ts';
 import { McpConfigurations, SecretMapping } from '../../model/mcp-integration.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
 import type { SpecSecrets } from '../request/resource.ts';
-import {
-  fingerprintConfigurations,
-  maskConfigurations,
-  type SealedConfigurations,
-} from './mcp-secrets.ts';
+import { headerPlaces, type SealedConfigurations } from './mcp-secrets.ts';
 
 /** Response of get; in lists of the newer planes `configurations` is JSON text. */
 export const McpIntegrationRecord = z.object({
@@ -46,7 +43,7 @@ export function toRecord(row: StoredMcpIntegration) {
     url: row.url,
     auth_type: row.auth_type,
     transport: row.transport,
-    configurations: maskConfigurations(readConfigurations(row) ?? {}),
+    configurations: maskSecrets(headerPlaces(row.id), readConfigurations(row) ?? {}),
     secret_mappings: readDocument<z.infer<typeof SecretMapping>[]>(row.secret_mappings) ?? [],
     // An integration of the organisation may be used by every workspace.
     global_workspace_access: { enabled: row.workspace_id === null },
@@ -74,7 +71,8 @@ export function toSpec(
   const optional = {
     description: row.description,
     workspace_id: row.workspace_id,
-    configurations: stored && fingerprintConfigurations(unsealer, fingerprintKey, row.id, stored),
+    configurations:
+      stored && fingerprintSecrets(unsealer, fingerprintKey, headerPlaces(row.id), stored),
     secret_mappings: readDocument(row.secret_mappings),
   };
   return {

@@ -1,9 +1,9 @@
 /** Knows MCP integrations over HTTP (docs/api.md, MCP integrations). */
 
 import { z } from 'zod';
-import { authorise } from '../../auth/authenticate.ts';
 import type { Sealer } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
+import { sealSecrets } from '../../auth/secret-values.ts';
 import type { Route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { below } from '../../model/fault.ts';
@@ -14,7 +14,6 @@ import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
 import { McpIntegrationCreate, McpIntegrationUpdate } from '../../model/mcp-integration.ts';
 import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
-import { covers } from '../../model/scopes.ts';
 import { refuseFaults } from '../../model/validation-error.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
@@ -41,7 +40,7 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
-import { eitherScope, findIntegration, requireScope } from './mcp-access.ts';
+import { findIntegration, mcpScopes } from './mcp-access.ts';
 import {
   McpIntegrationRecord,
   readConfigurations,
@@ -49,7 +48,7 @@ import {
   toRecord,
   toSpec,
 } from './mcp-integration-record.ts';
-import { keptSecretFaults, type SealedConfigurations, sealConfigurations } from './mcp-secrets.ts';
+import { headerPlaces, keptSecretFaults, type SealedConfigurations } from './mcp-secrets.ts';
 
 const slugForm = { prefix: '', nameLengthMax: 40 };
 
@@ -76,7 +75,7 @@ const changing: Changing<mcpIntegrations.StoredMcpIntegration> = {
   param: 'mcpIntegrationId',
   lock: mcpIntegrations.findByIdOrSlugForUpdate,
   write: mcpIntegrations.update,
-  admit: requireScope,
+  admit: mcpScopes.require,
 };
 
 export const mcpIntegrationResource: Resource = {
@@ -88,7 +87,7 @@ export const mcpIntegrationResource: Resource = {
 };
 
 function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
-  const on = resourceRoutes('/mcp-integrations/:mcpIntegrationId', eitherScope);
+  const on = resourceRoutes('/mcp-integrations/:mcpIntegrationId', mcpScopes.either);
   return [
     on.create({
       summary: 'Create an MCP integration; its server is not contacted',
@@ -145,7 +144,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       created_at: now,
       last_updated_at: now,
     };
-    requireScope(caller, unnamed, 'create');
+    mcpScopes.require(caller, unnamed, 'create');
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
       mcpIntegrations.insert(tx, given),
     );
@@ -161,7 +160,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = {
     workspaceId: workspace?.id,
-    type: visibleType(caller, query.type),
+    type: mcpScopes.visible(caller, query.type),
     search: query.search === '' ? undefined : query.search,
   };
   const page = toPage(query);
@@ -171,27 +170,11 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   return pageReply(items, page, { rows: found.ids, total: found.total });
 }
 
-/** A caller who may list one kind only is shown that kind. */
-function visibleType(
-  caller: Principal,
-  wanted: 'organisation' | 'workspace' | 'all',
-): 'organisation' | 'workspace' | undefined {
-  const [organisation, workspace] = eitherScope('list').map((scope) =>
-    covers(caller.scopes, scope),
-  );
-  if (wanted === 'all') {
-    if (organisation && workspace) return undefined;
-    return organisation ? 'organisation' : 'workspace';
-  }
-  authorise(caller, `${wanted}_mcp_integrations.list`);
-  return wanted;
-}
-
 async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
   await requireWorkspace(db, request.caller, row, request.query.workspace_id);
-  requireScope(request.caller, row, 'read');
+  mcpScopes.require(request.caller, row, 'read');
   return versioned(toRecord(row), row);
 }
 
@@ -242,7 +225,7 @@ function sealed(
   stored: SealedConfigurations | null,
 ): SealedConfigurations | null | undefined {
   if (sent === undefined || sent === null) return sent;
-  const sealing = sealConfigurations(sealer, integrationId, sent, stored);
+  const sealing = sealSecrets(sealer, headerPlaces(integrationId), sent, stored);
   refuseFaults(below(['configurations'], sealing.faults));
-  return sealing.configurations;
+  return sealing.document;
 }

@@ -10,7 +10,7 @@ import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { WorkspaceQuery } from '../request/frame-fields.ts';
 import { requireWorkspace } from '../request/scoping.ts';
-import { eitherScope, findIntegration, findServer, requireScope } from './mcp-access.ts';
+import { findIntegration, findServer, mcpScopes } from './mcp-access.ts';
 import { countCapabilities } from './mcp-capability-counts.ts';
 
 /**
@@ -41,13 +41,13 @@ export function mcpMetadataRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...shared,
       path: '/mcp-integrations/:mcpIntegrationId/metadata',
-      scope: eitherScope('read'),
+      scope: mcpScopes.either('read'),
       summary: 'Get what is known of the server of an MCP integration',
       query: WorkspaceQuery,
       handle: async (request) => {
         const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
         await requireWorkspace(db, request.caller, row, request.query.workspace_id);
-        requireScope(request.caller, row, 'read');
+        mcpScopes.require(request.caller, row, 'read');
         return describe(db, row.organisation_id, row.id);
       },
     }),

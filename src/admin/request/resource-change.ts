@@ -58,6 +58,8 @@ export interface Update<Row extends StoredResource> {
   readonly triggers?: readonly string[];
   /** What changes in other tables, given the columns that did here. */
   readonly follow?: (tx: Db, row: Row, changed: Partial<Row>) => Promise<void>;
+  /** Fields that are kept in other tables: writes them, and yields the names of those that changed. */
+  readonly elsewhere?: (tx: Db, row: Row) => Promise<readonly string[]>;
 }
 
 /**
@@ -98,7 +100,7 @@ export async function updateResource<Row extends StoredResource>(
   deps: AdminDeps,
   request: BodyRequest<UpdateFields>,
   { kind, param, lock, write, admit }: Changing<Row>,
-  { columns, stamp, triggers = [], follow }: Update<Row>,
+  { columns, stamp, triggers = [], follow, elsewhere }: Update<Row>,
 ): Promise<Row> {
   const { caller, params, body, now } = request;
   requireUpdate(body);
@@ -108,8 +110,9 @@ export async function updateResource<Row extends StoredResource>(
     admit?.(caller, row, 'update');
     requireVersion(request, row.version);
     const changed = differing(row, await columns(tx, row));
-    const fields = [...Object.keys(changed), ...triggers];
-    if (Object.keys(changed).length > 0) {
+    const others = (await elsewhere?.(tx, row)) ?? [];
+    const fields = [...Object.keys(changed), ...others, ...triggers];
+    if (Object.keys(changed).length + others.length > 0) {
       const written = { ...changed, ...stamp, last_updated_at: now };
       await write(tx, caller.organisationId, row.id, written);
     }

@@ -7,7 +7,7 @@ import { insertion, statement } from '../connection/statement.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
-import { contentsOf, heldIdBytes, heldIds } from './workspace-contents.ts';
+import { contentsOf, heldIds, removalOfBudgets } from './workspace-contents.ts';
 
 export interface ApiKeyRow extends Versioned {
   id: string;
@@ -66,12 +66,7 @@ export const { findById, findByIdForUpdate, listAllForOrganisation, update } = t
 
 /** With its values, its budget and what was counted for it. */
 export const contents = contentsOf('ApiKey', 'api_keys', (at) => [
-  sql`delete from usage_budgets where organisation_id = ${at.organisationId}
-    and subject_kind = 'api_key' and subject_id in ${heldIds('api_keys', at)}`,
-  sql`delete from usage_counters where organisation_id = ${at.organisationId}
-    and subject_kind = 'api_key' and subject_id in ${heldIdBytes('api_keys', at)}`,
-  sql`delete from usage_windows where organisation_id = ${at.organisationId}
-    and subject_kind = 'api_key' and subject_id in ${heldIdBytes('api_keys', at)}`,
+  ...removalOfBudgets('api_key', 'api_keys', at),
   sql`delete from api_key_hashes where organisation_id = ${at.organisationId}
     and api_key_id in ${heldIds('api_keys', at)}`,
 ]);

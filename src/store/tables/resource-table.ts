@@ -42,7 +42,7 @@ const hasSlug: {
 } = {
   ...{ workspaces: true, guardrails: true, configs: true, mcp_integrations: true },
   ...{ mcp_servers: true, api_keys: false, usage_limit_policies: false },
-  guardrail_mcp_mappings: false,
+  ...{ guardrail_mcp_mappings: false, integrations: true, providers: true },
 };
 
 /** Filters of the plain list; those that are undefined let every row through. */

@@ -1,10 +1,10 @@
-/** Knows the usage_budgets table: what API keys and workspaces may use, and the window each is in. */
+/** Knows the usage_budgets table: what API keys, workspaces and providers may use, and the window each is in. */
 import type { Insertable, Selectable } from 'kysely';
 import type { UsageType } from '../../model/limits.ts';
 import { currentWindow, type UsageWindow } from '../../model/periods.ts';
 import { isExhausted, type UsageTerms } from '../../model/usage.ts';
 import type { Db } from '../connection/db.ts';
-import { listByWindows, type UsageSubject } from './usage-counters.ts';
+import { listByWindows, type UsageSubject, type UsageSubjectKind } from './usage-counters.ts';
 
 /** A schedule and the window that was written last, as budgets and policies carry them. */
 export interface WindowColumns {
@@ -17,9 +17,9 @@ export interface WindowColumns {
 
 export interface UsageBudgetRow extends WindowColumns {
   organisation_id: string;
-  subject_kind: 'api_key' | 'workspace';
+  subject_kind: Exclude<UsageSubjectKind, 'policy'>;
   subject_id: string;
-  /** Of the key; a workspace's own. */
+  /** Of the key or provider; a workspace's own. */
   workspace_id: string | null;
   type: UsageType;
   credit_limit_units: number;

@@ -7,12 +7,20 @@ import type { Page } from '../../model/paging.ts';
 import type { Usage, UsageTerms } from '../../model/usage.ts';
 import type { Db } from '../connection/db.ts';
 
-export type UsageSubjectKind = 'api_key' | 'workspace' | 'policy';
+export type UsageSubjectKind =
+  | 'api_key'
+  | 'workspace'
+  | 'provider'
+  | 'integration_workspace'
+  | 'policy';
 
 /** What everybody else calls them. */
 export const kindOfSubject = {
   api_key: 'ApiKey',
   workspace: 'Workspace',
+  provider: 'Provider',
+  // Of one workspace in it; resets are told of the integration.
+  integration_workspace: 'Integration',
   policy: 'UsageLimitPolicy',
 } as const satisfies Record<UsageSubjectKind, KindName>;
 
@@ -42,7 +50,7 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Whose counters: an API key's or workspace's one, or those of a policy. */
+/** Whose counters: the one of an API key, workspace, provider or workspace in an integration, or those of a policy. */
 export interface UsageSubject {
   readonly organisationId: string;
   readonly kind: UsageSubjectKind;

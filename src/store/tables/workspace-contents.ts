@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { type KindName, kinds } from '../../model/kinds.ts';
 import type { Db } from '../connection/db.ts';
 import { bytesOfId } from './portable-sql.ts';
+import type { UsageSubjectKind } from './usage-counters.ts';
 
 /** A workspace, as the one that holds. */
 export interface Place {
@@ -76,6 +77,23 @@ export function heldIds(table: string, at: Place): RawBuilder<unknown> {
 /** As {@link heldIds}, in bytes. */
 export function heldIdBytes(table: string, at: Place): RawBuilder<unknown> {
   return sql`(select ${bytesOfId(sql.ref('id'))} from ${sql.table(table)} where ${held(at)})`;
+}
+
+/** Statements that take away the budgets of the rows of a table that a workspace holds, and what was counted. */
+export function removalOfBudgets(
+  subjectKind: UsageSubjectKind,
+  table: string,
+  at: Place,
+): RawBuilder<unknown>[] {
+  const subjects = [
+    ['usage_budgets', heldIds(table, at)],
+    ['usage_counters', heldIdBytes(table, at)],
+    ['usage_windows', heldIdBytes(table, at)],
+  ] as const;
+  return subjects.map(
+    ([of, ids]) => sql`delete from ${sql.table(of)} where organisation_id = ${at.organisationId}
+      and subject_kind = ${sql.lit(subjectKind)} and subject_id in ${ids}`,
+  );
 }
 
 const referredTo: ReadonlySet<KindName> = new Set(

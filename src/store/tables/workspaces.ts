@@ -38,6 +38,7 @@ export const {
   findByIdOrSlug,
   findByIdOrSlugForShare,
   findByIdOrSlugForUpdate,
+  listByReferencesForShare,
   listAllForOrganisation,
   update,
 } = resourceTable('workspaces', { archived: 'hidden' });

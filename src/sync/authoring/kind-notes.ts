@@ -76,4 +76,15 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
     },
     references: [],
   },
+  Integration: {
+    ...none,
+    meaning: 'An account at a provider of models: its key, its models, and who may use it.',
+    spec: { aiProviderId: 'openai' },
+  },
+  Provider: {
+    meaning: 'An integration as a workspace uses it, with a budget of its own.',
+    isUsuallyPlaced: true,
+    spec: {},
+    references: [{ field: 'integrationRef', kind: 'Integration' }],
+  },
 };

@@ -72,7 +72,10 @@ class SpecSchema {
   }
 
   #value(schema: JsonSchema, shape: Shape, depth: number): JsonSchema {
-    if (shape.secret) return secretValue(String(schema.description ?? ''));
+    if (shape.secret) {
+      const value = secretValue(String(schema.description ?? ''));
+      return mayBeNull(schema) ? orNull(value) : value;
+    }
     if (Array.isArray(schema.anyOf)) return this.#alternatives(schema, shape, depth);
     if (Array.isArray(schema.type) && schema.type.includes('null')) {
       const type = schema.type.filter((name) => name !== 'null');
@@ -226,4 +229,9 @@ function withReferences(items: JsonSchema, references: readonly ReferenceField[]
     item.type === 'object' ? { ...item, not: { anyOf: isOne } } : item,
   );
   return { anyOf: [...maps, ...others] };
+}
+
+function mayBeNull({ type, anyOf }: JsonSchema): boolean {
+  const alternatives = Array.isArray(anyOf) ? (anyOf as JsonSchema[]) : [];
+  return [type].flat().includes('null') || alternatives.some((one) => one.type === 'null');
 }

@@ -5,6 +5,8 @@ import { configFaults } from '../../model/config-document.ts';
 import { below, type Fault } from '../../model/fault.ts';
 import type { GuardrailCreate } from '../../model/guardrail.ts';
 import { guardrailFaults } from '../../model/guardrail-checks.ts';
+import type { IntegrationCreate } from '../../model/integration.ts';
+import { integrationFaults, ownedFaults } from '../../model/integration-faults.ts';
 import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
 import type { McpIntegrationCreate } from '../../model/mcp-integration.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
@@ -19,7 +21,9 @@ const trusted: TrustedHosts = [{ text: '*', port: null, covers: () => true }];
 const targetLimits = { rootMax: null, conditionalRootMax: null, nestedMax: null };
 
 /** Kinds whose routes take large bodies. */
-const documentKinds: ReadonlySet<string> = new Set(['Config', 'Guardrail', 'UsageLimitPolicy']);
+const documentKinds: ReadonlySet<string> = new Set([
+  ...['Config', 'Guardrail', 'UsageLimitPolicy', 'Integration'],
+]);
 
 type Content = Pick<DesiredResource, 'identity' | 'spec' | 'secrets' | 'positionOf'>;
 
@@ -54,6 +58,11 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
     case 'McpIntegration': {
       const filled = withSecrets(spec, secrets) as unknown as McpIntegrationCreate;
       return mcpIntegrationFaults(filled, trusted);
+    }
+    case 'Integration': {
+      const filled = withSecrets(spec, secrets) as unknown as IntegrationCreate;
+      const owned = identity.workspace === null ? [] : ownedFaults(filled);
+      return [...integrationFaults(filled, trusted), ...owned];
     }
     default:
       return [];

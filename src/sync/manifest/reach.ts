@@ -19,6 +19,7 @@ const bound: Partial<Record<KindName, 'always' | 'in-a-workspace'>> = {
   Config: 'always',
   ApiKey: 'in-a-workspace',
   McpServer: 'always',
+  Provider: 'always',
 };
 
 /** Why a resource may not refer to another, in the server's rules; undefined when it may. */

@@ -15,7 +15,9 @@ import type { Manifest } from './manifest.ts';
 import { ReadValues, type SecretSources } from './secrets.ts';
 import { writtenPath } from './spec-faults.ts';
 
-const freeForm: ReadonlySet<KindName> = new Set(['Config', 'Guardrail', 'McpIntegration']);
+const freeForm: ReadonlySet<KindName> = new Set([
+  ...['Config', 'Guardrail', 'McpIntegration', 'Integration'],
+] as const);
 
 type Report = (fault: SourceFault) => void;
 

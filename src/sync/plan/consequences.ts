@@ -55,6 +55,30 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     mcp_integration_capability_ids: 'all capabilities',
   },
   UsageLimitPolicy: { ...texts, ...budget, workspace_id: 'the organisation' },
+  Integration: {
+    ...texts,
+    ...below('workspaces.*.', limits),
+    ...below('workspaces.*.usage_limits.*.', budget),
+    slug: 'one made from the name',
+    key: 'none',
+    configurations: 'none',
+    secret_mappings: 'none',
+    pricing_adjustments: 'none',
+    tags: 'none',
+    allow_all_models: 'true',
+    models: 'none',
+    'global_workspace_access.enabled': 'true',
+    global_workspace_access: 'every workspace',
+    workspaces: 'none',
+    workspace_id: 'the organisation',
+  },
+  Provider: {
+    ...limits,
+    ...below('usage_limits.', budget),
+    note: 'none',
+    slug: 'one made from the name',
+    expires_at: 'never',
+  },
 };
 
 /** What a field that is removed goes back to, in words. */
@@ -80,6 +104,8 @@ const endings: Readonly<Record<KindName, readonly string[]>> = {
   McpServer: ['its id'],
   GuardrailMcpBinding: ['its id'],
   UsageLimitPolicy: ['its id', 'the usage counted by it'],
+  Integration: ['its id', 'the usage counted for workspaces in it'],
+  Provider: ['its id', 'the usage counted for it'],
 };
 
 export function endsWithReplace(kind: KindName): readonly string[] {

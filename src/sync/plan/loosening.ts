@@ -38,6 +38,9 @@ function noLonger(value: Json): Judge {
   return (from) => from === value;
 }
 
+/** Let in, or no longer kept out. */
+const opens: Judge = (from, to) => (to === true ? from !== true : from === false && to !== false);
+
 function becomes(value: Json): Judge {
   return (_, to) => to === value;
 }
@@ -188,6 +191,22 @@ const rules: Readonly<Record<KindName, KindRules>> = {
     },
     deleting: true,
   },
+  Integration: {
+    values: {
+      allow_all_models: noLonger(false),
+      'models.*.enabled': opens,
+      'global_workspace_access.enabled': noLonger(false),
+      'workspaces.*.enabled': opens,
+      'workspaces.*.rate_limits.*.value': ceiling,
+      ...budgetRules('workspaces.*.usage_limits.*.'),
+      'configurations.custom_host': unknown,
+      workspace_id: guards,
+    },
+  },
+  Provider: {
+    values: { ...rateLimitRules, ...budgetRules('usage_limits.'), expires_at: deadline },
+    creating: true,
+  },
 };
 
 function listOf(value: Maybe): string[] {
@@ -252,8 +271,13 @@ function valuesLoosen(values: Rules, difference: Difference, spot: Spot): boolea
   const come = leavesOf(to ?? null, segments);
   return (
     gone.some(({ segments: at, value }) => removalLoosens(ruleAt(values, at), value, at, spot)) ||
-    come.some(({ segments: at }) => ruleAt(values, at) === gives)
+    come.some(({ segments: at, value }) => additionLoosens(ruleAt(values, at), value, spot))
   );
+}
+
+/** Of what comes with others, where other rules judge wholes. */
+function additionLoosens(rule: Judge | undefined, value: Json, spot: Spot): boolean {
+  return rule === gives || (rule === opens && opens(undefined, value, spot));
 }
 
 function removalLoosens(

@@ -1,0 +1,209 @@
+/** Knows how integrations are made, changed and deleted: each in one transaction with its traces. */
+import type { Sealer } from '../../auth/keyring.ts';
+import { findAiProvider } from '../../model/ai-providers.ts';
+import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
+import type {
+  DefaultProvider,
+  IntegrationCreate,
+  IntegrationUpdate,
+} from '../../model/integration.ts';
+import { integrationFaults, ownedFaults } from '../../model/integration-faults.ts';
+import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
+import { emptyToNull } from '../../model/resource-fields.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
+import * as integrations from '../../store/tables/integrations.ts';
+import * as providers from '../../store/tables/providers.ts';
+import { closeBudget } from '../request/budgets.ts';
+import { type Author, recordChange } from '../request/change.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import type {
+  BodyRequest,
+  CreateFields,
+  ItemRequest,
+  UpdateFields,
+} from '../request/frame-fields.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  requireUnchanged,
+  updateResource,
+} from '../request/resource-change.ts';
+import { insertUnderSlug } from '../request/slugs.ts';
+import { ensureProvider, providerSlugForm } from './default-provider.ts';
+import { integrationScopes } from './integration-access.ts';
+import { findGrants, removeGrant, writeGrants } from './integration-grants.ts';
+import { readConfigurations, readModels } from './integration-record.ts';
+import { keyColumns, sealedConfigurations, sealedModels } from './integration-values.ts';
+
+type CreateRequest = BodyRequest<IntegrationCreate & DefaultProvider & CreateFields>;
+type UpdateRequest = BodyRequest<
+  IntegrationUpdate & UpdateFields & { readonly slug?: string | undefined }
+>;
+
+export const changing: Changing<integrations.StoredIntegration> = {
+  kind: 'Integration',
+  param: 'integrationId',
+  lock: integrations.findByIdOrSlugForUpdate,
+  write: integrations.update,
+  admit: integrationScopes.require,
+};
+
+/** Answers the ids of the new integration. */
+export async function create(
+  deps: AdminDeps,
+  request: CreateRequest,
+): Promise<{ id: string; slug: string }> {
+  const { caller, body } = request;
+  const sealer = await deps.keyring.sealerOf(caller.organisationId);
+  const row = newRow(deps, sealer, request);
+  const { id, slug } = await createResource(deps, request, 'Integration', async (tx, workspace) => {
+    const unnamed = { ...row, workspace_id: workspace?.id ?? null };
+    const { workspaces } = body;
+    if (workspace !== null) refuseFaults(ownedFaults(body));
+    integrationScopes.require(caller, unnamed, 'create');
+    const placed = await insertUnderSlug(providerSlugForm, body.slug, unnamed, (given) =>
+      integrations.insert(tx, given),
+    );
+    const changes = { name: body.name, ai_provider: row.ai_provider };
+    if (workspaces !== undefined) {
+      const grants = await findGrants(tx, caller.organisationId, workspaces);
+      const writing = { deps, author: request, integration: placed, isWhole: true };
+      await writeGrants(tx, writing, grants);
+    }
+    if (workspace !== null && wantsProvider(body)) {
+      const making = { deps, author: unowned(request), integration: placed };
+      await ensureProvider(tx, making, workspace.id, body.default_provider_slug);
+    }
+    return { row: placed, changes };
+  });
+  return { id, slug };
+}
+
+/** Whoever declares resources in manifests declares providers, too. */
+function wantsProvider(body: DefaultProvider & Pick<CreateFields, 'managed_by'>): boolean {
+  return body.create_default_provider ?? body.managed_by === undefined;
+}
+
+/** What comes with a change beside it is declared by nobody. */
+function unowned({ caller, requestId, now }: Author): Author {
+  return { caller, requestId, now, owner: null, fence: null };
+}
+
+function newRow(deps: AdminDeps, sealer: Sealer, { caller, body, now }: CreateRequest) {
+  refuseFaults(integrationFaults(body, deps.trustedHosts));
+  const id = newId();
+  const none = { sealed_key: null, key_mask: null };
+  return {
+    id,
+    organisation_id: caller.organisationId,
+    name: body.name,
+    description: emptyToNull(body.description),
+    ai_provider: findAiProvider(body.ai_provider_id)!.slug,
+    ...keyColumns(sealer, id, body.key, none),
+    configurations: writeDocument(sealedConfigurations(sealer, id, body.configurations, null)),
+    secret_mappings: writeDocument(body.secret_mappings),
+    pricing_adjustments: writeDocument(body.pricing_adjustments),
+    tags: writeDocument(body.tags),
+    models: writeDocument(body.models && sealedModels(sealer, id, body.models, [])),
+    allow_all_models: body.allow_all_models === false ? 0 : 1,
+    global_workspace_access: writeDocument(body.global_workspace_access),
+    creation_mode: 'api' as const,
+    status: 'active' as const,
+    owner_id: caller.id,
+    created_at: now,
+    last_updated_at: now,
+  };
+}
+
+/** Answers `{}`. Absent fields stay, null clears. */
+export async function update(
+  deps: AdminDeps,
+  request: UpdateRequest,
+): Promise<Record<string, never>> {
+  const { body, caller } = request;
+  refuseFaults(integrationFaults(body, deps.trustedHosts));
+  const sealer = await deps.keyring.sealerOf(caller.organisationId);
+  await updateResource(deps, request, changing, {
+    columns: (_, row) => {
+      requireUnchanged('slug', body.slug, row.slug);
+      if (row.workspace_id !== null) refuseFaults(ownedFaults(body));
+      return columnsOf(sealer, body, row);
+    },
+    elsewhere: async (tx, row) => {
+      if (body.workspaces === undefined) return [];
+      const grants = await findGrants(tx, caller.organisationId, body.workspaces);
+      const writing = { deps, author: request, integration: row, isWhole: true };
+      return (await writeGrants(tx, writing, grants)) ? ['workspaces'] : [];
+    },
+  });
+  return {};
+}
+
+function columnsOf(
+  sealer: Sealer,
+  body: IntegrationUpdate,
+  row: integrations.StoredIntegration,
+): Partial<integrations.StoredIntegration> {
+  const { id } = row;
+  const stored = readConfigurations(row);
+  const configurations = sealedConfigurations(sealer, id, body.configurations, stored);
+  const models = body.models && sealedModels(sealer, id, body.models, readModels(row));
+  return {
+    name: body.name,
+    description: body.description === undefined ? row.description : emptyToNull(body.description),
+    ...keyColumns(sealer, id, body.key, row),
+    configurations: rewriteDocument(row.configurations, configurations),
+    secret_mappings: rewriteDocument(row.secret_mappings, body.secret_mappings),
+    pricing_adjustments: rewriteDocument(row.pricing_adjustments, body.pricing_adjustments),
+    tags: rewriteDocument(row.tags, body.tags),
+    models: rewriteDocument(row.models, models),
+    allow_all_models:
+      body.allow_all_models === undefined ? undefined : Number(body.allow_all_models),
+    global_workspace_access: rewriteDocument(
+      row.global_workspace_access,
+      body.global_workspace_access,
+    ),
+  };
+}
+
+/** Answers `{}`. Providers that came with it go with it; any other holds it. */
+export async function remove(
+  deps: AdminDeps,
+  request: ItemRequest,
+): Promise<Record<string, never>> {
+  return deleteResource(deps, request, changing, async (tx, row) => {
+    const { organisation_id: organisationId, id } = row;
+    const using = await providers.listByIntegrationForUpdate(tx, organisationId, id);
+    const made = using.find(({ creation_mode: mode }) => mode === 'api');
+    if (made !== undefined) {
+      throw new ApiError('conflict', `The provider ${made.slug} uses this integration`);
+    }
+    for (const provider of using) await removeProvider(tx, deps, unowned(request), provider);
+    for (const grant of await integrationWorkspaces.listByIntegration(tx, organisationId, id)) {
+      await removeGrant(tx, grant);
+    }
+    await integrations.deleteById(tx, organisationId, id);
+    return { name: row.name, providers: using.length };
+  });
+}
+
+async function removeProvider(
+  tx: Db,
+  deps: AdminDeps,
+  author: Author,
+  { id, organisation_id: organisationId, workspace_id: workspaceId }: providers.StoredProvider,
+): Promise<void> {
+  await providers.deleteById(tx, organisationId, id);
+  await closeBudget(tx, { organisationId, kind: 'provider', id });
+  await recordChange(tx, deps, author, {
+    action: 'delete',
+    kind: 'Provider',
+    resourceId: id,
+    workspaceId,
+    changes: { with_integration: true },
+  });
+}

@@ -1,0 +1,166 @@
+/** Knows how it is written what single workspaces may do with an integration of the organisation. */
+import { isDeepStrictEqual } from 'node:util';
+import { newId } from '../../model/ids.ts';
+import type { WorkspaceGrant } from '../../model/integration.ts';
+import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
+import { validationError } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
+import type { StoredIntegration } from '../../store/tables/integrations.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import {
+  type Budget,
+  type BudgetOwner,
+  changeBudget,
+  closeBudget,
+  openBudget,
+  requireFutureReset,
+  resetBudget,
+} from '../request/budgets.ts';
+import type { Author } from '../request/change.ts';
+import type { AdminDeps } from '../request/deps.ts';
+
+/** A grant as sent, its workspace found. */
+export interface FoundGrant extends Omit<WorkspaceGrant, 'id'> {
+  readonly workspaceId: string;
+  /** Sets what was used in the running window to nought. */
+  readonly resetsUsage?: boolean;
+}
+
+/**
+ * The grants with their workspaces, which stay until the transaction ends.
+ *
+ * @throws ApiError `invalid` for a workspace that is not there, or is named twice.
+ */
+export async function findGrants<G extends WorkspaceGrant>(
+  tx: Db,
+  organisationId: string,
+  sent: readonly G[],
+): Promise<(Omit<G, 'id'> & { readonly workspaceId: string })[]> {
+  const references = sent.map(({ id }) => id);
+  const rows = await workspaces.listByReferencesForShare(tx, organisationId, references);
+  const idOf = new Map(rows.flatMap((row) => [[row.id, row.id] as const, [row.slug, row.id]]));
+  const seen = new Set<string>();
+  return sent.map(({ id: reference, ...grant }, at) => {
+    const workspaceId = idOf.get(reference) ?? idOf.get(reference.toLowerCase());
+    const path = ['workspaces', at, 'id'];
+    if (workspaceId === undefined) {
+      throw validationError({ path, message: 'names no workspace of the organisation' });
+    }
+    if (seen.has(workspaceId)) throw validationError({ path, message: 'is named twice' });
+    seen.add(workspaceId);
+    return { ...grant, workspaceId };
+  });
+}
+
+/** What is written, and by whom. */
+interface Writing {
+  readonly deps: Pick<AdminDeps, 'audit'>;
+  readonly author: Author;
+  readonly integration: Pick<StoredIntegration, 'id' | 'organisation_id'>;
+  /** Whether workspaces that are not named lose what is said of them. */
+  readonly isWhole: boolean;
+}
+
+/** Yields whether anything is otherwise than before. The row of the integration is locked. */
+export async function writeGrants(
+  tx: Db,
+  writing: Writing,
+  grants: readonly FoundGrant[],
+): Promise<boolean> {
+  const { organisation_id: organisationId, id } = writing.integration;
+  const stored = await integrationWorkspaces.listByIntegration(tx, organisationId, id);
+  const storedBy = new Map(stored.map((row) => [row.workspace_id, row]));
+  let isChanged = false;
+  for (const grant of grants) {
+    const row = storedBy.get(grant.workspaceId);
+    const wrote =
+      row === undefined
+        ? await addGrant(tx, writing, grant)
+        : await changeGrant(tx, writing, row, grant);
+    isChanged ||= wrote;
+  }
+  if (!writing.isWhole) return isChanged;
+  const named = new Set(grants.map(({ workspaceId }) => workspaceId));
+  const left = stored.filter((row) => !named.has(row.workspace_id));
+  for (const row of left) await removeGrant(tx, row);
+  return isChanged || left.length > 0;
+}
+
+/** Takes away what is said of a workspace, with its budget. */
+export async function removeGrant(
+  tx: Db,
+  row: integrationWorkspaces.StoredIntegrationWorkspace,
+): Promise<void> {
+  await closeBudget(tx, ownerOf(row));
+  await integrationWorkspaces.deleteById(tx, row.organisation_id, row.id);
+}
+
+async function addGrant(
+  tx: Db,
+  { author, integration }: Writing,
+  grant: FoundGrant,
+): Promise<true> {
+  const { now } = author;
+  const budget = budgetOf(grant.usage_limits);
+  if (budget !== null) requireFutureReset(budget, now, ['workspaces']);
+  const row = {
+    id: newId(),
+    organisation_id: integration.organisation_id,
+    integration_id: integration.id,
+    workspace_id: grant.workspaceId,
+    enabled: grant.enabled ? 1 : 0,
+    usage_limits: writeDocument(grant.usage_limits),
+    rate_limits: writeDocument(grant.rate_limits),
+    last_reset_at: null,
+    created_at: now,
+    last_updated_at: now,
+  };
+  await integrationWorkspaces.insert(tx, row);
+  if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
+  return true;
+}
+
+async function changeGrant(
+  tx: Db,
+  { deps, author, isWhole }: Writing,
+  row: integrationWorkspaces.StoredIntegrationWorkspace,
+  grant: FoundGrant,
+): Promise<boolean> {
+  const { now } = author;
+  // Of a list that is sent whole, what it does not say is gone.
+  const unsaid = isWhole ? null : undefined;
+  const { usage_limits: usageLimits = unsaid, rate_limits: rateLimits = unsaid } = grant;
+  const columns = {
+    enabled: grant.enabled ? 1 : 0,
+    usage_limits: rewriteDocument(row.usage_limits, usageLimits),
+    rate_limits: rewriteDocument(row.rate_limits, rateLimits),
+    last_reset_at: grant.resetsUsage === true ? now : row.last_reset_at,
+  };
+  const { enabled, usage_limits, rate_limits, last_reset_at } = row;
+  const isSame = isDeepStrictEqual(columns, { enabled, usage_limits, rate_limits, last_reset_at });
+  // A reset is an order, and counts each time.
+  if (isSame && grant.resetsUsage !== true) return false;
+  await integrationWorkspaces.update(tx, row, { ...columns, last_updated_at: now });
+  if (columns.usage_limits !== usage_limits) {
+    const before = budgetOf(readDocument(usage_limits));
+    const after = budgetOf(readDocument(columns.usage_limits));
+    await changeBudget(tx, { deps, author }, ownerOf(row), { before, after });
+  }
+  if (grant.resetsUsage === true) await resetBudget(tx, ownerOf(row), now);
+  return true;
+}
+
+function budgetOf(limits: WorkspaceGrant['usage_limits']): Budget | null {
+  return limits?.[0] ?? null;
+}
+
+function ownerOf(
+  row: Pick<
+    integrationWorkspaces.StoredIntegrationWorkspace,
+    'id' | 'organisation_id' | 'workspace_id'
+  >,
+): BudgetOwner {
+  const { id, organisation_id: organisationId, workspace_id: workspaceId } = row;
+  return { organisationId, kind: 'integration_workspace', id, workspaceId };
+}

@@ -1,0 +1,210 @@
+/** Knows the models of an integration over HTTP: those of the catalogue, and what is said of single ones. */
+import { z } from 'zod';
+import { modelPlaces } from '../../auth/integration-secrets.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { maskSecrets } from '../../auth/secret-values.ts';
+import { type Route, route } from '../../http/route.ts';
+import { aiProviders } from '../../model/ai-providers.ts';
+import { documentBody } from '../../model/body-limits.ts';
+import { below } from '../../model/fault.ts';
+import {
+  IntegrationModelsPut,
+  type ModelSetting,
+  modelsMax,
+  PricingConfig,
+} from '../../model/integration.ts';
+import { modelsFaults } from '../../model/integration-faults.ts';
+import { JsonRecord, rewriteDocument } from '../../model/json-record.ts';
+import { refuseFaults, validationError } from '../../model/validation-error.ts';
+import * as integrations from '../../store/tables/integrations.ts';
+import { type AdminDeps, type AdminRequest, everyMount, forOwners } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  type ItemRequest,
+  type UpdateFields,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { updateResource } from '../request/resource-change.ts';
+import { requireWorkspace } from '../request/scoping.ts';
+import { findIntegration, integrationScopes } from './integration-access.ts';
+import { changing } from './integration-changes.ts';
+import { readModels } from './integration-record.ts';
+import { sealedModels } from './integration-values.ts';
+
+const path = '/integrations/:integrationId/models';
+
+const PutBody = IntegrationModelsPut.extend({ workspace_id: updateFields.workspace_id });
+const DeleteBody = z.object({
+  models: z.array(z.string().min(1).max(255)).max(modelsMax).optional(),
+});
+const DeleteQuery = WorkspaceQuery.extend({
+  /** Comma-separated. */
+  slugs: z
+    .string()
+    .transform((text) => text.split(',').filter((slug) => slug !== ''))
+    .pipe(z.array(z.string()).max(modelsMax))
+    .optional(),
+});
+
+const Model = z.object({
+  slug: z.string(),
+  name: z.string(),
+  enabled: z.boolean(),
+  is_custom: z.boolean(),
+  is_finetune: z.boolean(),
+  base_model_slug: z.string().nullable(),
+  configurations: JsonRecord.nullable(),
+  pricing_config: PricingConfig.nullable(),
+});
+const ModelList = z.object({
+  object: z.literal('list'),
+  total: z.int().min(0),
+  allow_all_models: z.boolean(),
+  models: z.array(Model),
+});
+
+type PutRequest = BodyRequest<z.infer<typeof PutBody>>;
+
+export function integrationModelRoutes(deps: AdminDeps): Route<Principal>[] {
+  const put = (at: string): Route<Principal> =>
+    route({
+      ...{ mounts: everyMount, ...forOwners, method: 'PUT', path: at, versioned: true },
+      scope: integrationScopes.either('update'),
+      summary: 'Say something of models of an integration; others stay',
+      body: PutBody,
+      bodyLimits: documentBody,
+      response: z.object({}),
+      handle: (request) => merge(deps, request),
+    });
+  return [
+    route({
+      mounts: everyMount,
+      method: 'GET',
+      path,
+      scope: integrationScopes.either('read'),
+      summary: 'List the models of an integration',
+      query: WorkspaceQuery,
+      response: ModelList,
+      handle: (request) => list(deps, request),
+    }),
+    put(path),
+    // Known under this name, too.
+    put('/integrations/:integrationId/integration-models'),
+    route({
+      ...{ mounts: everyMount, ...forOwners, method: 'DELETE', path, versioned: true },
+      scope: integrationScopes.either('update'),
+      summary: 'Forget what is said of models of an integration',
+      query: DeleteQuery,
+      body: DeleteBody,
+      response: z.object({}),
+      handle: (request) => forget(deps, request),
+    }),
+  ];
+}
+
+async function list(deps: AdminDeps, request: ItemRequest): Promise<z.infer<typeof ModelList>> {
+  const db = deps.database.readable;
+  const row = await findIntegration(db, request, integrations.findByIdOrSlug);
+  await requireWorkspace(db, request.caller, row, request.query.workspace_id);
+  integrationScopes.require(request.caller, row, 'read');
+  const said = readModels(row);
+  const saidBySlug = new Map(said.map((model) => [model.slug, model]));
+  const catalogue = catalogueOf(row);
+  const all = row.allow_all_models !== 0;
+  const models = [
+    ...catalogue.map((slug) => saidBySlug.get(slug) ?? { slug, enabled: all }),
+    ...said.filter(({ slug }) => !catalogue.includes(slug)),
+  ];
+  return {
+    object: 'list',
+    total: models.length,
+    allow_all_models: all,
+    models: models.map((model) => toModel(row.id, model)),
+  };
+}
+
+function toModel(integrationId: string, setting: ModelSetting): z.infer<typeof Model> {
+  const { slug, configurations } = setting;
+  return {
+    slug,
+    name: slug,
+    enabled: setting.enabled,
+    is_custom: Boolean(setting.is_custom),
+    is_finetune: Boolean(setting.is_finetune),
+    base_model_slug: setting.base_model_slug ?? null,
+    configurations: configurations
+      ? (maskSecrets(modelPlaces(integrationId, slug), configurations) as JsonRecord)
+      : null,
+    pricing_config: setting.pricing_config ?? null,
+  };
+}
+
+function catalogueOf({ ai_provider: service }: integrations.StoredIntegration): readonly string[] {
+  return aiProviders.get(service)?.models ?? [];
+}
+
+async function merge(deps: AdminDeps, request: PutRequest): Promise<Record<string, never>> {
+  const { models, allow_all_models: all } = request.body;
+  const sent = models.map(plainSetting);
+  refuseFaults(below(['models'], modelsFaults(sent, deps.trustedHosts)));
+  const sealer = await deps.keyring.sealerOf(request.caller.organisationId);
+  await updateModels(deps, request, request.body, (row) => {
+    const stored = readModels(row);
+    const sealed = sealedModels(sealer, row.id, sent, stored);
+    const bySlug = new Map([...stored, ...sealed].map((model) => [model.slug, model]));
+    if (bySlug.size > modelsMax) {
+      throw validationError({ path: ['models'], message: `would be more than ${modelsMax}` });
+    }
+    return {
+      models: rewriteDocument(row.models, [...bySlug.values()]),
+      allow_all_models: all === undefined ? undefined : Number(all),
+    };
+  });
+  return {};
+}
+
+/** `about` is what says that something is to be changed, and where. */
+async function updateModels(
+  deps: AdminDeps,
+  request: AdminRequest,
+  about: Pick<UpdateFields, 'workspace_id'>,
+  columns: (row: integrations.StoredIntegration) => Partial<integrations.StoredIntegration>,
+): Promise<void> {
+  const asked = { ...request, query: undefined, body: about };
+  await updateResource(deps, asked, changing, { columns: (_, row) => columns(row) });
+}
+
+/** Clients give headers beside the configurations, too. */
+function plainSetting({
+  custom_headers: headers,
+  ...setting
+}: PutRequest['body']['models'][number]): ModelSetting {
+  if (headers === undefined) return setting;
+  return { ...setting, configurations: { ...setting.configurations, custom_headers: headers } };
+}
+
+async function forget(
+  deps: AdminDeps,
+  request: AdminRequest<
+    Record<string, string>,
+    z.infer<typeof DeleteQuery>,
+    z.infer<typeof DeleteBody>
+  >,
+): Promise<Record<string, never>> {
+  const { query, body } = request;
+  const slugs = [...(query.slugs ?? []), ...(body.models ?? [])];
+  if (slugs.length === 0) throw validationError({ path: ['models'], message: 'is required' });
+  const about = { workspace_id: query.workspace_id, models: slugs };
+  await updateModels(deps, request, about, (row) => {
+    const catalogue = catalogueOf(row);
+    const fixed = slugs.filter((slug) => catalogue.includes(slug));
+    if (fixed.length > 0) {
+      const message = `are models of the catalogue, which are disabled and not deleted: ${fixed.join(', ')}`;
+      throw validationError({ path: ['models'], message });
+    }
+    const left = readModels(row).filter(({ slug }) => !slugs.includes(slug));
+    return { models: rewriteDocument(row.models, left.length === 0 ? null : left) };
+  });
+  return {};
+}

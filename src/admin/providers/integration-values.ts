@@ -1,0 +1,70 @@
+/** Knows how what is sent of an integration becomes its columns: secrets sealed, lists whole. */
+import { configurationPlaces, keyContext, modelPlaces } from '../../auth/integration-secrets.ts';
+import type { Sealer } from '../../auth/keyring.ts';
+import { sealSecrets } from '../../auth/secret-values.ts';
+import { maskApiKey } from '../../model/credentials.ts';
+import { below, type Fault } from '../../model/fault.ts';
+import type { IntegrationConfigurations, ModelSetting } from '../../model/integration.ts';
+import { secretMask } from '../../model/mcp-integration.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
+import type { StoredIntegration } from '../../store/tables/integrations.ts';
+
+type KeyColumns = Pick<StoredIntegration, 'sealed_key' | 'key_mask'>;
+
+/** Of a shorter one the mask of an API key would show most. */
+const maskedLengthMin = 16;
+
+/** Undefined and the mask keep what is stored, null clears it. */
+export function keyColumns(
+  sealer: Sealer,
+  integrationId: string,
+  sent: string | null | undefined,
+  { sealed_key: before, key_mask }: KeyColumns,
+): KeyColumns {
+  const stored = { sealed_key: before, key_mask };
+  if (sent === undefined || sent === secretMask) return stored;
+  if (sent === null) return { sealed_key: null, key_mask: null };
+  const context = keyContext(integrationId);
+  if (before !== null && sealer.unseal(before, context) === sent) return stored;
+  return { sealed_key: sealer.seal(sent, context), key_mask: maskOf(sent) };
+}
+
+function maskOf(key: string): string {
+  const isPlain = key.length >= maskedLengthMin && /^[\x21-\x7e]+$/.test(key);
+  return isPlain ? maskApiKey(key) : secretMask;
+}
+
+/** Undefined and null stay what they are: keep, and clear. */
+export function sealedConfigurations(
+  sealer: Sealer,
+  integrationId: string,
+  sent: IntegrationConfigurations | null | undefined,
+  stored: IntegrationConfigurations | null,
+): IntegrationConfigurations | null | undefined {
+  if (sent === undefined || sent === null) return sent;
+  const sealing = sealSecrets(sealer, configurationPlaces(integrationId), sent, stored);
+  refuseFaults(below(['configurations'], sealing.faults));
+  return sealing.document;
+}
+
+/** The settings as they are stored; a mask stands for what is stored of the same model. */
+export function sealedModels(
+  sealer: Sealer,
+  integrationId: string,
+  sent: readonly ModelSetting[],
+  stored: readonly ModelSetting[],
+): ModelSetting[] {
+  const storedBySlug = new Map(stored.map((model) => [model.slug, model]));
+  const faults: Fault[] = [];
+  const sealed = sent.map((model, at): ModelSetting => {
+    const { configurations } = model;
+    if (configurations === undefined || configurations === null) return model;
+    const before = storedBySlug.get(model.slug)?.configurations ?? null;
+    const places = modelPlaces(integrationId, model.slug);
+    const sealing = sealSecrets(sealer, places, configurations, before);
+    faults.push(...below(['models', at, 'configurations'], sealing.faults));
+    return { ...model, configurations: sealing.document };
+  });
+  refuseFaults(faults);
+  return sealed;
+}

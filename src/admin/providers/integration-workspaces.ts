@@ -1,0 +1,214 @@
+/** Knows over HTTP which workspaces may use an integration of the organisation, and how much. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { type DefaultProvider, IntegrationWorkspacesPut } from '../../model/integration.ts';
+import { isOpenToAll } from '../../model/integration-access.ts';
+import { ownedFaults } from '../../model/integration-faults.ts';
+import { readDocument, rewriteDocument } from '../../model/json-record.ts';
+import { pageQuery, toPage } from '../../model/paging.ts';
+import {
+  AnsweredTimestamp,
+  formatTimestamp,
+  formatTimestampOrNull,
+} from '../../model/timestamp.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
+import { WorkspaceRateLimits, WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
+import * as integrations from '../../store/tables/integrations.ts';
+import { type BudgetState, listStates } from '../../store/tables/usage-budgets.ts';
+import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  type QueryRequest,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { updateResource } from '../request/resource-change.ts';
+import { requireWorkspace } from '../request/scoping.ts';
+import { ensureProvider } from './default-provider.ts';
+import { findIntegration, integrationScopes } from './integration-access.ts';
+import { changing } from './integration-changes.ts';
+import { type FoundGrant, findGrants, writeGrants } from './integration-grants.ts';
+
+const path = '/integrations/:integrationId/workspaces';
+
+const PutBody = IntegrationWorkspacesPut.extend({
+  workspace_id: updateFields.workspace_id,
+  // As another client of this API spells it.
+  override_existing_workspaces_access: z.boolean().optional(),
+});
+const ListQuery = WorkspaceQuery.extend(pageQuery());
+
+const Grant = z.object({
+  /** Of the workspace. */
+  id: z.uuid(),
+  enabled: z.boolean(),
+  usage_limits: WorkspaceUsageLimits,
+  rate_limits: WorkspaceRateLimits,
+  status: z.enum(['active', 'exhausted']),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+  last_reset_at: AnsweredTimestamp.nullable(),
+});
+const GrantList = z.object({
+  object: z.literal('list'),
+  total: z.int().min(0),
+  workspaces: z.array(Grant),
+  global_workspace_access: z.object({ enabled: z.boolean() }),
+});
+
+type PutRequest = BodyRequest<z.infer<typeof PutBody>>;
+type SentGrant = NonNullable<PutRequest['body']['workspaces']>[number];
+
+export function integrationWorkspaceRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      mounts: everyMount,
+      method: 'GET',
+      path,
+      scope: integrationScopes.either('read'),
+      summary: 'List the workspaces of which an integration says something',
+      query: ListQuery,
+      response: GrantList,
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...{ mounts: everyMount, ...forOwners, method: 'PUT', path, versioned: true },
+      scope: integrationScopes.either('update'),
+      summary: 'Let workspaces use an integration, or keep them out; others stay as they are',
+      body: PutBody,
+      response: z.object({}),
+      handle: (request) => put(deps, request),
+    }),
+  ];
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { caller, query, now } = request;
+  const { organisationId } = caller;
+  const db = deps.database.readable;
+  const row = await findIntegration(db, request, integrations.findByIdOrSlug);
+  await requireWorkspace(db, caller, row, query.workspace_id);
+  integrationScopes.require(caller, row, 'read');
+  if (row.workspace_id !== null) return ownWorkspace(row, row.workspace_id);
+  const { rows, total } = await integrationWorkspaces.list(
+    db,
+    organisationId,
+    row.id,
+    toPage(query),
+  );
+  const ids = rows.map(({ id }) => id);
+  const budgets = await listStates(db, organisationId, 'integration_workspace', ids, now);
+  return {
+    object: 'list' as const,
+    total,
+    workspaces: rows.map((grant) => toGrant(grant, budgets.get(grant.id))),
+    global_workspace_access: { enabled: isOpenToAll(row) },
+  };
+}
+
+/** An integration of a workspace is that one's alone. */
+function ownWorkspace(
+  row: integrations.StoredIntegration,
+  workspaceId: string,
+): z.infer<typeof GrantList> {
+  const grant = {
+    id: workspaceId,
+    enabled: true,
+    usage_limits: [],
+    rate_limits: [],
+    status: 'active' as const,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    last_reset_at: null,
+  };
+  const global_workspace_access = { enabled: false };
+  return { object: 'list', total: 1, workspaces: [grant], global_workspace_access };
+}
+
+function toGrant(
+  row: integrationWorkspaces.StoredIntegrationWorkspace,
+  budget: BudgetState | undefined,
+): z.infer<typeof Grant> {
+  const resets = [row.last_reset_at, budget?.lastResetAt ?? null].filter((at) => at !== null);
+  return {
+    id: row.workspace_id,
+    enabled: row.enabled !== 0,
+    usage_limits: readDocument<WorkspaceUsageLimits>(row.usage_limits) ?? [],
+    rate_limits: readDocument<z.infer<typeof WorkspaceRateLimits>>(row.rate_limits) ?? [],
+    status: budget?.isExhausted === true ? 'exhausted' : 'active',
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    last_reset_at: formatTimestampOrNull(resets.length === 0 ? null : Math.max(...resets)),
+  };
+}
+
+async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string, never>> {
+  const { body } = request;
+  await updateResource(deps, request, changing, {
+    columns: (_, row) => {
+      if (row.workspace_id !== null) refuseFaults(ownedFaults(body));
+      const access = body.global_workspace_access && {
+        enabled: body.global_workspace_access.enabled,
+      };
+      const stored = row.global_workspace_access;
+      return { global_workspace_access: rewriteDocument(stored, access) };
+    },
+    elsewhere: async (tx, row) => {
+      const { organisation_id: organisationId } = row;
+      const sent = await findGrants(tx, organisationId, body.workspaces ?? []);
+      const grants = [...(await overridden(tx, row, body, sent)), ...sent.map(toFoundGrant)];
+      const writing = { deps, author: request, integration: row, isWhole: false };
+      const isChanged = await writeGrants(tx, writing, grants);
+      for (const grant of sent) {
+        const slug = wantedProvider(body, grant);
+        if (slug === null) continue;
+        const making = { deps, author: request, integration: row };
+        await ensureProvider(tx, making, grant.workspaceId, slug);
+      }
+      return isChanged ? ['workspaces'] : [];
+    },
+  });
+  return {};
+}
+
+function toFoundGrant(sent: Omit<SentGrant, 'id'> & { workspaceId: string }): FoundGrant {
+  const { workspaceId, enabled, usage_limits, rate_limits, reset_usage: resets } = sent;
+  return {
+    workspaceId,
+    enabled,
+    usage_limits,
+    rate_limits,
+    resetsUsage: resets === true || resets === 1,
+  };
+}
+
+/** What was said of workspaces before becomes what is said of all, where that is asked for. */
+async function overridden(
+  tx: Db,
+  row: integrations.StoredIntegration,
+  body: PutRequest['body'],
+  sent: readonly { readonly workspaceId: string }[],
+): Promise<FoundGrant[]> {
+  const isAsked =
+    body.override_existing_workspace_access ?? body.override_existing_workspaces_access ?? false;
+  if (!isAsked || body.global_workspace_access === undefined) return [];
+  const { enabled } = body.global_workspace_access;
+  const named = new Set(sent.map(({ workspaceId }) => workspaceId));
+  const stored = await integrationWorkspaces.listByIntegration(tx, row.organisation_id, row.id);
+  return stored
+    .filter(({ workspace_id: id }) => !named.has(id))
+    .map(({ workspace_id: workspaceId }) => ({ workspaceId, enabled }));
+}
+
+/** The slug asked for, undefined for any, or null where no provider is wanted. */
+function wantedProvider(
+  body: DefaultProvider,
+  grant: DefaultProvider & { readonly enabled: boolean },
+): string | undefined | null {
+  const isWanted = grant.create_default_provider ?? body.create_default_provider ?? true;
+  if (!grant.enabled || !isWanted) return null;
+  return grant.default_provider_slug ?? body.default_provider_slug;
+}

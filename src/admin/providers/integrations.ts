@@ -1,0 +1,135 @@
+/** Knows integrations over HTTP (docs/api.md, Integrations). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import type { Route } from '../../http/route.ts';
+import { documentBody } from '../../model/body-limits.ts';
+import { DefaultProvider, IntegrationCreate, IntegrationUpdate } from '../../model/integration.ts';
+import { mapItems } from '../../model/long-list.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
+import * as integrations from '../../store/tables/integrations.ts';
+import type { Which } from '../../store/tables/resource-table.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import {
+  createFields,
+  type ItemRequest,
+  type QueryRequest,
+  someField,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { findIntegration, integrationScopes } from './integration-access.ts';
+import { create, remove, update } from './integration-changes.ts';
+import {
+  type GrantedIntegration,
+  IntegrationItem,
+  IntegrationRecord,
+  type ServiceForm,
+  toItem,
+  toRecord,
+  toSpec,
+} from './integration-record.ts';
+
+const CreateBody = IntegrationCreate.extend({ ...createFields, ...DefaultProvider.shape });
+const UpdateBody = IntegrationUpdate.extend({
+  ...updateFields,
+  slug: IntegrationCreate.shape.slug,
+}).meta(someField);
+const ListQuery = WorkspaceQuery.extend({
+  organisation_id: createFields.organisation_id,
+  type: z.enum(['organisation', 'workspace', 'all']).default('all'),
+  ...pageQuery(),
+});
+
+export const integrationResource: Resource = {
+  kind: 'Integration',
+  routes: integrationRoutes,
+  snapshot: snapshotOf(listGranted, toSpec),
+  contents: integrations.contents,
+};
+
+/** All of them with what they say of workspaces: one query a table. */
+async function listGranted(
+  tx: Db,
+  organisationId: string,
+  which: Which | null,
+): Promise<GrantedIntegration[]> {
+  const rows = await integrations.listAllForOrganisation(tx, organisationId, which);
+  const grants = await integrationWorkspaces.listAllForOrganisation(tx, organisationId);
+  const byIntegration = Map.groupBy(grants, ({ integration_id: id }) => id);
+  return rows.map((row) => ({ ...row, grants: byIntegration.get(row.id) ?? [] }));
+}
+
+function integrationRoutes(deps: AdminDeps): Route<Principal>[] {
+  const on = resourceRoutes('/integrations/:integrationId', integrationScopes.either);
+  return [
+    on.create({
+      summary: 'Create an integration; nobody is contacted',
+      body: CreateBody,
+      bodyLimits: documentBody,
+      response: z.object({ id: z.uuid(), slug: z.string() }),
+      handle: (request) => create(deps, request),
+    }),
+    on.list({
+      summary: 'List integrations',
+      query: ListQuery,
+      response: listOf(IntegrationItem),
+      handle: (request) => list(deps, request),
+    }),
+    on.get({
+      summary: 'Get an integration; secrets are masked',
+      query: WorkspaceQuery,
+      response: IntegrationRecord,
+      handle: (request) => get(deps, request),
+    }),
+    on.update({
+      summary: 'Replace the fields sent of an integration; a masked secret keeps its value',
+      body: UpdateBody,
+      bodyLimits: documentBody,
+      ignoredFields: ['id', 'ai_provider_id', 'organisation_id'],
+      response: z.object({}),
+      handle: (request) => update(deps, request),
+    }),
+    on.remove({
+      summary: 'Delete an integration that no provider uses, save those that came with it',
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { caller, query } = request;
+  const { organisationId } = caller;
+  const db = deps.database.readable;
+  requireOwnOrganisation(caller, query.organisation_id);
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  const type = integrationScopes.visible(caller, query.type);
+  const filter = { workspaceId: workspace?.id, type };
+  const found = await integrations.list(db, organisationId, filter, toPage(query));
+  const counts = await integrationWorkspaces.countEnabled(db, organisationId, found.ids);
+  const form = serviceForm(request);
+  return listReply(
+    mapItems(found.rows, (row) => toItem(row, counts.get(row.id) ?? 0, form)),
+    found.total,
+  );
+}
+
+async function get(deps: AdminDeps, request: ItemRequest) {
+  const { caller } = request;
+  const db = deps.database.readable;
+  const row = await findIntegration(db, request, integrations.findByIdOrSlug);
+  await requireWorkspace(db, caller, row, request.query.workspace_id);
+  integrationScopes.require(caller, row, 'read');
+  const counts = await integrationWorkspaces.countEnabled(db, caller.organisationId, [row.id]);
+  return versioned(toRecord(row, counts.get(row.id) ?? 0, serviceForm(request)), row);
+}
+
+/** Clients of v1 name services by slug, those of the admin planes by id. */
+function serviceForm({ mount }: Pick<AdminRequest, 'mount'>): ServiceForm {
+  return mount === 'v1' ? 'slug' : 'id';
+}

@@ -1,0 +1,205 @@
+/** Knows how providers are made, changed and deleted: each in one transaction with its traces. */
+import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
+import { isGranted } from '../../model/integration-access.ts';
+import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
+import type { UsageLimits } from '../../model/key-limits.ts';
+import type { ProviderCreate, ProviderUpdate } from '../../model/provider.ts';
+import { emptyToNull } from '../../model/resource-fields.ts';
+import { parseTimestamp } from '../../model/timestamp.ts';
+import { validationError } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as integrations from '../../store/tables/integrations.ts';
+import * as providers from '../../store/tables/providers.ts';
+import {
+  type BudgetOwner,
+  changeBudget,
+  closeBudget,
+  openBudget,
+  requireFutureReset,
+  resetBudget,
+} from '../request/budgets.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  type CreateFields,
+  type ItemRequest,
+  sentFields,
+  type UpdateFields,
+} from '../request/frame-fields.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  updateResource,
+} from '../request/resource-change.ts';
+import { resolveWorkspace } from '../request/scoping.ts';
+import { insertUnderSlug } from '../request/slugs.ts';
+import { providerSlugForm } from './default-provider.ts';
+
+type Caller = AdminRequest['caller'];
+type Reference = string | null | undefined;
+
+/**
+ * The provider that a path names in the workspace that the request does, or is bound to.
+ *
+ * @throws ApiError `invalid` for a slug that providers of several workspaces have.
+ */
+export async function findProvider(
+  db: Db,
+  caller: Caller,
+  reference: string,
+  workspaceReference: Reference,
+  list: typeof providers.listByReference = providers.listByReference,
+): Promise<providers.StoredProvider | undefined> {
+  const workspace = await resolveWorkspace(db, caller, workspaceReference);
+  const found = await list(db, caller.organisationId, workspace?.id ?? null, reference);
+  if (found.length > 1) {
+    const message = `is required: providers of several workspaces have the slug ${reference}`;
+    throw validationError({ path: ['workspace_id'], message });
+  }
+  return found[0];
+}
+
+function changing(caller: Caller, workspace: Reference): Changing<providers.StoredProvider> {
+  return {
+    kind: 'Provider',
+    param: 'providerId',
+    lock: (tx, _, reference) =>
+      findProvider(tx, caller, reference, workspace, providers.listByReferenceForUpdate),
+    write: providers.update,
+  };
+}
+
+type CreateRequest = BodyRequest<ProviderCreate & CreateFields>;
+
+/** Yields the row as it is made. */
+export async function create(
+  deps: AdminDeps,
+  request: CreateRequest,
+): Promise<{ id: string; slug: string }> {
+  const { caller, body, now } = request;
+  const budget = body.usage_limits ?? null;
+  if (budget !== null) requireFutureReset(budget, now, ['usage_limits']);
+  const expiresAt = typeof body.expires_at === 'string' ? parseTimestamp(body.expires_at) : null;
+  requireFutureExpiry(expiresAt, now);
+  return createResource(deps, request, 'Provider', async (tx, workspace) => {
+    if (workspace === null) {
+      throw validationError({ path: ['workspace_id'], message: 'is required' });
+    }
+    const integration = await findUsable(tx, caller, workspace.id, body.integration_id);
+    const unnamed = {
+      id: newId(),
+      organisation_id: caller.organisationId,
+      workspace_id: workspace.id,
+      integration_id: integration.id,
+      name: body.name,
+      note: emptyToNull(body.note),
+      usage_limits: writeDocument(budget),
+      rate_limits: writeDocument(body.rate_limits),
+      expires_at: expiresAt,
+      last_reset_at: null,
+      creation_mode: 'api' as const,
+      created_at: now,
+      last_updated_at: now,
+    };
+    const row = await insertUnderSlug(providerSlugForm, body.slug, unnamed, (given) =>
+      providers.insert(tx, given),
+    );
+    if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
+    return { row, changes: { fields: sentFields(body), integration: integration.slug } };
+  });
+}
+
+/** An integration that the workspace may use; it stays until the transaction ends. */
+async function findUsable(
+  tx: Db,
+  { organisationId }: Caller,
+  workspaceId: string,
+  reference: string,
+): Promise<integrations.StoredIntegration> {
+  const named = await integrations.findByIdOrSlugForShare(tx, organisationId, reference);
+  if (named === undefined || ![null, workspaceId].includes(named.workspace_id)) {
+    throw new ApiError('notFound', undefined, 'integration_id');
+  }
+  const found = await integrations.findWithGrant(tx, organisationId, {
+    id: named.id,
+    workspaceId,
+  });
+  if (!isGranted(named, found?.grant, workspaceId)) {
+    const message = `User not allowed to access the resource: the integration ${named.slug} keeps this workspace out`;
+    throw new ApiError('forbidden', message, 'integration_id');
+  }
+  return named;
+}
+
+type UpdateRequest = BodyRequest<ProviderUpdate & UpdateFields>;
+
+/** Yields the row as it is now. Absent fields stay, null clears. */
+export async function update(
+  deps: AdminDeps,
+  request: UpdateRequest,
+): Promise<providers.StoredProvider> {
+  const { body, caller, now } = request;
+  return updateResource(deps, request, changing(caller, body.workspace_id), {
+    columns: (_, row) => columnsOf(body, row, now),
+    // Whoever changes it has made it their own.
+    stamp: { creation_mode: 'api' },
+    follow: async (tx, row, changed) => {
+      if (body.usage_limits !== undefined && changed.usage_limits !== undefined) {
+        const before = readDocument<UsageLimits>(row.usage_limits);
+        const change = { before, after: body.usage_limits };
+        await changeBudget(tx, { deps, author: request }, ownerOf(row), change);
+      }
+      if (resetsUsage(body)) await resetBudget(tx, ownerOf(row), now);
+    },
+  });
+}
+
+function columnsOf(
+  body: ProviderUpdate,
+  row: providers.StoredProvider,
+  now: number,
+): Partial<providers.StoredProvider> {
+  const { expires_at: sent } = body;
+  const expiresAt = typeof sent === 'string' ? parseTimestamp(sent) : null;
+  if (sent !== undefined && expiresAt !== row.expires_at) requireFutureExpiry(expiresAt, now);
+  return {
+    name: body.name,
+    note: body.note === undefined ? row.note : emptyToNull(body.note),
+    usage_limits: rewriteDocument(row.usage_limits, body.usage_limits),
+    rate_limits: rewriteDocument(row.rate_limits, body.rate_limits),
+    expires_at: sent === undefined ? row.expires_at : expiresAt,
+    last_reset_at: resetsUsage(body) ? now : row.last_reset_at,
+  };
+}
+
+function resetsUsage({ reset_usage: sent }: ProviderUpdate): boolean {
+  return sent === true || sent === 1;
+}
+
+/** @throws ApiError `invalid` for a moment that has passed. */
+function requireFutureExpiry(expiresAt: number | null, now: number): void {
+  if (expiresAt === null || expiresAt > now) return;
+  throw validationError({ path: ['expires_at'], message: 'must lie in the future' });
+}
+
+/** Answers `{}`. */
+export async function remove(
+  deps: AdminDeps,
+  request: ItemRequest,
+): Promise<Record<string, never>> {
+  const { caller, query } = request;
+  return deleteResource(deps, request, changing(caller, query.workspace_id), async (tx, row) => {
+    await providers.deleteById(tx, row.organisation_id, row.id);
+    await closeBudget(tx, ownerOf(row));
+    return { name: row.name };
+  });
+}
+
+function ownerOf(
+  row: Pick<providers.StoredProvider, 'id' | 'organisation_id' | 'workspace_id'>,
+): BudgetOwner {
+  const { id, organisation_id: organisationId, workspace_id: workspaceId } = row;
+  return { organisationId, kind: 'provider', id, workspaceId };
+}

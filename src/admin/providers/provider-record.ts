@@ -1,0 +1,107 @@
+/** Knows what the API tells about a provider, and the body that would make it again. */
+import { z } from 'zod';
+import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
+import { RateLimits, UsageLimits } from '../../model/key-limits.ts';
+import { SecretMapping } from '../../model/mcp-integration.ts';
+import {
+  AnsweredTimestamp,
+  formatTimestamp,
+  formatTimestampOrNull,
+} from '../../model/timestamp.ts';
+import type { StoredIntegration } from '../../store/tables/integrations.ts';
+import type { StoredProvider } from '../../store/tables/providers.ts';
+import type { BudgetState } from '../../store/tables/usage-budgets.ts';
+
+const shape = {
+  id: z.uuid(),
+  slug: z.string(),
+  name: z.string(),
+  note: z.string().nullable(),
+  organisation_id: z.uuid(),
+  workspace_id: z.uuid(),
+  integration_id: z.uuid(),
+  /** Slug of the service. */
+  ai_provider_name: z.string(),
+  status: z.enum(['active', 'exhausted', 'expired']),
+  /** Always ''; what is masked is the key of the integration. */
+  key: z.literal(''),
+  masked_api_key: z.string(),
+  model_config: JsonRecord,
+  secret_mappings: z.array(SecretMapping),
+  tags: JsonRecord.nullable(),
+  usage_limits: UsageLimits.nullable(),
+  rate_limits: RateLimits,
+  reset_usage: z.null(),
+  next_usage_reset_at: AnsweredTimestamp.nullable(),
+  last_reset_at: AnsweredTimestamp.nullable(),
+  expires_at: AnsweredTimestamp.nullable(),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+};
+
+/** Response of get, and items of the list. */
+export const ProviderRecord = z.object({ ...shape, object: z.literal('provider') });
+
+/** `budget` is that of the provider as of now, where it has one. Nothing unsent is filled in. */
+export function toFields(
+  row: StoredProvider,
+  integration: StoredIntegration,
+  budget: BudgetState | undefined,
+  now: number,
+) {
+  return {
+    id: row.id,
+    slug: row.slug,
+    name: row.name,
+    note: row.note,
+    organisation_id: row.organisation_id,
+    workspace_id: row.workspace_id,
+    integration_id: row.integration_id,
+    ai_provider_name: integration.ai_provider,
+    status: statusOf(row, budget, now),
+    key: '' as const,
+    masked_api_key: integration.key_mask ?? '',
+    model_config: {},
+    secret_mappings:
+      readDocument<z.infer<typeof SecretMapping>[]>(integration.secret_mappings) ?? [],
+    tags: readDocument<JsonRecord>(integration.tags),
+    usage_limits: readDocument<UsageLimits>(row.usage_limits),
+    rate_limits: readDocument<RateLimits>(row.rate_limits) ?? [],
+    reset_usage: null,
+    next_usage_reset_at: formatTimestampOrNull(budget?.nextResetAt ?? null),
+    last_reset_at: formatTimestampOrNull(lastResetOf(row, budget)),
+    expires_at: formatTimestampOrNull(row.expires_at),
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+  };
+}
+
+/** The body that would create this provider, sparse: what the snapshot shows to sync. */
+export function toSpec(row: StoredProvider): Record<string, unknown> {
+  const usageLimits = readDocument<UsageLimits>(row.usage_limits);
+  return sparse({
+    name: row.name,
+    slug: row.slug,
+    integration_id: row.integration_id,
+    workspace_id: row.workspace_id,
+    note: row.note,
+    usage_limits: usageLimits === null ? null : sparse(usageLimits),
+    rate_limits: readDocument<RateLimits>(row.rate_limits),
+    expires_at: formatTimestampOrNull(row.expires_at),
+  });
+}
+
+/** Expiry and exhaustion hold from their moment on, and for as long. */
+function statusOf(
+  row: StoredProvider,
+  budget: BudgetState | undefined,
+  now: number,
+): 'active' | 'exhausted' | 'expired' {
+  if (row.expires_at !== null && row.expires_at <= now) return 'expired';
+  return budget?.isExhausted === true ? 'exhausted' : 'active';
+}
+
+function lastResetOf(row: StoredProvider, budget: BudgetState | undefined): number | null {
+  const times = [row.last_reset_at, budget?.lastResetAt ?? null].filter((at) => at !== null);
+  return times.length === 0 ? null : Math.max(...times);
+}

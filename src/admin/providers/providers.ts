@@ -1,0 +1,114 @@
+/** Knows providers over HTTP: integrations as workspaces use them (docs/api.md, Providers). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import type { Route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import { ProviderCreate, ProviderUpdate, SentRateLimits } from '../../model/provider.ts';
+import * as integrations from '../../store/tables/integrations.ts';
+import * as providers from '../../store/tables/providers.ts';
+import * as usageBudgets from '../../store/tables/usage-budgets.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import {
+  createFields,
+  type ItemRequest,
+  type QueryRequest,
+  someField,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { findOr404, resolveWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { create, findProvider, remove, update } from './provider-changes.ts';
+import { ProviderRecord, toFields, toSpec } from './provider-record.ts';
+
+const rate_limits = SentRateLimits.nullable().optional();
+const CreateBody = ProviderCreate.extend({ ...createFields, rate_limits });
+const UpdateBody = ProviderUpdate.extend({ ...updateFields, rate_limits }).meta(someField);
+const ListQuery = WorkspaceQuery.extend(pageQuery({ sizeDefault: 50 }));
+const Receipt = z.object({ id: z.uuid(), slug: z.string(), object: z.literal('provider') });
+
+export const providerResource: Resource = {
+  kind: 'Provider',
+  routes: providerRoutes,
+  snapshot: snapshotOf(providers.listAllForOrganisation, toSpec),
+  contents: providers.contents,
+};
+
+function providerRoutes(deps: AdminDeps): Route<Principal>[] {
+  const on = resourceRoutes('/providers/:providerId', (action) => `providers.${action}`);
+  return [
+    on.create({
+      summary: 'Let a workspace send requests by an integration',
+      body: CreateBody,
+      ignoredFields: ['ai_provider_id', 'model_config'],
+      response: Receipt,
+      handle: async (request) => receipt(await create(deps, request)),
+    }),
+    on.list({
+      summary: 'List providers',
+      query: ListQuery,
+      response: listOf(ProviderRecord),
+      handle: (request) => list(deps, request),
+    }),
+    on.get({
+      summary: 'Get a provider',
+      query: WorkspaceQuery,
+      response: ProviderRecord,
+      handle: (request) => get(deps, request),
+    }),
+    on.update({
+      summary: 'Replace the fields sent of a provider',
+      body: UpdateBody,
+      ignoredFields: ['id', 'slug', 'integration_id', 'model_config'],
+      response: Receipt,
+      handle: async (request) => receipt(await update(deps, request)),
+    }),
+    on.remove({
+      summary: 'Delete a provider',
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+function receipt({ id, slug }: { readonly id: string; readonly slug: string }) {
+  return { id, slug, object: 'provider' as const };
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { caller, query, now } = request;
+  const { organisationId } = caller;
+  const db = deps.database.readable;
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  const filter = { workspaceId: workspace?.id };
+  const { rows, total } = await providers.list(db, organisationId, filter, toPage(query));
+  const ids = rows.map(({ id }) => id);
+  const budgets = await usageBudgets.listStates(db, organisationId, 'provider', ids, now);
+  const wanted = [...new Set(rows.map(({ integration_id: id }) => id))];
+  const named = await integrations.listByIds(db, organisationId, wanted);
+  const integrationById = new Map(named.map((row) => [row.id, row]));
+  // A provider whose integration went between the two reads is going too.
+  const data = rows.values().flatMap((row) => {
+    const integration = integrationById.get(row.integration_id);
+    if (integration === undefined) return [];
+    const fields = toFields(row, integration, budgets.get(row.id), now);
+    return [{ ...fields, object: 'provider' as const }];
+  });
+  return listReply(data, total);
+}
+
+async function get(deps: AdminDeps, request: ItemRequest) {
+  const { caller, params, query, now } = request;
+  const { organisationId } = caller;
+  const db = deps.database.readable;
+  const found = await findProvider(db, caller, params.providerId!, query.workspace_id);
+  const row = findOr404(caller, found);
+  const integration = await integrations.findByIdOrSlug(db, organisationId, row.integration_id);
+  if (integration === undefined) throw new ApiError('notFound');
+  const subject = { organisationId, kind: 'provider', id: row.id } as const;
+  const budget = await usageBudgets.findState(db, subject, now);
+  const fields = toFields(row, integration, budget, now);
+  return versioned({ ...fields, object: 'provider' as const }, row);
+}

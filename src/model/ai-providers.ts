@@ -1,0 +1,123 @@
+/** Knows the services that answer requests to models: the slug and id of each, and models that it is known for. */
+import { v5 } from 'uuid';
+
+/** A service that an integration holds an account at. */
+export interface AiProvider {
+  readonly slug: string;
+  readonly name: string;
+  /** The same in every deployment, for clients that name services by id. */
+  readonly id: string;
+  /** Slugs of models that an integration lists before anybody names one; other models work as well. */
+  readonly models: readonly string[];
+}
+
+/** Namespace of the ids, so that no other text makes the same. */
+const namespace = '6f3c1d8e-9b1a-5d0c-8f57-3f2f3a0f6c11';
+
+const openAi = [
+  ...['gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'gpt-4.1-mini', 'gpt-4.1-nano'],
+  ...['gpt-5', 'gpt-5-mini', 'gpt-5-nano', 'o3', 'o4-mini'],
+  ...['text-embedding-3-large', 'text-embedding-3-small'],
+];
+const claude = [
+  ...['claude-opus-4-1', 'claude-sonnet-4-5', 'claude-haiku-4-5', 'claude-3-7-sonnet-latest'],
+];
+const gemini = ['gemini-2.5-pro', 'gemini-2.5-flash', 'gemini-2.5-flash-lite', 'gemini-2.0-flash'];
+
+/** Name by slug, and the models of those that everybody names alike. */
+const known: Readonly<Record<string, readonly [name: string, models?: readonly string[]]>> = {
+  openai: ['OpenAI', openAi],
+  anthropic: ['Anthropic', claude],
+  'azure-openai': ['Azure OpenAI', openAi],
+  'azure-ai': ['Azure AI Foundry'],
+  bedrock: ['AWS Bedrock'],
+  'vertex-ai': ['Google Vertex AI', gemini],
+  google: ['Google Gemini', gemini],
+  sagemaker: ['AWS SageMaker'],
+  'mistral-ai': [
+    'Mistral AI',
+    ['mistral-large-latest', 'mistral-small-latest', 'codestral-latest'],
+  ],
+  cohere: ['Cohere', ['command-a-03-2025', 'command-r-plus-08-2024', 'command-r-08-2024']],
+  deepseek: ['DeepSeek', ['deepseek-chat', 'deepseek-reasoner']],
+  'x-ai': ['xAI', ['grok-4', 'grok-3', 'grok-3-mini']],
+  'perplexity-ai': ['Perplexity AI', ['sonar', 'sonar-pro', 'sonar-reasoning-pro']],
+  groq: ['Groq', ['llama-3.3-70b-versatile', 'llama-3.1-8b-instant']],
+  '302ai': ['302.AI'],
+  ai21: ['AI21 Labs'],
+  anyscale: ['Anyscale'],
+  cerebras: ['Cerebras'],
+  cortex: ['Snowflake Cortex'],
+  dashscope: ['Alibaba DashScope'],
+  databricks: ['Databricks'],
+  deepbricks: ['Deepbricks'],
+  deepinfra: ['DeepInfra'],
+  'featherless-ai': ['Featherless AI'],
+  'fireworks-ai': ['Fireworks AI'],
+  github: ['GitHub Models'],
+  huggingface: ['Hugging Face'],
+  hyperbolic: ['Hyperbolic'],
+  'inference-net': ['Inference.net'],
+  jina: ['Jina AI'],
+  krutrim: ['Krutrim'],
+  lambda: ['Lambda'],
+  'lemonfox-ai': ['Lemonfox AI'],
+  lepton: ['Lepton AI'],
+  lingyi: ['01.AI'],
+  meshy: ['Meshy'],
+  milvus: ['Milvus'],
+  modal: ['Modal'],
+  monsterapi: ['Monster API'],
+  moonshot: ['Moonshot AI'],
+  ncompass: ['nCompass'],
+  nebius: ['Nebius'],
+  nomic: ['Nomic'],
+  'novita-ai': ['Novita AI'],
+  nscale: ['nScale'],
+  ollama: ['Ollama'],
+  openrouter: ['OpenRouter'],
+  oracle: ['Oracle Generative AI'],
+  ovhcloud: ['OVHcloud'],
+  palm: ['Google PaLM'],
+  predibase: ['Predibase'],
+  qdrant: ['Qdrant'],
+  'recraft-ai': ['Recraft AI'],
+  'reka-ai': ['Reka AI'],
+  replicate: ['Replicate'],
+  sambanova: ['SambaNova'],
+  segmind: ['Segmind'],
+  siliconflow: ['SiliconFlow'],
+  'stability-ai': ['Stability AI'],
+  'together-ai': ['Together AI'],
+  triton: ['NVIDIA Triton'],
+  tripo3d: ['Tripo3D'],
+  upstage: ['Upstage'],
+  voyage: ['Voyage AI'],
+  'workers-ai': ['Cloudflare Workers AI'],
+  'z-ai': ['Z.ai'],
+  zhipu: ['Zhipu AI'],
+};
+
+/** All of them, by slug. */
+export const aiProviders: ReadonlyMap<string, AiProvider> = new Map(
+  Object.entries(known).map(([slug, [name, models = []]]) => [
+    slug,
+    { slug, name, id: v5(slug, namespace), models },
+  ]),
+);
+
+const byAnyName = new Map(
+  [...aiProviders.values()].flatMap((one) => [
+    [one.id, one],
+    [folded(one.slug), one],
+  ]),
+);
+
+/** Found by id or slug; clients write `openai` and `open-ai` for one service. */
+export function findAiProvider(reference: string): AiProvider | undefined {
+  return byAnyName.get(reference.toLowerCase()) ?? byAnyName.get(folded(reference));
+}
+
+function folded(slug: string): string {
+  return slug.toLowerCase().replaceAll(/[-_]/g, '');
+}

@@ -1,0 +1,127 @@
+/** Knows the providers table: integrations as workspaces use them. Slugs are unique within a workspace. */
+import type { Selectable } from 'kysely';
+import type { Db } from '../connection/db.ts';
+import { findWithGrant, type IntegrationWithGrant } from './integrations.ts';
+import { readReference } from './references.ts';
+import { resourceTable } from './resource-table.ts';
+import type { Versioned } from './versioned.ts';
+import { contentsOf, removalOfBudgets } from './workspace-contents.ts';
+
+interface ProviderRow extends Versioned {
+  id: string;
+  organisation_id: string;
+  workspace_id: string;
+  integration_id: string;
+  slug: string;
+  name: string;
+  note: string | null;
+  usage_limits: string | null;
+  rate_limits: string | null;
+  expires_at: number | null;
+  last_reset_at: number | null;
+  /** `auto` for the one that came with access to its integration, and goes with it. */
+  creation_mode: 'api' | 'auto';
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    providers: ProviderRow;
+  }
+}
+
+/** A provider as stored. */
+export type StoredProvider = Selectable<ProviderRow>;
+
+export const { insert, list, listAllForOrganisation, update, deleteById } =
+  resourceTable('providers');
+
+/** With its budget and what was counted for it. */
+export const contents = contentsOf('Provider', 'providers', (at) =>
+  removalOfBudgets('provider', 'providers', at),
+);
+
+/** By id, or by slug in one workspace or, with null, in all: at most two, which are enough to know of several. */
+export function listByReference(
+  db: Db,
+  organisationId: string,
+  workspaceId: string | null,
+  reference: string,
+): Promise<StoredProvider[]> {
+  return referred(db, organisationId, workspaceId, reference).execute();
+}
+
+/** As {@link listByReference}; they stay until the transaction ends. */
+export function listByReferenceForUpdate(
+  tx: Db,
+  organisationId: string,
+  workspaceId: string | null,
+  reference: string,
+): Promise<StoredProvider[]> {
+  return referred(tx, organisationId, workspaceId, reference).forUpdate().execute();
+}
+
+function referred(db: Db, organisationId: string, workspaceId: string | null, reference: string) {
+  const { column, value } = readReference(reference);
+  return db
+    .selectFrom('providers')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where(column, '=', value)
+    .$if(workspaceId !== null, (rows) => rows.where('workspace_id', '=', workspaceId!))
+    .limit(2);
+}
+
+/** Whether a workspace has a provider of an integration. */
+export async function existsOf(
+  db: Db,
+  organisationId: string,
+  { integrationId, workspaceId }: { readonly integrationId: string; readonly workspaceId: string },
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('providers')
+    .select('id')
+    .where('organisation_id', '=', organisationId)
+    .where('integration_id', '=', integrationId)
+    .where('workspace_id', '=', workspaceId)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Those made of an integration, which stay until the transaction ends. */
+export function listByIntegrationForUpdate(
+  tx: Db,
+  organisationId: string,
+  integrationId: string,
+): Promise<StoredProvider[]> {
+  return tx
+    .selectFrom('providers')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('integration_id', '=', integrationId)
+    .orderBy('id')
+    .forUpdate()
+    .execute();
+}
+
+/** All of a provider that a request to it has to know. */
+export interface ReachedProvider extends IntegrationWithGrant {
+  readonly provider: StoredProvider;
+}
+
+/**
+ * The provider that a request of a workspace names by id or slug, with its integration, whose secrets
+ * are sealed (auth/integration-secrets.ts). Whether the workspace may use it: model/integration-access.ts.
+ */
+export async function findReached(
+  db: Db,
+  organisationId: string,
+  workspaceId: string,
+  reference: string,
+): Promise<ReachedProvider | undefined> {
+  const [provider] = await listByReference(db, organisationId, workspaceId, reference);
+  if (provider === undefined) return undefined;
+  const { integration_id: id } = provider;
+  const found = await findWithGrant(db, organisationId, { id, workspaceId });
+  return found && { provider, ...found };
+}
