@@ -26,14 +26,13 @@ export function createAppGateway(parts: {
   const { inference, configTargets, trustedHosts } = settings;
   let quietUntilMs = 0;
   return createGateway({
-    ...{ database, configTargets, trustedHosts, isUnavailable, record },
+    ...{ database, clock, configTargets, trustedHosts, isUnavailable, record },
     ...inference,
     graceMs: inference.graceSeconds * 1000,
     hashCredential: (value) => {
       requireConnection();
       return keyring.hashCredential(value);
     },
-    now: () => clock.now(),
     onFault: (err, requestId) => log.error({ err, requestId }, 'an inference request failed'),
     onLookFailure: (err) => {
       if (performance.now() < quietUntilMs) return;

@@ -27,6 +27,8 @@ export interface AttemptOptions {
   readonly retry: RetryRule | null;
   readonly timeoutMs: number | null;
   readonly caller: Caller;
+  /** How long the answer is waited for when the caller has gone; 0 for not at all. */
+  readonly lingerMs: number;
 }
 
 /** All waits between tries together. */
@@ -62,11 +64,16 @@ export function letGo({ call, stopClock }: Attempted): void {
 
 async function callOnce(
   target: ResolvedTarget,
-  { origins, timeoutMs, caller }: AttemptOptions,
+  { origins, timeoutMs, caller, lingerMs }: AttemptOptions,
   retries: number,
 ): Promise<Attempted> {
   const call = new Call(origins.at(target.call.origin), target.call);
-  caller.onLeave(() => call.cut(new CallCut('the caller has gone')));
+  let lingering: NodeJS.Timeout | null = null;
+  caller.onLeave(() => {
+    const cut = (): void => call.cut(new CallCut('the caller has gone'));
+    if (lingerMs === 0) cut();
+    else lingering = setTimeout(cut, lingerMs);
+  });
   const stopClock = timeoutMs === null ? noClock : startClock(call, timeoutMs);
   try {
     await call.begun;
@@ -75,6 +82,8 @@ async function callOnce(
     stopClock();
     const error = errorOf(thrown);
     return { target, call: null, error, status: error.status, retries, stopClock: noClock };
+  } finally {
+    if (lingering !== null) clearTimeout(lingering);
   }
 }
 

@@ -17,11 +17,14 @@ export const gatewayErrors = {
   no_target: { status: 400, type: 'invalid_request_error' },
   invalid_api_key: { status: 401, type: 'authentication_error' },
   api_key_expired: { status: 401, type: 'authentication_error' },
+  price_unknown: { status: 403, type: 'permission_error' },
   scope_missing: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'not_found_error' },
   request_timeout: { status: 408, type: 'timeout_error' },
+  usage_limit_exceeded: { status: 412, type: 'usage_limit_exceeded' },
   body_too_large: { status: 413, type: 'request_too_large' },
   unsupported_encoding: { status: 415, type: 'invalid_request_error' },
+  rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
   upstream_unreachable: { status: 502, type: 'api_error' },
   internal_error: { status: 500, type: 'api_error' },
   unavailable: { status: 503, type: 'overloaded_error' },
@@ -35,16 +38,19 @@ export class GatewayError extends Error {
   readonly code: GatewayErrorCode;
   /** Header, parameter or JSON path to blame; null where there is none. */
   readonly param: string | null;
+  /** When another try may be let through; null where nobody knows. */
+  readonly retryAfterMs: number | null;
 
   constructor(
     code: GatewayErrorCode,
     message: string,
     param: string | null = null,
-    options?: ErrorOptions,
+    options?: ErrorOptions & { readonly retryAfterMs?: number | null },
   ) {
     super(message, options);
     this.code = code;
     this.param = param;
+    this.retryAfterMs = options?.retryAfterMs ?? (code === 'unavailable' ? 1_000 : null);
   }
 
   get status(): number {

@@ -6,6 +6,7 @@ import type { Database } from '../store/connection/db.ts';
 import * as apiKeys from '../store/tables/api-keys.ts';
 import * as gatewayReads from '../store/tables/gateway-reads.ts';
 import type { Fresh, Read } from './fresh.ts';
+import { limitedSubjects, noTerms, type OwnTerms, readTerms } from './own-terms.ts';
 
 export interface GatewayKey {
   readonly id: string;
@@ -17,12 +18,12 @@ export interface GatewayKey {
   /** When the key ends, or this value of it, whichever is first; ms since the epoch. */
   readonly endsAtMs: number | null;
   readonly rateLimits: readonly RateLimit[] | null;
-  /** As the Admin API takes it. */
-  readonly usageLimits: unknown;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly configId: string | null;
   readonly allowsConfigOverride: boolean;
   readonly workspace: GatewayWorkspace | null;
+  /** Budgets and rate limits of the key and of its workspace. */
+  readonly terms: OwnTerms;
   /** When its last use was written down; changes as it is. */
   lastUsedAtMs: number | null;
 }
@@ -31,7 +32,6 @@ interface GatewayWorkspace {
   readonly id: string;
   readonly slug: string;
   readonly metadata: Readonly<Record<string, unknown>>;
-  readonly usageLimits: unknown;
   readonly rateLimits: unknown;
 }
 
@@ -73,11 +73,27 @@ export class GatewayKeys {
     const row = await gatewayReads.findKey(db, held.organisation_id, held.api_key_id);
     if (row === undefined) return undefined;
     const { organisation_id: organisationId, generation } = row;
-    return { organisationId, generation, value: keyOf(row, held.valid_until) };
+    const key = keyOf(row, held.valid_until);
+    const terms = await this.#termsOf(row, key);
+    return { organisationId, generation, value: { ...key, terms } };
+  }
+
+  /** Nothing is asked for a key without limits, of which there are many. */
+  #termsOf(row: gatewayReads.GatewayKeyRow, key: Omit<GatewayKey, 'terms'>): Promise<OwnTerms> {
+    const isLimited = [
+      ...[row.usage_limits, row.rate_limits],
+      ...[row.workspace_usage_limits, row.workspace_rate_limits],
+    ].some((limits) => limits !== null);
+    if (!isLimited) return Promise.resolve(noTerms);
+    const subjects = limitedSubjects(key, key.workspace);
+    return readTerms(this.#options.database.readable, key.organisationId, subjects);
   }
 }
 
-function keyOf(row: gatewayReads.GatewayKeyRow, validUntil: number | null): GatewayKey {
+function keyOf(
+  row: gatewayReads.GatewayKeyRow,
+  validUntil: number | null,
+): Omit<GatewayKey, 'terms'> {
   return {
     id: row.id,
     name: row.name,
@@ -87,7 +103,6 @@ function keyOf(row: gatewayReads.GatewayKeyRow, validUntil: number | null): Gate
     scopes: JSON.parse(row.scopes) as string[],
     endsAtMs: earlier(row.expires_at, validUntil),
     rateLimits: parsed(row.rate_limits) as RateLimit[] | null,
-    usageLimits: parsed(row.usage_limits),
     metadata: (parsed(row.metadata) ?? {}) as Record<string, unknown>,
     configId: row.config_id,
     allowsConfigOverride: row.allow_config_override !== 0,
@@ -103,7 +118,6 @@ function workspaceOf(row: gatewayReads.GatewayKeyRow): GatewayWorkspace | null {
     id: row.workspace_id,
     slug: row.workspace_slug ?? '',
     metadata: defaults.metadata ?? {},
-    usageLimits: parsed(row.workspace_usage_limits),
     rateLimits: parsed(row.workspace_rate_limits),
   };
 }

@@ -1,4 +1,7 @@
 /** Knows how the parts of the gateway are put together, and in which order they end. */
+import type { Clock } from '../clock.ts';
+import { createLedger } from '../ledger/ledger.ts';
+import type { PolicyTerms } from '../ledger/limits-of-request.ts';
 import type { TargetLimits } from '../model/config-document.ts';
 import type { Database } from '../store/connection/db.ts';
 import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
@@ -8,14 +11,17 @@ import { Breakers } from './breaker.ts';
 import { Fresh } from './fresh.ts';
 import { type GatewayKey, GatewayKeys } from './gateway-key.ts';
 import { Generations } from './generations.ts';
+import { Policies } from './limits.ts';
 import type { Pipeline } from './pipeline.ts';
 import { Configs, type GatewayConfig } from './resolve-config.ts';
 import { Targets } from './resolve-target.ts';
 import { createInferenceServer, type InferenceServer } from './server.ts';
 
 export interface GatewayOptions
-  extends Pick<Pipeline, 'bodyBytesMax' | 'now' | 'isUnavailable' | 'record' | 'onFault'> {
-  readonly database: Pick<Database, 'readable' | 'db'>;
+  extends Pick<Pipeline, 'bodyBytesMax' | 'isUnavailable' | 'record' | 'onFault'> {
+  readonly database: Pick<Database, 'readable' | 'db' | 'transaction'>;
+  /** That all replicas share. */
+  readonly clock: Clock;
   readonly hashCredential: (value: string) => Buffer;
   readonly connectionsMax: number;
   readonly configTargets: TargetLimits;
@@ -37,6 +43,7 @@ export interface Gateway extends AsyncDisposable {
 const pollMs = 300;
 const keysMax = 100_000;
 const configsMax = 10_000;
+const organisationsMax = 10_000;
 
 /** Dispose of it when its server has closed. */
 export function createGateway(options: GatewayOptions): Gateway {
@@ -50,8 +57,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     entriesMax: configsMax,
     isUnavailable,
   });
+  const policies = new Fresh<readonly PolicyTerms[]>(generations, {
+    entriesMax: organisationsMax,
+    isUnavailable,
+  });
   const origins = new Origins(trustedHosts);
-  const { bodyBytesMax, now, record, onFault, hashCredential } = options;
+  const ledger = createLedger({ database, clock: options.clock });
+  const { bodyBytesMax, record, onFault, hashCredential } = options;
   const pipeline: Pipeline = {
     keys: new GatewayKeys({ database, hashCredential, fresh: keys }),
     configs: new Configs({
@@ -60,13 +72,17 @@ export function createGateway(options: GatewayOptions): Gateway {
       blocksInline: options.blocksInlineConfigs,
     }),
     targets: new Targets(trustedHosts),
-    ...{ origins, breakers: new Breakers(), bodyBytesMax, now, isUnavailable, record, onFault },
+    ...{ origins, breakers: new Breakers(), bodyBytesMax, isUnavailable, record, onFault },
+    now: () => options.clock.now(),
+    policies: new Policies(database, policies),
+    ledger,
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
   };
   return {
     server: createInferenceServer({ pipeline, connectionsMax: options.connectionsMax }),
     [Symbol.asyncDispose]: async () => {
       await generations.close();
+      await ledger[Symbol.asyncDispose]();
       await origins[Symbol.asyncDispose]();
     },
   };

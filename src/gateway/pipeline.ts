@@ -1,8 +1,8 @@
 /** Knows the way of one inference request: who asks, by which config, to which provider, and back. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { TargetSettings } from '../model/config-tree.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import type { Origins } from '../upstream/origins.ts';
-import { type Attempted, attempt, errorOf } from './attempt.ts';
+import { type Attempted, errorOf } from './attempt.ts';
 import { authenticate, credentialsOf } from './authenticate.ts';
 import type { Breakers } from './breaker.ts';
 import { Caller } from './caller.ts';
@@ -10,7 +10,10 @@ import { endpointOf } from './endpoint.ts';
 import { type Exchange, gatewayHeader, type ReadHeader } from './exchange.ts';
 import { GatewayError, type GatewayErrorForm, gatewayErrorBody } from './gateway-error.ts';
 import type { GatewayKeys } from './gateway-key.ts';
+import type { Policies } from './limits.ts';
 import { metadataOf } from './metadata.ts';
+import type { Metered } from './meter.ts';
+import { ProviderCalls } from './provider-calls.ts';
 import { isJsonType, parseParams, readBody } from './read-body.ts';
 import { isEventStream, relay } from './relay.ts';
 import type { RequestRecord } from './request-record.ts';
@@ -21,6 +24,8 @@ import { walk } from './route.ts';
 export interface Pipeline {
   readonly keys: GatewayKeys;
   readonly configs: Configs;
+  readonly policies: Policies;
+  readonly ledger: Ledger;
   readonly targets: Targets;
   readonly origins: Origins;
   readonly breakers: Breakers;
@@ -55,6 +60,7 @@ interface Findings {
   config: GatewayConfig | null;
   attempted: Attempted | null;
   firstByteMs: number | null;
+  metered: Metered | null;
   error: GatewayError | null;
 }
 
@@ -62,7 +68,8 @@ interface Findings {
 export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void> {
   const now = pipeline.now();
   const found: Findings = {
-    ...{ exchange: null, config: null, attempted: null, firstByteMs: null, error: null },
+    ...{ exchange: null, config: null, attempted: null, firstByteMs: null },
+    ...{ metered: null, error: null },
   };
   try {
     await exchangeOf(pipeline, arrival, found, now);
@@ -103,52 +110,65 @@ async function exchangeOf(
   };
   found.exchange = exchange;
   pipeline.keys.noteUse(key, now);
-  const attempted = await callProvider(pipeline, exchange, config, caller);
-  found.attempted = attempted;
-  if (caller.isGone) return attempted.stopClock();
-  if (attempted.call === null) throw attempted.error!;
-  await sendBack(arrival, attempted, caller, found);
+  const given = pipeline.policies.of(key.organisationId);
+  const policies = given instanceof Promise ? await given : given;
+  const { ledger, origins, targets } = pipeline;
+  const calls = new ProviderCalls({
+    ...{ ledger, origins, targets, exchange, config, policies, caller },
+  });
+  try {
+    await callProvider({ pipeline, arrival, found, exchange, config, caller, calls });
+  } finally {
+    calls.close();
+  }
 }
 
-function callProvider(
-  pipeline: Pipeline,
-  exchange: Exchange,
-  config: GatewayConfig,
-  caller: Caller,
-): Promise<Attempted> {
-  const { origins, breakers, targets } = pipeline;
+interface Calling {
+  readonly pipeline: Pipeline;
+  readonly arrival: Arrival;
+  readonly found: Findings;
+  readonly exchange: Exchange;
+  readonly config: GatewayConfig;
+  readonly caller: Caller;
+  readonly calls: ProviderCalls;
+}
+
+async function callProvider(calling: Calling): Promise<void> {
+  const { pipeline, found, exchange, config, caller, calls } = calling;
   const { params, metadata, path, now } = exchange;
-  const call = (settings: TargetSettings, target: ReturnType<Targets['resolve']>) =>
-    attempt(target, {
-      origins,
-      retry: settings.retry,
-      timeoutMs: settings.requestTimeoutMs,
-      caller,
-    });
-  return walk(config.root, {
-    ...{ mark: config.mark, now, breakers, caller, chance: Math.random },
+  const attempted = await walk(config.root, {
+    ...{ mark: config.mark, now, breakers: pipeline.breakers, caller, chance: Math.random },
     subject: { metadata, params, url: { pathname: `/v1${path}` } },
-    call: (leaf) => call(leaf.settings, targets.resolve(leaf, exchange)),
+    call: (leaf) => calls.call(leaf),
   });
+  found.attempted = attempted;
+  if (attempted.call === null) throw attempted.error!;
+  await sendBack(calling, attempted);
 }
 
 async function sendBack(
-  arrival: Arrival,
+  { arrival, found, caller, calls }: Calling,
   attempted: Attempted,
-  caller: Caller,
-  found: Findings,
 ): Promise<void> {
-  const { response, beganMs } = arrival;
-  const end = await relay(attempted.call!, {
-    ...{ response, caller, onlooker: null },
+  const { response, beganMs, headerPrefix } = arrival;
+  const call = attempted.call!;
+  const { lingerMs } = calls;
+  const meter = calls.meter();
+  const end = await relay(call, {
+    ...{ response, caller, lingerMs, events: meter.events },
     headers: ourHeaders(arrival, attempted),
     onFirst: () => {
       if (found.firstByteMs !== null) return;
       attempted.stopClock();
       found.firstByteMs = performance.now() - beganMs;
     },
+    onWhole: (body) => {
+      const cost = meter.readWhole(body, call.headers);
+      return cost === null ? {} : { [`${headerPrefix}cost`]: String(cost) };
+    },
   });
   attempted.stopClock();
+  found.metered = meter.finish(end);
   if (end.kind !== 'broken') return;
   const error = errorOf(end.error);
   if (!end.isStarted) throw error;
@@ -196,10 +216,17 @@ export function refuse(arrival: Arrival, error: GatewayError, attempted: Attempt
     [`${headerPrefix}gateway-exception`]: 'true',
     'content-type': 'application/json',
     'content-length': body.length,
-    ...(error.code === 'unavailable' ? { 'retry-after': '1' } : {}),
+    ...retryHeaders(error),
     ...(isWorthReading(request) ? {} : { connection: 'close' }),
   });
   response.end(body);
+}
+
+/** When to try again; a budget that is used up is there again too late for anybody to wait. */
+function retryHeaders({ code, retryAfterMs }: GatewayError): Record<string, string> {
+  if (code === 'usage_limit_exceeded') return { 'x-should-retry': 'false' };
+  if (retryAfterMs === null) return {};
+  return { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) };
 }
 
 /** What is left of a refused request has to be read before the next one of its connection can be. */
@@ -212,7 +239,7 @@ function isWorthReading({ complete, headers }: IncomingMessage): boolean {
 const worthReadingBytesMax = 1024 * 1024;
 
 function recordOf(arrival: Arrival, found: Findings, startedAt: number): RequestRecord {
-  const { exchange, config, attempted, firstByteMs, error } = found;
+  const { exchange, config, attempted, firstByteMs, metered, error } = found;
   const { id, response, path, beganMs } = arrival;
   const call = attempted?.call ?? null;
   return {
@@ -229,6 +256,9 @@ function recordOf(arrival: Arrival, found: Findings, startedAt: number): Request
     targetPath: attempted?.target.path ?? null,
     retries: attempted?.retries ?? 0,
     isStream: call !== null && isEventStream(call.headers),
+    tokens: metered?.usage ?? null,
+    costUnits: metered?.costUnits ?? null,
+    isEstimated: metered?.isEstimated ?? false,
     errorCode: error?.code ?? null,
     metadata: exchange?.metadata ?? {},
   };

@@ -1,28 +1,29 @@
 /** Knows how the answer of a provider goes to the caller: its bytes as they are, no faster than the caller takes them. */
 import type { ServerResponse } from 'node:http';
-import { type AnswerHeaders, type Call, CallCut } from '../upstream/call.ts';
+import { type AnswerHeaders, type Call, CallCut, type Sink } from '../upstream/call.ts';
 import type { Caller } from './caller.ts';
-
-/** Looks at the bytes that go by, and changes none. */
-interface Onlooker {
-  data(chunk: Buffer): void;
-}
+import type { UsageStream } from './usage-stream.ts';
 
 export interface RelayOptions {
   readonly response: ServerResponse;
   readonly caller: Caller;
   /** Beside those of the provider. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly onlooker: Onlooker | null;
+  /** What the events of a stream go through; null where nobody looks at them. */
+  readonly events: UsageStream | null;
+  /** How long the rest of an answer is read whose caller has gone, to see what it used; 0 for not at all. */
+  readonly lingerMs: number;
   /** Called when the first piece of a stream, or all of another answer, is there. */
   readonly onFirst: () => void;
+  /** Looks at an answer that came whole, before it is sent; yields headers that go with it. */
+  readonly onWhole: (body: Buffer) => Readonly<Record<string, string>>;
 }
 
 /** How a relay ended. */
 export type RelayEnd =
   | { readonly kind: 'whole' }
-  /** The caller went, and the provider was told. */
-  | { readonly kind: 'left' }
+  /** The caller went before the end; `isRead` says that the answer was read to its end all the same. */
+  | { readonly kind: 'left'; readonly isRead: boolean }
   /** The provider did not go on; what was sent by then cannot be taken back. */
   | { readonly kind: 'broken'; readonly error: Error; readonly isStarted: boolean };
 
@@ -38,70 +39,123 @@ const heldBack = new Set([
 /** Sends the answer that has begun; resolves when the last byte is on its way, or none will follow. */
 export function relay(call: Call, options: RelayOptions): Promise<RelayEnd> {
   const { promise, resolve } = Promise.withResolvers<RelayEnd>();
-  const { response, caller, onlooker, onFirst } = options;
-  caller.onLeave(() => {
-    call.cut(new CallCut('the caller has gone'));
-    resolve({ kind: 'left' });
-  });
-  const isStream = isEventStream(call.headers);
-  let gathered: Buffer[] | null = isStream ? null : [];
-  let gatheredBytes = 0;
-  const begin = (): void => {
-    response.writeHead(call.status, passedHeaders(call.headers, options.headers));
-    response.on('drain', () => call.resume());
-  };
-  if (isStream) {
-    begin();
-    // A stream is worth its headers before its first event.
-    response.flushHeaders();
-  }
-  let isFirst = true;
-  call.pipe({
-    data: (chunk) => {
-      onlooker?.data(chunk);
-      if (isFirst && isStream) onFirst();
-      isFirst = false;
-      if (gathered === null) return response.write(chunk);
-      gathered.push(chunk);
-      gatheredBytes += chunk.length;
-      if (gatheredBytes <= gatheredBytesMax) return true;
-      onFirst();
-      begin();
-      const all = Buffer.concat(gathered);
-      gathered = null;
-      return response.write(all);
-    },
-    end: () => {
-      onFirst();
-      caller.onLeave(null);
-      if (gathered !== null) sendWhole(call, gathered, options);
-      else response.end();
-      resolve({ kind: 'whole' });
-    },
-    fail: (error) => {
-      onFirst();
-      caller.onLeave(null);
-      const isStarted = response.headersSent;
-      // An answer that ends as if it were whole would be taken for one.
-      if (isStarted) response.destroy();
-      resolve({ kind: 'broken', error, isStarted });
-    },
-  });
+  const one = new Relay(call, options, resolve);
+  options.caller.onLeave(() => one.leave());
+  one.begin();
   return promise;
 }
 
-function sendWhole(
-  call: Call,
-  gathered: readonly Buffer[],
-  { response, headers }: RelayOptions,
-): void {
-  const body = gathered.length === 1 ? gathered[0]! : Buffer.concat(gathered);
-  const all = passedHeaders(call.headers, headers);
-  // One that asks for the head only is told of a length that it does not get.
-  if (response.req.method !== 'HEAD' && call.status !== 204 && call.status !== 304) {
-    all['content-length'] = String(body.length);
+class Relay implements Sink {
+  readonly #call: Call;
+  readonly #options: RelayOptions;
+  readonly #end: (end: RelayEnd) => void;
+  readonly #isStream: boolean;
+  /** Null once pieces are sent as they come. */
+  #gathered: Buffer[] | null;
+  #gatheredBytes = 0;
+  #isFirst = true;
+  #hasLeft = false;
+  #lingering: NodeJS.Timeout | null = null;
+
+  constructor(call: Call, options: RelayOptions, end: (end: RelayEnd) => void) {
+    this.#call = call;
+    this.#options = options;
+    this.#end = end;
+    this.#isStream = isEventStream(call.headers);
+    this.#gathered = this.#isStream ? null : [];
   }
-  response.writeHead(call.status, all).end(body);
+
+  begin(): void {
+    if (this.#isStream && !this.#hasLeft) {
+      this.#writeHead();
+      // A stream is worth its headers before its first event.
+      this.#options.response.flushHeaders();
+    }
+    this.#call.pipe(this);
+  }
+
+  /** The caller has gone. */
+  leave(): void {
+    this.#hasLeft = true;
+    const { lingerMs } = this.#options;
+    const cut = (): void => this.#call.cut(new CallCut('the caller has gone'));
+    if (lingerMs === 0) {
+      cut();
+      return;
+    }
+    this.#lingering = setTimeout(cut, lingerMs);
+    this.#call.resume();
+  }
+
+  data(chunk: Buffer): boolean {
+    const { events, onFirst, response } = this.#options;
+    if (this.#isFirst && this.#isStream) onFirst();
+    this.#isFirst = false;
+    if (this.#gathered !== null) return this.#gather(chunk);
+    const passed = events === null ? chunk : events.pass(chunk);
+    return this.#hasLeft || passed.length === 0 || response.write(passed);
+  }
+
+  end(): void {
+    const { events, response } = this.#options;
+    if (this.#gathered !== null) this.#sendWhole(this.#gathered);
+    else if (!this.#hasLeft) {
+      const rest = events?.rest();
+      if (rest !== undefined && rest.length > 0) response.write(rest);
+      response.end();
+    }
+    this.#finish(this.#hasLeft ? { kind: 'left', isRead: true } : { kind: 'whole' });
+  }
+
+  fail(error: Error): void {
+    const { response } = this.#options;
+    const isStarted = response.headersSent;
+    // An answer that ends as if it were whole would be taken for one.
+    if (isStarted && !this.#hasLeft) response.destroy();
+    this.#finish(
+      this.#hasLeft ? { kind: 'left', isRead: false } : { kind: 'broken', error, isStarted },
+    );
+  }
+
+  #finish(end: RelayEnd): void {
+    const { caller, onFirst } = this.#options;
+    if (this.#lingering !== null) clearTimeout(this.#lingering);
+    caller.onLeave(null);
+    onFirst();
+    this.#end(end);
+  }
+
+  /** Until there is too much of it to be kept. */
+  #gather(chunk: Buffer): boolean {
+    const gathered = this.#gathered!;
+    gathered.push(chunk);
+    this.#gatheredBytes += chunk.length;
+    if (this.#gatheredBytes <= gatheredBytesMax) return true;
+    this.#gathered = null;
+    this.#options.onFirst();
+    if (this.#hasLeft) return true;
+    this.#writeHead();
+    return this.#options.response.write(Buffer.concat(gathered));
+  }
+
+  #writeHead(): void {
+    const { response, headers } = this.#options;
+    response.writeHead(this.#call.status, passedHeaders(this.#call.headers, headers));
+    response.on('drain', () => this.#call.resume());
+  }
+
+  #sendWhole(gathered: readonly Buffer[]): void {
+    const { response, headers, onWhole } = this.#options;
+    const { status } = this.#call;
+    const body = gathered.length === 1 ? gathered[0]! : Buffer.concat(gathered);
+    const all = passedHeaders(this.#call.headers, { ...headers, ...onWhole(body) });
+    if (this.#hasLeft) return;
+    // One that asks for the head only is told of a length that it does not get.
+    if (response.req.method !== 'HEAD' && status !== 204 && status !== 304) {
+      all['content-length'] = String(body.length);
+    }
+    response.writeHead(status, all).end(body);
+  }
 }
 
 export function isEventStream(headers: AnswerHeaders): boolean {

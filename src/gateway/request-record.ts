@@ -1,4 +1,5 @@
 /** Knows what is told of a request once its last byte is out, to figures and to the log of requests. */
+import type { TokenUsage } from '../model/pricing.ts';
 
 export interface RequestRecord {
   readonly id: string;
@@ -20,6 +21,11 @@ export interface RequestRecord {
   readonly targetPath: string | null;
   readonly retries: number;
   readonly isStream: boolean;
+  /** What the provider counted, or what is likely; null where none was called. */
+  readonly tokens: TokenUsage | null;
+  /** Micro-dollars; 0 where nobody knows the price. */
+  readonly costUnits: number | null;
+  readonly isEstimated: boolean;
   /** Code of the error that the gateway itself answered; null for none. */
   readonly errorCode: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;

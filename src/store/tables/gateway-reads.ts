@@ -4,7 +4,9 @@ import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
 import type { ApiKeyRow } from './api-keys.ts';
 import { readReference } from './references.ts';
-import { generationOf } from './snapshot-marks.ts';
+import { generationOf, listGenerations } from './snapshot-marks.ts';
+import type { StoredUsageBudget } from './usage-budgets.ts';
+import { listAllForOrganisation, type StoredUsageLimitPolicy } from './usage-limit-policies.ts';
 
 /** Where the value of a key leads, and until when. */
 export interface HeldKey {
@@ -114,4 +116,28 @@ export function findConfig(
 ): Promise<GatewayConfigRow | undefined> {
   const { column, value } = readReference(reference);
   return configsBy[column].first(db, { organisationId, value });
+}
+
+/** Budgets of keys and workspaces, by the ids of those. */
+export function listBudgets(
+  db: Db,
+  organisationId: string,
+  subjectIds: readonly string[],
+): Promise<StoredUsageBudget[]> {
+  return db
+    .selectFrom('usage_budgets')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('subject_id', 'in', subjectIds)
+    .execute();
+}
+
+/** The policies of an organisation; the marks are read before, so that they are never newer. */
+export async function listPolicies(
+  db: Db,
+  organisationId: string,
+): Promise<{ readonly generation: string; readonly policies: StoredUsageLimitPolicy[] }> {
+  const generations = await listGenerations(db, [organisationId]);
+  const policies = await listAllForOrganisation(db, organisationId);
+  return { generation: generations.get(organisationId)!, policies };
 }

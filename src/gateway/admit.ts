@@ -1,0 +1,132 @@
+/** Knows how a call is let through its limits, made to use no more than it was granted, and charged for what it used. */
+import type { Grant } from '../ledger/account.ts';
+import type { Account } from '../ledger/ledger.ts';
+import {
+  type Limit,
+  LimitReached,
+  LimitsUnknown,
+  PriceUnknown,
+  type UsageBound,
+} from '../ledger/limit.ts';
+import { membersOf, withMembers } from '../model/json-object.ts';
+import { priceOf } from '../model/price-table.ts';
+import { costUnits, type TokenUsage } from '../model/pricing.ts';
+import { boundOf, isMetered, outputClamp } from './bound.ts';
+import { endpointOf } from './endpoint.ts';
+import type { Exchange } from './exchange.ts';
+import { GatewayError } from './gateway-error.ts';
+import type { ResolvedTarget } from './resolve-target.ts';
+
+/** A call that may be made, and what it has been granted. */
+export interface Admission {
+  readonly target: ResolvedTarget;
+  readonly bound: UsageBound;
+  /** Tokens of output that were granted. */
+  readonly outputTokens: number;
+  /** Whether what it uses has to be known. */
+  readonly isCounted: boolean;
+  /** The gateway asks for the usage of the stream, and the caller does not. */
+  readonly takesUsageOut: boolean;
+}
+
+/** @throws GatewayError that says which limit is reached, or that this cannot be known now */
+export async function admit(
+  account: Account,
+  target: ResolvedTarget,
+  limits: readonly Limit[],
+  exchange: Exchange,
+): Promise<Admission> {
+  const endpoint = endpointOf(exchange.path);
+  const isMeteredCall = isMetered(endpoint);
+  const price = priceOf(target.provider, target.model);
+  const bound = boundOf(endpoint, exchange.params, target.call.body?.length ?? 0, price);
+  // What only reads uses nothing that a provider counts.
+  const isRead = exchange.request.method !== 'POST';
+  const counted = isRead ? limits.filter(({ type }) => type === 'requests') : limits;
+  const isCounted = counted.some(({ type }) => type !== 'requests');
+  const grant = await granted(account, counted, bound, exchange.now);
+  const plain = {
+    target,
+    bound,
+    outputTokens: grant.outputTokens,
+    isCounted,
+    takesUsageOut: false,
+  };
+  return isCounted && isMeteredCall ? clamped(plain, endpoint, exchange) : plain;
+}
+
+async function granted(
+  account: Account,
+  limits: readonly Limit[],
+  bound: UsageBound,
+  now: number,
+): Promise<Grant> {
+  try {
+    return await account.admit(limits, bound);
+  } catch (thrown) {
+    throw refusalOf(thrown, now);
+  }
+}
+
+function refusalOf(thrown: unknown, now: number): unknown {
+  const cause = { cause: thrown };
+  if (thrown instanceof LimitReached) {
+    const { isRate, endsAt, label, type } = thrown.limit;
+    const message = `${capital(label)} has reached its limit of ${type}`;
+    if (!isRate) return new GatewayError('usage_limit_exceeded', message, null, cause);
+    const retryAfterMs = endsAt === null ? null : Math.max(1, endsAt - now);
+    return new GatewayError('rate_limit_exceeded', message, null, { ...cause, retryAfterMs });
+  }
+  if (thrown instanceof PriceUnknown) {
+    return new GatewayError('price_unknown', capital(thrown.message), 'model', cause);
+  }
+  if (thrown instanceof LimitsUnknown) {
+    const message = 'The limits of this request cannot be looked up now, try again';
+    return new GatewayError('unavailable', message, null, cause);
+  }
+  return thrown;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** The call with the bounds that its limits put on it. */
+function clamped(admission: Admission, endpoint: string, exchange: Exchange): Admission {
+  const { target, outputTokens } = admission;
+  const { params } = exchange;
+  const { body } = target.call;
+  if (body === null || !exchange.isJson) return admission;
+  const changes = new Map<string, unknown>();
+  const clamp = outputClamp(endpoint, params, outputTokens);
+  if (clamp !== null) changes.set(...clamp);
+  const asksForUsage = wantsUsageOfStream(endpoint, params);
+  if (asksForUsage) {
+    const options = typeof params.stream_options === 'object' ? params.stream_options : null;
+    changes.set('stream_options', { ...options, include_usage: true });
+  }
+  if (changes.size === 0) return admission;
+  const members = membersOf(body);
+  if (members === null) return admission;
+  const call = { ...target.call, body: withMembers(body, members, changes) };
+  return { ...admission, target: { ...target, call }, takesUsageOut: asksForUsage };
+}
+
+/** In the format of OpenAI a stream says what it used only where it is asked. */
+function wantsUsageOfStream(endpoint: string, params: Exchange['params']): boolean {
+  if (endpoint !== 'chat_completions' && endpoint !== 'completions') return false;
+  if (params.stream !== true) return false;
+  const options = params.stream_options as { readonly include_usage?: unknown } | undefined | null;
+  return options?.include_usage !== true;
+}
+
+/** What the ledger is told of a call: what the provider said, with what it costs. */
+export function usageOf({ bound }: Pick<Admission, 'bound'>, usage: TokenUsage) {
+  return { ...usage, costUnits: bound.price === null ? 0 : costUnits(bound.price, usage) };
+}
+
+/** All that was granted: of a call of which nobody knows what it used. */
+export function grantedUsage({ bound, outputTokens }: Admission): TokenUsage {
+  const { inputTokens } = bound;
+  return { inputTokens, outputTokens, cachedInputTokens: 0, cacheWriteTokens: 0 };
+}

@@ -1,0 +1,94 @@
+/** Knows the limits that a call is under: of its key and workspace, and of the policies of its organisation. */
+import type { Limit } from '../ledger/limit.ts';
+import {
+  limitOfBudget,
+  limitsOfPolicy,
+  limitsOfRates,
+  type PolicyTerms,
+  type RequestFacts,
+} from '../ledger/limits-of-request.ts';
+import type { Database } from '../store/connection/db.ts';
+import * as gatewayReads from '../store/tables/gateway-reads.ts';
+import type { StoredUsageLimitPolicy } from '../store/tables/usage-limit-policies.ts';
+import type { Exchange } from './exchange.ts';
+import type { Fresh } from './fresh.ts';
+import { termsOfRow } from './own-terms.ts';
+import type { GatewayConfig } from './resolve-config.ts';
+import type { ResolvedTarget } from './resolve-target.ts';
+
+/** The policies of an organisation, read once for all its requests. */
+export class Policies {
+  readonly #database: Pick<Database, 'readable'>;
+  readonly #fresh: Fresh<readonly PolicyTerms[]>;
+
+  constructor(database: Pick<Database, 'readable'>, fresh: Fresh<readonly PolicyTerms[]>) {
+    this.#database = database;
+    this.#fresh = fresh;
+  }
+
+  of(organisationId: string): readonly PolicyTerms[] | Promise<readonly PolicyTerms[]> {
+    const known = this.#fresh.peek(organisationId);
+    if (known !== undefined) return known;
+    const reading = this.#fresh.get(organisationId, async () => {
+      const { generation, policies } = await gatewayReads.listPolicies(
+        this.#database.readable,
+        organisationId,
+      );
+      return { organisationId, generation, value: policies.map(policyTerms) };
+    });
+    return reading.then((policies) => policies ?? []);
+  }
+}
+
+function policyTerms(row: StoredUsageLimitPolicy): PolicyTerms {
+  return {
+    conditions: JSON.parse(row.conditions) as PolicyTerms['conditions'],
+    groupBy: JSON.parse(row.group_by) as PolicyTerms['groupBy'],
+    workspaceId: row.workspace_id,
+    terms: {
+      organisationId: row.organisation_id,
+      subjectKind: 'policy',
+      subjectId: row.id,
+      label: `usage-limit policy ${row.name ?? row.id}`,
+      ...termsOfRow(row),
+    },
+  };
+}
+
+/** All limits of one call, in the order in which they are told of. */
+export function limitsOf(
+  exchange: Exchange,
+  target: ResolvedTarget,
+  config: GatewayConfig,
+  policies: readonly PolicyTerms[],
+): Limit[] {
+  const { key, now } = exchange;
+  const { budgets, rates } = key.terms;
+  const limits = budgets.map((terms) => limitOfBudget(terms, '', now, true));
+  for (const terms of rates) limits.push(...limitsOfRates(terms, '', now, true));
+  if (policies.length === 0) return limits;
+  const facts = factsOf(exchange, target, config);
+  for (const policy of policies) {
+    if (policy.workspaceId !== null && policy.workspaceId !== key.workspace?.id) continue;
+    limits.push(...limitsOfPolicy(policy, facts, now, true));
+  }
+  return limits;
+}
+
+/** By what names policies may ask for this call. */
+function factsOf(exchange: Exchange, target: ResolvedTarget, config: GatewayConfig): RequestFacts {
+  const { key, metadata } = exchange;
+  const { provider, model } = target;
+  const bare = provider.replace(/^@/, '');
+  const facts = new Map<string, readonly string[]>([
+    ['api_key', [key.id, key.name]],
+    ['organisation_id', [key.organisationId]],
+    ['provider', [provider, bare, `@${bare}`]],
+    ['virtual_key', [provider, bare]],
+  ]);
+  if (key.workspace !== null) facts.set('workspace_id', [key.workspace.id, key.workspace.slug]);
+  if (config.id !== null) facts.set('config', [config.id]);
+  if (model !== null) facts.set('model', [model, `@${bare}/${model}`]);
+  for (const name in metadata) facts.set(`metadata.${name}`, [String(metadata[name])]);
+  return facts;
+}

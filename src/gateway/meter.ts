@@ -1,0 +1,104 @@
+/** Knows what a call has used, once it is over, and charges it: what the provider said, else what is likely, else all that was granted. */
+import type { Account } from '../ledger/ledger.ts';
+import type { TokenUsage } from '../model/pricing.ts';
+import type { AnswerHeaders } from '../upstream/call.ts';
+import { type Admission, grantedUsage, usageOf } from './admit.ts';
+import { hasOutput } from './bound.ts';
+import type { RelayEnd } from './relay.ts';
+import { noteUsage, nothingSaid, type SaidUsage, wholeUsage } from './usage.ts';
+import { UsageStream } from './usage-stream.ts';
+
+/** What is known of the use of one request. */
+export interface Metered {
+  readonly usage: TokenUsage;
+  readonly costUnits: number;
+  /** The provider did not say it, or not in a way that can be. */
+  readonly isEstimated: boolean;
+}
+
+/** Of a stream: bytes of an event that are no text of the model. */
+const eventBytes = 300;
+const bytesOfToken = 3;
+const microsPerDollar = 1_000_000;
+
+/** Watches one answer. */
+export class Meter {
+  readonly events: UsageStream | null;
+  readonly #admission: Admission;
+  readonly #account: Account;
+  readonly #endpoint: string;
+  readonly #status: number;
+  #said: SaidUsage;
+  #bodyBytes = 0;
+  #metered: Metered | null = null;
+
+  constructor(
+    admission: Admission,
+    account: Account,
+    answer: { readonly endpoint: string; readonly status: number; readonly isStream: boolean },
+  ) {
+    this.#admission = admission;
+    this.#account = account;
+    this.#endpoint = answer.endpoint;
+    this.#status = answer.status;
+    const { isStream } = answer;
+    this.events = isStream ? new UsageStream(admission.takesUsageOut) : null;
+    this.#said = this.events?.said ?? nothingSaid();
+  }
+
+  /** An answer that came whole; what it cost, in dollars, where that is known. */
+  readWhole(body: Buffer, headers: AnswerHeaders): number | null {
+    this.#bodyBytes = body.length;
+    if (String(headers['content-type']).startsWith('application/json')) {
+      try {
+        noteUsage(this.#said, JSON.parse(body.toString('utf8')));
+      } catch {
+        // What is no JSON says nothing.
+      }
+    }
+    const { costUnits } = this.#settle(true);
+    return this.#admission.bound.price === null ? null : costUnits / microsPerDollar;
+  }
+
+  /** The answer is over; charges what {@link readWhole} has not. */
+  finish(end: RelayEnd): Metered {
+    const isRead = end.kind === 'whole' || (end.kind === 'left' && end.isRead);
+    return this.#metered ?? this.#settle(isRead);
+  }
+
+  #settle(isRead: boolean): Metered {
+    const usage = this.#usage(isRead);
+    const { costUnits } = usageOf(this.#admission, usage.tokens);
+    this.#account.settle({ ...usage.tokens, costUnits });
+    this.#metered = { usage: usage.tokens, costUnits, isEstimated: usage.isEstimated };
+    return this.#metered;
+  }
+
+  #usage(isRead: boolean): { readonly tokens: TokenUsage; readonly isEstimated: boolean } {
+    const said = wholeUsage(this.#said, hasOutput(this.#endpoint));
+    if (said !== null && isRead) return { tokens: said, isEstimated: false };
+    // A provider that refuses has done nothing.
+    if (this.#status >= 400 && isRead) return { tokens: noTokens, isEstimated: false };
+    if (!isRead || this.#said.isAbsurd) {
+      return { tokens: grantedUsage(this.#admission), isEstimated: true };
+    }
+    const { bound, outputTokens } = this.#admission;
+    const likely = {
+      ...noTokens,
+      inputTokens: this.#said.inputTokens ?? bound.likelyInputTokens,
+      outputTokens: Math.min(outputTokens, this.#said.outputTokens ?? this.#likelyOutput()),
+    };
+    return { tokens: likely, isEstimated: true };
+  }
+
+  /** A piece of a stream is a token at least, and its text may hold more. */
+  #likelyOutput(): number {
+    if (this.events === null) return Math.ceil(this.#bodyBytes / bytesOfToken);
+    const { bytes, events } = this.events;
+    return events + Math.ceil(Math.max(0, bytes - events * eventBytes) / bytesOfToken);
+  }
+}
+
+const noTokens: TokenUsage = {
+  ...{ inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0 },
+};

@@ -1,0 +1,79 @@
+/** Knows the limits of a key and of its workspace, as they are read with the key. */
+import type { BudgetTerms, RateTerms } from '../ledger/limits-of-request.ts';
+import type { RateLimit } from '../model/limits.ts';
+import type { Db } from '../store/connection/db.ts';
+import * as gatewayReads from '../store/tables/gateway-reads.ts';
+import type { StoredUsageBudget } from '../store/tables/usage-budgets.ts';
+import type { StoredUsageLimitPolicy } from '../store/tables/usage-limit-policies.ts';
+
+/** Limits of a key and its workspace, as they were read with them. */
+export interface OwnTerms {
+  readonly budgets: readonly BudgetTerms[];
+  readonly rates: readonly RateTerms[];
+}
+
+export const noTerms: OwnTerms = { budgets: [], rates: [] };
+
+/** The budgets and rate limits of one subject. */
+export interface Limited {
+  readonly kind: 'api_key' | 'workspace';
+  readonly id: string;
+  readonly label: string;
+  readonly rateLimits: readonly RateLimit[] | null;
+}
+
+/** Read of the database for all of them at once. */
+export async function readTerms(
+  db: Db,
+  organisationId: string,
+  subjects: readonly Limited[],
+): Promise<OwnTerms> {
+  const ids = subjects.map(({ id }) => id);
+  const rows = await gatewayReads.listBudgets(db, organisationId, ids);
+  const subjectOf = ({ kind, id, label }: Limited) => ({
+    ...{ organisationId, subjectKind: kind, subjectId: id, label },
+  });
+  return {
+    budgets: subjects.flatMap((subject) => {
+      const row = rows.find((one) => one.subject_id === subject.id);
+      return row === undefined ? [] : [{ ...subjectOf(subject), ...termsOfRow(row) }];
+    }),
+    rates: subjects.flatMap((subject) => {
+      const limits = subject.rateLimits ?? [];
+      return limits.length === 0 ? [] : [{ ...subjectOf(subject), limits }];
+    }),
+  };
+}
+
+/** What a budget and a policy have alike. */
+export function termsOfRow(row: StoredUsageBudget | StoredUsageLimitPolicy) {
+  return {
+    type: row.type,
+    limitUnits: row.credit_limit_units,
+    alertThresholdUnits: row.alert_threshold_units,
+    window: row,
+  };
+}
+
+/** The workspace comes first: where both are at their end, its name says more. */
+export function limitedSubjects(
+  key: {
+    readonly id: string;
+    readonly name: string;
+    readonly rateLimits: readonly RateLimit[] | null;
+  },
+  workspace: { readonly id: string; readonly slug: string; readonly rateLimits: unknown } | null,
+): Limited[] {
+  const own: Limited = {
+    ...{ kind: 'api_key', id: key.id, label: `API key ${key.name}`, rateLimits: key.rateLimits },
+  };
+  if (workspace === null) return [own];
+  const rateLimits = workspace.rateLimits as readonly RateLimit[] | null;
+  return [
+    {
+      ...{ kind: 'workspace', id: workspace.id, label: `workspace ${workspace.slug}` },
+      rateLimits,
+    },
+    own,
+  ];
+}

@@ -1,0 +1,107 @@
+/** Knows the calls of one request: each admitted before it is made and charged when it is over, whichever of them is the last. */
+import type { Account, Ledger } from '../ledger/ledger.ts';
+import type { PolicyTerms } from '../ledger/limits-of-request.ts';
+import type { Leaf } from '../model/config-tree.ts';
+import type { Origins } from '../upstream/origins.ts';
+import { type Admission, admit, grantedUsage, usageOf } from './admit.ts';
+import { type Attempted, attempt } from './attempt.ts';
+import type { Caller } from './caller.ts';
+import { endpointOf } from './endpoint.ts';
+import type { Exchange } from './exchange.ts';
+import { limitsOf } from './limits.ts';
+import { Meter } from './meter.ts';
+import { isEventStream } from './relay.ts';
+import type { GatewayConfig } from './resolve-config.ts';
+import type { Targets } from './resolve-target.ts';
+
+export interface ProviderCallsOptions {
+  readonly ledger: Ledger;
+  readonly origins: Origins;
+  readonly targets: Targets;
+  readonly exchange: Exchange;
+  readonly config: GatewayConfig;
+  readonly policies: readonly PolicyTerms[];
+  readonly caller: Caller;
+}
+
+/** How long an answer is waited for whose caller has gone, where it has to be known what it used. */
+const lingerMs = 10_000;
+/** Nothing can have reached the provider. */
+const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
+
+export class ProviderCalls {
+  readonly #options: ProviderCallsOptions;
+  readonly #account: Account;
+  /** Of the call that is not charged yet. */
+  #open: { readonly admission: Admission; attempted: Attempted | null } | null = null;
+  #isSent = false;
+
+  constructor(options: ProviderCallsOptions) {
+    this.#options = options;
+    this.#account = options.ledger.open();
+  }
+
+  /** @throws GatewayError where the target cannot be called, or its limits do not let it be */
+  async call(leaf: Leaf): Promise<Attempted> {
+    this.#closeOpen();
+    const { targets, exchange, config, policies, origins, caller } = this.#options;
+    const target = targets.resolve(leaf, exchange);
+    const limits = limitsOf(exchange, target, config, policies);
+    const admission = await admit(this.#account, target, limits, exchange);
+    this.#open = { admission, attempted: null };
+    const { retry, requestTimeoutMs: timeoutMs } = leaf.settings;
+    const attempted = await attempt(admission.target, {
+      ...{ origins, retry, timeoutMs, caller },
+      lingerMs: this.lingerMs,
+    });
+    this.#open.attempted = attempted;
+    this.#isSent ||= isSent(attempted);
+    return attempted;
+  }
+
+  /** 0 where nobody has to know what a call used. */
+  get lingerMs(): number {
+    return this.#open?.admission.isCounted === true ? lingerMs : 0;
+  }
+
+  /** Watches the answer of the last call, and charges it. */
+  meter(): Meter {
+    const { admission, attempted } = this.#open!;
+    this.#open = null;
+    const { call, status } = attempted!;
+    return new Meter(admission, this.#account, {
+      endpoint: endpointOf(this.#options.exchange.path),
+      isStream: call !== null && isEventStream(call.headers),
+      status,
+    });
+  }
+
+  /** To be called at the end, whatever it was: what was not charged is, or given back. */
+  close(): void {
+    this.#closeOpen();
+    if (!this.#isSent) this.#account.uncount();
+  }
+
+  /** A call whose answer nobody gets: refused by the provider, or without an answer. */
+  #closeOpen(): void {
+    const open = this.#open;
+    this.#open = null;
+    if (open === null) return;
+    const { admission, attempted } = open;
+    const hasUsedNothing = attempted === null || !isSent(attempted) || isRefusal(attempted);
+    // Where nobody can say what it did, all that it may have done counts.
+    if (hasUsedNothing) this.#account.release();
+    else this.#account.settle(usageOf(admission, grantedUsage(admission)));
+  }
+}
+
+function isRefusal({ call, status }: Attempted): boolean {
+  return call !== null && status >= 400;
+}
+
+function isSent({ error }: Attempted): boolean {
+  if (error === null) return true;
+  if (error.code === 'custom_host_refused') return false;
+  const { code = '' } = (error.cause ?? {}) as NodeJS.ErrnoException;
+  return !neverSent.has(code);
+}

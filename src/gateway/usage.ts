@@ -1,0 +1,80 @@
+/** Knows what a provider says of the tokens that a request has used, in each of the formats. */
+import type { TokenUsage } from '../model/pricing.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** What was said so far; null for what was not. A stream says it in parts. */
+export interface SaidUsage {
+  inputTokens: number | null;
+  outputTokens: number | null;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+  /** Something was said that no count can be. */
+  isAbsurd: boolean;
+}
+
+/** No request has more; what says so counts as a lie. */
+const tokensMax = 100_000_000;
+
+export function nothingSaid(): SaidUsage {
+  return {
+    ...{ inputTokens: null, outputTokens: null, cachedInputTokens: 0, cacheWriteTokens: 0 },
+    isAbsurd: false,
+  };
+}
+
+/** Takes in a body, or the data of one event of a stream. */
+export function noteUsage(said: SaidUsage, body: unknown): void {
+  if (!isJson(body)) return;
+  // Anthropic says the input in the message that begins, OpenAI's responses in one that ends.
+  const holder = [body, body.message, body.response].find(
+    (place): place is Json => isJson(place) && isJson(place.usage),
+  );
+  if (holder !== undefined) noteCounts(said, holder.usage as Json);
+}
+
+function noteCounts(said: SaidUsage, usage: Json): void {
+  const count = (value: unknown): number | null => {
+    if (value === undefined || value === null) return null;
+    if (Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= tokensMax) {
+      return value as number;
+    }
+    said.isAbsurd = true;
+    return null;
+  };
+  const isAnthropic = usage.cache_read_input_tokens !== undefined || isSplit(usage);
+  const cached =
+    count(usage.cache_read_input_tokens) ??
+    count(below(usage, 'prompt_tokens_details', 'cached_tokens')) ??
+    count(below(usage, 'input_tokens_details', 'cached_tokens'));
+  const written = count(usage.cache_creation_input_tokens);
+  const input = count(usage.prompt_tokens) ?? count(usage.input_tokens);
+  const output = count(usage.completion_tokens) ?? count(usage.output_tokens);
+  if (cached !== null) said.cachedInputTokens = cached;
+  if (written !== null) said.cacheWriteTokens = written;
+  // Of Anthropic the input is what was neither kept nor is being kept.
+  if (input !== null)
+    said.inputTokens = isAnthropic ? input + (cached ?? 0) + (written ?? 0) : input;
+  if (output !== null) said.outputTokens = output;
+}
+
+function isSplit(usage: Json): boolean {
+  return usage.cache_creation_input_tokens !== undefined;
+}
+
+function below(usage: Json, place: string, name: string): unknown {
+  const details = usage[place];
+  return isJson(details) ? details[name] : undefined;
+}
+
+function isJson(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** All that has to be known; null where not all was said. An embedding has no output. */
+export function wholeUsage(said: SaidUsage, hasOutput: boolean): TokenUsage | null {
+  const { inputTokens, cachedInputTokens, cacheWriteTokens, isAbsurd } = said;
+  const outputTokens = said.outputTokens ?? (hasOutput ? null : 0);
+  if (isAbsurd || inputTokens === null || outputTokens === null) return null;
+  return { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens };
+}

@@ -1,0 +1,214 @@
+/** Guarantees that requests are held to the limits of their key, and charged for what the provider says they used. */
+import { request as open } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../eventually.ts';
+import { type Inference, startInference } from '../inference.ts';
+import { chatAnswer, sendJson } from '../upstream.ts';
+
+let inference: Inference;
+
+beforeAll(async () => {
+  inference = await startInference();
+});
+
+beforeEach(() => {
+  inference.upstream.reached.length = 0;
+  inference.upstream.script = (_, response) => sendJson(response, chatAnswer);
+});
+
+afterAll(() => inference[Symbol.asyncDispose]());
+
+/** What is counted for a key. */
+async function unitsOf(id: string): Promise<number> {
+  const rows = await inference.server.database.db
+    .selectFrom('usage_counters')
+    .select('used_units')
+    .where('subject_kind', '=', 'api_key')
+    .where('subject_id', '=', Buffer.from(id.replaceAll('-', ''), 'hex'))
+    .execute();
+  return rows.reduce((sum, row) => sum + Number(row.used_units), 0);
+}
+
+const tokens = (credit_limit: number) => ({ usage_limits: { type: 'tokens', credit_limit } });
+
+describe('a budget of tokens', () => {
+  it('is charged with what the provider says, to the token', async () => {
+    const { key, id } = await inference.addKey(tokens(100_000));
+    for (let at = 0; at < 3; at += 1) expect((await inference.chat(key)).status).toBe(200);
+    await eventually(async () => expect(await unitsOf(id)).toBe(3 * 7));
+  });
+
+  it('that is used up is 412, which clients do not try again', async () => {
+    const { key } = await inference.addKey(tokens(100));
+    inference.upstream.script = (_, response) => {
+      sendJson(response, { ...chatAnswer, usage: { prompt_tokens: 40, completion_tokens: 60 } });
+    };
+    const params = { max_tokens: 20, messages: [] };
+    expect((await inference.chat(key, { params })).status).toBe(200);
+    const refused = await inference.chat(key, { params });
+    expect(refused).toMatchObject({
+      status: 412,
+      body: { error: { code: 'usage_limit_exceeded', type: 'usage_limit_exceeded' } },
+    });
+    expect(refused.headers['x-should-retry']).toBe('false');
+    expect(inference.upstream.reached).toHaveLength(1);
+  });
+
+  it('keeps the answer within what is left', async () => {
+    const { key } = await inference.addKey(tokens(1_000));
+    await inference.chat(key, { params: { max_tokens: 50_000 } });
+    const sent = JSON.parse(inference.upstream.reached[0]!.body.toString());
+    expect(sent.max_tokens).toBeGreaterThan(0);
+    expect(sent.max_tokens).toBeLessThan(1_000);
+  });
+
+  it('is not charged for what the provider refuses, nor for a provider that is not there', async () => {
+    const { key, id } = await inference.addKey(tokens(100_000));
+    inference.upstream.script = (_, response) => sendJson(response, { error: {} }, 500);
+    expect((await inference.chat(key)).status).toBe(500);
+    const nowhere = { custom_host: inference.upstream.url.replace(/:\d+/, ':1') };
+    expect((await inference.chat(key, { config: nowhere })).status).toBeGreaterThanOrEqual(400);
+    inference.upstream.script = (_, response) => sendJson(response, chatAnswer);
+    await inference.chat(key);
+    await eventually(async () => expect(await unitsOf(id)).toBe(7));
+  });
+
+  it('is charged with all that was granted where the provider lies', async () => {
+    const { key, id } = await inference.addKey(tokens(100_000));
+    inference.upstream.script = (_, response) => {
+      sendJson(response, { ...chatAnswer, usage: { prompt_tokens: -5, completion_tokens: 1e18 } });
+    };
+    await inference.chat(key, { params: { max_tokens: 500 } });
+    const { length } = inference.upstream.reached[0]!.body;
+    await eventually(async () => expect(await unitsOf(id)).toBe(length + 500));
+  });
+});
+
+describe('a stream under a budget', () => {
+  const event = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`;
+  const pieces = [
+    event({ choices: [{ delta: { content: 'h' } }], usage: null }),
+    event({ choices: [{ delta: { content: 'i' } }], usage: null }),
+  ];
+  const usage = event({ choices: [], usage: { prompt_tokens: 11, completion_tokens: 4 } });
+  const done = 'data: [DONE]\n\n';
+
+  it('asks for its usage, is charged with it, and shows the caller nothing of it', async () => {
+    const { key, id } = await inference.addKey(tokens(100_000));
+    inference.upstream.script = (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const all = [...pieces, usage, done].join('');
+      // Cut where it hurts.
+      response.write(all.slice(0, all.indexOf('"usage":{') + 4));
+      response.end(all.slice(all.indexOf('"usage":{') + 4));
+    };
+    const answer = await inference.chat(key, { params: { stream: true } });
+    expect(answer.body).toBe([...pieces, done].join(''));
+    const sent = JSON.parse(inference.upstream.reached[0]!.body.toString());
+    expect(sent.stream_options).toEqual({ include_usage: true });
+    await eventually(async () => expect(await unitsOf(id)).toBe(15));
+  });
+
+  it('shows the usage to a caller who asks for it', async () => {
+    const { key } = await inference.addKey(tokens(100_000));
+    inference.upstream.script = (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end([...pieces, usage, done].join(''));
+    };
+    const params = { stream: true, stream_options: { include_usage: true } };
+    expect((await inference.chat(key, { params })).body).toBe([...pieces, usage, done].join(''));
+  });
+
+  it('that the caller leaves is read to its end, and charged with what it says there', async () => {
+    const { key, id } = await inference.addKey(tokens(100_000));
+    const gone = Promise.withResolvers<void>();
+    inference.upstream.script = async (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(pieces[0]);
+      await gone.promise;
+      response.end([pieces[1], usage, done].join(''));
+    };
+    const next = inference.upstream.next();
+    const { port } = new URL(inference.server.inferenceUrl);
+    const headers = {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      'x-gateway-config': JSON.stringify({
+        provider: 'mock-upstream',
+        custom_host: inference.upstream.url,
+      }),
+    };
+    const asking = open({ port, path: '/v1/chat/completions', method: 'POST', headers });
+    asking.on('error', () => {});
+    asking.end(JSON.stringify({ model: 'm', messages: [], stream: true }));
+    await next;
+    await new Promise<void>((resolve) =>
+      asking.once('response', (r) => r.once('data', () => resolve())),
+    );
+    asking.destroy();
+    gone.resolve();
+    await eventually(async () => expect(await unitsOf(id)).toBe(15));
+  });
+});
+
+describe('a rate limit', () => {
+  it('lets so many requests through and tells the others when to come again', async () => {
+    const { key } = await inference.addKey({
+      rate_limits: [{ type: 'requests', unit: 'rph', value: 3 }],
+    });
+    const answers = await Promise.all(Array.from({ length: 8 }, () => inference.chat(key)));
+    const statuses = answers.map(({ status }) => status).toSorted();
+    expect(statuses).toEqual([200, 200, 200, 429, 429, 429, 429, 429]);
+    const refused = answers.find(({ status }) => status === 429)!;
+    expect(refused.body.error.code).toBe('rate_limit_exceeded');
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+  });
+});
+
+describe('a budget of cost', () => {
+  it('is charged in dollars, which the answer tells', async () => {
+    const { key, id } = await inference.addKey({ usage_limits: { credit_limit: 1 } });
+    const answer = await inference.chat(key, { params: { max_tokens: 10 } });
+    // 5 tokens of a micro-dollar and 2 of two.
+    expect(answer.headers['x-gateway-cost']).toBe('0.000009');
+    await eventually(async () => expect(await unitsOf(id)).toBe(9));
+  });
+
+  it('refuses a model whose price nobody knows', async () => {
+    const { key } = await inference.addKey({ usage_limits: { credit_limit: 1 } });
+    const refused = await inference.chat(key, { config: { provider: 'openai' } });
+    expect(refused).toMatchObject({ status: 403, body: { error: { code: 'price_unknown' } } });
+    expect(inference.upstream.reached).toEqual([]);
+  });
+});
+
+describe('a policy', () => {
+  it('holds each value of its groups to its own budget', async () => {
+    const workspace = await inference.server.request('POST', '/admin/v2/workspaces', {
+      body: { name: 'teams' },
+    });
+    const made = await inference.server.request('POST', '/v1/policies/usage-limits', {
+      body: {
+        name: 'teams',
+        workspace_id: workspace.body.id,
+        conditions: [{ key: 'metadata.team', value: '*' }],
+        group_by: [{ key: 'metadata.team' }],
+        type: 'requests',
+        credit_limit: 2,
+      },
+    });
+    expect(made).toMatchObject({ status: 200 });
+    const { key } = await inference.addKey({ workspace_id: workspace.body.id });
+    const as = (team: string) =>
+      inference.chat(key, { headers: { 'x-gateway-metadata': JSON.stringify({ team }) } });
+    await eventually(async () => {
+      for (let at = 0; at < 3; at += 1) await as('warm');
+      expect((await as('warm')).status).toBe(412);
+    });
+    expect([(await as('a')).status, (await as('a')).status, (await as('a')).status]).toEqual([
+      ...[200, 200, 412],
+    ]);
+    expect((await as('b')).status).toBe(200);
+    expect((await inference.chat(key)).status).toBe(200);
+  });
+});

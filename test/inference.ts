@@ -1,0 +1,55 @@
+/** Knows how tests ask a server for inference: keys, a config that leads to their upstream, and requests. */
+import { readTrustedHosts } from '../src/trusted-hosts.ts';
+import { exchange, startTestServer, type TestResponse, type TestServer } from './server.ts';
+import { startUpstream, type TestUpstream } from './upstream.ts';
+
+export interface Inference extends AsyncDisposable {
+  readonly server: TestServer;
+  readonly upstream: TestUpstream;
+  /** A new key that may complete, with what else its body says. */
+  addKey(more?: object): Promise<{ readonly key: string; readonly id: string }>;
+  /** Asks with a key for a chat completion by a config of the upstream. */
+  chat(key: string, more?: Asked): Promise<TestResponse>;
+}
+
+interface Asked {
+  readonly params?: object;
+  readonly config?: object;
+  readonly path?: string;
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+}
+
+/** A server whose private upstream is trusted. */
+export async function startInference(): Promise<Inference> {
+  const upstream = await startUpstream();
+  const trusted = readTrustedHosts(upstream.host);
+  const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
+  const server = await startTestServer({ settings: { trustedHosts } });
+  const config = { provider: 'mock-upstream', custom_host: upstream.url };
+  return {
+    server,
+    upstream,
+    addKey: async (more = {}) => {
+      const type = 'workspace_id' in more ? 'workspace' : 'organisation';
+      const made = await server.request('POST', `/v1/api-keys/${type}/service`, {
+        body: { name: 'caller', scopes: ['completions.write'], ...more },
+      });
+      if (made.status !== 200) throw new Error(`no key: ${JSON.stringify(made.body)}`);
+      return made.body;
+    },
+    chat: (key, asked = {}) => {
+      const { params = {}, path = '/v1/chat/completions', method = 'POST', headers = {} } = asked;
+      const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }], ...params };
+      return exchange(method, server.inferenceUrl + path, method === 'POST' ? body : undefined, {
+        authorization: `Bearer ${key}`,
+        'x-gateway-config': JSON.stringify({ ...config, ...asked.config }),
+        ...headers,
+      });
+    },
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      await upstream[Symbol.asyncDispose]();
+    },
+  };
+}
