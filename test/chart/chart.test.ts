@@ -345,6 +345,29 @@ describe('rendering', () => {
     expect(new Set(holders)).toEqual(new Set(['migrate']));
   });
 
+  it('gives every container that has the master key the one before it too, until a rotation is over', async () => {
+    const masterKey = { existingSecret: 'keys', key: 'second', previousKey: 'first' };
+    const before = await renderText(complete);
+    const during = await renderText({ ...complete, masterKey });
+    const count = (text: string, part: string): number => text.split(part).length - 1;
+    expect(before).not.toContain('PREVIOUS');
+    const holders = count(during, 'name: GATEWRIGHT_MASTER_KEY_FILE');
+    expect(holders).toBeGreaterThan(1);
+    expect(count(during, 'name: GATEWRIGHT_MASTER_KEY_PREVIOUS_FILE')).toBe(holders);
+    const secret = {
+      ...{ secretName: 'keys', defaultMode: 0o440 },
+      items: [
+        { key: 'second', path: 'master-key' },
+        { key: 'first', path: 'previous' },
+      ],
+    };
+    const volumes = podsOf(await render({ ...complete, masterKey })).flatMap(({ spec }) =>
+      (spec.volumes ?? []).filter((volume) => volume['name'] === 'master-key'),
+    );
+    expect(volumes.length).toBeGreaterThan(0);
+    expect(volumes).toEqual(volumes.map(() => ({ name: 'master-key', secret })));
+  });
+
   it('hands settings on as the program reads them', async () => {
     const [server] = podsOf(await render(everything)).filter(({ name }) =>
       name.endsWith('-server'),
