@@ -9,6 +9,16 @@ const ofTheEngine = [
   ...['sync-apply', 'sync-plan', 'sync-laws', 'sync-leases', 'sync-records', 'sync-sets'],
 ].map((name) => `test/api/${name}.test.ts`);
 
+/**
+ * What Vitess is not asked: tests that make, drop or change tables, read plans or make users, which are
+ * those of one server; and those that kill a run at each of hundreds of steps, for each of which a
+ * keyspace would have to be emptied.
+ */
+const ofOneServer = [
+  ...['database', 'schema', 'migrate', 'conformance', 'probes', 'row-rights'],
+  ...['expire-keys', 'reset-usage', 'hostile-bodies', 'key-kills', 'sync-rotation'],
+].map((name) => `test/api/${name}.test.ts`);
+
 export default defineConfig({
   test: {
     reporters: ['default', './test/summary-reporter.ts'],
@@ -54,6 +64,16 @@ export default defineConfig({
           name: 'engines-galera',
           include: ['test/engines/galera.test.ts'],
           globalSetup: ['test/engines/galera-setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'engines-vitess',
+          include: ['test/api/**/*.test.ts'],
+          exclude: ofOneServer,
+          maxWorkers: 3,
+          globalSetup: ['test/engines/vitess-setup.ts'],
         },
       },
       ...['mariadb', 'mysql'].map((make) => ({

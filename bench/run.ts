@@ -2,6 +2,7 @@
 import { member as admin } from './admin.ts';
 import { member as chart } from './chart.ts';
 import { member as cliStart } from './cli-start.ts';
+import { member as deploy } from './deploy.ts';
 import { member as hostileBodies } from './hostile-bodies.ts';
 import { member as hostileConnections } from './hostile-connections.ts';
 import { member as jobs } from './jobs.ts';
@@ -20,6 +21,7 @@ const wanted = words.filter((word) => word !== scaleWord);
 const hostile = [hostileBodies, largeAnswers, hostileConnections];
 const all = [
   cliStart,
+  deploy,
   validateMany,
   serve,
   admin,

@@ -20,7 +20,7 @@ const missingDatabase = async (make) =>
 /**
  * In the order they run; what bears one name is one suite. `usualMs` is what it takes on two busy
  * processors, and what must be left for it to begin; `missing` resolves with why it cannot run here, or
- * null. Tests say of themselves what else they lack.
+ * null, and gives up when its signal says so. Tests say of themselves what else they lack.
  */
 const suites = [
   { name: 'test', words: ['node_modules/vitest/vitest.mjs', 'run'], usualMs: 6 * minuteMs },
@@ -53,6 +53,15 @@ const suites = [
     missing: async () =>
       (await missingDatabase('mariadb')) ??
       (await import('../test/engines/galera-cluster.ts')).missingGalera(),
+  },
+  {
+    name: 'engines',
+    part: 'vitess',
+    words: deploy('engines-vitess'),
+    usualMs: 12 * minuteMs,
+    missing: async (signal) =>
+      (await missingDatabase('mysql')) ??
+      (await import('../test/engines/vitess-program.ts')).missingVitess(signal),
   },
 ];
 
@@ -93,13 +102,15 @@ export async function runSuites(list, { node, totalMs: limitMs = totalMs, out = 
 
 /** What `missing` says; also where it fails, or takes so long that no time would be left for the suite. */
 async function within(limitMs, missing) {
-  let timer;
-  const late = new Promise((resolve) => {
-    const reason = `what it needs could not be made ready in ${minutes(limitMs)}`;
-    timer = setTimeout(() => resolve(reason), limitMs);
-  });
+  const late = new AbortController();
+  const reason = `what it needs could not be made ready in ${minutes(limitMs)}`;
+  const { promise, resolve } = Promise.withResolvers();
+  const timer = setTimeout(() => {
+    resolve(reason);
+    late.abort();
+  }, limitMs);
   try {
-    return await Promise.race([missing(), late]);
+    return await Promise.race([missing(late.signal), promise]);
   } catch (error) {
     return `what it needs cannot be made ready (${error.message.split('\n', 1)[0]})`;
   } finally {

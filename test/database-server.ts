@@ -8,6 +8,7 @@ import { initialiseDataDirectory } from '../src/embedded/data-directory.ts';
 import { chooseServer } from '../src/embedded/server-choice.ts';
 import { type ServerProcess, startServerProcess } from '../src/embedded/server-process.ts';
 import { Secret } from '../src/secret.ts';
+import type { KeyspacePool } from './engines/keyspaces.ts';
 import { isRunning } from './process.ts';
 
 /** How tests reach the server; plain data, because it travels to the test workers. */
@@ -16,6 +17,8 @@ export interface TestDatabaseServer {
   readonly port: number;
   readonly user: string;
   readonly password: string;
+  /** Of a sharded engine, on which `CREATE DATABASE` makes nothing: what tests take instead. */
+  readonly keyspaces?: KeyspacePool;
 }
 
 /** Where a server is unpacked when the machine has none; kept between runs. */

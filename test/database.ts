@@ -3,7 +3,12 @@ import { inject } from 'vitest';
 import type { DatabaseSettings } from '../src/settings.ts';
 import { type Database, openDatabase } from '../src/store/connection/db.ts';
 import { checkConsistency } from '../src/store/consistency.ts';
-import { administer, createDatabaseOn, type EmptyDatabase } from './empty-database.ts';
+import {
+  administer,
+  createDatabaseOn,
+  type EmptyDatabase,
+  takeDatabase,
+} from './empty-database.ts';
 
 export interface TestDatabase extends AsyncDisposable {
   /** Reaches it over loopback TCP, as `DB_*` variables can say it. */
@@ -18,22 +23,28 @@ export interface TestDatabase extends AsyncDisposable {
  * the test is there to break some.
  */
 export async function createTestDatabase({ breaksRules = false } = {}): Promise<TestDatabase> {
-  const empty = await createEmptyDatabase();
-  const { name } = empty.settings;
-  await administer(inject('databaseServer'), `USE ${name};\n${inject('migratedSchema')}`);
-  const database = openDatabase(empty.settings);
+  const migrated = await createMigratedDatabase();
+  const database = openDatabase(migrated.settings);
   return {
-    settings: empty.settings,
+    settings: migrated.settings,
     database,
     [Symbol.asyncDispose]: async () => {
       try {
         if (!breaksRules) await requireConsistency(database);
       } finally {
         await database[Symbol.asyncDispose]();
-        await empty[Symbol.asyncDispose]();
+        await migrated[Symbol.asyncDispose]();
       }
     },
   };
+}
+
+async function createMigratedDatabase(): Promise<EmptyDatabase> {
+  const server = inject('databaseServer');
+  if (server.keyspaces !== undefined) return takeDatabase(server, 'migrated');
+  const empty = await createEmptyDatabase();
+  await administer(server, `USE ${empty.settings.name};\n${inject('migratedSchema')}`);
+  return empty;
 }
 
 /** @throws Error that lists the rows which break a rule between tables */

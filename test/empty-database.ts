@@ -4,28 +4,43 @@ import { createConnection } from 'mysql2/promise';
 import { Secret } from '../src/secret.ts';
 import type { DatabaseSettings } from '../src/settings.ts';
 import type { TestDatabaseServer } from './database-server.ts';
+import { takeKeyspace } from './engines/keyspaces.ts';
 
 export interface EmptyDatabase extends AsyncDisposable {
   readonly settings: DatabaseSettings;
 }
 
 export async function createDatabaseOn(server: TestDatabaseServer): Promise<EmptyDatabase> {
+  if (server.keyspaces !== undefined) return takeDatabase(server, 'empty');
   const name = `t_${randomBytes(8).toString('hex')}`;
   await administer(server, `CREATE DATABASE ${name} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`);
   return {
-    settings: {
-      host: server.host,
-      port: server.port,
-      socketPath: null,
-      user: server.user,
-      password: new Secret(server.password, 'test'),
-      name,
-      poolSize: 5,
-      // A crowd of a test on a busy machine is no outage.
-      poolWaitSeconds: 300,
-      tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
-    },
+    settings: settingsOf(server, name),
     [Symbol.asyncDispose]: () => administer(server, `DROP DATABASE IF EXISTS ${name}`),
+  };
+}
+
+/** One of a sharded engine's, which comes back to the others with its disposal. */
+export async function takeDatabase(
+  server: TestDatabaseServer,
+  kind: 'empty' | 'migrated',
+): Promise<EmptyDatabase> {
+  const { name, [Symbol.asyncDispose]: giveBack } = await takeKeyspace(server.keyspaces!, kind);
+  return { settings: settingsOf(server, name), [Symbol.asyncDispose]: giveBack };
+}
+
+function settingsOf(server: TestDatabaseServer, name: string): DatabaseSettings {
+  return {
+    host: server.host,
+    port: server.port,
+    socketPath: null,
+    user: server.user,
+    password: new Secret(server.password, 'test'),
+    name,
+    poolSize: 5,
+    // A crowd of a test on a busy machine is no outage.
+    poolWaitSeconds: 300,
+    tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
   };
 }
 

@@ -130,6 +130,7 @@ describe('settings', () => {
     'KUBEBUILDER_ASSETS',
     'GATEWRIGHT_TEST_KUBERNETES',
     'GATEWRIGHT_TEST_VAULT',
+    'GATEWRIGHT_TEST_VITESS',
   ];
   const known = new Set<string>([...names, ...names.map((name) => `${name}_FILE`), ...foreign]);
 

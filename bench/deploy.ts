@@ -1,0 +1,148 @@
+/** Knows what one pod of the product takes: its image, its start until it is ready, and memory at rest. */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { missingImage, productImage } from '../test/containers/images.ts';
+import { startTestDatabaseServer } from '../test/database-server.ts';
+import { type Member, quartilesOf, type Row } from './harness.ts';
+import {
+  environment,
+  firstLine,
+  residentMiB,
+  setUp,
+  startProduct,
+  type Tenant,
+} from './product.ts';
+
+const main = resolve(import.meta.dirname, '../dist/main.js');
+const starts = 9;
+const resources = 1_000;
+const filesPerFolder = 50;
+/** For what a start or an apply leaves behind to be collected. */
+const settleMs = 20_000;
+const bytesInMb = 1e6;
+const mbInMib = 1.048_576;
+
+export const member: Member = {
+  name: 'deploy: image, start and memory',
+  run: async (scale): Promise<Row[]> => {
+    const database = await startTestDatabaseServer();
+    try {
+      const env = environment(database.server);
+      const tenant = await setUp(database.server, env);
+      const times: number[] = [];
+      for (let round = 0; round < starts; round += 1) times.push(await readyMs(env));
+      const [lower, median, upper] = quartilesOf(times.map((ms) => ms / 1000));
+      const quartiles = [lower, upper] as const;
+      return [
+        ...(await imageRows()),
+        { metric: 'start of serve to ready, s', ratio: median, quartiles, aim: 1.5 },
+        ...(await memoryRows(env, tenant, Math.ceil(resources * scale))),
+      ];
+    } finally {
+      await database.stop();
+    }
+  },
+};
+
+async function imageRows(): Promise<Row[]> {
+  const missing = await missingImage(productImage);
+  if (missing !== null) {
+    process.stdout.write(`  no image: ${missing}\n`);
+    return [];
+  }
+  const words = ['image', 'inspect', '--format', '{{.Size}}', await productImage()];
+  const bytes = Number(execFileSync('docker', words, { encoding: 'utf8' }));
+  return [{ metric: 'image, MB', ratio: bytes / bytesInMb, aim: 220 }];
+}
+
+/** From the start of the process until `gatewright healthcheck` would find it ready. */
+async function readyMs(env: Record<string, string>): Promise<number> {
+  const began = performance.now();
+  const server = await startProduct(env);
+  while (!(await isReady(server.url))) await delay(5);
+  const took = performance.now() - began;
+  const exited = once(server.process, 'exit');
+  server.process.kill();
+  await exited;
+  return took;
+}
+
+async function isReady(url: string): Promise<boolean> {
+  const answer = await fetch(`${url}/readyz`);
+  await answer.body?.cancel();
+  return answer.status === 200;
+}
+
+async function memoryRows(
+  env: Record<string, string>,
+  tenant: Tenant,
+  count: number,
+): Promise<Row[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'gatewright-bench-'));
+  const server = await startProduct(env);
+  try {
+    await delay(settleMs);
+    const idle = residentMiB(server.process.pid!) * mbInMib;
+    writeSource(join(folder, 'source'), count);
+    const addresses = {
+      baseUrl: `${server.url}/v1`,
+      adminBaseUrl: server.url,
+      authUrl: server.url,
+    };
+    writeFileSync(join(folder, 'credentials.json'), JSON.stringify({ ...tenant, ...addresses }));
+    const daemon = await daemonMb(folder);
+    return [
+      { metric: 'resident: serve, idle, MB', ratio: idle, aim: 120 },
+      { metric: `resident: sync, ${count} resources applied, MB`, ratio: daemon, aim: 100 },
+    ];
+  } finally {
+    server.process.kill();
+    await once(server.process, 'exit');
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function daemonMb(folder: string): Promise<number> {
+  const words = [
+    'sync',
+    'source',
+    '--credentials',
+    'credentials.json',
+    '--port',
+    '0',
+    '-o',
+    'json',
+  ];
+  const daemon = spawn(process.execPath, [main, ...words], {
+    cwd: folder,
+    env: { PATH: process.env.PATH! },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await firstLine(daemon, daemon.stdout, (line) =>
+    line.includes('"event":"cycle"') ? line.slice(0, 80) : undefined,
+  );
+  await delay(settleMs);
+  const resident = residentMiB(daemon.pid!) * mbInMib;
+  const exited = once(daemon, 'exit');
+  daemon.kill();
+  await exited;
+  return resident;
+}
+
+function writeSource(root: string, count: number): void {
+  for (let at = 0; at < count; at += 1) {
+    const place = join(root, `team-${Math.floor(at / filesPerFolder)}`);
+    if (at % filesPerFolder === 0) mkdirSync(place, { recursive: true });
+    const lines = [
+      'apiVersion: gatewright.dev/v1',
+      'kind: Config',
+      `metadata: {name: config-${at}}`,
+      'spec: {config: {retry: {attempts: 3}}}',
+    ];
+    writeFileSync(join(place, `config-${at}.yaml`), `${lines.join('\n')}\n`);
+  }
+}

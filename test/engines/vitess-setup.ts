@@ -1,0 +1,9 @@
+/** Knows how the api suite gets a Vitess of two shards. */
+import type { TestProject } from 'vitest/node';
+import { startVitess } from './vitess-cluster.ts';
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const cluster = await startVitess();
+  project.provide('databaseServer', cluster.server);
+  return async () => cluster[Symbol.asyncDispose]();
+}
