@@ -55,14 +55,18 @@ async function deleteCounters(
 }
 
 /** Those of windows that nobody settles in any more. */
-async function deleteRateCounters({ transaction, now, signal }: JobContext): Promise<number> {
+async function deleteRateCounters(context: JobContext): Promise<number> {
+  const { db, transaction, now, signal } = context;
+  const before = now - rateKeptMs;
   let total = 0;
   while (!signal.aborted) {
-    const deleted = await transaction((tx) =>
-      rateCounters.deleteEnded(tx, now - rateKeptMs, countersMax),
-    );
-    total += deleted;
-    if (deleted < countersMax) break;
+    const due = await rateCounters.listOrganisationsEndedBefore(db, before, countersMax);
+    if (due.length === 0) break;
+    for (const organisationId of due) {
+      total += await transaction((tx) =>
+        rateCounters.deleteEndedBefore(tx, organisationId, before, countersMax),
+      );
+    }
   }
   return total;
 }

@@ -3,6 +3,9 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Connection } from 'mysql2';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createLedger } from '../../src/ledger/ledger.ts';
+import type { Limit } from '../../src/ledger/limit.ts';
+import { idToBytes } from '../../src/model/ids.ts';
 import { leaseHeaders } from '../lease.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { oneChange, revisionBody, syncReport } from '../sync-records.ts';
@@ -13,7 +16,10 @@ const vschema = JSON.parse(
   readFileSync(resolve(import.meta.dirname, '../../migrations/vschema.json'), 'utf8'),
 );
 const tenantTables = Object.keys(vschema.gatewright.tables);
-const jobs = ['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'];
+const jobs = [
+  ...['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'],
+  'charge-lost-slices',
+];
 const yearMs = 366 * 86_400_000;
 
 interface Sent {
@@ -35,11 +41,53 @@ async function useEverything(server: TestServer): Promise<void> {
   await use((method, path, options) => server.request(method, path, options));
   await use(other.send);
   await server.request('GET', '/v1/configs', { auth: 'key' });
+  await useUp(server);
   server.clock.advance(yearMs);
   for (const job of jobs) await server.app.jobs.runNow(job);
   server.clock.advance(2 * yearMs);
   for (const job of jobs) await server.app.jobs.runNow(job);
   await sync.cycle('');
+}
+
+/** Uses up a budget and a rate limit of a key, in a process that is never heard of again. */
+async function useUp({ app: { database }, organisationId, clock }: TestServer): Promise<void> {
+  const ledger = createLedger({ database, clock });
+  const { id } = await database.db.selectFrom('api_keys').select('id').executeTakeFirstOrThrow();
+  const one: Omit<Limit, 'type' | 'isRate'> = {
+    ...{ organisationId, subjectId: id, windowStart: 0, endsAt: 1 },
+    subjectKind: 'api_key',
+    ...{ valueKey: '', limitUnits: 10, alertThresholdUnits: 5, isHard: true, label: 'API key' },
+  };
+  const bound = { inputTokens: 6, likelyInputTokens: 6, outputTokens: 0, outputTokensMin: 0 };
+  const account = ledger.open();
+  const limits: Limit[] = [
+    { ...one, type: 'tokens', isRate: false },
+    { ...one, type: 'requests', isRate: true, valueKey: 'requests rpm' },
+  ];
+  await account.admit(limits, { ...bound, price: null });
+  const usage = { inputTokens: 6, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0 };
+  account.settle({ ...usage, costUnits: 0 });
+  await ledger[Symbol.asyncDispose]();
+  const place = { organisation_id: organisationId, holder: Buffer.alloc(16, 1) };
+  await database.db
+    .insertInto('usage_holders')
+    .values({ ...place, sequence: 1, lease_until: 0 })
+    .execute();
+  const { id: counterId } = await database.db
+    .selectFrom('usage_counters')
+    .select('id')
+    .where('organisation_id', '=', organisationId)
+    .executeTakeFirstOrThrow();
+  await database.db
+    .updateTable('usage_counters')
+    .set({ reserved_units: 1 })
+    .where('organisation_id', '=', organisationId)
+    .execute();
+  const of = { ...place, is_rate: 0, subject_kind: 'api_key', subject_id: idToBytes(id) } as const;
+  await database.db
+    .insertInto('usage_slices')
+    .values({ ...of, window_start: 0, counter_id: counterId, units: 1 })
+    .execute();
 }
 
 async function use(send: Send): Promise<void> {
@@ -139,7 +187,7 @@ describe('what is sent to the database', () => {
     expect(new Set(unnamed.flatMap(tablesOf))).toEqual(
       new Set([
         ...['api_keys', 'usage_budgets', 'usage_limit_policies'],
-        ...['usage_windows', 'idempotency_keys'],
+        ...['usage_windows', 'idempotency_keys', 'usage_holders', 'rate_counters'],
       ]),
     );
   });

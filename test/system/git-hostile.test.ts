@@ -72,11 +72,12 @@ describe('a hostile repository', () => {
     expect(failure.message).toContain('more files than can be read');
   });
 
-  it('of folders within folders, three hundred deep, is read', async () => {
+  it('of folders within folders, three hundred deep, is told to be too deep', async () => {
     const repository = newRepository();
     repository.commit('main', { [`${'d/'.repeat(300)}a.yaml`]: 'a: 1\n' });
-    const { files } = await open(repository.url).read();
-    expect(files.length).toBe(1);
+    const { files, faults } = await open(repository.url).read();
+    expect(files).toEqual([]);
+    expect(faults).toMatchObject([{ message: 'more than 50 folders deep' }]);
   });
 
   it('that sends a huge file although it was told not to is read without it', async () => {

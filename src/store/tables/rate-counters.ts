@@ -1,5 +1,4 @@
 /** Knows the rate_counters table: what was admitted under rate limits, window by window. */
-import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import type { UsageSubjectKind } from './usage-counters.ts';
 
@@ -23,11 +22,34 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Deletes up to `limit` counters of windows that ended before a moment, and yields how many those were. */
-export async function deleteEnded(tx: Db, before: number, limit: number): Promise<number> {
-  const result = await sql`
-    DELETE FROM rate_counters WHERE ends_at < ${before} ORDER BY ends_at LIMIT ${limit}`.execute(
-    tx,
-  );
-  return Number(result.numAffectedRows ?? 0n);
+/** Organisations that have counters of windows that ended before a moment. */
+export async function listOrganisationsEndedBefore(
+  db: Db,
+  before: number,
+  limit: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('rate_counters')
+    .select('organisation_id')
+    .where('ends_at', '<', before)
+    .orderBy('ends_at')
+    .limit(limit)
+    .execute();
+  return [...new Set(rows.map((row) => row.organisation_id))];
+}
+
+/** Deletes up to `limit` of an organisation's, and yields how many those were. */
+export async function deleteEndedBefore(
+  tx: Db,
+  organisationId: string,
+  before: number,
+  limit: number,
+): Promise<number> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('rate_counters')
+    .where('organisation_id', '=', organisationId)
+    .where('ends_at', '<', before)
+    .limit(limit)
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
 }
