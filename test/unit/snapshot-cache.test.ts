@@ -42,7 +42,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 function snapshot(etag = 'W/"one"'): KeptSnapshot {
   const bytes = Buffer.concat([Buffer.from(canary), randomBytes(40_000)]);
-  return { etag, body: { coding: 'zstd', bytes } };
+  return { etag, body: { coding: 'zstd', bytes }, isProven: true };
 }
 
 const cacheOf = (changes: Partial<SnapshotOf> = {}): SnapshotCache =>
@@ -60,6 +60,11 @@ describe('what is kept', () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     expect(readFileSync(path!).includes(canary)).toBe(false);
     expect(readFileSync(path!).includes('W/"one"')).toBe(false);
+  });
+
+  it('is judged again by the next run where this version did not find it whole', async () => {
+    await cacheOf().keep({ ...snapshot(), isProven: false });
+    expect((await cacheOf().read())?.isProven).toBe(false);
   });
 
   it.each<Partial<SnapshotOf>>([
@@ -139,7 +144,7 @@ describe('what is kept', () => {
     expect(await cacheOf().read()).toBeNull();
     rmSync(folder);
     const small = { coding: 'zstd', bytes: Buffer.alloc(100) } as const;
-    await cacheOf().keep({ etag: 'W/"one"', body: small });
+    await cacheOf().keep({ etag: 'W/"one"', body: small, isProven: true });
     expect(await cacheOf().read()).toBeNull();
     expect(readdirSync(home)).toEqual([]);
   });

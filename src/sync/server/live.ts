@@ -76,10 +76,25 @@ export async function readSnapshot(
   const { status, etag, body, coded } = await ask(client, query, known ?? kept, signal);
   if (status === 304 && known !== null) return known;
   if (status === 304 && kept !== null) {
-    return await readable(query, JSON.parse(await decoded(kept.body)), kept.etag);
+    const told: unknown = JSON.parse(await decoded(kept.body));
+    // Sealed by this account when it had been read: to judge it again would tell nothing new.
+    if (kept.isProven) return { query, snapshot: told as Snapshot, etag: kept.etag };
+    return await readable(query, told, kept.etag);
   }
-  if (etag !== null && coded !== null) await cache?.keep({ etag, body: coded });
-  return await readable(query, body, etag ?? '');
+  const read = await readable(query, body, etag ?? '');
+  if (etag !== null && coded !== null) {
+    await cache?.keep({ etag, body: coded, isProven: isAsRead(body, read) });
+  }
+  return read;
+}
+
+/** Whether what was told holds every word that this version reads from it, so that nothing was put in. */
+function isAsRead(told: unknown, { snapshot, unknown = [] }: SnapshotRead): boolean {
+  const { api_key_prefix: prefix, resources } = told as Partial<Snapshot>;
+  const saysAll = (resources ?? []).every(
+    ({ managed_by: managed }) => managed?.recorded_by_caller !== undefined || managed === null,
+  );
+  return unknown.length === 0 && prefix === snapshot.api_key_prefix && saysAll;
 }
 
 async function ask(

@@ -3,12 +3,15 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } f
 import { constants } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { packageVersion } from '../../package-root.ts';
 import type { Secret } from '../../secret.ts';
 import { type CodedBody, isCoding } from './coded-answer.ts';
 
 export interface KeptSnapshot {
   readonly etag: string;
   readonly body: CodedBody;
+  /** Whether this very version has read it before and found it to be, as it came, what it takes it for. */
+  readonly isProven: boolean;
 }
 
 /** What is asked for of what a server holds. */
@@ -50,7 +53,7 @@ export class SnapshotCache {
 
   constructor(folder: string, of: SnapshotOf) {
     const { adminBaseUrl, clientId, clientSecret, owner, view, path } = of;
-    const place = JSON.stringify(['snapshot 1', adminBaseUrl, clientId, owner, view]);
+    const place = JSON.stringify(['snapshot 2', adminBaseUrl, clientId, owner, view]);
     this.#identity = Buffer.from(JSON.stringify([place, path]));
     this.#folder = folder;
     this.#path = join(folder, createHash('sha256').update(place).digest('hex'));
@@ -68,18 +71,21 @@ export class SnapshotCache {
         opening.final(),
       ]);
       const end = plain.indexOf('\n');
-      const [etag = '', coding = ''] = plain.toString('utf8', 0, end).split(' ');
-      return isCoding(coding) ? { etag, body: { coding, bytes: plain.subarray(end + 1) } } : null;
+      const [etag = '', coding = '', provenBy] = plain.toString('utf8', 0, end).split(' ');
+      if (!isCoding(coding)) return null;
+      const body = { coding, bytes: plain.subarray(end + 1) };
+      return { etag, body, isProven: provenBy === packageVersion() };
     } catch {
       return null;
     }
   }
 
-  async keep({ etag, body: { coding, bytes } }: KeptSnapshot): Promise<void> {
+  async keep({ etag, body: { coding, bytes }, isProven }: KeptSnapshot): Promise<void> {
     if (bytes.length < bodyBytesMin || bytes.length > fileBytesMax / 2) return;
     const iv = randomBytes(ivBytes);
     const sealing = createCipheriv(cipher, this.#key(), iv).setAAD(this.#identity);
-    const text = [sealing.update(`${etag} ${coding}\n`), sealing.update(bytes), sealing.final()];
+    const head = `${etag} ${coding} ${isProven ? packageVersion() : '-'}\n`;
+    const text = [sealing.update(head), sealing.update(bytes), sealing.final()];
     await this.#replace([iv, sealing.getAuthTag(), ...text]).catch(() => undefined);
   }
 
