@@ -186,15 +186,15 @@ function withReferences(
   find: (kind: KindName, by: 'id' | 'slug', value: string) => string | undefined,
 ): Spec {
   const { references } = kinds[resource.kind];
-  const heads = references.map(({ path }) => path.split('.')[0]!);
-  const named = heads.includes('workspace_id');
+  const heads = referenceHeads(resource.kind);
   const spec: Spec =
-    named && resource.workspace_id !== null
+    heads.has('workspace_id') && resource.workspace_id !== null
       ? { ...resource.spec, workspace_id: resource.workspace_id }
       : resource.spec;
-  return mapSpec(spec, (value, segments) => {
-    // Beside what can hold a reference nothing is looked into.
-    if (segments.length === 1 && !heads.includes(segments[0]!)) return value;
+  // Beside what can hold a reference nothing is looked into.
+  const holding = Object.entries(spec).filter(([field]) => heads.has(field));
+  if (holding.length === 0) return spec;
+  const named = mapSpec(Object.fromEntries(holding), (value, segments) => {
     if (typeof value !== 'string') return undefined;
     for (const { path, kind, by } of references) {
       const key = matchesPattern(path, segments) ? find(kind, by, value) : undefined;
@@ -202,4 +202,17 @@ function withReferences(
     }
     return undefined;
   });
+  return { ...spec, ...named };
+}
+
+const headsByKind = new Map<KindName, ReadonlySet<string>>();
+
+/** Fields of a spec in which, or below which, references stand. */
+function referenceHeads(kind: KindName): ReadonlySet<string> {
+  let heads = headsByKind.get(kind);
+  if (heads === undefined) {
+    heads = new Set(kinds[kind].references.map(({ path }) => path.split('.')[0]!));
+    headsByKind.set(kind, heads);
+  }
+  return heads;
 }
