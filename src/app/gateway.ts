@@ -33,6 +33,7 @@ export function createAppGateway(parts: {
       requireConnection();
       return keyring.hashCredential(value);
     },
+    unsealerOf: (organisationId) => keyring.unsealerOf(organisationId),
     onFault: (err, requestId) => log.error({ err, requestId }, 'an inference request failed'),
     onLookFailure: (err) => {
       if (performance.now() < quietUntilMs) return;

@@ -10,6 +10,7 @@ import {
 } from '../ledger/limit.ts';
 import { membersOf, withMembers } from '../model/json-object.ts';
 import { priceOf } from '../model/price-table.ts';
+import { priceUnder } from '../model/price-terms.ts';
 import { costUnits, type TokenUsage } from '../model/pricing.ts';
 import { boundOf, isMetered, outputClamp } from './bound.ts';
 import { endpointOf } from './endpoint.ts';
@@ -38,7 +39,8 @@ export async function admit(
 ): Promise<Admission> {
   const endpoint = endpointOf(exchange.path);
   const isMeteredCall = isMetered(endpoint);
-  const price = priceOf(target.provider, target.model);
+  const { pricing } = target;
+  const price = priceUnder(pricing, priceOf(pricing.service, pricing.model));
   const bound = boundOf(endpoint, exchange.params, target.call.body?.length ?? 0, price);
   // What only reads uses nothing that a provider counts.
   const isRead = exchange.request.method !== 'POST';

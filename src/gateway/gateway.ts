@@ -1,4 +1,5 @@
 /** Knows how the parts of the gateway are put together, and in which order they end. */
+import type { Keyring } from '../auth/keyring.ts';
 import type { Clock } from '../clock.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import type { PolicyTerms } from '../ledger/limits-of-request.ts';
@@ -10,9 +11,11 @@ import { Origins } from '../upstream/origins.ts';
 import { Breakers } from './breaker.ts';
 import { Fresh } from './fresh.ts';
 import { type GatewayKey, GatewayKeys } from './gateway-key.ts';
+import type { GatewayProvider } from './gateway-provider.ts';
 import { Generations } from './generations.ts';
 import { Policies } from './limits.ts';
 import type { Pipeline } from './pipeline.ts';
+import { Providers } from './providers.ts';
 import { Configs, type GatewayConfig } from './resolve-config.ts';
 import { Targets } from './resolve-target.ts';
 import { createInferenceServer, type InferenceServer } from './server.ts';
@@ -23,6 +26,7 @@ export interface GatewayOptions
   /** That all replicas share. */
   readonly clock: Clock;
   readonly hashCredential: (value: string) => Buffer;
+  readonly unsealerOf: Keyring['unsealerOf'];
   readonly connectionsMax: number;
   readonly configTargets: TargetLimits;
   readonly trustedHosts: TrustedHosts;
@@ -43,6 +47,7 @@ export interface Gateway extends AsyncDisposable {
 const pollMs = 300;
 const keysMax = 100_000;
 const configsMax = 10_000;
+const providersMax = 10_000;
 const organisationsMax = 10_000;
 
 /** Dispose of it when its server has closed. */
@@ -61,9 +66,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     entriesMax: organisationsMax,
     isUnavailable,
   });
+  const providers = new Fresh<GatewayProvider>(generations, {
+    entriesMax: providersMax,
+    isUnavailable,
+  });
   const origins = new Origins(trustedHosts);
   const ledger = createLedger({ database, clock: options.clock });
-  const { bodyBytesMax, record, onFault, hashCredential } = options;
+  const { bodyBytesMax, record, onFault, hashCredential, unsealerOf } = options;
   const pipeline: Pipeline = {
     keys: new GatewayKeys({ database, hashCredential, fresh: keys }),
     configs: new Configs({
@@ -71,7 +80,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       limits: options.configTargets,
       blocksInline: options.blocksInlineConfigs,
     }),
-    targets: new Targets(trustedHosts),
+    targets: new Targets(trustedHosts, new Providers({ database, unsealerOf, fresh: providers })),
     ...{ origins, breakers: new Breakers(), bodyBytesMax, isUnavailable, record, onFault },
     now: () => options.clock.now(),
     policies: new Policies(database, policies),

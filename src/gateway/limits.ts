@@ -1,4 +1,4 @@
-/** Knows the limits that a call is under: of its key and workspace, and of the policies of its organisation. */
+/** Knows the limits that a call is under: of its key, workspace and provider, and of the policies of its organisation. */
 import type { Limit } from '../ledger/limit.ts';
 import {
   limitOfBudget,
@@ -12,7 +12,7 @@ import * as gatewayReads from '../store/tables/gateway-reads.ts';
 import type { StoredUsageLimitPolicy } from '../store/tables/usage-limit-policies.ts';
 import type { Exchange } from './exchange.ts';
 import type { Fresh } from './fresh.ts';
-import { termsOfRow } from './own-terms.ts';
+import { noTerms, termsOfRow } from './own-terms.ts';
 import type { GatewayConfig } from './resolve-config.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
 
@@ -63,9 +63,11 @@ export function limitsOf(
   policies: readonly PolicyTerms[],
 ): Limit[] {
   const { key, now } = exchange;
-  const { budgets, rates } = key.terms;
-  const limits = budgets.map((terms) => limitOfBudget(terms, '', now, true));
-  for (const terms of rates) limits.push(...limitsOfRates(terms, '', now, true));
+  const limits: Limit[] = [];
+  for (const { budgets, rates } of [key.terms, target.workspaceProvider?.terms ?? noTerms]) {
+    for (const terms of budgets) limits.push(limitOfBudget(terms, '', now, true));
+    for (const terms of rates) limits.push(...limitsOfRates(terms, '', now, true));
+  }
   if (policies.length === 0) return limits;
   const facts = factsOf(exchange, target, config);
   for (const policy of policies) {
@@ -78,13 +80,14 @@ export function limitsOf(
 /** By what names policies may ask for this call. */
 function factsOf(exchange: Exchange, target: ResolvedTarget, config: GatewayConfig): RequestFacts {
   const { key, metadata } = exchange;
-  const { provider, model } = target;
+  const { provider, workspaceProvider, model } = target;
   const bare = provider.replace(/^@/, '');
+  const ids = workspaceProvider === null ? [] : [workspaceProvider.id];
   const facts = new Map<string, readonly string[]>([
     ['api_key', [key.id, key.name]],
     ['organisation_id', [key.organisationId]],
-    ['provider', [provider, bare, `@${bare}`]],
-    ['virtual_key', [provider, bare]],
+    ['provider', [provider, bare, `@${bare}`, ...ids]],
+    ['virtual_key', [provider, bare, ...ids]],
   ]);
   if (key.workspace !== null) facts.set('workspace_id', [key.workspace.id, key.workspace.slug]);
   if (config.id !== null) facts.set('config', [config.id]);

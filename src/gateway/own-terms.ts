@@ -1,12 +1,14 @@
-/** Knows the limits of a key and of its workspace, as they are read with the key. */
+/** Knows the limits of a key and its workspace, and of a provider and its workspace in the integration, as they are read with them. */
 import type { BudgetTerms, RateTerms } from '../ledger/limits-of-request.ts';
+import { readDocument } from '../model/json-record.ts';
 import type { RateLimit } from '../model/limits.ts';
 import type { Db } from '../store/connection/db.ts';
 import * as gatewayReads from '../store/tables/gateway-reads.ts';
+import type { ReachedProvider } from '../store/tables/providers.ts';
 import type { StoredUsageBudget } from '../store/tables/usage-budgets.ts';
 import type { StoredUsageLimitPolicy } from '../store/tables/usage-limit-policies.ts';
 
-/** Limits of a key and its workspace, as they were read with them. */
+/** Limits of a key or provider and its workspace, as they were read with them. */
 export interface OwnTerms {
   readonly budgets: readonly BudgetTerms[];
   readonly rates: readonly RateTerms[];
@@ -16,7 +18,7 @@ export const noTerms: OwnTerms = { budgets: [], rates: [] };
 
 /** The budgets and rate limits of one subject. */
 export interface Limited {
-  readonly kind: 'api_key' | 'workspace';
+  readonly kind: 'api_key' | 'workspace' | 'provider' | 'integration_workspace';
   readonly id: string;
   readonly label: string;
   readonly rateLimits: readonly RateLimit[] | null;
@@ -28,6 +30,7 @@ export async function readTerms(
   organisationId: string,
   subjects: readonly Limited[],
 ): Promise<OwnTerms> {
+  if (subjects.length === 0) return noTerms;
   const ids = subjects.map(({ id }) => id);
   const rows = await gatewayReads.listBudgets(db, organisationId, ids);
   const subjectOf = ({ kind, id, label }: Limited) => ({
@@ -76,4 +79,21 @@ export function limitedSubjects(
     },
     own,
   ];
+}
+
+/** Those of a provider that are limited, so that nothing is asked for the others. */
+export function providerSubjects({ provider, integration, grant }: ReachedProvider): Limited[] {
+  const rates = (text: string | null) => readDocument<RateLimit[]>(text);
+  const subjects: Limited[] = [];
+  if (grant !== null && (grant.usage_limits ?? grant.rate_limits) !== null) {
+    const label = `the use of integration ${integration.slug} by its workspace`;
+    const rateLimits = rates(grant.rate_limits);
+    subjects.push({ kind: 'integration_workspace', id: grant.id, label, rateLimits });
+  }
+  if ((provider.usage_limits ?? provider.rate_limits) !== null) {
+    const label = `provider @${provider.slug}`;
+    const rateLimits = rates(provider.rate_limits);
+    subjects.push({ kind: 'provider', id: provider.id, label, rateLimits });
+  }
+  return subjects;
 }

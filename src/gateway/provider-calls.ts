@@ -45,7 +45,8 @@ export class ProviderCalls {
   async call(leaf: Leaf): Promise<Attempted> {
     this.#closeOpen();
     const { targets, exchange, config, policies, origins, caller } = this.#options;
-    const target = targets.resolve(leaf, exchange);
+    const resolved = targets.resolve(leaf, exchange, config);
+    const target = resolved instanceof Promise ? await resolved : resolved;
     const limits = limitsOf(exchange, target, config, policies);
     const admission = await admit(this.#account, target, limits, exchange);
     this.#open = { admission, attempted: null };

@@ -16,6 +16,7 @@ import type { ReadHeader } from './exchange.ts';
 import type { Fresh } from './fresh.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { GatewayKey } from './gateway-key.ts';
+import { pinsProvider } from './named-provider.ts';
 
 /** A config ready to be walked. */
 export interface GatewayConfig {
@@ -202,14 +203,16 @@ function withSettings(node: ConfigNode, own: HeaderSettings): ConfigNode {
     };
   }
   const { settings } = node;
-  const isPinned = settings.provider !== null || settings.virtualKey !== null;
+  const isPinned = pinsProvider(settings);
+  // What a config holds of credentials goes where that config says, and nowhere else.
+  const isElsewhere = isPinned || settings.apiKey !== null;
   return {
     ...node,
     settings: {
       ...settings,
       provider: isPinned ? settings.provider : own.provider,
       virtualKey: isPinned ? settings.virtualKey : own.virtualKey,
-      customHost: settings.customHost ?? (isPinned ? null : own.customHost),
+      customHost: settings.customHost ?? (isElsewhere ? null : own.customHost),
       requestTimeoutMs: own.requestTimeoutMs ?? settings.requestTimeoutMs,
       forwardHeaders: settings.forwardHeaders ?? own.forwardHeaders,
     },

@@ -4,6 +4,7 @@ import type { Leaf, TargetSettings } from '../model/config-tree.ts';
 import { membersOf, withMembers } from '../model/json-object.ts';
 import { outboundUrlFault } from '../model/outbound-url.ts';
 import { paramChanges } from '../model/params.ts';
+import type { PriceTerms } from '../model/price-terms.ts';
 import { type ProviderAddress, providerAddresses } from '../model/provider-addresses.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import type { CallRequest } from '../upstream/call.ts';
@@ -12,15 +13,41 @@ import { azureBaseUrl } from '../upstream/dialects/azure-openai.ts';
 import type { Dialect } from '../upstream/dialects/dialect.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
+import { type GatewayProvider, requireModel, requireUsable } from './gateway-provider.ts';
+import { type NamedProvider, namedProvider } from './named-provider.ts';
+import { type Providers, unknownProvider } from './providers.ts';
+import type { GatewayConfig } from './resolve-config.ts';
 
 /** A call that can be made, as often as need be. */
 export interface ResolvedTarget {
   /** As the answer names it: `openai`, `@team-openai`. */
   readonly provider: string;
+  /** The one of a workspace; null for a service that was named by itself. */
+  readonly workspaceProvider: GatewayProvider | null;
   /** That the provider is asked for; null where the request names none. */
   readonly model: string | null;
+  /** What its price is looked up by. */
+  readonly pricing: TargetPricing;
   readonly call: CallRequest;
   readonly path: string;
+}
+
+interface TargetPricing extends PriceTerms {
+  /** `openai`. */
+  readonly service: string;
+  /** The model, or the one that it was made of. */
+  readonly model: string | null;
+}
+
+/** Where a call goes and what it shows there. */
+interface Destination {
+  readonly service: string;
+  /** In place of the usual address of the service. */
+  readonly customHost: string | null;
+  readonly account: TargetSettings['account'];
+  readonly credential: string | null;
+  /** Names in lower case; they count before all others. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** An address as it is dialled. */
@@ -38,44 +65,109 @@ const basesMax = 10_000;
 
 export class Targets {
   readonly #trusted: TrustedHosts;
+  readonly #providers: Providers;
   readonly #bases = new Map<string, Base>();
 
-  constructor(trusted: TrustedHosts) {
+  constructor(trusted: TrustedHosts, providers: Providers) {
     this.#trusted = trusted;
+    this.#providers = providers;
   }
 
-  /** @throws GatewayError where the leaf, the headers and the body name no provider that can be called */
-  resolve(leaf: Leaf, exchange: Exchange): ResolvedTarget {
+  /**
+   * At once where nothing has to be asked of the database.
+   *
+   * @throws GatewayError where the leaf, the headers and the body name no provider that can be called
+   */
+  resolve(
+    leaf: Leaf,
+    exchange: Exchange,
+    { workspaceId }: Pick<GatewayConfig, 'workspaceId'>,
+  ): ResolvedTarget | Promise<ResolvedTarget> {
+    const named = namedProvider(leaf.settings, exchange.params);
+    if (!named.provider.startsWith('@')) return this.#toService(leaf, exchange, named);
+    const { organisationId, workspace } = exchange.key;
+    const scope = { organisationId, workspaceId: workspace?.id ?? workspaceId };
+    const found = this.#providers.find(scope, named.provider);
+    return found instanceof Promise
+      ? found.then((provider) => this.#toProvider(leaf, exchange, named, provider))
+      : this.#toProvider(leaf, exchange, named, found);
+  }
+
+  #toService(leaf: Leaf, exchange: Exchange, named: NamedProvider): ResolvedTarget {
     const { settings, path } = leaf;
-    const named = namedProvider(settings, exchange);
-    const provider = providerOf(named.provider, settings);
-    const dialect = allDialects[provider.dialect];
-    const base = this.#baseOf(settings, provider);
+    const { provider: service } = named;
     const { body, model } = bodyFor(settings, exchange, named.model);
-    const callerPath = exchange.path + exchange.query;
+    const { customHost, account } = settings;
+    if (customHost === null && !Object.hasOwn(providerAddresses, service)) {
+      throw unknownProvider(service);
+    }
+    const credential = settings.apiKey ?? exchange.credential;
+    const destination = { service, customHost, account, credential, headers: {} };
     return {
-      ...{ provider: named.provider, model, path },
-      call: {
-        origin: base.origin,
-        path: base.prefix + dialect.pathOf(callerPath, settings.account, model) + base.search,
-        method: exchange.request.method as Dispatcher.HttpMethod,
-        headers: headersFor(dialect, settings, exchange),
-        body,
-        ...{ firstByteTimeoutMs, idleTimeoutMs },
-      },
+      ...{ provider: service, workspaceProvider: null, model, path },
+      pricing: { service, model, config: null, adjustments: null },
+      call: this.#callTo(destination, settings, exchange, { body, model }),
     };
   }
 
-  #baseOf(settings: TargetSettings, provider: ProviderAddress): Base {
+  /** Everything that goes with the credential comes from the integration: who asks chooses the model only. */
+  #toProvider(
+    leaf: Leaf,
+    exchange: Exchange,
+    named: NamedProvider,
+    provider: GatewayProvider,
+  ): ResolvedTarget {
+    const { settings, path } = leaf;
+    const { service, account, adjustments } = provider;
+    requireUsable(provider, exchange.now);
+    if (settings.customHost !== null) {
+      const message = `The provider @${provider.slug} is called where its integration says; leave out the custom host`;
+      throw new GatewayError('custom_host_refused', message, 'custom_host');
+    }
+    const { body, model } = bodyFor(settings, exchange, named.model);
+    const said = requireModel(provider, model, isRead(exchange));
+    const destination = {
+      ...{ service, account },
+      customHost: said?.customHost ?? provider.customHost,
+      credential: provider.credential?.reveal() ?? exchange.credential,
+      headers: { ...provider.headers.reveal(), ...said?.headers.reveal() },
+    };
+    return {
+      ...{ provider: `@${provider.slug}`, workspaceProvider: provider, model, path },
+      pricing: {
+        ...{ service, adjustments, config: said?.pricing ?? null },
+        model: said?.baseModel ?? model,
+      },
+      call: this.#callTo(destination, settings, exchange, { body, model }),
+    };
+  }
+
+  #callTo(
+    destination: Destination,
+    settings: TargetSettings,
+    exchange: Exchange,
+    { body, model }: { readonly body: Buffer | null; readonly model: string | null },
+  ): CallRequest {
+    const address = addressOf(destination.service);
+    const dialect = allDialects[address.dialect];
+    const base = this.#baseOf(destination, address);
+    const path = dialect.pathOf(exchange.path + exchange.query, destination.account, model);
+    return {
+      origin: base.origin,
+      path: base.prefix + path + base.search,
+      method: exchange.request.method as Dispatcher.HttpMethod,
+      headers: headersFor(dialect, destination, settings, exchange),
+      body,
+      ...{ firstByteTimeoutMs, idleTimeoutMs },
+    };
+  }
+
+  #baseOf({ service, customHost, account }: Destination, usual: ProviderAddress): Base {
     const address =
-      settings.customHost ??
-      (provider.dialect === 'azure-openai' ? azureBaseUrl(settings.account) : provider.baseUrl);
+      customHost ?? (usual.dialect === 'azure-openai' ? azureBaseUrl(account) : usual.baseUrl);
     if (address === null) {
-      throw new GatewayError(
-        'provider_missing',
-        'The target names no address to call',
-        'custom_host',
-      );
+      const message = `Nothing says where ${service} answers: give it a custom_host`;
+      throw new GatewayError('provider_missing', message, 'custom_host');
     }
     const known = this.#bases.get(address);
     if (known !== undefined) return known;
@@ -95,29 +187,15 @@ export class Targets {
   }
 }
 
-/** What a config pins counts first, then the model that it sets, then headers, then the model asked for. */
-function namedProvider(
-  settings: TargetSettings,
-  { params }: Exchange,
-): { provider: string; model: string | null } {
-  const pinned = settings.provider ?? settings.virtualKey;
-  const model = settings.overrideParams?.model ?? params.model;
-  const slash = typeof model === 'string' && model.startsWith('@') ? model.indexOf('/') : -1;
-  const inModel = slash < 0 ? null : (model as string).slice(0, slash);
-  const bare = slash < 0 ? null : (model as string).slice(slash + 1);
-  const provider = pinned ?? inModel ?? (settings.customHost === null ? null : 'openai');
-  if (provider !== null) return { provider, model: bare };
-  const message =
-    'Nothing says which provider to call: send x-gateway-config or x-gateway-provider, or give the key a config';
-  throw new GatewayError('provider_missing', message, 'x-gateway-provider');
+/** Services that are not known by an address are called in the format of OpenAI. */
+function addressOf(service: string): ProviderAddress {
+  const known = Object.hasOwn(providerAddresses, service) ? providerAddresses[service] : undefined;
+  return known ?? { dialect: 'openai', baseUrl: null };
 }
 
-function providerOf(name: string, { customHost }: TargetSettings): ProviderAddress {
-  const known = Object.hasOwn(providerAddresses, name) ? providerAddresses[name] : undefined;
-  if (known !== undefined) return known;
-  if (customHost !== null && !name.startsWith('@')) return { dialect: 'openai', baseUrl: null };
-  const shown = /^@?[\w.-]{1,255}$/.test(name) ? ` ${name}` : '';
-  throw new GatewayError('provider_unknown', `There is no provider${shown}`, 'provider');
+/** What changes nothing at the provider and asks no model. */
+function isRead({ request }: Exchange): boolean {
+  return request.method === 'GET' || request.method === 'HEAD';
 }
 
 /** The bytes as they came, unless the config says otherwise. */
@@ -150,6 +228,7 @@ const passedHeaders = ['content-type', 'accept', 'idempotency-key', 'traceparent
 
 function headersFor(
   dialect: Dialect,
+  { account, credential, headers: own }: Destination,
   settings: TargetSettings,
   exchange: Exchange,
 ): Record<string, string> {
@@ -167,7 +246,7 @@ function headersFor(
     const value = given[name.toLowerCase()];
     if (typeof value === 'string') headers[name.toLowerCase()] = value;
   }
-  Object.assign(headers, dialect.accountHeaders(settings.account));
-  const credential = settings.apiKey ?? exchange.credential;
-  return credential === null ? headers : { ...headers, ...dialect.credentialHeaders(credential) };
+  Object.assign(headers, dialect.accountHeaders(account));
+  if (credential !== null) Object.assign(headers, dialect.credentialHeaders(credential));
+  return Object.assign(headers, own);
 }

@@ -66,6 +66,7 @@ const known: Readonly<Record<string, readonly [name: string, models?: readonly s
   lingyi: ['01.AI'],
   meshy: ['Meshy'],
   milvus: ['Milvus'],
+  'mock-upstream': ['Mock upstream of gatewright', ['mock-echo']],
   modal: ['Modal'],
   monsterapi: ['Monster API'],
   moonshot: ['Moonshot AI'],

@@ -157,7 +157,8 @@ function settingsOf(level: Level, above: TargetSettings): TargetSettings {
 const accountFields =
   /^(?:aws_|vertex_|azure_|openai_|anthropic_)|^(?:resource_name|deployment_id|api_version)$/;
 
-function accountOf(level: Level): Record<string, string> | null {
+/** What a document says of an account at a provider; null for nothing. */
+export function accountOf(level: Level): Record<string, string> | null {
   const found = Object.entries(level).filter(
     (entry): entry is [string, string] =>
       accountFields.test(entry[0]) && typeof entry[1] === 'string',

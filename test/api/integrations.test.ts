@@ -110,7 +110,7 @@ describe('an integration', () => {
 
   it('is reached from a provider in two statements, its key as it was given', async () => {
     const { id, slug } = await make({ workspace_id: workspace.id, name: 'Reached' });
-    const found = await providers.findReached(
+    const [found] = await providers.listReached(
       server.database.db,
       server.organisationId,
       workspace.id,

@@ -65,6 +65,19 @@ describe('identities', () => {
     expect(fault?.message).toContain('first at a.yaml:');
   });
 
+  it('have the slug of a provider to themselves in their workspace only', async () => {
+    const provider = (name: string, workspace: string): string =>
+      manifest('Provider', name, 'slug: main\nintegrationRef: ai', `, workspace: ${workspace}`);
+    const texts = {
+      'a.yaml': [provider('a', 'support'), provider('a', 'other')].join('---\n'),
+      'i.yaml': manifest('Integration', 'ai', 'aiProviderId: openai', ''),
+      's.yaml': `${support}---\n${support.replace('support', 'other')}`,
+    };
+    expect(resourcesOf(await readTexts(texts)).length).toBe(5);
+    const twice = await readTexts({ ...texts, 'b.yaml': provider('b', 'support') });
+    expect(placesOf(twice)).toEqual(['b.yaml:5:9 duplicate']);
+  });
+
   it('may change names in a circle, but two cannot take the same former one', async () => {
     const renamed = (name: string, former: string): string =>
       guardrail(name, `${inSupport}, previousNames: [${former}]`);

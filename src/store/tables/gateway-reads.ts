@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
 import type { ApiKeyRow } from './api-keys.ts';
+import { listReached, type ReachedProvider } from './providers.ts';
 import { readReference } from './references.ts';
 import { generationOf, listGenerations } from './snapshot-marks.ts';
 import type { StoredUsageBudget } from './usage-budgets.ts';
@@ -118,7 +119,7 @@ export function findConfig(
   return configsBy[column].first(db, { organisationId, value });
 }
 
-/** Budgets of keys and workspaces, by the ids of those. */
+/** Budgets of keys, workspaces and providers, by the ids of those. */
 export function listBudgets(
   db: Db,
   organisationId: string,
@@ -140,4 +141,16 @@ export async function listPolicies(
   const generations = await listGenerations(db, [organisationId]);
   const policies = await listAllForOrganisation(db, organisationId);
   return { generation: generations.get(organisationId)!, policies };
+}
+
+/** The providers that a name may mean, at most two; the marks are read before, so that they are never newer. */
+export async function listProviders(
+  db: Db,
+  organisationId: string,
+  workspaceId: string | null,
+  reference: string,
+): Promise<{ readonly generation: string; readonly found: ReachedProvider[] }> {
+  const generations = await listGenerations(db, [organisationId]);
+  const found = await listReached(db, organisationId, workspaceId, reference);
+  return { generation: generations.get(organisationId)!, found };
 }

@@ -110,18 +110,23 @@ export interface ReachedProvider extends IntegrationWithGrant {
 }
 
 /**
- * The provider that a request of a workspace names by id or slug, with its integration, whose secrets
- * are sealed (auth/integration-secrets.ts). Whether the workspace may use it: model/integration-access.ts.
+ * The providers that a request may mean by an id or slug, in one workspace or, with null, in all: at
+ * most two. Each has its integration, whose secrets are sealed (auth/integration-secrets.ts). Whether its
+ * workspace may use that: model/integration-access.ts.
  */
-export async function findReached(
+export async function listReached(
   db: Db,
   organisationId: string,
-  workspaceId: string,
+  workspaceId: string | null,
   reference: string,
-): Promise<ReachedProvider | undefined> {
-  const [provider] = await listByReference(db, organisationId, workspaceId, reference);
-  if (provider === undefined) return undefined;
-  const { integration_id: id } = provider;
-  const found = await findWithGrant(db, organisationId, { id, workspaceId });
-  return found && { provider, ...found };
+): Promise<ReachedProvider[]> {
+  const named = await listByReference(db, organisationId, workspaceId, reference);
+  const found = await Promise.all(
+    named.map(async (provider) => {
+      const { integration_id: id, workspace_id } = provider;
+      const reached = await findWithGrant(db, organisationId, { id, workspaceId: workspace_id });
+      return reached && { provider, ...reached };
+    }),
+  );
+  return found.filter((reached) => reached !== undefined);
 }

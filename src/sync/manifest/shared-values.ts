@@ -25,7 +25,9 @@ export function refuseSharedValues(
     };
     const { kind, workspace } = identity;
     if (typeof slug === 'string') {
-      claim(`slug ${kind} ${slug}`, `the slug "${slug}"`, ['spec', 'slug']);
+      // That of a provider is one of its workspace, every other one of the organisation.
+      const within = kind === 'Provider' ? `${kind} ${workspace}` : kind;
+      claim(`slug ${within} ${slug}`, `the slug "${slug}"`, ['spec', 'slug']);
     }
     if (secretOutput !== null) {
       const target = targetText(secretOutput);

@@ -1,0 +1,147 @@
+/** Knows a provider of a workspace as the gateway uses it: account, address, models, and whether it may be used now. */
+import { configurationPlaces, keyContext, modelPlaces } from '../auth/integration-secrets.ts';
+import type { Unsealer } from '../auth/keyring.ts';
+import { openSecrets, type SecretPlaces } from '../auth/secret-values.ts';
+import { accountOf } from '../model/config-tree.ts';
+import { configurationSecrets } from '../model/configuration-secrets.ts';
+import type {
+  IntegrationConfigurations,
+  ModelSetting,
+  PricingAdjustments,
+  PricingConfig,
+} from '../model/integration.ts';
+import { isGranted } from '../model/integration-access.ts';
+import { readDocument } from '../model/json-record.ts';
+import { Secret } from '../secret.ts';
+import type { ReachedProvider } from '../store/tables/providers.ts';
+import { GatewayError } from './gateway-error.ts';
+import type { OwnTerms } from './own-terms.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+export interface GatewayProvider {
+  readonly id: string;
+  readonly slug: string;
+  /** Whether its workspace may use the integration, and anybody may. */
+  readonly isGranted: boolean;
+  /** Milliseconds since the epoch. */
+  readonly endsAtMs: number | null;
+  /** That the integration is an account at, by its slug. */
+  readonly service: string;
+  /** By the names that a config has for it. */
+  readonly account: Readonly<Record<string, string>>;
+  readonly credential: Secret | null;
+  readonly customHost: string | null;
+  readonly headers: Secret<Headers>;
+  readonly allowsAllModels: boolean;
+  /** Those of which something is said, by slug. */
+  readonly models: ReadonlyMap<string, GatewayModel>;
+  readonly adjustments: PricingAdjustments | null;
+  /** Budgets and rate limits of the provider, and of its workspace in the integration. */
+  readonly terms: OwnTerms;
+}
+
+/** What is said of one model. */
+export interface GatewayModel {
+  readonly isEnabled: boolean;
+  readonly customHost: string | null;
+  readonly headers: Secret<Headers>;
+  /** Whose price counts where the model has none. */
+  readonly baseModel: string | null;
+  readonly pricing: PricingConfig | null;
+}
+
+/** Without its limits, which are read apart. */
+export function readProvider(
+  { provider, integration, grant }: ReachedProvider,
+  unsealer: Unsealer,
+): Omit<GatewayProvider, 'terms'> {
+  const { id, slug, sealed_key: key } = integration;
+  const origin = `key of integration ${slug}`;
+  const configurations = readDocument<IntegrationConfigurations>(integration.configurations) ?? {};
+  const models = readDocument<ModelSetting[]>(integration.models) ?? [];
+  return {
+    id: provider.id,
+    slug: provider.slug,
+    isGranted:
+      integration.status === 'active' && isGranted(integration, grant, provider.workspace_id),
+    endsAtMs: provider.expires_at,
+    service: integration.ai_provider,
+    account: readableAccount(configurations),
+    credential: key === null ? null : new Secret(unsealer.unseal(key, keyContext(id)), origin),
+    customHost: configurations.custom_host ?? null,
+    headers: openHeaders(unsealer, configurationPlaces(id), configurations.custom_headers),
+    allowsAllModels: integration.allow_all_models !== 0,
+    models: new Map(models.map((model) => [model.slug, readModel(unsealer, id, model)])),
+    adjustments: readDocument<PricingAdjustments>(integration.pricing_adjustments),
+  };
+}
+
+function readModel(
+  unsealer: Unsealer,
+  integrationId: string,
+  { slug, enabled, configurations, base_model_slug, pricing_config }: ModelSetting,
+): GatewayModel {
+  const places = modelPlaces(integrationId, slug);
+  return {
+    isEnabled: enabled,
+    customHost: configurations?.custom_host ?? null,
+    headers: openHeaders(unsealer, places, configurations?.custom_headers),
+    baseModel: base_model_slug ?? null,
+    pricing: pricing_config ?? null,
+  };
+}
+
+/** Names in lower case, as they are sent. */
+function openHeaders(
+  unsealer: Unsealer,
+  places: SecretPlaces,
+  sealed: Headers | undefined,
+): Secret<Headers> {
+  const { custom_headers: opened = {} } = openSecrets(unsealer, places, {
+    ...(sealed === undefined ? {} : { custom_headers: sealed }),
+  }) as { readonly custom_headers?: Headers };
+  const headers = Object.entries(opened).map(([name, value]) => [name.toLowerCase(), value]);
+  return new Secret(Object.fromEntries(headers) as Headers, places.context);
+}
+
+const secretNames = new Set(configurationSecrets);
+
+/** No service is asked yet in a way that takes the secrets among them. */
+function readableAccount(configurations: IntegrationConfigurations): Record<string, string> {
+  const readable = Object.entries(configurations).filter(([name]) => !secretNames.has(name));
+  return accountOf(Object.fromEntries(readable)) ?? {};
+}
+
+/** @throws GatewayError for one that has ended, or whose integration its workspace may not use */
+export function requireUsable({ slug, isGranted, endsAtMs }: GatewayProvider, now: number): void {
+  if (endsAtMs !== null && endsAtMs <= now) {
+    throw new GatewayError('provider_expired', `The provider @${slug} has expired`, 'provider');
+  }
+  if (isGranted) return;
+  const message = `The workspace of the provider @${slug} may not use its integration`;
+  throw new GatewayError('provider_not_allowed', message, 'provider');
+}
+
+/**
+ * What is said of the model that is asked for; undefined for nothing. Where not all models may be used,
+ * a request that names none could be about any, so only reads go through.
+ *
+ * @throws GatewayError for a model that may not be used
+ */
+export function requireModel(
+  provider: GatewayProvider,
+  model: string | null,
+  isRead: boolean,
+): GatewayModel | undefined {
+  const { slug, models, allowsAllModels } = provider;
+  const said = model === null ? undefined : models.get(model);
+  const allowsAll = allowsAllModels && [...models.values()].every(({ isEnabled }) => isEnabled);
+  const isAllowed = model === null ? isRead || allowsAll : (said?.isEnabled ?? allowsAllModels);
+  if (isAllowed) return said;
+  const message =
+    model === null
+      ? `The provider @${slug} lets only some models be used, and the request names none`
+      : `The provider @${slug} does not let this model be used`;
+  throw new GatewayError('model_not_allowed', message, 'model');
+}
