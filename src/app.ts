@@ -173,6 +173,8 @@ function assemble(parts: Parts): App {
   const probes = createProbes(parts, {
     isConnected: () => isConnected,
     isDraining: () => isDraining,
+    // The Admin API has nothing to say then, and both are sent traffic together.
+    servesWithoutDatabase: () => !runs('admin') && gateway.servesWithoutDatabase(),
   });
   const requireConnection = (): void => {
     // Whose schema and master key nobody has proved yet.
@@ -306,7 +308,7 @@ function createAdminServer(
 
 function createProbes(
   { database, masterKeys, clock }: Parts,
-  state: Pick<ProbeSources, 'isConnected' | 'isDraining'>,
+  state: Pick<ProbeSources, 'isConnected' | 'isDraining' | 'servesWithoutDatabase'>,
 ): readonly Route<null>[] {
   return probeRoutes({
     ...state,

@@ -140,7 +140,7 @@ function readme(values: readonly Value[]): string {
   );
 }
 
-const pods = `\`server.pod\` and \`sync.pod\` take \`annotations\`, \`labels\`, \`nodeSelector\`, \`tolerations\`, \`affinity\`,
-\`topologySpreadConstraints\`, \`priorityClassName\`, \`env\`, \`envFrom\`, \`volumes\` and \`volumeMounts\` in the forms
+const pods = `\`server.pod\`, \`gateway.pod\` and \`sync.pod\` take \`annotations\`, \`labels\`, \`nodeSelector\`,
+\`tolerations\`, \`affinity\`, \`topologySpreadConstraints\`, \`priorityClassName\`, \`env\`, \`envFrom\`, \`volumes\` and \`volumeMounts\` in the forms
 of Kubernetes. A spread constraint without a \`labelSelector\` is about the pods of its component.
 `;

@@ -12,6 +12,8 @@ export interface ProbeSources {
   readonly ping: () => Promise<void>;
   /** Whether reads are served although the database does not answer. */
   readonly isStoodIn: () => Promise<boolean>;
+  /** Whether most of what this process serves goes on for now although the database does not answer. */
+  readonly servesWithoutDatabase: () => boolean;
   readonly schemaState: () => Promise<SchemaState>;
   /** The fault of a master key that keys in the database are under and that is not here, else null. */
   readonly missingMasterKey: () => Promise<Error | null>;
@@ -87,11 +89,16 @@ function probe(path: string, summary: string, report: () => Promise<ProbeReport>
 function createReadiness({
   ping,
   isStoodIn,
+  servesWithoutDatabase,
   takesWrites,
   schemaState,
   missingMasterKey,
   readClock,
 }: ProbeSources): () => Promise<ProbeReport> {
+  const withoutDatabase = (fault: string): ProbeReport =>
+    servesWithoutDatabase()
+      ? degraded(`${fault}; keys and configs in use stay good for a while`)
+      : unavailable(fault);
   const database = cached(cacheMs, async () => {
     const fault = 'the database does not answer';
     // Asked first: it knows at once of a writer that hangs, for which a ping would wait.
@@ -102,13 +109,13 @@ function createReadiness({
       await ping();
       return sound;
     } catch {
-      return unavailable(fault);
+      return withoutDatabase(fault);
     }
   });
   const askWrites = async (): Promise<ProbeReport> =>
     (await takesWrites())
       ? sound
-      : unavailable('the database refuses changes: its disk is full, or it is read only');
+      : withoutDatabase('the database refuses changes: its disk is full, or it is read only');
   // That all is well costs nothing to find out, and may be over with the next change.
   const writes = cached(cacheMs, askWrites, ({ status }) => status !== 'ok');
   const schema = cached(cacheMs, async () => {
@@ -116,7 +123,7 @@ function createReadiness({
       const state = await schemaState();
       return usableStates.includes(state) ? sound : unavailable(`the database schema is ${state}`);
     } catch {
-      return unavailable('the state of the database schema is unknown');
+      return withoutDatabase('the state of the database schema is unknown');
     }
   });
   // What was read before still works, and there may be no other replica that has the key.
@@ -125,7 +132,7 @@ function createReadiness({
       const fault = await missingMasterKey();
       return fault === null ? sound : degraded(fault.message);
     } catch {
-      return unavailable('the keys of the database cannot be read');
+      return withoutDatabase('the keys of the database cannot be read');
     }
   });
   const clock = cached(cacheMs, async () => {
@@ -133,7 +140,7 @@ function createReadiness({
       const deviation = describeDeviation(await readClock());
       return deviation === null ? sound : degraded(`${deviation}; jobs do not run here`);
     } catch {
-      return unavailable('the time of the database is unknown');
+      return withoutDatabase('the time of the database is unknown');
     }
   });
   const settledSchema = cached(settledCacheMs, schema, ({ status }) => status === 'ok');

@@ -86,7 +86,7 @@ function imagesOf(
   const embedded = given?.mysql?.embedded;
   const isEmbedded = given === null || embedded?.enabled === true;
   return [
-    listed({ ...image, ...given?.image }, 'server, sync, migrations, test'),
+    listed({ ...image, ...given?.image }, 'server, gateway, sync, migrations, test'),
     ...(isEmbedded
       ? [listed({ ...mysql.embedded.image, ...embedded?.image }, 'mysql.embedded, for a trial')]
       : []),

@@ -41,6 +41,8 @@ export interface GatewayOptions
 
 export interface Gateway extends AsyncDisposable {
   readonly server: InferenceServer;
+  /** Whether keys that were in use are served although the database does not answer. */
+  readonly servesWithoutDatabase: () => boolean;
 }
 
 /** Between two looks for changes: a change is noticed within a second by every process. */
@@ -89,6 +91,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
   return {
     server: createInferenceServer({ pipeline, connectionsMax: options.connectionsMax }),
+    servesWithoutDatabase: () => generations.isHolding(),
     [Symbol.asyncDispose]: async () => {
       await generations.close();
       await ledger[Symbol.asyncDispose]();

@@ -33,6 +33,11 @@ export class Generations {
     return this.#current.get(organisationId) === generation;
   }
 
+  /** Whether anything was read that is good for now, even if no look succeeds. */
+  isHolding(): boolean {
+    return this.#current.size > 0 && this.isWithinGrace();
+  }
+
   /** Whether a look has succeeded within the grace. */
   isWithinGrace(): boolean {
     return performance.now() - this.#confirmedAtMs <= this.#options.graceMs;

@@ -25,6 +25,7 @@ import {
   hook,
   privateCluster,
   stories,
+  withoutGateway,
 } from './stories.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -302,16 +303,18 @@ describe('rendering', () => {
 
   it('says no number of pods where the load decides, and protects only what is more than one', async () => {
     const scaled = await render(everything);
-    const server = scaled.find(({ metadata }) => metadata.name === 'gw-gatewright-server');
-    expect(scaled.filter(({ kind }) => kind === 'Deployment')[0]?.spec).not.toHaveProperty(
-      'replicas',
-    );
-    expect(server).toBeDefined();
+    for (const component of ['server', 'gateway']) {
+      const found = scaled.filter(({ metadata }) => metadata.name === `gw-gatewright-${component}`);
+      expect(found.map(({ kind }) => kind).toSorted()).toEqual([
+        ...['Deployment', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'Service'],
+      ]);
+      const deployment = found.find(({ kind }) => kind === 'Deployment');
+      expect(deployment!.spec).not.toHaveProperty('replicas');
+    }
     const kindsOf = async (values: object) => (await render(values)).map(({ kind }) => kind);
     expect(await kindsOf(complete)).toContain('PodDisruptionBudget');
-    expect(await kindsOf({ ...complete, server: { replicas: 1 } })).not.toContain(
-      'PodDisruptionBudget',
-    );
+    const single = { server: { replicas: 1 }, gateway: { replicas: 1 } };
+    expect(await kindsOf({ ...complete, ...single })).not.toContain('PodDisruptionBudget');
   });
 
   it('keeps the names of objects within 63 characters, however long the release is', async () => {
@@ -448,8 +451,8 @@ describe('what is refused', () => {
     ],
     [
       'more connections than there are',
-      { ...complete, mysql: { ...complete.mysql, maxConnections: 20 } },
-      /36 connections are possible.*takes 20/,
+      { ...complete, mysql: { ...complete.mysql, maxConnections: 71 } },
+      /72 connections are possible.*takes 71/,
     ],
     ['sync without a source', { ...complete, sync: { enabled: true } }, /sync\.source/],
     [
@@ -519,6 +522,50 @@ describe('what is refused', () => {
       'fewer pods at most than at least',
       { ...complete, server: { autoscaling: { enabled: true, maxReplicas: 1 } } },
       /less than minReplicas/,
+    ],
+    [
+      'fewer pods of the gateway at most than at least',
+      { ...complete, gateway: { autoscaling: { enabled: true, maxReplicas: 1 } } },
+      /gateway\.autoscaling\.maxReplicas is less than minReplicas/,
+    ],
+    [
+      'the port of inference among the settings',
+      { ...complete, settings: { GATEWRIGHT_INFERENCE_PORT: 1 } },
+      /GATEWRIGHT_INFERENCE_PORT/,
+    ],
+    [
+      'one host for the API and for inference',
+      { ...complete, ingress: { enabled: true, host: 'a', inference: { host: 'a' } } },
+      /paths of both begin with \/v1/,
+    ],
+    [
+      'one host name of routes for the API and for inference',
+      {
+        ...complete,
+        httpRoute: {
+          ...{ enabled: true, parentRefs: [{ name: 'public' }], hostnames: ['a', 'b'] },
+          inference: { hostnames: ['b'] },
+        },
+      },
+      /b is in httpRoute\.hostnames and in httpRoute\.inference\.hostnames/,
+    ],
+    [
+      'a host for inference without an Ingress',
+      { ...complete, ingress: { inference: { host: 'a' } } },
+      /needs ingress\.enabled/,
+    ],
+    [
+      'a host name for inference without a route',
+      { ...complete, httpRoute: { inference: { hostnames: ['a'] } } },
+      /needs httpRoute\.enabled/,
+    ],
+    [
+      'a host for a gateway that is turned off',
+      {
+        ...withoutGateway,
+        ingress: { enabled: true, host: 'a', inference: { host: 'b' } },
+      },
+      /gateway\.enabled turns off/,
     ],
     [
       'a hook before its database',

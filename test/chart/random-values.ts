@@ -141,9 +141,9 @@ const sync = fc
   )
   .chain(([one, more]) => flag.map((enabled) => ({ ...more, ...one, enabled })));
 
-const server = some({
-  ...{ pod: podWith('other'), resources, replicas: fc.nat(9) },
-  url: fc.constantFrom('', 'https://gateway.example.com', 'http://10.0.0.1:8080'),
+/** What the server and the gateway have in common. */
+const serving = (volume: string) => ({
+  ...{ pod: podWith(volume), resources, replicas: fc.nat(9) },
   lameDuckSeconds: fc.nat(3600),
   drainSeconds: fc.nat(3600),
   service: some({
@@ -156,6 +156,13 @@ const server = some({
       ...{ enabled, minReplicas, maxReplicas: minReplicas + more, cpuPercent },
     })),
 });
+
+const server = some({
+  ...serving('other'),
+  url: fc.constantFrom('', 'https://gateway.example.com', 'http://10.0.0.1:8080'),
+});
+
+const gateway = some({ ...serving('third'), enabled: flag });
 
 /** What a user may write. */
 export const randomValues: fc.Arbitrary<object> = fc
@@ -174,7 +181,7 @@ export const randomValues: fc.Arbitrary<object> = fc
         imageRegistry: fc.constantFrom('', 'registry.example.com:5000'),
         imagePullSecrets: fc.constantFrom([], [{ name: 'pull' }]),
       }),
-      ...{ image, server, sync, openshift: flag },
+      ...{ image, server, gateway, sync, openshift: flag },
       mode: fc.constantFrom('components', 'all-in-one'),
       migrations: some({
         strategy: fc.constantFrom('initContainer', 'hook', 'external'),
@@ -201,10 +208,16 @@ export const randomValues: fc.Arbitrary<object> = fc
         {},
         { enabled: true, host: 'gateway.example.com' },
         { enabled: true, host: 'a.example.com', tlsSecret: 'tls', className: 'nginx' },
+        {
+          ...{ enabled: true, host: 'a.example.com', annotations: { a: 'b' } },
+          inference: { host: 'b.example.com', tlsSecret: 'tls', annotations: { a: 'c' } },
+        },
       ),
       networkPolicy: some({
         enabled: flag,
         apiFrom: fc.constantFrom([], [{ podSelector: {} }]),
+        inferenceFrom: fc.constantFrom([], [{ podSelector: {} }]),
+        providerPorts: fc.constantFrom([], [443], [80, 443, 65_535]),
         metricsFrom: fc.constantFrom([], [{ namespaceSelector: {} }]),
         extraEgress: fc.constantFrom([], [{ ports: [{ port: 443 }] }]),
       }),
@@ -215,6 +228,7 @@ export const randomValues: fc.Arbitrary<object> = fc
           enabled: true,
           parentRefs: [{ name: 'public', namespace: 'gateways', sectionName: 'https' }],
           hostnames: ['gateway.example.com', '*.example.com'],
+          inference: { hostnames: ['models.example.com'] },
         },
       ),
       monitoring: some({
@@ -231,6 +245,10 @@ export const randomValues: fc.Arbitrary<object> = fc
   )
   .map(({ mysql: database, migrations, mode, ...rest }) => ({
     ...{ ...rest, mysql: database },
+    // What leads to inference needs it.
+    ...('inference' in { ...rest.ingress, ...rest.httpRoute }
+      ? { gateway: { ...rest.gateway, enabled: true } }
+      : {}),
     // Pods that are one have one service account.
     ...('serviceAccount' in (rest.sync ?? {}) ? {} : { mode: mode ?? 'components' }),
     // A hook would run before the database of the release is there.

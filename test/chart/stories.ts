@@ -22,6 +22,11 @@ export const everything = {
     url: 'https://gateway.example.com',
     pod: { labels: { team: 'ai' }, annotations: { a: 'b' }, priorityClassName: 'high' },
   },
+  gateway: {
+    autoscaling: { enabled: true },
+    service: { type: 'LoadBalancer', port: 443, annotations: { a: 'b' } },
+    pod: { labels: { team: 'ml' }, priorityClassName: 'high' },
+  },
   sync: {
     enabled: true,
     source: 'https://git.example.com/gateway.git#main:prod',
@@ -50,9 +55,21 @@ export const everything = {
     secretSettings: { GATEWRIGHT_NOTIFY_URL: { secret: 'chat', key: 'url' } },
     secretsVolume: { source: { persistentVolumeClaim: { claimName: 'keys' } } },
   },
-  ingress: { enabled: true, host: 'gateway.example.com', tlsSecret: 'tls', className: 'nginx' },
-  httpRoute: { enabled: true, parentRefs: [{ name: 'public' }], hostnames: ['a.example.com'] },
-  networkPolicy: { enabled: true, apiFrom: [{ podSelector: {} }] },
+  ingress: {
+    ...{ enabled: true, host: 'gateway.example.com', tlsSecret: 'tls', className: 'nginx' },
+    ...{
+      annotations: { a: 'b', c: 'd' },
+      inference: { host: 'models.example.com', annotations: { a: 'e' } },
+    },
+  },
+  httpRoute: {
+    ...{ enabled: true, parentRefs: [{ name: 'public' }], hostnames: ['a.example.com'] },
+    inference: { hostnames: ['models.example.com'] },
+  },
+  networkPolicy: {
+    ...{ enabled: true, apiFrom: [{ podSelector: {} }], inferenceFrom: [{ podSelector: {} }] },
+    providerPorts: [443, 11_434],
+  },
   monitoring: {
     serviceMonitor: { enabled: true },
     prometheusRule: { enabled: true },
@@ -77,4 +94,18 @@ export const hook = { ...complete, migrations: { strategy: 'hook' } };
 export const privateCluster = parse(
   readFileSync(join(chartFolder, '../../examples/3-private-cluster/values.yaml'), 'utf8'),
 ) as object;
-export const stories = { complete, everything, allInOne, embedded, hook, privateCluster };
+/** The control plane alone. */
+export const withoutGateway = {
+  ...complete,
+  gateway: { enabled: false },
+  networkPolicy: { enabled: true },
+};
+export const stories = {
+  complete,
+  withoutGateway,
+  everything,
+  allInOne,
+  embedded,
+  hook,
+  privateCluster,
+};

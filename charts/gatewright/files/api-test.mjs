@@ -1,8 +1,10 @@
-// Makes an API key, lets it in, deletes it, and sees that it is let in no more.
+// Makes an API key, lets it in, deletes it, and sees that it is let in no more; at the gateway too, where there is one.
 import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 
 const credentials = JSON.parse(readFileSync('/run/gatewright/credentials.json', 'utf8'));
 const { adminBaseUrl, baseUrl, clientId, clientSecret, tsgId } = credentials;
+const { INFERENCE_URL: inferenceUrl } = process.env;
 
 async function ask(method, url, headers, body, expected) {
   const answer = await fetch(url, {
@@ -42,10 +44,34 @@ const made = await ask(
   'POST',
   `${adminBaseUrl}/v2/api-keys/organisation/service`,
   bearer,
-  { name: 'helm test', scopes: ['workspaces.list'] },
+  { name: 'helm test', scopes: ['workspaces.list', 'completions.write'] },
   200,
 );
 await ask('GET', `${baseUrl}/workspaces`, { 'x-gateway-api-key': made.key }, undefined, 200);
+
+/** Every process of the gateway knows of a change within a second, on a machine that has the time. */
+async function again(attempt) {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (tries === 20) throw error;
+      await delay(500);
+    }
+  }
+}
+
+/** Names no provider, which the gateway says to those whom it lets in. */
+const infer = (expected) =>
+  ask(
+    'POST',
+    `${inferenceUrl}/chat/completions`,
+    { authorization: `Bearer ${made.key}` },
+    { model: 'none', messages: [] },
+    expected,
+  );
+if (inferenceUrl !== undefined) await infer(400);
 await ask('DELETE', `${adminBaseUrl}/v2/api-keys/${made.id}`, bearer, undefined, 200);
 await ask('GET', `${baseUrl}/workspaces`, { 'x-gateway-api-key': made.key }, undefined, 401);
+if (inferenceUrl !== undefined) await again(() => infer(401));
 console.log('the key was made, let in, deleted, and is let in no more');

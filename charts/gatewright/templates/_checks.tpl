@@ -37,20 +37,20 @@
 {{- if and $v.customCA.existingSecret $v.customCA.existingConfigMap -}}
 {{- fail "customCA takes one of existingSecret and existingConfigMap" -}}
 {{- end -}}
-{{- if $v.server.autoscaling.enabled -}}
-{{- if lt (int $v.server.autoscaling.maxReplicas) (int $v.server.autoscaling.minReplicas) -}}
-{{- fail "server.autoscaling.maxReplicas is less than minReplicas" -}}
+{{- range $component, $scaling := dict "server" $v.server.autoscaling "gateway" $v.gateway.autoscaling -}}
+{{- if and $scaling.enabled (lt (int $scaling.maxReplicas) (int $scaling.minReplicas)) -}}
+{{- fail (printf "%s.autoscaling.maxReplicas is less than minReplicas" $component) -}}
 {{- end -}}
 {{- end -}}
 {{- $budget := int (include "gatewright.connections" .) -}}
 {{- if and (gt (int $v.mysql.maxConnections) 0) (gt $budget (int $v.mysql.maxConnections)) -}}
-{{- fail (printf "%d connections are possible (pods and one more during an upgrade, times mysql.poolSize), but the server takes %d (mysql.maxConnections); lower mysql.poolSize or the pods" $budget (int $v.mysql.maxConnections)) -}}
+{{- fail (printf "%d connections are possible (pods of server and gateway and one more of each during an upgrade, times mysql.poolSize), but the server takes %d (mysql.maxConnections); lower mysql.poolSize or the pods" $budget (int $v.mysql.maxConnections)) -}}
 {{- end -}}
 {{- if $v.sync.enabled -}}
 {{- if ne (len (compact (list $v.sync.source $v.sync.configMap $v.sync.sourceVolume.source))) 1 -}}
 {{- fail "sync.enabled needs one of sync.source (https://git.example.com/gateway.git#main:prod), sync.configMap and sync.sourceVolume.source" -}}
 {{- end -}}
-{{- if and (include "gatewright.isAllInOne" .) (or $v.sync.serviceAccount.existing $v.sync.serviceAccount.annotations) -}}
+{{- if and (include "gatewright.syncIsInServer" .) (or $v.sync.serviceAccount.existing $v.sync.serviceAccount.annotations) -}}
 {{- fail "mode all-in-one has pods with one service account: serviceAccount, instead of sync.serviceAccount" -}}
 {{- end -}}
 {{- range $variable, $proxy := dict "HTTP_PROXY" $v.proxy.http "HTTPS_PROXY" $v.proxy.https -}}
@@ -75,6 +75,23 @@
 {{- end -}}
 {{- if and $v.ingress.enabled (not $v.ingress.host) -}}
 {{- fail "ingress.enabled needs ingress.host" -}}
+{{- end -}}
+{{- if and (not $v.gateway.enabled) (or $v.ingress.inference.host $v.httpRoute.inference.hostnames) -}}
+{{- fail "ingress.inference and httpRoute.inference lead to the gateway, which gateway.enabled turns off" -}}
+{{- end -}}
+{{- if and $v.ingress.enabled (eq $v.ingress.host $v.ingress.inference.host) -}}
+{{- fail "ingress.inference.host has to be another than ingress.host: the paths of both begin with /v1" -}}
+{{- end -}}
+{{- if and $v.ingress.inference.host (not $v.ingress.enabled) -}}
+{{- fail "ingress.inference.host needs ingress.enabled" -}}
+{{- end -}}
+{{- range $v.httpRoute.inference.hostnames -}}
+{{- if not $v.httpRoute.enabled -}}
+{{- fail "httpRoute.inference.hostnames needs httpRoute.enabled" -}}
+{{- end -}}
+{{- if has . $v.httpRoute.hostnames -}}
+{{- fail (printf "%s is in httpRoute.hostnames and in httpRoute.inference.hostnames: the paths of both begin with /v1; keep one" .) -}}
+{{- end -}}
 {{- end -}}
 {{- if and $v.httpRoute.enabled (empty $v.httpRoute.parentRefs) -}}
 {{- fail "httpRoute.enabled needs httpRoute.parentRefs, the Gateways that it hangs on" -}}
@@ -102,8 +119,11 @@
 {{- end -}}
 {{- end }}
 
-{{- /* Connections to the database at most: each pod has a pool, and an upgrade adds a pod. */}}
+{{- /* Connections to the database at most: each pod has a pool, and an upgrade adds a pod of each component. */}}
 {{- define "gatewright.connections" -}}
-{{- $pods := ternary .Values.server.autoscaling.maxReplicas .Values.server.replicas .Values.server.autoscaling.enabled -}}
-{{- mul (add1 (int $pods)) (int .Values.mysql.poolSize) -}}
+{{- $pods := 0 -}}
+{{- range ternary (list .Values.server .Values.gateway) (list .Values.server) (not (empty (include "gatewright.gatewayIsApart" .))) -}}
+{{- $pods = add1 (add $pods (int (ternary .autoscaling.maxReplicas .replicas .autoscaling.enabled))) -}}
+{{- end -}}
+{{- mul $pods (int .Values.mysql.poolSize) -}}
 {{- end }}

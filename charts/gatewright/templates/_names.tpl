@@ -22,17 +22,27 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
 {{- /* Not empty where sync runs in the pods of the server. */}}
-{{- define "gatewright.isAllInOne" -}}
+{{- define "gatewright.syncIsInServer" -}}
 {{- if and .Values.sync.enabled (eq .Values.mode "all-in-one") }}true{{ end -}}
+{{- end }}
+
+{{- /* Not empty where the gateway has pods of its own. */}}
+{{- define "gatewright.gatewayIsApart" -}}
+{{- if and .Values.gateway.enabled (eq .Values.mode "components") }}true{{ end -}}
+{{- end }}
+
+{{- /* Which pods inference runs in. */}}
+{{- define "gatewright.gatewayComponent" -}}
+{{- if include "gatewright.gatewayIsApart" . }}gateway{{ else }}server{{ end -}}
 {{- end }}
 
 {{- /* Which pods sync runs in. */}}
 {{- define "gatewright.syncComponent" -}}
-{{- if include "gatewright.isAllInOne" . }}server{{ else }}sync{{ end -}}
+{{- if include "gatewright.syncIsInServer" . }}server{{ else }}sync{{ end -}}
 {{- end }}
 
 {{- define "gatewright.syncServiceAccount" -}}
-{{- if include "gatewright.isAllInOne" . }}{{ include "gatewright.serviceAccount" . }}{{ else }}{{ include "gatewright.ownSyncServiceAccount" . }}{{ end -}}
+{{- if include "gatewright.syncIsInServer" . }}{{ include "gatewright.serviceAccount" . }}{{ else }}{{ include "gatewright.ownSyncServiceAccount" . }}{{ end -}}
 {{- end }}
 
 {{- define "gatewright.ownSyncServiceAccount" -}}
@@ -72,6 +82,20 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- define "gatewright.image" -}}
 {{- include "gatewright.imageOf" (dict "root" . "image" .Values.image) -}}
+{{- end }}
+
+{{- /* Where inference is, without its /v1. */}}
+{{- define "gatewright.inferenceUrl" -}}
+{{- $v := .Values -}}
+{{- if and $v.ingress.enabled $v.ingress.inference.host -}}
+{{- printf "%s://%s" (ternary "https" "http" (not (empty (include "gatewright.inferenceTlsSecret" .)))) $v.ingress.inference.host -}}
+{{- else -}}
+{{- printf "http://%s-gateway.%s:%v" (include "gatewright.name" .) .Release.Namespace $v.gateway.service.port -}}
+{{- end -}}
+{{- end }}
+
+{{- define "gatewright.inferenceTlsSecret" -}}
+{{- .Values.ingress.inference.tlsSecret | default .Values.ingress.tlsSecret -}}
 {{- end }}
 
 {{- define "gatewright.url" -}}

@@ -194,12 +194,12 @@
 {{- end }}
 
 {{- define "gatewright.syncPort" -}}
-{{- if include "gatewright.isAllInOne" . }}9465{{ else }}9464{{ end -}}
+{{- if include "gatewright.syncIsInServer" . }}9465{{ else }}9464{{ end -}}
 {{- end }}
 
 {{- /* What makes the account that the daemon writes with. In one pod it reaches its server before the service does. */}}
 {{- define "gatewright.credentialsContainer" -}}
-{{- $url := ternary "http://127.0.0.1:8080" (include "gatewright.url" .) (not (empty (include "gatewright.isAllInOne" .))) -}}
+{{- $url := ternary "http://127.0.0.1:8080" (include "gatewright.url" .) (not (empty (include "gatewright.syncIsInServer" .))) -}}
 {{- $words := list "bootstrap" "--derived" "--name" "sync" "--url" $url "--file" "/run/gatewright/credentials.json" -}}
 {{- if .Values.sync.tsgId }}{{ $words = concat $words (list "--tsg-id" .Values.sync.tsgId) }}{{ end -}}
 {{- $mounts := list (dict "name" "credentials" "mountPath" "/run/gatewright") -}}
@@ -209,7 +209,7 @@
 {{- /* The daemon. Beside a server it is no reason to send that no requests. */}}
 {{- define "gatewright.syncContainer" -}}
 {{- $v := .Values -}}
-{{- $isAllInOne := not (empty (include "gatewright.isAllInOne" .)) -}}
+{{- $isAllInOne := not (empty (include "gatewright.syncIsInServer" .)) -}}
 {{- $port := ternary "sync" "metrics" $isAllInOne -}}
 - name: sync
   image: {{ include "gatewright.image" . }}

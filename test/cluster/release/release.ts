@@ -113,7 +113,7 @@ export class Release {
       status.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') ?? false;
     const label = 'kubernetes.io/service-name=gw-gatewright-server';
     const path = 'jsonpath={.items[*].endpoints[*].addresses[0]}';
-    for (const component of ['server', 'sync']) {
+    for (const component of ['server', 'gateway', 'sync']) {
       await eventually(async () => {
         expect((await this.pods(component)).map(isReady)).toEqual([true, true]);
       });

@@ -1,0 +1,159 @@
+{{- /* Knows what the pods that answer requests have in common: those of the server and of the gateway. */}}
+{{- /* Takes {root, component: server or gateway, words, servesInference, holdsSync, lameDuckSeconds, drainSeconds}. */}}
+{{- define "gatewright.serveDeployment" -}}
+{{- $root := .root -}}
+{{- $v := $root.Values -}}
+{{- $block := get $v .component -}}
+{{- $name := printf "%s-%s" (include "gatewright.name" $root) .component -}}
+{{- /* Beside answers whose callers have gone, which are read on for 10 s to be charged. */}}
+{{- $endSeconds := ternary 20 10 .servesInference -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ $name }}
+  labels:
+    {{- include "gatewright.labels" $root | nindent 4 }}
+    app.kubernetes.io/component: {{ .component }}
+spec:
+  {{- if not $block.autoscaling.enabled }}
+  replicas: {{ $block.replicas }}
+  {{- end }}
+  # A pod is taken away only when another one is ready; the time is that of a migration and a start.
+  strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}
+  minReadySeconds: 2
+  progressDeadlineSeconds: {{ add (int $v.migrations.deadlineSeconds) 300 }}
+  selector:
+    matchLabels:
+      {{- include "gatewright.selector" $root | nindent 6 }}
+      app.kubernetes.io/component: {{ .component }}
+  template:
+    metadata:
+      labels:
+        {{- with $block.pod.labels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+        {{- include "gatewright.selector" $root | nindent 8 }}
+        app.kubernetes.io/component: {{ .component }}
+      {{- with $block.pod.annotations }}
+      annotations: {{ toJson . }}
+      {{- end }}
+    spec:
+      serviceAccountName: {{ include "gatewright.serviceAccount" $root }}
+      automountServiceAccountToken: false
+      terminationGracePeriodSeconds: {{ max (add .lameDuckSeconds .drainSeconds $endSeconds) (ternary 60 0 .holdsSync) }}
+      {{- include "gatewright.podSpec" (dict "root" $root "pod" $block.pod "component" .component) | nindent 6 }}
+      initContainers:
+        {{- include "gatewright.migrationContainer" $root | nindent 8 }}
+        {{- if and .holdsSync (not $v.sync.credentials.existingSecret) }}
+        {{- include "gatewright.credentialsContainer" $root | nindent 8 }}
+        {{- end }}
+      containers:
+        - name: {{ .component }}
+          image: {{ include "gatewright.image" $root }}
+          imagePullPolicy: {{ $v.image.pullPolicy }}
+          args: {{ toJson .words }}
+          securityContext: {{- include "gatewright.containerSecurity" $root | nindent 12 }}
+          env:
+            {{- include "gatewright.environment" $root | nindent 12 }}
+            {{- include "gatewright.databaseEnvironment" (dict "root" $root "secret" $v.mysql.existingSecret) | nindent 12 }}
+            - {name: PORT, value: "8080"}
+            - {name: GATEWRIGHT_METRICS_PORT, value: "9464"}
+            {{- if .servesInference }}
+            - {name: GATEWRIGHT_INFERENCE_PORT, value: "8787"}
+            {{- end }}
+            - {name: GATEWRIGHT_LAME_DUCK_SECONDS, value: {{ .lameDuckSeconds | quote }}}
+            - {name: GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS, value: {{ .drainSeconds | quote }}}
+            {{- with $block.pod.env }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
+          {{- with $block.pod.envFrom }}
+          envFrom: {{ toJson . }}
+          {{- end }}
+          ports:
+            {{- if eq .component "server" }}
+            - {name: http, containerPort: 8080}
+            {{- end }}
+            {{- if .servesInference }}
+            - {name: inference, containerPort: 8787}
+            {{- end }}
+            - {name: metrics, containerPort: 9464}
+          # Beside the metrics, where no number of connections is in the way.
+          startupProbe: {httpGet: {path: /startupz, port: metrics}, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 300}
+          livenessProbe: {httpGet: {path: /livez, port: metrics}, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6}
+          readinessProbe: {httpGet: {path: /readyz, port: metrics}, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 2}
+          resources: {{ toJson $block.resources }}
+          volumeMounts:
+            {{- include "gatewright.commonMounts" $root | nindent 12 }}
+            {{- include "gatewright.databaseMounts" (dict "root" $root "volume" "database") | nindent 12 }}
+            {{- with $block.pod.volumeMounts }}
+            {{- toYaml . | nindent 12 }}
+            {{- end }}
+        {{- if .holdsSync }}
+        {{- include "gatewright.syncContainer" $root | nindent 8 }}
+        {{- end }}
+      volumes:
+        {{- include "gatewright.commonVolumes" $root | nindent 8 }}
+        {{- include "gatewright.databaseVolumes" $root | nindent 8 }}
+        {{- if .holdsSync }}
+        {{- include "gatewright.syncVolumes" $root | nindent 8 }}
+        {{- with $v.sync.pod.volumes }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+        {{- end }}
+        {{- with $block.pod.volumes }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+{{- if $block.autoscaling.enabled }}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  name: {{ $name }}
+  labels: {{- include "gatewright.labels" $root | nindent 4 }}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: {{ $name }}}
+  minReplicas: {{ $block.autoscaling.minReplicas }}
+  maxReplicas: {{ $block.autoscaling.maxReplicas }}
+  metrics:
+    - type: Resource
+      resource: {name: cpu, target: {type: Utilization, averageUtilization: {{ $block.autoscaling.cpuPercent }}}}
+{{- end }}
+{{- $least := ternary $block.autoscaling.minReplicas $block.replicas $block.autoscaling.enabled }}
+{{- if gt (int $least) 1 }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ $name }}
+  labels: {{- include "gatewright.labels" $root | nindent 4 }}
+spec:
+  maxUnavailable: 1
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- include "gatewright.selector" $root | nindent 6 }}
+      app.kubernetes.io/component: {{ .component }}
+{{- end }}
+{{- end }}
+
+{{- /* Takes {root, component: whose values it has, pods: the component that it leads to, port: the name of theirs}. */}}
+{{- define "gatewright.serveService" -}}
+{{- $service := (get .root.Values .component).service -}}
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ include "gatewright.name" .root }}-{{ .component }}
+  labels:
+    {{- include "gatewright.labels" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .component }}
+  {{- with $service.annotations }}
+  annotations: {{ toJson . }}
+  {{- end }}
+spec:
+  type: {{ $service.type }}
+  selector:
+    {{- include "gatewright.selector" .root | nindent 4 }}
+    app.kubernetes.io/component: {{ .pods }}
+  ports:
+    - {name: http, port: {{ $service.port }}, targetPort: {{ .port }}}
+{{- end }}

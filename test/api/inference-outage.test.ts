@@ -1,0 +1,105 @@
+/** Guarantees of a gateway that runs without the Admin API, while its database is away. */
+import { describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { readTrustedHosts } from '../../src/trusted-hosts.ts';
+import { type DatabaseLink, startDatabaseLink } from '../database-link.ts';
+import { eventually } from '../eventually.ts';
+import { exchange, startTestServer, type TestResponse } from '../server.ts';
+import { chatAnswer, sendJson, startUpstream } from '../upstream.ts';
+
+const chat = { model: 'gpt-test', messages: [{ role: 'user', content: 'hello' }] };
+
+interface GatewayAlone extends AsyncDisposable {
+  readonly link: DatabaseLink;
+  /** A key that it has not seen. */
+  newKey(): Promise<string>;
+  ask(key: string): Promise<number>;
+  ready(): Promise<TestResponse>;
+}
+
+/** Beside a server that makes the keys, on a link of its own to the database. */
+async function startGatewayAlone(graceSeconds: number): Promise<GatewayAlone> {
+  await using parts = new AsyncDisposableStack();
+  const upstream = parts.use(await startUpstream());
+  upstream.script = (_, response) => sendJson(response, chatAnswer);
+  const trusted = readTrustedHosts(upstream.host);
+  const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
+  const server = parts.use(await startTestServer({ settings: { trustedHosts } }));
+  const link = parts.use(await startDatabaseLink());
+  const { settings, clock } = server;
+  const database = await link.lead(settings.database!);
+  const gateway = parts.use(
+    await createApp(
+      { ...settings, database, inference: { ...settings.inference, graceSeconds } },
+      { clock, readSharedTime: async () => clock.now(), components: ['gateway'] },
+    ),
+  );
+  const { inferenceUrl, metricsUrl } = await gateway.listen();
+  const config = { provider: 'openai', api_key: 'sk', custom_host: upstream.url };
+  const started = parts.move();
+  return {
+    link,
+    newKey: async () => {
+      const body = { name: 'caller', scopes: ['completions.write'] };
+      const path = '/v1/api-keys/organisation/service';
+      return (await server.request('POST', path, { body })).body.key;
+    },
+    ask: async (key) => {
+      const given = JSON.stringify(config);
+      const headers = { authorization: `Bearer ${key}`, 'x-gateway-config': given };
+      const url = `${inferenceUrl}/v1/chat/completions`;
+      return (await exchange('POST', url, chat, headers)).status;
+    },
+    ready: () => exchange('GET', `${metricsUrl}/readyz`, undefined, {}),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
+}
+
+const degraded = 'the database does not answer; keys and configs in use stay good for a while';
+
+describe('a gateway without the Admin API', () => {
+  it('serves the keys in use while its database is away, and says so, but is ready; it tells nobody 401', async () => {
+    await using gateway = await startGatewayAlone(300);
+    const [used, unused] = [await gateway.newKey(), await gateway.newKey()];
+    expect([await gateway.ask(used), (await gateway.ready()).body.status]).toEqual([200, 'ok']);
+    gateway.link.cut();
+    await eventually(async () => {
+      const body = { status: 'degraded', reasons: [degraded] };
+      expect(await gateway.ready()).toMatchObject({ status: 200, body });
+    });
+    expect([await gateway.ask(used), await gateway.ask(unused)]).toEqual([200, 503]);
+    gateway.link.mend();
+    await eventually(async () => {
+      expect((await gateway.ready()).body.status).toBe('ok');
+    });
+    expect([await gateway.ask(used), await gateway.ask(unused)]).toEqual([200, 200]);
+  });
+
+  it('goes on in the same way where the database hangs', async () => {
+    await using gateway = await startGatewayAlone(300);
+    const used = await gateway.newKey();
+    expect(await gateway.ask(used)).toBe(200);
+    gateway.link.freeze();
+    await eventually(async () => {
+      const body = { status: 'degraded', reasons: [degraded] };
+      expect(await gateway.ready()).toMatchObject({ status: 200, body });
+    });
+    expect(await gateway.ask(used)).toBe(200);
+    gateway.link.mend();
+  });
+
+  it('is not ready, and answers 503, when the grace is over and before there was anything in use', async () => {
+    await using over = await startGatewayAlone(0);
+    const used = await over.newKey();
+    expect(await over.ask(used)).toBe(200);
+    await using fresh = await startGatewayAlone(300);
+    for (const gateway of [over, fresh]) {
+      gateway.link.cut();
+      await eventually(async () => {
+        const body = { status: 'unavailable', reasons: ['the database does not answer'] };
+        expect(await gateway.ready()).toMatchObject({ status: 503, body });
+      });
+      expect(await gateway.ask(used)).toBe(503);
+    }
+  });
+});

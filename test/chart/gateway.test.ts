@@ -1,0 +1,217 @@
+/** Guarantees of the gateway in the chart: its pods, who reaches it and whom it reaches, and what it takes of the database. */
+import { describe, expect, it } from 'vitest';
+import { chartFolder, complete, helm, type KubernetesObject, render } from './helm.ts';
+import { podsOf } from './restricted.ts';
+import { everything, gitSync, withoutGateway } from './stories.ts';
+
+interface ServingPod {
+  readonly terminationGracePeriodSeconds: number;
+  readonly topologySpreadConstraints: readonly object[];
+  readonly containers: readonly {
+    readonly name: string;
+    readonly args: readonly string[];
+    readonly env: readonly { readonly name: string; readonly value?: string }[];
+    readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+    readonly readinessProbe: object;
+  }[];
+}
+
+function podOf(objects: readonly KubernetesObject[], component: string): ServingPod | undefined {
+  const pod = podsOf(objects).find(({ name }) => name === `gw-gatewright-${component}`);
+  return pod?.spec as ServingPod | undefined;
+}
+
+/** The setting of the container that answers requests. */
+function settingOf(pod: ServingPod, name: string): string | undefined {
+  return pod.containers[0]!.env.find((one) => one.name === name)?.value;
+}
+
+function find<T>(objects: readonly KubernetesObject[], kind: string, name: string): T {
+  const found = objects.find((one) => one.kind === kind && one.metadata.name === name);
+  return found as T;
+}
+
+const component = (name: string) => ({
+  'app.kubernetes.io/name': 'gatewright',
+  'app.kubernetes.io/instance': 'gw',
+  'app.kubernetes.io/component': name,
+});
+
+describe('the gateway of the chart', () => {
+  it('has pods of its own that serve inference alone, beside those of the control plane without it', async () => {
+    const objects = await render(complete);
+    const [gateway, server] = ['gateway', 'server'].map((name) => podOf(objects, name)!);
+    const [container] = gateway!.containers;
+    expect(container).toMatchObject({
+      args: ['serve', '--components', 'gateway'],
+      ports: [
+        { name: 'inference', containerPort: 8787 },
+        { name: 'metrics', containerPort: 9464 },
+      ],
+      readinessProbe: { httpGet: { path: '/readyz', port: 'metrics' } },
+    });
+    expect(settingOf(gateway!, 'GATEWRIGHT_INFERENCE_PORT')).toBe('8787');
+    expect(gateway!.topologySpreadConstraints).toHaveLength(2);
+    expect(JSON.stringify(gateway!.topologySpreadConstraints)).toContain(
+      '"app.kubernetes.io/component":"gateway"',
+    );
+    expect(server!.containers[0]).toMatchObject({
+      args: ['serve', '--components', 'admin,jobs'],
+      ports: [
+        { name: 'http', containerPort: 8080 },
+        { name: 'metrics', containerPort: 9464 },
+      ],
+    });
+    expect(find(objects, 'Service', 'gw-gatewright-gateway')).toMatchObject({
+      spec: {
+        selector: component('gateway'),
+        ports: [{ name: 'http', port: 80, targetPort: 'inference' }],
+      },
+    });
+  });
+
+  it('is left out with all that belongs to it', async () => {
+    const objects = await render(withoutGateway);
+    expect(objects.filter(({ metadata: { name } }) => /gateway$/.test(name))).toEqual([]);
+    expect(JSON.stringify(objects)).not.toMatch(/inference|8787|INFERENCE/);
+    expect(podOf(objects, 'server')!.containers[0]!.args).toEqual([
+      ...['serve', '--components', 'admin,jobs'],
+    ]);
+  });
+
+  it('is in the pods of the server with all in one, with sync or without, and stops as slowly as either', async () => {
+    for (const sync of [{}, gitSync]) {
+      const objects = await render({ ...complete, mode: 'all-in-one', sync });
+      expect(podOf(objects, 'gateway')).toBeUndefined();
+      const server = podOf(objects, 'server')!;
+      expect(server.containers[0]!.args).toEqual(['serve']);
+      expect(server.containers[0]!.ports.map(({ name }) => name)).toEqual([
+        ...['http', 'inference', 'metrics'],
+      ]);
+      expect(settingOf(server, 'GATEWRIGHT_LAME_DUCK_SECONDS')).toBe('30');
+      expect(settingOf(server, 'GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS')).toBe('110');
+      expect(server.terminationGracePeriodSeconds).toBe(30 + 110 + 20);
+      expect(find(objects, 'Service', 'gw-gatewright-gateway')).toMatchObject({
+        spec: { selector: component('server'), ports: [{ targetPort: 'inference' }] },
+      });
+    }
+  });
+
+  it('is killed only after it has drained, and charged answers whose callers have gone', async () => {
+    const objects = await render({
+      ...complete,
+      gateway: { lameDuckSeconds: 7, drainSeconds: 300 },
+    });
+    const gateway = podOf(objects, 'gateway')!;
+    expect(settingOf(gateway, 'GATEWRIGHT_LAME_DUCK_SECONDS')).toBe('7');
+    expect(settingOf(gateway, 'GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS')).toBe('300');
+    expect(gateway.terminationGracePeriodSeconds).toBe(7 + 300 + 20);
+    expect(podOf(objects, 'server')!.terminationGracePeriodSeconds).toBe(30 + 20 + 10);
+  });
+
+  it('is reached at hosts of its own, for /v1 alone', async () => {
+    const objects = await render(everything);
+    expect(find(objects, 'Ingress', 'gw-gatewright-inference')).toMatchObject({
+      metadata: { annotations: { a: 'e', c: 'd' } },
+      spec: {
+        ingressClassName: 'nginx',
+        tls: [{ hosts: ['models.example.com'], secretName: 'tls' }],
+        rules: [
+          {
+            host: 'models.example.com',
+            http: {
+              paths: [
+                {
+                  path: '/v1/',
+                  pathType: 'Prefix',
+                  backend: { service: { name: 'gw-gatewright-gateway', port: { name: 'http' } } },
+                },
+              ],
+            },
+          },
+        ],
+      },
+    });
+    expect(find(objects, 'Ingress', 'gw-gatewright')).toMatchObject({
+      metadata: { annotations: { a: 'b', c: 'd' } },
+    });
+    expect(find(objects, 'HTTPRoute', 'gw-gatewright-inference')).toMatchObject({
+      spec: {
+        parentRefs: [{ name: 'public' }],
+        hostnames: ['models.example.com'],
+        rules: [
+          {
+            matches: [{ path: { type: 'PathPrefix', value: '/v1/' } }],
+            backendRefs: [{ name: 'gw-gatewright-gateway', port: 443 }],
+          },
+        ],
+      },
+    });
+  });
+
+  it.each([
+    ['components', 'gateway'],
+    ['all-in-one', 'server'],
+  ])(
+    'of mode %s reaches providers at the ports that are named, from pods of the %s alone',
+    async (mode, pods) => {
+      const providerPorts = [443, 11_434];
+      const objects = await render({
+        ...{ ...complete, mode },
+        networkPolicy: { enabled: true, providerPorts, inferenceFrom: [{ podSelector: {} }] },
+      });
+      expect(find(objects, 'NetworkPolicy', 'gw-gatewright-gateway')).toMatchObject({
+        spec: {
+          podSelector: { matchLabels: component(pods) },
+          policyTypes: ['Egress'],
+          egress: [{ ports: providerPorts.map((port) => ({ port })) }],
+        },
+      });
+      const { spec } = find<{ spec: { ingress: object[]; egress: object[] } }>(
+        ...[objects, 'NetworkPolicy', 'gw-gatewright'],
+      );
+      const { 'app.kubernetes.io/component': _, ...release } = component(pods);
+      const own = { podSelector: { matchLabels: release } };
+      expect(spec.ingress).toContainEqual({
+        ports: [{ port: 'inference' }],
+        from: [{ podSelector: {} }, own],
+      });
+      expect(spec.egress).toContainEqual({ to: [own], ports: [{ port: 8080 }, { port: 8787 }] });
+    },
+  );
+
+  it('counts in the connections that the notes tell and the budget that is held', async () => {
+    const told = async (values: object): Promise<string> => {
+      const words = ['install', 'gw', chartFolder, '--dry-run=client', '--namespace', 'gateways'];
+      return (await helm(4, words, values)).stdout;
+    };
+    const [apart, together, alone] = await Promise.all([
+      told(complete),
+      told({ ...complete, mode: 'all-in-one' }),
+      told(withoutGateway),
+    ]);
+    expect(apart).toMatch(/^inference {4}http:\/\/gw-gatewright-gateway\.gateways:80\/v1$/m);
+    expect(apart).toMatch(
+      /^connections {2}at most 72 .*\(pods of server and gateway and one more of each during an upgrade, 12 each\)$/m,
+    );
+    expect(together).toMatch(/^connections {2}at most 36 .*\(pods and one more during an upgrade/m);
+    expect(alone).toMatch(/^connections {2}at most 36 /m);
+    expect(alone).not.toMatch(/^inference/m);
+    const busy = await told(everything);
+    expect(busy).toMatch(/^inference {4}https:\/\/models\.example\.com\/v1$/m);
+    expect(busy).toMatch(/^connections {2}at most 204 .* of 500$/m);
+  });
+
+  it('is asked by the test of the release, and its metrics are read', async () => {
+    const objects = await render(everything);
+    const test = podsOf(objects).find(({ name }) => name.endsWith('-test'))!;
+    expect(test.spec.containers[0]!.env).toEqual([
+      { name: 'INFERENCE_URL', value: 'http://gw-gatewright-gateway:443/v1' },
+    ]);
+    const { spec } = find<{ spec: { selector: object } }>(
+      ...[objects, 'Service', 'gw-gatewright-metrics'],
+    );
+    const { 'app.kubernetes.io/component': _, ...release } = component('gateway');
+    expect(spec.selector).toEqual(release);
+  });
+});
