@@ -30,7 +30,10 @@ async function startGatewayAlone(graceSeconds: number): Promise<GatewayAlone> {
   const database = await link.lead(settings.database!);
   const gateway = parts.use(
     await createApp(
-      { ...settings, database, inference: { ...settings.inference, graceSeconds } },
+      {
+        ...{ ...settings, database, logLevel: 'error' },
+        inference: { ...settings.inference, graceSeconds },
+      },
       { clock, readSharedTime: async () => clock.now(), components: ['gateway'] },
     ),
   );

@@ -305,9 +305,9 @@ describe('rendering', () => {
     const scaled = await render(everything);
     for (const component of ['server', 'gateway']) {
       const found = scaled.filter(({ metadata }) => metadata.name === `gw-gatewright-${component}`);
-      expect(found.map(({ kind }) => kind).toSorted()).toEqual([
-        ...['Deployment', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'Service'],
-      ]);
+      expect(found.map(({ kind }) => kind)).toEqual(
+        expect.arrayContaining(['HorizontalPodAutoscaler', 'PodDisruptionBudget']),
+      );
       const deployment = found.find(({ kind }) => kind === 'Deployment');
       expect(deployment!.spec).not.toHaveProperty('replicas');
     }
