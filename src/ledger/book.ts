@@ -9,7 +9,7 @@ import type { Limit } from './limit.ts';
 import { type Lease, Slice } from './slice.ts';
 
 /** How long a process may be away before what it holds is charged. */
-export const leaseMs = 30_000;
+const leaseMs = 30_000;
 /** So much earlier a holder stops using what it holds. */
 const leaseMarginMs = 5_000;
 const renewMs = 8_000;

@@ -30,7 +30,7 @@ export interface Need {
 }
 
 /** The least that nobody had to give although it was waited for, which nobody waits for again at once. */
-export class VainWait {
+class VainWait {
   #units = Number.POSITIVE_INFINITY;
   #atMs = 0;
 
