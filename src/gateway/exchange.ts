@@ -1,5 +1,6 @@
 /** Knows one inference request as the stages pass it on: who asks, what for, and what was found out on the way. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Secret } from '../secret.ts';
 import type { GatewayErrorForm } from './gateway-error.ts';
 import type { GatewayKey } from './gateway-key.ts';
 
@@ -18,6 +19,8 @@ export interface Exchange {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly key: GatewayKey;
+  /** The value of the key, which no provider is to see. */
+  readonly sentKey: Secret;
   /** For the provider, where the gateway key came by a header of its own. */
   readonly credential: string | null;
   /** As it came; null for none. */

@@ -33,7 +33,10 @@ export interface GatewayProvider {
   readonly credential: Secret | null;
   readonly customHost: string | null;
   readonly headers: Secret<Headers>;
+  /** Whether models may be used of which nothing is said. */
   readonly allowsAllModels: boolean;
+  /** Whether there is no model that may not be used. */
+  readonly allowsAnyModel: boolean;
   /** Those of which something is said, by slug. */
   readonly models: ReadonlyMap<string, GatewayModel>;
   readonly adjustments: PricingAdjustments | null;
@@ -60,6 +63,7 @@ export function readProvider(
   const origin = `key of integration ${slug}`;
   const configurations = readDocument<IntegrationConfigurations>(integration.configurations) ?? {};
   const models = readDocument<ModelSetting[]>(integration.models) ?? [];
+  const allowsAllModels = integration.allow_all_models !== 0;
   return {
     id: provider.id,
     slug: provider.slug,
@@ -71,7 +75,8 @@ export function readProvider(
     credential: key === null ? null : new Secret(unsealer.unseal(key, keyContext(id)), origin),
     customHost: configurations.custom_host ?? null,
     headers: openHeaders(unsealer, configurationPlaces(id), configurations.custom_headers),
-    allowsAllModels: integration.allow_all_models !== 0,
+    allowsAllModels,
+    allowsAnyModel: allowsAllModels && models.every(({ enabled }) => enabled),
     models: new Map(models.map((model) => [model.slug, readModel(unsealer, id, model)])),
     adjustments: readDocument<PricingAdjustments>(integration.pricing_adjustments),
   };
@@ -134,10 +139,10 @@ export function requireModel(
   model: string | null,
   isRead: boolean,
 ): GatewayModel | undefined {
-  const { slug, models, allowsAllModels } = provider;
+  const { slug, models, allowsAllModels, allowsAnyModel } = provider;
   const said = model === null ? undefined : models.get(model);
-  const allowsAll = allowsAllModels && [...models.values()].every(({ isEnabled }) => isEnabled);
-  const isAllowed = model === null ? isRead || allowsAll : (said?.isEnabled ?? allowsAllModels);
+  const isAllowed =
+    model === null ? isRead || allowsAnyModel : (said?.isEnabled ?? allowsAllModels);
   if (isAllowed) return said;
   const message =
     model === null

@@ -1,6 +1,7 @@
 /** Knows the way of one inference request: who asks, by which config, to which provider, and back. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Ledger } from '../ledger/ledger.ts';
+import { Secret } from '../secret.ts';
 import type { Origins } from '../upstream/origins.ts';
 import { type Attempted, errorOf } from './attempt.ts';
 import { authenticate, credentialsOf } from './authenticate.ts';
@@ -107,6 +108,7 @@ async function exchangeOf(
   const exchange: Exchange = {
     ...{ id, request, response, headerPrefix, path, query, errorForm, now, key },
     ...{ credential: shown.credential, body, params, isJson, metadata },
+    sentKey: new Secret(shown.key!, 'the request'),
   };
   found.exchange = exchange;
   pipeline.keys.noteUse(key, now);

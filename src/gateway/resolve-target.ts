@@ -244,7 +244,8 @@ function headersFor(
   }
   for (const name of settings.forwardHeaders ?? []) {
     const value = given[name.toLowerCase()];
-    if (typeof value === 'string') headers[name.toLowerCase()] = value;
+    const isShown = typeof value === 'string' && !value.includes(exchange.sentKey.reveal());
+    if (isShown) headers[name.toLowerCase()] = value;
   }
   Object.assign(headers, dialect.accountHeaders(account));
   if (credential !== null) Object.assign(headers, dialect.credentialHeaders(credential));

@@ -296,6 +296,19 @@ it('a key of the organisation names a provider by a slug that one workspace has,
   }
 });
 
+it('a key of the organisation has the providers of the workspace whose saved config it goes by', async () => {
+  const ours = await make({ provider: { slug: 'common' } });
+  await make({ provider: { slug: 'common', workspace_id: other.id } });
+  const { slug } = await post('/v2/configs', {
+    ...{ name: 'of the workspace', workspace_id: workspace.id },
+    config: { provider: '@common' },
+  });
+  const { key: by } = await inference.addKey();
+  expect((await ask({ headers: { 'x-gateway-config': slug }, by })).status).toBe(200);
+  const { headers } = inference.upstream.reached[0]!;
+  expect(headers.authorization).toBe(`Bearer ${ours.key}`);
+});
+
 it('another key of an integration is used within a second, without a word', async () => {
   const { slug, integrationId } = await make();
   await ask(named(slug));

@@ -84,6 +84,18 @@ describe('a request for inference', () => {
     expect(JSON.stringify(one!.rawHeaders)).not.toContain(key);
   });
 
+  it('never brings along the key of the gateway, whatever is forwarded', async () => {
+    const forward = { 'x-gateway-forward-headers': 'authorization,x-api-key,x-copy,x-mine' };
+    const config = inline({ api_key: undefined });
+    await send({ ...bearer(), ...config, ...forward, 'x-copy': `<${key}>`, 'x-mine': 'yes' });
+    await send({ 'x-api-key': key, ...config, ...forward });
+    expect(upstream.reached).toHaveLength(2);
+    expect(upstream.reached[0]!.headers).toMatchObject({ 'x-mine': 'yes' });
+    for (const { rawHeaders } of upstream.reached) {
+      expect(rawHeaders.join('\n')).not.toContain(key);
+    }
+  });
+
   it.each([
     ['a bearer', () => bearer()],
     ['x-gateway-api-key', () => ({ 'x-gateway-api-key': key })],
