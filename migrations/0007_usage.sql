@@ -1,4 +1,4 @@
--- Usage-limit policies, budgets of API keys and workspaces, the counters of their windows, and the windows that ended.
+-- Usage-limit and rate-limit policies, budgets of API keys and workspaces, the counters of their windows, and the windows that ended.
 -- Amounts are whole units: micro-dollars where the type is cost, else tokens or requests.
 CREATE TABLE IF NOT EXISTS usage_limit_policies (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -25,6 +25,28 @@ CREATE TABLE IF NOT EXISTS usage_limit_policies (
   KEY usage_limit_policies_list (organisation_id, workspace_id, id),
   KEY usage_limit_policies_due (status, next_reset_at),
   CONSTRAINT usage_limit_policies_credit_limit CHECK (credit_limit_units >= 0)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Rate-limit policies: how many requests or tokens there may be in a time. What they have counted is in rate_counters.
+CREATE TABLE IF NOT EXISTS rate_limit_policies (
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  workspace_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+  description TEXT NULL,
+  conditions LONGTEXT NOT NULL,
+  group_by LONGTEXT NOT NULL,
+  type VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  unit VARCHAR(8) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  value BIGINT NOT NULL,
+  target VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  status VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  version INT UNSIGNED NOT NULL DEFAULT 1,
+  created_at BIGINT NOT NULL,
+  last_updated_at BIGINT NOT NULL,
+  PRIMARY KEY (organisation_id, id),
+  KEY rate_limit_policies_list (organisation_id, workspace_id, id),
+  CONSTRAINT rate_limit_policies_value CHECK (value >= 1)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- What an API key, workspace, provider or workspace in an integration may use, and the window it is in; a policy carries the same columns itself.

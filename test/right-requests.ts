@@ -62,6 +62,10 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/providers': ({ ids }) => ({
     ...{ name: 'one', integration_id: ids.integrations, workspace_id: ids.workspaces },
   }),
+  '/policies/rate-limits': ({ ids }) => ({
+    ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
+    ...{ type: 'requests', unit: 'rpm', value: 1, workspace_id: ids.workspaces },
+  }),
   '/policies/usage-limits': ({ ids }) => ({
     ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
     ...{ type: 'cost', credit_limit: 1, workspace_id: ids.workspaces },
@@ -140,6 +144,7 @@ export class RightRequests {
     ids.integrations = await this.#make('/v2/integrations');
     ids.providers = await this.#make('/v2/providers');
     ids.access_policies = await this.#make('/iam/v1/access_policies');
+    ids['rate-limits'] = await this.#make('/v2/policies/rate-limits');
     const policy = await this.#make('/v2/policies/usage-limits');
     ids['usage-limits'] = policy;
     const subject = { organisationId: server.organisationId, kind: 'policy', id: policy } as const;

@@ -5,10 +5,11 @@ import { guardrailMappingResource } from './guardrails/guardrail-mappings.ts';
 import { guardrailResource } from './guardrails/guardrails.ts';
 import { mcpIntegrationResource } from './mcp/mcp-integrations.ts';
 import { mcpServerResource } from './mcp/mcp-servers.ts';
+import { rateLimitPolicyResource } from './policies/rate-limit-policies.ts';
+import { usageLimitPolicyResource } from './policies/usage-limit-policies.ts';
 import { integrationResource } from './providers/integrations.ts';
 import { providerResource } from './providers/providers.ts';
 import type { Resource } from './request/resource.ts';
-import { usageLimitPolicyResource } from './usage-limits/usage-limit-policies.ts';
 import { workspaceResource } from './workspaces/workspaces.ts';
 
 export const resources: readonly Resource[] = [
@@ -20,6 +21,7 @@ export const resources: readonly Resource[] = [
   mcpServerResource,
   guardrailMappingResource,
   usageLimitPolicyResource,
+  rateLimitPolicyResource,
   integrationResource,
   providerResource,
 ];

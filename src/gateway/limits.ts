@@ -9,7 +9,10 @@ import {
 } from '../ledger/limits-of-request.ts';
 import type { Database } from '../store/connection/db.ts';
 import * as gatewayReads from '../store/tables/gateway-reads.ts';
+import type { StoredPolicy } from '../store/tables/policy-table.ts';
+import type { StoredRateLimitPolicy } from '../store/tables/rate-limit-policies.ts';
 import type { StoredUsageLimitPolicy } from '../store/tables/usage-limit-policies.ts';
+import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import type { Fresh } from './fresh.ts';
 import { noTerms, termsOfRow } from './own-terms.ts';
@@ -30,28 +33,43 @@ export class Policies {
     const known = this.#fresh.peek(organisationId);
     if (known !== undefined) return known;
     const reading = this.#fresh.get(organisationId, async () => {
-      const { generation, policies } = await gatewayReads.listPolicies(
+      const { generation, usageLimits, rateLimits } = await gatewayReads.listPolicies(
         this.#database.readable,
         organisationId,
       );
-      return { organisationId, generation, value: policies.map(policyTerms) };
+      const ofModels = rateLimits.filter(({ target }) => target === 'llm');
+      const value = [...ofModels.map(ratePolicy), ...usageLimits.map(usagePolicy)];
+      return { organisationId, generation, value };
     });
     return reading.then((policies) => policies ?? []);
   }
 }
 
-function policyTerms(row: StoredUsageLimitPolicy): PolicyTerms {
+function ratePolicy(row: StoredRateLimitPolicy): PolicyTerms {
+  const limits = [{ type: row.type, unit: row.unit, value: row.value }];
+  return { ...requestsOf(row), terms: { ...subjectOf(row, 'rate-limit policy'), limits } };
+}
+
+function usagePolicy(row: StoredUsageLimitPolicy): PolicyTerms {
+  const terms = { ...subjectOf(row, 'usage-limit policy'), ...termsOfRow(row) };
+  return { ...requestsOf(row), terms };
+}
+
+/** Which requests a policy is about. */
+function requestsOf(row: StoredPolicy): Omit<PolicyTerms, 'terms'> {
   return {
     conditions: JSON.parse(row.conditions) as PolicyTerms['conditions'],
     groupBy: JSON.parse(row.group_by) as PolicyTerms['groupBy'],
     workspaceId: row.workspace_id,
-    terms: {
-      organisationId: row.organisation_id,
-      subjectKind: 'policy',
-      subjectId: row.id,
-      label: `usage-limit policy ${row.name ?? row.id}`,
-      ...termsOfRow(row),
-    },
+  };
+}
+
+function subjectOf(row: StoredPolicy, kind: string) {
+  return {
+    organisationId: row.organisation_id,
+    subjectKind: 'policy' as const,
+    subjectId: row.id,
+    label: `${kind} ${row.name ?? row.id}`,
   };
 }
 
@@ -88,6 +106,7 @@ function factsOf(exchange: Exchange, target: ResolvedTarget, config: GatewayConf
     ['organisation_id', [key.organisationId]],
     ['provider', [provider, bare, `@${bare}`, ...ids]],
     ['virtual_key', [provider, bare, ...ids]],
+    ['endpoint_type', [endpointOf(exchange.path)]],
   ]);
   if (key.workspace !== null) facts.set('workspace_id', [key.workspace.id, key.workspace.slug]);
   if (config.id !== null) facts.set('config', [config.id]);

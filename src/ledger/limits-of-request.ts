@@ -1,7 +1,7 @@
 /** Knows which limits a request is under: of its key, workspace and provider, and of the policies whose conditions it meets. */
 import { createHash } from 'node:crypto';
 import type { RateLimit, UsageType } from '../model/limits.ts';
-import type { Condition, GroupBy } from '../model/usage-limit-policy.ts';
+import type { Condition, GroupBy } from '../model/policy.ts';
 import { type WindowColumns, windowAt } from '../store/tables/usage-budgets.ts';
 import type { UsageSubjectKind } from '../store/tables/usage-counters.ts';
 import type { Limit } from './limit.ts';

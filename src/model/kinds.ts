@@ -12,6 +12,7 @@ export const kindNames = [
   'McpServer',
   'GuardrailMcpBinding',
   'UsageLimitPolicy',
+  'RateLimitPolicy',
   'Integration',
   'Provider',
 ] as const;
@@ -99,6 +100,15 @@ const configGuardrails: ReferenceField[] = ['input_guardrails', 'output_guardrai
     by: 'slug',
   }),
 );
+
+/** Keys and workspaces that policies are about. */
+const policyReferences: ReferenceField[] = [
+  workspaceReference,
+  { path: 'conditions.*.value', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
+  { path: 'conditions.*.value', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
+  { path: 'conditions.*.excludes.*', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
+  { path: 'conditions.*.excludes.*', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
+];
 
 function bindingPath(body: Record<string, unknown>): string {
   const guardrailId = encodeURIComponent(String(body.guardrail_id));
@@ -221,22 +231,22 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     plural: 'usage-limit-policies',
     ...plain,
     workspaced: 'required',
-    references: [
-      workspaceReference,
-      { path: 'conditions.*.value', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
-      { path: 'conditions.*.value', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
-      { path: 'conditions.*.excludes.*', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
-      {
-        path: 'conditions.*.excludes.*',
-        manifestField: 'workspaceRef',
-        kind: 'Workspace',
-        by: 'id',
-      },
-    ],
+    references: policyReferences,
     immutable: ['workspace_id'],
     sets: ['conditions'],
     ...collection('/v2/policies/usage-limits'),
     makeBody: async () => (await import('./usage-limit-policy.ts')).makeUsageLimitPolicySpec(),
+  },
+
+  RateLimitPolicy: {
+    plural: 'rate-limit-policies',
+    ...plain,
+    workspaced: 'required',
+    references: policyReferences,
+    immutable: ['target', 'workspace_id'],
+    sets: ['conditions'],
+    ...collection('/v2/policies/rate-limits'),
+    makeBody: async () => (await import('./rate-limit-policy.ts')).makeRateLimitPolicySpec(),
   },
 
   Integration: {

@@ -2,10 +2,7 @@
 import { z } from 'zod';
 import { described } from './described.ts';
 import { Amount, limitRules, scheduleFields } from './limits.ts';
-import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
-
-const conditionsMax = 50;
-const valuesMax = 500;
+import { policyFields, policyUpdateFields, requestKeys } from './policy.ts';
 
 /** The budget, whose fields stand beside the others here. */
 const limitFields = {
@@ -24,75 +21,10 @@ const limitFields = {
   ...scheduleFields,
 };
 
-/** What requests a policy is about: `api_key`, `model`, `metadata.team`, `workspace_id` and so on. */
-const conditionKeys = [
-  'api_key',
-  'virtual_key',
-  'provider',
-  'config',
-  'prompt',
-  'model',
-  'mcp_server',
-  'mcp_tool',
-  'workspace_id',
-  'organisation_id',
-];
-
-const ConditionKey = z
-  .string()
-  .max(255)
-  .regex(
-    new RegExp(`^(${conditionKeys.join('|')}|metadata\\.\\S+)$`),
-    `must be one of ${conditionKeys.join(', ')} or metadata.<name>`,
-  )
-  .meta({
-    description: `Property of requests: ${conditionKeys.join(', ')} or metadata.<name>.`,
-    examples: [...conditionKeys, 'metadata.team'],
-  });
-
-const ConditionValue = z.string().min(1).max(1024);
-
-/** Echoed in the form sent: text or list. */
-const ConditionValues = z.union([ConditionValue, z.array(ConditionValue).min(1).max(valuesMax)]);
-
-/** Values of a list are alternatives; conditions must all hold. `*` is any value. */
-const Condition = z.strictObject({
-  key: ConditionKey,
-  value: ConditionValues.meta({
-    description: 'Value, or a list of which any will do; * is any value.',
-    examples: ['*'],
-  }),
-  excludes: ConditionValues.refine((excluded) => ![excluded].flat().includes('*'), {
-    error: 'must not hold *, which would leave out everything',
-  })
-    .optional()
-    .meta({ description: 'Values to leave out of those that value takes in.' }),
-});
-export type Condition = z.infer<typeof Condition>;
-
-export const Conditions = z.array(Condition).min(1).max(conditionsMax);
-
-/** Each distinct combination of these values is counted apart. */
-export const Grouping = z
-  .array(z.strictObject({ key: ConditionKey }))
-  .min(1)
-  .max(conditionsMax);
-export type GroupBy = z.infer<typeof Grouping>;
-
-const naming = {
-  name: described(ResourceName.nullable().optional(), 'Name that people see.'),
-  description: described(freeText(500).nullable().optional(), 'What the policy is for.'),
-};
-
 /** Body of POST /policies/usage-limits; its cross-field rules are `limitRules` of model/limits.ts. */
 export const UsageLimitPolicyCreate = z.object({
-  ...naming,
-  conditions: described(Conditions, 'Which requests are counted: all of these must hold.'),
-  group_by: described(Grouping, 'Each combination of the values of these is counted apart.', {
-    examples: [[{ key: 'api_key' }]],
-  }),
+  ...policyFields(requestKeys),
   ...limitFields,
-  workspace_id: WorkspaceReference.optional(),
 });
 export type UsageLimitPolicyCreate = z.infer<typeof UsageLimitPolicyCreate>;
 
@@ -103,9 +35,7 @@ export function makeUsageLimitPolicySpec(): z.ZodObject {
 
 /** Body of PUT /policies/usage-limits/{id}: absent fields stay, null clears. */
 export const UsageLimitPolicyUpdate = z.object({
-  ...naming,
-  conditions: Conditions.optional(),
-  group_by: Grouping.optional(),
+  ...policyUpdateFields(requestKeys),
   ...limitFields,
   type: limitFields.type.optional(),
   credit_limit: limitFields.credit_limit.optional(),

@@ -67,6 +67,7 @@ const tableOfKind: Readonly<Record<KindName, string>> = {
   McpServer: 'mcp_servers',
   GuardrailMcpBinding: 'guardrail_mcp_mappings',
   UsageLimitPolicy: 'usage_limit_policies',
+  RateLimitPolicy: 'rate_limit_policies',
   Integration: 'integrations',
   Provider: 'providers',
 };
@@ -99,13 +100,13 @@ const rules: readonly Rule[] = [
   reference('guardrail_mcp_mappings', 'mcp_server_id', 'mcp_servers'),
   versions('config_versions', 'configs'),
   versions('guardrail_versions', 'guardrails'),
-  {
-    table: 'usage_limit_policies',
+  ...['usage_limit_policies', 'rate_limit_policies'].map((table) => ({
+    table,
     fault: 'is active in a workspace that is gone',
-    broken: missing('usage_limit_policies', 'workspace_id', 'workspaces', {
+    broken: missing(table, 'workspace_id', 'workspaces', {
       where: sql`referring.status = 'active'`,
     }),
-  },
+  })),
   {
     table: 'api_key_hashes',
     fault: 'is the value of an API key that is gone',

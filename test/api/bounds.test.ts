@@ -125,6 +125,15 @@ const resources: Readonly<Record<string, Resource>> = {
     }),
     bounds: [name, { field: 'description', charactersMax: 500 }],
   },
+  'rate-limit policies': {
+    path: '/v2/policies/rate-limits',
+    body: () => ({
+      ...{ workspace_id: workspaceId, type: 'requests', unit: 'rps', value: 1 },
+      conditions: [{ key: 'api_key', value: randomUUID() }],
+      group_by: [{ key: 'api_key' }],
+    }),
+    bounds: [name, { field: 'description', charactersMax: 500 }],
+  },
   'access policies': {
     path: '/iam/v1/access_policies',
     body: () => ({

@@ -15,6 +15,7 @@ const governed = {
   '/admin/v2/mcp-servers': 'MCP_ENABLED',
   '/v2/mcp-servers': 'MCP_ENABLED',
   '/admin/v2/policies/usage-limits': 'POLICY_ENABLED',
+  '/v1/policies/rate-limits': 'POLICY_ENABLED',
   '/v2/policies/usage-limits': 'USAGE_LIMITS_ENABLED',
 } as const;
 const always = ['/admin/v2/configs', '/admin/v2/workspaces', '/iam/v1/access_policies'];
@@ -44,7 +45,9 @@ describe('a switch that is off', () => {
     for (const [name, server] of servers) {
       const others = Object.entries(governed).filter(([, one]) => one !== name);
       // Usage-limit policies are policies: either switch closes them.
-      const open = others.filter(([path]) => !(path.includes('policies') && isOfPolicies(name)));
+      const open = others.filter(
+        ([path]) => !(path.includes('usage-limits') && isOfPolicies(name)),
+      );
       for (const path of [...always, ...open.map(([path]) => path)]) {
         const { status } = await server.request('GET', path);
         expect([name, path, status]).toEqual([name, path, 200]);
@@ -77,7 +80,8 @@ describe('every route of a governed family', () => {
       [/^\/guardrails/, ['guardrails']],
       [/^\/mcp/, ['mcp']],
       [/^\/api-keys/, ['apiAccess']],
-      [/^\/policies/, ['policy', 'usageLimits']],
+      [/^\/policies\/usage-limits/, ['policy', 'usageLimits']],
+      [/^\/policies\/rate-limits/, ['policy']],
     ] as const;
     for (const { path, features } of routes) {
       const own = families.find(([pattern]) => pattern.test(path))?.[1];

@@ -182,33 +182,64 @@ describe('a budget of cost', () => {
   });
 });
 
-describe('a policy', () => {
+/** Asks with a key for a team. */
+const asTeam = (key: string, team: string) =>
+  inference.chat(key, { headers: { 'x-gateway-metadata': JSON.stringify({ team }) } });
+
+/** A key of a new workspace for which a policy counts by team, once the gateway knows of the policy. */
+async function keyUnder(policy: string, terms: object, refusal: number): Promise<string> {
+  const workspace = await inference.server.request('POST', '/admin/v2/workspaces', {
+    body: { name: 'teams' },
+  });
+  const made = await inference.server.request('POST', `/v1/policies/${policy}`, {
+    body: {
+      name: 'teams',
+      workspace_id: workspace.body.id,
+      conditions: [{ key: 'metadata.team', value: '*' }],
+      group_by: [{ key: 'metadata.team' }],
+      ...terms,
+    },
+  });
+  expect(made).toMatchObject({ status: 200 });
+  const { key } = await inference.addKey({ workspace_id: workspace.body.id });
+  await eventually(async () => expect((await asTeam(key, 'warm')).status).toBe(refusal));
+  return key;
+}
+
+describe('a usage-limit policy', () => {
   it('holds each value of its groups to its own budget', async () => {
-    const workspace = await inference.server.request('POST', '/admin/v2/workspaces', {
-      body: { name: 'teams' },
-    });
-    const made = await inference.server.request('POST', '/v1/policies/usage-limits', {
-      body: {
-        name: 'teams',
-        workspace_id: workspace.body.id,
-        conditions: [{ key: 'metadata.team', value: '*' }],
-        group_by: [{ key: 'metadata.team' }],
-        type: 'requests',
-        credit_limit: 2,
-      },
-    });
-    expect(made).toMatchObject({ status: 200 });
-    const { key } = await inference.addKey({ workspace_id: workspace.body.id });
-    const as = (team: string) =>
-      inference.chat(key, { headers: { 'x-gateway-metadata': JSON.stringify({ team }) } });
-    await eventually(async () => {
-      for (let at = 0; at < 3; at += 1) await as('warm');
-      expect((await as('warm')).status).toBe(412);
-    });
-    expect([(await as('a')).status, (await as('a')).status, (await as('a')).status]).toEqual([
-      ...[200, 200, 412],
-    ]);
-    expect((await as('b')).status).toBe(200);
+    const key = await keyUnder('usage-limits', { type: 'requests', credit_limit: 2 }, 412);
+    for (const status of [200, 200, 412]) expect((await asTeam(key, 'a')).status).toBe(status);
+    expect((await asTeam(key, 'b')).status).toBe(200);
     expect((await inference.chat(key)).status).toBe(200);
+  });
+});
+
+describe('a rate-limit policy', () => {
+  const terms = { type: 'requests', unit: 'rpw', value: 2 };
+
+  it('lets so many requests of each group through, and tells the others when to come again', async () => {
+    const key = await keyUnder('rate-limits', terms, 429);
+    const answers = await Promise.all(Array.from({ length: 5 }, () => asTeam(key, 'a')));
+    const statuses = answers.map(({ status }) => status).toSorted();
+    expect(statuses).toEqual([200, 200, 429, 429, 429]);
+    const refused = answers.find(({ status }) => status === 429)!;
+    expect(refused.body.error).toMatchObject({
+      code: 'rate_limit_exceeded',
+      message: 'Rate-limit policy teams has reached its limit of requests',
+    });
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect((await asTeam(key, 'b')).status).toBe(200);
+    expect((await inference.chat(key)).status).toBe(200);
+  });
+
+  it('is about the endpoints that it names, and about no others', async () => {
+    const conditions = [{ key: 'endpoint_type', value: ['completions', 'chat_completions'] }];
+    const key = await keyUnder('rate-limits', { ...terms, conditions }, 429);
+    const path = '/v1/embeddings';
+    const embed = () =>
+      inference.chat(key, { path, headers: { 'x-gateway-metadata': '{"team":"warm"}' } });
+    for (let at = 0; at < 3; at += 1) expect((await embed()).status).toBe(200);
+    expect((await asTeam(key, 'warm')).status).toBe(429);
   });
 });

@@ -128,6 +128,22 @@ const cases: Case[] = [
     alike: { conditions: [{ excludes: ['a', 'b'], value: '*', key: 'metadata.team' }] },
   },
   {
+    pattern: '/v2/policies/rate-limits/{id}',
+    make: async () => {
+      const body = {
+        ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
+        ...{ type: 'requests', unit: 'rpm', value: 1, workspace_id: workspaceId },
+      };
+      return { path: `/v2/policies/rate-limits/${await post('/v2/policies/rate-limits', body)}` };
+    },
+    update: {
+      ...{ name: 'team', description: 'slowly', type: 'tokens', unit: 'rph', value: 25 },
+      ...{ group_by: [{ key: 'model' }], target: 'llm' },
+      conditions: [{ key: 'metadata.team', value: '*', excludes: ['a', 'b'] }],
+    },
+    alike: { conditions: [{ excludes: ['a', 'b'], value: '*', key: 'metadata.team' }] },
+  },
+  {
     pattern: '/v2/mcp-integrations/{mcpIntegrationId}',
     make: async () => ({ path: `/v2/mcp-integrations/${await makeIntegration()}` }),
     update: {

@@ -88,6 +88,14 @@ async function fill(): Promise<typeof made> {
     credit_limit: 12.5,
     workspace_id: workspace.id,
   });
+  const ratePolicy = await create('/v2/policies/rate-limits', {
+    conditions: [{ key: 'endpoint_type', value: ['chat_completions', 'messages'] }],
+    group_by: [{ key: 'api_key' }, { key: 'model' }],
+    type: 'tokens',
+    unit: 'rpm',
+    value: 1000,
+    workspace_id: workspace.id,
+  });
   const account = await create('/v2/integrations', {
     name: 'OpenAI',
     ai_provider_id: 'openai',
@@ -111,6 +119,7 @@ async function fill(): Promise<typeof made> {
     McpServer: mcpServer,
     GuardrailMcpBinding: { id: binding.map_id },
     UsageLimitPolicy: policy,
+    RateLimitPolicy: ratePolicy,
     Integration: account,
     Provider: provider,
   };

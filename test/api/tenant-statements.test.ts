@@ -135,6 +135,7 @@ async function record(send: Send): Promise<void> {
 const lists = [
   ...['/admin/v2/workspaces', '/v1/api-keys', '/v2/configs', '/v2/guardrails', '/v2/mcp-servers'],
   ...['/admin/v2/mcp-integrations', '/v2/guardrails/mcp-mappings', '/v2/policies/usage-limits'],
+  '/v2/policies/rate-limits',
 ];
 
 let server: TestServer;
@@ -163,7 +164,8 @@ const tablesOf = ({ text }: Sent): string[] =>
 /** What the snapshot tells, and what it does not: when a key was used or has expired, and the windows of budgets. */
 const toldTables = [
   ...['workspaces', 'guardrails', 'configs', 'api_keys', 'mcp_integrations', 'mcp_servers'],
-  ...['guardrail_mcp_mappings', 'usage_limit_policies', 'managed_resources'],
+  ...['guardrail_mcp_mappings', 'usage_limit_policies', 'rate_limit_policies'],
+  'managed_resources',
 ];
 const changesTold = ({ text }: Sent): boolean =>
   toldTables.includes(/^\s*(?:insert into|update|delete from) (\w+)/i.exec(text)?.[1] ?? '') &&

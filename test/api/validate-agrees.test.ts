@@ -104,6 +104,19 @@ const bodies: Record<KindName, Body> = {
     alert_threshold: 5,
     periodic_reset: 'monthly',
   },
+  RateLimitPolicy: {
+    name: 'x',
+    description: 'd',
+    conditions: [
+      { key: 'api_key', value: '$ApiKey/k' },
+      { key: 'metadata.team', value: ['a', 'b'], excludes: 'c' },
+    ],
+    group_by: [{ key: 'model' }, { key: 'metadata.team' }],
+    type: 'requests',
+    unit: 'rpm',
+    value: 60,
+    target: 'llm',
+  },
   Integration: {
     name: 'x',
     description: 'd',
@@ -243,7 +256,7 @@ function isKnownDifference(kind: KindName, place: readonly string[], value: unkn
   if (
     value === nothing &&
     (field === 'name' || field === 'type' || field === 'sub_type') &&
-    kind !== 'UsageLimitPolicy'
+    !kind.endsWith('LimitPolicy')
   )
     return true;
   // Text in place of a reference by name is an id to the server.

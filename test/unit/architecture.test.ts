@@ -63,7 +63,7 @@ const mayImport: Record<string, readonly string[]> = {
   embedded: ['log', 'clock'],
   admin: ['admin/*', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   'admin/request': ['auth', 'http', 'store', 'model', 'settings', 'clock'],
-  ...adminFamilies('api-keys', 'workspaces', 'guardrails', 'configs', 'usage-limits', 'mcp'),
+  ...adminFamilies('api-keys', 'workspaces', 'guardrails', 'configs', 'policies', 'mcp'),
   ...adminFamilies('identity', 'sync', 'changes', 'providers'),
   gateway: [
     ...['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],

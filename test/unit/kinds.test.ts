@@ -8,6 +8,7 @@ import { GuardrailUpdate } from '../../src/model/guardrail.ts';
 import { type KindName, kindNames, kinds } from '../../src/model/kinds.ts';
 import { McpIntegrationUpdate } from '../../src/model/mcp-integration.ts';
 import { McpServerUpdate } from '../../src/model/mcp-server.ts';
+import { RateLimitPolicyUpdate } from '../../src/model/rate-limit-policy.ts';
 import { UsageLimitPolicyUpdate } from '../../src/model/usage-limit-policy.ts';
 import { WorkspaceUpdate } from '../../src/model/workspace.ts';
 
@@ -19,6 +20,7 @@ const updates = {
   McpIntegration: McpIntegrationUpdate,
   McpServer: McpServerUpdate,
   UsageLimitPolicy: UsageLimitPolicyUpdate,
+  RateLimitPolicy: RateLimitPolicyUpdate,
 };
 
 const bodies = Object.fromEntries(

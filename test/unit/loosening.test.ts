@@ -330,6 +330,20 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/periodic_reset_days'],
     ],
   ],
+  RateLimitPolicy: [
+    ['more allowed', { value: 1 }, { value: 2 }, ['/value']],
+    ['less allowed', { value: 2 }, { value: 1 }, []],
+    ['another time', { unit: 'rpm' }, { unit: 'rps' }, ['/unit']],
+    ['something else counted', { type: 'tokens' }, { type: 'requests' }, ['/type']],
+    ['a condition changed', condition('a'), condition('b'), ['/conditions/0/value']],
+    [
+      'one more group',
+      { group_by: [{ key: 'a' }] },
+      { group_by: [{ key: 'a' }, { key: 'b' }] },
+      ['/group_by/1'],
+    ],
+    ['a text', { description: 'a' }, { description: 'b' }, []],
+  ],
   Integration: [
     [
       'all models allowed',
@@ -396,7 +410,8 @@ describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
     const creating = planOf(kind, null, { name: 'a' }).changes.map(({ loosens }) => loosens);
     const deleting = planOf(kind, { name: 'a' }, null).changes.map(({ loosens }) => loosens);
     expect(creating).toEqual([['ApiKey', 'McpServer', 'Provider'].includes(kind)]);
-    const guarding = ['Guardrail', 'GuardrailMcpBinding', 'UsageLimitPolicy'];
+    const policies = ['UsageLimitPolicy', 'RateLimitPolicy'];
+    const guarding = ['Guardrail', 'GuardrailMcpBinding', ...policies];
     expect(deleting).toEqual([guarding.includes(kind)]);
   });
 });

@@ -114,6 +114,19 @@ const specs: Record<KindName, Document> = {
     groupBy: [{ key: 'api_key' }],
     ...budget,
   },
+  RateLimitPolicy: {
+    name: 'x',
+    description: 'd',
+    conditions: [
+      { key: 'endpoint_type', value: ['chat_completions', 'messages'] },
+      { key: 'api_key', value: '*', excludes: [{ apiKeyRef: 'k' }] },
+    ],
+    groupBy: [{ key: 'api_key' }],
+    type: 'tokens',
+    unit: 'rpm',
+    value: 1000,
+    target: 'llm',
+  },
   Integration: {
     name: 'x',
     slug: 'x',
@@ -264,6 +277,7 @@ const beyondSchemas: readonly RegExp[] = [
   /metadata\.workspace is required for a workspace key$/,
   /^wrong-value: spec\.(url|configurations\.custom_host) must /,
   /^wrong-value: spec\.ai_provider_id is no service/,
+  /, which (requests for models|calls of MCP tools) do not have \(target: \w+\)$/,
   /^rotation: rotation.overlap is shorter or longer than the server takes$/,
 ];
 

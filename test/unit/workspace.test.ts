@@ -1,7 +1,7 @@
 /** Guarantees of what the snapshot shows: the body that would make a resource again, and nothing else. */
 import { describe, expect, it } from 'vitest';
 import { toSpec as keySpec } from '../../src/admin/api-keys/api-key-record.ts';
-import { toSpec as policySpec } from '../../src/admin/usage-limits/usage-limit-policy-record.ts';
+import { toSpec as policySpec } from '../../src/admin/policies/usage-limit-policy-record.ts';
 import { toSpec as workspaceSpec } from '../../src/admin/workspaces/workspace-record.ts';
 import { ApiKeyCreate, ApiKeySubType, ApiKeyType } from '../../src/model/api-key.ts';
 import { UsageLimitPolicyCreate } from '../../src/model/usage-limit-policy.ts';

@@ -4,10 +4,11 @@ import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
 import type { ApiKeyRow } from './api-keys.ts';
 import { listReached, type ReachedProvider } from './providers.ts';
+import * as rateLimitPolicies from './rate-limit-policies.ts';
 import { readReference } from './references.ts';
 import { generationOf, listGenerations } from './snapshot-marks.ts';
 import type { StoredUsageBudget } from './usage-budgets.ts';
-import { listAllForOrganisation, type StoredUsageLimitPolicy } from './usage-limit-policies.ts';
+import * as usageLimitPolicies from './usage-limit-policies.ts';
 
 /** Where the value of a key leads, and until when. */
 export interface HeldKey {
@@ -133,14 +134,19 @@ export function listBudgets(
     .execute();
 }
 
+/** Those of an organisation. */
+export interface GatewayPolicies {
+  readonly generation: string;
+  readonly usageLimits: readonly usageLimitPolicies.StoredUsageLimitPolicy[];
+  readonly rateLimits: readonly rateLimitPolicies.StoredRateLimitPolicy[];
+}
+
 /** The policies of an organisation; the marks are read before, so that they are never newer. */
-export async function listPolicies(
-  db: Db,
-  organisationId: string,
-): Promise<{ readonly generation: string; readonly policies: StoredUsageLimitPolicy[] }> {
+export async function listPolicies(db: Db, organisationId: string): Promise<GatewayPolicies> {
   const generations = await listGenerations(db, [organisationId]);
-  const policies = await listAllForOrganisation(db, organisationId);
-  return { generation: generations.get(organisationId)!, policies };
+  const usageLimits = await usageLimitPolicies.listAllForOrganisation(db, organisationId);
+  const rateLimits = await rateLimitPolicies.listAllForOrganisation(db, organisationId);
+  return { generation: generations.get(organisationId)!, usageLimits, rateLimits };
 }
 
 /** The providers that a name may mean, at most two; the marks are read before, so that they are never newer. */

@@ -41,8 +41,9 @@ const hasSlug: {
   readonly [T in ResourceTable]: Tables[T] extends Pick<Common, 'slug'> ? true : false;
 } = {
   ...{ workspaces: true, guardrails: true, configs: true, mcp_integrations: true },
-  ...{ mcp_servers: true, api_keys: false, usage_limit_policies: false },
-  ...{ guardrail_mcp_mappings: false, integrations: true, providers: true },
+  ...{ mcp_servers: true, integrations: true, providers: true },
+  ...{ api_keys: false, usage_limit_policies: false, rate_limit_policies: false },
+  ...{ guardrail_mcp_mappings: false },
 };
 
 /** Filters of the plain list; those that are undefined let every row through. */

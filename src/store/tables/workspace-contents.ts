@@ -48,7 +48,7 @@ export function contentsOf(
 export function archivedContentsOf(
   kind: KindName,
   table: string,
-  ends: (rows: RawBuilder<unknown>, now: number) => RawBuilder<unknown>[],
+  ends: (rows: RawBuilder<unknown>, now: number) => RawBuilder<unknown>[] = () => [],
 ): WorkspaceContents {
   const active = (at: Place) => sql`${held(at)} and status = 'active'`;
   return {

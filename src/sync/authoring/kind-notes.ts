@@ -76,6 +76,18 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
     },
     references: [],
   },
+  RateLimitPolicy: {
+    meaning: 'How often requests that some conditions hold of may be made, counted apart by group.',
+    isUsuallyPlaced: true,
+    spec: {
+      conditions: [{ key: 'model', value: '*' }],
+      groupBy: [{ key: 'api_key' }],
+      type: 'requests',
+      unit: 'rpm',
+      value: 60,
+    },
+    references: [],
+  },
   Integration: {
     ...none,
     meaning: 'An account at a provider of models: its key, its models, and who may use it.',

@@ -55,6 +55,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     mcp_integration_capability_ids: 'all capabilities',
   },
   UsageLimitPolicy: { ...texts, ...budget, workspace_id: 'the organisation' },
+  RateLimitPolicy: { ...texts, target: 'llm' },
   Integration: {
     ...texts,
     ...below('workspaces.*.', limits),
@@ -104,6 +105,7 @@ const endings: Readonly<Record<KindName, readonly string[]>> = {
   McpServer: ['its id'],
   GuardrailMcpBinding: ['its id'],
   UsageLimitPolicy: ['its id', 'the usage counted by it'],
+  RateLimitPolicy: ['its id', 'what it has counted in the running time'],
   Integration: ['its id', 'the usage counted for workspaces in it'],
   Provider: ['its id', 'the usage counted for it'],
 };

@@ -18,7 +18,11 @@ export interface Impact {
 export type Impacts = ReadonlyMap<string, Impact>;
 
 /** They are used by nothing, and say of others what holds for those. */
-const aboutOthers: readonly KindName[] = ['UsageLimitPolicy', 'GuardrailMcpBinding'];
+const aboutOthers: readonly KindName[] = [
+  'UsageLimitPolicy',
+  'RateLimitPolicy',
+  'GuardrailMcpBinding',
+];
 
 /**
  * By identity key of the change the resources that it reaches: those that refer to what is changed, and

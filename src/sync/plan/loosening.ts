@@ -121,6 +121,14 @@ interface KindRules {
 
 const rateLimitRules: Rules = { 'rate_limits.*.value': ceiling };
 
+/** Which requests a policy holds back. */
+const policyRules: Rules = {
+  'conditions.**': condition,
+  // More groups have more limits.
+  'group_by.**': (_, to) => !isUnset(to),
+  workspace_id: unknown,
+};
+
 /** One place for what loosens access. A place without a rule never does. */
 const rules: Readonly<Record<KindName, KindRules>> = {
   Workspace: { values: { ...budgetRules('usage_limits.*.'), ...rateLimitRules } },
@@ -181,14 +189,9 @@ const rules: Readonly<Record<KindName, KindRules>> = {
     },
     deleting: true,
   },
-  UsageLimitPolicy: {
-    values: {
-      ...budgetRules(''),
-      'conditions.**': condition,
-      // More groups have more budgets.
-      'group_by.**': (_, to) => !isUnset(to),
-      workspace_id: unknown,
-    },
+  UsageLimitPolicy: { values: { ...budgetRules(''), ...policyRules }, deleting: true },
+  RateLimitPolicy: {
+    values: { value: ceiling, type: unknown, unit: unknown, target: unknown, ...policyRules },
     deleting: true,
   },
   Integration: {

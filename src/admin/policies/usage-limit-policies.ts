@@ -9,6 +9,7 @@ import { limitRules } from '../../model/limits.ts';
 import { mapItems } from '../../model/long-list.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { UsageLimitPolicyCreate, UsageLimitPolicyUpdate } from '../../model/usage-limit-policy.ts';
+import { listPolicies } from '../../store/tables/policy-table.ts';
 import { termsOf } from '../../store/tables/usage-budgets.ts';
 import * as usageCounters from '../../store/tables/usage-counters.ts';
 import * as policies from '../../store/tables/usage-limit-policies.ts';
@@ -22,8 +23,9 @@ import {
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
-import { findOr404, idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { resolveWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
+import { findPolicy, PolicyListQuery, PolicyQuery } from './policy-course.ts';
 import { create, remove, resetEntity, update, windowOf } from './usage-limit-policy-changes.ts';
 import {
   toEntity,
@@ -39,16 +41,10 @@ const usageMapMax = 10_000;
 const item = '/policies/usage-limits/:id';
 const shared = { mounts: everyMount } as const;
 
-const Status = z.enum(['active', 'archived']).default('active');
-const ListQuery = WorkspaceQuery.extend({
-  ...pageQuery(),
-  status: Status,
+const ListQuery = PolicyListQuery.extend({
   type: z.enum(['cost', 'tokens', 'requests']).optional(),
 });
-const GetQuery = WorkspaceQuery.extend({
-  status: Status,
-  include_usage: z.enum(['true', 'false']).optional(),
-});
+const GetQuery = PolicyQuery.extend({ include_usage: z.enum(['true', 'false']).optional() });
 const EntitiesQuery = WorkspaceQuery.extend({
   ...pageQuery(),
   status: z.enum(['active', 'exhausted']).optional(),
@@ -131,8 +127,15 @@ async function list(
 ) {
   const db = deps.database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
-  const filter = { workspaceId: workspace?.id, status: query.status, type: query.type };
-  const { rows, total } = await policies.list(db, caller.organisationId, filter, toPage(query));
+  const filter = { workspace_id: workspace?.id, status: query.status, type: query.type };
+  const page = toPage(query);
+  const { rows, total } = await listPolicies(
+    db,
+    'usage_limit_policies',
+    caller.organisationId,
+    filter,
+    page,
+  );
   return listReply(
     mapItems(rows, (row) => toRecord(row, now)),
     total,
@@ -142,7 +145,7 @@ async function list(
 async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuery>>) {
   const { query, now } = request;
   const db = deps.database.readable;
-  const row = await findPolicy(deps, request);
+  const row = await findPolicy(deps, request, policies.findById);
   if (row.status !== query.status) throw new ApiError('notFound');
   const record = toRecord(row, now);
   if (query.include_usage !== 'true') return versioned(record, row);
@@ -153,7 +156,7 @@ async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuer
 
 async function listEntities(deps: AdminDeps, request: QueryRequest<z.infer<typeof EntitiesQuery>>) {
   const { query, now } = request;
-  const row = await findPolicy(deps, request);
+  const row = await findPolicy(deps, request, policies.findById);
   if (row.status !== 'active') throw new ApiError('notFound');
   const exhausted =
     query.status === undefined
@@ -167,15 +170,4 @@ async function listEntities(deps: AdminDeps, request: QueryRequest<z.infer<typeo
     rows.values().map((counter) => toEntity(row, counter)),
     total,
   );
-}
-
-async function findPolicy(
-  deps: AdminDeps,
-  { caller, params, query }: QueryRequest<z.infer<typeof WorkspaceQuery>>,
-): Promise<policies.StoredUsageLimitPolicy> {
-  const db = deps.database.readable;
-  const id = idOr404(params.id!);
-  const row = findOr404(caller, await policies.findById(db, caller.organisationId, id));
-  await requireWorkspace(db, caller, row, query.workspace_id);
-  return row;
 }

@@ -1,8 +1,6 @@
 /** Knows how usage-limit policies are made, changed and archived: each in one transaction with its traces. */
 
 import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
-import { rewriteDocument } from '../../model/json-record.ts';
 import { findLimitFault, fromUnits, type LimitTerms } from '../../model/limits.ts';
 import { formatTimestampOrNull, parseTimestamp } from '../../model/timestamp.ts';
 import type {
@@ -10,7 +8,6 @@ import type {
   UsageLimitPolicyUpdate,
 } from '../../model/usage-limit-policy.ts';
 import { validationError } from '../../model/validation-error.ts';
-import type { Db } from '../../store/connection/db.ts';
 import { windowAt } from '../../store/tables/usage-budgets.ts';
 import * as usageCounters from '../../store/tables/usage-counters.ts';
 import * as policies from '../../store/tables/usage-limit-policies.ts';
@@ -38,42 +35,32 @@ import {
   updateResource,
 } from '../request/resource-change.ts';
 import { findOr404, idOr404 } from '../request/scoping.ts';
+import { activeOnly, changedPolicy, newPolicy } from './policy-course.ts';
 
 /** Answers the new policy's id. */
 export async function create(
   deps: AdminDeps,
   request: BodyRequest<UsageLimitPolicyCreate & CreateFields>,
 ): Promise<{ id: string; object: 'usage-limits-policy' }> {
-  const { body, caller, now } = request;
+  const { body, now } = request;
   requireFutureReset(body, now);
   const { id } = await createResource(deps, request, 'UsageLimitPolicy', async (tx, workspace) => {
-    if (workspace === null) {
-      const message = 'is required with a credential of the organisation';
-      throw validationError({ path: ['workspace_id'], message });
-    }
     const row = {
-      id: newId(),
-      organisation_id: caller.organisationId,
-      workspace_id: workspace.id,
-      name: body.name ?? null,
-      description: body.description ?? null,
-      conditions: JSON.stringify(body.conditions),
-      group_by: JSON.stringify(body.group_by),
+      ...newPolicy(body, workspace, now),
       type: body.type,
       ...termColumnsOf(body),
       ...scheduleOf(body, now),
       first_reset_at: firstResetOf(body),
       window_start: now,
       last_reset_at: null,
-      status: 'active' as const,
-      created_at: now,
-      last_updated_at: now,
     };
     await policies.insert(tx, row);
     return { row, changes: { fields: sentFields(body) } };
   });
   return { id, object: 'usage-limits-policy' };
 }
+
+const findActive = activeOnly(policies.findByIdForUpdate);
 
 const changing: Changing<policies.StoredUsageLimitPolicy> = {
   kind: 'UsageLimitPolicy',
@@ -159,15 +146,6 @@ export function windowOf(
   return { ...subjectOf(row), windowStart: windowAt(row, now).startMs };
 }
 
-async function findActive(
-  tx: Db,
-  organisationId: string,
-  id: string,
-): Promise<policies.StoredUsageLimitPolicy | undefined> {
-  const row = await policies.findByIdForUpdate(tx, organisationId, idOr404(id));
-  return row?.status === 'active' ? row : undefined;
-}
-
 function columnsOf(
   body: UsageLimitPolicyUpdate,
   row: policies.StoredUsageLimitPolicy,
@@ -175,10 +153,7 @@ function columnsOf(
 ): Partial<policies.StoredUsageLimitPolicy> {
   const budget = mergedBudget(body, row);
   return {
-    name: body.name,
-    description: body.description,
-    conditions: rewriteDocument(row.conditions, body.conditions),
-    group_by: rewriteDocument(row.group_by, body.group_by),
+    ...changedPolicy(body, row),
     type: body.type,
     ...termColumnsOf(budget),
     ...(changesSchedule(budget, row)

@@ -2,33 +2,18 @@
 import { z } from 'zod';
 import { sparse } from '../../model/json-record.ts';
 import { Amount, fromUnits, scheduleFields } from '../../model/limits.ts';
-import {
-  AnsweredTimestamp,
-  formatTimestamp,
-  formatTimestampOrNull,
-} from '../../model/timestamp.ts';
+import { AnsweredTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
 import { isExhausted, isExhaustedAlertSent, isThresholdAlertSent } from '../../model/usage.ts';
-import {
-  type Condition,
-  Conditions,
-  type GroupBy,
-  Grouping,
-} from '../../model/usage-limit-policy.ts';
 import { termsOf, windowAt } from '../../store/tables/usage-budgets.ts';
 import type { UsageCounter } from '../../store/tables/usage-counters.ts';
 import type { StoredUsageLimitPolicy } from '../../store/tables/usage-limit-policies.ts';
+import { policyRecordFields, toPolicyRecord, toPolicySpec } from './policy-record.ts';
 
 const EntityStatus = z.enum(['active', 'exhausted']);
 
 /** Items of the list, and the response of get. */
 export const UsageLimitPolicyRecord = z.object({
-  id: z.uuid(),
-  name: z.string().nullable(),
-  description: z.string().nullable(),
-  organisation_id: z.uuid(),
-  workspace_id: z.uuid().nullable(),
-  conditions: Conditions,
-  group_by: Grouping,
+  ...policyRecordFields,
   type: z.enum(['cost', 'tokens', 'requests']),
   credit_limit: Amount,
   alert_threshold: Amount.nullable(),
@@ -36,9 +21,6 @@ export const UsageLimitPolicyRecord = z.object({
   periodic_reset_days: scheduleFields.periodic_reset_days.unwrap(),
   next_usage_reset_at: AnsweredTimestamp.nullable(),
   last_reset_at: AnsweredTimestamp.nullable(),
-  status: z.enum(['active', 'archived']),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
   /** With `include_usage=true` only. */
   value_key_usage_map: z
     .record(
@@ -68,13 +50,7 @@ export function toRecord(
 ): z.infer<typeof UsageLimitPolicyRecord> {
   const { nextResetAtMs, lastResetAtMs } = windowAt(row, now);
   return {
-    id: row.id,
-    name: row.name,
-    description: row.description,
-    organisation_id: row.organisation_id,
-    workspace_id: row.workspace_id,
-    conditions: JSON.parse(row.conditions) as Condition[],
-    group_by: JSON.parse(row.group_by) as GroupBy,
+    ...toPolicyRecord(row),
     type: row.type,
     credit_limit: fromUnits(row.credit_limit_units, row.type),
     alert_threshold: thresholdOf(row),
@@ -82,9 +58,6 @@ export function toRecord(
     periodic_reset_days: row.periodic_reset_days,
     next_usage_reset_at: formatTimestampOrNull(nextResetAtMs),
     last_reset_at: formatTimestampOrNull(lastResetAtMs),
-    status: row.status,
-    created_at: formatTimestamp(row.created_at),
-    last_updated_at: formatTimestamp(row.last_updated_at),
     object: 'usage-limits-policy',
   };
 }
@@ -126,11 +99,7 @@ export function toEntity(
  */
 export function toSpec(row: StoredUsageLimitPolicy): Record<string, unknown> {
   return sparse({
-    name: row.name,
-    description: row.description,
-    workspace_id: row.workspace_id,
-    conditions: JSON.parse(row.conditions),
-    group_by: JSON.parse(row.group_by),
+    ...toPolicySpec(row),
     type: row.type,
     credit_limit: fromUnits(row.credit_limit_units, row.type),
     alert_threshold: thresholdOf(row),

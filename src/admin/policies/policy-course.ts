@@ -1,0 +1,87 @@
+/** Knows what reads and changes of every policy have alike: its workspace, its columns, which are found. */
+import { z } from 'zod';
+import { newId } from '../../model/ids.ts';
+import { rewriteDocument } from '../../model/json-record.ts';
+import { pageQuery } from '../../model/paging.ts';
+import type { Condition, GroupBy } from '../../model/policy.ts';
+import { validationError } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import type { StoredPolicy } from '../../store/tables/policy-table.ts';
+import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
+import { findOr404, idOr404, requireWorkspace } from '../request/scoping.ts';
+
+/** Of a policy itself; active where nothing is asked for. */
+const PolicyStatus = z.enum(['active', 'archived']).default('active');
+
+export const PolicyListQuery = WorkspaceQuery.extend({ ...pageQuery(), status: PolicyStatus });
+export const PolicyQuery = WorkspaceQuery.extend({ status: PolicyStatus });
+
+/** What a body says of every policy. */
+interface PolicyBody {
+  readonly name?: string | null | undefined;
+  readonly description?: string | null | undefined;
+  readonly conditions: readonly Condition[];
+  readonly group_by: GroupBy;
+}
+
+/**
+ * The columns that every new policy has.
+ *
+ * @throws ApiError `invalid` without a workspace, to which every policy belongs.
+ */
+export function newPolicy(body: PolicyBody, workspace: StoredWorkspace | null, now: number) {
+  if (workspace === null) {
+    const message = 'is required with a credential of the organisation';
+    throw validationError({ path: ['workspace_id'], message });
+  }
+  return {
+    id: newId(),
+    organisation_id: workspace.organisation_id,
+    workspace_id: workspace.id,
+    name: body.name ?? null,
+    description: body.description ?? null,
+    conditions: JSON.stringify(body.conditions),
+    group_by: JSON.stringify(body.group_by),
+    status: 'active' as const,
+    created_at: now,
+    last_updated_at: now,
+  };
+}
+
+/** The same columns as an update wants them; undefined stays. */
+export function changedPolicy(
+  body: Partial<PolicyBody>,
+  row: StoredPolicy,
+): Partial<Pick<StoredPolicy, 'name' | 'description' | 'conditions' | 'group_by'>> {
+  return {
+    name: body.name,
+    description: body.description,
+    conditions: rewriteDocument(row.conditions, body.conditions),
+    group_by: rewriteDocument(row.group_by, body.group_by),
+  };
+}
+
+type Find<Row> = (db: Db, organisationId: string, id: string) => Promise<Row | undefined>;
+
+/** Archived policies are found by nobody who would change them. */
+export function activeOnly<Row extends StoredPolicy>(find: Find<Row>): Find<Row> {
+  return async (tx, organisationId, id) => {
+    const row = await find(tx, organisationId, idOr404(id));
+    return row?.status === 'active' ? row : undefined;
+  };
+}
+
+/** The policy that a path names, whatever its status. */
+export async function findPolicy<Row extends StoredPolicy>(
+  deps: AdminDeps,
+  { caller, params, query }: QueryRequest<z.infer<typeof WorkspaceQuery>>,
+  find: Find<Row>,
+): Promise<Row> {
+  const db = deps.database.readable;
+  const id = idOr404(params.id!);
+  const row = findOr404(caller, await find(db, caller.organisationId, id));
+  await requireWorkspace(db, caller, row, query.workspace_id);
+  return row;
+}

@@ -1,0 +1,42 @@
+/** Knows what the API tells alike of every policy, and the part of the body that would make it. */
+import { z } from 'zod';
+import { type Condition, conditionsOf, type GroupBy, groupingOf } from '../../model/policy.ts';
+import { rateKeys } from '../../model/rate-limit-policy.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import type { StoredPolicy } from '../../store/tables/policy-table.ts';
+
+/** Spread into the schema of a record. */
+export const policyRecordFields = {
+  id: z.uuid(),
+  name: z.string().nullable(),
+  description: z.string().nullable(),
+  organisation_id: z.uuid(),
+  workspace_id: z.uuid().nullable(),
+  conditions: conditionsOf(rateKeys),
+  group_by: groupingOf(rateKeys),
+  status: z.enum(['active', 'archived']),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+};
+
+/** The values of {@link policyRecordFields}. */
+export function toPolicyRecord(row: StoredPolicy) {
+  return {
+    id: row.id,
+    name: row.name,
+    description: row.description,
+    organisation_id: row.organisation_id,
+    workspace_id: row.workspace_id,
+    conditions: JSON.parse(row.conditions) as Condition[],
+    group_by: JSON.parse(row.group_by) as GroupBy,
+    status: row.status,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+  };
+}
+
+/** The part of the body that would make this policy again. */
+export function toPolicySpec(row: StoredPolicy): Record<string, unknown> {
+  const { name, description, workspace_id, conditions, group_by } = toPolicyRecord(row);
+  return { name, description, workspace_id, conditions, group_by };
+}

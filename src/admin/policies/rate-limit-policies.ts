@@ -1,0 +1,175 @@
+/** Knows rate-limit policies over HTTP (docs/api.md, Rate-limit policies): routes, lists, changes. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import type { Route } from '../../http/route.ts';
+import { documentBody } from '../../model/body-limits.ts';
+import { ApiError } from '../../model/errors.ts';
+import { RateLimit } from '../../model/limits.ts';
+import { mapItems } from '../../model/long-list.ts';
+import { listOf, listReply, toPage } from '../../model/paging.ts';
+import {
+  RateLimitPolicyCreate,
+  RateLimitPolicyUpdate,
+  RateTarget,
+  targetFaults,
+  targetRules,
+} from '../../model/rate-limit-policy.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
+import { listPolicies } from '../../store/tables/policy-table.ts';
+import * as policies from '../../store/tables/rate-limit-policies.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  createFields,
+  type ItemRequest,
+  type QueryRequest,
+  sentFields,
+  someField,
+  updateFields,
+} from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  requireUnchanged,
+  updateResource,
+} from '../request/resource-change.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { resolveWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import {
+  activeOnly,
+  changedPolicy,
+  findPolicy,
+  newPolicy,
+  PolicyListQuery,
+  PolicyQuery,
+} from './policy-course.ts';
+import { RateLimitPolicyRecord, toRecord, toSpec } from './rate-limit-policy-record.ts';
+
+const CreateBody = RateLimitPolicyCreate.extend(createFields).superRefine(targetRules);
+/** `target` is fixed when a policy is made; the same again is no change. */
+const UpdateBody = RateLimitPolicyUpdate.extend({
+  ...updateFields,
+  target: RateTarget.optional(),
+}).meta(someField);
+const ListQuery = PolicyListQuery.extend({
+  type: RateLimit.shape.type.optional(),
+  unit: RateLimit.shape.unit.optional(),
+  target: RateTarget.optional(),
+});
+
+export const rateLimitPolicyResource: Resource = {
+  kind: 'RateLimitPolicy',
+  features: ['policy'],
+  routes: rateLimitPolicyRoutes,
+  snapshot: snapshotOf(policies.listAllForOrganisation, toSpec),
+  contents: policies.contents,
+};
+
+function rateLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
+  const on = resourceRoutes('/policies/rate-limits/:id', (action) => `policies.${action}`);
+  return [
+    on.create({
+      summary: 'Create a rate-limit policy',
+      body: CreateBody,
+      bodyLimits: documentBody,
+      response: z.object({ id: z.uuid(), object: z.literal('rate-limits-policy') }),
+      handle: (request) => create(deps, request),
+    }),
+    on.list({
+      summary: 'List rate-limit policies',
+      query: ListQuery,
+      response: listOf(RateLimitPolicyRecord),
+      handle: (request) => list(deps, request),
+    }),
+    on.get({
+      summary: 'Get a rate-limit policy',
+      query: PolicyQuery,
+      response: RateLimitPolicyRecord,
+      handle: (request) => get(deps, request),
+    }),
+    on.update({
+      summary: 'Update a rate-limit policy',
+      body: UpdateBody,
+      bodyLimits: documentBody,
+      response: z.object({}),
+      handle: (request) => update(deps, request),
+    }),
+    on.remove({
+      summary: 'Archive a rate-limit policy',
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+/** Answers the new policy's id. */
+async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
+  const { body, now } = request;
+  const { type, unit, value, target = 'llm' } = body;
+  const { id } = await createResource(deps, request, 'RateLimitPolicy', async (tx, workspace) => {
+    const row = { ...newPolicy(body, workspace, now), type, unit, value, target };
+    await policies.insert(tx, row);
+    return { row, changes: { fields: sentFields(body) } };
+  });
+  return { id, object: 'rate-limits-policy' as const };
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { caller, query } = request;
+  const { status, type, unit, target } = query;
+  const db = deps.database.readable;
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  const filter = { workspace_id: workspace?.id, status, type, unit, target };
+  const page = toPage(query);
+  const { rows, total } = await listPolicies(
+    db,
+    'rate_limit_policies',
+    caller.organisationId,
+    filter,
+    page,
+  );
+  return listReply(mapItems(rows, toRecord), total);
+}
+
+async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof PolicyQuery>>) {
+  const row = await findPolicy(deps, request, policies.findById);
+  if (row.status !== request.query.status) throw new ApiError('notFound');
+  return versioned(toRecord(row), row);
+}
+
+const changing: Changing<policies.StoredRateLimitPolicy> = {
+  kind: 'RateLimitPolicy',
+  param: 'id',
+  lock: activeOnly(policies.findByIdForUpdate),
+  write: policies.update,
+};
+
+/** Answers `{}`. What was counted in the running time goes on to count, unless type or unit are others. */
+async function update(
+  deps: AdminDeps,
+  request: BodyRequest<z.infer<typeof UpdateBody>>,
+): Promise<Record<string, never>> {
+  const { body } = request;
+  await updateResource(deps, request, changing, {
+    columns: (_, row) => {
+      requireUnchanged('target', body.target, row.target);
+      refuseFaults(targetFaults({ ...body, target: row.target }));
+      const { type, unit, value } = body;
+      return { ...changedPolicy(body, row), type, unit, value };
+    },
+  });
+  return {};
+}
+
+/** Archives the policy and answers `{}`. */
+function remove(deps: AdminDeps, request: ItemRequest): Promise<Record<string, never>> {
+  return deleteResource(deps, request, changing, async (tx, row) => {
+    await policies.update(tx, row.organisation_id, row.id, {
+      status: 'archived',
+      last_updated_at: request.now,
+    });
+    return { name: row.name };
+  });
+}

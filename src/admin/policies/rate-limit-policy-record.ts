@@ -1,0 +1,30 @@
+/** Knows what the API tells about a rate-limit policy, and the body that would make it. */
+import { z } from 'zod';
+import { sparse } from '../../model/json-record.ts';
+import { RateLimit } from '../../model/limits.ts';
+import { RateTarget } from '../../model/rate-limit-policy.ts';
+import type { StoredRateLimitPolicy } from '../../store/tables/rate-limit-policies.ts';
+import { policyRecordFields, toPolicyRecord, toPolicySpec } from './policy-record.ts';
+
+/** Items of the list, and the response of get. */
+export const RateLimitPolicyRecord = z.object({
+  ...policyRecordFields,
+  type: RateLimit.shape.type,
+  unit: RateLimit.shape.unit,
+  value: z.int().min(1),
+  target: RateTarget,
+  object: z.literal('rate-limits-policy'),
+});
+
+export function toRecord(row: StoredRateLimitPolicy): z.infer<typeof RateLimitPolicyRecord> {
+  return { ...toPolicyRecord(row), ...termsOf(row), object: 'rate-limits-policy' };
+}
+
+/** The body that would create this policy, sparse: what the snapshot shows to sync. */
+export function toSpec(row: StoredRateLimitPolicy): Record<string, unknown> {
+  return sparse({ ...toPolicySpec(row), ...termsOf(row) });
+}
+
+function termsOf({ type, unit, value, target }: StoredRateLimitPolicy) {
+  return { type, unit, value, target };
+}
