@@ -40,7 +40,8 @@ export async function admit(
   const endpoint = endpointOf(exchange.path);
   const isMeteredCall = isMetered(endpoint);
   const { pricing } = target;
-  const price = priceUnder(pricing, priceOf(pricing.service, pricing.model));
+  const known = priceOf(pricing.service, pricing.model, exchange.now);
+  const price = priceUnder(pricing, known instanceof Promise ? await known : known);
   const bound = boundOf(endpoint, exchange.params, target.call.body?.length ?? 0, price);
   // What only reads uses nothing that a provider counts.
   const isRead = exchange.request.method !== 'POST';

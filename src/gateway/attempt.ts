@@ -3,6 +3,7 @@ import type { RetryRule } from '../model/config-tree.ts';
 import { Call, CallCut } from '../upstream/call.ts';
 import { AddressRefused } from '../upstream/guarded-connect.ts';
 import type { Origins } from '../upstream/origins.ts';
+import type { CacheStatus, KeptAnswer } from './answer-cache.ts';
 import type { Caller } from './caller.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
@@ -12,6 +13,9 @@ export interface Attempted {
   readonly target: ResolvedTarget;
   /** The last call; null where none got an answer. */
   readonly call: Call | null;
+  /** An answer that was given before, in place of a call; else null. */
+  readonly kept: KeptAnswer | null;
+  readonly cacheStatus: CacheStatus;
   /** Why there is no answer; null where there is one. */
   readonly error: GatewayError | null;
   /** Of the answer, or what stands for it. */
@@ -29,12 +33,21 @@ export interface AttemptOptions {
   readonly caller: Caller;
   /** How long the answer is waited for when the caller has gone; 0 for not at all. */
   readonly lingerMs: number;
+  readonly cacheStatus: CacheStatus;
 }
 
 /** All waits between tries together. */
 const waitMsMax = 60_000;
 const firstWaitMs = 1_000;
 const noClock = (): void => {};
+
+/** In place of a call. */
+export function answeredBefore(target: ResolvedTarget, kept: KeptAnswer): Attempted {
+  return {
+    ...{ target, kept, call: null, error: null, status: kept.status, retries: 0 },
+    ...{ cacheStatus: 'HIT', stopClock: noClock },
+  };
+}
 
 export async function attempt(target: ResolvedTarget, options: AttemptOptions): Promise<Attempted> {
   const { retry, caller } = options;
@@ -64,9 +77,10 @@ export function letGo({ call, stopClock }: Attempted): void {
 
 async function callOnce(
   target: ResolvedTarget,
-  { origins, timeoutMs, caller, lingerMs }: AttemptOptions,
+  { origins, timeoutMs, caller, lingerMs, cacheStatus }: AttemptOptions,
   retries: number,
 ): Promise<Attempted> {
+  const told = { target, retries, kept: null, cacheStatus };
   const call = new Call(origins.at(target.call.origin), target.call);
   let lingering: NodeJS.Timeout | null = null;
   caller.onLeave(() => {
@@ -77,11 +91,11 @@ async function callOnce(
   const stopClock = timeoutMs === null ? noClock : startClock(call, timeoutMs);
   try {
     await call.begun;
-    return { target, call, error: null, status: call.status, retries, stopClock };
+    return { ...told, call, error: null, status: call.status, stopClock };
   } catch (thrown) {
     stopClock();
     const error = errorOf(thrown);
-    return { target, call: null, error, status: error.status, retries, stopClock: noClock };
+    return { ...told, call: null, error, status: error.status, stopClock: noClock };
   } finally {
     if (lingering !== null) clearTimeout(lingering);
   }

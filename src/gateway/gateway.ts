@@ -8,6 +8,7 @@ import type { Database } from '../store/connection/db.ts';
 import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { Origins } from '../upstream/origins.ts';
+import { AnswerCache } from './answer-cache.ts';
 import { Breakers } from './breaker.ts';
 import { Fresh } from './fresh.ts';
 import { type GatewayKey, GatewayKeys } from './gateway-key.ts';
@@ -87,6 +88,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     now: () => options.clock.now(),
     policies: new Policies(database, policies),
     ledger,
+    answers: new AnswerCache(),
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
   };
   return {

@@ -102,3 +102,6 @@ export class Meter {
 const noTokens: TokenUsage = {
   ...{ inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0 },
 };
+
+/** Of a request that no provider was asked for. */
+export const meteredNothing: Metered = { usage: noTokens, costUnits: 0, isEstimated: false };

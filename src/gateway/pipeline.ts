@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Ledger } from '../ledger/ledger.ts';
 import { Secret } from '../secret.ts';
 import type { Origins } from '../upstream/origins.ts';
+import type { AnswerCache, KeptAnswer } from './answer-cache.ts';
 import { type Attempted, errorOf } from './attempt.ts';
 import { authenticate, credentialsOf } from './authenticate.ts';
 import type { Breakers } from './breaker.ts';
@@ -11,9 +12,10 @@ import { endpointOf } from './endpoint.ts';
 import { type Exchange, gatewayHeader, type ReadHeader } from './exchange.ts';
 import { GatewayError, type GatewayErrorForm, gatewayErrorBody } from './gateway-error.ts';
 import type { GatewayKeys } from './gateway-key.ts';
+import { limitHeaders } from './limit-headers.ts';
 import type { Policies } from './limits.ts';
 import { metadataOf } from './metadata.ts';
-import type { Metered } from './meter.ts';
+import { type Metered, meteredNothing } from './meter.ts';
 import { ProviderCalls } from './provider-calls.ts';
 import { isJsonType, parseParams, readBody } from './read-body.ts';
 import { isEventStream, relay } from './relay.ts';
@@ -30,6 +32,7 @@ export interface Pipeline {
   readonly targets: Targets;
   readonly origins: Origins;
   readonly breakers: Breakers;
+  readonly answers: AnswerCache;
   /** Of headers of ours, in lower case; the first is our own, the others are aliases. */
   readonly headerPrefixes: readonly string[];
   readonly bodyBytesMax: number;
@@ -59,6 +62,7 @@ export interface Arrival {
 interface Findings {
   exchange: Exchange | null;
   config: GatewayConfig | null;
+  calls: ProviderCalls | null;
   attempted: Attempted | null;
   firstByteMs: number | null;
   metered: Metered | null;
@@ -69,14 +73,18 @@ interface Findings {
 export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void> {
   const now = pipeline.now();
   const found: Findings = {
-    ...{ exchange: null, config: null, attempted: null, firstByteMs: null },
-    ...{ metered: null, error: null },
+    ...{ exchange: null, config: null, calls: null, attempted: null },
+    ...{ firstByteMs: null, metered: null, error: null },
   };
   try {
     await exchangeOf(pipeline, arrival, found, now);
   } catch (thrown) {
     found.error = refusalOf(pipeline, arrival, thrown);
-    refuse(arrival, found.error, found.attempted);
+    const left = found.calls?.left() ?? [];
+    refuse(arrival, found.error, {
+      ...ourHeaders(arrival, found.attempted),
+      ...limitHeaders(left, arrival.headerPrefix, now),
+    });
   }
   pipeline.record(recordOf(arrival, found, now));
 }
@@ -114,10 +122,12 @@ async function exchangeOf(
   pipeline.keys.noteUse(key, now);
   const given = pipeline.policies.of(key.organisationId);
   const policies = given instanceof Promise ? await given : given;
-  const { ledger, origins, targets } = pipeline;
+  const { ledger, origins, targets, answers, headerPrefixes } = pipeline;
   const calls = new ProviderCalls({
-    ...{ ledger, origins, targets, exchange, config, policies, caller },
+    ...{ ledger, origins, targets, answers, headerPrefixes },
+    ...{ exchange, config, policies, caller },
   });
+  found.calls = calls;
   try {
     await callProvider({ pipeline, arrival, found, exchange, config, caller, calls });
   } finally {
@@ -144,21 +154,42 @@ async function callProvider(calling: Calling): Promise<void> {
     call: (leaf) => calls.call(leaf),
   });
   found.attempted = attempted;
-  if (attempted.call === null) throw attempted.error!;
-  await sendBack(calling, attempted);
+  if (attempted.kept !== null) sendKept(calling, attempted, attempted.kept);
+  else if (attempted.call === null) throw attempted.error!;
+  else await sendBack(calling, attempted);
+}
+
+/** An answer that was given before: of the limits it counts as a request, and nothing else. */
+function sendKept(
+  { arrival, found, exchange, calls }: Calling,
+  attempted: Attempted,
+  { status, contentType, body }: KeptAnswer,
+): void {
+  const { response, beganMs, headerPrefix } = arrival;
+  found.firstByteMs = performance.now() - beganMs;
+  found.metered = meteredNothing;
+  response.writeHead(status, {
+    ...ourHeaders(arrival, attempted),
+    ...limitHeaders(calls.left(), headerPrefix, exchange.now),
+    [`${headerPrefix}cost`]: '0',
+    'content-type': contentType,
+    'content-length': body.length,
+  });
+  response.end(body);
 }
 
 async function sendBack(
-  { arrival, found, caller, calls }: Calling,
+  { arrival, found, exchange, caller, calls }: Calling,
   attempted: Attempted,
 ): Promise<void> {
   const { response, beganMs, headerPrefix } = arrival;
   const call = attempted.call!;
   const { lingerMs } = calls;
   const meter = calls.meter();
+  const limits = () => limitHeaders(calls.left(), headerPrefix, exchange.now);
   const end = await relay(call, {
     ...{ response, caller, lingerMs, events: meter.events },
-    headers: ourHeaders(arrival, attempted),
+    headers: { ...ourHeaders(arrival, attempted), ...limits() },
     onFirst: () => {
       if (found.firstByteMs !== null) return;
       attempted.stopClock();
@@ -166,7 +197,8 @@ async function sendBack(
     },
     onWhole: (body) => {
       const cost = meter.readWhole(body, call.headers);
-      return cost === null ? {} : { [`${headerPrefix}cost`]: String(cost) };
+      calls.keep(call, body);
+      return cost === null ? limits() : { ...limits(), [`${headerPrefix}cost`]: String(cost) };
     },
   });
   attempted.stopClock();
@@ -184,11 +216,11 @@ function ourHeaders(
 ): Record<string, string> {
   const headers: Record<string, string> = { [`${headerPrefix}trace-id`]: id };
   if (attempted === null) return headers;
-  const { target, retries } = attempted;
+  const { target, retries, cacheStatus } = attempted;
   headers[`${headerPrefix}provider`] = target.provider;
   headers[`${headerPrefix}retry-attempt-count`] = String(retries);
   headers[`${headerPrefix}last-used-option-index`] = target.path;
-  headers[`${headerPrefix}cache-status`] = 'DISABLED';
+  headers[`${headerPrefix}cache-status`] = cacheStatus;
   return headers;
 }
 
@@ -209,12 +241,16 @@ function refusalOf(
 }
 
 /** Answers with an error of the gateway's own; nothing where the answer has begun or nobody listens. */
-export function refuse(arrival: Arrival, error: GatewayError, attempted: Attempted | null): void {
+export function refuse(
+  arrival: Arrival,
+  error: GatewayError,
+  headers: Readonly<Record<string, string>> = ourHeaders(arrival, null),
+): void {
   const { request, response, errorForm, headerPrefix } = arrival;
   if (response.headersSent || response.destroyed) return;
   const body = Buffer.from(gatewayErrorBody(error, errorForm));
   response.writeHead(error.status, {
-    ...ourHeaders(arrival, attempted),
+    ...headers,
     [`${headerPrefix}gateway-exception`]: 'true',
     'content-type': 'application/json',
     'content-length': body.length,

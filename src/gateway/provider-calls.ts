@@ -1,10 +1,20 @@
 /** Knows the calls of one request: each admitted before it is made and charged when it is over, whichever of them is the last. */
+import type { LimitLeft } from '../ledger/account.ts';
 import type { Account, Ledger } from '../ledger/ledger.ts';
+import type { Limit } from '../ledger/limit.ts';
 import type { PolicyTerms } from '../ledger/limits-of-request.ts';
 import type { Leaf } from '../model/config-tree.ts';
+import type { Call } from '../upstream/call.ts';
 import type { Origins } from '../upstream/origins.ts';
 import { type Admission, admit, grantedUsage, usageOf } from './admit.ts';
-import { type Attempted, attempt } from './attempt.ts';
+import {
+  type AnswerCache,
+  type CacheStatus,
+  type CacheUse,
+  cacheUseOf,
+  type KeptAnswer,
+} from './answer-cache.ts';
+import { type Attempted, answeredBefore, attempt } from './attempt.ts';
 import type { Caller } from './caller.ts';
 import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
@@ -12,12 +22,14 @@ import { limitsOf } from './limits.ts';
 import { Meter } from './meter.ts';
 import { isEventStream } from './relay.ts';
 import type { GatewayConfig } from './resolve-config.ts';
-import type { Targets } from './resolve-target.ts';
+import type { ResolvedTarget, Targets } from './resolve-target.ts';
 
 export interface ProviderCallsOptions {
   readonly ledger: Ledger;
   readonly origins: Origins;
   readonly targets: Targets;
+  readonly answers: AnswerCache;
+  readonly headerPrefixes: readonly string[];
   readonly exchange: Exchange;
   readonly config: GatewayConfig;
   readonly policies: readonly PolicyTerms[];
@@ -33,7 +45,13 @@ export class ProviderCalls {
   readonly #options: ProviderCallsOptions;
   readonly #account: Account;
   /** Of the call that is not charged yet. */
-  #open: { readonly admission: Admission; attempted: Attempted | null } | null = null;
+  #open: {
+    readonly admission: Admission;
+    readonly use: CacheUse;
+    attempted: Attempted | null;
+  } | null = null;
+  /** What the answer that comes is kept under; null for none that is. */
+  #keptUnder: string | null = null;
   #isSent = false;
 
   constructor(options: ProviderCallsOptions) {
@@ -45,19 +63,48 @@ export class ProviderCalls {
   async call(leaf: Leaf): Promise<Attempted> {
     this.#closeOpen();
     const { targets, exchange, config, policies, origins, caller } = this.#options;
+    const { answers, headerPrefixes } = this.#options;
     const resolved = targets.resolve(leaf, exchange, config);
     const target = resolved instanceof Promise ? await resolved : resolved;
     const limits = limitsOf(exchange, target, config, policies);
+    const use = cacheUseOf(leaf.settings, target, exchange, headerPrefixes);
+    const kept = answers.find(use, exchange.now);
+    if (kept !== null) return this.#answerBefore(target, limits, kept);
     const admission = await admit(this.#account, target, limits, exchange);
-    this.#open = { admission, attempted: null };
+    this.#open = { admission, use, attempted: null };
     const { retry, requestTimeoutMs: timeoutMs } = leaf.settings;
     const attempted = await attempt(admission.target, {
       ...{ origins, retry, timeoutMs, caller },
-      lingerMs: this.lingerMs,
+      ...{ lingerMs: this.lingerMs, cacheStatus: statusOf(use) },
     });
     this.#open.attempted = attempted;
     this.#isSent ||= isSent(attempted);
     return attempted;
+  }
+
+  /** Uses no tokens and costs nothing, but is a request like others. */
+  async #answerBefore(
+    target: ResolvedTarget,
+    limits: readonly Limit[],
+    kept: KeptAnswer,
+  ): Promise<Attempted> {
+    const counted = limits.filter(({ type }) => type === 'requests');
+    await admit(this.#account, target, counted, this.#options.exchange);
+    this.#isSent = true;
+    return answeredBefore(target, kept);
+  }
+
+  /** All of the answer of the last call, to be given again where the config says so. */
+  keep({ status, headers }: Call, body: Buffer): void {
+    const { answers, exchange } = this.#options;
+    if (this.#keptUnder !== null) {
+      answers.keep(this.#keptUnder, { status, headers, body }, exchange.now);
+    }
+  }
+
+  /** What is left of the limits of the last call. */
+  left(): readonly LimitLeft[] {
+    return this.#account.left();
   }
 
   /** 0 where nobody has to know what a call used. */
@@ -67,8 +114,11 @@ export class ProviderCalls {
 
   /** Watches the answer of the last call, and charges it. */
   meter(): Meter {
-    const { admission, attempted } = this.#open!;
+    const { admission, use, attempted } = this.#open!;
     this.#open = null;
+    // One that was cut short for a limit is no answer for others.
+    const isAsAsked = admission.outputTokens >= admission.bound.outputTokens;
+    this.#keptUnder = isAsAsked ? use.mark : null;
     const { call, status } = attempted!;
     return new Meter(admission, this.#account, {
       endpoint: endpointOf(this.#options.exchange.path),
@@ -94,6 +144,11 @@ export class ProviderCalls {
     if (hasUsedNothing) this.#account.release();
     else this.#account.settle(usageOf(admission, grantedUsage(admission)));
   }
+}
+
+function statusOf({ mark, isRefresh }: CacheUse): CacheStatus {
+  if (mark === null) return 'DISABLED';
+  return isRefresh ? 'REFRESH' : 'MISS';
 }
 
 function isRefusal({ call, status }: Attempted): boolean {

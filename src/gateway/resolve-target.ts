@@ -9,7 +9,7 @@ import { type ProviderAddress, providerAddresses } from '../model/provider-addre
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import type { CallRequest } from '../upstream/call.ts';
 import { allDialects } from '../upstream/dialects/all-dialects.ts';
-import { azureBaseUrl } from '../upstream/dialects/azure-openai.ts';
+import { azureBaseUrl, azureDeployment } from '../upstream/dialects/azure-openai.ts';
 import type { Dialect } from '../upstream/dialects/dialect.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
@@ -105,7 +105,10 @@ export class Targets {
     const destination = { service, customHost, account, credential, headers: {} };
     return {
       ...{ provider: service, workspaceProvider: null, model, path },
-      pricing: { service, model, config: null, adjustments: null },
+      pricing: {
+        ...{ service, config: null, adjustments: null },
+        model: answeringModel(service, account, model),
+      },
       call: this.#callTo(destination, settings, exchange, { body, model }),
     };
   }
@@ -136,7 +139,7 @@ export class Targets {
       ...{ provider: `@${provider.slug}`, workspaceProvider: provider, model, path },
       pricing: {
         ...{ service, adjustments, config: said?.pricing ?? null },
-        model: said?.baseModel ?? model,
+        model: said?.baseModel ?? answeringModel(service, account, model),
       },
       call: this.#callTo(destination, settings, exchange, { body, model }),
     };
@@ -250,4 +253,13 @@ function headersFor(
   Object.assign(headers, dialect.accountHeaders(account));
   if (credential !== null) Object.assign(headers, dialect.credentialHeaders(credential));
   return Object.assign(headers, own);
+}
+
+/** Who asks must not choose by what price: a deployment answers for every model that it is asked for. */
+function answeringModel(
+  service: string,
+  account: TargetSettings['account'],
+  model: string | null,
+): string | null {
+  return service === 'azure-openai' ? (azureDeployment(account) ?? model) : model;
 }

@@ -37,7 +37,9 @@ export function walk(node: ConfigNode, to: Walk): Promise<Attempted> {
 
 async function callLeaf(leaf: Leaf, to: Walk): Promise<Attempted> {
   const attempted = await to.call(leaf);
-  to.breakers.note(to.mark, leaf, attempted.error === null ? attempted.status : null);
+  // An answer that was given before says nothing of the target.
+  if (attempted.kept === null)
+    to.breakers.note(to.mark, leaf, attempted.error === null ? attempted.status : null);
   return attempted;
 }
 

@@ -107,7 +107,7 @@ function begin(
   else {
     // Nothing that follows on the connection is trusted.
     response.shouldKeepAlive = false;
-    refuse(arrival, refusal, null);
+    refuse(arrival, refusal);
   }
 }
 

@@ -9,6 +9,8 @@ export interface SaidUsage {
   outputTokens: number | null;
   cachedInputTokens: number;
   cacheWriteTokens: number;
+  /** Of those, the ones kept for an hour. */
+  cacheWriteHourTokens: number;
   /** Something was said that no count can be. */
   isAbsurd: boolean;
 }
@@ -19,7 +21,7 @@ const tokensMax = 100_000_000;
 export function nothingSaid(): SaidUsage {
   return {
     ...{ inputTokens: null, outputTokens: null, cachedInputTokens: 0, cacheWriteTokens: 0 },
-    isAbsurd: false,
+    ...{ cacheWriteHourTokens: 0, isAbsurd: false },
   };
 }
 
@@ -48,10 +50,12 @@ function noteCounts(said: SaidUsage, usage: Json): void {
     count(below(usage, 'prompt_tokens_details', 'cached_tokens')) ??
     count(below(usage, 'input_tokens_details', 'cached_tokens'));
   const written = count(usage.cache_creation_input_tokens);
+  const hour = count(below(usage, 'cache_creation', 'ephemeral_1h_input_tokens'));
   const input = count(usage.prompt_tokens) ?? count(usage.input_tokens);
   const output = count(usage.completion_tokens) ?? count(usage.output_tokens);
   if (cached !== null) said.cachedInputTokens = cached;
   if (written !== null) said.cacheWriteTokens = written;
+  if (hour !== null) said.cacheWriteHourTokens = hour;
   // Of Anthropic the input is what was neither kept nor is being kept.
   if (input !== null)
     said.inputTokens = isAnthropic ? input + (cached ?? 0) + (written ?? 0) : input;
@@ -73,8 +77,9 @@ function isJson(value: unknown): value is Json {
 
 /** All that has to be known; null where not all was said. An embedding has no output. */
 export function wholeUsage(said: SaidUsage, hasOutput: boolean): TokenUsage | null {
-  const { inputTokens, cachedInputTokens, cacheWriteTokens, isAbsurd } = said;
+  const { inputTokens, cachedInputTokens, cacheWriteTokens, cacheWriteHourTokens, isAbsurd } = said;
   const outputTokens = said.outputTokens ?? (hasOutput ? null : 0);
   if (isAbsurd || inputTokens === null || outputTokens === null) return null;
-  return { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens };
+  const tokens = { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens };
+  return cacheWriteHourTokens === 0 ? tokens : { ...tokens, cacheWriteHourTokens };
 }

@@ -21,6 +21,12 @@ export interface Charge {
   readonly slice: Slice;
 }
 
+/** What is left of a limit, as far as this process knows. */
+export interface LimitLeft {
+  readonly limit: Limit;
+  readonly leftUnits: number;
+}
+
 /** Why a request is not admitted at once: what each slice lacks. */
 export class Shortage {
   readonly lacking: readonly (Charge & { readonly need: Need })[];
@@ -37,6 +43,8 @@ const knownForMs = 300;
 export class Reservations {
   #open: (Charge & { readonly reservation: Reservation })[] = [];
   readonly #counted = new Map<Slice, number>();
+  /** Of the target that was asked for last. */
+  #charges: readonly Charge[] = [];
 
   /**
    * Reserves under all limits or under none. Yields what is lacking otherwise; `isLast` says that
@@ -51,6 +59,7 @@ export class Reservations {
     nowMs: number,
     takesLess: boolean,
   ): Grant | Shortage {
+    this.#charges = charges;
     const fresh = charges.filter(({ slice }) => !this.#counted.has(slice));
     const outputTokens = takesLess ? affordable(fresh, bound) : bound.outputTokens;
     const lacking: (Charge & { need: Need })[] = [];
@@ -75,6 +84,16 @@ export class Reservations {
       }
     }
     return { outputTokens };
+  }
+
+  /** Of the limits of the target that was asked for last, those that somebody has looked at. */
+  left(): LimitLeft[] {
+    return this.#charges.flatMap(({ limit, slice }) => {
+      const { known } = slice;
+      if (known === null) return [];
+      const leftUnits = limit.limitUnits - known.usedUnits - known.reservedUnits;
+      return [{ limit, leftUnits: Math.max(0, leftUnits) }];
+    });
   }
 
   /** Charges what the target has used; further ones may be tried. */

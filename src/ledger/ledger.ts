@@ -1,7 +1,7 @@
 /** Knows how requests are admitted under limits that all replicas share, and how what they used is counted. */
 import type { Clock } from '../clock.ts';
 import type { Database } from '../store/connection/db.ts';
-import { type Grant, Reservations } from './account.ts';
+import { type Grant, type LimitLeft, Reservations } from './account.ts';
 import { Desk } from './desk.ts';
 import type { Limit, Usage, UsageBound } from './limit.ts';
 
@@ -19,6 +19,8 @@ export interface Account {
   release(): void;
   /** Nothing was sent to any target: the request does not count. */
   uncount(): void;
+  /** What is left of the limits of the target that was asked for last; of some it may not be known yet. */
+  left(): readonly LimitLeft[];
 }
 
 /**
@@ -54,5 +56,6 @@ function openAccount(desk: Desk): Account {
     settle: (usage) => reservations.settle(usage),
     release: () => reservations.release(),
     uncount: () => reservations.uncount(),
+    left: () => reservations.left(),
   };
 }

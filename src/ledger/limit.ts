@@ -1,13 +1,7 @@
 /** Knows what a limit is to the ledger: one counter, how far it may go, and how a request is measured by it. */
 
 import type { UsageType } from '../model/limits.ts';
-import {
-  affordableOutput,
-  costUnits,
-  dearestInputPico,
-  type Price,
-  type TokenUsage,
-} from '../model/pricing.ts';
+import { affordableOutput, costUnitsMax, type Price, type TokenUsage } from '../model/pricing.ts';
 import type { UsageSubjectKind } from '../store/tables/usage-counters.ts';
 
 export interface Limit {
@@ -86,14 +80,7 @@ export function boundUnits(limit: Limit, bound: UsageBound, outputTokens: number
   if (limit.isRate) return bound.likelyInputTokens;
   if (limit.type === 'tokens') return bound.inputTokens + outputTokens;
   if (bound.price === null) throw new PriceUnknown(limit);
-  const dearest = { ...bound.price, inputPico: dearestInputPico(bound.price) };
-  const { inputTokens } = bound;
-  return costUnits(dearest, {
-    inputTokens,
-    outputTokens,
-    cachedInputTokens: 0,
-    cacheWriteTokens: 0,
-  });
+  return costUnitsMax(bound.price, bound.inputTokens, outputTokens);
 }
 
 /** How many tokens of output so many units of the limit are good for; negative where not even the input is covered. */

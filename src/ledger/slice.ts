@@ -48,6 +48,16 @@ class VainWait {
   }
 }
 
+/** What is known of the use of a counter. */
+interface KnownUse {
+  /** By everybody. */
+  readonly usedUnits: number;
+  /** By requests of this process that are under way. */
+  readonly reservedUnits: number;
+  /** When that was true, by `performance.now()`. */
+  readonly atMs: number;
+}
+
 /** Until when what is held may be used, by `performance.now()`. */
 export interface Lease {
   endsMs: number;
@@ -97,10 +107,12 @@ export class Slice {
     return mayUse ? this.#units - this.#reserved - this.#spent : 0;
   }
 
-  /** Units that were used by everybody, and when that was true; null while nobody has looked. */
-  get known(): { readonly usedUnits: number; readonly atMs: number } | null {
+  /** Null while nobody has looked. */
+  get known(): KnownUse | null {
     const known = this.#known;
-    return known === null ? null : { ...known, usedUnits: known.usedUnits + this.#spent };
+    if (known === null) return null;
+    const usedUnits = known.usedUnits + this.#spent;
+    return { usedUnits, reservedUnits: this.#reserved, atMs: known.atMs };
   }
 
   reserve(units: number, nowMs: number): Reservation {

@@ -1,6 +1,6 @@
 /** Knows what a model costs under an integration: what that says of it, else the known price as it is adjusted there. */
 import type { PricingAdjustments, PricingConfig } from './integration.ts';
-import type { Price } from './pricing.ts';
+import { type Price, type TokenPrices, wholeUnits } from './pricing.ts';
 
 /** What an integration says of the price of one model. */
 export interface PriceTerms {
@@ -8,8 +8,8 @@ export interface PriceTerms {
   readonly adjustments: PricingAdjustments | null;
 }
 
-/** One US cent. */
-const picoPerCent = 10_000_000_000;
+/** Of cents, in pico-dollars. */
+const centDigits = 10;
 
 /**
  * What is told of a kind of token counts for it; of others the known price, adjusted. Null where neither
@@ -19,6 +19,20 @@ export function priceUnder({ config, adjustments }: PriceTerms, known: Price | n
   const usual = known === null ? null : adjusted(known, adjustments?.multiplier ?? {});
   const said = config?.pay_as_you_go;
   if (said === undefined) return usual;
+  const prices = toldPrices(said, usual);
+  if (prices === null) return null;
+  const isAllTold = [said.request_token, said.response_token].every((one) => picoOf(one) !== null);
+  const tiers = isAllTold ? [] : (usual?.tiers ?? []);
+  return {
+    ...prices,
+    requestPico: usual?.requestPico ?? 0,
+    tiers: tiers.map((tier) => ({ ...tier, ...toldPrices(said, tier) })),
+  };
+}
+
+type Told = NonNullable<PricingConfig['pay_as_you_go']>;
+
+function toldPrices(said: Told, usual: TokenPrices | null): TokenPrices | null {
   const input = picoOf(said.request_token);
   const output = picoOf(said.response_token);
   const inputPico = input ?? usual?.inputPico;
@@ -26,31 +40,42 @@ export function priceUnder({ config, adjustments }: PriceTerms, known: Price | n
   if (inputPico === undefined || outputPico === undefined) return null;
   // A usual discount is one on the usual price of input.
   const discounts = input === null ? usual : null;
+  const written = picoOf(said.cache_write_input_token);
   return {
-    ...{ inputPico, outputPico, requestPico: usual?.requestPico ?? 0 },
+    ...{ inputPico, outputPico },
     cachedInputPico: picoOf(said.cache_read_input_token) ?? discounts?.cachedInputPico ?? null,
-    cacheWritePico: picoOf(said.cache_write_input_token) ?? discounts?.cacheWritePico ?? null,
+    cacheWritePico: written ?? discounts?.cacheWritePico ?? null,
+    cacheWriteHourPico: written === null ? (discounts?.cacheWriteHourPico ?? null) : null,
   };
 }
 
 type Factors = NonNullable<PricingAdjustments['multiplier']>;
 
 function adjusted(price: Price, factors: Factors): Price {
+  return {
+    ...adjustedPrices(price, factors),
+    requestPico: wholePico(price.requestPico * (factors.default ?? 1)),
+    tiers: price.tiers.map((tier) => ({ ...tier, ...adjustedPrices(tier, factors) })),
+  };
+}
+
+function adjustedPrices(prices: TokenPrices, factors: Factors): TokenPrices {
   const usual = factors.default ?? 1;
   const factorOf = (kind: string): number => (factors as Kinds)[kind] ?? usual;
-  const input = factorOf('request_token');
   /** Where it has no price of its own it costs what other input does, unless it has a factor of its own. */
   const kept = (pico: number | null, kind: string): number | null => {
     const own = (factors as Kinds)[kind] ?? null;
-    if (pico === null) return own === null ? null : wholePico(price.inputPico * own);
+    if (pico === null) return own === null ? null : wholePico(prices.inputPico * own);
     return wholePico(pico * (own ?? usual));
   };
+  const hour = prices.cacheWriteHourPico;
   return {
-    inputPico: wholePico(price.inputPico * input),
-    outputPico: wholePico(price.outputPico * factorOf('response_token')),
-    cachedInputPico: kept(price.cachedInputPico, 'cache_read_input_token'),
-    cacheWritePico: kept(price.cacheWritePico, 'cache_write_input_token'),
-    requestPico: wholePico(price.requestPico * usual),
+    inputPico: wholePico(prices.inputPico * factorOf('request_token')),
+    outputPico: wholePico(prices.outputPico * factorOf('response_token')),
+    cachedInputPico: kept(prices.cachedInputPico, 'cache_read_input_token'),
+    cacheWritePico: kept(prices.cacheWritePico, 'cache_write_input_token'),
+    cacheWriteHourPico:
+      hour === null ? null : wholePico(hour * factorOf('cache_write_input_token')),
   };
 }
 
@@ -58,7 +83,8 @@ type Kinds = Readonly<Record<string, number | null | undefined>>;
 
 /** Null where no price is told. */
 function picoOf(said: { readonly price?: number | undefined } | undefined): number | null {
-  return said?.price === undefined ? null : wholePico(said.price * picoPerCent);
+  if (said?.price === undefined) return null;
+  return Math.min(wholeUnits(said.price, centDigits), Number.MAX_SAFE_INTEGER);
 }
 
 /** Rounded up, save for what the binary fractions of a product add to its decimals. */

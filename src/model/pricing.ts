@@ -1,14 +1,26 @@
 /** Knows what a use of tokens costs: prices in whole pico-dollars a token, sums in whole micro-dollars. */
 
 /** Pico-dollars: 1 dollar for a million tokens is 1,000,000 of them a token. */
-export interface Price {
+export interface TokenPrices {
   readonly inputPico: number;
   readonly outputPico: number;
   /** Of input that the provider had kept; as other input where null. */
   readonly cachedInputPico: number | null;
   /** Of input that the provider keeps; as other input where null. */
   readonly cacheWritePico: number | null;
+  /** Of input that the provider keeps for an hour; as what it keeps for less where null. */
+  readonly cacheWriteHourPico: number | null;
+}
+
+/** Prices of requests with more tokens of input than these, for all of their tokens. */
+interface PriceTier extends TokenPrices {
+  readonly inputTokensAbove: number;
+}
+
+export interface Price extends TokenPrices {
   readonly requestPico: number;
+  /** By how much input they begin at, the least first; none where one price holds for all requests. */
+  readonly tiers: readonly PriceTier[];
 }
 
 export interface TokenUsage {
@@ -17,33 +29,82 @@ export interface TokenUsage {
   readonly outputTokens: number;
   readonly cachedInputTokens: number;
   readonly cacheWriteTokens: number;
+  /** Those of {@link cacheWriteTokens} that are kept for an hour; none where absent. */
+  readonly cacheWriteHourTokens?: number;
 }
 
 const picoPerMicro = 1_000_000n;
 
 /** Micro-dollars of one request, rounded up once, so that no number of requests is ever counted short. */
 export function costUnits(price: Price, usage: TokenUsage): number {
-  const { inputPico, outputPico, requestPico } = price;
+  const prices = price.tiers.findLast((tier) => isWithin(tier, usage.inputTokens)) ?? price;
   const { cachedInputTokens: cached, cacheWriteTokens: written } = usage;
+  const hour = Math.min(written, usage.cacheWriteHourTokens ?? 0);
   const plain = Math.max(0, usage.inputTokens - cached - written);
+  const { inputPico, outputPico } = prices;
+  const writePico = prices.cacheWritePico ?? inputPico;
   const pico =
     BigInt(plain) * BigInt(inputPico) +
-    BigInt(cached) * BigInt(price.cachedInputPico ?? inputPico) +
-    BigInt(written) * BigInt(price.cacheWritePico ?? inputPico) +
+    BigInt(cached) * BigInt(prices.cachedInputPico ?? inputPico) +
+    BigInt(written - hour) * BigInt(writePico) +
+    BigInt(hour) * BigInt(prices.cacheWriteHourPico ?? writePico) +
     BigInt(usage.outputTokens) * BigInt(outputPico) +
-    BigInt(requestPico);
-  return Number((pico + picoPerMicro - 1n) / picoPerMicro);
+    BigInt(price.requestPico);
+  return microOf(pico);
 }
 
-/** Most that input of so many tokens can cost, whatever of it is kept. */
-export function dearestInputPico({ inputPico, cachedInputPico, cacheWritePico }: Price): number {
-  return Math.max(inputPico, cachedInputPico ?? 0, cacheWritePico ?? 0);
+/** Most micro-dollars that a request of so many tokens can cost, whatever of its input is kept. */
+export function costUnitsMax(price: Price, inputTokens: number, outputTokens: number): number {
+  const { inputPico, outputPico } = dearest(price, inputTokens);
+  return microOf(
+    BigInt(inputTokens) * inputPico + BigInt(outputTokens) * outputPico + BigInt(price.requestPico),
+  );
 }
 
 /** How many tokens of output so many micro-dollars are good for, beside input that costs the most it can. */
 export function affordableOutput(price: Price, units: number, inputTokens: number): number {
-  const input = BigInt(inputTokens) * BigInt(dearestInputPico(price)) + BigInt(price.requestPico);
-  const left = BigInt(units) * picoPerMicro - input;
+  const { inputPico, outputPico } = dearest(price, inputTokens);
+  const left =
+    BigInt(units) * picoPerMicro - BigInt(inputTokens) * inputPico - BigInt(price.requestPico);
   if (left < 0n) return -1;
-  return price.outputPico === 0 ? Number.MAX_SAFE_INTEGER : Number(left / BigInt(price.outputPico));
+  return outputPico === 0n ? Number.MAX_SAFE_INTEGER : Number(left / outputPico);
+}
+
+/**
+ * Whole units of an amount whose decimal text has `digits` behind the point of its unit, rounded up:
+ * dollars for a million tokens have 6 in pico-dollars a token. Its text and not its binary value, as
+ * 0.1 is meant to be a tenth.
+ *
+ * @throws TypeError for what is no amount
+ */
+export function wholeUnits(amount: number, digits: number): number {
+  const [, whole, part = '', exponent = '0'] =
+    /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(amount)) ?? [];
+  if (whole === undefined) throw new TypeError(`${amount} is no amount`);
+  const units = BigInt(whole + part);
+  const shift = digits - part.length + Number(exponent);
+  if (shift >= 0) return Number(units * 10n ** BigInt(shift));
+  const divisor = 10n ** BigInt(-shift);
+  return Number((units + divisor - 1n) / divisor);
+}
+
+function isWithin({ inputTokensAbove }: PriceTier, inputTokens: number): boolean {
+  return inputTokens > inputTokensAbove;
+}
+
+/** Most that a token can cost of a request with so much input, or less. */
+function dearest(price: Price, inputTokens: number) {
+  const within = [price, ...price.tiers.filter((tier) => isWithin(tier, inputTokens))];
+  const inputs = within.flatMap((prices) => [
+    ...[prices.inputPico, prices.cachedInputPico ?? 0],
+    ...[prices.cacheWritePico ?? 0, prices.cacheWriteHourPico ?? 0],
+  ]);
+  return {
+    inputPico: BigInt(Math.max(...inputs)),
+    outputPico: BigInt(Math.max(...within.map(({ outputPico }) => outputPico))),
+  };
+}
+
+function microOf(pico: bigint): number {
+  return Number((pico + picoPerMicro - 1n) / picoPerMicro);
 }

@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { priceUnder } from '../../src/model/price-terms.ts';
 
+const flat = { cacheWriteHourPico: null, tiers: [] };
 const known = {
   ...{ inputPico: 1_000_000, outputPico: 4_000_000, requestPico: 10 },
-  ...{ cachedInputPico: 500_000, cacheWritePico: null },
+  ...{ cachedInputPico: 500_000, cacheWritePico: null, ...flat },
 };
 const said = (request?: number, response?: number, more = {}) => ({
   type: 'static',
@@ -27,7 +28,7 @@ describe('the price of a model', () => {
     const config = said(0.00025, 0.001, { cache_read_input_token: { price: 0.0000125 } });
     expect(priceUnder({ config, adjustments: null }, null)).toEqual({
       ...{ inputPico: 2_500_000, outputPico: 10_000_000, requestPico: 0 },
-      ...{ cachedInputPico: 125_000, cacheWritePico: null },
+      ...{ cachedInputPico: 125_000, cacheWritePico: null, ...flat },
     });
   });
 
@@ -36,7 +37,7 @@ describe('the price of a model', () => {
     expect(priceUnder({ config, adjustments: null }, null)).toBeNull();
     expect(priceUnder({ config, adjustments: null }, known)).toEqual({
       ...{ inputPico: 3_000_000, outputPico: 4_000_000, requestPico: 10 },
-      ...{ cachedInputPico: null, cacheWritePico: null },
+      ...{ cachedInputPico: null, cacheWritePico: null, ...flat },
     });
   });
 
@@ -47,11 +48,35 @@ describe('the price of a model', () => {
     };
     expect(priceUnder({ config: null, adjustments: { multiplier } }, known)).toEqual({
       ...{ inputPico: 2_000_000, outputPico: 2_000_000, requestPico: 20 },
-      ...{ cachedInputPico: 1_000_000, cacheWritePico: 1_250_000 },
+      ...{ cachedInputPico: 1_000_000, cacheWritePico: 1_250_000, ...flat },
     });
     expect(
       priceUnder({ config: said(0.0001, 0.0002), adjustments: { multiplier } }, known),
     ).toMatchObject({ inputPico: 1_000_000, outputPico: 2_000_000 });
+  });
+
+  it('has the tiers of the known one, each with its factors and with what is said', () => {
+    const tier = {
+      ...known,
+      inputTokensAbove: 200_000,
+      inputPico: 3_000_000,
+      cacheWriteHourPico: 9,
+    };
+    const tiered = { ...known, tiers: [tier] };
+    const adjustments = { multiplier: { default: 2 } };
+    expect(priceUnder({ config: null, adjustments }, tiered)!.tiers).toMatchObject([
+      {
+        inputTokensAbove: 200_000,
+        inputPico: 6_000_000,
+        outputPico: 8_000_000,
+        cacheWriteHourPico: 18,
+      },
+    ]);
+    const config = said(undefined, 0.0005);
+    expect(priceUnder({ config, adjustments: null }, tiered)!.tiers).toMatchObject([
+      { inputTokensAbove: 200_000, inputPico: 3_000_000, outputPico: 5_000_000 },
+    ]);
+    expect(priceUnder({ config: said(0.1, 0.2), adjustments: null }, tiered)!.tiers).toEqual([]);
   });
 
   it('is exact for decimals, and never less than was said', () => {

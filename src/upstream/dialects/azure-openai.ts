@@ -9,12 +9,17 @@ export const azureOpenAi: Dialect = {
   passedHeaders: [],
   usualHeaders: {},
   pathOf: (path, account, model) => {
-    const deployment = first(account, 'azure_deployment_id', 'deployment_id') ?? model;
+    const deployment = azureDeployment(account) ?? model;
     const version = first(account, 'azure_api_version', 'api_version') ?? apiVersionUsual;
     const query = `${path.includes('?') ? '&' : '?'}api-version=${encodeURIComponent(version)}`;
     return `/deployments/${encodeURIComponent(deployment ?? '')}${path}${query}`;
   },
 };
+
+/** Which answers, whatever model the body names; undefined where that decides. */
+export function azureDeployment(account: Account): string | undefined {
+  return first(account, 'azure_deployment_id', 'deployment_id');
+}
 
 /** Where a resource of Azure answers; null for no name of one. */
 export function azureBaseUrl(account: Account): string | null {
