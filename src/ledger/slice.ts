@@ -75,7 +75,8 @@ export class Slice {
   #reserved = 0;
   /** Used since the last move. */
   #spent = 0;
-  #isMoving = false;
+  /** Under way to the database. */
+  #move: SliceMove | null = null;
   #isNew = true;
   #isRecalled = false;
   readonly #pace = new Pace(idleMs);
@@ -111,7 +112,7 @@ export class Slice {
   get known(): KnownUse | null {
     const known = this.#known;
     if (known === null) return null;
-    const usedUnits = known.usedUnits + this.#spent;
+    const usedUnits = known.usedUnits + this.#spent + (this.#move?.spent ?? 0);
     return { usedUnits, reservedUnits: this.#reserved, atMs: known.atMs };
   }
 
@@ -151,12 +152,12 @@ export class Slice {
   /** Whether nothing is left to know or to do here. */
   isSpent(nowMs: number): boolean {
     const isQuiet = this.#units === 0 && this.#reserved === 0 && this.#spent === 0;
-    return isQuiet && !this.#isMoving && this.needs.size === 0 && this.#pace.isIdle(nowMs);
+    return isQuiet && this.#move === null && this.needs.size === 0 && this.#pace.isIdle(nowMs);
   }
 
   /** What this slice has to tell the database now, or null: `isDue` when whatever is used shall be told. */
   beginMove(nowMs: number, isDue: boolean): SliceMove | null {
-    if (this.#isMoving) return null;
+    if (this.#move !== null) return null;
     const held = { units: this.#units, reserved: this.#reserved, spent: this.#spent };
     const wish = wishOf(held, this.needs, {
       isDue,
@@ -169,14 +170,14 @@ export class Slice {
     const move = { ...counter, ...wish, limitUnits, alertThresholdUnits };
     this.#units -= move.spent + move.offered;
     this.#spent -= move.spent;
-    this.#isMoving = true;
+    this.#move = move;
     this.#isRecalled = false;
     return move;
   }
 
   /** The move was carried out, with this outcome. */
   endMove(outcome: MoveOutcome, nowMs: number): void {
-    this.#isMoving = false;
+    this.#move = null;
     if (outcome === null) {
       this.lose();
       return;
@@ -189,7 +190,7 @@ export class Slice {
 
   /** The move was not carried out. */
   undoMove(move: SliceMove): void {
-    this.#isMoving = false;
+    this.#move = null;
     this.#units += move.spent + move.offered;
     this.#spent += move.spent;
   }
@@ -200,7 +201,7 @@ export class Slice {
     this.#units = 0;
     this.#reserved = 0;
     this.#spent = 0;
-    this.#isMoving = false;
+    this.#move = null;
     this.#isNew = true;
   }
 

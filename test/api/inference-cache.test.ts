@@ -66,18 +66,18 @@ describe('an answer that was given before', () => {
   });
 
   it('counts as a request of rate limits, and is refused with them', async () => {
-    const rate_limits = [{ type: 'requests', unit: 'rpd', value: 2 }];
+    const rate_limits = [{ type: 'requests', unit: 'rpw', value: 2 }];
     const { key } = await inference.addKey({ rate_limits });
     expect((await ask(key, 'counted')).headers).toMatchObject({
-      'ratelimit-policy': '"api-key-requests-86400";q=2;w=86400',
-      ratelimit: expect.stringMatching(/^"api-key-requests-86400";r=1;t=\d+$/),
+      'ratelimit-policy': '"api-key-requests-604800";q=2;w=604800',
+      ratelimit: expect.stringMatching(/^"api-key-requests-604800";r=1;t=\d+$/),
     });
     const hit = await ask(key, 'counted');
     expect(hit).toMatchObject({ status: 200, cache: 'HIT' });
     expect(hit.headers.ratelimit).toMatch(/;r=0;/);
     const refused = await ask(key, 'counted');
     expect(refused.status).toBe(429);
-    expect(refused.headers.ratelimit).toMatch(/^"api-key-requests-86400";r=0;t=\d+$/);
+    expect(refused.headers.ratelimit).toMatch(/^"api-key-requests-604800";r=0;t=\d+$/);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
   });
 

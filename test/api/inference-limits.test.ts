@@ -174,6 +174,21 @@ describe('a budget of cost', () => {
     await eventually(async () => expect(await unitsOf(id)).toBe(9));
   });
 
+  it.each([
+    ['a model', { provider: 'openai' }, 'gpt-4o'],
+    [
+      'an Azure deployment, whatever model the body names',
+      { provider: 'azure-openai', azure_deployment_id: 'gpt-4o' },
+      'gpt-4o-mini',
+    ],
+  ])('is charged by the known price of %s', async (_, config, model) => {
+    const { key, id } = await inference.addKey({ usage_limits: { credit_limit: 1 } });
+    const answer = await inference.chat(key, { config, params: { model, max_tokens: 10 } });
+    // 5 tokens of 2.5 micro-dollars and 2 of 10, rounded up once.
+    expect(answer.headers['x-gateway-cost']).toBe('0.000033');
+    await eventually(async () => expect(await unitsOf(id)).toBe(33));
+  });
+
   it('refuses a model whose price nobody knows', async () => {
     const { key } = await inference.addKey({ usage_limits: { credit_limit: 1 } });
     const refused = await inference.chat(key, { config: { provider: 'openai' } });
