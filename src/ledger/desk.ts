@@ -11,14 +11,17 @@ const tellMs = 500;
 /** How often a process looks what others lack. */
 const recallMs = 200;
 /** So long after that a request waits for an answer of the database. */
-const hangMs = 2_000;
+const hangMs = 10_000;
 /** Exchanges of different organisations at a time. */
 const exchangesMax = 4;
 
 /** A request that is not admitted yet. */
 class Waiter {
   readonly promise: Promise<Grant>;
-  readonly deadlineMs: number;
+  readonly #beganMs = performance.now();
+  readonly #waitMs: number;
+  /** Counted from the first answer to what it asks; a slow database is no reason to refuse. */
+  #deadlineMs = Number.POSITIVE_INFINITY;
   readonly #reservations: Reservations;
   readonly #charges: readonly Charge[];
   readonly #bound: UsageBound;
@@ -37,18 +40,24 @@ class Waiter {
     this.#charges = charges;
     this.#bound = bound;
     this.#shortage = shortage;
-    this.deadlineMs = performance.now() + waitMs;
+    this.#waitMs = waitMs;
     this.#settle = Promise.withResolvers();
     this.promise = this.#settle.promise;
     this.#ask();
   }
 
-  /** Tries again after an exchange; true when it need not wait any more. */
-  retry(nowMs: number): boolean {
+  /**
+   * Tries again after an exchange; true when it need not wait any more. Only where the exchange has
+   * asked for it does it say anything that it did not suffice.
+   */
+  retry(nowMs: number, wasAsked: boolean): boolean {
     this.#withdraw();
-    this.#tries += 1;
     try {
-      const isLate = nowMs >= this.deadlineMs;
+      const isLate = wasAsked && nowMs >= this.#deadlineMs;
+      if (wasAsked) {
+        this.#tries += 1;
+        this.#deadlineMs = Math.min(this.#deadlineMs, nowMs + this.#waitMs);
+      }
       const takesLess = isLate || this.#tries > 1;
       const got = this.#reservations.reserve(this.#charges, this.#bound, nowMs, takesLess);
       if (!(got instanceof Shortage)) {
@@ -67,6 +76,10 @@ class Waiter {
       this.#settle.reject(error);
       return true;
     }
+  }
+
+  isForsaken(nowMs: number): boolean {
+    return nowMs > this.#beganMs + this.#waitMs + hangMs;
   }
 
   giveUp(cause: unknown): void {
@@ -160,7 +173,7 @@ export class Desk {
       const isDue = nowMs - ledge.toldMs > tellMs || nowMs - ledge.recalledMs > recallMs;
       if (ledge.running === null && (isDue || ledge.waiters.size > 0)) this.#settle(ledge);
       for (const waiter of ledge.waiters) {
-        if (nowMs < waiter.deadlineMs + hangMs) break;
+        if (!waiter.isForsaken(nowMs)) break;
         waiter.giveUp(ledge.fault ?? new Error('the database does not answer'));
         ledge.waiters.delete(waiter);
       }
@@ -185,12 +198,14 @@ export class Desk {
   async #exchange(ledge: Ledge): Promise<void> {
     const nowMs = performance.now();
     const isDue = nowMs - ledge.toldMs > tellMs;
+    let asked: ReadonlySet<Waiter>;
     try {
       if (nowMs - ledge.recalledMs > recallMs) {
         ledge.recalledMs = nowMs;
         await ledge.book.recallWanted();
       }
       if (isDue) ledge.toldMs = nowMs;
+      asked = new Set(ledge.waiters);
       await ledge.book.exchange(nowMs, isDue);
       ledge.fault = null;
     } catch (error) {
@@ -198,6 +213,8 @@ export class Desk {
       return;
     }
     const triedMs = performance.now();
-    for (const waiter of ledge.waiters) if (waiter.retry(triedMs)) ledge.waiters.delete(waiter);
+    for (const waiter of ledge.waiters) {
+      if (waiter.retry(triedMs, asked.has(waiter))) ledge.waiters.delete(waiter);
+    }
   }
 }

@@ -89,6 +89,20 @@ describe('a limit of requests', () => {
   });
 });
 
+it('nobody is refused because the database takes longer than a request may wait for others', async () => {
+  const one = await limit({ type: 'requests', limitUnits: 100_000 });
+  const ledger = createLedger({ database: test.database, clock, waitMs: 0 });
+  replicas = [ledger];
+  for (let round = 0; round < 20; round += 1) {
+    const asked = Array.from({ length: 5 }, () => ledger.open().admit([one], bound(0)));
+    // Some of the next come while those of this round are asked for.
+    if (round % 2 === 0) await Promise.race(asked);
+    else await Promise.all(asked);
+  }
+  await stopReplicas();
+  expect(await counter(one)).toMatchObject({ used_units: 100, reserved_units: 0 });
+});
+
 describe('a limit of tokens', () => {
   const Requests = fc.array(
     fc.record({ asked: fc.nat(40), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
