@@ -62,6 +62,9 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/providers': ({ ids }) => ({
     ...{ name: 'one', integration_id: ids.integrations, workspace_id: ids.workspaces },
   }),
+  '/virtual-keys': ({ ids }) => ({
+    ...{ name: 'one', provider: 'openai', key: 'k', workspace_id: ids.workspaces },
+  }),
   '/policies/rate-limits': ({ ids }) => ({
     ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
     ...{ type: 'requests', unit: 'rpm', value: 1, workspace_id: ids.workspaces },
@@ -143,6 +146,7 @@ export class RightRequests {
     ids['mcp-servers'] = await this.#make('/v2/mcp-servers');
     ids.integrations = await this.#make('/v2/integrations');
     ids.providers = await this.#make('/v2/providers');
+    ids['virtual-keys'] = await this.#make('/v2/virtual-keys');
     ids.access_policies = await this.#make('/iam/v1/access_policies');
     ids['rate-limits'] = await this.#make('/v2/policies/rate-limits');
     const policy = await this.#make('/v2/policies/usage-limits');
@@ -206,7 +210,9 @@ export class RightRequests {
     const isKeys = collection.endsWith('/api-keys');
     const path = isKeys ? `${collection}/{type}/{subType}` : collection;
     const one = this.#operation('POST', path);
-    return (await this.ask(one, filled(path, String), this.right(one))).body.id;
+    const { body } = await this.ask(one, filled(path, String), this.right(one));
+    // Of a virtual key only the slug is told.
+    return body.id ?? body.data.slug;
   }
 
   /** Another than its body says, because what says what is stored already is no change. */

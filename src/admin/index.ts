@@ -11,6 +11,7 @@ import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
 import { aiProviderRoutes } from './providers/ai-providers.ts';
 import { integrationModelRoutes } from './providers/integration-models.ts';
 import { integrationWorkspaceRoutes } from './providers/integration-workspaces.ts';
+import { virtualKeyRoutes } from './providers/virtual-keys.ts';
 import type { AdminDeps } from './request/deps.ts';
 import { createIdempotency } from './request/idempotency.ts';
 import { resources } from './resources.ts';
@@ -35,6 +36,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...integrationModelRoutes(deps),
     ...integrationWorkspaceRoutes(deps),
     ...aiProviderRoutes(),
+    ...virtualKeyRoutes(deps),
     ...snapshotRoutes(deps, resources),
     ...changeSetRoutes(deps),
     ...leaseRoutes(deps),

@@ -36,7 +36,8 @@ export function modelsFaults(models: readonly ModelSetting[], trusted: TrustedHo
   });
 }
 
-function aiProviderFault(reference: string | undefined): string | null {
+/** Null for the slug or id of a service that is known, and for none. */
+export function aiProviderFault(reference: string | undefined): string | null {
   if (reference === undefined || findAiProvider(reference) !== undefined) return null;
   const hint = didYouMean(reference, aiProviders.keys()) ?? 'see docs/api.md, Integrations';
   return `is no service that is known; ${hint}`;

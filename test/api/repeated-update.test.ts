@@ -198,6 +198,25 @@ const cases: Case[] = [
     },
   },
   {
+    pattern: '/v2/virtual-keys/{providerId}',
+    make: async () => {
+      const body = { name: 'v', provider: 'azure-openai', key: 'k', workspace_id: workspaceId };
+      const made = await server.request('POST', '/v2/virtual-keys', { body });
+      const path = `/v2/virtual-keys/${made.body.data.slug}`;
+      const { body: told } = await server.request('GET', path);
+      return { path, id: told.id };
+    },
+    update: {
+      ...{ name: 'renamed', note: 'why', expires_at: '2099-01-01T00:00:00.000Z' },
+      ...{ key: 'another', resourceName: 'eu', usage_limits: { credit_limit: 5 } },
+      secret_mappings: [{ target_field: 'key', secret_reference_id: 'r' }],
+    },
+    alike: {
+      secret_mappings: [{ secret_reference_id: 'r', target_field: 'key' }],
+      expires_at: '2099-01-01T01:00:00+01:00',
+    },
+  },
+  {
     pattern: '/v2/guardrails/{guardrailId}/mcp-servers/{mcpServerId}',
     make: async () => {
       const fields = { target: 'mcp_tools', checks: [check] };

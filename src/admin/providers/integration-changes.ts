@@ -18,7 +18,7 @@ import * as integrations from '../../store/tables/integrations.ts';
 import * as providers from '../../store/tables/providers.ts';
 import { closeBudget } from '../request/budgets.ts';
 import { type Author, recordChange } from '../request/change.ts';
-import type { AdminDeps } from '../request/deps.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import type {
   BodyRequest,
   CreateFields,
@@ -89,11 +89,20 @@ function wantsProvider(body: DefaultProvider & Pick<CreateFields, 'managed_by'>)
 }
 
 /** What comes with a change beside it is declared by nobody. */
-function unowned({ caller, requestId, now }: Author): Author {
+export function unowned({ caller, requestId, now }: Author): Author {
   return { caller, requestId, now, owner: null, fence: null };
 }
 
-function newRow(deps: AdminDeps, sealer: Sealer, { caller, body, now }: CreateRequest) {
+/** The row of a new integration, without slug and workspace. */
+export function newRow(
+  deps: AdminDeps,
+  sealer: Sealer,
+  {
+    caller,
+    body,
+    now,
+  }: Pick<AdminRequest, 'caller' | 'now'> & { readonly body: IntegrationCreate },
+) {
   refuseFaults(integrationFaults(body, deps.trustedHosts));
   const id = newId();
   const none = { sealed_key: null, key_mask: null };

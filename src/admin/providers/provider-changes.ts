@@ -11,6 +11,7 @@ import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as integrations from '../../store/tables/integrations.ts';
 import * as providers from '../../store/tables/providers.ts';
+import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import {
   type BudgetOwner,
   changeBudget,
@@ -31,6 +32,7 @@ import {
   type Changing,
   createResource,
   deleteResource,
+  type Update,
   updateResource,
 } from '../request/resource-change.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
@@ -61,7 +63,7 @@ export async function findProvider(
   return found[0];
 }
 
-function changing(caller: Caller, workspace: Reference): Changing<providers.StoredProvider> {
+export function changing(caller: Caller, workspace: Reference): Changing<providers.StoredProvider> {
   return {
     kind: 'Provider',
     param: 'providerId',
@@ -79,36 +81,71 @@ export async function create(
   request: CreateRequest,
 ): Promise<{ id: string; slug: string }> {
   const { caller, body, now } = request;
+  const terms = newTerms(body, now);
+  return createResource(deps, request, 'Provider', async (tx, workspace) => {
+    const { id: workspaceId } = requirePlace(workspace);
+    const integration = await findUsable(tx, caller, workspaceId, body.integration_id);
+    const place = { workspaceId, integration };
+    const row = await insertProvider(tx, place, { ...body, ...terms }, now);
+    return { row, changes: { fields: sentFields(body), integration: integration.slug } };
+  });
+}
+
+/** @throws ApiError `invalid` without a workspace, to which every provider belongs. */
+export function requirePlace(workspace: StoredWorkspace | null): StoredWorkspace {
+  if (workspace !== null) return workspace;
+  throw validationError({ path: ['workspace_id'], message: 'is required' });
+}
+
+/** Budget and expiry of a new provider. */
+interface NewTerms {
+  readonly budget: UsageLimits | null;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number | null;
+}
+
+/** @throws ApiError `invalid` for a first reset or an expiry that has passed. */
+export function newTerms(
+  body: Pick<ProviderCreate, 'usage_limits' | 'expires_at'>,
+  now: number,
+): NewTerms {
   const budget = body.usage_limits ?? null;
   if (budget !== null) requireFutureReset(budget, now, ['usage_limits']);
   const expiresAt = typeof body.expires_at === 'string' ? parseTimestamp(body.expires_at) : null;
   requireFutureExpiry(expiresAt, now);
-  return createResource(deps, request, 'Provider', async (tx, workspace) => {
-    if (workspace === null) {
-      throw validationError({ path: ['workspace_id'], message: 'is required' });
-    }
-    const integration = await findUsable(tx, caller, workspace.id, body.integration_id);
-    const unnamed = {
-      id: newId(),
-      organisation_id: caller.organisationId,
-      workspace_id: workspace.id,
-      integration_id: integration.id,
-      name: body.name,
-      note: emptyToNull(body.note),
-      usage_limits: writeDocument(budget),
-      rate_limits: writeDocument(body.rate_limits),
-      expires_at: expiresAt,
-      last_reset_at: null,
-      creation_mode: 'api' as const,
-      created_at: now,
-      last_updated_at: now,
-    };
-    const row = await insertUnderSlug(providerSlugForm, body.slug, unnamed, (given) =>
-      providers.insert(tx, given),
-    );
-    if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
-    return { row, changes: { fields: sentFields(body), integration: integration.slug } };
-  });
+  return { budget, expiresAt };
+}
+
+/** Inserts a provider with its budget, and yields the row. */
+export async function insertProvider(
+  tx: Db,
+  place: {
+    readonly workspaceId: string;
+    readonly integration: Pick<integrations.StoredIntegration, 'id' | 'organisation_id'>;
+  },
+  body: Pick<ProviderCreate, 'name' | 'slug' | 'note' | 'rate_limits'> & NewTerms,
+  now: number,
+) {
+  const unnamed = {
+    id: newId(),
+    organisation_id: place.integration.organisation_id,
+    workspace_id: place.workspaceId,
+    integration_id: place.integration.id,
+    name: body.name,
+    note: emptyToNull(body.note),
+    usage_limits: writeDocument(body.budget),
+    rate_limits: writeDocument(body.rate_limits),
+    expires_at: body.expiresAt,
+    last_reset_at: null,
+    creation_mode: 'api' as const,
+    created_at: now,
+    last_updated_at: now,
+  };
+  const row = await insertUnderSlug(providerSlugForm, body.slug, unnamed, (given) =>
+    providers.insert(tx, given),
+  );
+  if (body.budget !== null) await openBudget(tx, ownerOf(row), body.budget, now);
+  return row;
 }
 
 /** An integration that the workspace may use; it stays until the transaction ends. */
@@ -135,10 +172,11 @@ async function findUsable(
 
 type UpdateRequest = BodyRequest<ProviderUpdate & UpdateFields>;
 
-/** Yields the row as it is now. Absent fields stay, null clears. */
+/** Yields the row as it is now. Absent fields stay, null clears; `elsewhere` changes what comes with it. */
 export async function update(
   deps: AdminDeps,
   request: UpdateRequest,
+  elsewhere: Update<providers.StoredProvider>['elsewhere'] = async () => [],
 ): Promise<providers.StoredProvider> {
   const { body, caller, now } = request;
   return updateResource(deps, request, changing(caller, body.workspace_id), {
@@ -153,6 +191,7 @@ export async function update(
       }
       if (resetsUsage(body)) await resetBudget(tx, ownerOf(row), now);
     },
+    elsewhere,
   });
 }
 
@@ -191,10 +230,15 @@ export async function remove(
 ): Promise<Record<string, never>> {
   const { caller, query } = request;
   return deleteResource(deps, request, changing(caller, query.workspace_id), async (tx, row) => {
-    await providers.deleteById(tx, row.organisation_id, row.id);
-    await closeBudget(tx, ownerOf(row));
+    await deleteProvider(tx, row);
     return { name: row.name };
   });
+}
+
+/** With its budget. */
+export async function deleteProvider(tx: Db, row: providers.StoredProvider): Promise<void> {
+  await providers.deleteById(tx, row.organisation_id, row.id);
+  await closeBudget(tx, ownerOf(row));
 }
 
 function ownerOf(

@@ -27,7 +27,7 @@ import { ProviderRecord, toFields, toSpec } from './provider-record.ts';
 const rate_limits = SentRateLimits.nullable().optional();
 const CreateBody = ProviderCreate.extend({ ...createFields, rate_limits });
 const UpdateBody = ProviderUpdate.extend({ ...updateFields, rate_limits }).meta(someField);
-const ListQuery = WorkspaceQuery.extend(pageQuery({ sizeDefault: 50 }));
+export const ProviderListQuery = WorkspaceQuery.extend(pageQuery({ sizeDefault: 50 }));
 const Receipt = z.object({ id: z.uuid(), slug: z.string(), object: z.literal('provider') });
 
 export const providerResource: Resource = {
@@ -49,15 +49,15 @@ function providerRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     on.list({
       summary: 'List providers',
-      query: ListQuery,
+      query: ProviderListQuery,
       response: listOf(ProviderRecord),
-      handle: (request) => list(deps, request),
+      handle: (request) => listProviders(deps, request, toRecord),
     }),
     on.get({
       summary: 'Get a provider',
       query: WorkspaceQuery,
       response: ProviderRecord,
-      handle: (request) => get(deps, request),
+      handle: (request) => getProvider(deps, request, toRecord),
     }),
     on.update({
       summary: 'Replace the fields sent of a provider',
@@ -77,7 +77,18 @@ function receipt({ id, slug }: { readonly id: string; readonly slug: string }) {
   return { id, slug, object: 'provider' as const };
 }
 
-async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+type Fields = ReturnType<typeof toFields>;
+
+function toRecord(fields: Fields) {
+  return { ...fields, object: 'provider' as const };
+}
+
+/** A page of them, each as `tell` has it. */
+export async function listProviders<Told>(
+  deps: AdminDeps,
+  request: QueryRequest<z.infer<typeof ProviderListQuery>>,
+  tell: (fields: Fields) => Told,
+) {
   const { caller, query, now } = request;
   const { organisationId } = caller;
   const db = deps.database.readable;
@@ -93,13 +104,17 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const data = rows.values().flatMap((row) => {
     const integration = integrationById.get(row.integration_id);
     if (integration === undefined) return [];
-    const fields = toFields(row, integration, budgets.get(row.id), now);
-    return [{ ...fields, object: 'provider' as const }];
+    return [tell(toFields(row, integration, budgets.get(row.id), now))];
   });
   return listReply(data, total);
 }
 
-async function get(deps: AdminDeps, request: ItemRequest) {
+/** One of them, as `tell` has it. */
+export async function getProvider<Told extends object>(
+  deps: AdminDeps,
+  request: ItemRequest,
+  tell: (fields: Fields) => Told,
+) {
   const { caller, params, query, now } = request;
   const { organisationId } = caller;
   const db = deps.database.readable;
@@ -109,6 +124,5 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   if (integration === undefined) throw new ApiError('notFound');
   const subject = { organisationId, kind: 'provider', id: row.id } as const;
   const budget = await usageBudgets.findState(db, subject, now);
-  const fields = toFields(row, integration, budget, now);
-  return versioned({ ...fields, object: 'provider' as const }, row);
+  return versioned(tell(toFields(row, integration, budget, now)), row);
 }

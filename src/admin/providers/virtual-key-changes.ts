@@ -1,0 +1,167 @@
+/** Knows how virtual keys are made, changed and deleted: a provider, and the integration that is its own. */
+import type { Sealer } from '../../auth/keyring.ts';
+import { ApiError } from '../../model/errors.ts';
+import { faultAt } from '../../model/fault.ts';
+import { aiProviderFault } from '../../model/integration-faults.ts';
+import { rewriteDocument } from '../../model/json-record.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
+import {
+  configurationsOf,
+  type VirtualKeyCreate,
+  type VirtualKeyUpdate,
+} from '../../model/virtual-key.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as integrations from '../../store/tables/integrations.ts';
+import * as providers from '../../store/tables/providers.ts';
+import { recordChange } from '../request/change.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  type CreateFields,
+  type ItemRequest,
+  sentFields,
+  type UpdateFields,
+} from '../request/frame-fields.ts';
+import { createResource, deleteResource } from '../request/resource-change.ts';
+import { insertUnderSlug } from '../request/slugs.ts';
+import { providerSlugForm } from './default-provider.ts';
+import { newRow, unowned } from './integration-changes.ts';
+import { readConfigurations } from './integration-record.ts';
+import { keyColumns, sealedConfigurations } from './integration-values.ts';
+import {
+  changing,
+  deleteProvider,
+  insertProvider,
+  newTerms,
+  requirePlace,
+  update as updateProvider,
+} from './provider-changes.ts';
+
+/** Yields the slug of the new provider. */
+export async function create(
+  deps: AdminDeps,
+  request: BodyRequest<VirtualKeyCreate & CreateFields>,
+): Promise<string> {
+  const { caller, body, now } = request;
+  const { name, provider, key, secret_mappings } = body;
+  refuseFaults(faultAt('provider', aiProviderFault(provider)));
+  const terms = newTerms(body, now);
+  const sealer = await deps.keyring.sealerOf(caller.organisationId);
+  const configurations = configurationsOf(body);
+  const account = { name, ai_provider_id: provider, key, secret_mappings, configurations };
+  const unplaced = { ...newRow(deps, sealer, { caller, now, body: account }), ...ofKey };
+  const { slug } = await createResource(deps, request, 'Provider', async (tx, workspace) => {
+    const { id: workspaceId } = requirePlace(workspace);
+    const unnamed = { ...unplaced, workspace_id: workspaceId };
+    const integration = await insertUnderSlug(providerSlugForm, undefined, unnamed, (given) =>
+      integrations.insert(tx, given),
+    );
+    const changes = { name, with_provider: true };
+    await recordIntegration(tx, deps, request, { action: 'create', integration, changes });
+    const place = { workspaceId, integration };
+    const row = await insertProvider(tx, place, { ...body, ...terms }, now);
+    return { row, changes: { fields: sentFields(body), integration: integration.slug } };
+  });
+  return slug;
+}
+
+const ofKey = { creation_mode: 'auto' as const };
+
+/** Absent fields stay, null clears. What is of the account goes to the integration that is the key's own. */
+export async function update(
+  deps: AdminDeps,
+  request: BodyRequest<VirtualKeyUpdate & UpdateFields>,
+): Promise<string> {
+  const { body, caller } = request;
+  const sealer = await deps.keyring.sealerOf(caller.organisationId);
+  const { slug } = await updateProvider(deps, request, async (tx, row) => {
+    const { key, secret_mappings: mappings } = body;
+    const saysNothing = [key, mappings, configurationsOf(body)].every((one) => one === undefined);
+    if (saysNothing) return [];
+    const integration = await ownIntegration(tx, row);
+    if (integration === undefined) {
+      const message = 'The account of this key is that of an integration, and is changed there';
+      throw new ApiError('conflict', message);
+    }
+    return changeAccount(tx, deps, request, { sealer, integration });
+  });
+  return slug;
+}
+
+/** Yields the names of the fields that changed. */
+async function changeAccount(
+  tx: Db,
+  deps: AdminDeps,
+  request: BodyRequest<VirtualKeyUpdate & UpdateFields>,
+  on: { readonly sealer: Sealer; readonly integration: integrations.StoredIntegration },
+): Promise<readonly string[]> {
+  const { body, now } = request;
+  const { sealer, integration } = on;
+  const stored = readConfigurations(integration);
+  const given = configurationsOf(body);
+  const merged = given === undefined ? undefined : { ...stored, ...given };
+  const configurations = sealedConfigurations(sealer, integration.id, merged, stored);
+  const wanted = {
+    ...keyColumns(sealer, integration.id, body.key, integration),
+    configurations: rewriteDocument(integration.configurations, configurations),
+    secret_mappings: rewriteDocument(integration.secret_mappings, body.secret_mappings),
+  };
+  const columns = Object.keys(wanted) as (keyof typeof wanted)[];
+  const fields = columns.filter(
+    (column) => wanted[column] !== undefined && wanted[column] !== integration[column],
+  );
+  if (fields.length === 0) return [];
+  const { organisation_id: organisationId, id } = integration;
+  await integrations.update(tx, organisationId, id, { ...wanted, last_updated_at: now });
+  const changes = { fields, with_provider: true };
+  await recordIntegration(tx, deps, request, { action: 'update', integration, changes });
+  return fields;
+}
+
+/** Answers `{}`. The integration that was made with the key goes with it, unless another provider uses it. */
+export async function remove(
+  deps: AdminDeps,
+  request: ItemRequest,
+): Promise<Record<string, never>> {
+  const { caller, query } = request;
+  return deleteResource(deps, request, changing(caller, query.workspace_id), async (tx, row) => {
+    const { organisation_id: organisationId } = row;
+    const integration = await ownIntegration(tx, row);
+    await deleteProvider(tx, row);
+    if (integration === undefined) return { name: row.name };
+    const { id } = integration;
+    const others = await providers.listByIntegrationForUpdate(tx, organisationId, id);
+    if (others.length > 0) return { name: row.name };
+    await integrations.deleteById(tx, organisationId, id);
+    const changes = { name: integration.name, with_provider: true };
+    await recordIntegration(tx, deps, request, { action: 'delete', integration, changes });
+    return { name: row.name, integration: integration.slug };
+  });
+}
+
+/** The integration that was made with a key; it stays until the transaction ends. */
+async function ownIntegration(
+  tx: Db,
+  { organisation_id: organisationId, integration_id: id }: providers.StoredProvider,
+): Promise<integrations.StoredIntegration | undefined> {
+  const found = await integrations.findByIdOrSlugForUpdate(tx, organisationId, id);
+  return found?.creation_mode === 'auto' ? found : undefined;
+}
+
+/** The audit row of an integration that changes with its key. */
+async function recordIntegration(
+  tx: Db,
+  deps: AdminDeps,
+  request: BodyRequest<unknown> | ItemRequest,
+  change: {
+    readonly action: 'create' | 'update' | 'delete';
+    readonly integration: Pick<integrations.StoredIntegration, 'id' | 'workspace_id'>;
+    readonly changes: Record<string, unknown>;
+  },
+): Promise<void> {
+  const { action, integration, changes } = change;
+  const { id: resourceId, workspace_id: workspaceId } = integration;
+  await recordChange(tx, deps, unowned(request), {
+    ...{ action, kind: 'Integration', resourceId, workspaceId, changes },
+  });
+}

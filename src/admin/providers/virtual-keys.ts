@@ -1,0 +1,60 @@
+/** Knows virtual keys over HTTP: providers, each with an account of its own in one request (docs/api.md, Virtual keys). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import type { Route } from '../../http/route.ts';
+import { listOf } from '../../model/paging.ts';
+import { SentRateLimits } from '../../model/provider.ts';
+import { VirtualKeyCreate, VirtualKeyUpdate } from '../../model/virtual-key.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import { createFields, someField, updateFields, WorkspaceQuery } from '../request/frame-fields.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { ProviderRecord } from './provider-record.ts';
+import { getProvider, listProviders, ProviderListQuery } from './providers.ts';
+import { create, remove, update } from './virtual-key-changes.ts';
+
+const object = z.literal('virtual-key');
+const VirtualKeyRecord = ProviderRecord.extend({ object });
+const rate_limits = SentRateLimits.nullable().optional();
+const CreateBody = VirtualKeyCreate.extend({ ...createFields, rate_limits });
+const UpdateBody = VirtualKeyUpdate.extend({ ...updateFields, rate_limits }).meta(someField);
+const Receipt = z.object({ success: z.literal(true), data: z.object({ slug: z.string() }) });
+
+export function virtualKeyRoutes(deps: AdminDeps): Route<Principal>[] {
+  const on = resourceRoutes('/virtual-keys/:providerId', (action) => `virtual_keys.${action}`);
+  const toRecord = <P extends object>(record: P) => ({ ...record, object: 'virtual-key' as const });
+  return [
+    on.create({
+      summary: 'Create a provider, and the integration that it uses',
+      body: CreateBody,
+      response: Receipt,
+      handle: async (request) => receipt(await create(deps, request)),
+    }),
+    on.list({
+      summary: 'List providers as virtual keys',
+      query: ProviderListQuery,
+      response: listOf(VirtualKeyRecord),
+      handle: (request) => listProviders(deps, request, toRecord),
+    }),
+    on.get({
+      summary: 'Get a provider as a virtual key',
+      query: WorkspaceQuery,
+      response: VirtualKeyRecord,
+      handle: (request) => getProvider(deps, request, toRecord),
+    }),
+    on.update({
+      summary: 'Replace the fields sent of a virtual key',
+      body: UpdateBody,
+      ignoredFields: ['id', 'slug', 'provider'],
+      response: Receipt,
+      handle: async (request) => receipt(await update(deps, request)),
+    }),
+    on.remove({
+      summary: 'Delete a virtual key, and the integration that was made with it',
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+function receipt(slug: string) {
+  return { success: true as const, data: { slug } };
+}
