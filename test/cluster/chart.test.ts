@@ -96,7 +96,7 @@ describe.skipIf(unavailable !== null)(
           foreignGroups.test(apiVersion),
         );
         expect(objects.map(({ kind }) => kind).sort()).toEqual([
-          ...['HTTPRoute', 'PrometheusRule', 'ServiceMonitor'],
+          ...['HTTPRoute', 'HTTPRoute', 'PrometheusRule', 'ServiceMonitor'],
         ]);
         expect((await Promise.all(objects.map(complaints))).flat()).toEqual([]);
       },
