@@ -148,10 +148,12 @@ describe.skipIf(why !== null)(`the chart on a cluster${why === null ? '' : ` (${
 
   it('outlives the database without a restart, and goes on when it is back', async () => {
     const restarts = async (release: Release): Promise<unknown> =>
-      (await release.pods('server')).map(({ metadata: { uid }, status }) => [
-        uid,
-        status.containerStatuses?.map((one) => one.restartCount),
-      ]);
+      [...(await release.pods('server')), ...(await release.pods('gateway'))].map(
+        ({ metadata: { uid }, status }) => [
+          uid,
+          status.containerStatuses?.map((one) => one.restartCount),
+        ],
+      );
     const before = await each(restarts);
     await cluster.kubectl(
       'delete pod mysql-0 --namespace=databases --grace-period=0 --force'.split(' '),
