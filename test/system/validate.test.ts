@@ -26,7 +26,7 @@ it('counts the resources of a good source by kind, with exit code 0', async () =
   expect(result).toEqual({
     exitCode: 0,
     stderr: '',
-    stdout: `15 resources in 8 files, all valid
+    stdout: `16 resources in 8 files, all valid
   Workspace            2
   Guardrail            2
   Config               2
@@ -35,6 +35,7 @@ it('counts the resources of a good source by kind, with exit code 0', async () =
   McpServer            1
   GuardrailMcpBinding  1
   UsageLimitPolicy     1
+  RateLimitPolicy      1
   Integration          1
   Provider             2
 `,
