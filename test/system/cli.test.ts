@@ -241,6 +241,7 @@ describe('the process', () => {
         ...process.env,
         DB_URL: `mysql://u:p@127.0.0.1:${port}/n`,
         GATEWRIGHT_MASTER_KEY: 'k'.repeat(44),
+        ...{ PORT: '0', GATEWRIGHT_METRICS_PORT: '0' },
       };
       const child = spawn(process.execPath, [main, command], { env, stdio: 'ignore' });
       server.once('connection', () => child.kill(signal));

@@ -32,7 +32,7 @@ import { isRunning } from '../process.ts';
 import { mountSmallDisk, unmountSmallDisk } from '../small-disk.ts';
 import { runCli, sourceProgram } from './run-cli.ts';
 import { runUp, startUp } from './up-runner.ts';
-import { example, fillUsedHome, firstStart } from './used-home.ts';
+import { example, exampleSize, fillUsedHome, firstStart } from './used-home.ts';
 
 const disk = mountSmallDisk(450);
 afterAll(() => disk !== null && unmountSmallDisk(disk));
@@ -203,7 +203,7 @@ describe('the next start', () => {
     const { exitCode, document } = await upOnce();
     expect(exitCode).toBe(exitCodes.success);
     expect(document.database.migrationsRun).toEqual([]);
-    expect(document.sync).toMatchObject({ counts: [], summary: { create: 0, noop: 12 } });
+    expect(document.sync).toMatchObject({ counts: [], summary: { create: 0, noop: exampleSize } });
     const { tsgId, clientId, clientSecret, organisationApiKey } = before;
     expect(readCredentials()).toMatchObject({ tsgId, clientId, clientSecret, organisationApiKey });
   });
@@ -219,7 +219,10 @@ describe('the next start', () => {
     await eventually(() => expect(isRunning(pid)).toBe(false));
     const { exitCode, document, stderr } = await upOnce();
     expect(exitCode, stderr).toBe(exitCodes.success);
-    expect(document.sync).toMatchObject({ counts: [], summary: { create: 0, noop: 13 } });
+    expect(document.sync).toMatchObject({
+      counts: [],
+      summary: { create: 0, noop: exampleSize + 1 },
+    });
   });
 
   it('killed in the middle of an apply is finished by the one after', async () => {
@@ -231,8 +234,11 @@ describe('the next start', () => {
     await run.exited;
     const { exitCode, document, stderr } = await upOnce();
     expect(exitCode, stderr).toBe(exitCodes.success);
-    expect(document.sync.summary.create + document.sync.summary.noop).toBe(162);
-    expect((await upOnce()).document.sync.summary).toMatchObject({ create: 0, noop: 162 });
+    expect(document.sync.summary.create + document.sync.summary.noop).toBe(exampleSize + 150);
+    expect((await upOnce()).document.sync.summary).toMatchObject({
+      create: 0,
+      noop: exampleSize + 150,
+    });
   });
 
   it('sets damaged state aside, says so, and makes new credentials of the same tenant', async () => {
@@ -246,9 +252,9 @@ describe('the next start', () => {
       expect(stderr).toContain(`${path} was damaged: set aside as ${path}.damaged`);
       expect(readFileSync(`${path}.damaged`, 'utf8')).toBe('{"half');
     }
-    expect(document.sync.summary).toMatchObject({ create: 0, noop: 12 });
+    expect(document.sync.summary).toMatchObject({ create: 0, noop: exampleSize });
     writeFileSync(join(source, 'more.yaml'), manyWorkspaces(1).join(''));
-    expect((await upOnce()).document.sync.summary).toMatchObject({ create: 1, noop: 12 });
+    expect((await upOnce()).document.sync.summary).toMatchObject({ create: 1, noop: exampleSize });
     expect(readCredentials().tsgId).toBe(before.tsgId);
     expect(readCredentials().clientId).not.toBe(before.clientId);
   });
@@ -256,7 +262,7 @@ describe('the next start', () => {
   it('makes new credentials of the same tenant where the file was lost', async () => {
     const before = readCredentials();
     home.remove('credentials.json');
-    expect((await upOnce()).document.sync.summary).toMatchObject({ create: 0, noop: 12 });
+    expect((await upOnce()).document.sync.summary).toMatchObject({ create: 0, noop: exampleSize });
     expect(readCredentials().tsgId).toBe(before.tsgId);
     home.remove('credentials.json');
     writeFileSync(join(home.path, 'tsg-id'), '12');

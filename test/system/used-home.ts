@@ -10,6 +10,12 @@ import { startUp } from './up-runner.ts';
 /** What a first start has applied. */
 export const example = resolve(import.meta.dirname, '../../examples/1-quickstart');
 
+/** How many resources that are. */
+export const exampleSize = readdirSync(example)
+  .filter((name) => name.endsWith('.yaml'))
+  .map((name) => readFileSync(join(example, name), 'utf8').match(/^kind: /gm)?.length ?? 0)
+  .reduce((sum, count) => sum + count, 0);
+
 export interface FirstStart {
   readonly path: string;
   readonly exitCode: number | NodeJS.Signals | null;
