@@ -7,6 +7,8 @@ import type { Cluster } from '../kit/cluster.ts';
 export interface Target {
   /** Base of the API, without a name to resolve: `http://198.18.130.1:80/v1`. */
   readonly url: string;
+  /** Base of inference, likewise. */
+  readonly inferenceUrl: string;
   readonly key: string;
 }
 
@@ -32,7 +34,7 @@ export async function underLoad(
   await cluster.routesAreCurrent();
   // What is left of connections to pods that are gone would swallow packets of new ones. Others stay,
   // such as those of a server to its database, which would break.
-  for (const { url } of targets) {
+  for (const url of targets.flatMap((target) => [target.url, target.inferenceUrl])) {
     const words = ['conntrack', '-D', '--orig-dst', new URL(url).hostname];
     for (const node of cluster.nodes) await cluster.runOn(node, words);
   }
@@ -46,9 +48,9 @@ export async function underLoad(
   return await Promise.all(clients.map(({ toll }) => toll));
 }
 
-function startClients(cluster: Cluster, { url, key }: Target, name: string) {
+function startClients(cluster: Cluster, { url, inferenceUrl, key }: Target, name: string) {
   const [program, ...enter] = cluster.enter as [string, ...string[]];
-  const words = ['--url', url, '--key', key, '--name', name];
+  const words = ['--url', url, '--inference', inferenceUrl, '--key', key, '--name', name];
   const child = spawn(program, [...enter, process.execPath, script, ...words], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });

@@ -111,18 +111,20 @@ export class Release {
   async isSettled(): Promise<void> {
     const isReady = ({ status }: Pod): boolean =>
       status.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') ?? false;
-    const label = 'kubernetes.io/service-name=gw-gatewright-server';
     const path = 'jsonpath={.items[*].endpoints[*].addresses[0]}';
     for (const component of ['server', 'gateway', 'sync']) {
       await eventually(async () => {
         expect((await this.pods(component)).map(isReady)).toEqual([true, true]);
       });
     }
-    await eventually(async () => {
-      const reached = await this.kubectl(['get', 'endpointslices', '-l', label, '-o', path]);
-      const addresses = (await this.pods('server')).map(({ status }) => status.podIP);
-      expect(reached.split(' ').sort()).toEqual(addresses.sort());
-    });
+    for (const component of ['server', 'gateway']) {
+      const label = `kubernetes.io/service-name=gw-gatewright-${component}`;
+      await eventually(async () => {
+        const reached = await this.kubectl(['get', 'endpointslices', '-l', label, '-o', path]);
+        const addresses = (await this.pods(component)).map(({ status }) => status.podIP);
+        expect(reached.split(' ').sort()).toEqual(addresses.sort());
+      });
+    }
   }
 
   /** Images of what the release is meant to run. */
@@ -154,7 +156,7 @@ export class Release {
   /** The API with a key that may list and make workspaces, made as the chart's notes begin. */
   async target(): Promise<Target> {
     const words = ['gatewright', 'bootstrap', '--derived', '--name', 'admin', '--file', '-'];
-    const address = await this.#address();
+    const address = await this.#address('server');
     const told = await this.kubectl([
       ...['exec', 'deployment/gw-gatewright-server', '--', ...words, '--url', address],
     ]);
@@ -164,11 +166,13 @@ export class Release {
       ...['--user', `${clientId}:${clientSecret}`],
       ...['--data', 'grant_type=client_credentials', '--data', scope],
     ]);
-    const key = { name: 'load', scopes: ['workspaces.list', 'workspaces.create'] };
+    const scopes = ['workspaces.list', 'workspaces.create', 'completions.write'];
+    const key = { name: 'load', scopes };
     const made = await this.#post(`${address}/v2/api-keys/organisation/service`, [
       ...['--header', `authorization: Bearer ${token}`, '--json', JSON.stringify(key)],
     ]);
-    return { url: baseUrl, key: made.key! };
+    const inferenceUrl = `${await this.#address('gateway')}/v1`;
+    return { url: baseUrl!, inferenceUrl, key: made.key! };
   }
 
   async #post(url: string, options: readonly string[]): Promise<Record<string, string>> {
@@ -178,9 +182,9 @@ export class Release {
     return JSON.parse(stdout);
   }
 
-  async #address(): Promise<string> {
+  async #address(component: 'server' | 'gateway'): Promise<string> {
     const path = 'jsonpath=http://{.spec.clusterIP}:{.spec.ports[0].port}';
-    return await this.kubectl(['get', 'service', 'gw-gatewright-server', '-o', path]);
+    return await this.kubectl(['get', 'service', `gw-gatewright-${component}`, '-o', path]);
   }
 
   /** Status and body of one answer of the API. */
