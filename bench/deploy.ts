@@ -1,23 +1,22 @@
 /** Knows what one pod of the product takes: its image, its start until it is ready, and memory at rest. */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { missingImage, productImage } from '../test/containers/images.ts';
 import { startTestDatabaseServer } from '../test/database-server.ts';
 import { type Member, quartilesOf, type Row } from './harness.ts';
 import {
+  besideDaemon,
   environment,
-  firstLine,
   residentMiB,
   setUp,
   startProduct,
   type Tenant,
 } from './product.ts';
 
-const main = resolve(import.meta.dirname, '../dist/main.js');
 const starts = 9;
 const resources = 1_000;
 const filesPerFolder = 50;
@@ -94,7 +93,7 @@ async function memoryRows(
       authUrl: server.url,
     };
     writeFileSync(join(folder, 'credentials.json'), JSON.stringify({ ...tenant, ...addresses }));
-    const daemon = await daemonMb(folder);
+    const daemon = await besideDaemon(folder, settleMs, (pid) => residentMiB(pid) * mbInMib);
     return [
       { metric: 'resident: serve, idle, MB', ratio: idle, aim: 120 },
       { metric: `resident: sync, ${count} resources applied, MB`, ratio: daemon, aim: 100 },
@@ -104,33 +103,6 @@ async function memoryRows(
     await once(server.process, 'exit');
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-async function daemonMb(folder: string): Promise<number> {
-  const words = [
-    'sync',
-    'source',
-    '--credentials',
-    'credentials.json',
-    '--port',
-    '0',
-    '-o',
-    'json',
-  ];
-  const daemon = spawn(process.execPath, [main, ...words], {
-    cwd: folder,
-    env: { PATH: process.env.PATH! },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  await firstLine(daemon, daemon.stdout, (line) =>
-    line.includes('"event":"cycle"') ? line.slice(0, 80) : undefined,
-  );
-  await delay(settleMs);
-  const resident = residentMiB(daemon.pid!) * mbInMib;
-  const exited = once(daemon, 'exit');
-  daemon.kill();
-  await exited;
-  return resident;
 }
 
 function writeSource(root: string, count: number): void {

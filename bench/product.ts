@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
 import type { TestDatabaseServer } from '../test/database-server.ts';
 
@@ -127,4 +128,36 @@ export function peakResidentMiB(pid: number): number {
   } catch {
     return 0;
   }
+}
+
+/** What `measure` finds of a daemon that syncs `source` in a folder and has had `settleMs` since its first cycle. */
+export async function besideDaemon<T>(
+  folder: string,
+  settleMs: number,
+  measure: (pid: number) => T | Promise<T>,
+): Promise<T> {
+  const words = [
+    'sync',
+    'source',
+    '--credentials',
+    'credentials.json',
+    '--port',
+    '0',
+    '-o',
+    'json',
+  ];
+  const daemon = spawn(process.execPath, [main, ...words], {
+    cwd: folder,
+    env: { PATH: process.env.PATH! },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await firstLine(daemon, daemon.stdout, (line) =>
+    line.includes('"event":"cycle"') ? line.slice(0, 80) : undefined,
+  );
+  await delay(settleMs);
+  const measured = await measure(daemon.pid!);
+  const exited = once(daemon, 'exit');
+  daemon.kill();
+  await exited;
+  return measured;
 }

@@ -1,15 +1,13 @@
 /** Knows what the daemon takes while nothing happens beside a folder of two thousand files. */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startTestDatabaseServer } from '../test/database-server.ts';
 import type { Member, Row } from './harness.ts';
-import { cpuTicks, environment, firstLine, setUp, startProduct } from './product.ts';
+import { besideDaemon, cpuTicks, environment, setUp, startProduct } from './product.ts';
 
-const main = resolve(import.meta.dirname, '../dist/main.js');
 const files = 2_000;
 const filesPerFolder = 50;
 const measuredMs = 60_000;
@@ -56,31 +54,11 @@ function writeSource(root: string, count: number): void {
   }
 }
 
-async function idleShare(folder: string): Promise<number> {
-  const words = [
-    'sync',
-    'source',
-    '--credentials',
-    'credentials.json',
-    '--port',
-    '0',
-    '-o',
-    'json',
-  ];
-  const daemon = spawn(process.execPath, [main, ...words], {
-    cwd: folder,
-    env: { PATH: process.env.PATH! },
-    stdio: ['ignore', 'pipe', 'inherit'],
+function idleShare(folder: string): Promise<number> {
+  return besideDaemon(folder, settleMs, async (pid) => {
+    const before = cpuTicks(pid);
+    await delay(measuredMs);
+    const ticks = cpuTicks(pid) - before;
+    return (ticks / ticksPerSecond / (measuredMs / 1000)) * 100;
   });
-  await firstLine(daemon, daemon.stdout, (line) =>
-    line.includes('"event":"cycle"') ? line.slice(0, 80) : undefined,
-  );
-  await delay(settleMs);
-  const before = cpuTicks(daemon.pid!);
-  await delay(measuredMs);
-  const ticks = cpuTicks(daemon.pid!) - before;
-  const exited = once(daemon, 'exit');
-  daemon.kill();
-  await exited;
-  return (ticks / ticksPerSecond / (measuredMs / 1000)) * 100;
 }

@@ -1,5 +1,6 @@
 /** Knows an API key as the gateway uses it: what it may, where it belongs, and what its requests start from. */
 import { hash } from 'node:crypto';
+import { readDocument } from '../model/json-record.ts';
 import type { RateLimit } from '../model/limits.ts';
 import type { WorkspaceDefaults } from '../model/workspace.ts';
 import type { Database } from '../store/connection/db.ts';
@@ -102,8 +103,8 @@ function keyOf(
     status: row.status,
     scopes: JSON.parse(row.scopes) as string[],
     endsAtMs: earlier(row.expires_at, validUntil),
-    rateLimits: parsed(row.rate_limits) as RateLimit[] | null,
-    metadata: (parsed(row.metadata) ?? {}) as Record<string, unknown>,
+    rateLimits: readDocument<RateLimit[]>(row.rate_limits),
+    metadata: readDocument<Record<string, unknown>>(row.metadata) ?? {},
     configId: row.config_id,
     allowsConfigOverride: row.allow_config_override !== 0,
     workspace: workspaceOf(row),
@@ -113,20 +114,16 @@ function keyOf(
 
 function workspaceOf(row: gatewayReads.GatewayKeyRow): GatewayWorkspace | null {
   if (row.workspace_id === null) return null;
-  const defaults = (parsed(row.workspace_defaults) ?? {}) as WorkspaceDefaults;
+  const defaults = readDocument<WorkspaceDefaults>(row.workspace_defaults) ?? {};
   return {
     id: row.workspace_id,
     slug: row.workspace_slug ?? '',
     metadata: defaults.metadata ?? {},
-    rateLimits: parsed(row.workspace_rate_limits),
+    rateLimits: readDocument<unknown>(row.workspace_rate_limits),
   };
 }
 
 function earlier(one: number | null, other: number | null): number | null {
   if (one === null || other === null) return one ?? other;
   return Math.min(one, other);
-}
-
-function parsed(text: string | null): unknown {
-  return text === null ? null : JSON.parse(text);
 }

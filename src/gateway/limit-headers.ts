@@ -1,7 +1,6 @@
 /** Knows how an answer tells what is left of the limits of its request (docs/inference.md, Headers). */
 import type { LimitLeft } from '../ledger/account.ts';
-
-const microsPerDollar = 1_000_000;
+import { fromUnits } from '../model/limits.ts';
 
 /** Nothing where no limit is known. `prefix` as of all headers of ours; `now` in ms since the epoch. */
 export function limitHeaders(
@@ -43,10 +42,7 @@ function nameOf({ limit }: LimitLeft): string {
 
 /** `cost=4.25`, in dollars; `tokens=1200`. */
 function usageRemaining({ limit, leftUnits }: LimitLeft): string {
-  if (limit.type !== 'cost') return `${limit.type}=${leftUnits}`;
-  const micros = String(leftUnits % microsPerDollar).padStart(6, '0');
-  const dollars = `${Math.floor(leftUnits / microsPerDollar)}.${micros}`;
-  return `cost=${dollars.replace(/\.?0+$/, '')}`;
+  return `${limit.type}=${fromUnits(leftUnits, limit.type)}`;
 }
 
 function policyItem(name: string, { limit }: LimitLeft): string {

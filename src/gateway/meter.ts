@@ -1,5 +1,6 @@
 /** Knows what a call has used, once it is over, and charges it: what the provider said, else what is likely, else all that was granted. */
 import type { Account } from '../ledger/ledger.ts';
+import { fromUnits } from '../model/limits.ts';
 import type { TokenUsage } from '../model/pricing.ts';
 import type { AnswerHeaders } from '../upstream/call.ts';
 import { type Admission, grantedUsage, usageOf } from './admit.ts';
@@ -19,7 +20,6 @@ export interface Metered {
 /** Of a stream: bytes of an event that are no text of the model. */
 const eventBytes = 300;
 const bytesOfToken = 3;
-const microsPerDollar = 1_000_000;
 
 /** Watches one answer. */
 export class Meter {
@@ -57,7 +57,7 @@ export class Meter {
       }
     }
     const { costUnits } = this.#settle(true);
-    return this.#admission.bound.price === null ? null : costUnits / microsPerDollar;
+    return this.#admission.bound.price === null ? null : fromUnits(costUnits, 'cost');
   }
 
   /** The answer is over; charges what {@link readWhole} has not. */

@@ -47,8 +47,8 @@ export class Reservations {
   #charges: readonly Charge[] = [];
 
   /**
-   * Reserves under all limits or under none. Yields what is lacking otherwise; `isLast` says that
-   * nothing more will come, so that less output will do where the caller can use it.
+   * Reserves under all limits or under none. Yields what is lacking otherwise; `takesLess` says
+   * that less output will do, where the caller can use it.
    *
    * @throws LimitReached where what others have used leaves too little
    * @throws PriceUnknown where a hard limit of cost meets a model without a price
@@ -67,13 +67,10 @@ export class Reservations {
       const { limit, slice } = charge;
       const unitsMin = leastUnits(limit, bound);
       if (isOver(charge, unitsMin, nowMs)) throw new LimitReached(limit);
-      if (!limit.isHard) continue;
-      const units = boundUnits(limit, bound, outputTokens);
-      if (slice.free < units) {
-        if (slice.vain.wasLately(unitsMin, nowMs)) throw new LimitReached(limit);
-        const wanted = Math.max(unitsMin, boundUnits(limit, bound, bound.outputTokens));
-        lacking.push({ ...charge, need: { units: wanted, unitsMin } });
-      }
+      if (!limit.isHard || slice.free >= boundUnits(limit, bound, outputTokens)) continue;
+      if (slice.vain.wasLately(unitsMin, nowMs)) throw new LimitReached(limit);
+      const units = Math.max(unitsMin, boundUnits(limit, bound, bound.outputTokens));
+      lacking.push({ ...charge, need: { units, unitsMin } });
     }
     if (lacking.length > 0) return new Shortage(lacking);
     for (const { limit, slice } of fresh) {

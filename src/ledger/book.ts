@@ -83,7 +83,10 @@ export class Book {
     if (this.#inDoubt !== null) await this.#resolve(this.#inDoubt);
     let moves = new Map<SliceMove, Slice>();
     for (const [key, slice] of this.#slices) {
-      if (slice.isSpent(nowMs)) this.#slices.delete(key);
+      if (slice.isSpent(nowMs)) {
+        this.#slices.delete(key);
+        continue;
+      }
       const move = slice.beginMove(nowMs, isDue);
       if (move !== null) moves.set(move, slice);
       if (moves.size < movesMax) continue;
@@ -99,13 +102,10 @@ export class Book {
   async recallWanted(): Promise<void> {
     if (![...this.#slices.values()].some(({ free }) => free > 0)) return;
     const wanted = await slices.listWanted(this.#database.db, this.#holder, wantedWithinMs);
-    const ids = new Set(
-      wanted.map(({ id, windowStart }) => `${id.toString('hex')} ${windowStart}`),
-    );
-    if (ids.size === 0) return;
+    if (wanted.length === 0) return;
+    const keys = new Set(wanted.map(slices.placeKey));
     for (const slice of this.#slices.values()) {
-      const { id, windowStart } = slice.place;
-      if (ids.has(`${id.toString('hex')} ${windowStart}`)) slice.recall();
+      if (keys.has(slices.placeKey(slice.place))) slice.recall();
     }
   }
 

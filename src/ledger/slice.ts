@@ -17,7 +17,6 @@ const aheadMs = 1_000;
 
 /** What one request has reserved of a slice. */
 export interface Reservation {
-  readonly slice: Slice;
   /** Which holding of the slice it is of: one that was lost is charged already. */
   readonly holding: number;
   readonly units: number;
@@ -119,7 +118,7 @@ export class Slice {
   reserve(units: number, nowMs: number): Reservation {
     this.#reserved += units;
     this.#pace.note(units, nowMs);
-    return { slice: this, holding: this.#holding, units };
+    return { holding: this.#holding, units };
   }
 
   /** Ends a reservation. What it used beyond what was reserved is charged in any case. */
@@ -158,16 +157,17 @@ export class Slice {
   /** What this slice has to tell the database now, or null: `isDue` when whatever is used shall be told. */
   beginMove(nowMs: number, isDue: boolean): SliceMove | null {
     if (this.#move !== null) return null;
-    const held = { units: this.#units, reserved: this.#reserved, spent: this.#spent };
-    const wish = wishOf(held, this.needs, {
+    const spent = this.#spent;
+    const free = this.#units - this.#reserved - spent;
+    const wish = wishOf({ free, spent }, this.needs, {
       isDue,
       want: this.#wanted(nowMs),
       isIdle: this.#pace.isIdle(nowMs) || this.#isRecalled,
     });
     if (wish === null) return null;
     const { limitUnits, alertThresholdUnits } = this.limit;
-    const counter = { counter: this.place, isNew: this.#isNew };
-    const move = { ...counter, ...wish, limitUnits, alertThresholdUnits };
+    const held = { counter: this.place, isNew: this.#isNew, units: this.#units, spent };
+    const move = { ...held, ...wish, limitUnits, alertThresholdUnits };
     this.#units -= move.spent + move.offered;
     this.#spent -= move.spent;
     this.#move = move;
@@ -215,21 +215,19 @@ export class Slice {
 
 /** What is given into a move, and asked for; null where nothing is to be told. */
 function wishOf(
-  { units, reserved, spent }: Readonly<Record<'units' | 'reserved' | 'spent', number>>,
+  { free, spent }: Readonly<Record<'free' | 'spent', number>>,
   needs: ReadonlySet<Need>,
   {
     want,
     isIdle,
     isDue,
   }: { readonly want: number; readonly isIdle: boolean; readonly isDue: boolean },
-): Pick<SliceMove, 'units' | 'spent' | 'offered' | 'need' | 'needMin' | 'want'> | null {
-  const free = units - reserved - spent;
+): Pick<SliceMove, 'offered' | 'need' | 'needMin' | 'want'> | null {
   const [first] = needs;
   if (first !== undefined) {
     let lacking = want;
     for (const need of needs) lacking += need.units;
-    const need = { need: first.units, needMin: first.unitsMin, want: lacking };
-    return { units, spent, offered: free, ...need };
+    return { offered: free, need: first.units, needMin: first.unitsMin, want: lacking };
   }
   // What lies idle, what is too much, and what is owed.
   const surplus = free > 2 * want ? free - want : 0;
@@ -237,5 +235,5 @@ function wishOf(
   const isAsking = want > 0 && free < want / 2;
   const isTelling = isDue ? spent !== 0 || offered !== 0 : offered > 0;
   if (!isAsking && !isTelling) return null;
-  return { units, spent, offered, need: 0, needMin: 0, want: Math.max(0, want - (free - offered)) };
+  return { offered, need: 0, needMin: 0, want: Math.max(0, want - (free - offered)) };
 }

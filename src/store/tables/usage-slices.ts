@@ -173,10 +173,11 @@ function table(isRate: boolean): RawBuilder<unknown> {
   return sql.table(isRate ? 'rate_counters' : 'usage_counters');
 }
 
-function placeKey(
-  place: Pick<CounterPlace, 'subjectKind' | 'subjectId' | 'windowStart' | 'id'>,
-): string {
-  const { subjectKind, subjectId, windowStart, id } = place;
+/** What tells a counter from others of its table. */
+type CounterKey = Pick<CounterPlace, 'subjectKind' | 'subjectId' | 'windowStart' | 'id'>;
+
+/** The same of one counter in one text. */
+export function placeKey({ subjectKind, subjectId, windowStart, id }: CounterKey): string {
   return `${subjectKind} ${subjectId.toString('hex')} ${windowStart} ${id.toString('hex')}`;
 }
 
@@ -337,17 +338,16 @@ export async function listWanted(
   db: Db,
   { organisationId, holder }: Holder,
   withinMs: number,
-): Promise<Pick<CounterPlace, 'isRate' | 'subjectKind' | 'subjectId' | 'windowStart' | 'id'>[]> {
+): Promise<CounterKey[]> {
   const wanted = (isRate: boolean) => sql`
-    SELECT s.is_rate AS isRate, s.subject_kind AS subjectKind, s.subject_id AS subjectId,
-      s.window_start AS windowStart, s.counter_id AS id
+    SELECT s.subject_kind AS subjectKind, s.subject_id AS subjectId, s.window_start AS windowStart, s.counter_id AS id
     FROM usage_slices s JOIN ${table(isRate)} c ON c.organisation_id = s.organisation_id
       AND c.subject_kind = s.subject_kind AND c.subject_id = s.subject_id
       AND c.window_start = s.window_start AND c.id = s.counter_id
     WHERE s.organisation_id = ${organisationId} AND s.holder = ${holder}
       AND s.is_rate = ${Number(isRate)} AND c.wanted_at > ${serverNowMs} - ${withinMs}`;
-  const { rows } = await sql<CounterPlace>`${wanted(false)} UNION ALL ${wanted(true)}`.execute(db);
-  return rows.map((row) => ({ ...row, isRate: Boolean(row.isRate) }));
+  const { rows } = await sql<CounterKey>`${wanted(false)} UNION ALL ${wanted(true)}`.execute(db);
+  return rows;
 }
 
 /**
