@@ -1,6 +1,7 @@
 /** Knows how an answer tells what is left of the limits of its request (docs/inference.md, Headers). */
 import type { LimitLeft } from '../ledger/account.ts';
-import { fromUnits } from '../model/limits.ts';
+
+const microsPerDollar = 1_000_000;
 
 /** Nothing where no limit is known. `prefix` as of all headers of ours; `now` in ms since the epoch. */
 export function limitHeaders(
@@ -40,9 +41,12 @@ function nameOf({ limit }: LimitLeft): string {
   return `${limit.subjectKind.replaceAll('_', '-')}-${limit.type}-${windowSeconds(limit)}`;
 }
 
-/** `cost=4.25`, in dollars; `tokens=1200`. */
+/** `cost=4.25`, in dollars; `tokens=1200`. From the digits, as dollars in a number lose the last near 2^53. */
 function usageRemaining({ limit, leftUnits }: LimitLeft): string {
-  return `${limit.type}=${fromUnits(leftUnits, limit.type)}`;
+  if (limit.type !== 'cost') return `${limit.type}=${leftUnits}`;
+  const micros = String(leftUnits % microsPerDollar).padStart(6, '0');
+  const dollars = `${Math.floor(leftUnits / microsPerDollar)}.${micros}`;
+  return `cost=${dollars.replace(/\.?0+$/, '')}`;
 }
 
 function policyItem(name: string, { limit }: LimitLeft): string {
