@@ -165,7 +165,7 @@ function isRawProvider(given: string | null): boolean {
   return given !== null && !given.startsWith('@');
 }
 
-/** What headers say for the whole config: those of a target stand below it, save for the time. */
+/** What headers say for the whole config: a target counts before it, save for the time and what is forwarded. */
 function withHeaders(config: GatewayConfig, header: ReadHeader): GatewayConfig {
   const own = headerSettings(header);
   if (own === null) return config;
@@ -214,7 +214,7 @@ function withSettings(node: ConfigNode, own: HeaderSettings): ConfigNode {
       virtualKey: isPinned ? settings.virtualKey : own.virtualKey,
       customHost: settings.customHost ?? (isElsewhere ? null : own.customHost),
       requestTimeoutMs: own.requestTimeoutMs ?? settings.requestTimeoutMs,
-      forwardHeaders: settings.forwardHeaders ?? own.forwardHeaders,
+      forwardHeaders: own.forwardHeaders ?? settings.forwardHeaders,
     },
   };
 }

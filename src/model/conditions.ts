@@ -19,7 +19,7 @@ const tests: Readonly<Record<string, Test>> = {
   $lte: (value, expected) => (order(value, expected) ?? 1) <= 0,
   $in: (value, expected) => Array.isArray(expected) && expected.includes(value),
   $nin: (value, expected) => Array.isArray(expected) && !expected.includes(value),
-  $regex: (value, expected) => typeof value === 'string' && patternOf(expected).test(value),
+  $regex: (value, expected) => value !== null && patternOf(expected).test(String(value)),
 };
 
 /**
@@ -56,12 +56,23 @@ function valueAt(key: string, subject: Subject): unknown {
   return typeof value === 'object' && value !== null ? undefined : value;
 }
 
-/** Below, at or above nought; null for two values of which neither comes first. */
+/**
+ * Below, at or above nought; null for two values of which neither comes first. Values of metadata are
+ * texts, so that one that is a number is compared as such; dates and versions are by their letters.
+ */
 function order(value: unknown, expected: unknown): number | null {
-  if (typeof value === 'number' && typeof expected === 'number') return value - expected;
+  const [left, right] = [numberOf(value), numberOf(expected)];
+  if (left !== null && right !== null) return left - right;
   if (typeof value !== 'string' || typeof expected !== 'string') return null;
   return value < expected ? -1 : Number(value > expected);
 }
+
+function numberOf(value: unknown): number | null {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && decimal.test(value) ? Number(value) : null;
+}
+
+const decimal = /^-?\d{1,15}(?:\.\d{1,15})?$/;
 
 function isList(value: unknown): value is unknown[] {
   return Array.isArray(value);

@@ -53,7 +53,7 @@ describe('a target', () => {
 
 describe('a condition', () => {
   const subject = {
-    metadata: { plan: 'paid', age: 30 },
+    metadata: { plan: 'paid', age: 30, seats: '25', since: '2026-09-30' },
     params: { model: 'gpt-4', temperature: 0.5, messages: [] },
     url: { pathname: '/v1/chat/completions' },
   };
@@ -65,7 +65,12 @@ describe('a condition', () => {
     [{ 'metadata.none': { $eq: undefined } }, false],
     [{ 'metadata.none': { $nin: ['a'] } }, true],
     [{ 'metadata.age': { $gt: 20, $lte: 30 } }, true],
-    [{ 'metadata.age': { $gt: '20' } }, false],
+    [{ 'metadata.age': { $gt: '20' } }, true],
+    [{ 'metadata.age': { $gt: 'twenty' } }, false],
+    [{ 'metadata.seats': { $gt: 10, $lt: 100 } }, true],
+    [{ 'metadata.seats': { $lt: '9' } }, false],
+    [{ 'metadata.since': { $gte: '2026-01-01', $lt: '2026-10-01' } }, true],
+    [{ 'metadata.age': { $regex: '^3' } }, true],
     [{ 'metadata.plan': { $gte: 'paid', $lt: 'paie' } }, true],
     [{ 'params.model': { $in: ['gpt-4', 'x'] } }, true],
     [{ 'params.model': { $regex: '^gpt-' } }, true],
