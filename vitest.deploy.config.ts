@@ -30,6 +30,14 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'differential',
+          include: ['test/differential/*.test.ts'],
+          globalSetup: ['test/global-setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'cluster',
           include: ['test/cluster/*.test.ts'],
           globalSetup: [

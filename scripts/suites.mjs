@@ -24,6 +24,7 @@ const missingDatabase = async (make) =>
  */
 const suites = [
   { name: 'test', words: ['node_modules/vitest/vitest.mjs', 'run'], usualMs: 6 * minuteMs },
+  { name: 'differential', words: deploy('differential'), usualMs: minuteMs },
   {
     name: 'chart',
     words: deploy('chart'),
