@@ -73,7 +73,7 @@ CREATE TABLE IF NOT EXISTS usage_budgets (
 -- A counter that does not exist is nought, so that a new window needs no write here.
 CREATE TABLE IF NOT EXISTS usage_counters (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  subject_kind ENUM('api_key', 'workspace', 'provider', 'integration_workspace', 'policy') NOT NULL,
+  subject_kind ENUM('api_key', 'workspace', 'provider', 'integration_workspace', 'policy', 'token') NOT NULL,
   subject_id BINARY(16) NOT NULL,
   window_start BIGINT NOT NULL,
   id BINARY(16) NOT NULL,
@@ -93,7 +93,7 @@ CREATE TABLE IF NOT EXISTS usage_counters (
 -- Windows that ended: the record of every reset, and what says which counters are old.
 CREATE TABLE IF NOT EXISTS usage_windows (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  subject_kind ENUM('api_key', 'workspace', 'provider', 'integration_workspace', 'policy') NOT NULL,
+  subject_kind ENUM('api_key', 'workspace', 'provider', 'integration_workspace', 'policy', 'token') NOT NULL,
   subject_id BINARY(16) NOT NULL,
   window_start BIGINT NOT NULL,
   ended_at BIGINT NOT NULL,

@@ -4,7 +4,7 @@ import { Failure } from './failure.ts';
 import type { Secret } from './secret.ts';
 import { readDatabases } from './settings/database.ts';
 import type { databaseTlsModes, driftModes, logLevels } from './settings/forms.ts';
-import { type InferenceSettings, inferenceSettings } from './settings/inference.ts';
+import { type InferenceSettings, inferenceSettings, tokenFaults } from './settings/inference.ts';
 import {
   type MasterKeySettings,
   masterKeyFaults,
@@ -227,6 +227,7 @@ export function inspectSettings(
   faults.push(...signatureFaults(values, wrong), ...vaultFaults(values, wrong));
   faults.push(...masterKeyFaults(values, wrong));
   faults.push(...notifyFaults(values, (name) => given.has(name) || unread.has(name)));
+  faults.push(...tokenFaults(values, (name) => given.has(name) || unread.has(name)));
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
   const { slips, idle } = sortUnknown(namesSet(sources));
   (strict ? faults : warnings).push(...slips);

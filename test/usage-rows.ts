@@ -4,9 +4,9 @@ import { idFromBytes, idToBytes } from '../src/model/ids.ts';
 import type { Db } from '../src/store/connection/db.ts';
 import type { UsageBudgetRow } from '../src/store/tables/usage-budgets.ts';
 import {
+  type CountedKind,
   counterId,
   type UsageSubject,
-  type UsageSubjectKind,
 } from '../src/store/tables/usage-counters.ts';
 import type { UsageLimitPolicyRow } from '../src/store/tables/usage-limit-policies.ts';
 import { apiKeyRow, insertApiKeys } from './api-key-row.ts';
@@ -136,7 +136,7 @@ export async function endWindow(
 /** Windows that ended, oldest first, with their ids as text. */
 export async function endedWindows(db: Db): Promise<
   {
-    subject_kind: UsageSubjectKind;
+    subject_kind: CountedKind;
     subject_id: string;
     window_start: number;
     ended_at: number;

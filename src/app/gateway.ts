@@ -1,9 +1,13 @@
 /** Knows what the gateway is given by the process: database, settings, time, figures and a log. */
 import type { Keyring } from '../auth/keyring.ts';
 import type { Clock } from '../clock.ts';
+import { Failure } from '../failure.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';
+import type { Issuer } from '../gateway/issuer-keys.ts';
 import type { RequestRecord } from '../gateway/request-record.ts';
 import type { Log } from '../log.ts';
+import { outboundUrlFault } from '../model/outbound-url.ts';
+import type { TokenSettings } from '../settings/inference.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
@@ -24,10 +28,17 @@ export function createAppGateway(parts: {
 }): Gateway {
   const { settings, database, keyring, clock, log, record, requireConnection } = parts;
   const { inference, configTargets, trustedHosts } = settings;
+  const { tokens, ...rest } = inference;
   let quietUntilMs = 0;
   return createGateway({
     ...{ database, clock, configTargets, trustedHosts, isUnavailable, record },
-    ...inference,
+    ...{ ...rest, requireConnection },
+    tokens: tokens && {
+      issuers: issuersOf(tokens, trustedHosts),
+      rules: tokens,
+      onKeysFailure: (err, url) =>
+        log.warn({ err, url }, 'the keys that tokens are signed with could not be fetched'),
+    },
     graceMs: inference.graceSeconds * 1000,
     hashCredential: (value) => {
       requireConnection();
@@ -44,6 +55,29 @@ export function createAppGateway(parts: {
       );
     },
   });
+}
+
+/**
+ * Each address once, with all organisations that it counts in.
+ *
+ * @throws Failure for an address that must not be called
+ */
+function issuersOf({ keySets }: TokenSettings, trusted: Settings['trustedHosts']): Issuer[] {
+  return [...Map.groupBy(keySets, ({ url }) => url)].map(([url, entries]) => {
+    const fault = outboundUrlFault(url, trusted) ?? plainFault(url);
+    if (fault !== null) {
+      throw new Failure('invalidInput', `GATEWRIGHT_JWT_JWKS_URIS: ${url} ${fault}`);
+    }
+    const tsgIds = entries.map(({ tsgId }) => tsgId);
+    return { url, tsgIds: tsgIds.includes(null) ? null : new Set(tsgIds as string[]) };
+  });
+}
+
+/** Whoever can change what is answered decides who is let in. */
+function plainFault(url: string): string | null {
+  const isPlain = url.toLowerCase().startsWith('http:');
+  if (!isPlain || outboundUrlFault(url, []) !== null) return null;
+  return 'must begin with https unless its host is private and trusted';
 }
 
 /** A port of 0 for the Admin API asks for no fixed one, which holds here too. */

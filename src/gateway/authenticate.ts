@@ -1,10 +1,11 @@
-/** Knows who sends a request: which of its headers is the key of the gateway, and whether that key is good now. */
+/** Knows who sends a request: which of its headers is the key or token of the gateway, and whether that is good now. */
 import type { IncomingMessage } from 'node:http';
 import { isWellFormedApiKey } from '../model/credentials.ts';
 import { covers } from '../model/scopes.ts';
 import { gatewayHeader } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { GatewayKey, GatewayKeys } from './gateway-key.ts';
+import { type GatewayTokens, isToken } from './gateway-token.ts';
 
 /** What a request shows of itself. */
 export interface Shown {
@@ -12,6 +13,13 @@ export interface Shown {
   readonly key: string | null;
   /** Of the provider: only where the key of the gateway has a header of its own. */
   readonly credential: string | null;
+}
+
+/** Where callers are known from. */
+export interface Callers {
+  readonly keys: GatewayKeys;
+  /** Null where no tokens are taken. */
+  readonly tokens: GatewayTokens | null;
 }
 
 const scope = 'completions.write';
@@ -39,13 +47,19 @@ function bearerOf(header: string | undefined): string | null {
 
 /** @throws GatewayError that says whether the key is unknown, over, or may not do this */
 export function authenticate(
-  keys: GatewayKeys,
+  { keys, tokens }: Callers,
   shown: Shown,
   now: number,
 ): GatewayKey | Promise<GatewayKey> {
   if (shown.key === null) {
     const hint = 'send it as a bearer token or as x-gateway-api-key';
     throw new GatewayError('invalid_api_key', `No API key was sent: ${hint}`);
+  }
+  if (tokens !== null && isToken(shown.key)) {
+    const found = tokens.find(shown.key, now);
+    return found instanceof Promise
+      ? found.then((key) => permitted(key, now))
+      : permitted(found, now);
   }
   if (!isWellFormedApiKey(shown.key)) throw unknownKey();
   const found = keys.find(shown.key, now);
@@ -60,7 +74,10 @@ function permitted(key: GatewayKey | undefined, now: number): GatewayKey {
     throw new GatewayError('api_key_expired', 'The API key has expired');
   }
   if (!covers(key.scopes, scope)) {
-    throw new GatewayError('scope_missing', `The API key lacks the scope ${scope}`);
+    throw new GatewayError(
+      'scope_missing',
+      `The ${key.kind === 'token' ? 'token' : 'API key'} lacks the scope ${scope}`,
+    );
   }
   return key;
 }

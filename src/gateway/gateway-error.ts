@@ -17,6 +17,8 @@ export const gatewayErrors = {
   no_target: { status: 400, type: 'invalid_request_error' },
   invalid_api_key: { status: 401, type: 'authentication_error' },
   api_key_expired: { status: 401, type: 'authentication_error' },
+  invalid_token: { status: 401, type: 'authentication_error' },
+  token_expired: { status: 401, type: 'authentication_error' },
   model_not_allowed: { status: 403, type: 'permission_error' },
   price_unknown: { status: 403, type: 'permission_error' },
   provider_expired: { status: 403, type: 'permission_error' },

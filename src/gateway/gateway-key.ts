@@ -6,10 +6,13 @@ import type { WorkspaceDefaults } from '../model/workspace.ts';
 import type { Database } from '../store/connection/db.ts';
 import * as apiKeys from '../store/tables/api-keys.ts';
 import * as gatewayReads from '../store/tables/gateway-reads.ts';
+import type { StoredWorkspace } from '../store/tables/workspaces.ts';
 import type { Fresh, Read } from './fresh.ts';
 import { limitedSubjects, noTerms, type OwnTerms, readTerms } from './own-terms.ts';
 
 export interface GatewayKey {
+  /** A token acts as a key of its workspace that nobody has made. */
+  readonly kind: 'api_key' | 'token';
   readonly id: string;
   readonly name: string;
   readonly organisationId: string;
@@ -29,7 +32,7 @@ export interface GatewayKey {
   lastUsedAtMs: number | null;
 }
 
-interface GatewayWorkspace {
+export interface GatewayWorkspace {
   readonly id: string;
   readonly slug: string;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -60,6 +63,7 @@ export class GatewayKeys {
 
   /** Not waited for, and no reason to refuse. */
   noteUse(key: GatewayKey, now: number): void {
+    if (key.kind === 'token') return;
     if (!apiKeys.isUseNews({ last_used_at: key.lastUsedAtMs }, now)) return;
     key.lastUsedAtMs = now;
     const place = { organisation_id: key.organisationId, id: key.id };
@@ -96,8 +100,7 @@ function keyOf(
   validUntil: number | null,
 ): Omit<GatewayKey, 'terms'> {
   return {
-    id: row.id,
-    name: row.name,
+    ...{ kind: 'api_key', id: row.id, name: row.name },
     organisationId: row.organisation_id,
     userId: row.user_id,
     status: row.status,
@@ -107,19 +110,30 @@ function keyOf(
     metadata: readDocument<Record<string, unknown>>(row.metadata) ?? {},
     configId: row.config_id,
     allowsConfigOverride: row.allow_config_override !== 0,
-    workspace: workspaceOf(row),
+    workspace: workspaceOfKey(row),
     lastUsedAtMs: row.last_used_at,
   };
 }
 
-function workspaceOf(row: gatewayReads.GatewayKeyRow): GatewayWorkspace | null {
+function workspaceOfKey(row: gatewayReads.GatewayKeyRow): GatewayWorkspace | null {
   if (row.workspace_id === null) return null;
-  const defaults = readDocument<WorkspaceDefaults>(row.workspace_defaults) ?? {};
-  return {
+  return workspaceOf({
     id: row.workspace_id,
     slug: row.workspace_slug ?? '',
+    defaults: row.workspace_defaults,
+    rate_limits: row.workspace_rate_limits,
+  });
+}
+
+export function workspaceOf(
+  row: Pick<StoredWorkspace, 'id' | 'slug' | 'defaults' | 'rate_limits'>,
+): GatewayWorkspace {
+  const defaults = readDocument<WorkspaceDefaults>(row.defaults) ?? {};
+  return {
+    id: row.id,
+    slug: row.slug,
     metadata: defaults.metadata ?? {},
-    rateLimits: readDocument<unknown>(row.workspace_rate_limits),
+    rateLimits: readDocument<unknown>(row.rate_limits),
   };
 }
 

@@ -13,7 +13,9 @@ import { Breakers } from './breaker.ts';
 import { Fresh } from './fresh.ts';
 import { type GatewayKey, GatewayKeys } from './gateway-key.ts';
 import type { GatewayProvider } from './gateway-provider.ts';
+import { GatewayTokens, type Place, type TokenRules } from './gateway-token.ts';
 import { Generations } from './generations.ts';
+import { type Issuer, IssuerKeys } from './issuer-keys.ts';
 import { Policies } from './limits.ts';
 import type { Pipeline } from './pipeline.ts';
 import { Providers } from './providers.ts';
@@ -27,6 +29,15 @@ export interface GatewayOptions
   /** That all replicas share. */
   readonly clock: Clock;
   readonly hashCredential: (value: string) => Buffer;
+  /** Throws, as a database that is away does, until it has been proved to be the right one. */
+  readonly requireConnection: () => void;
+  /** Whose tokens are taken in place of keys; null for nobody's. */
+  readonly tokens: {
+    readonly issuers: readonly Issuer[];
+    readonly rules: TokenRules;
+    /** Keys of an issuer that could not be fetched. */
+    readonly onKeysFailure: (error: unknown, url: string) => void;
+  } | null;
   readonly unsealerOf: Keyring['unsealerOf'];
   readonly connectionsMax: number;
   readonly configTargets: TargetLimits;
@@ -52,6 +63,7 @@ const keysMax = 100_000;
 const configsMax = 10_000;
 const providersMax = 10_000;
 const organisationsMax = 10_000;
+const placesMax = 10_000;
 
 /** Dispose of it when its server has closed. */
 export function createGateway(options: GatewayOptions): Gateway {
@@ -74,10 +86,16 @@ export function createGateway(options: GatewayOptions): Gateway {
     isUnavailable,
   });
   const origins = new Origins(trustedHosts);
+  const tokens = tokensOf(
+    options,
+    origins,
+    new Fresh(generations, { entriesMax: placesMax, isUnavailable }),
+  );
   const ledger = createLedger({ database, clock: options.clock });
   const { bodyBytesMax, record, onFault, hashCredential, unsealerOf } = options;
   const pipeline: Pipeline = {
     keys: new GatewayKeys({ database, hashCredential, fresh: keys }),
+    tokens,
     configs: new Configs({
       ...{ database, fresh: configs, trusted: trustedHosts },
       limits: options.configTargets,
@@ -100,4 +118,16 @@ export function createGateway(options: GatewayOptions): Gateway {
       await origins[Symbol.asyncDispose]();
     },
   };
+}
+
+function tokensOf(
+  { tokens, database, requireConnection }: GatewayOptions,
+  origins: Origins,
+  places: Fresh<Place>,
+): GatewayTokens | null {
+  if (tokens === null) return null;
+  const { issuers, rules, onKeysFailure: onFailure } = tokens;
+  const monotonicMs = () => performance.now();
+  const issuerKeys = new IssuerKeys({ issuers, origins, monotonicMs, onFailure });
+  return new GatewayTokens({ database, requireConnection, issuerKeys, rules, places });
 }

@@ -65,20 +65,24 @@ export function limitedSubjects(
     readonly name: string;
     readonly rateLimits: readonly RateLimit[] | null;
   },
-  workspace: { readonly id: string; readonly slug: string; readonly rateLimits: unknown } | null,
+  workspace: LimitedWorkspace | null,
 ): Limited[] {
   const own: Limited = {
     ...{ kind: 'api_key', id: key.id, label: `API key ${key.name}`, rateLimits: key.rateLimits },
   };
-  if (workspace === null) return [own];
+  return workspace === null ? [own] : [...workspaceSubjects(workspace), own];
+}
+
+export function workspaceSubjects(workspace: LimitedWorkspace): Limited[] {
+  const { id, slug } = workspace;
   const rateLimits = workspace.rateLimits as readonly RateLimit[] | null;
-  return [
-    {
-      ...{ kind: 'workspace', id: workspace.id, label: `workspace ${workspace.slug}` },
-      rateLimits,
-    },
-    own,
-  ];
+  return [{ ...{ kind: 'workspace', id, label: `workspace ${slug}` }, rateLimits }];
+}
+
+interface LimitedWorkspace {
+  readonly id: string;
+  readonly slug: string;
+  readonly rateLimits: unknown;
 }
 
 /** Those of a provider that are limited, so that nothing is asked for the others. */

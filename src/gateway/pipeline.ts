@@ -5,13 +5,12 @@ import { Secret } from '../secret.ts';
 import type { Origins } from '../upstream/origins.ts';
 import type { AnswerCache, KeptAnswer } from './answer-cache.ts';
 import { type Attempted, errorOf } from './attempt.ts';
-import { authenticate, credentialsOf } from './authenticate.ts';
+import { authenticate, type Callers, credentialsOf } from './authenticate.ts';
 import type { Breakers } from './breaker.ts';
 import { Caller } from './caller.ts';
 import { endpointOf } from './endpoint.ts';
 import { type Exchange, gatewayHeader, type ReadHeader } from './exchange.ts';
 import { GatewayError, type GatewayErrorForm, gatewayErrorBody } from './gateway-error.ts';
-import type { GatewayKeys } from './gateway-key.ts';
 import { limitHeaders } from './limit-headers.ts';
 import type { Policies } from './limits.ts';
 import { metadataOf } from './metadata.ts';
@@ -24,8 +23,7 @@ import type { Configs, GatewayConfig } from './resolve-config.ts';
 import type { Targets } from './resolve-target.ts';
 import { walk } from './route.ts';
 
-export interface Pipeline {
-  readonly keys: GatewayKeys;
+export interface Pipeline extends Callers {
   readonly configs: Configs;
   readonly policies: Policies;
   readonly ledger: Ledger;
@@ -99,7 +97,7 @@ async function exchangeOf(
   const header: ReadHeader = (name) => gatewayHeader(request, pipeline.headerPrefixes, name);
   const caller = new Caller(response);
   const shown = credentialsOf(request, pipeline.headerPrefixes);
-  const known = authenticate(pipeline.keys, shown, now);
+  const known = authenticate(pipeline, shown, now);
   const key = known instanceof Promise ? await known : known;
   const resolved = pipeline.configs.resolve(key, header);
   const config = resolved instanceof Promise ? await resolved : resolved;

@@ -2,11 +2,11 @@
 
 import type { UsageType } from '../model/limits.ts';
 import { affordableOutput, costUnitsMax, type Price, type TokenUsage } from '../model/pricing.ts';
-import type { UsageSubjectKind } from '../store/tables/usage-counters.ts';
+import type { CountedKind } from '../store/tables/usage-counters.ts';
 
 export interface Limit {
   readonly organisationId: string;
-  readonly subjectKind: UsageSubjectKind;
+  readonly subjectKind: CountedKind;
   readonly subjectId: string;
   /** First millisecond of the window that the request is charged to. */
   readonly windowStart: number;

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import type { RateLimit, UsageType } from '../model/limits.ts';
 import type { Condition, GroupBy } from '../model/policy.ts';
 import { type WindowColumns, windowAt } from '../store/tables/usage-budgets.ts';
-import type { UsageSubjectKind } from '../store/tables/usage-counters.ts';
+import type { CountedKind } from '../store/tables/usage-counters.ts';
 import type { Limit } from './limit.ts';
 
 /** Whose a budget or rate limit is. */
 export interface LimitSubject {
   readonly organisationId: string;
-  readonly subjectKind: UsageSubjectKind;
+  readonly subjectKind: CountedKind;
   readonly subjectId: string;
   /** `API key ci`. */
   readonly label: string;

@@ -131,6 +131,25 @@ export const webAddress: Form<URL> = {
   example: 'https://vault.example.com:8200',
 };
 
+/** `https://…`, or `TSG_ID=https://…` for one that counts in that organisation alone. */
+export const issuerAddresses: Form<{ readonly url: string; readonly tsgId: string | null }[]> = {
+  schema: z
+    .string()
+    .max(8192)
+    .transform((text) =>
+      text.split(',').map((part) => {
+        const [, tsgId = null, url = ''] = /^(?:(\d{10})=)?(.*)$/.exec(part.trim()) ?? [];
+        return { url, tsgId };
+      }),
+    )
+    .refine((entries) =>
+      entries.every(({ url }) => /^https?:\/\/[^\s@#]+$/i.test(url) && URL.canParse(url)),
+    ),
+  expected:
+    'addresses that begin with https:// separated by commas, each with TSG_ID= in front where it counts in that organisation alone',
+  example: 'https://login.example.com/keys',
+};
+
 /** `http://` in front may be missing, as other programs take it. */
 export const proxy: Form<URL> = {
   schema: z
@@ -163,6 +182,15 @@ export const headerNames: Form<string[]> = {
     .transform((text) => text.split(',').map((name) => name.trim().toLowerCase())),
   expected: 'names of request headers separated by commas',
   example: 'x-team,x-app',
+};
+
+export const scopes: Form<string[]> = {
+  schema: z
+    .string()
+    .regex(/^[a-z_]+[.:][a-z]+(?:\s*,\s*[a-z_]+[.:][a-z]+)*$/)
+    .transform((text) => text.split(',').map((name) => name.trim())),
+  expected: 'scopes separated by commas',
+  example: 'completions.write',
 };
 
 export const variableNames: Form<string[]> = {

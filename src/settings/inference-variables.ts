@@ -37,6 +37,37 @@ export const inferenceVariables = {
     '300',
     'Seconds that keys and configs in use stay good while the database is away.',
   ),
+  JWT_ENABLED: optional(
+    'Inference',
+    forms.toggle,
+    'OFF: no JWT is taken in place of a key; when unset ON where GATEWRIGHT_JWT_JWKS_URIS is set.',
+  ),
+  GATEWRIGHT_JWT_JWKS_URIS: optional(
+    'Inference',
+    forms.issuerAddresses,
+    'Where the keys are published that sign the JWTs of callers (JSON Web Key Sets); whoever has such a key speaks for every organisation, or for the one of TSG_ID=.',
+  ),
+  GATEWRIGHT_JWT_ISSUER: optional(
+    'Inference',
+    forms.line('a text', 'https://login.example.com', 2048),
+    'What iss of a JWT must be.',
+  ),
+  GATEWRIGHT_JWT_AUDIENCE: optional(
+    'Inference',
+    forms.line('a text', 'gatewright', 2048),
+    'What aud of a JWT must name.',
+  ),
+  GATEWRIGHT_JWT_CLOCK_TOLERANCE_SECONDS: defaulted(
+    'Inference',
+    forms.integer(0, 300, '5'),
+    '5',
+    'Seconds by which the clock of an issuer may differ.',
+  ),
+  JWT_LOCAL_AUTH_DEFAULT_SCOPES: optional(
+    'Inference',
+    forms.scopes,
+    'Scopes of a JWT that names none.',
+  ),
   HEADER_ALIAS_PREFIXES: optional(
     'Inference',
     headerPrefixes,

@@ -1,5 +1,5 @@
 /** Knows the settings of the inference side as a group. */
-import type { Values } from './variables.ts';
+import type { Name, Values } from './variables.ts';
 
 export interface InferenceSettings {
   /** 0 takes a free one; null when unset. */
@@ -12,6 +12,17 @@ export interface InferenceSettings {
   readonly blocksInlineConfigs: boolean;
   /** In lower case, with a dash at the end. */
   readonly headerAliases: readonly string[];
+  /** Whose JWTs are taken in place of keys; null for nobody's. */
+  readonly tokens: TokenSettings | null;
+}
+
+export interface TokenSettings {
+  /** Where keys are published; `tsgId` is null where they are good for every organisation. */
+  readonly keySets: readonly { readonly url: string; readonly tsgId: string | null }[];
+  readonly issuer: string | null;
+  readonly audience: string | null;
+  readonly clockToleranceSeconds: number;
+  readonly defaultScopes: readonly string[];
 }
 
 const mebibyte = 1024 * 1024;
@@ -24,5 +35,36 @@ export function inferenceSettings(values: Values): InferenceSettings {
     graceSeconds: values.GATEWRIGHT_INFERENCE_GRACE_SECONDS,
     blocksInlineConfigs: values.BLOCK_INLINE_CONFIG,
     headerAliases: values.HEADER_ALIAS_PREFIXES ?? [],
+    tokens: tokenSettings(values),
   };
+}
+
+function tokenSettings(values: Values): TokenSettings | null {
+  const keySets = values.GATEWRIGHT_JWT_JWKS_URIS;
+  if (keySets === undefined || values.JWT_ENABLED === false) return null;
+  return {
+    keySets,
+    issuer: values.GATEWRIGHT_JWT_ISSUER ?? null,
+    audience: values.GATEWRIGHT_JWT_AUDIENCE ?? null,
+    clockToleranceSeconds: values.GATEWRIGHT_JWT_CLOCK_TOLERANCE_SECONDS,
+    defaultScopes: values.JWT_LOCAL_AUTH_DEFAULT_SCOPES ?? [],
+  };
+}
+
+/** What of tokens does nothing without the address of their keys. */
+const ofTokens = [
+  'GATEWRIGHT_JWT_ISSUER',
+  'GATEWRIGHT_JWT_AUDIENCE',
+  'GATEWRIGHT_JWT_CLOCK_TOLERANCE_SECONDS',
+  'JWT_LOCAL_AUTH_DEFAULT_SCOPES',
+] as const;
+
+/** @param isGiven whether a setting is set, be it wrongly */
+export function tokenFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
+  if (isGiven('GATEWRIGHT_JWT_JWKS_URIS')) return [];
+  const idle: Name[] = ofTokens.filter(isGiven);
+  if (values.JWT_ENABLED === true) idle.unshift('JWT_ENABLED');
+  return idle.map(
+    (name) => `${name} is set, but does nothing without GATEWRIGHT_JWT_JWKS_URIS: set both or none`,
+  );
 }

@@ -16,6 +16,7 @@ const base: Record<string, string> = {
   DB_READER_HOST: 'replica.example',
   MYSQL_WRITER_HADR_MODE: 'ON',
   HTTPS_PROXY: 'http://proxy.example:3128',
+  GATEWRIGHT_JWT_JWKS_URIS: 'https://login.example/keys',
   GATEWRIGHT_TURBO: 'slip',
 };
 const pem = '-----BEGIN X-----\nAA==\n-----END X-----';

@@ -553,6 +553,9 @@ describe('the reference', () => {
       const rest = {
         ...(name.startsWith('GATEWRIGHT_GIT_') ? verified : {}),
         ...(name.startsWith('GATEWRIGHT_VAULT_') ? vaultOf(name) : {}),
+        ...(name.includes('JWT_')
+          ? { GATEWRIGHT_JWT_JWKS_URIS: 'https://login.example.com/k' }
+          : {}),
         ...outside,
       };
       expect(() => read({ ...rest, [name]: example! }, { strict: true })).not.toThrow();
@@ -654,5 +657,45 @@ describe('signatures of a Git source', () => {
     expect(faultsOf({ ...verified, GATEWRIGHT_GIT_VERIFY: 'off' })).toContain(
       'expected one of commit, tag, tag-and-commit',
     );
+  });
+});
+
+describe('settings of JWTs', () => {
+  const uris = 'https://login.example.com/keys, 1234567890=http://keys.internal/jwks?v=1';
+
+  it('say where keys are published, and for which organisation', () => {
+    const { tokens } = read({ GATEWRIGHT_JWT_JWKS_URIS: uris }).inference;
+    expect(tokens).toMatchObject({
+      keySets: [
+        { url: 'https://login.example.com/keys', tsgId: null },
+        { url: 'http://keys.internal/jwks?v=1', tsgId: '1234567890' },
+      ],
+      ...{ issuer: null, audience: null, clockToleranceSeconds: 5, defaultScopes: [] },
+    });
+    expect(
+      read({ GATEWRIGHT_JWT_JWKS_URIS: uris, JWT_ENABLED: 'OFF' }).inference.tokens,
+    ).toBeNull();
+    expect(read({}).inference.tokens).toBeNull();
+  });
+
+  it('that do nothing without such an address are refused without one', () => {
+    for (const [name, value] of [
+      ['JWT_ENABLED', 'ON'],
+      ['GATEWRIGHT_JWT_AUDIENCE', 'gatewright'],
+      ['JWT_LOCAL_AUTH_DEFAULT_SCOPES', 'completions.write'],
+    ] as const) {
+      expect(faultsOf({ [name]: value })).toContain(`${name} is set, but does nothing without`);
+    }
+    for (const wrong of [
+      '',
+      'login.example.com',
+      'https://u:p@x.example/k',
+      '12=https://x.example',
+      'ftp://x',
+    ]) {
+      expect(faultsOf({ GATEWRIGHT_JWT_JWKS_URIS: `https://a.example,${wrong}` })).toContain(
+        'GATEWRIGHT_JWT_JWKS_URIS',
+      );
+    }
   });
 });

@@ -3,12 +3,15 @@ import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
 import type { ApiKeyRow } from './api-keys.ts';
+import * as organisations from './organisations.ts';
 import { listReached, type ReachedProvider } from './providers.ts';
 import * as rateLimitPolicies from './rate-limit-policies.ts';
 import { readReference } from './references.ts';
 import { generationOf, listGenerations } from './snapshot-marks.ts';
 import type { StoredUsageBudget } from './usage-budgets.ts';
 import * as usageLimitPolicies from './usage-limit-policies.ts';
+import type { StoredWorkspace } from './workspaces.ts';
+import * as workspaces from './workspaces.ts';
 
 /** Where the value of a key leads, and until when. */
 export interface HeldKey {
@@ -88,6 +91,33 @@ export function findKey(
   id: string,
 ): Promise<GatewayKeyRow | undefined> {
   return keyById.first(db, { organisationId, id });
+}
+
+/** A workspace that a token names, with its organisation. */
+export interface PlaceRow {
+  readonly organisationId: string;
+  readonly tsgId: string;
+  readonly workspace: StoredWorkspace;
+  readonly generation: string;
+}
+
+/** `organisation` is an id or a TSG id, `workspace` an id or slug; the marks are read before, so that they are never newer. */
+export async function findPlace(
+  db: Db,
+  organisation: string,
+  workspace: string,
+): Promise<PlaceRow | undefined> {
+  const isTsg = /^\d{10}$/.test(organisation);
+  const found = await (isTsg ? organisations.findByTsgId : organisations.findById)(
+    db,
+    organisation,
+  );
+  if (found === undefined) return undefined;
+  const { id: organisationId, tsg_id: tsgId } = found;
+  const generations = await listGenerations(db, [organisationId]);
+  const row = await workspaces.findByIdOrSlug(db, organisationId, workspace);
+  if (row === undefined) return undefined;
+  return { organisationId, tsgId, workspace: row, generation: generations.get(organisationId)! };
 }
 
 export interface GatewayConfigRow {

@@ -1,10 +1,10 @@
 /** Knows the usage_alerts table: what is to be told about usage, each once. */
 import type { Db } from '../connection/db.ts';
-import type { UsageSubjectKind } from './usage-counters.ts';
+import type { CountedKind } from './usage-counters.ts';
 
 interface UsageAlertRow {
   organisation_id: string;
-  subject_kind: UsageSubjectKind;
+  subject_kind: CountedKind;
   subject_id: Buffer;
   window_start: number;
   counter_id: Buffer;

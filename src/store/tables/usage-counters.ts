@@ -14,6 +14,9 @@ export type UsageSubjectKind =
   | 'integration_workspace'
   | 'policy';
 
+/** Whose counters there are: callers with a token, too, of whom nothing else is stored. */
+export type CountedKind = UsageSubjectKind | 'token';
+
 /** What everybody else calls them. */
 export const kindOfSubject = {
   api_key: 'ApiKey',
@@ -27,7 +30,7 @@ export const kindOfSubject = {
 /** Amounts are whole units; beyond 2^53 the driver yields them as text, so {@link toUsage} takes both. */
 interface UsageCounterRow {
   organisation_id: string;
-  subject_kind: UsageSubjectKind;
+  subject_kind: CountedKind;
   subject_id: Buffer;
   window_start: number;
   id: Buffer;

@@ -5,14 +5,14 @@ import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
 import type { NewUsageAlert } from './usage-alerts.ts';
 import * as usageAlerts from './usage-alerts.ts';
-import type { UsageSubjectKind } from './usage-counters.ts';
+import type { CountedKind } from './usage-counters.ts';
 import type { Holder } from './usage-holders.ts';
 
 interface UsageSliceRow {
   organisation_id: string;
   holder: Buffer;
   is_rate: number;
-  subject_kind: UsageSubjectKind;
+  subject_kind: CountedKind;
   subject_id: Buffer;
   window_start: number;
   counter_id: Buffer;
@@ -29,7 +29,7 @@ declare module '../connection/db.ts' {
 /** One counter: of a budget in `usage_counters`, of a rate limit in `rate_counters`. */
 export interface CounterPlace {
   readonly isRate: boolean;
-  readonly subjectKind: UsageSubjectKind;
+  readonly subjectKind: CountedKind;
   readonly subjectId: Buffer;
   readonly windowStart: number;
   readonly id: Buffer;
@@ -103,7 +103,7 @@ export async function exchange(
 }
 
 interface CounterState {
-  readonly subject_kind: UsageSubjectKind;
+  readonly subject_kind: CountedKind;
   readonly subject_id: Buffer;
   readonly window_start: number;
   readonly id: Buffer;

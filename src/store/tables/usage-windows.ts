@@ -1,15 +1,16 @@
 /** Knows how windows end: the usage_windows table, and how budgets and policies move on to the next window. */
 import { type RawBuilder, sql } from 'kysely';
 import { idToBytes } from '../../model/ids.ts';
+import type { UsageWindow } from '../../model/periods.ts';
 import type { Db } from '../connection/db.ts';
 import { bytesOfId } from './portable-sql.ts';
 import { type WindowColumns, windowAt } from './usage-budgets.ts';
-import type { UsageSubject, UsageSubjectKind } from './usage-counters.ts';
+import type { CountedKind, UsageSubject, UsageSubjectKind } from './usage-counters.ts';
 
 /** A window that ended, and with it the record of a reset. */
 interface UsageWindowRow {
   organisation_id: string;
-  subject_kind: UsageSubjectKind;
+  subject_kind: CountedKind;
   subject_id: Buffer;
   window_start: number;
   /** First millisecond after it. */
@@ -189,6 +190,23 @@ export function ends(
 ): RawBuilder<unknown> {
   const values = sql`GREATEST(${now}, window_start + 1), ${now}, 0`;
   return sql`${insertEnds(table, values)} FROM ${sql.table(table)} WHERE ${rows}`;
+}
+
+/** Says of windows that nobody moves on when they will end; what is said already stays. */
+export async function insertAhead(
+  db: Db,
+  { organisationId, kind, id }: { organisationId: string; kind: CountedKind; id: string },
+  windows: readonly UsageWindow[],
+  now: number,
+): Promise<void> {
+  const rows = windows.flatMap(({ startMs, nextResetAtMs }) => {
+    if (nextResetAtMs === null) return [];
+    return sql`(${organisationId}, ${kind}, ${idToBytes(id)}, ${startMs}, ${nextResetAtMs}, ${now}, 0)`;
+  });
+  if (rows.length === 0) return;
+  await sql`
+    INSERT IGNORE INTO usage_windows (organisation_id, subject_kind, subject_id, window_start,
+      ended_at, closed_at, skipped_windows) VALUES ${sql.join(rows)}`.execute(db);
 }
 
 /** Begins a window at `now`, outside of the schedule; what was counted stays in the one before. */
