@@ -27,12 +27,16 @@ export interface LimitLeft {
   readonly leftUnits: number;
 }
 
-/** Why a request is not admitted at once: what each slice lacks. */
+/** Why a request is not admitted at once. */
 export class Shortage {
-  readonly lacking: readonly (Charge & { readonly need: Need })[];
+  /** The first whose slice does not suffice, and the least that would. */
+  readonly lacking: Charge & { readonly unitsMin: number };
+  /** What it needs of every slice: of one that suffices now, too, so that this is not given back meanwhile. */
+  readonly needs: ReadonlyMap<Slice, Need>;
 
-  constructor(lacking: readonly (Charge & { readonly need: Need })[]) {
+  constructor(lacking: Shortage['lacking'], needs: Shortage['needs']) {
     this.lacking = lacking;
+    this.needs = needs;
   }
 }
 
@@ -62,17 +66,16 @@ export class Reservations {
     this.#charges = charges;
     const fresh = charges.filter(({ slice }) => !this.#counted.has(slice));
     const outputTokens = takesLess ? affordable(fresh, bound) : bound.outputTokens;
-    const lacking: (Charge & { need: Need })[] = [];
+    let lacking: Shortage['lacking'] | null = null;
     for (const charge of fresh) {
       const { limit, slice } = charge;
       const unitsMin = leastUnits(limit, bound);
       if (isOver(charge, unitsMin, nowMs)) throw new LimitReached(limit);
       if (!limit.isHard || slice.free >= boundUnits(limit, bound, outputTokens)) continue;
       if (slice.vain.wasLately(unitsMin, nowMs)) throw new LimitReached(limit);
-      const units = Math.max(unitsMin, boundUnits(limit, bound, bound.outputTokens));
-      lacking.push({ ...charge, need: { units, unitsMin } });
+      lacking ??= { ...charge, unitsMin };
     }
-    if (lacking.length > 0) return new Shortage(lacking);
+    if (lacking !== null) return new Shortage(lacking, needsOf(fresh, bound));
     for (const { limit, slice } of fresh) {
       if (limit.type === 'requests') this.#counted.set(slice, slice.charge(1, nowMs));
       else {
@@ -112,6 +115,18 @@ export class Reservations {
     for (const [slice, holding] of this.#counted) slice.refund(1, holding);
     this.#counted.clear();
   }
+}
+
+/** All that is reserved before, with as much output as is asked for. */
+function needsOf(charges: readonly Charge[], bound: UsageBound): ReadonlyMap<Slice, Need> {
+  const needs = new Map<Slice, Need>();
+  for (const { limit, slice } of charges) {
+    if (!limit.isHard) continue;
+    const unitsMin = leastUnits(limit, bound);
+    const units = Math.max(unitsMin, boundUnits(limit, bound, bound.outputTokens));
+    needs.set(slice, { units, unitsMin });
+  }
+  return needs;
 }
 
 /** Output that every limit covers, and no less than is of use. */

@@ -64,9 +64,9 @@ class Waiter {
         this.#settle.resolve(got);
         return true;
       }
-      const [{ limit, slice, need }] = got.lacking as [Shortage['lacking'][number]];
+      const { limit, slice, unitsMin } = got.lacking;
       if (isLate) {
-        slice.vain.note(need.unitsMin, nowMs);
+        slice.vain.note(unitsMin, nowMs);
         throw new LimitReached(limit);
       }
       this.#shortage = got;
@@ -88,11 +88,11 @@ class Waiter {
   }
 
   #ask(): void {
-    for (const { slice, need } of this.#shortage.lacking) slice.needs.add(need);
+    for (const [slice, need] of this.#shortage.needs) slice.needs.add(need);
   }
 
   #withdraw(): void {
-    for (const { slice, need } of this.#shortage.lacking) slice.needs.delete(need);
+    for (const [slice, need] of this.#shortage.needs) slice.needs.delete(need);
   }
 }
 

@@ -103,6 +103,23 @@ it('nobody is refused because the database takes longer than a request may wait 
   expect(await counter(one)).toMatchObject({ used_units: 100, reserved_units: 0 });
 });
 
+it('nobody is refused under several limits of which some suffice at first and others do not', async () => {
+  const limits = [
+    await limit({ limitUnits: 1_000_000 }),
+    await limit({ type: 'requests', limitUnits: 1_000_000 }),
+  ];
+  const [ledger] = startReplicas(1);
+  // Each uses less than was kept for it: the next find tokens left over, and no request.
+  for (let round = 0; round < 4; round += 1) {
+    const accounts = Array.from({ length: 20 }, () => ledger!.open());
+    await Promise.all(accounts.map((account) => account.admit(limits, bound(100))));
+    for (const account of accounts) account.settle(used(40));
+  }
+  await stopReplicas();
+  expect(await counter(limits[0]!)).toMatchObject({ used_units: 3_200, reserved_units: 0 });
+  expect(await counter(limits[1]!)).toMatchObject({ used_units: 80, reserved_units: 0 });
+});
+
 describe('a limit of tokens', () => {
   const Requests = fc.array(
     fc.record({ asked: fc.nat(40), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
