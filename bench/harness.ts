@@ -22,6 +22,8 @@ export interface Row {
   readonly metric: string;
   readonly ratio: number;
   readonly aim: number | null;
+  /** The largest that is good enough, where that is more than the aim. */
+  readonly must?: number | null;
   /** The quarter of rounds below which and above which a ratio lay, where it is a median of many. */
   readonly quartiles?: readonly [lower: number, upper: number];
 }

@@ -3,6 +3,7 @@ import { member as admin } from './admin.ts';
 import { member as chart } from './chart.ts';
 import { member as cliStart } from './cli-start.ts';
 import { member as deploy } from './deploy.ts';
+import { member as gateway } from './gateway.ts';
 import { member as hostileBodies } from './hostile-bodies.ts';
 import { member as hostileConnections } from './hostile-connections.ts';
 import { member as jobs } from './jobs.ts';
@@ -25,6 +26,7 @@ const all = [
   validateMany,
   serve,
   admin,
+  gateway,
   ...hostile,
   jobs,
   syncFirst,
@@ -39,10 +41,15 @@ const members = all.filter(
 
 for (const { name, run } of members) {
   process.stdout.write(`\n${name}\n`);
-  for (const { metric, ratio, aim, quartiles } of await run(scale)) {
-    const verdict = aim === null ? '' : `  aim ${aim}  ${ratio <= aim ? 'met' : 'missed'}`;
+  for (const { metric, ratio, aim, must, quartiles } of await run(scale)) {
+    const verdict = verdictOf('must', ratio, must ?? null) + verdictOf('aim', ratio, aim);
     const spread = quartiles?.map((quartile) => quartile.toFixed(2)).join(' to ');
     const range = spread === undefined ? '' : ` (${spread})`;
     process.stdout.write(`  ${metric.padEnd(52)} ${ratio.toFixed(2)}${range}${verdict}\n`);
   }
+}
+
+function verdictOf(word: string, ratio: number, most: number | null): string {
+  if (most === null) return '';
+  return `  ${word} ${Number(most.toFixed(3))} ${ratio <= most ? 'met' : 'missed'}`;
 }

@@ -1,0 +1,102 @@
+/** Knows the gateways that are measured, each a process on a processor of its own: ours, the open-source one, and the least there can be. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { findFreePort } from '../../test/database-server.ts';
+import { firstLine } from '../product.ts';
+
+const main = resolve(import.meta.dirname, '../../dist/main.js');
+const peerMain = resolve(
+  import.meta.dirname,
+  '../../node_modules/@portkey-ai/gateway/build/start-server.js',
+);
+/** Load, upstream and database share the other one. */
+const gatewayProcessor = '1';
+const otherProcessor = '0';
+const hasProcessors = availableParallelism() > 1;
+
+/** A process that answers chat completions. */
+export interface Contestant {
+  readonly url: string;
+  readonly pid: number;
+  readonly process: ChildProcess;
+}
+
+/** This process, and what it starts from now on, keeps off the processor of the gateways. */
+export function keepOffGateways(): Disposable {
+  const move = (processors: string): void => {
+    if (!hasProcessors) return;
+    const { status, stderr } = spawnSync('taskset', ['-acp', processors, String(process.pid)]);
+    if (status !== 0) throw new Error(`taskset: ${stderr}`);
+  };
+  move(otherProcessor);
+  return { [Symbol.dispose]: () => move(`${otherProcessor},${gatewayProcessor}`) };
+}
+
+export async function startStub(): Promise<Contestant> {
+  return announced([process.execPath, resolve(import.meta.dirname, 'stub-upstream.ts')]);
+}
+
+/** With nothing but a proxy. */
+export async function startBare(upstream: string): Promise<Contestant> {
+  const file = resolve(import.meta.dirname, 'bare-proxy.ts');
+  return announced(pinned([process.execPath, file, upstream]));
+}
+
+/** Inference alone, as built. */
+export async function startOurs(env: Readonly<Record<string, string>>): Promise<Contestant> {
+  const words = ['serve', '--components', 'gateway', '--inference-port', '0'];
+  const [command, ...rest] = pinned([process.execPath, main, ...words, '--metrics-port', '0']);
+  const child = spawn(command!, rest, {
+    env: { ...env, GATEWRIGHT_LOG_LEVEL: 'info' },
+    cwd: tmpdir(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const url = await firstLine(child, child.stderr!, (line) => {
+    const { inferenceUrl } = JSON.parse(line) as { inferenceUrl?: string };
+    return inferenceUrl;
+  });
+  return { url, pid: child.pid!, process: child };
+}
+
+/** The open-source gateway; it says that it listens in words for people, so that it is asked. */
+export async function startPeer(): Promise<Contestant> {
+  const port = await findFreePort();
+  const words = [process.execPath, peerMain, '--headless', `--port=${port}`];
+  const [command, ...rest] = pinned(words);
+  const child = spawn(command!, rest, {
+    cwd: dirname(peerMain),
+    env: { PATH: process.env.PATH!, NODE_ENV: 'production' },
+    stdio: 'ignore',
+  });
+  const url = `http://127.0.0.1:${port}`;
+  for (;;) {
+    const answers = await fetch(url).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (answers) return { url, pid: child.pid!, process: child };
+    if (child.exitCode !== null) throw new Error(`the other gateway ended with ${child.exitCode}`);
+    await delay(50);
+  }
+}
+
+export async function stop({ process: child }: Contestant): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child.removeAllListeners('exit'), 'exit');
+  child.kill('SIGKILL');
+  await ended;
+}
+
+function pinned(words: readonly string[]): readonly string[] {
+  return hasProcessors ? ['taskset', '-c', gatewayProcessor, ...words] : words;
+}
+
+/** It says where it listens on its first line. */
+async function announced([command, ...words]: readonly string[]): Promise<Contestant> {
+  const child = spawn(command!, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const url = await firstLine(child, child.stdout!, (line) => line);
+  return { url, pid: child.pid!, process: child };
+}

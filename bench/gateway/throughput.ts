@@ -1,0 +1,121 @@
+/** Knows what a request costs a gateway under full load: processor time, and requests per second. */
+import { median, quartilesOf, type Row } from '../harness.ts';
+import { cpuMs } from '../product.ts';
+import type { Arena } from './arena.ts';
+import { chatBody, gatewayNames, largeBody } from './arena.ts';
+import type { Contestant } from './contestants.ts';
+import { Load, requestBytes } from './load-client.ts';
+
+/** One that is driven in each round. */
+export interface Driven {
+  readonly name: string;
+  readonly contestant: Contestant;
+  readonly bytes: Buffer;
+  /** Requests of a round. */
+  readonly count: number;
+}
+
+/** Medians over rounds, and all of them. */
+export interface Driving {
+  readonly cpuUs: readonly number[];
+  readonly wallUs: readonly number[];
+}
+
+export async function drive(
+  targets: readonly Driven[],
+  rounds: number,
+  connections: number,
+): Promise<ReadonlyMap<string, Driving>> {
+  const loads = new Map<string, Load>();
+  const results = new Map<string, { cpuUs: number[]; wallUs: number[] }>();
+  for (const { name, contestant } of targets) {
+    loads.set(name, await Load.open(contestant.url, connections));
+    results.set(name, { cpuUs: [], wallUs: [] });
+  }
+  for (let round = -1; round < rounds; round += 1) {
+    for (const { name, contestant, bytes, count } of targets) {
+      const before = cpuMs(contestant.pid);
+      const wallMs = await loads.get(name)!.send(count, () => bytes);
+      if (round < 0) continue;
+      results.get(name)!.cpuUs.push(((cpuMs(contestant.pid) - before) * 1_000) / count);
+      results.get(name)!.wallUs.push((wallMs * 1_000) / count);
+    }
+  }
+  for (const load of loads.values()) load.close();
+  return results;
+}
+
+/** The other needs as many until it is at its best. */
+const warmUp = 10_000;
+const rounds = 9;
+const connections = 64;
+const counts = { bare: 4_000, peer: 1_000, ours: 4_000 } as const;
+const largeCounts = { bare: 600, peer: 120, ours: 600 } as const;
+const largeConnections = 16;
+
+export async function throughputRows(arena: Arena, scale: number): Promise<Row[]> {
+  const bytesOf = (name: (typeof gatewayNames)[number]) => arena.request(name, chatBody());
+  for (const name of gatewayNames) {
+    const load = await Load.open(arena.running[name].url, connections);
+    await load.send(Math.ceil(warmUp * scale), () => bytesOf(name));
+    load.close();
+  }
+  const small = await drive(
+    gatewayNames.map((name) => ({
+      ...{ name, contestant: arena.running[name], bytes: bytesOf(name), count: counts[name] },
+    })),
+    ...([Math.ceil(rounds * scale), connections] as const),
+  );
+  const large = await drive(
+    gatewayNames.map((name) => ({
+      ...{ name, contestant: arena.running[name], count: largeCounts[name] },
+      bytes: arena.request(name, largeBody()),
+    })),
+    ...([Math.ceil(rounds * scale), largeConnections] as const),
+  );
+  const [ours, peer, bare] = ['ours', 'peer', 'bare'].map((name) => small.get(name)!);
+  const [largeOurs, largePeer, largeBare] = ['ours', 'peer', 'bare'].map(
+    (name) => large.get(name)!,
+  );
+  return [
+    ratioRow('CPU of a JSON request, over P', ours!.cpuUs, peer!.cpuUs, [1 / 5, 1 / 7]),
+    ratioRow('CPU of a JSON request, over L', ours!.cpuUs, bare!.cpuUs, [2.5, 1.8]),
+    ratioRow('requests a second of P, over ours', ours!.wallUs, peer!.wallUs, [1 / 5, 1 / 7]),
+    ratioRow('requests a second of L, over ours', ours!.wallUs, bare!.wallUs, [null, 1 / 0.55]),
+    { metric: 'requests a second of one process', ratio: 1e6 / median(ours!.wallUs), aim: null },
+    { metric: 'CPU of a JSON request, µs', ratio: median(ours!.cpuUs), aim: null },
+    ratioRow('CPU of a body of 100 kB, over P', largeOurs!.cpuUs, largePeer!.cpuUs, [1 / 6, 1 / 9]),
+    ratioRow('CPU of a body of 100 kB, over L', largeOurs!.cpuUs, largeBare!.cpuUs, [null, null]),
+  ];
+}
+
+/** What the stages cost, each over the least there can be. */
+export async function stageRows(arena: Arena, scale: number): Promise<Row[]> {
+  const { ours, bare } = arena.running;
+  const keyed = (key: string) => requestBytes({ authorization: `Bearer ${key}` }, chatBody());
+  const { limitedKey, plainKey } = arena.tenant;
+  const result = await drive(
+    [
+      { name: 'bare', contestant: bare, bytes: arena.request('bare', chatBody()), count: 4_000 },
+      { name: 'plain', contestant: ours, bytes: keyed(plainKey), count: 4_000 },
+      { name: 'limited', contestant: ours, bytes: keyed(limitedKey), count: 4_000 },
+    ],
+    ...([Math.ceil(rounds * scale), connections] as const),
+  );
+  const over = (name: string) => [result.get(name)!.cpuUs, result.get('bare')!.cpuUs] as const;
+  return [
+    ratioRow('of it key, config, provider and figures, over L', ...over('plain'), [null, null]),
+    ratioRow('the same with budgets and a rate limit, over L', ...over('limited'), [null, null]),
+  ];
+}
+
+/** Of the rounds, one with the other. */
+export function ratioRow(
+  metric: string,
+  top: readonly number[],
+  bottom: readonly number[],
+  [must, aim]: readonly [must: number | null, aim: number | null],
+): Row {
+  const [lower, ratio, upper] = quartilesOf(top.map((value, at) => value / bottom[at]!));
+  return { metric, ratio, must, aim, quartiles: [lower, upper] };
+}
