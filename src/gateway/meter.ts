@@ -1,10 +1,10 @@
-/** Knows what a call has used, once it is over, and charges it: what the provider said, else what is likely, else all that was granted. */
+/** Knows what a call has used, once it is over, and charges it: what the provider said, else all that was granted; what nobody limits is what is likely. */
 import type { Account } from '../ledger/ledger.ts';
 import { fromUnits } from '../model/limits.ts';
 import type { TokenUsage } from '../model/pricing.ts';
 import type { AnswerHeaders } from '../upstream/call.ts';
 import { type Admission, grantedUsage, usageOf } from './admit.ts';
-import { hasOutput } from './bound.ts';
+import { hasOutput, isMetered } from './bound.ts';
 import type { RelayEnd } from './relay.ts';
 import { noteUsage, nothingSaid, type SaidUsage, wholeUsage } from './usage.ts';
 import { UsageStream } from './usage-stream.ts';
@@ -82,13 +82,24 @@ export class Meter {
     if (!isRead || this.#said.isAbsurd) {
       return { tokens: grantedUsage(this.#admission), isEstimated: true };
     }
-    const { bound, outputTokens } = this.#admission;
-    const likely = {
+    const { inputTokens, outputTokens } = this.#said;
+    const unsaid = this.#mostOrLikely();
+    const tokens = {
       ...noTokens,
-      inputTokens: this.#said.inputTokens ?? bound.likelyInputTokens,
-      outputTokens: Math.min(outputTokens, this.#said.outputTokens ?? this.#likelyOutput()),
+      inputTokens: inputTokens ?? unsaid.inputTokens,
+      outputTokens: outputTokens ?? unsaid.outputTokens,
     };
-    return { tokens: likely, isEstimated: true };
+    return { tokens, isEstimated: true };
+  }
+
+  /** Under a limit the most that was granted, as no limit may be exceeded by who says nothing. */
+  #mostOrLikely(): Pick<TokenUsage, 'inputTokens' | 'outputTokens'> {
+    const { bound, outputTokens, isCounted } = this.#admission;
+    if (isCounted && isMetered(this.#endpoint)) return grantedUsage(this.#admission);
+    return {
+      inputTokens: bound.likelyInputTokens,
+      outputTokens: Math.min(outputTokens, this.#likelyOutput()),
+    };
   }
 
   /** A piece of a stream is a token at least, and its text may hold more. */

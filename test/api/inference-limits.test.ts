@@ -82,6 +82,20 @@ describe('a budget of tokens', () => {
     const { length } = inference.upstream.reached[0]!.body;
     await eventually(async () => expect(await unitsOf(id)).toBe(length + 500));
   });
+
+  it('is charged with all that was granted of what the provider does not say', async () => {
+    const { key, id } = await inference.addKey(tokens(100_000));
+    const params = { max_tokens: 500 };
+    const { usage: _, ...silent } = chatAnswer;
+    inference.upstream.script = (_, response) => sendJson(response, silent);
+    await inference.chat(key, { params });
+    const { length } = inference.upstream.reached[0]!.body;
+    await eventually(async () => expect(await unitsOf(id)).toBe(length + 500));
+    const half = { ...silent, usage: { prompt_tokens: 3 } };
+    inference.upstream.script = (_, response) => sendJson(response, half);
+    await inference.chat(key, { params });
+    await eventually(async () => expect(await unitsOf(id)).toBe(length + 500 + 3 + 500));
+  });
 });
 
 describe('a stream under a budget', () => {
