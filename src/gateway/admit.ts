@@ -13,7 +13,6 @@ import { priceOf } from '../model/price-table.ts';
 import { priceUnder } from '../model/price-terms.ts';
 import { costUnits, type TokenUsage } from '../model/pricing.ts';
 import { boundOf, isMetered, outputClamp } from './bound.ts';
-import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
@@ -37,12 +36,11 @@ export async function admit(
   limits: readonly Limit[],
   exchange: Exchange,
 ): Promise<Admission> {
-  const endpoint = endpointOf(exchange.path);
+  const { endpoint, params, pricing } = target;
   const isMeteredCall = isMetered(endpoint);
-  const { pricing } = target;
   const known = priceOf(pricing.service, pricing.model, exchange.now);
   const price = priceUnder(pricing, known instanceof Promise ? await known : known);
-  const bound = boundOf(endpoint, exchange.params, target.call.body?.length ?? 0, price);
+  const bound = boundOf(endpoint, params, target.call.body?.length ?? 0, price);
   // What only reads uses nothing that a provider counts.
   const isRead = exchange.request.method !== 'POST';
   const counted = isRead ? limits.filter(({ type }) => type === 'requests') : limits;
@@ -55,7 +53,7 @@ export async function admit(
     isCounted,
     takesUsageOut: false,
   };
-  return isCounted && isMeteredCall ? clamped(plain, endpoint, exchange) : plain;
+  return isCounted && isMeteredCall ? clamped(plain, exchange) : plain;
 }
 
 async function granted(
@@ -95,11 +93,11 @@ function capital(text: string): string {
 }
 
 /** The call with the bounds that its limits put on it. */
-function clamped(admission: Admission, endpoint: string, exchange: Exchange): Admission {
+function clamped(admission: Admission, { isJson }: Exchange): Admission {
   const { target, outputTokens } = admission;
-  const { params } = exchange;
+  const { endpoint, params } = target;
   const { body } = target.call;
-  if (body === null || !exchange.isJson) return admission;
+  if (body === null || !isJson) return admission;
   const changes = new Map<string, unknown>();
   const clamp = outputClamp(endpoint, params, outputTokens);
   if (clamp !== null) changes.set(...clamp);
@@ -116,7 +114,7 @@ function clamped(admission: Admission, endpoint: string, exchange: Exchange): Ad
 }
 
 /** In the format of OpenAI a stream says what it used only where it is asked. */
-function wantsUsageOfStream(endpoint: string, params: Exchange['params']): boolean {
+function wantsUsageOfStream(endpoint: string, params: ResolvedTarget['params']): boolean {
   if (endpoint !== 'chat_completions' && endpoint !== 'completions') return false;
   if (params.stream !== true) return false;
   const options = params.stream_options as { readonly include_usage?: unknown } | undefined | null;

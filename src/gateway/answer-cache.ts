@@ -126,14 +126,19 @@ const passingHeaders = new Set(['traceparent', 'tracestate', 'idempotency-key'])
  * the body may stand in any order; their values count byte for byte, so that no two requests are taken
  * for one that a provider could tell apart.
  */
-function markOf({ provider, call }: ResolvedTarget, { key }: Exchange, namespace: string): string {
+function markOf(
+  { provider, call }: ResolvedTarget,
+  { key, path: askedPath }: Exchange,
+  namespace: string,
+): string {
   const hash = createHash('sha256');
   const add = (part: string | Buffer): void => {
     hash.update(`${Buffer.byteLength(part)}:`).update(part);
   };
   const { origin, path, headers, body } = call;
   for (const part of [key.organisationId, key.workspace?.id ?? '', namespace, provider]) add(part);
-  for (const part of [origin, path]) add(part);
+  // The path that was asked for, too: what goes to the provider may be a translation of it.
+  for (const part of [origin, path, askedPath]) add(part);
   const names = Object.keys(headers).filter((name) => !passingHeaders.has(name));
   add(String(names.length));
   for (const name of names.toSorted()) add(`${name}: ${headers[name]}`);

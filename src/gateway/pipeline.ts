@@ -182,21 +182,27 @@ async function sendBack(
 ): Promise<void> {
   const { response, beganMs, headerPrefix } = arrival;
   const call = attempted.call!;
+  const { translator } = attempted.target;
   const { lingerMs } = calls;
   const meter = calls.meter();
   const limits = () => limitHeaders(calls.left(), headerPrefix, exchange.now);
   const end = await relay(call, {
-    ...{ response, caller, lingerMs, events: meter.events },
+    ...{ response, caller, lingerMs, isWholeOnly: translator !== null },
+    events: translator === null ? meter.events : translator.events(meter.events),
     headers: { ...ourHeaders(arrival, attempted), ...limits() },
     onFirst: () => {
       if (found.firstByteMs !== null) return;
       attempted.stopClock();
       found.firstByteMs = performance.now() - beganMs;
     },
-    onWhole: (body) => {
-      const cost = meter.readWhole(body, call.headers);
+    onWhole: (came) => {
+      const cost = meter.readWhole(came, call.headers);
+      const body = translator === null ? came : translator.whole(call, came);
       calls.keep(call, body);
-      return cost === null ? limits() : { ...limits(), [`${headerPrefix}cost`]: String(cost) };
+      const headers =
+        cost === null ? limits() : { ...limits(), [`${headerPrefix}cost`]: String(cost) };
+      if (translator !== null) headers['content-type'] = 'application/json';
+      return { headers, body };
     },
   });
   attempted.stopClock();

@@ -16,7 +16,6 @@ import {
 } from './answer-cache.ts';
 import { type Attempted, answeredBefore, attempt } from './attempt.ts';
 import type { Caller } from './caller.ts';
-import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import { limitsOf } from './limits.ts';
 import { Meter } from './meter.ts';
@@ -121,7 +120,7 @@ export class ProviderCalls {
     this.#keptUnder = isAsAsked ? use.mark : null;
     const { call, status } = attempted!;
     return new Meter(admission, this.#account, {
-      endpoint: endpointOf(this.#options.exchange.path),
+      endpoint: attempted!.target.endpoint,
       isStream: call !== null && isEventStream(call.headers),
       status,
     });

@@ -2,7 +2,15 @@
 import type { ServerResponse } from 'node:http';
 import { type AnswerHeaders, type Call, CallCut, type Sink } from '../upstream/call.ts';
 import type { Caller } from './caller.ts';
-import type { UsageStream } from './usage-stream.ts';
+import { GatewayError } from './gateway-error.ts';
+
+/** What the bytes of a stream go through on their way. */
+export interface EventFilter {
+  /** What of it goes to the caller. */
+  pass(chunk: Buffer): Buffer;
+  /** What goes to the caller when no more comes. */
+  rest(): Buffer;
+}
 
 export interface RelayOptions {
   readonly response: ServerResponse;
@@ -10,13 +18,25 @@ export interface RelayOptions {
   /** Beside those of the provider. */
   readonly headers: Readonly<Record<string, string>>;
   /** What the events of a stream go through; null where nobody looks at them. */
-  readonly events: UsageStream | null;
+  readonly events: EventFilter | null;
   /** How long the rest of an answer is read whose caller has gone, to see what it used; 0 for not at all. */
   readonly lingerMs: number;
   /** Called when the first piece of a stream, or all of another answer, is there. */
   readonly onFirst: () => void;
-  /** Looks at an answer that came whole, before it is sent; yields headers that go with it. */
-  readonly onWhole: (body: Buffer) => Readonly<Record<string, string>>;
+  /** An answer that is no stream makes sense as a whole only. */
+  readonly isWholeOnly: boolean;
+  /**
+   * Looks at an answer that came whole, before it is sent; yields what is sent of it and with it.
+   *
+   * @throws GatewayError where it cannot be sent
+   */
+  readonly onWhole: (body: Buffer) => WholeAnswer;
+}
+
+/** What is sent of an answer that came whole, and with it. */
+interface WholeAnswer {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
 }
 
 /** How a relay ended. */
@@ -98,8 +118,9 @@ class Relay implements Sink {
 
   end(): void {
     const { events, response } = this.#options;
-    if (this.#gathered !== null) this.#sendWhole(this.#gathered);
-    else if (!this.#hasLeft) {
+    if (this.#gathered !== null) {
+      if (!this.#sendWhole(this.#gathered)) return;
+    } else if (!this.#hasLeft) {
       const rest = events?.rest();
       if (rest !== undefined && rest.length > 0) response.write(rest);
       response.end();
@@ -131,6 +152,11 @@ class Relay implements Sink {
     gathered.push(chunk);
     this.#gatheredBytes += chunk.length;
     if (this.#gatheredBytes <= gatheredBytesMax) return true;
+    if (this.#options.isWholeOnly) {
+      const message = `The answer of the provider has more than ${gatheredBytesMax} bytes`;
+      this.#call.cut(new GatewayError('answer_not_translatable', message));
+      return true;
+    }
     this.#gathered = null;
     this.#options.onFirst();
     if (this.#hasLeft) return true;
@@ -139,22 +165,34 @@ class Relay implements Sink {
   }
 
   #writeHead(): void {
-    const { response, headers } = this.#options;
-    response.writeHead(this.#call.status, passedHeaders(this.#call.headers, headers));
+    const { response, headers, events } = this.#options;
+    const all = passedHeaders(this.#call.headers, headers);
+    // What goes through something may come out longer or shorter.
+    if (events !== null) delete all['content-length'];
+    response.writeHead(this.#call.status, all);
     response.on('drain', () => this.#call.resume());
   }
 
-  #sendWhole(gathered: readonly Buffer[]): void {
+  /** Whether there is something to send. */
+  #sendWhole(gathered: readonly Buffer[]): boolean {
     const { response, headers, onWhole } = this.#options;
     const { status } = this.#call;
-    const body = gathered.length === 1 ? gathered[0]! : Buffer.concat(gathered);
-    const all = passedHeaders(this.#call.headers, { ...headers, ...onWhole(body) });
-    if (this.#hasLeft) return;
+    const came = gathered.length === 1 ? gathered[0]! : Buffer.concat(gathered);
+    let told: WholeAnswer;
+    try {
+      told = onWhole(came);
+    } catch (thrown) {
+      this.fail(thrown as Error);
+      return false;
+    }
+    if (this.#hasLeft) return true;
+    const all = passedHeaders(this.#call.headers, { ...headers, ...told.headers });
     // One that asks for the head only is told of a length that it does not get.
     if (response.req.method !== 'HEAD' && status !== 204 && status !== 304) {
-      all['content-length'] = String(body.length);
+      all['content-length'] = String(told.body.length);
     }
-    response.writeHead(status, all).end(body);
+    response.writeHead(status, all).end(told.body);
+    return true;
   }
 }
 

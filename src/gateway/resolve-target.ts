@@ -16,7 +16,9 @@ import { GatewayError } from './gateway-error.ts';
 import { type GatewayProvider, requireModel, requireUsable } from './gateway-provider.ts';
 import { type NamedProvider, namedProvider } from './named-provider.ts';
 import { type Providers, unknownProvider } from './providers.ts';
+import type { Params } from './read-body.ts';
 import type { GatewayConfig } from './resolve-config.ts';
+import { askedOf, type SaidBody, type Translator } from './translator.ts';
 
 /** A call that can be made, as often as need be. */
 export interface ResolvedTarget {
@@ -29,6 +31,12 @@ export interface ResolvedTarget {
   /** What its price is looked up by. */
   readonly pricing: TargetPricing;
   readonly call: CallRequest;
+  /** What the provider is asked for, by the name of its endpoint. */
+  readonly endpoint: string;
+  /** What the body says as it goes out; empty where it is no JSON. */
+  readonly params: Params;
+  /** Puts the answer in the format of the caller; null where the provider speaks it. */
+  readonly translator: Translator | null;
   readonly path: string;
 }
 
@@ -96,7 +104,8 @@ export class Targets {
   #toService(leaf: Leaf, exchange: Exchange, named: NamedProvider): ResolvedTarget {
     const { settings, path } = leaf;
     const { provider: service } = named;
-    const { body, model } = bodyFor(settings, exchange, named.model);
+    const said = bodyFor(settings, exchange, named.model);
+    const { model } = said;
     const { customHost, account } = settings;
     if (customHost === null && !Object.hasOwn(providerAddresses, service)) {
       throw unknownProvider(service);
@@ -109,7 +118,7 @@ export class Targets {
         ...{ service, config: null, adjustments: null },
         model: answeringModel(service, account, model),
       },
-      call: this.#callTo(destination, settings, exchange, { body, model }),
+      ...this.#callTo(destination, settings, exchange, said),
     };
   }
 
@@ -127,7 +136,8 @@ export class Targets {
       const message = `The provider @${provider.slug} is called where its integration says; leave out the custom host`;
       throw new GatewayError('custom_host_refused', message, 'custom_host');
     }
-    const { body, model } = bodyFor(settings, exchange, named.model);
+    const sent = bodyFor(settings, exchange, named.model);
+    const { model } = sent;
     const said = requireModel(provider, model, isRead(exchange));
     const destination = {
       ...{ service, account },
@@ -141,7 +151,7 @@ export class Targets {
         ...{ service, adjustments, config: said?.pricing ?? null },
         model: said?.baseModel ?? answeringModel(service, account, model),
       },
-      call: this.#callTo(destination, settings, exchange, { body, model }),
+      ...this.#callTo(destination, settings, exchange, sent),
     };
   }
 
@@ -149,20 +159,25 @@ export class Targets {
     destination: Destination,
     settings: TargetSettings,
     exchange: Exchange,
-    { body, model }: { readonly body: Buffer | null; readonly model: string | null },
-  ): CallRequest {
-    const address = addressOf(destination.service);
+    said: SaidBody,
+  ): Pick<ResolvedTarget, 'call' | 'endpoint' | 'params' | 'translator'> {
+    const { service, account } = destination;
+    const address = addressOf(service);
     const dialect = allDialects[address.dialect];
     const base = this.#baseOf(destination, address);
-    const path = dialect.pathOf(exchange.path + exchange.query, destination.account, model);
-    return {
+    const asked = askedOf(exchange, { service, dialect: address.dialect }, said);
+    const path = dialect.pathOf(asked.path, account, said.model);
+    const headers = headersFor(dialect, destination, settings, exchange);
+    const { body, endpoint, params, translator } = asked;
+    const call: CallRequest = {
       origin: base.origin,
       path: base.prefix + path + base.search,
       method: exchange.request.method as Dispatcher.HttpMethod,
-      headers: headersFor(dialect, destination, settings, exchange),
+      headers: translator === null ? headers : translator.headersOf(headers),
       body,
       ...{ firstByteTimeoutMs, idleTimeoutMs },
     };
+    return { call, endpoint, params, translator };
   }
 
   #baseOf({ service, customHost, account }: Destination, usual: ProviderAddress): Base {
@@ -206,17 +221,18 @@ function bodyFor(
   settings: TargetSettings,
   { body, params, isJson }: Exchange,
   bareModel: string | null,
-): { body: Buffer | null; model: string | null } {
+): SaidBody {
   const sent = typeof params.model === 'string' ? params.model : null;
-  if (body === null || !isJson) return { body, model: bareModel ?? sent };
+  if (body === null || !isJson) return { body, params, model: bareModel ?? sent };
   let changes = paramChanges(params, settings);
   if (bareModel !== null) changes = new Map([...(changes ?? []), ['model', bareModel]]);
-  if (changes === null) return { body, model: sent };
+  if (changes === null) return { body, params, model: sent };
   const members = membersOf(body);
   if (members === null) throw repeatedMember();
   const model = changes.has('model') ? changes.get('model') : sent;
   return {
     body: withMembers(body, members, changes),
+    params: { ...params, ...Object.fromEntries(changes) },
     model: typeof model === 'string' ? model : null,
   };
 }

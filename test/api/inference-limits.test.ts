@@ -62,6 +62,14 @@ describe('a budget of tokens', () => {
     expect(sent.max_tokens).toBeLessThan(1_000);
   });
 
+  it('is made to say no more than was granted where its config says how much', async () => {
+    const { key } = await inference.addKey(tokens(1_000));
+    const config = { override_params: { max_tokens: 50_000 } };
+    await inference.chat(key, { config, params: { max_tokens: 20 } });
+    const sent = JSON.parse(inference.upstream.reached[0]!.body.toString());
+    expect(sent.max_tokens).toBeLessThan(1_000);
+  });
+
   it('is not charged for what the provider refuses, nor for a provider that is not there', async () => {
     const { key, id } = await inference.addKey(tokens(100_000));
     inference.upstream.script = (_, response) => sendJson(response, { error: {} }, 500);

@@ -1,0 +1,124 @@
+/** Knows how a request for a message in the format of Anthropic is made in that of OpenAI. */
+import { chatMessagesOf } from './anthropic-turns-to-openai.ts';
+import { type Json, Place } from './place.ts';
+
+/** OpenAI's own models know the first name only, many who speak its format the second. */
+export type OutputLimitName = 'max_completion_tokens' | 'max_tokens';
+
+/** @throws NotTranslatable where it says what OpenAI has no word for */
+export function openAiRequest(message: Json, outputLimit: OutputLimitName): Json {
+  const request = new Place(message).only(...carriedWords, ...wordsWithoutEffect);
+  request.at('model').text();
+  const speed = request.at('speed');
+  if (!speed.isAbsent && speed.value !== 'standard') speed.refuseWord();
+  const thinking = request.at('thinking');
+  if (!thinking.isAbsent && thinking.at('type').value !== 'disabled') thinking.refuseWord();
+  const isStream = request.at('stream').value === true;
+  return {
+    model: message.model,
+    messages: chatMessagesOf(request.at('system'), request.at('messages')),
+    ...named(request, 'max_tokens', outputLimit),
+    ...named(request, 'temperature'),
+    ...named(request, 'top_p'),
+    ...named(request, 'stop_sequences', 'stop'),
+    ...named(request, 'stream'),
+    // Events of Anthropic always end with what was used.
+    ...(isStream ? { stream_options: { include_usage: true } } : {}),
+    ...tooling(request),
+    ...output(request),
+    ...account(request),
+  };
+}
+
+/** Read above and below. */
+const carriedWords = [
+  ...['model', 'messages', 'system', 'max_tokens', 'temperature', 'top_p', 'stop_sequences'],
+  ...['stream', 'tools', 'tool_choice', 'output_config', 'metadata', 'service_tier', 'thinking'],
+  'speed',
+];
+
+/** What a cache is to keep is the choice of OpenAI alone. */
+const wordsWithoutEffect = ['cache_control'];
+
+function named(request: Place, name: string, likeName = name): Json {
+  const word = request.at(name);
+  return word.isAbsent ? {} : { [likeName]: word.value };
+}
+
+function tooling(request: Place): Json {
+  const tools = request.at('tools');
+  if (tools.isAbsent) return {};
+  const list = tools.items().map(toolOf);
+  if (list.length === 0) return {};
+  const choice = request.at('tool_choice');
+  if (choice.isAbsent) return { tools: list };
+  choice.only('type', 'name', 'disable_parallel_tool_use');
+  const isOneAtATime = choice.at('disable_parallel_tool_use').value === true;
+  return {
+    ...{ tools: list, tool_choice: choiceOf(choice) },
+    ...(isOneAtATime ? { parallel_tool_calls: false } : {}),
+  };
+}
+
+/** Tools that Anthropic itself runs, or whose form its models know, have no like. */
+function toolOf(tool: Place): Json {
+  const type = tool.at('type');
+  if (!type.isAbsent && type.value !== 'custom') type.refuseWord();
+  tool.only(
+    ...['type', 'name', 'description', 'input_schema', 'strict'],
+    ...['cache_control', 'eager_input_streaming'],
+  );
+  return {
+    type: 'function',
+    function: {
+      name: tool.at('name').text(),
+      ...named(tool, 'description'),
+      parameters: tool.at('input_schema').json(),
+      ...named(tool, 'strict'),
+    },
+  };
+}
+
+function choiceOf(choice: Place): unknown {
+  const type = choice.at('type');
+  switch (type.text()) {
+    case 'auto':
+    case 'none':
+      return type.value;
+    case 'any':
+      return 'required';
+    case 'tool':
+      return { type: 'function', function: { name: choice.at('name').text() } };
+    default:
+      return type.refuseWord();
+  }
+}
+
+function output(request: Place): Json {
+  const config = request.at('output_config');
+  if (config.isAbsent) return {};
+  config.only('format', 'effort');
+  const format = config.at('format');
+  return { ...named(config, 'effort', 'reasoning_effort'), ...answerForm(format) };
+}
+
+function answerForm(format: Place): Json {
+  if (format.isAbsent) return {};
+  if (format.only('type', 'schema').at('type').value !== 'json_schema') {
+    format.at('type').refuseWord();
+  }
+  const schema = { name: 'answer', schema: format.at('schema').json(), strict: true };
+  return { response_format: { type: 'json_schema', json_schema: schema } };
+}
+
+function account(request: Place): Json {
+  const metadata = request.at('metadata');
+  const tier = request.at('service_tier');
+  const isStandard = tier.value === 'standard_only';
+  // Without it both choose themselves.
+  if (!tier.isAbsent && !isStandard && tier.value !== 'auto') tier.refuseWord();
+  return {
+    ...(metadata.isAbsent ? {} : named(metadata.only('user_id'), 'user_id', 'user')),
+    ...(isStandard ? { service_tier: 'default' } : {}),
+  };
+}

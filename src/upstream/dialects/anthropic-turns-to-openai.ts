@@ -1,0 +1,162 @@
+/** Knows how the turns of a conversation in the format of Anthropic are said in that of OpenAI. */
+import type { Json, Place } from './place.ts';
+
+/** @throws NotTranslatable */
+export function chatMessagesOf(system: Place, turns: Place): Json[] {
+  const messages: Json[] = [];
+  if (!system.isAbsent) {
+    messages.push({ role: 'system', content: plainText(system) });
+  }
+  for (const turn of turns.items()) {
+    turn.only('role', 'content');
+    const role = turn.at('role');
+    if (role.value === 'user') messages.push(...userMessages(turn.at('content')));
+    else if (role.value === 'assistant') messages.push(assistantMessage(turn.at('content')));
+    else if (role.value === 'system') {
+      messages.push({ role: 'system', content: plainText(turn.at('content')) });
+    } else {
+      role.text();
+      role.refuseWord();
+    }
+  }
+  return messages;
+}
+
+/** What a cache is to keep is the choice of OpenAI alone, so `cache_control` says nothing there. */
+const withoutEffect = 'cache_control';
+
+/** A text, or blocks of text, as a text or as several. */
+function plainText(content: Place): unknown {
+  return content.isText ? content.value : simplest(content.items().map(textPart));
+}
+
+/** Who speaks this format but is not OpenAI often knows one text only. */
+function simplest(parts: readonly Json[]): unknown {
+  return parts.length === 1 && parts[0]!.type === 'text' ? parts[0]!.text : parts;
+}
+
+function textPart(block: Place): Json {
+  if (block.at('type').text() !== 'text') block.at('type').refuseWord();
+  return textOf(block);
+}
+
+function textOf(block: Place): Json {
+  const citations = block.only('type', 'text', 'citations', withoutEffect).at('citations');
+  if (!citations.isAbsent && citations.items().length > 0) citations.refuseWord();
+  return { type: 'text', text: block.at('text').text() };
+}
+
+/** Results of tools are messages of their own, and come first. */
+function userMessages(content: Place): Json[] {
+  if (content.isText) return [{ role: 'user', content: content.value }];
+  const results: Json[] = [];
+  const parts: Json[] = [];
+  for (const block of content.items()) {
+    if (block.at('type').value === 'tool_result') results.push(toolMessage(block));
+    else parts.push(userPart(block));
+  }
+  return parts.length === 0 && results.length > 0
+    ? results
+    : [...results, { role: 'user', content: simplest(parts) }];
+}
+
+function userPart(block: Place): Json {
+  const type = block.at('type');
+  switch (type.text()) {
+    case 'text':
+      return textOf(block);
+    case 'image':
+      return imagePart(block);
+    case 'document':
+      return filePart(block);
+    default:
+      return type.refuseWord();
+  }
+}
+
+function imagePart(block: Place): Json {
+  const source = block.only('type', 'source', withoutEffect).at('source');
+  const type = source.at('type');
+  switch (type.value) {
+    case 'base64':
+      return { type: 'image_url', image_url: { url: dataUrl(source) } };
+    case 'url':
+      return { type: 'image_url', image_url: { url: source.only('type', 'url').at('url').text() } };
+    default:
+      return type.refuseWord();
+  }
+}
+
+function dataUrl(source: Place): string {
+  source.only('type', 'media_type', 'data');
+  return `data:${source.at('media_type').text()};base64,${source.at('data').text()}`;
+}
+
+/** The pages of a PDF; what is to be cited of it has no like. */
+function filePart(block: Place): Json {
+  block.only('type', 'source', 'title', 'citations', withoutEffect);
+  const source = block.at('source');
+  if (source.at('type').value !== 'base64') source.at('type').refuseWord();
+  const citations = block.at('citations');
+  if (!citations.isAbsent && citations.only('enabled').at('enabled').value === true) {
+    citations.refuseWord();
+  }
+  const title = block.at('title');
+  const filename = title.isAbsent ? 'document.pdf' : title.text();
+  return { type: 'file', file: { filename, file_data: dataUrl(source) } };
+}
+
+function toolMessage(block: Place): Json {
+  block.only('type', 'tool_use_id', 'content', 'is_error', withoutEffect);
+  const given = block.at('content');
+  const content = given.isAbsent ? '' : plainText(given);
+  return {
+    ...{ role: 'tool', tool_call_id: block.at('tool_use_id').text() },
+    content: block.at('is_error').value === true ? failed(content) : content,
+  };
+}
+
+/** That a tool has failed can be said in words only. */
+function failed(content: unknown): unknown {
+  const word = 'Error: ';
+  if (typeof content === 'string') return word + content;
+  return [{ type: 'text', text: word }, ...(content as readonly Json[])];
+}
+
+function assistantMessage(content: Place): Json {
+  if (content.isText) return { role: 'assistant', content: content.value };
+  const texts: string[] = [];
+  const calls: Json[] = [];
+  for (const block of content.items()) {
+    const type = block.at('type');
+    switch (type.text()) {
+      case 'text':
+        texts.push(textOf(block).text as string);
+        break;
+      case 'tool_use':
+        calls.push(toolCall(block));
+        break;
+      // What a model thought before an earlier answer is no part of what it is told.
+      case 'thinking':
+      case 'redacted_thinking':
+        break;
+      default:
+        type.refuseWord();
+    }
+  }
+  const text = texts.join('');
+  return calls.length === 0
+    ? { role: 'assistant', content: text }
+    : { role: 'assistant', content: text === '' ? null : text, tool_calls: calls };
+}
+
+function toolCall(block: Place): Json {
+  block.only('type', 'id', 'name', 'input', 'caller', withoutEffect);
+  return {
+    ...{ id: block.at('id').text(), type: 'function' },
+    function: {
+      name: block.at('name').text(),
+      arguments: JSON.stringify(block.at('input').json()),
+    },
+  };
+}

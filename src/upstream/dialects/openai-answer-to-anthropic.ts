@@ -1,0 +1,94 @@
+/** Knows how an answer in the format of OpenAI is told in that of Anthropic. */
+import { countOf } from './anthropic-answer-to-openai.ts';
+import { argumentsOf } from './openai-turns-to-anthropic.ts';
+import { type Json, Place } from './place.ts';
+import type { ProviderFault } from './translation.ts';
+
+/** @throws NotTranslatable */
+export function anthropicAnswer(body: unknown): Json {
+  const completion = new Place(body);
+  const [choice] = completion.at('choices').items();
+  if (choice === undefined) return completion.at('choices').refuse('must not be empty');
+  const reply = choice.at('message');
+  const content: Json[] = [];
+  for (const name of ['content', 'refusal']) {
+    const text = reply.at(name);
+    if (!text.isAbsent && text.text() !== '') content.push(textBlock(text.text()));
+  }
+  const calls = reply.at('tool_calls');
+  if (!calls.isAbsent) content.push(...calls.items().map(toolUse));
+  const hasCalls = content.some(({ type }) => type === 'tool_use');
+  const hasRefused = !reply.at('refusal').isAbsent;
+  const usage = completion.at('usage');
+  return {
+    ...messageHead(completion.at('id').text(), completion.at('model').text()),
+    content,
+    ...stopOf(choice.at('finish_reason').value, hasCalls, hasRefused),
+    usage: anthropicUsage(usage.isAbsent ? {} : usage.json()),
+  };
+}
+
+/** What every message of Anthropic says before its content. */
+export function messageHead(id: string, model: string): Json {
+  return { id, type: 'message', role: 'assistant', model, container: null };
+}
+
+export function textBlock(text: string): Json {
+  return { type: 'text', text, citations: null };
+}
+
+export function toolUseBlock(id: string, name: string, input: Json): Json {
+  return { type: 'tool_use', id, name, input };
+}
+
+function toolUse(call: Place): Json {
+  const called = call.at('function');
+  return toolUseBlock(
+    call.at('id').text(),
+    called.at('name').text(),
+    argumentsOf(called.at('arguments')),
+  );
+}
+
+/** How an answer ended. Some who speak the format of OpenAI tell of calls as of any other end. */
+export function stopOf(reason: unknown, hasCalls: boolean, hasRefused: boolean): Json {
+  const told = typeof reason === 'string' ? stopReasons.get(reason) : undefined;
+  const ended = hasCalls ? 'tool_use' : hasRefused ? 'refusal' : 'end_turn';
+  return { stop_reason: told ?? ended, stop_sequence: null, stop_details: null };
+}
+
+const stopReasons = new Map([
+  ['length', 'max_tokens'],
+  ['content_filter', 'refusal'],
+]);
+
+/** OpenAI counts what is in a cache with the rest, Anthropic apart. */
+export function anthropicUsage(usage: Json): Json {
+  const details = (usage.prompt_tokens_details ?? {}) as Json;
+  const cached = countOf(details.cached_tokens);
+  const written = countOf(details.cache_write_tokens);
+  return {
+    input_tokens: Math.max(0, countOf(usage.prompt_tokens) - cached - written),
+    output_tokens: countOf(usage.completion_tokens),
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: cached,
+  };
+}
+
+/** Clients of Anthropic tell errors apart by types of its own. */
+export function anthropicError({ message, status }: ProviderFault): Json {
+  const type = errorTypes.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
+  return { type: 'error', error: { type, message } };
+}
+
+const errorTypes = new Map([
+  [401, 'authentication_error'],
+  [402, 'billing_error'],
+  [403, 'permission_error'],
+  [404, 'not_found_error'],
+  [413, 'request_too_large'],
+  [429, 'rate_limit_error'],
+  [503, 'overloaded_error'],
+  [504, 'timeout_error'],
+  [529, 'overloaded_error'],
+]);

@@ -1,0 +1,158 @@
+/** Knows how the chunks of a completion in the format of OpenAI are told as events in that of Anthropic. */
+import {
+  anthropicError,
+  anthropicUsage,
+  messageHead,
+  stopOf,
+  textBlock,
+  toolUseBlock,
+} from './openai-answer-to-anthropic.ts';
+import { type Json, Place } from './place.ts';
+import { brokenOff, type EventTranslation, faultOf } from './translation.ts';
+
+/** What the block that has not ended is made of; a call by what tells it from others. */
+type OpenBlock =
+  | { readonly kind: 'text' }
+  | { readonly kind: 'call'; readonly index: unknown; readonly id: unknown };
+
+export class AnthropicEvents implements EventTranslation {
+  /** Of the message; null before it has begun. */
+  #id: string | null = null;
+  #open: OpenBlock | null = null;
+  #blockCount = 0;
+  /** Indices of calls that have begun. */
+  readonly #calls = new Set<unknown>();
+  #hasRefused = false;
+  #reason: unknown = null;
+  #usage: Json = {};
+  #isOver = false;
+
+  pass(chunk: Json): string {
+    if (this.#isOver) return '';
+    const place = new Place(chunk);
+    const fault = faultOf(place.json(), 500);
+    if (fault !== null) return this.fail(fault.message);
+    const usage = place.at('usage');
+    if (!usage.isAbsent) this.#usage = usage.json();
+    const choices = place.at('choices');
+    const [choice] = choices.isAbsent ? [] : choices.items();
+    if (choice === undefined) return '';
+    const begun = this.#begin(place) + this.#contentOf(choice.at('delta'));
+    const reason = choice.at('finish_reason');
+    if (!reason.isAbsent) this.#reason = reason.value;
+    return begun;
+  }
+
+  done(): string {
+    if (this.#isOver) return '';
+    if (this.#id === null) return this.fail(brokenOff);
+    this.#isOver = true;
+    const hasCalls = this.#calls.size > 0;
+    return (
+      this.#close() +
+      eventOf('message_delta', {
+        delta: { ...stopOf(this.#reason, hasCalls, this.#hasRefused), container: null },
+        usage: anthropicUsage(this.#usage),
+      }) +
+      eventOf('message_stop', {})
+    );
+  }
+
+  /** Some who speak the format of OpenAI leave out what ends its streams. */
+  end(): string {
+    if (this.#isOver) return '';
+    return this.#reason === null ? this.fail(brokenOff) : this.done();
+  }
+
+  fail(message: string): string {
+    this.#isOver = true;
+    const { type, ...error } = anthropicError({ message, type: null, status: 500 });
+    return eventOf(String(type), error);
+  }
+
+  #begin(chunk: Place): string {
+    if (this.#id !== null) return '';
+    this.#id = chunk.at('id').text();
+    const head = messageHead(this.#id, chunk.at('model').text());
+    const untold = { stop_reason: null, stop_sequence: null, stop_details: null };
+    const message = { ...head, content: [], ...untold, usage: anthropicUsage({}) };
+    return eventOf('message_start', { message });
+  }
+
+  #contentOf(delta: Place): string {
+    if (delta.isAbsent) return '';
+    let events = '';
+    for (const name of ['content', 'refusal']) {
+      const text = delta.at(name);
+      if (text.isAbsent || text.text() === '') continue;
+      if (name === 'refusal') this.#hasRefused = true;
+      events += this.#text(text.text());
+    }
+    const calls = delta.at('tool_calls');
+    if (calls.isAbsent) return events;
+    return (
+      events +
+      calls
+        .items()
+        .map((call, at) => this.#call(call, at))
+        .join('')
+    );
+  }
+
+  #text(text: string): string {
+    const begun = this.#open?.kind === 'text' ? '' : this.#start({ kind: 'text' }, textBlock(''));
+    return begun + this.#delta({ type: 'text_delta', text });
+  }
+
+  #call(call: Place, at: number): string {
+    const index = call.at('index').value ?? at;
+    const id = call.at('id');
+    const called = call.at('function');
+    let begun = '';
+    if (this.#isNew(index, id)) {
+      if (id.isAbsent && this.#calls.has(index)) {
+        call.at('index').refuse('goes back to a call that has ended');
+      }
+      this.#calls.add(index);
+      const name = called.at('name').text();
+      const own = id.isAbsent ? `${this.#id}_${this.#blockCount}` : id.text();
+      begun = this.#start({ kind: 'call', index, id: id.value }, toolUseBlock(own, name, {}));
+    }
+    const part = called.isAbsent ? called : called.at('arguments');
+    if (part.isAbsent || part.text() === '') return begun;
+    return begun + this.#delta({ type: 'input_json_delta', partial_json: part.text() });
+  }
+
+  /** Some give every call the same index, and an id of its own. */
+  #isNew(index: unknown, id: Place): boolean {
+    const open = this.#open;
+    if (open?.kind !== 'call' || open.index !== index) return true;
+    return !id.isAbsent && id.value !== '' && id.value !== open.id;
+  }
+
+  #start(block: OpenBlock, content: Json): string {
+    const closed = this.#close();
+    this.#open = block;
+    this.#blockCount += 1;
+    return closed + eventOf('content_block_start', { index: this.#at, content_block: content });
+  }
+
+  #delta(delta: Json): string {
+    return eventOf('content_block_delta', { index: this.#at, delta });
+  }
+
+  #close(): string {
+    if (this.#open === null) return '';
+    this.#open = null;
+    return eventOf('content_block_stop', { index: this.#at });
+  }
+
+  /** The block that was begun last. */
+  get #at(): number {
+    return this.#blockCount - 1;
+  }
+}
+
+function eventOf(type: string, data: Json): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`;
+}

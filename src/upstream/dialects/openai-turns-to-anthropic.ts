@@ -1,0 +1,181 @@
+/** Knows how the messages of a chat in the format of OpenAI are said in that of Anthropic. */
+import type { Json, Place } from './place.ts';
+
+/** A turn of a conversation, as Anthropic has it. */
+interface Turn {
+  readonly role: 'user' | 'assistant';
+  readonly content: Json[];
+}
+
+export interface Conversation {
+  /** What all messages of `system` and `developer` say; empty for none. */
+  readonly system: readonly Json[];
+  readonly messages: readonly Turn[];
+}
+
+/** @throws NotTranslatable */
+export function conversationOf(messages: Place): Conversation {
+  const system: Json[] = [];
+  const turns: Turn[] = [];
+  // Of one role in a row they are one turn; results of tools have to be in the one after their calls.
+  const add = (role: Turn['role'], content: readonly Json[]): void => {
+    const last = turns.at(-1);
+    if (last?.role === role) last.content.push(...content);
+    else turns.push({ role, content: [...content] });
+  };
+  for (const message of messages.items()) {
+    const role = message.at('role');
+    switch (role.value) {
+      case 'system':
+      case 'developer':
+        message.only('role', 'content', ...carried);
+        system.push(...contentOf(message, textPart));
+        break;
+      case 'user':
+        message.only('role', 'content', ...carried);
+        add('user', contentOf(message, userPart));
+        break;
+      case 'assistant':
+        add('assistant', answerOf(message));
+        break;
+      case 'tool':
+        message.only('role', 'content', 'tool_call_id', ...carried);
+        add('user', [toolResult(message)]);
+        break;
+      default:
+        role.text();
+        role.refuseWord();
+    }
+  }
+  return { system, messages: turns };
+}
+
+/** Words of Anthropic that its users say in the format of OpenAI, too. */
+const carried = ['cache_control'];
+
+function marked(place: Place): Json {
+  const mark = place.at('cache_control');
+  return mark.isAbsent ? {} : { cache_control: mark.value };
+}
+
+function contentOf(message: Place, partOf: (part: Place) => Json): Json[] {
+  const content = message.at('content');
+  if (!content.isText) return content.items().map(partOf);
+  const text = content.text();
+  // An empty text is refused; a message without any says as much.
+  return text === '' ? [] : [{ type: 'text', text, ...marked(message) }];
+}
+
+function textPart(part: Place): Json {
+  if (part.at('type').text() !== 'text') part.at('type').refuseWord();
+  return textOf(part);
+}
+
+function textOf(part: Place): Json {
+  part.only('type', 'text', ...carried);
+  return { type: 'text', text: part.at('text').text(), ...marked(part) };
+}
+
+function userPart(part: Place): Json {
+  const type = part.at('type');
+  switch (type.text()) {
+    case 'text':
+      return textOf(part);
+    case 'image_url':
+      return imageOf(part);
+    case 'file':
+      return documentOf(part);
+    default:
+      return type.refuseWord();
+  }
+}
+
+/** How large a picture is seen is no choice of the caller at Anthropic: `detail` says nothing there. */
+function imageOf(part: Place): Json {
+  part.only('type', 'image_url', ...carried);
+  const url = part.at('image_url').only('url', 'detail').at('url');
+  const data = dataUrl(url.text());
+  const source =
+    data === null
+      ? { type: 'url', url: url.value }
+      : { type: 'base64', media_type: data.mediaType, data: data.base64 };
+  return { type: 'image', source, ...marked(part) };
+}
+
+function documentOf(part: Place): Json {
+  part.only('type', 'file', ...carried);
+  const file = part.at('file').only('file_data', 'filename');
+  const data = dataUrl(file.at('file_data').text());
+  if (data === null || data.mediaType !== 'application/pdf') {
+    return file.at('file_data').refuse('must be a data URL of a PDF for a provider of this format');
+  }
+  const title = file.at('filename');
+  return {
+    type: 'document',
+    source: { type: 'base64', media_type: data.mediaType, data: data.base64 },
+    ...(title.isAbsent ? {} : { title: title.text() }),
+    ...marked(part),
+  };
+}
+
+/** Null for an address of another kind. */
+function dataUrl(url: string): { readonly mediaType: string; readonly base64: string } | null {
+  const head = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,/i.exec(url.slice(0, 256));
+  if (head === null) return null;
+  return { mediaType: head[1]!.toLowerCase(), base64: url.slice(head[0].length) };
+}
+
+/** What the model said before: text, a refusal, calls of tools. */
+function answerOf(message: Place): Json[] {
+  message.only('role', 'content', 'refusal', 'tool_calls', ...carried);
+  const blocks = message.at('content').isAbsent ? [] : contentOf(message, answerPart);
+  const refusal = message.at('refusal');
+  if (!refusal.isAbsent) blocks.push({ type: 'text', text: refusal.text() });
+  const calls = message.at('tool_calls');
+  if (!calls.isAbsent) blocks.push(...calls.items().map(toolUse));
+  return blocks;
+}
+
+function answerPart(part: Place): Json {
+  const type = part.at('type').text();
+  if (type !== 'refusal') return textPart(part);
+  part.only('type', 'refusal');
+  return { type: 'text', text: part.at('refusal').text() };
+}
+
+function toolUse(call: Place): Json {
+  if (call.at('type').value !== 'function') call.at('type').refuseWord();
+  call.only('id', 'type', 'function');
+  const called = call.at('function').only('name', 'arguments');
+  return {
+    ...{ type: 'tool_use', id: call.at('id').text(), name: called.at('name').text() },
+    input: argumentsOf(called.at('arguments')),
+  };
+}
+
+/** OpenAI has them as a text, Anthropic as an object. */
+export function argumentsOf(given: Place): Json {
+  const text = given.text();
+  if (text.trim() === '') return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    given.refuse('must be JSON for a provider of this format');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    given.refuse('must be a JSON object for a provider of this format');
+  }
+  return value as Json;
+}
+
+function toolResult(message: Place): Json {
+  return {
+    type: 'tool_result',
+    tool_use_id: message.at('tool_call_id').text(),
+    content: message.at('content').isText
+      ? message.at('content').value
+      : message.at('content').items().map(textPart),
+    ...marked(message),
+  };
+}
