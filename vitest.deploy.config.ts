@@ -1,4 +1,5 @@
 /** Knows the suites beside `npm test`, which need more than npm and Debian, or longer than a change waits. */
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { hangMs } from './test/hang-limit.ts';
 
@@ -19,8 +20,13 @@ const ofOneServer = [
   ...['expire-keys', 'reset-usage', 'hostile-bodies', 'key-kills', 'sync-rotation'],
 ].map((name) => `test/api/${name}.test.ts`);
 
+/** As with `npm test`: a worker loads a module once for all files, and puts back what a test replaced. */
+const shared = { isolate: false, restoreMocks: true, unstubEnvs: true, unstubGlobals: true };
+
 export default defineConfig({
   test: {
+    /** Two more than there are processors, because tests wait for their server most of the time. */
+    maxWorkers: availableParallelism() + 2,
     reporters: ['default', './test/summary-reporter.ts'],
     testTimeout: hangMs,
     hookTimeout: hangMs,
@@ -60,6 +66,7 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          ...shared,
           name: 'engines-mysql',
           include: ['test/api/**/*.test.ts'],
           exclude: ofTheEngine,
@@ -87,6 +94,7 @@ export default defineConfig({
       ...['mariadb', 'mysql'].map((make) => ({
         extends: true as const,
         test: {
+          ...shared,
           name: `containers-${make}`,
           include: ['test/containers/**/*.test.ts', ...ofTheEngine],
           globalSetup: ['test/containers/server-setup.ts'],

@@ -1,4 +1,4 @@
-/** Knows how the scripts run other programs: one at a time, with signals handed on to it. */
+/** Knows how the scripts run other programs, with signals handed on to them. */
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { delimiter, resolve } from 'node:path';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 export const root = resolve(fileURLToPath(import.meta.url), '../..');
 export const binaries = resolve(root, 'node_modules/.bin');
 
-let child = null;
+const children = new Set();
 let interrupted = false;
 
 /** Whether somebody wants all of it to end. */
@@ -16,21 +16,23 @@ export function isInterrupted() {
   return interrupted;
 }
 
-/** From now on a signal to this process goes to the program that runs, and no other is started. */
+/** From now on a signal to this process goes to what runs, and nothing else is started. */
 export function handOnSignals() {
   for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM']) {
     process.on(name, () => {
       interrupted = true;
-      child?.kill(name);
+      for (const child of children) child.kill(name);
     });
   }
 }
 
-/** Lets the program that runs stop in order; no other is started. */
+/** Lets what runs stop in order; nothing else is started. */
 export function interrupt() {
   interrupted = true;
-  if (child?.connected) child.disconnect();
-  else child?.kill('SIGTERM');
+  for (const child of children) {
+    if (child.connected) child.disconnect();
+    else child.kill('SIGTERM');
+  }
 }
 
 /**
@@ -39,17 +41,22 @@ export function interrupt() {
  */
 export function run(program, programArguments, { stdio = 'inherit', onStart = () => {} } = {}) {
   return new Promise((done) => {
-    child = spawn(program, programArguments, {
+    const child = spawn(program, programArguments, {
       cwd: root,
       stdio,
       env: { ...process.env, PATH: `${binaries}${delimiter}${process.env.PATH ?? ''}` },
     });
+    const ended = (code) => {
+      children.delete(child);
+      done(code);
+    };
+    children.add(child);
     onStart(child);
     child.once('error', (error) => {
       say(`${program}: ${error.message}`);
-      done(1);
+      ended(1);
     });
-    child.once('close', (code, signal) => done(code ?? 128 + constants.signals[signal]));
+    child.once('close', (code, signal) => ended(code ?? 128 + constants.signals[signal]));
   });
 }
 

@@ -1,9 +1,12 @@
-/** Knows how every suite of tests runs after the other, each for as long as it may, and how they are counted as one. */
-import { isInterrupted, run, say } from './children.mjs';
+/** Knows how every suite of tests runs, two at a time, each for as long as it may, and how they are counted as one. */
+import { isInterrupted, run } from './children.mjs';
+import { takeTurns } from './turns.mjs';
 
 const minuteMs = 60_000;
 /** All suites together stay below 45 minutes: one that could not end by then is not begun. */
 const totalMs = 44 * minuteMs;
+/** One that waits leaves its processor to the other; more would wait for each other. */
+const suitesAtOnce = 2;
 /** How long a suite that was told to stop has for what it started, before it is killed. */
 const stopMs = minuteMs;
 /** How long what a suite left running may hold its output open. */
@@ -14,8 +17,14 @@ const deploy = (...projects) => [
   ...['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.deploy.config.ts'],
   ...projects.flatMap((project) => ['--project', project]),
 ];
-const missingDatabase = async (make) =>
-  (await import('../test/containers/database-container.ts')).missingDatabase(make);
+const askedDatabases = new Map();
+/** Asked once for each make: to know it, a server is started. */
+const missingDatabase = (make) => {
+  const ask = async () =>
+    (await import('../test/containers/database-container.ts')).missingDatabase(make);
+  if (!askedDatabases.has(make)) askedDatabases.set(make, ask());
+  return askedDatabases.get(make);
+};
 
 /**
  * In the order they run; what bears one name is one suite. `usualMs` is what it takes on two busy
@@ -74,31 +83,44 @@ export function suitesOf(name, words = []) {
 }
 
 /**
- * Runs them all with Node, whatever fails, and writes each one's share and the reasons of what was
- * skipped; the last line is `N passed, N failed`, with `, N skipped` where something was. A suite that has
- * not ended when the time is up is stopped and counts as failed; one for which none is left counts as
- * skipped. Resolves with 0 where nothing failed, else with 1.
+ * Runs them all with Node, two at a time in their order, whatever fails; writes what each says in one
+ * piece, each one's share and the reasons of what was skipped; the last line is `N passed, N failed`, with
+ * `, N skipped` where something was. A suite that has not ended when the time is up is stopped and counts
+ * as failed; one for which none is left counts as skipped. Resolves with 0 where nothing failed, else
+ * with 1.
  */
 export async function runSuites(list, { node, totalMs: limitMs = totalMs, out = process.stdout }) {
-  const began = performance.now();
+  const endsAt = performance.now() + limitMs;
+  const openTurn = takeTurns(out);
   const results = [];
-  for (const { words, usualMs, missing = async () => null, ...suite } of list) {
-    const name = [suite.name, suite.part].filter(Boolean).join(' ');
-    if (isInterrupted()) break;
-    const leftMs = () => limitMs - (performance.now() - began);
-    const spareMs = leftMs() - usualMs;
-    const noTime = spareMs < 0 ? `no time is left, of ${minutes(limitMs)}` : null;
-    const reason = noTime ?? (await within(spareMs, missing));
-    if (reason !== null) {
-      const reasons = [`skipped: ${name}: ${reason}`];
-      results.push({ name, passed: 0, failed: 0, skipped: 1, tookMs: 0, reasons });
-      continue;
+  const waiting = [...list.entries()];
+  const runWaiting = async () => {
+    while (waiting.length > 0 && !isInterrupted()) {
+      const [index, suite] = waiting.shift();
+      const turn = openTurn();
+      results[index] = await runSuite(suite, { node, endsAt, limitMs, out: turn });
+      turn.end();
     }
-    say(`\n${name}: ${words.join(' ')}`);
-    results.push({ name, ...(await runSuite({ node, words, leftMs: leftMs(), out })) });
+  };
+  await Promise.all(Array.from({ length: suitesAtOnce }, runWaiting));
+  const ended = results.filter((result) => result !== undefined);
+  out.write(`\n${report(ended)}\n`);
+  return sum(ended, 'failed') === 0 ? 0 : 1;
+}
+
+/** Resolves with its share, with why it was skipped where it cannot run. */
+async function runSuite(suite, { node, endsAt, limitMs, out }) {
+  const { words, usualMs, missing = async () => null } = suite;
+  const name = [suite.name, suite.part].filter(Boolean).join(' ');
+  const spareMs = endsAt - performance.now() - usualMs;
+  const noTime = spareMs < 0 ? `no time is left, of ${minutes(limitMs)}` : null;
+  const reason = noTime ?? (await within(spareMs, missing));
+  if (reason !== null) {
+    const reasons = [`skipped: ${name}: ${reason}`];
+    return { name, passed: 0, failed: 0, skipped: 1, tookMs: 0, reasons };
   }
-  out.write(`\n${report(results)}\n`);
-  return sum(results, 'failed') === 0 ? 0 : 1;
+  out.write(`\n${name}: ${words.join(' ')}\n`);
+  return { name, ...(await runWords({ node, words, leftMs: endsAt - performance.now(), out })) };
 }
 
 /** What `missing` says; also where it fails, or takes so long that no time would be left for the suite. */
@@ -119,15 +141,16 @@ async function within(limitMs, missing) {
   }
 }
 
-async function runSuite({ node, words, leftMs, out }) {
+async function runWords({ node, words, leftMs, out }) {
   const began = performance.now();
   const lines = [];
   let rest = '';
   let timers = [];
   let isLate = false;
   const code = await run(node, words, {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     onStart: (child) => {
+      child.stderr.setEncoding('utf8').on('data', (text) => out.write(text));
       child.stdout.setEncoding('utf8').on('data', (text) => {
         out.write(text);
         const parts = (rest + text).split('\n');
@@ -142,7 +165,11 @@ async function runSuite({ node, words, leftMs, out }) {
         setTimeout(() => child.kill('SIGKILL'), leftMs + stopMs),
       ];
       child.once('exit', () => {
-        timers.push(setTimeout(() => child.stdout.destroy(), drainMs));
+        const close = () => {
+          child.stdout.destroy();
+          child.stderr.destroy();
+        };
+        timers.push(setTimeout(close, drainMs));
       });
     },
   });

@@ -108,8 +108,30 @@ it('what a suite left running does not keep the next from its turn', () => {
     "require('node:child_process').spawn('sleep', ['600'], { stdio: ['ignore', 'inherit', 'ignore'] })";
   const code = `console.log(String(${left}.pid)); console.log('2 passed, 0 failed'); process.exit()`;
   const { status, lines } = runSuites([{ name: 'test', code }], 1e8);
-  process.kill(Number(lines[0]), 'SIGKILL');
+  process.kill(Number(lines.find((line) => /^\d+$/.test(line))), 'SIGKILL');
   expect({ status, last: lines.at(-1) }).toEqual({ status: 0, last: '2 passed, 0 failed' });
+});
+
+it('two suites run at a time, and what each says stands in one piece', () => {
+  const file = JSON.stringify(join(folder, 'second-has-spoken'));
+  const first = `console.log('first begins');
+    const timer = setInterval(() => {
+      if (!require('node:fs').existsSync(${file})) return;
+      clearInterval(timer);
+      console.log('first ends');
+    }, 5);`;
+  const second = `console.log('second');
+    require('node:fs').writeFileSync(${file}, '');`;
+  const { status, lines } = runSuites(
+    [
+      { name: 'first', code: first },
+      { name: 'second', code: second },
+    ],
+    1e8,
+  );
+  const told = ['first begins', 'first ends', 'second'];
+  expect(status).toBe(0);
+  expect(lines.filter((line) => told.includes(line))).toEqual(told);
 });
 
 it('all suites pass where each does, with nothing but the sum in the last line', () => {
