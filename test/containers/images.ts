@@ -78,9 +78,11 @@ async function buildProduct(): Promise<string> {
 async function buildNodeImage(name: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'gatewright-node-'));
   try {
-    const { stdout } = await promisify(execFile)('npm', ['root', '--global']);
+    // Where npm says that it lies it does not where this Node is one among the dependencies.
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', 'command -v npm']);
+    const npm = resolve(realpathSync(stdout.trim()), '../..');
     cpSync(realpathSync(process.execPath), join(folder, 'node'));
-    cpSync(realpathSync(join(stdout.trim(), 'npm')), join(folder, 'npm'), { recursive: true });
+    cpSync(npm, join(folder, 'npm'), { recursive: true });
     cpSync(join(root, 'test/containers/node/Dockerfile'), join(folder, 'Dockerfile'));
     await build(name, folder, { BASE_IMAGE: await debianImage('bookworm') });
   } finally {
