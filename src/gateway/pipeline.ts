@@ -187,7 +187,7 @@ async function sendBack(
   const meter = calls.meter();
   const limits = () => limitHeaders(calls.left(), headerPrefix, exchange.now);
   const end = await relay(call, {
-    ...{ response, caller, lingerMs, isWholeOnly: translator !== null },
+    ...{ response, caller, lingerMs, isRewritten: translator !== null },
     events: translator === null ? meter.events : translator.events(meter.events),
     headers: { ...ourHeaders(arrival, attempted), ...limits() },
     onFirst: () => {

@@ -23,8 +23,8 @@ export interface RelayOptions {
   readonly lingerMs: number;
   /** Called when the first piece of a stream, or all of another answer, is there. */
   readonly onFirst: () => void;
-  /** An answer that is no stream makes sense as a whole only. */
-  readonly isWholeOnly: boolean;
+  /** Other bytes are sent than come: of an answer that is no stream they can be made of all of it only. */
+  readonly isRewritten: boolean;
   /**
    * Looks at an answer that came whole, before it is sent; yields what is sent of it and with it.
    *
@@ -55,6 +55,9 @@ const heldBack = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-connection', 'te', 'trailer'],
   ...['transfer-encoding', 'upgrade', 'set-cookie', 'alt-svc', 'strict-transport-security'],
 ]);
+
+/** They say something of the bytes that came. */
+const ofBytes = ['content-encoding', 'content-length', 'content-md5', 'content-digest', 'etag'];
 
 /** Sends the answer that has begun; resolves when the last byte is on its way, or none will follow. */
 export function relay(call: Call, options: RelayOptions): Promise<RelayEnd> {
@@ -152,7 +155,7 @@ class Relay implements Sink {
     gathered.push(chunk);
     this.#gatheredBytes += chunk.length;
     if (this.#gatheredBytes <= gatheredBytesMax) return true;
-    if (this.#options.isWholeOnly) {
+    if (this.#options.isRewritten) {
       const message = `The answer of the provider has more than ${gatheredBytesMax} bytes`;
       this.#call.cut(new GatewayError('answer_not_translatable', message));
       return true;
@@ -166,11 +169,17 @@ class Relay implements Sink {
 
   #writeHead(): void {
     const { response, headers, events } = this.#options;
-    const all = passedHeaders(this.#call.headers, headers);
+    const all = this.#headers(headers);
     // What goes through something may come out longer or shorter.
     if (events !== null) delete all['content-length'];
     response.writeHead(this.#call.status, all);
     response.on('drain', () => this.#call.resume());
+  }
+
+  #headers(ours: Readonly<Record<string, string>>): ReturnType<typeof passedHeaders> {
+    const headers = passedHeaders(this.#call.headers, ours);
+    if (this.#options.isRewritten) for (const name of ofBytes) delete headers[name];
+    return headers;
   }
 
   /** Whether there is something to send. */
@@ -186,7 +195,7 @@ class Relay implements Sink {
       return false;
     }
     if (this.#hasLeft) return true;
-    const all = passedHeaders(this.#call.headers, { ...headers, ...told.headers });
+    const all = this.#headers({ ...headers, ...told.headers });
     // One that asks for the head only is told of a length that it does not get.
     if (response.req.method !== 'HEAD' && status !== 204 && status !== 304) {
       all['content-length'] = String(told.body.length);

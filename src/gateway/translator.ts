@@ -2,6 +2,7 @@
 import type { DialectName } from '../model/provider-addresses.ts';
 import type { AnswerHeaders, Call } from '../upstream/call.ts';
 import { translationFor } from '../upstream/dialects/all-translations.ts';
+import { parseExactly } from '../upstream/dialects/exact-json.ts';
 import { NotTranslatable } from '../upstream/dialects/place.ts';
 import { TranslatedEvents } from '../upstream/dialects/translated-events.ts';
 import {
@@ -52,7 +53,8 @@ export function askedOf(
   if (!isJson || body === null) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
   }
-  const translated = requestOf(translation, params, service);
+  const said = parseExactly(body.toString('utf8')) as Params;
+  const translated = requestOf(translation, said, service);
   return {
     path: translation.path,
     endpoint: endpointOf(translation.path),
@@ -125,7 +127,7 @@ export class Translator {
 /** Undefined for what is no JSON. */
 function parsed(body: Buffer): unknown {
   try {
-    return JSON.parse(body.toString('utf8'));
+    return parseExactly(body.toString('utf8'));
   } catch {
     return undefined;
   }

@@ -258,6 +258,41 @@ describe('a request whose config has targets of both formats', () => {
   });
 });
 
+describe('an answer that is kept', () => {
+  it('is given again in the format of the one who asks, digits and all', async () => {
+    const id = '12345678901234567890';
+    upstream.script = (_, response) => {
+      const body = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":
+        "tool_use","id":"toolu_1","name":"f","input":{"id":${id}}}],"stop_reason":"tool_use",
+        "usage":{"input_tokens":1,"output_tokens":1}}`;
+      response.writeHead(200, { 'content-type': 'application/json', etag: '"1"' }).end(body);
+    };
+    const config = { provider: 'anthropic', custom_host: upstream.url, cache: { mode: 'simple' } };
+    const ask = (path: string, body: object) => {
+      const headers = {
+        authorization: `Bearer ${key}`,
+        'x-gateway-config': JSON.stringify(config),
+      };
+      return exchange('POST', server.inferenceUrl + path, body, headers);
+    };
+    const question = { model: 'm', messages: [{ role: 'user', content: 'hello' }] };
+    const [first, second] = [
+      await ask('/v1/chat/completions', question),
+      await ask('/v1/chat/completions', question),
+    ];
+    expect(first.headers.etag).toBeUndefined();
+    expect(first.headers['x-gateway-cache-status']).toBe('MISS');
+    expect(second.headers['x-gateway-cache-status']).toBe('HIT');
+    expect(second.body).toEqual(first.body);
+    const [call] = second.body.choices[0].message.tool_calls;
+    expect(call.function.arguments).toBe(`{"id":${id}}`);
+    const sent = JSON.parse(upstream.reached[0]!.body.toString());
+    const own = await ask('/v1/messages', sent);
+    expect(own.headers['x-gateway-cache-status']).toBe('MISS');
+    expect(own.body.type).toBe('message');
+  });
+});
+
 describe('an answer of a provider that is not of its format', () => {
   it('is 502 in the form of the caller, and its stream ends with an error', async () => {
     const config = { provider: 'anthropic', api_key: 'any', custom_host: upstream.url };
@@ -271,6 +306,14 @@ describe('an answer of a provider that is not of its format', () => {
     };
     const streamed = openAi(config).chat.completions.stream(request).finalChatCompletion();
     await expect(streamed).rejects.toThrow('message must be an object');
+  });
+
+  it('is 502 where it is longer than any has to be', async () => {
+    const config = { provider: 'anthropic', api_key: 'any', custom_host: upstream.url };
+    upstream.script = (_, response) => sendJson(response, { pad: 'x'.repeat(5 * 1024 * 1024) });
+    const messages = [{ role: 'user' as const, content: 'hello' }];
+    const asking = openAi(config).chat.completions.create({ model: 'm', messages });
+    await expect(asking).rejects.toMatchObject({ status: 502, code: 'answer_not_translatable' });
   });
 
   it('is told by its status where it is an error of something on the way', async () => {

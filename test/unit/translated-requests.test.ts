@@ -180,6 +180,12 @@ describe('a chat for Anthropic', () => {
     });
   });
 
+  it('keeps every digit of the numbers in arguments', () => {
+    const called = { name: 'f', arguments: '{"id":12345678901234567890,"n":[9007199254740993]}' };
+    const messages = [{ role: 'assistant', tool_calls: [{ ...call, function: called }] }];
+    expect(JSON.stringify(anthropicOf({ messages }))).toContain(`"input":${called.arguments}`);
+  });
+
   it.each<[string, Body]>([
     ['messages', { messages: 'hi' }],
     ['messages[0].role', { messages: [{ role: 'function', content: 'x' }] }],

@@ -1,4 +1,5 @@
 /** Knows how the messages of a chat in the format of OpenAI are said in that of Anthropic. */
+import { parseExactly } from './exact-json.ts';
 import type { Json, Place } from './place.ts';
 
 /** A turn of a conversation, as Anthropic has it. */
@@ -159,7 +160,7 @@ export function argumentsOf(given: Place): Json {
   if (text.trim() === '') return {};
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseExactly(text);
   } catch {
     given.refuse('must be JSON for a provider of this format');
   }

@@ -1,5 +1,6 @@
 /** Knows how the bytes of one stream become those of another, and that a fault in it is told as an error of the stream. */
 import { EventReader } from './event-reader.ts';
+import { parseExactly } from './exact-json.ts';
 import { type Json, NotTranslatable } from './place.ts';
 import type { EventTranslation } from './translation.ts';
 
@@ -30,7 +31,7 @@ export class TranslatedEvents {
     if (data.trim() === '[DONE]') return this.#translation.done();
     let event: unknown;
     try {
-      event = JSON.parse(data);
+      event = parseExactly(data);
     } catch {
       throw new NotTranslatable('', 'has an event that is no JSON');
     }
