@@ -5,6 +5,7 @@ import { createAppGateway, inferencePort } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { type ProbeSources, probeRoutes } from './app/probes.ts';
+import { createRequestLog } from './app/request-log.ts';
 import { createWriteCheck } from './app/write-check.ts';
 import { createAccessTokens } from './auth/access-token.ts';
 import { authenticate, authorise, createAuthCaches } from './auth/authenticate.ts';
@@ -164,7 +165,8 @@ interface Parts {
 function assemble(parts: Parts): App {
   const { settings, database, keyring, clock, log } = parts;
   const version = packageVersion();
-  const metrics = createMetrics({ version, database, clock });
+  const requestLog = createRequestLog(database, log);
+  const metrics = createMetrics({ version, database, clock, requestLog });
   const jobs = createJobs({ ...parts, onRun: metrics.observeJob });
   const { host, port, metricsPort, drainSeconds, lameDuckSeconds } = settings.server;
   let isConnected = false;
@@ -182,8 +184,7 @@ function assemble(parts: Parts): App {
   };
   const admin = createAdminServer(parts, metrics, probes, requireConnection);
   const metricsServer = createMetricsServer(parts, [...metrics.routes, ...probes]);
-  const record = metrics.observeInference;
-  const gateway = createAppGateway({ ...parts, record, requireConnection });
+  const gateway = createAppGateway({ ...parts, requestLog, metrics, requireConnection });
   const runs = (component: Component): boolean => parts.components.includes(component);
   const drain = (): void => {
     isDraining = true;

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import { Failure } from '../failure.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';
 import type { Issuer } from '../gateway/issuer-keys.ts';
+import type { RequestLog } from '../gateway/request-log.ts';
 import type { RequestRecord } from '../gateway/request-record.ts';
 import type { Log } from '../log.ts';
 import { outboundUrlFault } from '../model/outbound-url.ts';
@@ -15,6 +16,8 @@ import { isUnavailable } from '../store/connection/unavailable.ts';
 /** Where neither setting nor option says otherwise. */
 const inferencePortUsual = 8787;
 const lookLogEveryMs = 10_000;
+/** How long what is still to be logged is tried to be written. */
+const logCloseMs = 5_000;
 
 export function createAppGateway(parts: {
   readonly settings: Settings;
@@ -22,17 +25,23 @@ export function createAppGateway(parts: {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
-  readonly record: (entry: RequestRecord) => void;
+  readonly metrics: { observeInference(entry: RequestRecord): void };
+  /** Closed with the gateway. */
+  readonly requestLog: RequestLog;
   /** Throws, as a database that is away does, until it has been proved to be the right one. */
   readonly requireConnection: () => void;
 }): Gateway {
-  const { settings, database, keyring, clock, log, record, requireConnection } = parts;
+  const { settings, database, keyring, clock, log, metrics, requestLog, requireConnection } = parts;
   const { inference, configTargets, trustedHosts } = settings;
   const { tokens, ...rest } = inference;
   let quietUntilMs = 0;
-  return createGateway({
-    ...{ database, clock, configTargets, trustedHosts, isUnavailable, record },
+  const gateway = createGateway({
+    ...{ database, clock, configTargets, trustedHosts, isUnavailable },
     ...{ ...rest, requireConnection },
+    record: (entry) => {
+      metrics.observeInference(entry);
+      requestLog.record(entry);
+    },
     tokens: tokens && {
       issuers: issuersOf(tokens, trustedHosts),
       rules: tokens,
@@ -55,6 +64,13 @@ export function createAppGateway(parts: {
       );
     },
   });
+  return {
+    ...gateway,
+    [Symbol.asyncDispose]: async () => {
+      await gateway[Symbol.asyncDispose]();
+      await requestLog.close(logCloseMs);
+    },
+  };
 }
 
 /**

@@ -11,7 +11,7 @@ import type { Database } from '../store/connection/db.ts';
 
 /** The scheduler of every job, idle until its `start()`; what it runs carries this process's name. */
 export function createJobs(parts: {
-  readonly settings: Pick<Settings, 'features'>;
+  readonly settings: Pick<Settings, 'features' | 'inference'>;
   readonly database: Database;
   readonly clock: SharedClock;
   readonly log: Log;
@@ -20,7 +20,7 @@ export function createJobs(parts: {
   const { settings, ...rest } = parts;
   return createScheduler({
     ...rest,
-    jobs: allJobs(settings.features),
+    jobs: allJobs(settings.features, settings.inference.retention),
     owner: `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`,
   });
 }

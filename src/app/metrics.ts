@@ -1,7 +1,8 @@
 /** Knows the figures this process shows to Prometheus. */
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { z } from 'zod';
 import type { SharedClock } from '../clock.ts';
+import type { RequestLogFigures } from '../gateway/request-log.ts';
 import type { RequestRecord } from '../gateway/request-record.ts';
 import { RawReply, type Route, route } from '../http/route.ts';
 import type { Exchange } from '../http/server.ts';
@@ -31,6 +32,7 @@ export function createMetrics(sources: {
   readonly version: string;
   readonly database: DatabaseFigures;
   readonly clock: Pick<SharedClock, 'measure'>;
+  readonly requestLog: { figures(): RequestLogFigures };
 }): Metrics {
   const register = new Registry();
   const requests = new Histogram({
@@ -69,6 +71,7 @@ export function createMetrics(sources: {
   }).set({ version: sources.version, node: process.version }, 1);
   showDatabase(register, sources.database);
   showClock(register, sources.clock);
+  showRequestLog(register, sources.requestLog);
   return {
     observeProcess: () => collectDefaultMetrics({ register }),
     observeRequest: ({ method, route: pattern, status, durationMs }) => {
@@ -118,6 +121,29 @@ function showDatabase(register: Registry, database: DatabaseFigures): void {
     registers: [register],
     async collect() {
       this.set(Number(await database.isStoodIn()));
+    },
+  });
+}
+
+function showRequestLog(register: Registry, requestLog: { figures(): RequestLogFigures }): void {
+  new Counter({
+    name: 'gatewright_request_log_requests_total',
+    help: 'Requests for models by what became of their row in the log: written, or lost',
+    labelNames: ['outcome'],
+    registers: [register],
+    collect() {
+      const { written, lost } = requestLog.figures();
+      this.reset();
+      this.inc({ outcome: 'written' }, written);
+      this.inc({ outcome: 'lost' }, lost);
+    },
+  });
+  new Gauge({
+    name: 'gatewright_request_log_waiting',
+    help: 'Requests for models whose row in the log is not written yet',
+    registers: [register],
+    collect() {
+      this.set(requestLog.figures().waiting);
     },
   });
 }

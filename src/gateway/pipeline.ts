@@ -294,9 +294,11 @@ function recordOf(arrival: Arrival, found: Findings, startedAt: number): Request
     endpoint: endpointOf(path),
     status: response.statusCode,
     provider: attempted?.target.provider ?? null,
+    requestedModel: textOrNull(exchange?.params.model),
     model: attempted?.target.model ?? null,
     targetPath: attempted?.target.path ?? null,
     retries: attempted?.retries ?? 0,
+    cacheStatus: attempted?.cacheStatus ?? null,
     isStream: call !== null && isEventStream(call.headers),
     tokens: metered?.usage ?? null,
     costUnits: metered?.costUnits ?? null,
@@ -304,4 +306,8 @@ function recordOf(arrival: Arrival, found: Findings, startedAt: number): Request
     errorCode: error?.code ?? null,
     metadata: exchange?.metadata ?? {},
   };
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
 }

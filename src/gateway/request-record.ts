@@ -16,10 +16,15 @@ export interface RequestRecord {
   readonly endpoint: string;
   readonly status: number;
   readonly provider: string | null;
+  /** As the caller named it. */
+  readonly requestedModel: string | null;
+  /** As the provider was asked for it. */
   readonly model: string | null;
   /** `config.targets[0]`; null where none was called. */
   readonly targetPath: string | null;
   readonly retries: number;
+  /** `HIT`, `MISS`, `REFRESH`, `DISABLED`; null where no target was come to. */
+  readonly cacheStatus: string | null;
   readonly isStream: boolean;
   /** What the provider counted, or what is likely; null where none was called. */
   readonly tokens: TokenUsage | null;

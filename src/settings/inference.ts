@@ -14,6 +14,8 @@ export interface InferenceSettings {
   readonly headerAliases: readonly string[];
   /** Whose JWTs are taken in place of keys; null for nobody's. */
   readonly tokens: TokenSettings | null;
+  /** Days that requests, and their hourly totals, are kept; null where none is deleted. */
+  readonly retention: { readonly logDays: number | null; readonly totalsDays: number | null };
 }
 
 export interface TokenSettings {
@@ -36,6 +38,10 @@ export function inferenceSettings(values: Values): InferenceSettings {
     blocksInlineConfigs: values.BLOCK_INLINE_CONFIG,
     headerAliases: values.HEADER_ALIAS_PREFIXES ?? [],
     tokens: tokenSettings(values),
+    retention: {
+      logDays: values.LOG_RETENTION_ENFORCE ? values.LOG_RETENTION_DISPLAY : null,
+      totalsDays: values.METRICS_RETENTION_ENFORCE ? values.METRICS_RETENTION_DISPLAY : null,
+    },
   };
 }
 

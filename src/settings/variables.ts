@@ -49,27 +49,29 @@ export const environment = z.object({
     notYet,
   ),
 
-  LOG_RETENTION_DISPLAY: defaulted('Retention', days, '90', 'Days that logs are kept.', notYet),
+  LOG_RETENTION_DISPLAY: defaulted(
+    'Retention',
+    days,
+    '90',
+    'Days that each request for a model is kept in the log.',
+  ),
   METRICS_RETENTION_DISPLAY: defaulted(
     'Retention',
     days,
     '365',
-    'Days that metrics are kept.',
-    notYet,
+    'Days that hourly totals of requests for models are kept.',
   ),
   LOG_RETENTION_ENFORCE: defaulted(
     'Retention',
     forms.toggle,
     'ON',
-    'OFF: LOG_RETENTION_DISPLAY is shown but nothing is deleted.',
-    notYet,
+    'OFF: no request is deleted from the log.',
   ),
   METRICS_RETENTION_ENFORCE: defaulted(
     'Retention',
     forms.toggle,
     'ON',
-    'OFF: METRICS_RETENTION_DISPLAY is shown but nothing is deleted.',
-    notYet,
+    'OFF: no totals are deleted.',
   ),
 
   GATEWRIGHT_MASTER_KEY: optional(

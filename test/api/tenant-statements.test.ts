@@ -3,10 +3,12 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Connection } from 'mysql2';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { RequestLog } from '../../src/gateway/request-log.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import type { Limit } from '../../src/ledger/limit.ts';
 import { idToBytes } from '../../src/model/ids.ts';
 import { leaseHeaders } from '../lease.ts';
+import { requestRecord } from '../request-records.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { oneChange, revisionBody, syncReport } from '../sync-records.ts';
 import { everyKind, openSync } from '../sync-setup.ts';
@@ -18,7 +20,7 @@ const vschema = JSON.parse(
 const tenantTables = Object.keys(vschema.gatewright.tables);
 const jobs = [
   ...['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'],
-  'charge-lost-slices',
+  ...['charge-lost-slices', 'delete-old-logs'],
 ];
 const yearMs = 366 * 86_400_000;
 
@@ -40,6 +42,7 @@ async function useEverything(server: TestServer): Promise<void> {
   await sync.cycle(everyKind.replaceAll('1000', '2000').replace('attempts: 3', 'attempts: 4'));
   await use((method, path, options) => server.request(method, path, options));
   await use(other.send);
+  await logRequest(server);
   await server.request('GET', '/v1/configs', { auth: 'key' });
   await useUp(server);
   server.clock.advance(yearMs);
@@ -47,6 +50,13 @@ async function useEverything(server: TestServer): Promise<void> {
   server.clock.advance(2 * yearMs);
   for (const job of jobs) await server.app.jobs.runNow(job);
   await sync.cycle('');
+}
+
+/** Has a row written of a request for a model. */
+async function logRequest({ app: { database }, organisationId }: TestServer): Promise<void> {
+  const log = new RequestLog({ database, onLoss: () => {} });
+  log.record(requestRecord(organisationId));
+  await log.close(60_000);
 }
 
 /** Uses up a budget and a rate limit of a key, in a process that is never heard of again. */

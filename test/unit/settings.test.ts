@@ -518,11 +518,11 @@ describe('names', () => {
 
 describe('a setting whose feature does not exist yet', () => {
   it('is told to whoever sets it, with its form checked, and is no fault even when strict', () => {
-    const env = { SCIM_ENABLED: 'off', LOG_RETENTION_DISPLAY: '30', REDIS_URL: 'x' };
+    const env = { SCIM_ENABLED: 'off', HEADERS_TO_METADATA: 'x-a', REDIS_URL: 'x' };
     expect(read(env, { strict: true }).warnings).toEqual([
-      'without effect in this version: LOG_RETENTION_DISPLAY, REDIS_URL, SCIM_ENABLED',
+      'without effect in this version: HEADERS_TO_METADATA, REDIS_URL, SCIM_ENABLED',
     ]);
-    expect(faultsOf({ LOG_RETENTION_DISPLAY: '0' })).toContain('LOG_RETENTION_DISPLAY');
+    expect(faultsOf({ HEADERS_TO_METADATA: '(' })).toContain('HEADERS_TO_METADATA');
   });
 
   it('is marked in the listing and in the reference', () => {

@@ -37,6 +37,11 @@ export function findByTsgId(db: Db, tsgId: string): Promise<OrganisationRow | un
   return db.selectFrom('organisations').selectAll().where('tsg_id', '=', tsgId).executeTakeFirst();
 }
 
+export async function listIds(db: Db): Promise<string[]> {
+  const rows = await db.selectFrom('organisations').select('id').orderBy('id').execute();
+  return rows.map(({ id }) => id);
+}
+
 /** TSG ids above `tsgId`, the root first, `tsgId` itself not among them; empty for a root or unknown TSG. */
 export async function listAncestors(db: Db, tsgId: string): Promise<string[]> {
   const ancestors: string[] = [];

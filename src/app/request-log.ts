@@ -1,0 +1,18 @@
+/** Knows what the log of requests is given by the process: database, and a log that tells of its losses. */
+import { RequestLog } from '../gateway/request-log.ts';
+import type { Log } from '../log.ts';
+import type { Database } from '../store/connection/db.ts';
+
+const lossLogEveryMs = 10_000;
+
+export function createRequestLog(database: Database, log: Log): RequestLog {
+  let quietUntilMs = 0;
+  return new RequestLog({
+    database,
+    onLoss: (err, requests) => {
+      if (performance.now() < quietUntilMs) return;
+      quietUntilMs = performance.now() + lossLogEveryMs;
+      log.error({ err, requests }, 'requests are missing in the log of requests');
+    },
+  });
+}

@@ -1,0 +1,144 @@
+/** Knows how records of requests become rows of the log and totals, those of one organisation at a time. */
+import { createHash } from 'node:crypto';
+import { idToBytes, newId } from '../model/ids.ts';
+import { latencyBoundsMs, totalsStepOf } from '../model/request-log.ts';
+import type { Db } from '../store/connection/db.ts';
+import * as requestLogs from '../store/tables/request-logs.ts';
+import * as requestTotals from '../store/tables/request-totals.ts';
+import type { RequestRecord } from './request-record.ts';
+
+/** A record of a request that somebody's key was good for. */
+export interface LoggedRecord extends RequestRecord {
+  readonly organisationId: string;
+}
+
+/** What one transaction writes; as often as it is tried, the same. */
+export interface Batch {
+  readonly rows: readonly requestLogs.RequestLogRow[];
+  /** Of requests that could not be logged. */
+  readonly losses: readonly requestTotals.RequestTotalRow[];
+}
+
+/** Writes all of it, unless a try whose answer was lost has done so. */
+export async function writeBatch(tx: Db, { rows, losses }: Batch): Promise<void> {
+  const [first] = rows;
+  if (first !== undefined && !(await requestLogs.isThere(tx, first))) {
+    await requestLogs.insertMany(tx, rows);
+    await requestTotals.addMany(tx, totalsOf(rows));
+  }
+  await requestTotals.putMany(tx, losses);
+}
+
+const textCharsMax = 255;
+const millisecondsMax = 2 ** 31 - 1;
+
+/** A row that the table takes, whatever callers and providers have said. */
+export function rowOf(entry: LoggedRecord): requestLogs.RequestLogRow {
+  const { tokens, firstByteMs } = entry;
+  return {
+    organisation_id: entry.organisationId,
+    ended_at: Math.round(entry.startedAt + entry.durationMs),
+    id: idToBytes(newId()),
+    trace_id: entry.id,
+    workspace_id: entry.workspaceId,
+    api_key_id: entry.apiKeyId,
+    config_id: entry.configId,
+    endpoint: entry.endpoint,
+    status: entry.status,
+    error_code: entry.errorCode,
+    provider: cut(entry.provider),
+    requested_model: cut(entry.requestedModel),
+    model: cut(entry.model),
+    target_path: cut(entry.targetPath),
+    retries: entry.retries,
+    cache_status: entry.cacheStatus,
+    is_stream: Number(entry.isStream),
+    duration_ms: milliseconds(entry.durationMs),
+    first_byte_ms: firstByteMs === null ? null : milliseconds(firstByteMs),
+    input_tokens: whole(tokens?.inputTokens),
+    output_tokens: whole(tokens?.outputTokens),
+    cached_input_tokens: whole(tokens?.cachedInputTokens),
+    cache_write_tokens: whole(tokens?.cacheWriteTokens),
+    cost_units: whole(entry.costUnits),
+    is_estimated: Number(entry.isEstimated),
+    metadata: JSON.stringify(entry.metadata),
+  };
+}
+
+function cut(text: string | null): string | null {
+  return text === null || text.length <= textCharsMax ? text : text.slice(0, textCharsMax);
+}
+
+function milliseconds(ms: number): number {
+  return Math.min(millisecondsMax, Math.max(0, Math.round(ms)));
+}
+
+function whole(units: number | null | undefined): number | null {
+  if (units === null || units === undefined) return null;
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(units)));
+}
+
+type Shared = Pick<
+  requestTotals.RequestTotalRow,
+  'workspace_id' | 'api_key_id' | 'provider' | 'model' | 'status'
+>;
+
+function totalsOf(rows: readonly requestLogs.RequestLogRow[]): requestTotals.RequestTotalRow[] {
+  const totals = new Map<string, requestTotals.RequestTotalRow>();
+  for (const row of rows) {
+    const { workspace_id, api_key_id, provider, model, status } = row;
+    const shared = { workspace_id, api_key_id, provider, model, status };
+    const began_at = totalsStepOf(row.ended_at);
+    const id = JSON.stringify([began_at, ...Object.values(shared)]);
+    const known = totals.get(id);
+    const total = known ?? emptyTotal(row.organisation_id, began_at, digest(id), shared);
+    if (known === undefined) totals.set(id, total);
+    count(total, row);
+  }
+  return [...totals.values()];
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest().subarray(0, 16);
+}
+
+function emptyTotal(
+  organisation_id: string,
+  began_at: number,
+  id: Buffer,
+  shared: Shared,
+): requestTotals.RequestTotalRow {
+  const counts = Object.fromEntries(requestTotals.countColumns.map((name) => [name, 0]));
+  return {
+    organisation_id,
+    began_at,
+    id,
+    ...shared,
+    ...(counts as unknown as requestTotals.RequestCounts),
+  };
+}
+
+function count(total: requestTotals.RequestTotalRow, row: requestLogs.RequestLogRow): void {
+  total.requests += 1;
+  total.cache_hits += Number(row.cache_status === 'HIT');
+  total.input_tokens += row.input_tokens ?? 0;
+  total.output_tokens += row.output_tokens ?? 0;
+  total.cached_input_tokens += row.cached_input_tokens ?? 0;
+  total.cost_units += row.cost_units ?? 0;
+  total.duration_ms += row.duration_ms;
+  for (const bound of latencyBoundsMs) {
+    if (row.duration_ms <= bound) total[`within_${bound}_ms`] += 1;
+  }
+}
+
+/** Requests of one hour of which no row could be kept; what else they were is not known any more. */
+export function lossOf(
+  organisationId: string,
+  beganAt: number,
+  requests: number,
+): requestTotals.RequestTotalRow {
+  const shared = { workspace_id: null, api_key_id: null, provider: null, model: null, status: 0 };
+  const total = emptyTotal(organisationId, beganAt, idToBytes(newId()), shared);
+  total.unlogged_requests = requests;
+  return total;
+}

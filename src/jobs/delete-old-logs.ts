@@ -1,0 +1,109 @@
+/** Knows how long requests for models are kept in the log and in its totals, and how they go: by the day, or a few at a time. */
+import type { Settings } from '../settings.ts';
+import { isUnavailable } from '../store/connection/unavailable.ts';
+import * as organisations from '../store/tables/organisations.ts';
+import * as requestLogs from '../store/tables/request-logs.ts';
+import * as requestTotals from '../store/tables/request-totals.ts';
+import type { Job, JobContext } from './job.ts';
+
+const dayMs = 86_400_000;
+/** Partitions are made for days to come, so that none has to be cut that holds rows. */
+const daysAhead = 7;
+const batchRowsMax = 1_000;
+
+export function deleteOldLogs({ logDays, totalsDays }: Settings['inference']['retention']): Job {
+  return {
+    name: 'delete-old-logs',
+    cron: '7 * * * *',
+    summary: 'Deletes requests from the log and its totals once they are older than is kept',
+    idleBecause: null,
+    run: async (context) => {
+      const logsBefore = startOfKept(context.now, logDays);
+      const totalsBefore = startOfKept(context.now, totalsDays);
+      const partitions = await changePartitions(context, logsBefore);
+      const [logs, totals] = [
+        {
+          before: logsBefore,
+          has: requestLogs.hasEndedBefore,
+          remove: requestLogs.deleteEndedBefore,
+        },
+        {
+          before: totalsBefore,
+          has: requestTotals.hasBegunBefore,
+          remove: requestTotals.deleteBegunBefore,
+        },
+      ];
+      return {
+        partitions,
+        logs: await deleteRows(context, logs),
+        totals: await deleteRows(context, totals),
+      };
+    },
+  };
+}
+
+/** The first moment of the first day that is kept; null where all are. */
+function startOfKept(now: number, days: number | null): number | null {
+  return days === null ? null : startOfDay(now - days * dayMs);
+}
+
+function startOfDay(ms: number): number {
+  return ms - (ms % dayMs);
+}
+
+/** Drops whole days; the number of them. What an engine or its rights do not allow is left to {@link deleteRows}. */
+async function changePartitions(
+  { db, now, log }: JobContext,
+  before: number | null,
+): Promise<number> {
+  try {
+    const known = await requestLogs.listPartitions(db);
+    const last = known.at(-1);
+    if (last === undefined || last.endsAt !== null) return 0;
+    const ends = endsToCome(now, known.at(-2)?.endsAt ?? null);
+    if (ends.length > 0) await requestLogs.cutLastPartition(db, last.name, ends);
+    const old = known.filter(
+      ({ endsAt }) => before !== null && endsAt !== null && endsAt <= before,
+    );
+    if (old.length > 0)
+      await requestLogs.dropPartitions(
+        db,
+        old.map(({ name }) => name),
+      );
+    return old.length;
+  } catch (error) {
+    if (isUnavailable(error)) throw error;
+    log.warn(
+      { err: error },
+      'the log of requests is not cut into days; its rows are deleted one by one',
+    );
+    return 0;
+  }
+}
+
+/** Ends of the days from the one that `now` lies in; those that have one already left out. */
+function endsToCome(now: number, known: number | null): number[] {
+  const today = startOfDay(now);
+  const ends = Array.from({ length: daysAhead + 1 }, (_, day) => today + (day + 1) * dayMs);
+  return ends.filter((end) => known === null || end > known);
+}
+
+interface OldRows {
+  readonly before: number | null;
+  readonly has: typeof requestLogs.hasEndedBefore;
+  readonly remove: typeof requestLogs.deleteEndedBefore;
+}
+
+async function deleteRows(
+  { db, transaction, signal }: JobContext,
+  { before, has, remove }: OldRows,
+): Promise<number> {
+  if (before === null) return 0;
+  let total = 0;
+  for (const id of await organisations.listIds(db)) {
+    while (!signal.aborted && (await has(db, id, before))) {
+      total += await transaction((tx) => remove(tx, id, before, batchRowsMax));
+    }
+  }
+  return total;
+}

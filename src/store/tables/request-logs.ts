@@ -1,0 +1,134 @@
+/** Knows the request_logs table: what became of each request for a model. */
+import { sql } from 'kysely';
+import type { Db } from '../connection/db.ts';
+import { bulkInsert } from './bulk-insert.ts';
+
+export interface RequestLogRow {
+  organisation_id: string;
+  /** Milliseconds since the epoch. */
+  ended_at: number;
+  id: Buffer;
+  trace_id: string;
+  workspace_id: string | null;
+  api_key_id: string | null;
+  config_id: string | null;
+  endpoint: string;
+  status: number;
+  error_code: string | null;
+  provider: string | null;
+  requested_model: string | null;
+  model: string | null;
+  target_path: string | null;
+  /** -1 when all tries were used up. */
+  retries: number;
+  cache_status: string | null;
+  is_stream: number;
+  duration_ms: number;
+  first_byte_ms: number | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  cached_input_tokens: number | null;
+  cache_write_tokens: number | null;
+  cost_units: number | null;
+  is_estimated: number;
+  metadata: string;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    request_logs: RequestLogRow;
+  }
+}
+
+const columns: readonly (keyof RequestLogRow)[] = [
+  ...(['organisation_id', 'ended_at', 'id', 'trace_id', 'workspace_id', 'api_key_id'] as const),
+  ...(['config_id', 'endpoint', 'status', 'error_code', 'provider', 'requested_model'] as const),
+  ...(['model', 'target_path', 'retries', 'cache_status', 'is_stream', 'duration_ms'] as const),
+  ...(['first_byte_ms', 'input_tokens', 'output_tokens', 'cached_input_tokens'] as const),
+  ...(['cache_write_tokens', 'cost_units', 'is_estimated', 'metadata'] as const),
+];
+
+/** Throws errno 1062 when any of them is there already. */
+export async function insertMany(tx: Db, rows: readonly RequestLogRow[]): Promise<void> {
+  await bulkInsert(tx, { table: 'request_logs', columns }, rows);
+}
+
+type RowPlace = Pick<RequestLogRow, 'organisation_id' | 'ended_at' | 'id'>;
+
+export async function isThere(db: Db, { organisation_id, ended_at, id }: RowPlace) {
+  const found = await db
+    .selectFrom('request_logs')
+    .select('ended_at')
+    .where('organisation_id', '=', organisation_id)
+    .where('ended_at', '=', ended_at)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return found !== undefined;
+}
+
+/** Deletes up to `limit` of an organisation's, oldest first, and yields how many those were. */
+export async function deleteEndedBefore(
+  tx: Db,
+  organisationId: string,
+  before: number,
+  limit: number,
+): Promise<number> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('request_logs')
+    .where('organisation_id', '=', organisationId)
+    .where('ended_at', '<', before)
+    .orderBy('ended_at')
+    .limit(limit)
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
+}
+
+export async function hasEndedBefore(db: Db, organisationId: string, before: number) {
+  const found = await db
+    .selectFrom('request_logs')
+    .select('ended_at')
+    .where('organisation_id', '=', organisationId)
+    .where('ended_at', '<', before)
+    .limit(1)
+    .executeTakeFirst();
+  return found !== undefined;
+}
+
+/** A piece of the table that is dropped as a whole. */
+export interface Partition {
+  readonly name: string;
+  /** First millisecond behind it; null for the last, which has no end. */
+  readonly endsAt: number | null;
+}
+
+/** Oldest first; none where the engine keeps the table in one piece. */
+export async function listPartitions(db: Db): Promise<Partition[]> {
+  const { rows } = await sql<{ name: string; bound: string }>`
+    SELECT partition_name AS name, partition_description AS bound
+    FROM information_schema.partitions
+    WHERE table_schema = DATABASE() AND table_name = 'request_logs' AND partition_name IS NOT NULL
+    ORDER BY partition_ordinal_position`.execute(db);
+  return rows.map(({ name, bound }) => ({
+    name,
+    endsAt: bound === 'MAXVALUE' ? null : Number(bound),
+  }));
+}
+
+/** Cuts the last partition in pieces that end at these moments, which grow, and a new last one. */
+export async function cutLastPartition(db: Db, last: string, ends: readonly number[]) {
+  const pieces = ends.map((end) => `PARTITION ${partitionName(end)} VALUES LESS THAN (${end})`);
+  const all = [...pieces, `PARTITION ${last} VALUES LESS THAN MAXVALUE`].join(', ');
+  await sql`ALTER TABLE request_logs REORGANIZE PARTITION ${sql.ref(last)} INTO (${sql.raw(all)})`.execute(
+    db,
+  );
+}
+
+export async function dropPartitions(db: Db, names: readonly string[]): Promise<void> {
+  const list = sql.join(names.map((name) => sql.ref(name)));
+  await sql`ALTER TABLE request_logs DROP PARTITION ${list}`.execute(db);
+}
+
+/** `before_20270105`: all of it ended before that day began. */
+function partitionName(end: number): string {
+  return `before_${new Date(end).toISOString().slice(0, 10).replaceAll('-', '')}`;
+}
