@@ -40,7 +40,8 @@ export async function admit(
   const isMeteredCall = isMetered(endpoint);
   const known = priceOf(pricing.service, pricing.model, exchange.now);
   const price = priceUnder(pricing, known instanceof Promise ? await known : known);
-  const bound = boundOf(endpoint, params, target.call.body?.length ?? 0, price);
+  const bytes = target.call.body?.length ?? 0;
+  const bound = boundOf(endpoint, params, bytes, price, pricing.model);
   // What only reads uses nothing that a provider counts.
   const isRead = exchange.request.method !== 'POST';
   const counted = isRead ? limits.filter(({ type }) => type === 'requests') : limits;

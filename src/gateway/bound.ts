@@ -1,6 +1,7 @@
 /** Knows the most that a request can use before it is sent, and how it is made to use no more. */
 import type { UsageBound } from '../ledger/limit.ts';
 import type { Price } from '../model/pricing.ts';
+import { inputBound } from './input-bound.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -24,7 +25,6 @@ const metered: Readonly<Record<string, Metering>> = {
 const outputTokensUsual = 16_384;
 /** An answer of fewer tokens helps nobody. */
 const outputTokensMin = 16;
-const bytesOfToken = 4;
 
 /** Whether a provider counts tokens of requests to this endpoint. */
 export function isMetered(endpoint: string): boolean {
@@ -35,15 +35,16 @@ export function hasOutput(endpoint: string): boolean {
   return (metered[endpoint]?.maxNames.length ?? 0) > 0;
 }
 
-/** `bodyBytes` of the request as it goes out: no text has more tokens than bytes. */
+/** `bodyBytes` of the request as it goes out. */
 export function boundOf(
   endpoint: string,
   params: Params,
   bodyBytes: number,
   price: Price | null,
+  model: string | null,
 ): UsageBound {
   const metering = metered[endpoint];
-  const input = { inputTokens: bodyBytes, likelyInputTokens: Math.ceil(bodyBytes / bytesOfToken) };
+  const input = inputBound(params, bodyBytes, model);
   if (metering === undefined || metering.maxNames.length === 0) {
     return { ...input, outputTokens: 0, outputTokensMin: 0, price };
   }

@@ -53,13 +53,11 @@ export function askedOf(
   if (!isJson || body === null) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
   }
-  const said = parseExactly(body.toString('utf8')) as Params;
-  const translated = requestOf(translation, said, service);
+  const translated = requestOf(translation, body, service);
   return {
     path: translation.path,
     endpoint: endpointOf(translation.path),
-    body: Buffer.from(JSON.stringify(translated)),
-    params: translated,
+    ...translated,
     translator: new Translator(translation, {
       now: exchange.now,
       wantsUsage: hasUsage(params.stream_options),
@@ -67,10 +65,15 @@ export function askedOf(
   };
 }
 
-function requestOf(translation: Translation, params: Params, service: string): Params {
+function requestOf(translation: Translation, said: Buffer, service: string) {
   try {
-    return translation.request(params, service);
+    const params = translation.request(parseExactly(said.toString('utf8')) as Params, service);
+    return { params, body: Buffer.from(JSON.stringify(params)) };
   } catch (thrown) {
+    if (thrown instanceof RangeError) {
+      const message = 'The JSON body is nested too deeply to be translated';
+      throw new GatewayError('invalid_json', message, null, { cause: thrown });
+    }
     if (!(thrown instanceof NotTranslatable)) throw thrown;
     const { message, path } = thrown;
     throw new GatewayError('not_translatable', message, path, { cause: thrown });
@@ -110,8 +113,7 @@ export class Translator {
     try {
       return Buffer.from(JSON.stringify(this.#translation.answer(value, this.#about)));
     } catch (thrown) {
-      if (!(thrown instanceof NotTranslatable)) throw thrown;
-      const message = `The answer of the provider cannot be told in the format of the request: ${thrown.message}`;
+      const message = `The answer of the provider cannot be told in the format of the request: ${(thrown as Error).message}`;
       throw new GatewayError('answer_not_translatable', message, null, { cause: thrown });
     }
   }

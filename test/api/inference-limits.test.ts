@@ -62,6 +62,20 @@ describe('a budget of tokens', () => {
     expect(sent.max_tokens).toBeLessThan(1_000);
   });
 
+  it('is not exceeded by pictures, which have more tokens than their address has bytes', async () => {
+    const { key, id } = await inference.addKey(tokens(40_000));
+    const answer = { ...chatAnswer, usage: { prompt_tokens: 16_000, completion_tokens: 2 } };
+    inference.upstream.script = (_, response) => sendJson(response, answer);
+    const picture = { type: 'image_url', image_url: { url: 'https://pictures.test/large.png' } };
+    const params = { max_tokens: 20, messages: [{ role: 'user', content: [picture] }] };
+    const asked = Array.from({ length: 5 }, () => inference.chat(key, { params }));
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200, 412]));
+    const admitted = inference.upstream.reached.length;
+    expect(admitted * 16_002).toBeLessThanOrEqual(40_000);
+    await eventually(async () => expect(await unitsOf(id)).toBe(admitted * 16_002));
+  });
+
   it('is made to say no more than was granted where its config says how much', async () => {
     const { key } = await inference.addKey(tokens(1_000));
     const config = { override_params: { max_tokens: 50_000 } };

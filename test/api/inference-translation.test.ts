@@ -258,6 +258,23 @@ describe('a request whose config has targets of both formats', () => {
   });
 });
 
+describe('a request that is nested without end', () => {
+  it('is refused, and not a fault of the gateway', async () => {
+    const nested = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
+    const answer = await fetch(`${server.inferenceUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'x-gateway-config': JSON.stringify(target('anthropic')),
+      },
+      body: `{"model":"m","messages":[],"thinking":${nested}}`,
+    });
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: { code: 'invalid_json' } });
+  });
+});
+
 describe('an answer that is kept', () => {
   it('is given again in the format of the one who asks, digits and all', async () => {
     const id = '12345678901234567890';

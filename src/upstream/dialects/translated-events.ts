@@ -46,7 +46,8 @@ export class TranslatedEvents {
         told += events;
       });
     } catch (thrown) {
-      if (!(thrown instanceof NotTranslatable)) throw thrown;
+      // One that is nested too deeply is no better than one that makes no sense.
+      if (!(thrown instanceof NotTranslatable || thrown instanceof RangeError)) throw thrown;
       this.#isBroken = true;
       told += this.#translation.fail(`The provider has sent what it must not: ${thrown.message}`);
     }
