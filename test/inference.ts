@@ -1,4 +1,5 @@
 /** Knows how tests ask a server for inference: keys, a config that leads to their upstream, and requests. */
+import type { Settings } from '../src/settings.ts';
 import { readTrustedHosts } from '../src/trusted-hosts.ts';
 import { exchange, startTestServer, type TestResponse, type TestServer } from './server.ts';
 import { startUpstream, type TestUpstream } from './upstream.ts';
@@ -21,11 +22,11 @@ interface Asked {
 }
 
 /** A server whose private upstream is trusted. */
-export async function startInference(): Promise<Inference> {
+export async function startInference(more: Partial<Settings> = {}): Promise<Inference> {
   const upstream = await startUpstream();
   const trusted = readTrustedHosts(upstream.host);
   const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
-  const server = await startTestServer({ settings: { trustedHosts } });
+  const server = await startTestServer({ settings: { trustedHosts, ...more } });
   const config = { provider: 'mock-upstream', custom_host: upstream.url };
   return {
     server,

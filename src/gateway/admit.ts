@@ -54,7 +54,8 @@ export async function admit(
     isCounted,
     takesUsageOut: false,
   };
-  return isCounted && isMeteredCall ? clamped(plain, exchange) : plain;
+  const isHard = counted.some((limit) => limit.isHard);
+  return isCounted && isMeteredCall ? bounded(plain, exchange, isHard) : plain;
 }
 
 async function granted(
@@ -93,14 +94,14 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The call with the bounds that its limits put on it. */
-function clamped(admission: Admission, { isJson }: Exchange): Admission {
+/** The call with what its limits need of it: bounds where they are hard, and its usage. */
+function bounded(admission: Admission, { isJson }: Exchange, isHard: boolean): Admission {
   const { target, outputTokens } = admission;
   const { endpoint, params } = target;
   const { body } = target.call;
   if (body === null || !isJson) return admission;
   const changes = new Map<string, unknown>();
-  const clamp = outputClamp(endpoint, params, outputTokens);
+  const clamp = isHard ? outputClamp(endpoint, params, outputTokens) : null;
   if (clamp !== null) changes.set(...clamp);
   const asksForUsage = wantsUsageOfStream(endpoint, params);
   if (asksForUsage) {

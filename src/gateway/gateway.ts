@@ -24,7 +24,10 @@ import { Targets } from './resolve-target.ts';
 import { createInferenceServer, type InferenceServer } from './server.ts';
 
 export interface GatewayOptions
-  extends Pick<Pipeline, 'bodyBytesMax' | 'isUnavailable' | 'record' | 'onFault'> {
+  extends Pick<
+    Pipeline,
+    'bodyBytesMax' | 'enforcesLimits' | 'isUnavailable' | 'record' | 'onFault'
+  > {
   readonly database: Pick<Database, 'readable' | 'db' | 'transaction'>;
   /** That all replicas share. */
   readonly clock: Clock;
@@ -92,7 +95,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     new Fresh(generations, { entriesMax: placesMax, isUnavailable }),
   );
   const ledger = createLedger({ database, clock: options.clock });
-  const { bodyBytesMax, record, onFault, hashCredential, unsealerOf } = options;
+  const { bodyBytesMax, enforcesLimits, record, onFault, hashCredential, unsealerOf } = options;
   const pipeline: Pipeline = {
     keys: new GatewayKeys({ database, hashCredential, fresh: keys }),
     tokens,
@@ -102,7 +105,15 @@ export function createGateway(options: GatewayOptions): Gateway {
       blocksInline: options.blocksInlineConfigs,
     }),
     targets: new Targets(trustedHosts, new Providers({ database, unsealerOf, fresh: providers })),
-    ...{ origins, breakers: new Breakers(), bodyBytesMax, isUnavailable, record, onFault },
+    ...{
+      origins,
+      breakers: new Breakers(),
+      bodyBytesMax,
+      enforcesLimits,
+      isUnavailable,
+      record,
+      onFault,
+    },
     now: () => options.clock.now(),
     policies: new Policies(database, policies),
     ledger,

@@ -73,24 +73,25 @@ function subjectOf(row: StoredPolicy, kind: string) {
   };
 }
 
-/** All limits of one call, in the order in which they are told of. */
+/** All limits of one call, in the order in which they are told of; `isHard` where they refuse. */
 export function limitsOf(
   exchange: Exchange,
   target: ResolvedTarget,
   config: GatewayConfig,
   policies: readonly PolicyTerms[],
+  isHard: boolean,
 ): Limit[] {
   const { key, now } = exchange;
   const limits: Limit[] = [];
   for (const { budgets, rates } of [key.terms, target.workspaceProvider?.terms ?? noTerms]) {
-    for (const terms of budgets) limits.push(limitOfBudget(terms, '', now, true));
-    for (const terms of rates) limits.push(...limitsOfRates(terms, '', now, true));
+    for (const terms of budgets) limits.push(limitOfBudget(terms, '', now, isHard));
+    for (const terms of rates) limits.push(...limitsOfRates(terms, '', now, isHard));
   }
   if (policies.length === 0) return limits;
   const facts = factsOf(exchange, target, config);
   for (const policy of policies) {
     if (policy.workspaceId !== null && policy.workspaceId !== key.workspace?.id) continue;
-    limits.push(...limitsOfPolicy(policy, facts, now, true));
+    limits.push(...limitsOfPolicy(policy, facts, now, isHard));
   }
   return limits;
 }

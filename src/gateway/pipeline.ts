@@ -34,6 +34,8 @@ export interface Pipeline extends Callers {
   /** Of headers of ours, in lower case; the first is our own, the others are aliases. */
   readonly headerPrefixes: readonly string[];
   readonly bodyBytesMax: number;
+  /** False: limits count, and refuse nothing. */
+  readonly enforcesLimits: boolean;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly isUnavailable: (error: unknown) => boolean;
@@ -120,10 +122,10 @@ async function exchangeOf(
   pipeline.keys.noteUse(key, now);
   const given = pipeline.policies.of(key.organisationId);
   const policies = given instanceof Promise ? await given : given;
-  const { ledger, origins, targets, answers, headerPrefixes } = pipeline;
+  const { ledger, origins, targets, answers, headerPrefixes, enforcesLimits } = pipeline;
   const calls = new ProviderCalls({
     ...{ ledger, origins, targets, answers, headerPrefixes },
-    ...{ exchange, config, policies, caller },
+    ...{ exchange, config, policies, caller, enforcesLimits },
   });
   found.calls = calls;
   try {

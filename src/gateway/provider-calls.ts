@@ -32,6 +32,8 @@ export interface ProviderCallsOptions {
   readonly exchange: Exchange;
   readonly config: GatewayConfig;
   readonly policies: readonly PolicyTerms[];
+  /** False: limits count, and refuse nothing. */
+  readonly enforcesLimits: boolean;
   readonly caller: Caller;
 }
 
@@ -62,10 +64,10 @@ export class ProviderCalls {
   async call(leaf: Leaf): Promise<Attempted> {
     this.#closeOpen();
     const { targets, exchange, config, policies, origins, caller } = this.#options;
-    const { answers, headerPrefixes } = this.#options;
+    const { answers, headerPrefixes, enforcesLimits } = this.#options;
     const resolved = targets.resolve(leaf, exchange, config);
     const target = resolved instanceof Promise ? await resolved : resolved;
-    const limits = limitsOf(exchange, target, config, policies);
+    const limits = limitsOf(exchange, target, config, policies, enforcesLimits);
     const use = cacheUseOf(leaf.settings, target, exchange, headerPrefixes);
     const kept = answers.find(use, exchange.now);
     if (kept !== null) return this.#answerBefore(target, limits, kept);

@@ -69,9 +69,10 @@ export class Reservations {
     let lacking: Shortage['lacking'] | null = null;
     for (const charge of fresh) {
       const { limit, slice } = charge;
-      const unitsMin = leastUnits(limit, bound);
+      if (!limit.isHard) continue;
+      const unitsMin = boundUnits(limit, bound, bound.outputTokensMin);
       if (isOver(charge, unitsMin, nowMs)) throw new LimitReached(limit);
-      if (!limit.isHard || slice.free >= boundUnits(limit, bound, outputTokens)) continue;
+      if (slice.free >= boundUnits(limit, bound, outputTokens)) continue;
       if (slice.vain.wasLately(unitsMin, nowMs)) throw new LimitReached(limit);
       lacking ??= { ...charge, unitsMin };
     }
@@ -122,7 +123,7 @@ function needsOf(charges: readonly Charge[], bound: UsageBound): ReadonlyMap<Sli
   const needs = new Map<Slice, Need>();
   for (const { limit, slice } of charges) {
     if (!limit.isHard) continue;
-    const unitsMin = leastUnits(limit, bound);
+    const unitsMin = boundUnits(limit, bound, bound.outputTokensMin);
     const units = Math.max(unitsMin, boundUnits(limit, bound, bound.outputTokens));
     needs.set(slice, { units, unitsMin });
   }
@@ -139,17 +140,12 @@ function affordable(charges: readonly Charge[], bound: UsageBound): number {
   return Math.max(output, bound.outputTokensMin);
 }
 
-/** The least that a request of this bound uses of a limit. */
-function leastUnits(limit: Limit, bound: UsageBound): number {
-  return limit.isHard ? boundUnits(limit, bound, bound.outputTokensMin) : 1;
-}
-
 /** Whether nothing that anybody may give back could let the request through. */
 function isOver({ limit, slice }: Charge, unitsMin: number, nowMs: number): boolean {
   if (limit.limitUnits < unitsMin) return true;
   const { known } = slice;
   if (known === null || nowMs - known.atMs > knownForMs) return false;
   // A slice that has enough is within the limit, whatever was known before.
-  if (limit.isHard && slice.free >= unitsMin) return false;
+  if (slice.free >= unitsMin) return false;
   return known.usedUnits + unitsMin > limit.limitUnits;
 }

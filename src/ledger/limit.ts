@@ -19,7 +19,7 @@ export interface Limit {
   readonly alertThresholdUnits: number | null;
   /** A rate limit, which is about requests or tokens in a fixed window; else a budget. */
   readonly isRate: boolean;
-  /** False: usage is counted, and refused once the limit is reached, but nothing is reserved before. */
+  /** False: usage is counted, also beyond the limit, and nothing is reserved or refused. */
   readonly isHard: boolean;
   /** What people call it: `API key ci`, `usage-limit policy teams`. */
   readonly label: string;

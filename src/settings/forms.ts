@@ -324,6 +324,8 @@ export const driftModes = ['heal', 'report', 'off'] as const;
 
 export const driftMode = oneOf(driftModes, 'report');
 
+export const limitEnforcement = oneOf(['hard', 'soft'], 'soft');
+
 export const signedObjects = ['commit', 'tag', 'tag-and-commit'] as const;
 
 export const signedObject = oneOf(signedObjects, 'commit');

@@ -37,6 +37,12 @@ export const inferenceVariables = {
     '300',
     'Seconds that keys and configs in use stay good while the database is away.',
   ),
+  GATEWRIGHT_LIMIT_ENFORCEMENT: defaulted(
+    'Inference',
+    forms.limitEnforcement,
+    'hard',
+    'soft: budgets, rate limits and policies count, also beyond their end, and refuse nothing.',
+  ),
   JWT_ENABLED: optional(
     'Inference',
     forms.toggle,

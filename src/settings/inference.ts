@@ -8,6 +8,8 @@ export interface InferenceSettings {
   readonly bodyBytesMax: number;
   /** How long what is cached stays good while the database is away. */
   readonly graceSeconds: number;
+  /** False: limits count, and refuse nothing. */
+  readonly enforcesLimits: boolean;
   /** Requests may name saved configs only. */
   readonly blocksInlineConfigs: boolean;
   /** In lower case, with a dash at the end. */
@@ -35,6 +37,7 @@ export function inferenceSettings(values: Values): InferenceSettings {
     connectionsMax: values.GATEWRIGHT_INFERENCE_CONNECTIONS_MAX,
     bodyBytesMax: values.GATEWRIGHT_INFERENCE_BODY_MIB_MAX * mebibyte,
     graceSeconds: values.GATEWRIGHT_INFERENCE_GRACE_SECONDS,
+    enforcesLimits: values.GATEWRIGHT_LIMIT_ENFORCEMENT === 'hard',
     blocksInlineConfigs: values.BLOCK_INLINE_CONFIG,
     headerAliases: values.HEADER_ALIAS_PREFIXES ?? [],
     tokens: tokenSettings(values),

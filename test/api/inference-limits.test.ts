@@ -3,6 +3,7 @@ import { request as open } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { type Inference, startInference } from '../inference.ts';
+import { testSettings } from '../server.ts';
 import { chatAnswer, sendJson } from '../upstream.ts';
 
 let inference: Inference;
@@ -19,8 +20,8 @@ beforeEach(() => {
 afterAll(() => inference[Symbol.asyncDispose]());
 
 /** What is counted for a key. */
-async function unitsOf(id: string): Promise<number> {
-  const rows = await inference.server.database.db
+async function unitsOf(id: string, { server } = inference): Promise<number> {
+  const rows = await server.database.db
     .selectFrom('usage_counters')
     .select('used_units')
     .where('subject_kind', '=', 'api_key')
@@ -292,5 +293,22 @@ describe('a rate-limit policy', () => {
       inference.chat(key, { path, headers: { 'x-gateway-metadata': '{"team":"warm"}' } });
     for (let at = 0; at < 3; at += 1) expect((await embed()).status).toBe(200);
     expect((await asTeam(key, 'warm')).status).toBe(429);
+  });
+});
+
+describe('soft limits', () => {
+  it('change no request, refuse none, and show what was used beyond them', async () => {
+    const settings = { ...testSettings().inference, enforcesLimits: false };
+    await using soft = await startInference({ inference: settings });
+    const { key, id } = await soft.addKey({
+      usage_limits: { type: 'cost', credit_limit: 1 },
+      rate_limits: [{ type: 'requests', unit: 'rpd', value: 1 }],
+    });
+    const usage = { prompt_tokens: 400_000, completion_tokens: 400_000 };
+    soft.upstream.script = (_, response) => sendJson(response, { ...chatAnswer, usage });
+    for (let at = 0; at < 3; at += 1) expect((await soft.chat(key)).status).toBe(200);
+    expect((await soft.chat(key, { config: { provider: 'vllm' } })).status).toBe(200);
+    expect(JSON.parse(soft.upstream.reached[0]!.body.toString())).not.toHaveProperty('max_tokens');
+    await eventually(async () => expect(await unitsOf(id, soft)).toBe(3 * 1_200_000));
   });
 });

@@ -89,6 +89,29 @@ describe('a limit of requests', () => {
   });
 });
 
+describe('a soft limit', () => {
+  it('counts whatever is used beyond it, and keeps nobody waiting, of what others know too', async () => {
+    const one = await limit({ limitUnits: 10, alertThresholdUnits: 5, isHard: false });
+    const requests = await limit({ type: 'requests', limitUnits: 1, isHard: false });
+    const cost = await limit({ type: 'cost', limitUnits: 1, isHard: false });
+    const ledgers = startReplicas(2);
+    for (let at = 0; at < 50; at += 1) {
+      const account = ledgers[at % 2]!.open();
+      expect(account.admit([one, requests, cost], bound(1_000))).not.toBeInstanceOf(Promise);
+      account.settle({ ...used(7), costUnits: 3 });
+    }
+    await stopReplicas();
+    const counted = { reserved_units: 0, assumed_units: 0 };
+    expect(await counter(one)).toEqual({ used_units: 350, ...counted });
+    expect(await counter(requests)).toEqual({ used_units: 50, ...counted });
+    expect(await counter(cost)).toEqual({ used_units: 150, ...counted });
+    const alerts = await test.database.db.selectFrom('usage_alerts').select('kind').execute();
+    expect(alerts.map(({ kind }) => kind).sort()).toEqual([
+      ...['exhausted', 'exhausted', 'exhausted', 'threshold'],
+    ]);
+  });
+});
+
 it('nobody is refused because the database takes longer than a request may wait for others', async () => {
   const one = await limit({ type: 'requests', limitUnits: 100_000 });
   const ledger = createLedger({ database: test.database, clock, waitMs: 0 });
