@@ -7,7 +7,7 @@ import type { Contestant } from './contestants.ts';
 import { Load, requestBytes } from './load-client.ts';
 
 /** One that is driven in each round. */
-export interface Driven {
+interface Driven {
   readonly name: string;
   readonly contestant: Contestant;
   readonly bytes: Buffer;
@@ -16,12 +16,12 @@ export interface Driven {
 }
 
 /** Medians over rounds, and all of them. */
-export interface Driving {
+interface Driving {
   readonly cpuUs: readonly number[];
   readonly wallUs: readonly number[];
 }
 
-export async function drive(
+async function drive(
   targets: readonly Driven[],
   rounds: number,
   connections: number,
@@ -110,7 +110,7 @@ export async function stageRows(arena: Arena, scale: number): Promise<Row[]> {
 }
 
 /** Of the rounds, one with the other. */
-export function ratioRow(
+function ratioRow(
   metric: string,
   top: readonly number[],
   bottom: readonly number[],
