@@ -187,11 +187,14 @@ async function sendBack(
   const { translator } = attempted.target;
   const { lingerMs } = calls;
   const meter = calls.meter();
-  const limits = () => limitHeaders(calls.left(), headerPrefix, exchange.now);
+  const headers = (): Record<string, string> => ({
+    ...ourHeaders(arrival, attempted),
+    ...limitHeaders(calls.left(), headerPrefix, exchange.now),
+  });
   const end = await relay(call, {
     ...{ response, caller, lingerMs, isRewritten: translator !== null },
     events: translator === null ? meter.events : translator.events(meter.events),
-    headers: { ...ourHeaders(arrival, attempted), ...limits() },
+    headers,
     onFirst: () => {
       if (found.firstByteMs !== null) return;
       attempted.stopClock();
@@ -201,10 +204,10 @@ async function sendBack(
       const cost = meter.readWhole(came, call.headers);
       const body = translator === null ? came : translator.whole(call, came);
       calls.keep(call, body);
-      const headers =
-        cost === null ? limits() : { ...limits(), [`${headerPrefix}cost`]: String(cost) };
-      if (translator !== null) headers['content-type'] = 'application/json';
-      return { headers, body };
+      const told = headers();
+      if (cost !== null) told[`${headerPrefix}cost`] = String(cost);
+      if (translator !== null) told['content-type'] = 'application/json';
+      return { headers: told, body };
     },
   });
   attempted.stopClock();

@@ -15,8 +15,8 @@ export interface EventFilter {
 export interface RelayOptions {
   readonly response: ServerResponse;
   readonly caller: Caller;
-  /** Beside those of the provider. */
-  readonly headers: Readonly<Record<string, string>>;
+  /** Beside those of the provider, where an answer does not come whole: what is true of them then. */
+  readonly headers: () => Readonly<Record<string, string>>;
   /** What the events of a stream go through; null where nobody looks at them. */
   readonly events: EventFilter | null;
   /** How long the rest of an answer is read whose caller has gone, to see what it used; 0 for not at all. */
@@ -169,7 +169,7 @@ class Relay implements Sink {
 
   #writeHead(): void {
     const { response, headers, events } = this.#options;
-    const all = this.#headers(headers);
+    const all = this.#headers(headers());
     // What goes through something may come out longer or shorter.
     if (events !== null) delete all['content-length'];
     response.writeHead(this.#call.status, all);
@@ -184,7 +184,7 @@ class Relay implements Sink {
 
   /** Whether there is something to send. */
   #sendWhole(gathered: readonly Buffer[]): boolean {
-    const { response, headers, onWhole } = this.#options;
+    const { response, onWhole } = this.#options;
     const { status } = this.#call;
     const came = gathered.length === 1 ? gathered[0]! : Buffer.concat(gathered);
     let told: WholeAnswer;
@@ -195,7 +195,7 @@ class Relay implements Sink {
       return false;
     }
     if (this.#hasLeft) return true;
-    const all = this.#headers({ ...headers, ...told.headers });
+    const all = this.#headers(told.headers);
     // One that asks for the head only is told of a length that it does not get.
     if (response.req.method !== 'HEAD' && status !== 204 && status !== 304) {
       all['content-length'] = String(told.body.length);

@@ -39,6 +39,26 @@ export interface PolicyTerms {
 /** What policies may ask of a request: `api_key`, `model`, `metadata.team` …; each by all the names it goes by. */
 export type RequestFacts = ReadonlyMap<string, readonly string[]>;
 
+/** By their terms, for the many requests of a window; those of groups differ from request to request. */
+const ungrouped = new WeakMap<BudgetTerms | RateTerms, readonly Limit[]>();
+
+function isOfNow({ windowStart, endsAt }: Limit, now: number): boolean {
+  return windowStart <= now && (endsAt === null || now < endsAt);
+}
+
+/** `value` of the groups of a policy, '' for none. */
+function limitsAt<T extends BudgetTerms | RateTerms>(
+  [terms, value, now, isHard]: readonly [T, string, number, boolean],
+  make: (terms: T, value: string, now: number, isHard: boolean) => readonly Limit[],
+): readonly Limit[] {
+  if (value !== '') return make(terms, value, now, isHard);
+  const known = ungrouped.get(terms);
+  if (known?.every((limit) => limit.isHard === isHard && isOfNow(limit, now))) return known;
+  const made = make(terms, value, now, isHard);
+  ungrouped.set(terms, made);
+  return made;
+}
+
 /** The limit of a budget in the window that `now` lies in. */
 export function limitOfBudget(
   terms: BudgetTerms,
@@ -46,13 +66,23 @@ export function limitOfBudget(
   now: number,
   isHard: boolean,
 ): Limit {
+  return limitsAt([terms, valueKey, now, isHard], budgetLimits)[0]!;
+}
+
+function budgetLimits(
+  terms: BudgetTerms,
+  valueKey: string,
+  now: number,
+  isHard: boolean,
+): readonly Limit[] {
   const { organisationId, subjectKind, subjectId, label, type, limitUnits, alertThresholdUnits } =
     terms;
   const { startMs, nextResetAtMs } = windowAt(terms.window, now);
-  return {
+  const one: Limit = {
     ...{ organisationId, subjectKind, subjectId, label, type, limitUnits, alertThresholdUnits },
     ...{ windowStart: startMs, endsAt: nextResetAtMs, valueKey, isRate: false, isHard },
   };
+  return [one];
 }
 
 const unitMs = {
@@ -71,7 +101,16 @@ export function limitsOfRates(
   value: string,
   now: number,
   isHard: boolean,
-): Limit[] {
+): readonly Limit[] {
+  return limitsAt([terms, value, now, isHard], rateLimits);
+}
+
+function rateLimits(
+  terms: RateTerms,
+  value: string,
+  now: number,
+  isHard: boolean,
+): readonly Limit[] {
   const { organisationId, subjectKind, subjectId, label } = terms;
   return terms.limits.map(({ type, unit, value: limitUnits }) => {
     const lengthMs = unitMs[unit];
@@ -91,7 +130,7 @@ export function limitsOfPolicy(
   facts: RequestFacts,
   now: number,
   isHard: boolean,
-): Limit[] {
+): readonly Limit[] {
   if (!policy.conditions.every((condition) => isMet(condition, facts))) return [];
   const value = groupValue(policy.groupBy, facts);
   const { terms } = policy;

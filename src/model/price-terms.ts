@@ -16,7 +16,8 @@ const centDigits = 10;
  * says what input or output costs.
  */
 export function priceUnder({ config, adjustments }: PriceTerms, known: Price | null): Price | null {
-  const usual = known === null ? null : adjusted(known, adjustments?.multiplier ?? {});
+  const factors = adjustments?.multiplier;
+  const usual = known === null || factors === undefined ? known : adjusted(known, factors);
   const said = config?.pay_as_you_go;
   if (said === undefined) return usual;
   const prices = toldPrices(said, usual);
@@ -51,7 +52,23 @@ function toldPrices(said: Told, usual: TokenPrices | null): TokenPrices | null {
 
 type Factors = NonNullable<PricingAdjustments['multiplier']>;
 
+/** Both are kept for many requests, and a price has many digits to get right. */
+const adjustedBy = new WeakMap<Factors, WeakMap<Price, Price>>();
+
 function adjusted(price: Price, factors: Factors): Price {
+  let known = adjustedBy.get(factors);
+  if (known === undefined) {
+    known = new WeakMap();
+    adjustedBy.set(factors, known);
+  }
+  const before = known.get(price);
+  if (before !== undefined) return before;
+  const after = adjustedPrice(price, factors);
+  known.set(price, after);
+  return after;
+}
+
+function adjustedPrice(price: Price, factors: Factors): Price {
   return {
     ...adjustedPrices(price, factors),
     requestPico: wholePico(price.requestPico * (factors.default ?? 1)),

@@ -33,7 +33,7 @@ export interface TokenUsage {
   readonly cacheWriteHourTokens?: number;
 }
 
-const picoPerMicro = 1_000_000n;
+const picoPerMicro = 1_000_000;
 
 /** Micro-dollars of one request, rounded up once, so that no number of requests is ever counted short. */
 export function costUnits(price: Price, usage: TokenUsage): number {
@@ -43,31 +43,35 @@ export function costUnits(price: Price, usage: TokenUsage): number {
   const plain = Math.max(0, usage.inputTokens - cached - written);
   const { inputPico, outputPico } = prices;
   const writePico = prices.cacheWritePico ?? inputPico;
-  const pico =
-    BigInt(plain) * BigInt(inputPico) +
-    BigInt(cached) * BigInt(prices.cachedInputPico ?? inputPico) +
-    BigInt(written - hour) * BigInt(writePico) +
-    BigInt(hour) * BigInt(prices.cacheWriteHourPico ?? writePico) +
-    BigInt(usage.outputTokens) * BigInt(outputPico) +
-    BigInt(price.requestPico);
-  return microOf(pico);
+  return microOf([
+    [plain, inputPico],
+    [cached, prices.cachedInputPico ?? inputPico],
+    [written - hour, writePico],
+    [hour, prices.cacheWriteHourPico ?? writePico],
+    [usage.outputTokens, outputPico],
+    [1, price.requestPico],
+  ]);
 }
 
 /** Most micro-dollars that a request of so many tokens can cost, whatever of its input is kept. */
 export function costUnitsMax(price: Price, inputTokens: number, outputTokens: number): number {
   const { inputPico, outputPico } = dearest(price, inputTokens);
-  return microOf(
-    BigInt(inputTokens) * inputPico + BigInt(outputTokens) * outputPico + BigInt(price.requestPico),
-  );
+  return microOf([
+    [inputTokens, inputPico],
+    [outputTokens, outputPico],
+    [1, price.requestPico],
+  ]);
 }
 
 /** How many tokens of output so many micro-dollars are good for, beside input that costs the most it can. */
 export function affordableOutput(price: Price, units: number, inputTokens: number): number {
   const { inputPico, outputPico } = dearest(price, inputTokens);
   const left =
-    BigInt(units) * picoPerMicro - BigInt(inputTokens) * inputPico - BigInt(price.requestPico);
+    BigInt(units) * BigInt(picoPerMicro) -
+    BigInt(inputTokens) * BigInt(inputPico) -
+    BigInt(price.requestPico);
   if (left < 0n) return -1;
-  return outputPico === 0n ? Number.MAX_SAFE_INTEGER : Number(left / outputPico);
+  return outputPico === 0 ? Number.MAX_SAFE_INTEGER : Number(left / BigInt(outputPico));
 }
 
 /**
@@ -94,17 +98,31 @@ function isWithin({ inputTokensAbove }: PriceTier, inputTokens: number): boolean
 
 /** Most that a token can cost of a request with so much input, or less. */
 function dearest(price: Price, inputTokens: number) {
-  const within = [price, ...price.tiers.filter((tier) => isWithin(tier, inputTokens))];
-  const inputs = within.flatMap((prices) => [
-    ...[prices.inputPico, prices.cachedInputPico ?? 0],
-    ...[prices.cacheWritePico ?? 0, prices.cacheWriteHourPico ?? 0],
-  ]);
-  return {
-    inputPico: BigInt(Math.max(...inputs)),
-    outputPico: BigInt(Math.max(...within.map(({ outputPico }) => outputPico))),
-  };
+  let inputPico = dearestInput(price);
+  let { outputPico } = price;
+  for (const tier of price.tiers) {
+    if (!isWithin(tier, inputTokens)) continue;
+    inputPico = Math.max(inputPico, dearestInput(tier));
+    outputPico = Math.max(outputPico, tier.outputPico);
+  }
+  return { inputPico, outputPico };
 }
 
-function microOf(pico: bigint): number {
-  return Number((pico + picoPerMicro - 1n) / picoPerMicro);
+function dearestInput(prices: TokenPrices): number {
+  const { inputPico, cachedInputPico, cacheWritePico, cacheWriteHourPico } = prices;
+  return Math.max(inputPico, cachedInputPico ?? 0, cacheWritePico ?? 0, cacheWriteHourPico ?? 0);
+}
+
+/** Micro-dollars, rounded up, of so many tokens at so many pico-dollars each. */
+function microOf(parts: readonly (readonly [tokens: number, pico: number])[]): number {
+  let sum = 0;
+  for (const [tokens, pico] of parts) sum += tokens * pico;
+  // Nothing is negative: where the sum is exact, so is each of its parts.
+  if (Number.isSafeInteger(sum)) {
+    const rest = sum % picoPerMicro;
+    return (sum - rest) / picoPerMicro + (rest > 0 ? 1 : 0);
+  }
+  const exact = parts.reduce((all, [tokens, pico]) => all + BigInt(tokens) * BigInt(pico), 0n);
+  const unit = BigInt(picoPerMicro);
+  return Number((exact + unit - 1n) / unit);
 }
