@@ -58,3 +58,8 @@ async function requireConsistency(database: Database): Promise<void> {
 export function createEmptyDatabase(): Promise<EmptyDatabase> {
   return createDatabaseOn(inject('databaseServer'));
 }
+
+/** Under which names information_schema tells the tables: a sharded engine keeps the global ones apart. */
+export function schemaNames({ name }: DatabaseSettings): readonly string[] {
+  return inject('databaseServer').keyspaces === undefined ? [name] : [name, `${name}_global`];
+}

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { suspensionsMax } from '../../src/store/tables/sync-suspensions.ts';
+import { schemaNames } from '../database.ts';
 import { type DatabaseLink, startDatabaseLink } from '../database-link.ts';
 import { Description, nameOf, type Operation } from '../description.ts';
 import { type Asked, isToken, RightRequests } from '../right-requests.ts';
@@ -224,16 +225,26 @@ it('429 to whoever guesses', async () => {
 
 it('500 when the tables are gone', async () => {
   const { db } = server.database;
-  const { rows } = await sql<{ name: string }>`SELECT table_name AS name
-    FROM information_schema.tables WHERE table_schema = database()`.execute(db);
+  const tablesOf = new Map<string, string[]>();
+  for (const schema of schemaNames(server.settings.database!)) {
+    const { rows } = await sql<{ name: string }>`SELECT table_name AS name
+      FROM information_schema.tables WHERE table_schema = ${schema}`.execute(db);
+    tablesOf.set(
+      schema,
+      rows.map(({ name }) => name),
+    );
+  }
   const places = new Map<Operation, string>();
   const failing = (one: Operation) => telling(500)(one) && !isPublic(one);
   for (const one of description.operations.filter(failing)) {
     places.set(one, await requests.place({ ...one, method: 'GET' }));
   }
-  const rename = (from: string, to: string) => {
-    const moves = rows.map(({ name }) => sql`${sql.table(name + from)} TO ${sql.table(name + to)}`);
-    return sql`RENAME TABLE ${sql.join(moves)}`.execute(db);
+  const rename = async (from: string, to: string) => {
+    for (const [schema, names] of tablesOf) {
+      const table = (name: string) => sql.table(`${schema}.${name}`);
+      const moves = names.map((name) => sql`${table(name + from)} TO ${table(name + to)}`);
+      await sql`RENAME TABLE ${sql.join(moves)}`.execute(db);
+    }
   };
   await rename('', '_away');
   server.clock.advance(2_000);

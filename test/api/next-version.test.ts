@@ -74,16 +74,6 @@ it('every call is answered as before once the next version has added to every ta
   await startAnother();
 });
 
-it('a change keeps what the next version has written beside it', async () => {
-  const { db } = server.database;
-  const { id } = (await server.request('POST', '/v1/workspaces', { body: { name: 'a' } })).body;
-  await sql`UPDATE workspaces SET of_the_next = 9 WHERE id = ${id}`.execute(db);
-  const put = await server.request('PUT', `/v1/workspaces/${id}`, { body: { name: 'b' } });
-  expect(put.status).toBe(200);
-  const { rows } = await sql`SELECT name, of_the_next FROM workspaces WHERE id = ${id}`.execute(db);
-  expect(rows).toEqual([{ name: 'b', of_the_next: 9 }]);
-});
-
 it('a breaking migration is refused by a server that starts, by name, and leaves one that runs not ready', async () => {
   await migrateFurther('9002_breaking', ['-- breaking\nDROP TABLE of_the_next']);
   await expect(startAnother()).rejects.toMatchObject({

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { createTestDatabase, schemaNames, type TestDatabase } from '../database.ts';
 
 const docs = resolve(import.meta.dirname, '../../docs');
 
@@ -29,28 +29,45 @@ let tables: string[];
 
 beforeAll(async () => {
   test = await createTestDatabase();
-  const { db } = test.database;
-  indexes = (
-    await sql<{ t: string; i: string; c: string; position: number; duplicates: number }>`
-      SELECT table_name AS t, index_name AS i, column_name AS c,
-        seq_in_index AS position, non_unique AS duplicates
-      FROM information_schema.statistics WHERE table_schema = DATABASE()`.execute(db)
-  ).rows.map((row) => ({
-    table: row.t,
-    index: row.i,
-    column: row.c,
-    position: Number(row.position),
-    isUnique: Number(row.duplicates) === 0,
-  }));
-  columns = (
-    await sql<{ t: string; c: string; type: string; collation: string | null }>`
-      SELECT table_name AS t, column_name AS c, data_type AS type, collation_name AS collation
-      FROM information_schema.columns WHERE table_schema = DATABASE()
-      ORDER BY table_name, ordinal_position`.execute(db)
-  ).rows.map((row) => ({ table: row.t, name: row.c, type: row.type, collation: row.collation }));
+  const found = await Promise.all(schemaNames(test.settings).map(readSchema));
+  indexes = found.flatMap((schema) => schema.indexes);
+  columns = found.flatMap((schema) => schema.columns);
   tables = [...new Set(columns.map(({ table }) => table))].toSorted();
 });
 afterAll(() => test[Symbol.asyncDispose]());
+
+async function readSchema(schema: string): Promise<{ indexes: IndexColumn[]; columns: Column[] }> {
+  const { db } = test.database;
+  const indexed = await sql<{
+    t: string;
+    i: string;
+    c: string;
+    position: number;
+    duplicates: number;
+  }>`
+    SELECT table_name AS t, index_name AS i, column_name AS c,
+      seq_in_index AS position, non_unique AS duplicates
+    FROM information_schema.statistics WHERE table_schema = ${schema}`.execute(db);
+  const listed = await sql<{ t: string; c: string; type: string; collation: string | null }>`
+    SELECT table_name AS t, column_name AS c, data_type AS type, collation_name AS collation
+    FROM information_schema.columns WHERE table_schema = ${schema}
+    ORDER BY table_name, ordinal_position`.execute(db);
+  return {
+    indexes: indexed.rows.map((row) => ({
+      table: row.t,
+      index: row.i,
+      column: row.c,
+      position: Number(row.position),
+      isUnique: Number(row.duplicates) === 0,
+    })),
+    columns: listed.rows.map((row) => ({
+      table: row.t,
+      name: row.c,
+      type: row.type,
+      collation: row.collation,
+    })),
+  };
+}
 
 /** Named as such in one place: the section of that name in docs/database.md. */
 function globalTables(): string[] {

@@ -14,6 +14,9 @@ export interface TakenKeyspace extends AsyncDisposable {
   readonly name: string;
 }
 
+/** What tests make for themselves: tables of no tenant, which one server keeps. */
+export const tablesOfTests = ['a', 'b', 'counters', 'kept', 'others'];
+
 /** Databases on the server behind that a keyspace and its global one are made of, each with its template's name. */
 export function databasesOf(
   name: string,

@@ -1,4 +1,4 @@
-/** Knows how tests get a Vitess of two shards, which one MySQL in a container holds. */
+/** Knows how tests get a Vitess of two shards, which one MySQL holds: a container's, or that of TEST_DATABASE_URL. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -17,10 +17,14 @@ import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
 import { startDatabase } from '../containers/database-container.ts';
-import { findFreePort, type TestDatabaseServer } from '../database-server.ts';
+import {
+  externalDatabaseServer,
+  findFreePort,
+  type TestDatabaseServer,
+} from '../database-server.ts';
 import { administer } from '../empty-database.ts';
 import { readMigratedSchema } from '../migrated-schema.ts';
-import { databasesOf, type KeyspacePool, restore } from './keyspaces.ts';
+import { databasesOf, type KeyspacePool, restore, tablesOfTests } from './keyspaces.ts';
 import { vitessProgram } from './vitess-program.ts';
 
 export interface VitessCluster extends AsyncDisposable {
@@ -40,12 +44,13 @@ const names = {
 export async function startVitess(): Promise<VitessCluster> {
   const stack = new AsyncDisposableStack();
   try {
-    const { server: behind } = stack.use(await startDatabase('mysql'));
+    const external = externalDatabaseServer(process.env.TEST_DATABASE_URL);
+    const { server: behind } = external ?? stack.use(await startDatabase('mysql'));
     const pool: KeyspacePool = { behind, ...names };
     await makeDatabases(pool);
-    const port = await startProgram(behind, stack);
-    const server: TestDatabaseServer = { ...behind, port, keyspaces: pool };
-    await answers(server);
+    const program = await startProgram(behind, stack);
+    const server: TestDatabaseServer = { ...behind, port: program.port, keyspaces: pool };
+    await answers(server, program);
     return { server, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();
@@ -64,7 +69,9 @@ async function makeDatabases(pool: KeyspacePool): Promise<void> {
   await administer(
     pool.behind,
     [
-      'CREATE DATABASE template_tenant; CREATE DATABASE template_global; USE template_tenant',
+      anew('template_tenant'),
+      anew('template_global'),
+      'USE template_tenant',
       ...schema.filter((statement) => !isGlobal(statement)),
       'USE template_global',
       ...schema.filter(isGlobal),
@@ -74,7 +81,7 @@ async function makeDatabases(pool: KeyspacePool): Promise<void> {
   try {
     for (const kind of ['empty', 'migrated'] as const) {
       for (const { database, template } of pool[kind].flatMap(databasesOf)) {
-        await connection.query(`CREATE DATABASE \`${database}\``);
+        await connection.query(anew(database));
         if (kind === 'migrated') await restore(connection, database, template);
       }
     }
@@ -82,6 +89,10 @@ async function makeDatabases(pool: KeyspacePool): Promise<void> {
     await connection.end();
   }
 }
+
+/** Without what an earlier run has left on a server that outlives it. */
+const anew = (name: string): string =>
+  `DROP DATABASE IF EXISTS \`${name}\`; CREATE DATABASE \`${name}\``;
 
 interface Vschema {
   readonly gatewright: object;
@@ -104,7 +115,7 @@ function topology(folder: string): object {
   for (const name of keyspaces) {
     put(name, gatewright);
     put(`${name}_global`, global);
-    for (const table of Object.keys(global.tables)) {
+    for (const table of [...Object.keys(global.tables), ...tablesOfTests]) {
       rules.push({ from_table: `${name}.${table}`, to_tables: [`${name}_global.${table}`] });
     }
   }
@@ -120,11 +131,17 @@ function topology(folder: string): object {
   };
 }
 
-/** Resolves with the port at which it takes MySQL's protocol. */
+interface Program {
+  /** At which it takes MySQL's protocol. */
+  readonly port: number;
+  /** What it said before it ended; null while it runs. */
+  readonly lastWords: () => string | null;
+}
+
 async function startProgram(
   behind: TestDatabaseServer,
   stack: AsyncDisposableStack,
-): Promise<number> {
+): Promise<Program> {
   const folder = mkdtempSync(join(tmpdir(), 'gatewright-vitess-'));
   stack.defer(() => rmSync(folder, { recursive: true, force: true }));
   const program = join(folder, 'vtcombo');
@@ -144,7 +161,8 @@ async function startProgram(
   }
   const ports = [await findFreePort(), await findFreePort(), await findFreePort()] as const;
   const flags = [...serverFlags(ports), ...databaseFlags(behind)];
-  const log = openSync(join(folder, 'log'), 'w');
+  const logPath = join(folder, 'log');
+  const log = openSync(logPath, 'w');
   const child = spawn(
     'setpriv',
     [...words, program, ...flags, `--schema-dir=${schemas}`, `--json-topo=${json}`],
@@ -155,7 +173,9 @@ async function startProgram(
     child.kill('SIGKILL');
     await ended;
   });
-  return ports[0];
+  const lastWords = (): string | null =>
+    child.exitCode === null ? null : readFileSync(logPath, 'utf8').trim().split('\n').at(-1)!;
+  return { port: ports[0], lastWords };
 }
 
 function serverFlags([sql, http, grpc]: readonly [number, number, number]): string[] {
@@ -199,7 +219,7 @@ function databaseFlags({ host, port, user, password }: TestDatabaseServer): stri
 }
 
 /** Waits until every keyspace takes statements. */
-async function answers(server: TestDatabaseServer): Promise<void> {
+async function answers(server: TestDatabaseServer, { lastWords }: Program): Promise<void> {
   const statements = [
     ...names.migrated.map((name) => `SELECT 1 FROM \`${name}\`.leases`),
     ...Object.values(names)
@@ -211,6 +231,8 @@ async function answers(server: TestDatabaseServer): Promise<void> {
       await administer(server, statements.join('; '));
       return;
     } catch (error) {
+      const said = lastWords();
+      if (said !== null) throw new Error(`Vitess has ended: ${said}`, { cause: error });
       if (tries === triesMax) throw error;
       await setTimeout(pollMs);
     }
