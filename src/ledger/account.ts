@@ -1,4 +1,6 @@
 /** Knows what one request has been admitted for, and charges what it used: each reservation once. */
+
+import type { Need } from '../store/tables/usage-slices.ts';
 import {
   boundUnits,
   type Limit,
@@ -8,7 +10,7 @@ import {
   type UsageBound,
   usedUnits,
 } from './limit.ts';
-import type { Need, Reservation, Slice } from './slice.ts';
+import type { Reservation, Slice } from './slice.ts';
 
 /** What a request may have: as much output as was asked for, or what its limits leave. */
 export interface Grant {
@@ -73,7 +75,6 @@ export class Reservations {
       const unitsMin = boundUnits(limit, bound, bound.outputTokensMin);
       if (isOver(charge, unitsMin, nowMs)) throw new LimitReached(limit);
       if (slice.free >= boundUnits(limit, bound, outputTokens)) continue;
-      if (slice.vain.wasLately(unitsMin, nowMs)) throw new LimitReached(limit);
       lacking ??= { ...charge, unitsMin };
     }
     if (lacking !== null) return new Shortage(lacking, needsOf(fresh, bound));

@@ -40,7 +40,7 @@ class Waiter {
     this.#charges = charges;
     this.#bound = bound;
     this.#shortage = shortage;
-    this.#waitMs = waitMs;
+    this.#waitMs = this.isInVain ? 0 : waitMs;
     this.#settle = Promise.withResolvers();
     this.promise = this.#settle.promise;
     this.#ask();
@@ -76,6 +76,12 @@ class Waiter {
       this.#settle.reject(error);
       return true;
     }
+  }
+
+  /** Somebody else waited for no more a moment ago, and got nothing: it need not be waited for as long again. */
+  get isInVain(): boolean {
+    const { slice, unitsMin } = this.#shortage.lacking;
+    return slice.vain.wasLately(unitsMin, this.#beganMs);
   }
 
   isForsaken(nowMs: number): boolean {
@@ -138,7 +144,7 @@ export class Desk {
     if (!(got instanceof Shortage)) return got;
     const waiter = new Waiter(reservations, charges, bound, got, this.#options.waitMs);
     ledge.waiters.add(waiter);
-    if (ledge.running === null) setImmediate(() => this.#settle(ledge));
+    if (ledge.running === null && !waiter.isInVain) setImmediate(() => this.#settle(ledge));
     return waiter.promise;
   }
 

@@ -2,7 +2,7 @@
 
 import { idToBytes } from '../model/ids.ts';
 import { counterId } from '../store/tables/usage-counters.ts';
-import type { CounterPlace, MoveOutcome, SliceMove } from '../store/tables/usage-slices.ts';
+import type { CounterPlace, MoveOutcome, Need, SliceMove } from '../store/tables/usage-slices.ts';
 import type { Limit } from './limit.ts';
 import { Pace } from './pace.ts';
 
@@ -20,12 +20,6 @@ export interface Reservation {
   /** Which holding of the slice it is of: one that was lost is charged already. */
   readonly holding: number;
   readonly units: number;
-}
-
-/** What a waiting request asks for: `units`, and how much less would do. */
-export interface Need {
-  readonly units: number;
-  readonly unitsMin: number;
 }
 
 /** The least that nobody had to give although it was waited for, which nobody waits for again at once. */
@@ -161,7 +155,7 @@ export class Slice {
     const free = this.#units - this.#reserved - spent;
     const wish = wishOf({ free, spent }, this.needs, {
       isDue,
-      want: this.#wanted(nowMs),
+      want: this.#isRecalled ? 0 : wantedOf(this.limit, this.#pace, nowMs),
       isIdle: this.#pace.isIdle(nowMs) || this.#isRecalled,
     });
     if (wish === null) return null;
@@ -179,7 +173,9 @@ export class Slice {
   endMove(outcome: MoveOutcome, nowMs: number): void {
     this.#move = null;
     if (outcome === null) {
-      this.lose();
+      // The counter is gone, and with it all that was ever used of it.
+      this.#spent = 0;
+      this.#begin();
       return;
     }
     this.#isNew = false;
@@ -195,22 +191,25 @@ export class Slice {
     this.#spent += move.spent;
   }
 
-  /** All that was held is charged already, or its counter is gone. */
+  /** All that was held is charged already; what was used beyond it is not. */
   lose(): void {
+    if (this.#move !== null) this.undoMove(this.#move);
+    this.#spent = Math.max(0, this.#spent + this.#reserved - this.#units);
+    this.#begin();
+  }
+
+  #begin(): void {
     this.#holding += 1;
     this.#units = 0;
     this.#reserved = 0;
-    this.#spent = 0;
     this.#move = null;
     this.#isNew = true;
   }
+}
 
-  /** Enough for a while at the pace of late, but no more than a small part of the limit. */
-  #wanted(nowMs: number): number {
-    if (!this.limit.isHard || this.#isRecalled) return 0;
-    const share = Math.floor(this.limit.limitUnits * shareMax);
-    return Math.min(this.#pace.unitsIn(aheadMs, nowMs), share);
-  }
+/** Enough for a while at the pace of late, but no more than a small part of the limit. */
+function wantedOf({ isHard, limitUnits }: Limit, pace: Pace, nowMs: number): number {
+  return isHard ? Math.min(pace.unitsIn(aheadMs, nowMs), Math.floor(limitUnits * shareMax)) : 0;
 }
 
 /** What is given into a move, and asked for; null where nothing is to be told. */
@@ -222,18 +221,13 @@ function wishOf(
     isIdle,
     isDue,
   }: { readonly want: number; readonly isIdle: boolean; readonly isDue: boolean },
-): Pick<SliceMove, 'offered' | 'need' | 'needMin' | 'want'> | null {
-  const [first] = needs;
-  if (first !== undefined) {
-    let lacking = want;
-    for (const need of needs) lacking += need.units;
-    return { offered: free, need: first.units, needMin: first.unitsMin, want: lacking };
-  }
+): Pick<SliceMove, 'offered' | 'needs' | 'want'> | null {
+  if (needs.size > 0) return { offered: free, needs: [...needs], want };
   // What lies idle, what is too much, and what is owed.
   const surplus = free > 2 * want ? free - want : 0;
   const offered = isIdle || free < 0 ? free : surplus;
   const isAsking = want > 0 && free < want / 2;
   const isTelling = isDue ? spent !== 0 || offered !== 0 : offered > 0;
   if (!isAsking && !isTelling) return null;
-  return { offered, need: 0, needMin: 0, want: Math.max(0, want - (free - offered)) };
+  return { offered, needs: [], want: Math.max(0, want - (free - offered)) };
 }

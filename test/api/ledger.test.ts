@@ -8,6 +8,7 @@ import { type Limit, LimitReached, type Usage, type UsageBound } from '../../src
 import { idToBytes } from '../../src/model/ids.ts';
 import { openDatabase } from '../../src/store/connection/db.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { eventually } from '../eventually.ts';
 import { hangMs } from '../hang-limit.ts';
 import { jobContext } from '../job-context.ts';
 import { insertBudget } from '../usage-rows.ts';
@@ -191,6 +192,43 @@ describe('a limit of tokens', () => {
     account.settle(used(990));
     const none = (async () => ledger!.open().admit([one], bound(1, cut)))();
     await expect(none).rejects.toThrow(LimitReached);
+  });
+
+  it('lets a request through that fits, although one that does not waited before it', async () => {
+    const one = await limit();
+    const [ledger, other] = startReplicas(2);
+    const open = other!.open();
+    await open.admit([one], bound(900));
+    const large = Promise.resolve(ledger!.open().admit([one], bound(200)));
+    await ledger!.open().admit([one], bound(50));
+    open.release();
+    expect(await large).toMatchObject({ outputTokens: 0 });
+  });
+
+  it('is charged with what was used beyond its slices when those are lost', async () => {
+    const one = await limit({ isHard: false });
+    const [ledger] = startReplicas(1);
+    const use = async (tokens: number): Promise<void> => {
+      const account = ledger!.open();
+      await account.admit([one], bound(0));
+      account.settle(used(tokens));
+    };
+    await use(5);
+    await eventually(async () => expect(await counter(one)).toMatchObject({ used_units: 5 }));
+    await test.database.db.updateTable('usage_holders').set({ lease_until: 0 }).execute();
+    await chargeLostSlices().run(jobContext(test.database, 0));
+    await use(7);
+    await eventually(async () => expect(await counter(one)).toMatchObject({ used_units: 12 }));
+  });
+
+  it('of which nothing is reserved is exceeded by who ask at once: looking before and counting after does not do', async () => {
+    const one = await limit({ isHard: false });
+    const [ledger] = startReplicas(1);
+    const accounts = Array.from({ length: 30 }, () => ledger!.open());
+    await Promise.all(accounts.map((account) => account.admit([one], bound(100))));
+    for (const account of accounts) account.settle(used(100));
+    await stopReplicas();
+    expect(await counter(one)).toMatchObject({ used_units: 3_000 });
   });
 
   it('charges what was used beyond what was reserved', async () => {

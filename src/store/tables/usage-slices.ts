@@ -39,6 +39,12 @@ export interface CounterPlace {
   readonly endsAt: number | null;
 }
 
+/** What a waiting request asks for: `units`, and how much less would do. */
+export interface Need {
+  readonly units: number;
+  readonly unitsMin: number;
+}
+
 /** What a holder has used of a counter, gives back, and asks for. Whole units. */
 export interface SliceMove {
   readonly counter: CounterPlace;
@@ -50,10 +56,8 @@ export interface SliceMove {
   readonly spent: number;
   /** Given into the move to be granted anew or left; negative for what was used beyond the slice. */
   readonly offered: number;
-  /** What somebody waits for; 0 when nobody does. */
-  readonly need: number;
-  /** With how much of it they would make do. */
-  readonly needMin: number;
+  /** What is waited for, first come first served. */
+  readonly needs: readonly Need[];
   /** More than is needed, so as not to ask again soon. */
   readonly want: number;
   readonly limitUnits: number;
@@ -125,24 +129,35 @@ interface Settled {
 
 /** The arithmetic of one move upon the counter as it is. */
 function settle(move: SliceMove, state: CounterState): Settled {
-  const { spent, offered, need, needMin, want, limitUnits } = move;
+  const { spent, offered, needs, want, limitUnits } = move;
   const usedUnits = Math.max(0, state.used_units + spent);
   const left = Math.max(0, state.reserved_units - spent - offered);
-  const free = limitUnits - usedUnits - left;
-  const granted = grantOf(free, need, needMin, want);
-  const isShort = need > 0 && granted < need;
+  const { granted, isShort } = grantOf(limitUnits - usedUnits - left, needs, want);
   const outcome = { granted, usedUnits, reservedUnits: left + granted };
   return { move, state, outcome, alerts: alertsOf(move, state, usedUnits), isShort };
 }
 
 /**
- * A quarter of what is left at most, beyond what is needed at once, so that the last of it does not
- * lie with somebody who does not need it. All that is left where they would make do with it.
+ * What is waited for, as far as it suffices: to who comes first all, or what is left where they would make
+ * do with it, and nothing to whom neither helps. Beyond that a quarter of what is left at most, so that
+ * the last of it does not lie with somebody who does not need it.
  */
-function grantOf(free: number, need: number, needMin: number, want: number): number {
-  if (free <= 0) return 0;
-  if (free >= need) return Math.max(need, Math.min(want, Math.floor(free / 4)));
-  return free >= needMin ? free : 0;
+function grantOf(
+  free: number,
+  needs: readonly Need[],
+  want: number,
+): { readonly granted: number; readonly isShort: boolean } {
+  let left = Math.max(0, free);
+  let isShort = false;
+  for (const { units, unitsMin } of needs) {
+    if (left >= units) left -= units;
+    else {
+      isShort = true;
+      if (left >= unitsMin) left = 0;
+    }
+  }
+  left -= Math.min(want, Math.floor(left / 4));
+  return { granted: Math.max(0, free) - left, isShort };
 }
 
 function alertsOf(

@@ -1,0 +1,70 @@
+/** Knows how tests run gateways as their users do: each a process of its own, which can be killed. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { createInterface } from 'node:readline';
+import { inject } from 'vitest';
+import type { Settings } from '../../src/settings.ts';
+
+export interface GatewayProcess extends AsyncDisposable {
+  readonly child: ChildProcess;
+  /** `http://127.0.0.1:port` */
+  readonly inferenceUrl: string;
+  readonly metricsUrl: string;
+  /** Ends it without a word, and resolves once it is gone. */
+  kill(): Promise<void>;
+}
+
+export interface GatewayProcessOptions {
+  /** Of the server that made the keys. */
+  readonly settings: Settings;
+  /** Private hosts that configs may name. */
+  readonly trusted: string;
+  /** How far its clock is ahead. */
+  readonly clockOffMs?: number;
+}
+
+/** Resolves once it listens. Disposed of, it ends in an orderly way. */
+export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
+  const { settings, trusted, clockOffMs = 0 } = options;
+  const { host, port, user, password, name } = settings.database!;
+  const words = ['serve', '--components', 'gateway', '--metrics-port', '0'];
+  const child = spawn(process.execPath, [inject('builtProgram'), ...words], {
+    cwd: tmpdir(),
+    env: {
+      ...{ DB_HOST: host, DB_PORT: String(port), DB_USER: user, DB_NAME: name },
+      ...{ DB_PASS: password?.reveal() ?? '', DB_SSL: 'DISABLED' },
+      GATEWRIGHT_MASTER_KEY: settings.masterKeys!.current.reveal().toString('base64'),
+      GATEWRIGHT_INFERENCE_PORT: '0',
+      GATEWRIGHT_LAME_DUCK_SECONDS: '0',
+      TRUSTED_CUSTOM_HOSTS: trusted,
+      ...(clockOffMs !== 0 && { NODE_OPTIONS: clockOff(clockOffMs) }),
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const exited = once(child, 'exit');
+  const lines: string[] = [];
+  const listening = Promise.withResolvers<Record<'inferenceUrl' | 'metricsUrl', string>>();
+  createInterface({ input: child.stderr! })
+    .on('line', (line) => {
+      lines.push(line);
+      if (line.includes('"inferenceUrl"')) listening.resolve(JSON.parse(line));
+    })
+    .on('close', () => listening.reject(new Error(`it ended: ${lines.join('\n')}`)));
+  const { inferenceUrl, metricsUrl } = await listening.promise;
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
+    await exited;
+  };
+  return {
+    ...{ child, inferenceUrl, metricsUrl },
+    kill: () => end('SIGKILL'),
+    [Symbol.asyncDispose]: () => end('SIGTERM'),
+  };
+}
+
+/** Words for Node under which a process believes another time. */
+function clockOff(ms: number): string {
+  const shifted = `const real = Date.now; Date.now = () => real() + ${ms};`;
+  return `--import=data:text/javascript,${encodeURIComponent(shifted)}`;
+}

@@ -1,0 +1,93 @@
+/** Knows the provider of the gate: a real server that writes down what it is asked for before it answers. */
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { PlanKind, Told } from './plan.ts';
+
+/** What a request that came has used, by the books of the provider. */
+export interface Entry {
+  readonly id: string;
+  readonly kind: PlanKind;
+  readonly atMs: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** As the gateway asks for, which may be less than its caller did. */
+  readonly outputTokensMax: number;
+  /** When the last byte of its answer was sent; null where none was. */
+  endedMs: number | null;
+}
+
+export interface Journal extends AsyncDisposable {
+  /** `http://127.0.0.1:port/v1` */
+  readonly url: string;
+  readonly host: string;
+  readonly entries: readonly Entry[];
+  /** Told of each before anything is answered. */
+  onEntry: (entry: Entry) => void;
+}
+
+export async function startJournal(): Promise<Journal> {
+  const entries: Entry[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+    const { max_tokens, messages } = JSON.parse(Buffer.concat(chunks).toString());
+    const told = JSON.parse(messages[0].content) as Told;
+    const { id, kind } = told;
+    const hasWorked = kind !== 'refused';
+    const entry: Entry = {
+      ...{ id, kind, atMs: Date.now(), endedMs: null, outputTokensMax: max_tokens },
+      inputTokens: hasWorked ? told.inputTokens : 0,
+      outputTokens: hasWorked ? Math.min(max_tokens, told.outputTokens) : 0,
+    };
+    entries.push(entry);
+    response.once('finish', () => {
+      entry.endedMs = Date.now();
+    });
+    journal.onEntry(entry);
+    await answer(response, entry, told.pauseMs).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', 4096, () => resolve()));
+  const { port } = server.address() as AddressInfo;
+  const journal: Journal = {
+    url: `http://127.0.0.1:${port}/v1`,
+    host: `127.0.0.1:${port}`,
+    entries,
+    onEntry: () => undefined,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+  return journal;
+}
+
+async function answer(response: ServerResponse, entry: Entry, pauseMs: number): Promise<void> {
+  const { kind, inputTokens, outputTokens } = entry;
+  const usage = { prompt_tokens: inputTokens, completion_tokens: outputTokens };
+  if (kind === 'stream' || kind === 'left') {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(event({ choices: [{ delta: { content: 'a' } }] }));
+    await wait(pauseMs);
+    response.write(event({ choices: [{ delta: { content: 'b' } }] }));
+    response.end(`${event({ choices: [], usage })}data: [DONE]\n\n`);
+    return;
+  }
+  await wait(pauseMs);
+  if (kind === 'refused') {
+    response.writeHead(500, { 'content-type': 'application/json' }).end('{"error":{}}');
+    return;
+  }
+  const body = { choices: [{ message: { role: 'assistant', content: 'ab' } }] };
+  const said = kind === 'silent' ? body : { ...body, usage };
+  const bytes = Buffer.from(JSON.stringify(said));
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length });
+  if (kind !== 'cut') return void response.end(bytes);
+  response.write(bytes.subarray(0, bytes.length / 2));
+  await wait(1);
+  response.destroy();
+}
+
+function event(data: unknown): string {
+  return `data: ${JSON.stringify(data)}\n\n`;
+}

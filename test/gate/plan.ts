@@ -1,0 +1,79 @@
+/** Knows what one request of the gate asks for and what becomes of it, drawn from a seed. */
+
+/** What the provider does, and what the caller. */
+const kinds = {
+  whole: 40,
+  stream: 22,
+  slow: 8,
+  /** The caller goes after the first piece of a stream. */
+  left: 8,
+  /** The caller goes before anything has come. */
+  gone: 5,
+  /** The provider breaks off. */
+  cut: 4,
+  /** The provider says nothing of what it used. */
+  silent: 6,
+  /** The provider answers 500, and has done nothing. */
+  refused: 4,
+} as const;
+
+export type PlanKind = keyof typeof kinds;
+
+export interface Plan {
+  readonly id: string;
+  readonly kind: PlanKind;
+  readonly body: Buffer;
+  readonly outputTokensMax: number;
+}
+
+/** What the provider is told in the text of the request, and does. */
+export interface Told {
+  readonly id: string;
+  readonly kind: PlanKind;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly pauseMs: number;
+}
+
+/** Numbers in [0, 1), the same for the same seed. */
+export function numbersOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const total = Object.values(kinds).reduce((sum, share) => sum + share, 0);
+
+function kindOf(chance: number): PlanKind {
+  let left = chance * total;
+  for (const [kind, share] of Object.entries(kinds)) {
+    left -= share;
+    if (left < 0) return kind as PlanKind;
+  }
+  return 'whole';
+}
+
+/** A request of any kind for up to so much output, which uses any part of what it may. */
+export function drawPlan(id: string, outputTokensMost: number, random: () => number): Plan {
+  const kind = kindOf(random());
+  const outputTokensMax = 16 + Math.floor(random() * (outputTokensMost - 16));
+  const pauseMs = kind === 'slow' ? Math.floor(random() * 300) : Math.floor(random() * 10);
+  const told = {
+    ...{ id, kind, pauseMs },
+    inputTokens: 1 + Math.floor(random() * 100),
+    outputTokens: 1 + Math.floor(random() * outputTokensMax),
+  };
+  return planOf(told, outputTokensMax);
+}
+
+export function planOf(told: Told, outputTokensMax: number): Plan {
+  const { id, kind } = told;
+  const content = JSON.stringify(told);
+  const stream = kind === 'stream' || kind === 'left';
+  const body = { model: 'm', max_tokens: outputTokensMax, messages: [{ role: 'user', content }] };
+  return { id, kind, outputTokensMax, body: Buffer.from(JSON.stringify({ ...body, stream })) };
+}

@@ -1,0 +1,75 @@
+/** Knows which refusals were false: of requests that would have fitted, at every moment of their waiting, beside all that was used and open. */
+import { boundUnits, chargedUnits, type GateLimit } from './counters.ts';
+import type { Asked } from './driver.ts';
+import { isRefused } from './driver.ts';
+import type { Entry } from './journal.ts';
+import type { Plan } from './plan.ts';
+
+/** A request that its provider knows of. */
+export interface Known {
+  readonly entry: Entry;
+  readonly plan: Plan;
+  readonly asked: Asked;
+}
+
+/** Output that no request makes do with less than. */
+export const outputTokensLeast = 16;
+
+/**
+ * What is open is what was asked for, from when it was sent until its answer was over; what a dead
+ * gateway had open stays so. `turnsMs` parts windows: a request is of the one in which it was sent.
+ */
+export function falseRefusals(
+  limits: readonly GateLimit[],
+  known: readonly Known[],
+  asked: readonly Asked[],
+  { turnsMs, deadGate }: { readonly turnsMs: number | null; readonly deadGate: number | null },
+): Asked[] {
+  const isTurned = (atMs: number): boolean => turnsMs !== null && atMs >= turnsMs;
+  return asked.filter((one) => {
+    if (!isRefused(one)) return false;
+    return limits.every((limit) => {
+      const ofWindow = (entry: Entry): boolean =>
+        limit.name !== 'key' || isTurned(entry.atMs) === isTurned(one.sentMs);
+      const units = boundUnits(limit.type, one.plan, outputTokensLeast);
+      const loads = loadOf(
+        limit,
+        known.filter(({ entry }) => ofWindow(entry)),
+        deadGate,
+      );
+      return mostWithin(loads, one.sentMs, one.doneMs) + units <= limit.units;
+    });
+  });
+}
+
+type Step = readonly [atMs: number, units: number];
+
+/** What was used and open, from each moment on. */
+function loadOf({ type }: GateLimit, known: readonly Known[], deadGate: number | null): Step[] {
+  const steps: Step[] = [];
+  for (const { entry, plan, asked } of known) {
+    const open = boundUnits(type, plan, entry.outputTokensMax);
+    steps.push([asked.sentMs, open]);
+    if (asked.gate === deadGate) continue;
+    const endedMs = Math.max(asked.doneMs, entry.endedMs ?? 0);
+    steps.push([endedMs, chargedUnits(type, entry, plan) - open]);
+  }
+  let load = 0;
+  return steps
+    .toSorted(([one], [other]) => one - other)
+    .map(([atMs, units]) => {
+      load += units;
+      return [atMs, load] as const;
+    });
+}
+
+function mostWithin(loads: readonly Step[], fromMs: number, toMs: number): number {
+  let most = 0;
+  let before = 0;
+  for (const [atMs, load] of loads) {
+    if (atMs > toMs) break;
+    if (atMs < fromMs) before = load;
+    else most = Math.max(most, load);
+  }
+  return Math.max(most, before);
+}

@@ -1,0 +1,361 @@
+/** Knows the gate that limits have to pass: three gateways and a crowd on one limit, a window that turns over, and a death. */
+import { randomBytes, randomInt } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { chargeLostSlices } from '../../src/jobs/charge-lost-slices.ts';
+import { Secret } from '../../src/secret.ts';
+import type { MasterKeySettings } from '../../src/settings/master-keys.ts';
+import type { DatabaseSettings } from '../../src/settings.ts';
+import { readTrustedHosts } from '../../src/trusted-hosts.ts';
+import { eventually } from '../eventually.ts';
+import { jobContext } from '../job-context.ts';
+import { startTestServer, type TestServer } from '../server.ts';
+import {
+  boundUnits,
+  chargedUnits,
+  countersOf,
+  type GateLimit,
+  heldUnits,
+  trueUnits,
+} from './counters.ts';
+import { type Asked, Driver, isRefused } from './driver.ts';
+import { type GatewayProcess, startGatewayProcess } from './gateway-processes.ts';
+import { type Entry, type Journal, startJournal } from './journal.ts';
+import { numbersOf, type Plan, planOf } from './plan.ts';
+import { falseRefusals, type Known, outputTokensLeast } from './refusals.ts';
+
+/** What is limited, and to how many units. */
+export interface GateTerms {
+  readonly key?: { readonly type: 'cost' | 'tokens'; readonly units: number };
+  readonly workspace?: { readonly type: 'cost' | 'tokens'; readonly units: number };
+  /** Of each team, of which there is one. */
+  readonly policy?: { readonly type: 'requests'; readonly units: number };
+}
+
+export interface GateOptions {
+  readonly seed: number;
+  readonly callers: number;
+  readonly terms: GateTerms;
+  /** Most output that a request asks for. */
+  readonly outputTokensMost: number;
+  /** Whether the window of the key turns over while the crowd asks. */
+  readonly turns?: boolean;
+  /** One gateway is killed after so many requests; none when absent. */
+  readonly killAfter?: number;
+  /** How far the clock of one gateway is ahead. */
+  readonly clockOffMs?: number;
+  /** By what way each gateway reaches the database. */
+  readonly databaseOf?: (gateway: number, real: DatabaseSettings) => Promise<DatabaseSettings>;
+  /** What else happens while the crowd asks. */
+  readonly meanwhile?: (gate: RunningGate) => Promise<void>;
+}
+
+export interface RunningGate {
+  readonly server: TestServer;
+  readonly journal: Journal;
+  readonly processes: readonly GatewayProcess[];
+}
+
+export interface GateReport {
+  readonly entries: readonly Entry[];
+  readonly asked: readonly Asked[];
+  /** The greatest part of any limit that was used in its last window. */
+  readonly usedShare: number;
+  readonly falselyRefused: readonly Asked[];
+  /** Windows of the first limit in which anything was used. */
+  readonly windows: number;
+}
+
+const leaseMs = 30_000;
+const gatewayCount = 3;
+/** Of whom the last units are asked. */
+const fewCallers = 2;
+const watchMs = 100;
+const turnsAfterMs = 1_000;
+/** So long after its caller an answer is read to its end for certain. */
+const readOnMs = 5_000;
+
+/** Asks until the limits are reached, and holds what the database says against the journal. */
+export async function runGate(options: GateOptions): Promise<GateReport> {
+  const { seed, callers, turns = false, killAfter } = options;
+  await using stack = new AsyncDisposableStack();
+  const random = numbersOf(seed);
+  const journal = stack.use(await startJournal());
+  const trusted = readTrustedHosts(journal.host);
+  const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
+  const server = stack.use(
+    await startTestServer({ settings: { trustedHosts, masterKeys: masterKeys() } }),
+  );
+  server.clock.set(Date.now());
+  const { key, limits } = await addLimits(server, options.terms);
+  const beganMs = Date.now();
+  const processes = await startProcesses(server, journal, options);
+  for (const one of processes) stack.use(one);
+  // So late that even a busy machine asks something before.
+  const turnsMs = turns ? 2 * Date.now() - beganMs + turnsAfterMs : null;
+  if (turnsMs !== null) await turnWindowAt(server, turnsMs);
+  const config = { provider: 'mock-upstream', custom_host: journal.url };
+  const death: Death = { gate: null, atMs: Number.POSITIVE_INFINITY };
+  const driver = stack.use(
+    new Driver({
+      ...{ gates: processes, random, untilMs: turnsMs ?? 0 },
+      outputTokensMost: options.outputTokensMost,
+      alive: () => processes.map((_, at) => at).filter((at) => at !== death.gate),
+      headers: {
+        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        'x-gateway-config': JSON.stringify(config),
+        'x-gateway-metadata': '{"team":"one"}',
+      },
+    }),
+  );
+  const dying = Promise.withResolvers<void>();
+  if (killAfter === undefined) dying.resolve();
+  journal.onEntry = () => {
+    if (journal.entries.length !== killAfter) return;
+    death.gate = Math.floor(random() * processes.length);
+    death.atMs = Date.now();
+    void processes[death.gate]!.kill().then(dying.resolve);
+  };
+  const round = { server, journal, driver, limits, turnsMs, death };
+  const over = new AbortController();
+  const watching = watchCounters(round, over.signal);
+  const meanwhile = options.meanwhile?.({ server, journal, processes });
+  for (const some of [callers, Math.ceil(callers / 8), fewCallers]) await driver.drive(some);
+  await Promise.all([dying.promise, meanwhile]);
+  over.abort();
+  await watching;
+  await bringToRest(round);
+  for (const limit of limits) await checkCounters(round, limit);
+  await useTheRest(round);
+  return reportOf(round);
+}
+
+/** Which a process takes, too: none that anybody could guess. */
+function masterKeys(): MasterKeySettings {
+  const current = new Secret(randomBytes(32), 'test');
+  const settings: MasterKeySettings = { current, previous: [], refresh: () => settings };
+  return settings;
+}
+
+/** `GATE_SEED` of a run that failed draws the same requests again. */
+export function newSeed(): number {
+  const seed = Number(process.env.GATE_SEED ?? randomInt(2 ** 31));
+  console.log(`GATE_SEED=${seed}`);
+  return seed;
+}
+
+/** In one line, for who compares runs. */
+export function tell({ asked, entries, usedShare, falselyRefused, windows }: GateReport): void {
+  const answers = Object.groupBy(asked, ({ status, code }) => `${status} ${code ?? ''}`.trim());
+  const counts = Object.entries(answers).map(([answer, some]) => `${some!.length} × ${answer}`);
+  const share = `${(usedShare * 100).toFixed(2)} % used`;
+  const rest = `${falselyRefused.length} falsely refused, ${windows} windows`;
+  console.log(`${entries.length} reached the provider, ${share}, ${rest}; ${counts.join(', ')}`);
+}
+
+interface Death {
+  /** Which gateway died. */
+  gate: number | null;
+  atMs: number;
+}
+
+interface Round {
+  readonly server: TestServer;
+  readonly journal: Journal;
+  readonly driver: Driver;
+  readonly limits: readonly GateLimit[];
+  /** When the window of the key turns over. */
+  readonly turnsMs: number | null;
+  readonly death: Death;
+}
+
+async function addLimits(
+  server: TestServer,
+  { key, workspace, policy }: GateTerms,
+): Promise<{ readonly key: string; readonly limits: GateLimit[] }> {
+  const make = async (path: string, body: object): Promise<ReturnType<typeof JSON.parse>> => {
+    const made = await server.request('POST', path, { body });
+    if (made.status !== 200) throw new Error(`${path}: ${JSON.stringify(made.body)}`);
+    return made.body;
+  };
+  const terms = ({ type, units }: NonNullable<GateTerms['key' | 'workspace' | 'policy']>) => ({
+    ...{ type, credit_limit: type === 'cost' ? units / 1_000_000 : units },
+  });
+  const limits: GateLimit[] = [];
+  const { id: workspaceId } = await make('/admin/v2/workspaces', {
+    name: 'gate',
+    ...(workspace && { usage_limits: [terms(workspace)] }),
+  });
+  if (workspace) limits.push({ name: 'workspace', subjectId: workspaceId, ...workspace });
+  const made = await make('/v1/api-keys/workspace/service', {
+    ...{ name: 'caller', scopes: ['completions.write'], workspace_id: workspaceId },
+    ...(key && { usage_limits: { ...terms(key), periodic_reset_days: 365 } }),
+  });
+  if (key) limits.push({ name: 'key', subjectId: made.id, ...key });
+  if (policy) {
+    const { id } = await make('/v1/policies/usage-limits', {
+      ...{ name: 'teams', workspace_id: workspaceId, ...terms(policy) },
+      ...{ conditions: [{ key: 'metadata.team', value: '*' }] },
+      group_by: [{ key: 'metadata.team' }],
+    });
+    limits.push({ name: 'policy', subjectId: id, ...policy });
+  }
+  return { key: made.key, limits };
+}
+
+async function startProcesses(
+  { settings }: TestServer,
+  { host: trusted }: Journal,
+  { clockOffMs, databaseOf = async (_, real) => real }: GateOptions,
+): Promise<GatewayProcess[]> {
+  const starting = Array.from({ length: gatewayCount }, async (_, at) => {
+    const database = await databaseOf(at, settings.database!);
+    return startGatewayProcess({
+      settings: { ...settings, database },
+      trusted,
+      ...(at === 1 && clockOffMs !== undefined && { clockOffMs }),
+    });
+  });
+  return Promise.all(starting);
+}
+
+/** Nobody has read the budget yet. */
+async function turnWindowAt({ database }: TestServer, atMs: number): Promise<void> {
+  await database.db.updateTable('usage_budgets').set({ next_reset_at: atMs }).execute();
+}
+
+/** What is used and reserved is never beyond the limit, at no moment. */
+async function watchCounters({ server, limits }: Round, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    for (const limit of limits) {
+      const counters = await countersOf(server.database.db, limit);
+      for (const { used, reserved } of counters) {
+        expect(used + reserved).toBeLessThanOrEqual(limit.units);
+      }
+    }
+    await wait(watchMs);
+  }
+}
+
+/** All that is not lost is given back; what is lost is charged, and nothing stays reserved. */
+async function bringToRest({ server, limits, death }: Round): Promise<void> {
+  const { db } = server.database;
+  await eventually(async () => {
+    const slices = await db
+      .selectFrom('usage_slices as slice')
+      .innerJoin('usage_holders as holder', 'holder.holder', 'slice.holder')
+      .select(['slice.holder', 'holder.lease_until'])
+      .execute();
+    // A lease that was renewed after the death is of somebody who lives.
+    expect(slices.filter((row) => Number(row.lease_until) > death.atMs + leaseMs)).toEqual([]);
+    const holders = new Set(slices.map(({ holder }) => holder.toString('hex')));
+    expect(holders.size).toBeLessThanOrEqual(death.gate === null ? 0 : 1);
+  });
+  const held = await Promise.all(limits.map((limit) => heldUnits(db, limit)));
+  await db
+    .updateTable('usage_holders')
+    .set({ lease_until: 0 })
+    .where('lease_until', '<=', Math.min(death.atMs + leaseMs, Number.MAX_SAFE_INTEGER))
+    .execute();
+  await chargeLostSlices().run(jobContext(server.database, Date.now()));
+  // Who was busy a moment ago may take some again before it sees that it is not.
+  await eventually(async () => {
+    for (const [at, limit] of limits.entries()) {
+      const counters = await countersOf(db, limit);
+      expect(counters.map(({ reserved }) => reserved)).toEqual(counters.map(() => 0));
+      expect(counters.reduce((sum, { assumed }) => sum + assumed, 0)).toBe(held[at]);
+    }
+  });
+}
+
+/** Requests that the provider knows of, with what they were and by way of whom they came. */
+function knownRequests({ journal, driver }: Round): Known[] {
+  const seen = new Map(driver.asked.map((asked) => [asked.plan.id, asked]));
+  return journal.entries.map((entry) => ({
+    entry,
+    plan: driver.sent.get(entry.id)!,
+    asked: seen.get(entry.id)!,
+  }));
+}
+
+/** The ledger agrees with the journal to the unit, but for what the dead gateway held. */
+async function checkCounters(round: Round, limit: GateLimit): Promise<void> {
+  const { server, turnsMs, death } = round;
+  const { type, units, name } = limit;
+  const counters = await countersOf(server.database.db, limit);
+  const sum = { least: 0, most: 0, ofDead: 0, beforeTurn: 0, afterTurn: 0, true: 0 };
+  for (const { entry, plan, asked } of knownRequests(round)) {
+    const isTurned = name === 'key' && turnsMs !== null;
+    if (!isTurned || entry.atMs < turnsMs) sum.beforeTurn += trueUnits(type, entry);
+    else if (asked.sentMs >= turnsMs) sum.afterTurn += trueUnits(type, entry);
+    sum.true += trueUnits(type, entry);
+    const charged = chargedUnits(type, entry, plan);
+    if (asked.gate === death.gate) sum.ofDead += charged;
+    else {
+      sum.least += charged;
+      sum.most += mayBeUnread({ entry, asked })
+        ? boundUnits(type, plan, entry.outputTokensMax)
+        : charged;
+    }
+  }
+  const told = (field: 'used' | 'assumed') =>
+    counters.reduce((total, counter) => total + counter[field], 0);
+  for (const { used } of counters) expect(used).toBeLessThanOrEqual(units);
+  expect([sum.beforeTurn, sum.afterTurn].every((one) => one <= units)).toBe(true);
+  expect(told('used')).toBeGreaterThanOrEqual(sum.true);
+  expect(told('used') - told('assumed')).toBeGreaterThanOrEqual(sum.least);
+  expect(told('used') - told('assumed')).toBeLessThanOrEqual(sum.most + sum.ofDead);
+}
+
+/** One whose caller has gone is read on for ten seconds; on a busy machine that may not suffice. */
+function mayBeUnread({ entry, asked }: { readonly entry: Entry; readonly asked: Asked }): boolean {
+  if (entry.kind !== 'left' && entry.kind !== 'gone') return false;
+  return entry.endedMs === null || entry.endedMs > asked.doneMs + readOnMs;
+}
+
+/** A request that may use all that is left is let through and does so; the next one is refused. */
+async function useTheRest({ server, driver, limits }: Round): Promise<void> {
+  const { db } = server.database;
+  const left = await Promise.all(
+    limits.map(async (limit) => limit.units - (await countersOf(db, limit)).at(-1)!.used),
+  );
+  const fits = (plan: Plan): boolean =>
+    limits.every(({ type }, at) => boundUnits(type, plan, plan.outputTokensMax) <= left[at]!);
+  let [least, beyond] = [0, Math.max(...left)];
+  while (beyond - least > 1) {
+    const middle = Math.floor((least + beyond) / 2);
+    if (fits(planOfAll('rest-1', middle))) least = middle;
+    else beyond = middle;
+  }
+  let tries = 0;
+  await eventually(async () => {
+    if (least <= 0) return;
+    tries += 1;
+    expect((await driver.ask(planOfAll(`rest-${tries}`, least))).status).toBe(200);
+  });
+  expect(isRefused(await driver.ask(planOfAll('more', outputTokensLeast)))).toBe(true);
+}
+
+/** Uses all that it may. */
+function planOfAll(id: string, outputTokens: number): Plan {
+  const told = { id, kind: 'whole' as const, outputTokens, pauseMs: 0 };
+  const { length } = planOf({ ...told, inputTokens: 100 }, outputTokens).body;
+  return planOf({ ...told, inputTokens: length }, outputTokens);
+}
+
+async function reportOf(round: Round): Promise<GateReport> {
+  const { journal, driver, limits, server, turnsMs, death } = round;
+  const shares = await Promise.all(
+    limits.map(async (limit) => {
+      const { used } = (await countersOf(server.database.db, limit)).at(-1)!;
+      return used / limit.units;
+    }),
+  );
+  const { asked } = driver;
+  const options = { turnsMs, deadGate: death.gate };
+  return {
+    ...{ entries: journal.entries, asked, usedShare: Math.max(...shares) },
+    windows: (await countersOf(server.database.db, limits[0]!)).length,
+    falselyRefused: falseRefusals(limits, knownRequests(round), asked, options),
+  };
+}
