@@ -51,9 +51,16 @@ CREATE TABLE IF NOT EXISTS usage_alerts (
   kind VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   limit_units BIGINT NOT NULL,
   used_units BIGINT NOT NULL,
+  type VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  label VARCHAR(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  value_key VARCHAR(512) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   created_at BIGINT NOT NULL,
+  state VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  attempts INT UNSIGNED NOT NULL DEFAULT 0,
+  due_at BIGINT NOT NULL,
   sent_at BIGINT NULL,
+  last_error VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
   PRIMARY KEY (organisation_id, subject_kind, subject_id, window_start, counter_id, kind, limit_units),
-  KEY usage_alerts_unsent (sent_at, created_at),
+  KEY usage_alerts_due (state, due_at),
   CONSTRAINT usage_alerts_kind CHECK (kind IN ('threshold', 'exhausted'))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -5,12 +5,14 @@ import type { Secret } from './secret.ts';
 import { readDatabases } from './settings/database.ts';
 import type { databaseTlsModes, driftModes, logLevels } from './settings/forms.ts';
 import { type InferenceSettings, inferenceSettings, tokenFaults } from './settings/inference.ts';
+import { type AlertSettings, alertSettings, mailFaults } from './settings/mail.ts';
 import {
   type MasterKeySettings,
   masterKeyFaults,
   masterKeySettings,
 } from './settings/master-keys.ts';
 import { commitStatusSettings, notificationSettings, notifyFaults } from './settings/notify.ts';
+import { type ProxySettings, proxySettings } from './settings/proxies.ts';
 import { secretIn } from './settings/secrets.ts';
 import { signatureFaults, signatureSettings } from './settings/signatures.ts';
 import { collect, type Given, namesSet, openSources, type Sources } from './settings/sources.ts';
@@ -88,6 +90,8 @@ export interface Settings {
     readonly drainSeconds: number;
   };
   readonly inference: InferenceSettings;
+  /** Who is told when budgets reach their threshold or their end. */
+  readonly alerts: AlertSettings;
   /** Null when unset: info for servers, warn for commands that end by themselves. */
   readonly logLevel: LogLevel | null;
   /** At least 32 bytes, or null when unset. */
@@ -103,12 +107,7 @@ export interface Settings {
   /** Private hosts that may be called all the same. */
   readonly trustedHosts: TrustedHosts;
   /** By which others are reached; null for none. */
-  readonly proxies: {
-    readonly http: Secret<URL> | undefined;
-    readonly https: Secret<URL> | undefined;
-    /** Hosts that are reached without. */
-    readonly exempt: readonly string[];
-  } | null;
+  readonly proxies: ProxySettings | null;
   readonly sync: {
     /** Path of credentials.json, or null when unset. */
     readonly credentialsFile: string | null;
@@ -228,6 +227,7 @@ export function inspectSettings(
   faults.push(...masterKeyFaults(values, wrong));
   faults.push(...notifyFaults(values, (name) => given.has(name) || unread.has(name)));
   faults.push(...tokenFaults(values, (name) => given.has(name) || unread.has(name)));
+  faults.push(...mailFaults(values, (name) => given.has(name) || unread.has(name)));
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
   const { slips, idle } = sortUnknown(namesSet(sources));
   (strict ? faults : warnings).push(...slips);
@@ -341,6 +341,7 @@ function assemble(
       drainSeconds: values.GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS,
     },
     inference: inferenceSettings(values),
+    alerts: alertSettings(values, secretOf),
     logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? null,
     apiKeyPrefix: values.API_KEY_PREFIX ?? '',
     configTargets: {
@@ -349,7 +350,7 @@ function assemble(
       conditionalRootMax: values.MAX_CONDITIONAL_ROOT_CONFIG_TARGETS ?? null,
     },
     trustedHosts: values.TRUSTED_CUSTOM_HOSTS ?? [],
-    proxies: proxiesIn(values, secretOf),
+    proxies: proxySettings(values, secretOf),
     sync: {
       credentialsFile: values.GATEWRIGHT_CREDENTIALS ?? null,
       owner: values.GATEWRIGHT_OWNER,
@@ -377,12 +378,6 @@ function assemble(
     },
     home: values.GATEWRIGHT_HOME,
   };
-}
-
-function proxiesIn(values: Values, secretOf: ReturnType<typeof secretIn>): Settings['proxies'] {
-  const [http, https] = [secretOf('HTTP_PROXY'), secretOf('HTTPS_PROXY')];
-  if (http === undefined && https === undefined) return null;
-  return { http, https, exempt: values.NO_PROXY ?? [] };
 }
 
 function gitAccess(values: Values, secretOf: ReturnType<typeof secretIn>): Settings['sync']['git'] {

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import type { SharedClock } from '../clock.ts';
 import { allJobs } from '../jobs/all-jobs.ts';
 import type { JobOutcome } from '../jobs/job-run.ts';
+import { createMailer } from '../jobs/mailer.ts';
 import { createScheduler, type Scheduler } from '../jobs/scheduler.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
@@ -11,16 +12,20 @@ import type { Database } from '../store/connection/db.ts';
 
 /** The scheduler of every job, idle until its `start()`; what it runs carries this process's name. */
 export function createJobs(parts: {
-  readonly settings: Pick<Settings, 'features' | 'inference'>;
+  readonly settings: Pick<Settings, 'features' | 'inference' | 'alerts'>;
   readonly database: Database;
   readonly clock: SharedClock;
   readonly log: Log;
   readonly onRun?: (run: JobOutcome) => void;
 }): Scheduler {
   const { settings, ...rest } = parts;
+  const { mail, recipients } = settings.alerts;
   return createScheduler({
     ...rest,
-    jobs: allJobs(settings.features, settings.inference.retention),
+    jobs: allJobs(settings.features, settings.inference.retention, {
+      sendMail: mail && createMailer(mail),
+      recipients,
+    }),
     owner: `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`,
   });
 }

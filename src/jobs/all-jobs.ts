@@ -7,10 +7,12 @@ import { deleteOldUsage } from './delete-old-usage.ts';
 import { expireKeys } from './expire-keys.ts';
 import type { Job } from './job.ts';
 import { resetUsage } from './reset-usage.ts';
+import { type SendAlertsOptions, sendAlerts } from './send-alerts.ts';
 
 export function allJobs(
   features: Readonly<Record<Feature, boolean>>,
   retention: Settings['inference']['retention'],
+  alerts: SendAlertsOptions,
 ): Job[] {
   return [
     expireKeys(features),
@@ -19,5 +21,6 @@ export function allJobs(
     deleteOldAnswers(),
     deleteOldLogs(retention),
     chargeLostSlices(),
+    sendAlerts(alerts),
   ];
 }

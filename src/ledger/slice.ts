@@ -159,9 +159,9 @@ export class Slice {
       isIdle: this.#pace.isIdle(nowMs) || this.#isRecalled,
     });
     if (wish === null) return null;
-    const { limitUnits, alertThresholdUnits } = this.limit;
+    const { limitUnits, alertThresholdUnits, type, label } = this.limit;
     const held = { counter: this.place, isNew: this.#isNew, units: this.#units, spent };
-    const move = { ...held, ...wish, limitUnits, alertThresholdUnits };
+    const move = { ...held, ...wish, limitUnits, alertThresholdUnits, type, label };
     this.#units -= move.spent + move.offered;
     this.#spent -= move.spent;
     this.#move = move;

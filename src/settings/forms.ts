@@ -184,6 +184,27 @@ export const headerNames: Form<string[]> = {
   example: 'x-team,x-app',
 };
 
+const address = String.raw`[^\s@<>,;"]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?`;
+
+/** Of who sends: `gatewright@example.com` or `Name <gatewright@example.com>`. */
+export const mailSender = pattern(
+  new RegExp(`^(?:${address}|[^\\u0000-\\u001f\\u007f<>"@]{1,128} <${address}>)$`),
+  'an e-mail address, or a name with the address in angle brackets',
+  'gatewright@example.com',
+);
+
+export const mailAddresses: Form<string[]> = {
+  schema: z
+    .string()
+    .max(8192)
+    .regex(new RegExp(`^${address}(?:\\s*,\\s*${address})*$`))
+    .transform((text) => text.split(',').map((one) => one.trim())),
+  expected: 'e-mail addresses separated by commas',
+  example: 'platform@example.com',
+};
+
+export const mailTls = oneOf(['starttls', 'implicit', 'none'], 'implicit');
+
 export const scopes: Form<string[]> = {
   schema: z
     .string()

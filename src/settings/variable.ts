@@ -11,6 +11,7 @@ type Group =
   | 'Network'
   | 'Server'
   | 'Inference'
+  | 'Mail'
   | 'Sync';
 
 export interface Facts {

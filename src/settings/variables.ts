@@ -4,6 +4,7 @@ import { databaseVariables } from './database-variables.ts';
 import * as forms from './forms.ts';
 import { inferenceVariables } from './inference-variables.ts';
 import { kubernetesVariables } from './kubernetes-variables.ts';
+import { mailVariables } from './mail-variables.ts';
 import { notifyVariables } from './notify-variables.ts';
 import { proxyVariables } from './proxy-variables.ts';
 import { defaulted, type Facts, factsOf, optional, type Traits } from './variable.ts';
@@ -179,6 +180,7 @@ export const environment = z.object({
   ),
 
   ...inferenceVariables,
+  ...mailVariables,
 
   GATEWRIGHT_CREDENTIALS: optional(
     'Sync',

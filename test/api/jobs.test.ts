@@ -19,6 +19,7 @@ import { apiKeyRow, insertApiKeys } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { eventually } from '../eventually.ts';
 
+const untold = { sendMail: null, recipients: [] };
 const kept = { logDays: 90, totalsDays: 365 };
 const minute = Date.parse('2026-11-21T12:00:00Z');
 let test: TestDatabase;
@@ -174,7 +175,9 @@ describe('a process whose clock is wrong', () => {
       readServerTime(test.database.db),
     );
     const features = { usageLimits: true, auditLogs: true } as Parameters<typeof allJobs>[0];
-    const outcome = await replica(allJobs(features, kept), { clock: ahead }).runNow('expire-keys');
+    const outcome = await replica(allJobs(features, kept, untold), { clock: ahead }).runNow(
+      'expire-keys',
+    );
     expect(outcome.state).toBe('failed');
     const { db } = test.database;
     expect(await db.selectFrom('api_keys').select('status').execute()).toEqual([
@@ -336,7 +339,7 @@ describe('list', () => {
 
   it('shows a job as idle with its reason, and refuses to run it', async () => {
     const features = { usageLimits: false, auditLogs: true } as Parameters<typeof allJobs>[0];
-    const scheduler = replica(allJobs(features, kept));
+    const scheduler = replica(allJobs(features, kept, untold));
     const idle = (await scheduler.list()).find((listed) => listed.name === 'reset-usage');
     expect(idle).toMatchObject({ nextRunAt: null, idleBecause: 'USAGE_LIMITS_ENABLED is OFF' });
     await expect(scheduler.runNow('reset-usage')).rejects.toThrow(/idle/);

@@ -16,6 +16,8 @@ const base: Record<string, string> = {
   DB_READER_HOST: 'replica.example',
   MYSQL_WRITER_HADR_MODE: 'ON',
   HTTPS_PROXY: 'http://proxy.example:3128',
+  SMTP_HOST: 'smtp.example',
+  SMTP_FROM: 'gatewright@example.com',
   GATEWRIGHT_JWT_JWKS_URIS: 'https://login.example/keys',
   GATEWRIGHT_TURBO: 'slip',
 };

@@ -532,6 +532,13 @@ describe('a setting whose feature does not exist yet', () => {
   });
 });
 
+const mailing = {
+  SMTP_HOST: 'smtp.example.com',
+  SMTP_FROM: 'a@example.com',
+  SMTP_PASSWORD: 'x',
+  SMTP_USER: 'u',
+};
+
 describe('the reference', () => {
   it('names every setting in Markdown and in the JSON Schema', () => {
     const schema = settingsJsonSchema() as { properties: Record<string, Record<string, unknown>> };
@@ -553,6 +560,7 @@ describe('the reference', () => {
       const rest = {
         ...(name.startsWith('GATEWRIGHT_GIT_') ? verified : {}),
         ...(name.startsWith('GATEWRIGHT_VAULT_') ? vaultOf(name) : {}),
+        ...(name.startsWith('SMTP_') || /SMTP_TLS|ALERT_EMAILS/.test(name) ? mailing : {}),
         ...(name.includes('JWT_')
           ? { GATEWRIGHT_JWT_JWKS_URIS: 'https://login.example.com/k' }
           : {}),
@@ -696,6 +704,40 @@ describe('settings of JWTs', () => {
       expect(faultsOf({ GATEWRIGHT_JWT_JWKS_URIS: `https://a.example,${wrong}` })).toContain(
         'GATEWRIGHT_JWT_JWKS_URIS',
       );
+    }
+  });
+});
+
+describe('settings of mail', () => {
+  const whole = { SMTP_HOST: 'smtp.internal', SMTP_FROM: 'Gateway <gw@example.com>' };
+
+  it('make one whole, with the port that goes with TLS, and nothing of it is sent in the clear', () => {
+    expect(read(whole).alerts).toEqual({
+      mail: {
+        ...{ host: 'smtp.internal', port: 587, tls: 'starttls', user: null },
+        from: 'Gateway <gw@example.com>',
+      },
+      recipients: [],
+    });
+    const implicit = read({
+      ...whole,
+      GATEWRIGHT_SMTP_TLS: 'implicit',
+      SMTP_USER: 'u',
+      SMTP_PASSWORD: 'p',
+    });
+    expect(implicit.alerts.mail).toMatchObject({ port: 465, user: 'u' });
+    expect(String(implicit.alerts.mail?.password)).not.toContain('p@');
+    expect(read({ ...whole, SMTP_MAIL: 'OFF' }).alerts.mail).toBeNull();
+    const open = { ...whole, SMTP_USER: 'u', SMTP_PASSWORD: 'p', GATEWRIGHT_SMTP_TLS: 'none' };
+    expect(faultsOf(open)).toContain('for all to read');
+  });
+
+  it('are refused where one does nothing without another, and where an address is none', () => {
+    expect(faultsOf({ SMTP_HOST: 'smtp.internal' })).toContain('nothing without SMTP_FROM');
+    expect(faultsOf({ SMTP_MAIL: 'ON' })).toContain('nothing without SMTP_HOST');
+    expect(faultsOf({ ...whole, SMTP_USER: 'u' })).toContain('nothing without SMTP_PASSWORD');
+    for (const wrong of ['a', 'a@b@c', 'a@b\r\nBcc: c@d', 'a@b,', '<a@b>']) {
+      expect(faultsOf({ ...whole, GATEWRIGHT_ALERT_EMAILS: wrong })).toContain('ALERT_EMAILS');
     }
   });
 });

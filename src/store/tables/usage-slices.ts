@@ -1,5 +1,6 @@
 /** Knows the usage_slices table: which parts of counters processes hold, and how these change hands. */
 import { type RawBuilder, sql } from 'kysely';
+import type { UsageType } from '../../model/limits.ts';
 import { isExhaustedAlertSent, isThresholdAlertSent } from '../../model/usage.ts';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
@@ -63,6 +64,9 @@ export interface SliceMove {
   readonly limitUnits: number;
   /** Null where nobody is told. */
   readonly alertThresholdUnits: number | null;
+  readonly type: UsageType;
+  /** What people call the limit. */
+  readonly label: string;
 }
 
 /** How a move went; null where the counter is gone, and with it all that was held of it. */
@@ -300,7 +304,7 @@ function alertsToSend(
   settled: readonly Settled[],
   now: number,
 ): NewUsageAlert[] {
-  return settled.flatMap(({ move: { counter, limitUnits }, outcome, alerts }) => {
+  return settled.flatMap(({ move: { counter, limitUnits, type, label }, outcome, alerts }) => {
     const alert = (kind: NewUsageAlert['kind'], units: number): NewUsageAlert => ({
       organisation_id: organisationId,
       subject_kind: counter.subjectKind,
@@ -310,7 +314,7 @@ function alertsToSend(
       kind,
       limit_units: units,
       used_units: outcome.usedUnits,
-      created_at: now,
+      ...{ type, label, value_key: counter.valueKey, created_at: now },
     });
     return [
       ...(alerts.threshold === null ? [] : [alert('threshold', alerts.threshold)]),

@@ -1,0 +1,33 @@
+/** Knows how a mail leaves: by which server, over TLS or not, as whom. */
+import { createTransport } from 'nodemailer';
+import type { MailSettings } from '../settings/mail.ts';
+
+/** Plain text to everybody at once. */
+export interface Mail {
+  readonly to: readonly string[];
+  readonly subject: string;
+  readonly text: string;
+  /** The same for one that is sent again, so that a mailbox can tell; without angle brackets and domain. */
+  readonly id: string;
+}
+
+/** Resolves when the server has taken the mail for at least one recipient. */
+export type SendMail = (mail: Mail) => Promise<void>;
+
+const connectTimeoutMs = 10_000;
+const idleTimeoutMs = 30_000;
+
+export function createMailer({ host, port, tls, user, password, from }: MailSettings): SendMail {
+  const transport = createTransport({
+    ...{ host, port, secure: tls === 'implicit', requireTLS: tls === 'starttls' },
+    ignoreTLS: tls === 'none',
+    ...(user === null ? {} : { auth: { user, pass: password?.reveal() ?? '' } }),
+    ...{ connectionTimeout: connectTimeoutMs, greetingTimeout: connectTimeoutMs },
+    ...{ socketTimeout: idleTimeoutMs, disableFileAccess: true, disableUrlAccess: true },
+  });
+  const domain = from.slice(from.lastIndexOf('@') + 1).replace(/>$/, '');
+  return async ({ to, subject, text, id }) => {
+    const messageId = `<${id}@${domain}>`;
+    await transport.sendMail({ from, to: [...to], subject, text, messageId });
+  };
+}
