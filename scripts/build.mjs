@@ -208,8 +208,14 @@ const main = await build(
   { firstPart: JSON.stringify(fileName) },
   [commandLine],
 );
+/** Threads are files of their own, one folder above the parts that start them. */
+const threads = await build(
+  { 'search-thread': resolve(root, 'src/guardrails/search-thread.ts') },
+  'esm',
+  { entryFileNames: '[name].js' },
+);
 await chmod(resolve(out, 'main.js'), 0o755);
-const bytes = [...main, ...parts].reduce((sum, { code }) => sum + Buffer.byteLength(code ?? ''), 0);
+const bytes = [...main, ...parts, ...threads].reduce((sum, { code }) => sum + Buffer.byteLength(code ?? ''), 0);
 process.stdout.write(
   `built ${relative(root, out)}/main.js and ${parts.length} parts, ${Math.round(bytes / 1024)} KiB\n`,
 );

@@ -49,6 +49,7 @@ export function createAppGateway(parts: {
         log.warn({ err, url }, 'the keys that tokens are signed with could not be fetched'),
     },
     graceMs: inference.graceSeconds * 1000,
+    runsGuardrails: settings.features.guardrails,
     hashCredential: (value) => {
       requireConnection();
       return keyring.hashCredential(value);

@@ -6,6 +6,8 @@ import type { Origins } from '../upstream/origins.ts';
 import type { CacheStatus, KeptAnswer } from './answer-cache.ts';
 import type { Caller } from './caller.ts';
 import { GatewayError } from './gateway-error.ts';
+import type { GuardedAnswer } from './guarded-answer.ts';
+import type { Metered } from './meter.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
 
 /** What came of a target: an answer that has begun, or none. */
@@ -16,6 +18,12 @@ export interface Attempted {
   /** An answer that was given before, in place of a call; else null. */
   readonly kept: KeptAnswer | null;
   readonly cacheStatus: CacheStatus;
+  /** In place of a call, what guardrails have made of its answer; absent where none judged. */
+  readonly guarded?: GuardedAnswer;
+  /** How an answer is passed on whose request guardrails have judged. */
+  readonly passedOn?: { readonly status: number; readonly trailer: Buffer | null };
+  /** Of an answer that broke off before anything of it was sent. */
+  readonly metered?: Metered;
   /** Why there is no answer; null where there is one. */
   readonly error: GatewayError | null;
   /** Of the answer, or what stands for it. */

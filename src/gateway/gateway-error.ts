@@ -32,6 +32,7 @@ export const gatewayErrors = {
   unsupported_encoding: { status: 415, type: 'invalid_request_error' },
   rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
   answer_not_translatable: { status: 502, type: 'api_error' },
+  answer_too_large: { status: 502, type: 'api_error' },
   upstream_unreachable: { status: 502, type: 'api_error' },
   internal_error: { status: 500, type: 'api_error' },
   unavailable: { status: 503, type: 'overloaded_error' },

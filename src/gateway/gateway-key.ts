@@ -37,6 +37,9 @@ export interface GatewayWorkspace {
   readonly slug: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly rateLimits: unknown;
+  /** On all its requests, by id or slug. */
+  readonly inputGuardrails: readonly string[];
+  readonly outputGuardrails: readonly string[];
 }
 
 export interface GatewayKeysOptions {
@@ -134,6 +137,8 @@ export function workspaceOf(
     slug: row.slug,
     metadata: defaults.metadata ?? {},
     rateLimits: readDocument<unknown>(row.rate_limits),
+    inputGuardrails: defaults.input_guardrails ?? [],
+    outputGuardrails: defaults.output_guardrails ?? [],
   };
 }
 

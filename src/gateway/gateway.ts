@@ -1,6 +1,7 @@
 /** Knows how the parts of the gateway are put together, and in which order they end. */
 import type { Keyring } from '../auth/keyring.ts';
 import type { Clock } from '../clock.ts';
+import { Searches } from '../guardrails/searches.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import type { PolicyTerms } from '../ledger/limits-of-request.ts';
 import type { TargetLimits } from '../model/config-document.ts';
@@ -8,6 +9,7 @@ import type { Database } from '../store/connection/db.ts';
 import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { Origins } from '../upstream/origins.ts';
+import { Outbound } from '../upstream/outbound.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { Breakers } from './breaker.ts';
 import { Fresh } from './fresh.ts';
@@ -15,6 +17,7 @@ import { type GatewayKey, GatewayKeys } from './gateway-key.ts';
 import type { GatewayProvider } from './gateway-provider.ts';
 import { GatewayTokens, type Place, type TokenRules } from './gateway-token.ts';
 import { Generations } from './generations.ts';
+import { Guardrails, type StoredGuardrail } from './guardrails.ts';
 import { type Issuer, IssuerKeys } from './issuer-keys.ts';
 import { Policies } from './limits.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -46,6 +49,7 @@ export interface GatewayOptions
   readonly configTargets: TargetLimits;
   readonly trustedHosts: TrustedHosts;
   readonly blocksInlineConfigs: boolean;
+  readonly runsGuardrails: boolean;
   /** Other beginnings of our headers, in lower case with a dash at the end. */
   readonly headerAliases: readonly string[];
   /** How long cached keys and configs are good while the database is away. */
@@ -65,6 +69,7 @@ const pollMs = 300;
 const keysMax = 100_000;
 const configsMax = 10_000;
 const providersMax = 10_000;
+const guardrailsMax = 10_000;
 const organisationsMax = 10_000;
 const placesMax = 10_000;
 
@@ -88,12 +93,17 @@ export function createGateway(options: GatewayOptions): Gateway {
     entriesMax: providersMax,
     isUnavailable,
   });
+  const stored = new Fresh<StoredGuardrail>(generations, {
+    entriesMax: guardrailsMax,
+    isUnavailable,
+  });
   const origins = new Origins(trustedHosts);
   const tokens = tokensOf(
     options,
     origins,
     new Fresh(generations, { entriesMax: placesMax, isUnavailable }),
   );
+  const searches = new Searches();
   const ledger = createLedger({ database, clock: options.clock });
   const { bodyBytesMax, enforcesLimits, record, onFault, hashCredential, unsealerOf } = options;
   const pipeline: Pipeline = {
@@ -118,6 +128,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     policies: new Policies(database, policies),
     ledger,
     answers: new AnswerCache(),
+    guardrails: new Guardrails({
+      ...{ database, fresh: stored, isEnabled: options.runsGuardrails },
+      tools: { searches, outbound: new Outbound(origins, trustedHosts) },
+    }),
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
   };
   return {
@@ -126,6 +140,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     [Symbol.asyncDispose]: async () => {
       await generations.close();
       await ledger[Symbol.asyncDispose]();
+      searches[Symbol.dispose]();
       await origins[Symbol.asyncDispose]();
     },
   };

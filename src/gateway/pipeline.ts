@@ -11,13 +11,16 @@ import { Caller } from './caller.ts';
 import { endpointOf } from './endpoint.ts';
 import { type Exchange, gatewayHeader, type ReadHeader } from './exchange.ts';
 import { GatewayError, type GatewayErrorForm, gatewayErrorBody } from './gateway-error.ts';
+import type { GuardedAnswer } from './guarded-answer.ts';
+import { GuardedCalls } from './guarded-calls.ts';
+import type { Guardrails } from './guardrails.ts';
 import { limitHeaders } from './limit-headers.ts';
 import type { Policies } from './limits.ts';
 import { metadataOf } from './metadata.ts';
 import { type Metered, meteredNothing } from './meter.ts';
 import { ProviderCalls } from './provider-calls.ts';
 import { isJsonType, parseParams, readBody } from './read-body.ts';
-import { isEventStream, relay } from './relay.ts';
+import { isEventStream, passedHeaders, relay } from './relay.ts';
 import type { RequestRecord } from './request-record.ts';
 import type { Configs, GatewayConfig } from './resolve-config.ts';
 import type { Targets } from './resolve-target.ts';
@@ -31,6 +34,7 @@ export interface Pipeline extends Callers {
   readonly origins: Origins;
   readonly breakers: Breakers;
   readonly answers: AnswerCache;
+  readonly guardrails: Guardrails;
   /** Of headers of ours, in lower case; the first is our own, the others are aliases. */
   readonly headerPrefixes: readonly string[];
   readonly bodyBytesMax: number;
@@ -148,13 +152,17 @@ interface Calling {
 async function callProvider(calling: Calling): Promise<void> {
   const { pipeline, found, exchange, config, caller, calls } = calling;
   const { params, metadata, path, now } = exchange;
+  const { guardrails } = pipeline;
+  const guarded = new GuardedCalls({ guardrails, calls, exchange, caller });
   const attempted = await walk(config.root, {
     ...{ mark: config.mark, now, breakers: pipeline.breakers, caller, chance: Math.random },
     subject: { metadata, params, url: { pathname: `/v1${path}` } },
-    call: (leaf) => calls.call(leaf),
+    call: (leaf) => guarded.call(leaf),
   });
   found.attempted = attempted;
-  if (attempted.kept !== null) sendKept(calling, attempted, attempted.kept);
+  found.metered = attempted.metered ?? null;
+  if (attempted.guarded !== undefined) sendGuarded(calling, attempted, attempted.guarded);
+  else if (attempted.kept !== null) sendKept(calling, attempted, attempted.kept);
   else if (attempted.call === null) throw attempted.error!;
   else await sendBack(calling, attempted);
 }
@@ -178,6 +186,24 @@ function sendKept(
   response.end(body);
 }
 
+/** An answer that was read and judged before anything of it is sent. */
+function sendGuarded(
+  { arrival, found, exchange, calls }: Calling,
+  attempted: Attempted,
+  { status, headers, body, metered, cost }: GuardedAnswer,
+): void {
+  const { response, beganMs, headerPrefix } = arrival;
+  found.firstByteMs = performance.now() - beganMs;
+  found.metered = metered;
+  response.writeHead(status, {
+    ...passedHeaders(headers, ourHeaders(arrival, attempted)),
+    ...limitHeaders(calls.left(), headerPrefix, exchange.now),
+    ...(cost === null ? {} : { [`${headerPrefix}cost`]: String(cost) }),
+    'content-length': body.length,
+  });
+  response.end(body);
+}
+
 async function sendBack(
   { arrival, found, exchange, caller, calls }: Calling,
   attempted: Attempted,
@@ -185,6 +211,7 @@ async function sendBack(
   const { response, beganMs, headerPrefix } = arrival;
   const call = attempted.call!;
   const { translator } = attempted.target;
+  const { status = null, trailer = null } = attempted.passedOn ?? {};
   const { lingerMs } = calls;
   const meter = calls.meter();
   const headers = (): Record<string, string> => ({
@@ -192,7 +219,7 @@ async function sendBack(
     ...limitHeaders(calls.left(), headerPrefix, exchange.now),
   });
   const end = await relay(call, {
-    ...{ response, caller, lingerMs, isRewritten: translator !== null },
+    ...{ response, caller, lingerMs, status, trailer, isRewritten: translator !== null },
     events: translator === null ? meter.events : translator.events(meter.events),
     headers,
     onFirst: () => {

@@ -60,12 +60,21 @@ export class ProviderCalls {
     this.#account = options.ledger.open();
   }
 
-  /** @throws GatewayError where the target cannot be called, or its limits do not let it be */
-  async call(leaf: Leaf): Promise<Attempted> {
+  /** @throws GatewayError where the leaf names no provider that can be called */
+  targetOf(leaf: Leaf, exchange: Exchange): ResolvedTarget | Promise<ResolvedTarget> {
+    return this.#options.targets.resolve(leaf, exchange, this.#options.config);
+  }
+
+  /**
+   * `exchange` with what guardrails have made of its body.
+   *
+   * @throws GatewayError where the target cannot be called, or its limits do not let it be
+   */
+  async call(leaf: Leaf, exchange: Exchange): Promise<Attempted> {
     this.#closeOpen();
-    const { targets, exchange, config, policies, origins, caller } = this.#options;
+    const { config, policies, origins, caller } = this.#options;
     const { answers, headerPrefixes, enforcesLimits } = this.#options;
-    const resolved = targets.resolve(leaf, exchange, config);
+    const resolved = this.targetOf(leaf, exchange);
     const target = resolved instanceof Promise ? await resolved : resolved;
     const limits = limitsOf(exchange, target, config, policies, enforcesLimits);
     const use = cacheUseOf(leaf.settings, target, exchange, headerPrefixes);

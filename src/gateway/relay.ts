@@ -17,6 +17,10 @@ export interface RelayOptions {
   readonly caller: Caller;
   /** Beside those of the provider, where an answer does not come whole: what is true of them then. */
   readonly headers: () => Readonly<Record<string, string>>;
+  /** In place of the status of the provider; null where that stays. */
+  readonly status: number | null;
+  /** What follows the last event of a stream; null for nothing. */
+  readonly trailer: Buffer | null;
   /** What the events of a stream go through; null where nobody looks at them. */
   readonly events: EventFilter | null;
   /** How long the rest of an answer is read whose caller has gone, to see what it used; 0 for not at all. */
@@ -120,13 +124,13 @@ class Relay implements Sink {
   }
 
   end(): void {
-    const { events, response } = this.#options;
+    const { events, response, trailer } = this.#options;
     if (this.#gathered !== null) {
       if (!this.#sendWhole(this.#gathered)) return;
     } else if (!this.#hasLeft) {
       const rest = events?.rest();
       if (rest !== undefined && rest.length > 0) response.write(rest);
-      response.end();
+      response.end(trailer ?? undefined);
     }
     this.#finish(this.#hasLeft ? { kind: 'left', isRead: true } : { kind: 'whole' });
   }
@@ -168,11 +172,11 @@ class Relay implements Sink {
   }
 
   #writeHead(): void {
-    const { response, headers, events } = this.#options;
+    const { response, headers, events, status } = this.#options;
     const all = this.#headers(headers());
     // What goes through something may come out longer or shorter.
     if (events !== null) delete all['content-length'];
-    response.writeHead(this.#call.status, all);
+    response.writeHead(status ?? this.#call.status, all);
     response.on('drain', () => this.#call.resume());
   }
 
@@ -210,7 +214,8 @@ export function isEventStream(headers: AnswerHeaders): boolean {
   return typeof type === 'string' && type.startsWith('text/event-stream');
 }
 
-function passedHeaders(
+/** Those of the provider that mean something to the caller, with ours. */
+export function passedHeaders(
   given: AnswerHeaders,
   ours: Readonly<Record<string, string>>,
 ): Record<string, string | string[]> {

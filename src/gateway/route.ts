@@ -37,9 +37,10 @@ export function walk(node: ConfigNode, to: Walk): Promise<Attempted> {
 
 async function callLeaf(leaf: Leaf, to: Walk): Promise<Attempted> {
   const attempted = await to.call(leaf);
-  // An answer that was given before says nothing of the target.
-  if (attempted.kept === null)
-    to.breakers.note(to.mark, leaf, attempted.error === null ? attempted.status : null);
+  const { kept, guarded, error, status } = attempted;
+  // An answer that was given before says nothing of the target, and a request that was not sent neither.
+  const said = guarded === undefined ? status : guarded.providerStatus;
+  if (kept === null && said !== null) to.breakers.note(to.mark, leaf, error === null ? said : null);
   return attempted;
 }
 

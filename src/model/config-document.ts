@@ -7,6 +7,7 @@ import { below, type Fault, faultAt, faultsOfIssues } from './fault.ts';
 import { headerListFaults, headerNamesMax } from './forward-headers.ts';
 import { checkFaults, type Judges } from './guardrail-checks.ts';
 import { HotSchema } from './hot-schema.ts';
+import { inlineChecks } from './inline-guardrail.ts';
 import { outboundUrlFault } from './outbound-url.ts';
 import { PatternJudge } from './regex-rule.ts';
 
@@ -303,9 +304,6 @@ function queryFaults(query: Record<string, unknown>, patterns: PatternJudge): Fa
   return faults;
 }
 
-/** Keys of an inline guardrail that are not checks. */
-const actionKeys = new Set(['deny', 'async', 'sequential', 'on_success', 'on_fail', 'id', 'type']);
-
 /** Checks written into the config itself obey the rules of those in guardrails. */
 function inlineGuardrailFaults(level: Level, judges: Judges): Fault[] {
   const inline = guardrailFields.flatMap((field) =>
@@ -321,14 +319,9 @@ function inlineGuardrailFaults(level: Level, judges: Judges): Fault[] {
   return [...inline, ...hooks];
 }
 
-/** `{"default.contains": {"words": […]}, "deny": true}`; an id without a dot is a `default.` one. */
 function shorthandFaults(item: Record<string, unknown>, judges: Judges): Fault[] {
-  return Object.entries(item).flatMap(([key, parameters]) => {
-    if (actionKeys.has(key)) return [];
-    const check = record.safeParse(parameters);
-    if (!check.success) return [];
-    const id = key.includes('.') ? key : `default.${key}`;
-    const faults = checkFaults([{ id, parameters: check.data }], 'llm', judges);
+  return inlineChecks(item).flatMap(({ key, id, parameters }) => {
+    const faults = checkFaults([{ id, parameters }], 'llm', judges);
     // Without the index and the word `parameters`, which the shorthand does not have.
     return faults.map(({ path, message }) => ({ path: [key, ...path.slice(2)], message }));
   });

@@ -24,6 +24,17 @@ export interface BreakerRule {
   readonly statusCodes: ReadonlySet<number> | null;
 }
 
+/** Guardrails by slug or id, or written out; as a document lists them. */
+type GuardrailEntries = readonly (string | Readonly<Record<string, unknown>>)[];
+
+/** What judges a call, by the names of a document; a level that says one of them replaces it. */
+export interface GuardrailSettings {
+  readonly before_request_hooks: GuardrailEntries;
+  readonly input_guardrails: GuardrailEntries;
+  readonly after_request_hooks: GuardrailEntries;
+  readonly output_guardrails: GuardrailEntries;
+}
+
 /** What holds for one call: its own settings, and those it inherits. */
 export interface TargetSettings {
   readonly provider: string | null;
@@ -38,6 +49,10 @@ export interface TargetSettings {
   readonly cache: { readonly mode: 'simple' | 'semantic'; readonly maxAgeSeconds: number } | null;
   readonly requestTimeoutMs: number | null;
   readonly forwardHeaders: readonly string[] | null;
+  /** The same object wherever it was inherited; null where nothing judges. */
+  readonly guardrails: GuardrailSettings | null;
+  /** Answers hold nothing but what OpenAI has. */
+  readonly isStrict: boolean;
   /** Names of clouds and accounts: `azure_resource_name`, `openai_organization` and the like. */
   readonly account: Readonly<Record<string, string>>;
 }
@@ -87,6 +102,8 @@ export const noSettings: TargetSettings = {
   cache: null,
   requestTimeoutMs: null,
   forwardHeaders: null,
+  guardrails: null,
+  isStrict: true,
   account: {},
 };
 
@@ -150,8 +167,22 @@ function settingsOf(level: Level, above: TargetSettings): TargetSettings {
     cache: cacheOf(level.cache) ?? above.cache,
     requestTimeoutMs: (level.request_timeout as number | undefined) ?? above.requestTimeoutMs,
     forwardHeaders: (level.forward_headers as string[] | undefined) ?? above.forwardHeaders,
+    guardrails: guardrailsOf(level, above.guardrails),
+    isStrict: (level.strict_open_ai_compliance as boolean | undefined) ?? above.isStrict,
     account: account === null ? from.account : { ...from.account, ...account },
   };
+}
+
+const noGuardrails: GuardrailSettings = {
+  ...{ before_request_hooks: [], input_guardrails: [] },
+  ...{ after_request_hooks: [], output_guardrails: [] },
+};
+
+function guardrailsOf(level: Level, above: GuardrailSettings | null): GuardrailSettings | null {
+  const own = Object.keys(noGuardrails).filter((name) => Array.isArray(level[name]));
+  if (own.length === 0) return above;
+  const lists = Object.fromEntries(own.map((name) => [name, level[name]]));
+  return { ...(above ?? noGuardrails), ...lists };
 }
 
 const accountFields =

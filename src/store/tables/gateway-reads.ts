@@ -150,6 +150,38 @@ export function findConfig(
   return configsBy[column].first(db, { organisationId, value });
 }
 
+export interface GatewayGuardrailRow {
+  id: string;
+  slug: string;
+  workspace_id: string | null;
+  status: string;
+  target: string;
+  checks: string;
+  actions: string | null;
+  generation: string;
+}
+
+const guardrailBy = (column: 'id' | 'slug') =>
+  statement((db, { organisationId, value }: { organisationId: string; value: string }) =>
+    db
+      .selectFrom('guardrails as g')
+      .select(['g.id', 'g.slug', 'g.workspace_id', 'g.status', 'g.target', 'g.checks', 'g.actions'])
+      .select(generationOf(sql.ref('g.organisation_id')).as('generation'))
+      .where('g.organisation_id', '=', organisationId)
+      .where(`g.${column}`, '=', value),
+  );
+const guardrailsBy = { id: guardrailBy('id'), slug: guardrailBy('slug') };
+
+/** A guardrail by its id or slug. */
+export function findGuardrail(
+  db: Db,
+  organisationId: string,
+  reference: string,
+): Promise<GatewayGuardrailRow | undefined> {
+  const { column, value } = readReference(reference);
+  return guardrailsBy[column].first(db, { organisationId, value });
+}
+
 /** Budgets of keys, workspaces and providers, by the ids of those. */
 export function listBudgets(
   db: Db,

@@ -1,0 +1,66 @@
+/** Knows how the answer of a provider is read whole, before anything of it goes to the caller. */
+import { type Call, CallCut } from '../upstream/call.ts';
+import type { Caller } from './caller.ts';
+import { GatewayError } from './gateway-error.ts';
+import type { EventFilter, RelayEnd } from './relay.ts';
+
+/** An answer that is larger is not judged. */
+const gatheredBytesMax = 8 * 1024 * 1024;
+
+export interface Gathered {
+  /** What there was when it ended. */
+  readonly body: Buffer;
+  readonly end: RelayEnd;
+}
+
+export interface GatherOptions {
+  readonly caller: Caller;
+  /** As of a relay. */
+  readonly lingerMs: number;
+  readonly events: EventFilter | null;
+}
+
+/** Never rejects; an answer that is too large breaks off. */
+export function gather(call: Call, { caller, lingerMs, events }: GatherOptions): Promise<Gathered> {
+  const { promise, resolve } = Promise.withResolvers<Gathered>();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  let hasLeft = false;
+  let lingering: NodeJS.Timeout | null = null;
+  caller.onLeave(() => {
+    hasLeft = true;
+    const cut = (): void => call.cut(new CallCut('the caller has gone'));
+    if (lingerMs === 0) cut();
+    else lingering = setTimeout(cut, lingerMs);
+  });
+  const keep = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    if (bytes <= gatheredBytesMax) chunks.push(chunk);
+    else call.cut(answerTooLarge());
+  };
+  const finish = (end: RelayEnd): void => {
+    if (lingering !== null) clearTimeout(lingering);
+    caller.onLeave(null);
+    resolve({ body: Buffer.concat(chunks), end });
+  };
+  call.pipe({
+    data: (chunk) => {
+      keep(events === null ? chunk : events.pass(chunk));
+      return true;
+    },
+    end: () => {
+      if (events !== null) keep(events.rest());
+      finish(hasLeft ? { kind: 'left', isRead: true } : { kind: 'whole' });
+    },
+    fail: (error) =>
+      finish(
+        hasLeft ? { kind: 'left', isRead: false } : { kind: 'broken', error, isStarted: false },
+      ),
+  });
+  return promise;
+}
+
+function answerTooLarge(): GatewayError {
+  const message = `The answer has more than ${gatheredBytesMax} bytes, more than guardrails judge`;
+  return new GatewayError('answer_too_large', message);
+}

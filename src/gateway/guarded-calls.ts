@@ -1,0 +1,210 @@
+/** Knows how guardrails stand around a call: what they refuse is not sent, and what they judge is not answered before. */
+import { type Judged, type Judgement, judge } from '../guardrails/evaluate.ts';
+import type { Guardrail } from '../guardrails/guardrail.ts';
+import { answerPassages, requestPassages } from '../guardrails/passages.ts';
+import type { GuardrailSettings, Leaf } from '../model/config-tree.ts';
+import { membersOf, withMembers } from '../model/json-object.ts';
+import { type Attempted, errorOf } from './attempt.ts';
+import type { Caller } from './caller.ts';
+import { endpointOf } from './endpoint.ts';
+import type { Exchange } from './exchange.ts';
+import { gather } from './gather.ts';
+import {
+  failedStatus,
+  type GuardedAnswer,
+  judgedBody,
+  readable,
+  refusal,
+  textChanges,
+  trailerOf,
+} from './guarded-answer.ts';
+import type { CallGuardrails, Guardrails } from './guardrails.ts';
+import { meteredNothing } from './meter.ts';
+import type { ProviderCalls } from './provider-calls.ts';
+import { isEventStream } from './relay.ts';
+import type { ResolvedTarget } from './resolve-target.ts';
+
+export interface GuardedCallsOptions {
+  readonly guardrails: Guardrails;
+  readonly calls: ProviderCalls;
+  readonly exchange: Exchange;
+  readonly caller: Caller;
+}
+
+/** Endpoints whose requests hold text that is judged; of the others only checks for all kinds are run. */
+const judgedEndpoints = new Set([
+  ...['chat_completions', 'completions', 'embeddings', 'messages', 'responses'],
+]);
+
+interface Input {
+  readonly judgement: Judgement;
+  /** With what the checks have made of its text. */
+  readonly exchange: Exchange;
+}
+
+/** What an answer is judged by, and what was said of its request. */
+interface Guarding {
+  readonly output: readonly Guardrail[];
+  readonly input: Judgement;
+  readonly isStrict: boolean;
+}
+
+/** An answer that was read whole. */
+type ReadAnswer = Pick<GuardedAnswer, 'headers' | 'body' | 'metered' | 'cost'>;
+
+export class GuardedCalls {
+  readonly #options: GuardedCallsOptions;
+  readonly #endpoint: string;
+  /** Targets that inherit the same guardrails are judged once. */
+  readonly #inputs = new Map<GuardrailSettings | null, Input>();
+
+  constructor(options: GuardedCallsOptions) {
+    this.#options = options;
+    this.#endpoint = endpointOf(options.exchange.path);
+  }
+
+  /** As {@link ProviderCalls.call}; nothing more where no guardrail judges. */
+  async call(leaf: Leaf): Promise<Attempted> {
+    const { guardrails, calls, exchange } = this.#options;
+    const { guardrails: named, isStrict } = leaf.settings;
+    const found = guardrails.of(exchange.key, named);
+    if (found === null) return calls.call(leaf, exchange);
+    const guards = this.#thatJudge(found instanceof Promise ? await found : found);
+    if (guards === null) return calls.call(leaf, exchange);
+    const target = await calls.targetOf(leaf, exchange);
+    const input = this.#inputs.get(named) ?? (await this.#judgeInput(guards.input, target));
+    this.#inputs.set(named, input);
+    const { judgement } = input;
+    if (judgement.isDenied)
+      return refused(target, refusal(exchange.errorForm, judgement.results, []));
+    const attempted = await calls.call(leaf, input.exchange);
+    return this.#answered(attempted, { output: guards.output, input: judgement, isStrict });
+  }
+
+  /** Of a request without text that is judged, those checks that judge all. */
+  #thatJudge({ input, output }: CallGuardrails): CallGuardrails | null {
+    const { request } = this.#options.exchange;
+    if (judgedEndpoints.has(this.#endpoint) && request.method === 'POST') {
+      return { input, output: this.#endpoint === 'embeddings' ? [] : output };
+    }
+    const forAll = input.flatMap((guardrail) => {
+      const checks = guardrail.checks.filter(({ isForAll }) => isForAll);
+      return checks.length === 0 ? [] : [{ ...guardrail, checks }];
+    });
+    return forAll.length === 0 ? null : { input: forAll, output: [] };
+  }
+
+  async #judgeInput(guardrails: readonly Guardrail[], target: ResolvedTarget): Promise<Input> {
+    const { exchange } = this.#options;
+    const { params, body } = exchange;
+    const passages = requestPassages(this.#endpoint, params, true);
+    const lastCount = requestPassages(this.#endpoint, params, false).length;
+    const subject = { ...this.#subject(target), side: 'input' as const, answer: null };
+    const judgement = await this.#judge(guardrails, { ...subject, passages, lastCount });
+    const texts = judgement.passages.map(({ text }) => text);
+    const changes = textChanges(params, passages, texts);
+    if (changes === null || body === null) return { judgement, exchange };
+    const changed = {
+      params: { ...params, ...Object.fromEntries(changes) },
+      body: withMembers(body, membersOf(body)!, changes),
+    };
+    return { judgement, exchange: { ...exchange, ...changed } };
+  }
+
+  /** Nobody waits for those that only take note. */
+  #judge(guardrails: readonly Guardrail[], judged: Judged): Promise<Judgement> {
+    const { now } = this.#options.exchange;
+    const aside = guardrails.filter(({ isAsync }) => isAsync);
+    if (aside.length > 0) void judge(aside, judged, now);
+    const waitedFor = guardrails.filter(({ isAsync }) => !isAsync);
+    return judge(waitedFor, judged, now);
+  }
+
+  #subject({ provider, model }: ResolvedTarget) {
+    const { params, metadata, request, id } = this.#options.exchange;
+    const { headers } = request;
+    const told = { endpoint: this.#endpoint, params, metadata, headers, provider, model };
+    return { ...told, isStream: params.stream === true, traceId: id };
+  }
+
+  /** A stream that nobody judges is passed on as it comes; all else is read first. */
+  async #answered(attempted: Attempted, guarding: Guarding): Promise<Attempted> {
+    const { call, kept, status } = attempted;
+    if (status !== 200) return attempted;
+    if (kept !== null) {
+      const headers = { 'content-type': kept.contentType };
+      const read = { headers, body: kept.body, metered: meteredNothing, cost: 0 };
+      return this.#judgeAnswer(attempted, read, guarding);
+    }
+    if (call === null) return attempted;
+    const isPassedOn =
+      isEventStream(call.headers) && guarding.output.every(({ isAsync }) => isAsync);
+    if (!isPassedOn) return this.#readAnswer(attempted, guarding);
+    const { results, passes } = guarding.input;
+    const trailer = guarding.isStrict ? null : trailerOf(results, []);
+    const shown = passes ? status : failedStatus;
+    return { ...attempted, status: shown, passedOn: { status: shown, trailer } };
+  }
+
+  async #readAnswer(attempted: Attempted, guarding: Guarding): Promise<Attempted> {
+    const { calls, caller } = this.#options;
+    const call = attempted.call!;
+    const { translator } = attempted.target;
+    const { lingerMs } = calls;
+    const meter = calls.meter();
+    const events = translator === null ? meter.events : translator.events(meter.events);
+    const { body: came, end } = await gather(call, { caller, lingerMs, events });
+    attempted.stopClock();
+    if (end.kind !== 'whole') {
+      const metered = meter.finish(end);
+      const error = errorOf(end.kind === 'broken' ? end.error : new Error('the caller has gone'));
+      return { ...attempted, call: null, error, status: error.status, metered };
+    }
+    const isStream = meter.events !== null;
+    const cost = isStream ? null : meter.readWhole(came, call.headers);
+    const metered = meter.finish(end);
+    const isTold = isStream || translator === null;
+    const body = isTold ? came : translator.whole(call, came);
+    if (!isStream) calls.keep(call, body);
+    const headers = isTold ? call.headers : { ...call.headers, 'content-type': 'application/json' };
+    const read = { headers, body, metered, cost };
+    return this.#judgeAnswer(attempted, read, guarding);
+  }
+
+  async #judgeAnswer(
+    attempted: Attempted,
+    read: ReadAnswer,
+    { output: guardrails, input, isStrict }: Guarding,
+  ): Promise<Attempted> {
+    const used = { ...read, providerStatus: attempted.status };
+    const rest = { ...attempted, call: null, kept: null };
+    const found = readable(this.#endpoint, read.headers, read.body);
+    // Sound and pictures hold no text.
+    if (found === null) return { ...rest, guarded: { ...used, status: attempted.status } };
+    const passages = answerPassages(this.#endpoint, found.json);
+    const output = await this.#judge(guardrails, {
+      ...this.#subject(attempted.target),
+      ...{ side: 'output', passages, lastCount: passages.length },
+      answer: { status: attempted.status, json: found.json },
+    });
+    const { errorForm } = this.#options.exchange;
+    const isPassed = input.passes && output.passes;
+    const status = isPassed ? attempted.status : failedStatus;
+    const guarded = output.isDenied
+      ? refusal(errorForm, input.results, output.results, used)
+      : {
+          ...used,
+          status,
+          body: judgedBody(read.body, found, passages, { input, output, isStrict }),
+        };
+    return { ...rest, status: guarded.status, guarded };
+  }
+}
+
+/** A target that was not called. */
+function refused(target: ResolvedTarget, guarded: GuardedAnswer): Attempted {
+  return {
+    ...{ target, call: null, kept: null, error: null, status: guarded.status, retries: 0 },
+    ...{ cacheStatus: 'DISABLED', stopClock: () => undefined, guarded },
+  };
+}

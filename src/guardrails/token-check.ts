@@ -1,0 +1,136 @@
+/** Knows the check of a caller's token: signed by a known key, current, and saying what is wanted. */
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  customFetch,
+  type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from 'jose';
+import type { Outbound } from '../upstream/outbound.ts';
+import { CheckError, type Judge, type Outcome, type Subject } from './check.ts';
+import { matchesValue } from './request-checks.ts';
+import type { Searches } from './searches.ts';
+
+type Parameters = Readonly<Record<string, unknown>>;
+
+const fetchTimeoutMs = 5_000;
+const usualCacheSeconds = 86_400;
+const usualToleranceSeconds = 5;
+
+/** Passes for a token that any of the sets of keys has signed, or that an introspection calls active. */
+export function tokenCheck(parameters: Parameters, searches: Searches, outbound: Outbound): Judge {
+  const verify =
+    parameters.jwks === undefined && parameters.jwksUri === undefined
+      ? introspecting(parameters, outbound)
+      : verifying(parameters, outbound);
+  return async (subject) => {
+    const token = tokenOf(subject, parameters.headerKey);
+    if (token === null) return failed('there is no token');
+    const claims = await verify(token);
+    if (claims === null) return failed('the token is not valid');
+    const missing = namesOf(parameters.requiredClaims).filter((name) => claims[name] === undefined);
+    if (missing.length > 0) return failed('the token lacks a claim');
+    const values = await hasValues(claims, parameters.claimValues, searches);
+    return values ? passed : failed('a claim has another value');
+  };
+}
+
+const passed: Outcome = { passes: true, explanation: 'the token is valid' };
+
+function failed(explanation: string): Outcome {
+  return { passes: false, explanation };
+}
+
+function tokenOf({ headers }: Subject, headerKey: unknown): string | null {
+  const value = headers[String(headerKey ?? 'authorization').toLowerCase()];
+  return typeof value === 'string' ? value.replace(/^Bearer +/i, '') : null;
+}
+
+type Verify = (token: string) => Promise<JWTPayload | null>;
+
+function verifying(parameters: Parameters, outbound: Outbound): Verify {
+  const { jwks, jwksUri, algorithms = ['RS256'], clockTolerance, maxTokenAge = '1d' } = parameters;
+  const cacheSeconds = parameters.cacheMaxAge ?? usualCacheSeconds;
+  const sets: JWTVerifyGetKey[] = [
+    ...(jwks === undefined ? [] : [createLocalJWKSet(documentOf(jwks) as JSONWebKeySet)]),
+    ...(typeof jwksUri === 'string' ? jwksUri.split(',') : []).map((uri) =>
+      remoteSet(uri.trim(), Number(cacheSeconds), outbound),
+    ),
+  ];
+  const options = {
+    algorithms: algorithms as string[],
+    clockTolerance: Number(clockTolerance ?? usualToleranceSeconds),
+    maxTokenAge: String(maxTokenAge),
+  };
+  return async (token) => {
+    for (const keys of sets) {
+      try {
+        return (await jwtVerify(token, keys, options)).payload;
+      } catch (error) {
+        if (error instanceof CheckError) throw error;
+      }
+    }
+    return null;
+  };
+}
+
+/** Keys are fetched again once they are too old, or where a token names one that is not among them. */
+function remoteSet(uri: string, cacheSeconds: number, outbound: Outbound): JWTVerifyGetKey {
+  return createRemoteJWKSet(new URL(uri), {
+    cacheMaxAge: cacheSeconds * 1000,
+    timeoutDuration: fetchTimeoutMs,
+    [customFetch]: async (url) => {
+      const { status, body } = await outbound
+        .request({ url, method: 'GET', headers: {}, body: null, timeoutMs: fetchTimeoutMs })
+        .catch((error: Error) => {
+          throw new CheckError(`the keys cannot be fetched: ${error.message}`);
+        });
+      return new Response(new Uint8Array(body), { status });
+    },
+  });
+}
+
+function introspecting({ introspectEndpoint }: Parameters, outbound: Outbound): Verify {
+  return async (token) => {
+    const answer = await outbound
+      .request({
+        ...{ url: String(introspectEndpoint), method: 'POST', timeoutMs: fetchTimeoutMs },
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: Buffer.from(new URLSearchParams({ token }).toString()),
+      })
+      .catch((error: Error) => {
+        throw new CheckError(`the token cannot be introspected: ${error.message}`);
+      });
+    const claims = documentOf(answer.body.toString('utf8')) as JWTPayload & { active?: unknown };
+    return answer.status === 200 && claims.active === true ? claims : null;
+  };
+}
+
+async function hasValues(
+  claims: JWTPayload,
+  wanted: unknown,
+  searches: Searches,
+): Promise<boolean> {
+  const rules = Object.entries((wanted ?? {}) as Record<string, Parameters>);
+  const has = await Promise.all(
+    rules.map(([name, { values, matchType }]) =>
+      matchesValue(claims[name], values, matchType, searches),
+    ),
+  );
+  return has.every(Boolean);
+}
+
+function namesOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? (value as string[]) : [];
+}
+
+function documentOf(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value) as unknown;
+  } catch {
+    throw new CheckError('what should be JSON is none');
+  }
+}

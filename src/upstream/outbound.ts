@@ -1,0 +1,86 @@
+/** Knows short requests to addresses that users name: guarded like those to providers, bounded, and read whole. */
+import type { Dispatcher } from 'undici';
+import { outboundUrlFault } from '../model/outbound-url.ts';
+import type { TrustedHosts } from '../trusted-hosts.ts';
+import { type AnswerHeaders, Call } from './call.ts';
+import type { Origins } from './origins.ts';
+
+export interface OutboundRequest {
+  readonly url: string;
+  readonly method: Dispatcher.HttpMethod;
+  readonly headers: Record<string, string>;
+  readonly body: Buffer | null;
+  /** For all of it, from the connection to the last byte. */
+  readonly timeoutMs: number;
+}
+
+export interface OutboundAnswer {
+  readonly status: number;
+  readonly headers: AnswerHeaders;
+  readonly body: Buffer;
+}
+
+const answerBytesMax = 1024 * 1024;
+
+/** An address that was refused, or did not answer in time; its text holds nothing of what was sent. */
+export class OutboundFailure extends Error {
+  override name = 'OutboundFailure';
+}
+
+export class Outbound {
+  readonly #origins: Origins;
+  readonly #trusted: TrustedHosts;
+
+  constructor(origins: Origins, trusted: TrustedHosts) {
+    this.#origins = origins;
+    this.#trusted = trusted;
+  }
+
+  /** @throws OutboundFailure where there is no whole answer */
+  async request({
+    url,
+    method,
+    headers,
+    body,
+    timeoutMs,
+  }: OutboundRequest): Promise<OutboundAnswer> {
+    const fault = outboundUrlFault(url, this.#trusted);
+    if (fault !== null) throw new OutboundFailure(`the address ${fault}`);
+    const { origin, pathname, search } = new URL(url);
+    const call = new Call(this.#origins.at(origin), {
+      ...{ origin, path: pathname + search, method, headers, body },
+      ...{ firstByteTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs },
+    });
+    const timer = setTimeout(() => {
+      call.cut(new OutboundFailure(`there was no answer within ${timeoutMs} ms`));
+    }, timeoutMs);
+    try {
+      await call.begun;
+      const answer = await readWhole(call);
+      return { status: call.status, headers: call.headers, body: answer };
+    } catch (error) {
+      if (error instanceof OutboundFailure) throw error;
+      const { code = 'no answer' } = error as NodeJS.ErrnoException;
+      throw new OutboundFailure(`the address cannot be reached (${code})`, { cause: error });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+function readWhole(call: Call): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  call.pipe({
+    data: (chunk) => {
+      bytes += chunk.length;
+      if (bytes <= answerBytesMax) chunks.push(chunk);
+      else call.cut(new OutboundFailure(`the answer has more than ${answerBytesMax} bytes`));
+      return true;
+    },
+    end: () => resolve(Buffer.concat(chunks)),
+    fail: reject,
+  });
+  return promise;
+}

@@ -1,0 +1,217 @@
+/** Guarantees that what guardrails refuse reaches neither provider nor caller, and what they take out neither. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Inference, startInference } from '../inference.ts';
+import { chatAnswer, sendJson, startUpstream } from '../upstream.ts';
+
+let inference: Inference;
+let key: string;
+
+beforeAll(async () => {
+  inference = await startInference();
+  ({ key } = await inference.addKey());
+});
+
+beforeEach(() => {
+  inference.upstream.reached.length = 0;
+  inference.upstream.script = (_, response) => sendJson(response, chatAnswer);
+});
+
+afterAll(() => inference[Symbol.asyncDispose]());
+
+const forbids = (word: string, more: object = { deny: true }) => ({
+  'default.contains': { words: [word], operator: 'none' },
+  ...more,
+});
+const asking = (content: string) => ({ messages: [{ role: 'user', content }] });
+
+function streams(texts: readonly string[]): void {
+  inference.upstream.script = (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const chunk = (delta: object) =>
+      `data: ${JSON.stringify({ ...chatAnswer, choices: [{ index: 0, delta }] })}\n\n`;
+    for (const content of texts) response.write(chunk({ content }));
+    response.end('data: [DONE]\n\n');
+  };
+}
+
+describe('guardrails on requests', () => {
+  it('that deny answer 446 with their results, and nothing is sent or charged', async () => {
+    const limited = await inference.addKey({
+      usage_limits: { type: 'tokens', credit_limit: 100_000 },
+    });
+    const config = { input_guardrails: [forbids('bomb')] };
+    const answer = await inference.chat(limited.key, { config, params: asking('a bomb') });
+    expect(answer).toMatchObject({
+      status: 446,
+      body: {
+        error: { type: 'hooks_failed', param: null, code: null },
+        hook_results: { before_request_hooks: [{ verdict: false, deny: true }] },
+      },
+    });
+    expect(inference.upstream.reached).toHaveLength(0);
+    const next = await inference.chat(limited.key);
+    expect(next.headers['x-gateway-usage-remaining']).toBe('tokens=99993');
+  });
+
+  it('that do not deny let it pass with 246, and those that pass with 200', async () => {
+    const config = { input_guardrails: [forbids('bomb', {})] };
+    const failed = await inference.chat(key, { config, params: asking('a bomb') });
+    expect(failed).toMatchObject({ status: 246, body: { choices: chatAnswer.choices } });
+    const passed = await inference.chat(key, { config, params: asking('hello') });
+    expect(passed).toMatchObject({
+      status: 200,
+      body: { hook_results: { before_request_hooks: [{ verdict: true }] } },
+    });
+  });
+
+  it('that replace change what the provider sees, and the rest stays as it came', async () => {
+    const rule = { rule: '\\d{3}-\\d{4}', redactText: '[phone]' };
+    const config = { input_guardrails: [{ 'default.regexReplace': rule }] };
+    const params = { ...asking('call 555-1234'), temperature: 0.25 };
+    expect((await inference.chat(key, { config, params })).status).toBe(200);
+    const [sent] = inference.upstream.reached;
+    expect(JSON.parse(String(sent!.body))).toMatchObject({
+      messages: [{ role: 'user', content: 'call [phone]' }],
+      temperature: 0.25,
+    });
+  });
+
+  it('lead to the next target where a fallback says so', async () => {
+    const target = { provider: 'mock-upstream', custom_host: inference.upstream.url };
+    const config = {
+      ...{ provider: undefined, custom_host: undefined },
+      strategy: { mode: 'fallback', on_status_codes: [446] },
+      targets: [{ ...target, input_guardrails: [forbids('bomb')] }, target],
+    };
+    const answer = await inference.chat(key, { config, params: asking('a bomb') });
+    expect(answer.status).toBe(200);
+    expect(answer.headers['x-gateway-last-used-option-index']).toBe('config.targets[1]');
+  });
+});
+
+describe('guardrails on answers', () => {
+  const config = { output_guardrails: [forbids('hi')] };
+
+  it('that deny keep the answer from the caller, and it is charged', async () => {
+    const limited = await inference.addKey({
+      usage_limits: { type: 'tokens', credit_limit: 100_000 },
+    });
+    const answer = await inference.chat(limited.key, { config });
+    expect(answer.status).toBe(446);
+    expect(JSON.stringify(answer.body)).not.toContain('"hi"');
+    expect(answer.headers['x-gateway-usage-remaining']).toBe('tokens=99993');
+  });
+
+  it('that replace tell the caller other words', async () => {
+    const replacing = { output_guardrails: [{ 'default.regexReplace': { rule: 'hi' } }] };
+    const answer = await inference.chat(key, { config: replacing });
+    expect(answer.body.choices[0].message.content).toBe('[REDACTED]');
+  });
+
+  it('keep back every byte of a stream that they deny', async () => {
+    streams(['h', 'i, listen']);
+    const answer = await inference.chat(key, { config, params: { stream: true } });
+    expect(answer.status).toBe(446);
+    expect(JSON.stringify(answer.body)).not.toContain('listen');
+  });
+
+  it('let a stream through as it came, or with other words', async () => {
+    streams(['o', 'k']);
+    const params = { stream: true };
+    const plain = await inference.chat(key, { params });
+    const judged = await inference.chat(key, { config, params });
+    expect(judged).toMatchObject({ status: 200, body: plain.body });
+    const replacing = {
+      output_guardrails: [{ 'default.regexReplace': { rule: 'ok', redactText: 'fine' } }],
+      strict_open_ai_compliance: false,
+    };
+    const replaced = await inference.chat(key, { config: replacing, params });
+    expect(replaced.body).toContain('"content":"fine"');
+    expect(replaced.body).not.toContain('"content":"o"');
+    expect(replaced.body).toMatch(/\[DONE\]\n\ndata: \{"hook_results":/);
+  });
+
+  it('judge again what the cache gives', async () => {
+    const cache = { mode: 'simple', max_age: 600 };
+    const params = asking('kept for guardrails');
+    expect((await inference.chat(key, { config: { cache }, params })).status).toBe(200);
+    const answer = await inference.chat(key, { config: { cache, ...config }, params });
+    expect(answer.status).toBe(446);
+    expect(inference.upstream.reached).toHaveLength(1);
+  });
+});
+
+describe('saved guardrails', () => {
+  async function addGuardrail(word: string, workspaceId: string): Promise<string> {
+    const { body, status } = await inference.server.request('POST', '/v2/guardrails', {
+      body: {
+        ...{ name: `no ${word}`, workspace_id: workspaceId, actions: { deny: true } },
+        checks: [{ id: 'default.contains', parameters: { words: [word], operator: 'none' } }],
+      },
+    });
+    if (status !== 200) throw new Error(`no guardrail: ${JSON.stringify(body)}`);
+    return body.slug;
+  }
+
+  async function addWorkspace(name: string): Promise<string> {
+    const { body } = await inference.server.request('POST', '/v1/admin/workspaces', {
+      body: { name },
+    });
+    return body.id;
+  }
+
+  it('judge by name in a config, and by default for a whole workspace', async () => {
+    const workspace = await addWorkspace('guarded');
+    const slug = await addGuardrail('bomb', workspace);
+    const { key: guarded } = await inference.addKey({ workspace_id: workspace });
+    const params = asking('a bomb');
+    expect((await inference.chat(guarded, { params })).status).toBe(200);
+    const config = { input_guardrails: [slug] };
+    expect((await inference.chat(guarded, { config, params })).status).toBe(446);
+    const { status } = await inference.server.request('PUT', `/v1/admin/workspaces/${workspace}`, {
+      body: { defaults: { input_guardrails: [slug] } },
+    });
+    expect(status).toBe(200);
+    await expect.poll(async () => (await inference.chat(guarded, { params })).status).toBe(446);
+  });
+
+  it('of another workspace, or of none, are 400', async () => {
+    const slug = await addGuardrail('bomb', await addWorkspace('one of two'));
+    const workspace = await addWorkspace('two of two');
+    const { key: other } = await inference.addKey({ workspace_id: workspace });
+    for (const name of [slug, 'none-of-that-name']) {
+      const answer = await inference.chat(other, { config: { input_guardrails: [name] } });
+      expect(answer).toMatchObject({ status: 400, body: { error: { code: 'invalid_config' } } });
+    }
+    expect(inference.upstream.reached).toHaveLength(0);
+  });
+});
+
+describe('a webhook', () => {
+  it('says the verdict, changes the text, and sees no key', async () => {
+    await using hook = await startUpstream((request, response) => {
+      const { request: asked } = JSON.parse(String(request.body));
+      const json = { ...asked.json, messages: [{ role: 'user', content: 'changed' }] };
+      sendJson(response, {
+        verdict: !String(asked.text).includes('bomb'),
+        transformedData: { request: { json } },
+      });
+    });
+    // Private addresses are trusted by name, and this one is not.
+    const config = { input_guardrails: [{ 'default.webhook': { webhookURL: hook.url } }] };
+    const refused = await inference.chat(key, { config });
+    expect(refused.status).toBe(400);
+    const webhookURL = `${inference.upstream.url}/hook`;
+    inference.upstream.script = (request, response) => {
+      if (!request.url.endsWith('/hook')) return sendJson(response, chatAnswer);
+      const { request: asked } = JSON.parse(String(request.body));
+      const json = { ...asked.json, messages: [{ role: 'user', content: 'changed' }] };
+      return sendJson(response, { verdict: true, transformedData: { request: { json } } });
+    };
+    const asked = { input_guardrails: [{ 'default.webhook': { webhookURL }, deny: true }] };
+    expect((await inference.chat(key, { config: asked })).status).toBe(200);
+    const [event, sent] = inference.upstream.reached;
+    expect(JSON.stringify(event!.rawHeaders) + String(event!.body)).not.toContain(key);
+    expect(JSON.parse(String(sent!.body)).messages[0].content).toBe('changed');
+  });
+});
