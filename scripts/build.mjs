@@ -215,7 +215,10 @@ const threads = await build(
   { entryFileNames: '[name].js' },
 );
 await chmod(resolve(out, 'main.js'), 0o755);
-const bytes = [...main, ...parts, ...threads].reduce((sum, { code }) => sum + Buffer.byteLength(code ?? ''), 0);
+const bytes = [...main, ...parts, ...threads].reduce(
+  (sum, { code }) => sum + Buffer.byteLength(code ?? ''),
+  0,
+);
 process.stdout.write(
   `built ${relative(root, out)}/main.js and ${parts.length} parts, ${Math.round(bytes / 1024)} KiB\n`,
 );

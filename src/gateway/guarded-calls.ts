@@ -8,6 +8,7 @@ import { type Attempted, errorOf } from './attempt.ts';
 import type { Caller } from './caller.ts';
 import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
+import { GatewayError } from './gateway-error.ts';
 import { gather } from './gather.ts';
 import {
   failedStatus,
@@ -19,7 +20,7 @@ import {
   trailerOf,
 } from './guarded-answer.ts';
 import type { CallGuardrails, Guardrails } from './guardrails.ts';
-import { meteredNothing } from './meter.ts';
+import { type Metered, meteredNothing } from './meter.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 import { isEventStream } from './relay.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
@@ -156,15 +157,15 @@ export class GuardedCalls {
     const { body: came, end } = await gather(call, { caller, lingerMs, events });
     attempted.stopClock();
     if (end.kind !== 'whole') {
-      const metered = meter.finish(end);
       const error = errorOf(end.kind === 'broken' ? end.error : new Error('the caller has gone'));
-      return { ...attempted, call: null, error, status: error.status, metered };
+      return unanswered(attempted, error, meter.finish(end));
     }
     const isStream = meter.events !== null;
     const cost = isStream ? null : meter.readWhole(came, call.headers);
     const metered = meter.finish(end);
     const isTold = isStream || translator === null;
-    const body = isTold ? came : translator.whole(call, came);
+    const body = isTold ? came : translated(() => translator.whole(call, came));
+    if (body instanceof GatewayError) return unanswered(attempted, body, metered);
     if (!isStream) calls.keep(call, body);
     const headers = isTold ? call.headers : { ...call.headers, 'content-type': 'application/json' };
     const read = { headers, body, metered, cost };
@@ -207,4 +208,17 @@ function refused(target: ResolvedTarget, guarded: GuardedAnswer): Attempted {
     ...{ target, call: null, kept: null, error: null, status: guarded.status, retries: 0 },
     ...{ cacheStatus: 'DISABLED', stopClock: () => undefined, guarded },
   };
+}
+
+/** A target whose answer nobody gets, although it is charged. */
+function unanswered(attempted: Attempted, error: GatewayError, metered: Metered): Attempted {
+  return { ...attempted, call: null, error, status: error.status, metered };
+}
+
+function translated(translate: () => Buffer): Buffer | GatewayError {
+  try {
+    return translate();
+  } catch (thrown) {
+    return errorOf(thrown);
+  }
 }

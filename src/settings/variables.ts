@@ -30,7 +30,9 @@ const days = forms.integer(1, 36_500, '90');
 export const environment = z.object({
   ...databaseVariables,
 
-  GUARDRAILS_ENABLED: feature('OFF: the routes of guardrails and their mappings answer 403.'),
+  GUARDRAILS_ENABLED: feature(
+    'OFF: the routes of guardrails and their mappings answer 403, and none judges a request.',
+  ),
   API_ACCESS_ENABLED: feature(
     'OFF: the routes of API keys answer 403. Keys that exist go on working and expiring.',
   ),
