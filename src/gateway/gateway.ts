@@ -80,29 +80,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     load: (ids) => snapshotMarks.listGenerations(database.readable, ids),
     ...{ pollMs, graceMs, onFailure: options.onLookFailure },
   });
-  const keys = new Fresh<GatewayKey>(generations, { entriesMax: keysMax, isUnavailable });
-  const configs = new Fresh<GatewayConfig | null>(generations, {
-    entriesMax: configsMax,
-    isUnavailable,
-  });
-  const policies = new Fresh<readonly PolicyTerms[]>(generations, {
-    entriesMax: organisationsMax,
-    isUnavailable,
-  });
-  const providers = new Fresh<GatewayProvider>(generations, {
-    entriesMax: providersMax,
-    isUnavailable,
-  });
-  const stored = new Fresh<StoredGuardrail>(generations, {
-    entriesMax: guardrailsMax,
-    isUnavailable,
-  });
+  const kept = <T>(entriesMax: number): Fresh<T> =>
+    new Fresh<T>(generations, { entriesMax, isUnavailable });
+  const keys = kept<GatewayKey>(keysMax);
+  const configs = kept<GatewayConfig | null>(configsMax);
+  const policies = kept<readonly PolicyTerms[]>(organisationsMax);
+  const providers = kept<GatewayProvider>(providersMax);
+  const stored = kept<StoredGuardrail>(guardrailsMax);
   const origins = new Origins(trustedHosts);
-  const tokens = tokensOf(
-    options,
-    origins,
-    new Fresh(generations, { entriesMax: placesMax, isUnavailable }),
-  );
+  const tokens = tokensOf(options, origins, kept(placesMax));
   const searches = new Searches();
   const ledger = createLedger({ database, clock: options.clock });
   const { bodyBytesMax, enforcesLimits, record, onFault, hashCredential, unsealerOf } = options;
