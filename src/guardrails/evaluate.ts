@@ -4,7 +4,7 @@ import type { Check, Feedback, Guardrail } from './guardrail.ts';
 import type { Passage } from './passages.ts';
 
 /** Of one check, as callers read it. */
-export interface CheckResult {
+interface CheckResult {
   readonly id: string;
   readonly verdict: boolean;
   readonly error?: { readonly name: string; readonly message: string };
