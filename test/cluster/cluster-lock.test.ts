@@ -1,5 +1,5 @@
 /** Guarantees of the Lease of Kubernetes: one holder at most, judged by no clock but one's own, whoever dies or is away. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { KubeClient } from '../../src/kube/kube-client.ts';
 import { getLease, type LeaseSpec } from '../../src/kube/leases.ts';
@@ -13,11 +13,13 @@ describe.skipIf(unavailable !== null)(
   () => {
     let api: KubernetesApi;
     let admin: KubeClient;
-    /** Of all locks; no timer of theirs matters while it stands. */
+    /** Of all locks. */
     let nowMs = 0;
     const open: ClusterLock[] = [];
 
     beforeAll(async () => {
+      // They take no turns of their own: one that began before a test changed the Lease tells what was.
+      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
       api = await startKubernetesApi();
       admin = api.client('admin');
       await admin.request({
@@ -28,6 +30,7 @@ describe.skipIf(unavailable !== null)(
     });
     afterAll(async () => {
       await Promise.all(open.map((one) => one[Symbol.asyncDispose]()));
+      vi.useRealTimers();
       await api?.[Symbol.asyncDispose]();
     });
 

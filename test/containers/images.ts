@@ -101,6 +101,11 @@ function debianImage(suite: 'bookworm' | 'sid'): Promise<string> {
         `debian:${suite}-slim can be neither pulled nor made with debootstrap (${firstLine(error)})`,
       );
     }
+    try {
+      await docker(['run', '--rm', '--network', 'host', name, 'true'], 60_000);
+    } catch (error) {
+      throw new ImageMissing(`no container can be run here (${firstLine(error)})`);
+    }
   });
 }
 
