@@ -247,7 +247,8 @@ describe('a runner', () => {
         if (number === 2) controller.abort();
       },
     });
-    await expect(stopped).rejects.toEqual(failure('retryable', /before statement 3/));
+    // The second is killed where it still runs when the signal has come to the server.
+    await expect(stopped).rejects.toEqual(failure('retryable', /before statement [23] /));
     expect((await run()).applied).toEqual(['0001_a']);
     expect(await select('SELECT id FROM a ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
   });
