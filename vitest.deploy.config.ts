@@ -8,6 +8,7 @@ const ofTheEngine = [
   ...['database', 'schema', 'migrate', 'races', 'idempotency', 'tenant-statements'],
   ...['jobs', 'expire-keys', 'reset-usage', 'delete-old-usage'],
   ...['sync-apply', 'sync-plan', 'sync-laws', 'sync-leases', 'sync-records', 'sync-sets'],
+  ...['one-server-database', 'one-server-migrate'],
 ].map((name) => `test/api/${name}.test.ts`);
 
 /**
@@ -16,11 +17,6 @@ const ofTheEngine = [
  * and knows of a column only what the vschema says; vtcombo asks nobody for a password.
  */
 const ofOneServer = ['test/api/one-server-*.test.ts'];
-
-/** Hundreds of steps, for each of which a keyspace is emptied: not yet tried within the time of the suite. */
-const ofManyDatabases = ['hostile-bodies', 'key-kills', 'sync-rotation'].map(
-  (name) => `test/api/${name}.test.ts`,
-);
 
 /** As with `npm test`: a worker loads a module once for all files, and puts back what a test replaced. */
 const shared = { isolate: false, restoreMocks: true, unstubEnvs: true, unstubGlobals: true };
@@ -88,7 +84,7 @@ export default defineConfig({
         test: {
           name: 'engines-vitess',
           include: ['test/api/**/*.test.ts'],
-          exclude: [...ofOneServer, ...ofManyDatabases],
+          exclude: ofOneServer,
           maxWorkers: 3,
           globalSetup: ['test/engines/vitess-setup.ts'],
         },

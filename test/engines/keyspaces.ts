@@ -75,14 +75,20 @@ export async function restore(
   if (statements.length > 0) await connection.query(statements.join(';\n'));
 }
 
-/** Columns of each table, as text that is equal where they are. */
+/** Columns and partitions of each table, as text that is equal where they are. */
 async function shapesOf(connection: Connection, database: string): Promise<Map<string, string>> {
   const [columns] = await connection.query<RowDataPacket[]>(
     `SELECT TABLE_NAME AS t, COLUMN_NAME AS c, COLUMN_TYPE AS k, IS_NULLABLE AS n
      FROM information_schema.columns WHERE TABLE_SCHEMA = ? ORDER BY TABLE_NAME, ORDINAL_POSITION`,
     [database],
   );
+  const [partitions] = await connection.query<RowDataPacket[]>(
+    `SELECT TABLE_NAME AS t, PARTITION_NAME AS p FROM information_schema.partitions
+     WHERE TABLE_SCHEMA = ? AND PARTITION_NAME IS NOT NULL ORDER BY 1, 2`,
+    [database],
+  );
   const shapes = new Map<string, string>();
   for (const { t, c, k, n } of columns) shapes.set(t, `${shapes.get(t) ?? ''}${c} ${k} ${n},`);
+  for (const { t, p } of partitions) shapes.set(t, `${shapes.get(t)}${p},`);
   return shapes;
 }
