@@ -36,12 +36,22 @@ export function walk(node: ConfigNode, to: Walk): Promise<Attempted> {
 }
 
 async function callLeaf(leaf: Leaf, to: Walk): Promise<Attempted> {
-  const attempted = await to.call(leaf);
-  const { kept, guarded, error, status } = attempted;
-  // An answer that was given before says nothing of the target, and a request that was not sent neither.
-  const said = guarded === undefined ? status : guarded.providerStatus;
-  if (kept === null && said !== null) to.breakers.note(to.mark, leaf, error === null ? said : null);
-  return attempted;
+  const { breakers, mark } = to;
+  const isTry = breakers.begin(mark, leaf);
+  let hasLearned = false;
+  try {
+    const attempted = await to.call(leaf);
+    const { kept, guarded, error, status } = attempted;
+    // An answer that was given before says nothing of the target, and a request that was not sent neither.
+    const said = guarded === undefined ? status : guarded.providerStatus;
+    if (kept === null && said !== null) {
+      hasLearned = true;
+      breakers.note(mark, leaf, error === null ? said : null);
+    }
+    return attempted;
+  } finally {
+    if (isTry && !hasLearned) breakers.giveUp(mark, leaf);
+  }
 }
 
 async function fallBack(branch: Branch, to: Walk): Promise<Attempted> {
