@@ -64,6 +64,14 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'gate',
+          include: ['test/gate/*.test.ts'],
+          globalSetup: ['test/global-setup.ts', 'test/system/build-setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
           ...shared,
           name: 'engines-mysql',
           include: ['test/api/**/*.test.ts'],

@@ -20,6 +20,7 @@ const targets = {
   'test:cluster': [['node', 'scripts/test-suites.mjs', 'cluster']],
   'test:containers': [['node', 'scripts/test-suites.mjs', 'containers']],
   'test:engines': [['node', 'scripts/test-suites.mjs', 'engines']],
+  'test:gate': [['node', 'scripts/test-suites.mjs', 'gate']],
   'test:differential': [['node', 'scripts/test-suites.mjs', 'differential']],
   build: [['node', 'scripts/build.mjs']],
   chart: [['node', 'scripts/chart/generate.ts']],
