@@ -8,11 +8,11 @@ import {
   PriceUnknown,
   type UsageBound,
 } from '../ledger/limit.ts';
-import { membersOf, withMembers } from '../model/json-object.ts';
 import { priceOf } from '../model/price-table.ts';
 import { priceUnder } from '../model/price-terms.ts';
 import { costUnits, type TokenUsage } from '../model/pricing.ts';
-import { boundOf, isMetered, outputClamp } from './bound.ts';
+import { boundOf, isMetered, outputClamps, unboundedParam } from './bound.ts';
+import { changedBody } from './changed-body.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
@@ -46,6 +46,7 @@ export async function admit(
   const isRead = exchange.request.method !== 'POST';
   const counted = isRead ? limits.filter(({ type }) => type === 'requests') : limits;
   const isCounted = counted.some(({ type }) => type !== 'requests');
+  if (isCounted && isMeteredCall) requireBound(endpoint, params);
   const grant = await granted(account, counted, bound, exchange.now);
   const plain = {
     target,
@@ -56,6 +57,13 @@ export async function admit(
   };
   const isHard = counted.some((limit) => limit.isHard);
   return isCounted && isMeteredCall ? bounded(plain, exchange, isHard) : plain;
+}
+
+/** A provider could take for a number what is none to us. */
+function requireBound(endpoint: string, params: ResolvedTarget['params']): void {
+  const name = unboundedParam(endpoint, params);
+  if (name === null) return;
+  throw new GatewayError('invalid_request', `${name} must be a whole number`, name);
 }
 
 async function granted(
@@ -101,17 +109,16 @@ function bounded(admission: Admission, { isJson }: Exchange, isHard: boolean): A
   const { body } = target.call;
   if (body === null || !isJson) return admission;
   const changes = new Map<string, unknown>();
-  const clamp = isHard ? outputClamp(endpoint, params, outputTokens) : null;
-  if (clamp !== null) changes.set(...clamp);
+  const { service } = target.pricing;
+  const clamps = isHard ? outputClamps(endpoint, params, outputTokens, service) : [];
+  for (const [name, value] of clamps) changes.set(name, value);
   const asksForUsage = wantsUsageOfStream(endpoint, params);
   if (asksForUsage) {
     const options = typeof params.stream_options === 'object' ? params.stream_options : null;
     changes.set('stream_options', { ...options, include_usage: true });
   }
   if (changes.size === 0) return admission;
-  const members = membersOf(body);
-  if (members === null) return admission;
-  const call = { ...target.call, body: withMembers(body, members, changes) };
+  const call = { ...target.call, body: changedBody(body, changes) };
   return { ...admission, target: { ...target, call }, takesUsageOut: asksForUsage };
 }
 

@@ -7,14 +7,14 @@ type Params = Readonly<Record<string, unknown>>;
 
 /** How requests of an endpoint say what they may use. */
 interface Metering {
-  /** Names under which a request says how much it wants, the first to be set where it says nothing; none where there is no output. */
+  /** Names under which a request says how much it wants; none where there is no output. */
   readonly maxNames: readonly string[];
   /** Names of counts by which the output is multiplied. */
   readonly countNames: readonly string[];
 }
 
 const metered: Readonly<Record<string, Metering>> = {
-  chat_completions: { maxNames: ['max_completion_tokens', 'max_tokens'], countNames: ['n'] },
+  chat_completions: { maxNames: ['max_tokens', 'max_completion_tokens'], countNames: ['n'] },
   completions: { maxNames: ['max_tokens'], countNames: ['n', 'best_of'] },
   messages: { maxNames: ['max_tokens'], countNames: [] },
   responses: { maxNames: ['max_output_tokens'], countNames: [] },
@@ -54,29 +54,52 @@ export function boundOf(
   return { ...input, outputTokens, outputTokensMin: least, price };
 }
 
-/** The parameter that keeps the output within what was granted, where the request does not do so by itself. */
-export function outputClamp(
+/**
+ * The parameters that keep the output within what was granted, where the request does not do so by
+ * itself: each that it has, as nobody knows which of them a provider heeds, or the one that `service` knows.
+ */
+export function outputClamps(
   endpoint: string,
   params: Params,
   grantedTokens: number,
-): readonly [name: string, value: number] | null {
+  service: string,
+): readonly (readonly [name: string, value: number])[] {
   const metering = metered[endpoint];
-  if (metering === undefined || metering.maxNames.length === 0) return null;
+  if (metering === undefined || metering.maxNames.length === 0) return [];
+  const { maxNames } = metering;
   const each = Math.floor(grantedTokens / copiesOf(metering, params));
-  const said = metering.maxNames.find((name) => typeof params[name] === 'number');
-  if (said !== undefined && (params[said] as number) <= each) return null;
-  return [said ?? metering.maxNames[0]!, each];
+  const said = maxNames.filter((name) => typeof params[name] === 'number');
+  if (said.length === 0) {
+    const isNew = maxNames.length > 1 && knowsCompletionTokens.has(service);
+    return [[maxNames[isNew ? 1 : 0]!, each]];
+  }
+  const isWithin = (tokens: number): boolean => tokens >= 0 && tokens <= each;
+  return said.filter((name) => !isWithin(params[name] as number)).map((name) => [name, each]);
 }
 
+/** Services of whose models some refuse `max_tokens`; others do not know the name that came after it. */
+const knowsCompletionTokens = new Set(['openai', 'azure-openai']);
+
+/** The parameter by which a request could ask for more than can be told from it; null for none. */
+export function unboundedParam(endpoint: string, params: Params): string | null {
+  const { maxNames = [], countNames = [] } = metered[endpoint] ?? {};
+  const isSaid = (name: string): boolean => params[name] !== undefined && params[name] !== null;
+  const isWrong = (name: string): boolean => isSaid(name) && !Number.isSafeInteger(params[name]);
+  return [...maxNames, ...countNames].find(isWrong) ?? null;
+}
+
+/** The most of what it says; null where it says nothing, or something that may mean any number. */
 function wantedOutput({ maxNames }: Metering, params: Params): number | null {
-  for (const name of maxNames) {
-    const value = params[name];
-    if (Number.isSafeInteger(value) && (value as number) > 0) return value as number;
-  }
-  return null;
+  const said = maxNames.map((name) => params[name]).filter(Number.isSafeInteger) as number[];
+  return said.length === 0 || said.some((tokens) => tokens <= 0) ? null : Math.max(...said);
 }
 
 function copiesOf({ countNames }: Metering, params: Params): number {
   const counts = countNames.map((name) => params[name]).filter(Number.isSafeInteger) as number[];
-  return Math.max(1, ...counts);
+  return Math.max(1, ...counts) * promptsOf(params);
+}
+
+/** A list of texts, or of lists of tokens, is one prompt each; a list of tokens is one. */
+function promptsOf({ prompt }: Params): number {
+  return Array.isArray(prompt) && typeof prompt[0] !== 'number' ? Math.max(1, prompt.length) : 1;
 }

@@ -22,7 +22,21 @@ export const allEndpoints: readonly string[] = [...endpoints.values(), 'other'];
 
 /** One of a few names, so that figures by it stay few; `path` is behind `/v1`. */
 export function endpointOf(path: string): string {
-  return endpoints.get(path) ?? 'other';
+  return endpoints.get(path) ?? endpoints.get(plainPath(path)) ?? 'other';
+}
+
+/** As a server may read it that heeds neither the case of letters nor how they are written, nor a slash at the end. */
+function plainPath(path: string): string {
+  const decoded = path.includes('%') ? decodedPath(path) : path;
+  return decoded.replace(/\/+$/, '').toLowerCase();
+}
+
+function decodedPath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }
 
 /** Clients of Anthropic read errors in a form of their own. */

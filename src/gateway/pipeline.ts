@@ -196,13 +196,16 @@ function sendGuarded(
   found.firstByteMs = performance.now() - beganMs;
   found.metered = metered;
   response.writeHead(status, {
-    ...passedHeaders(headers, ourHeaders(arrival, attempted)),
+    ...passedHeaders(headers, ourHeaders(arrival, attempted), headerPrefix),
     ...limitHeaders(calls.left(), headerPrefix, exchange.now),
     ...(cost === null ? {} : { [`${headerPrefix}cost`]: String(cost) }),
     'content-length': body.length,
   });
   response.end(body);
 }
+
+/** Longer than a provider may be silent, so that nobody is cut off for what another does. */
+const stalledMs = 330_000;
 
 async function sendBack(
   { arrival, found, exchange, caller, calls }: Calling,
@@ -219,7 +222,8 @@ async function sendBack(
     ...limitHeaders(calls.left(), headerPrefix, exchange.now),
   });
   const end = await relay(call, {
-    ...{ response, caller, lingerMs, status, trailer, isRewritten: translator !== null },
+    ...{ response, caller, headerPrefix, lingerMs, stalledMs, status, trailer },
+    isRewritten: translator !== null,
     events: translator === null ? meter.events : translator.events(meter.events),
     headers,
     onFirst: () => {

@@ -1,6 +1,7 @@
 /** Knows how the body of a request is taken in: whole, bounded, and read as JSON where it is that. */
 import type { IncomingMessage } from 'node:http';
 import { membersOf } from '../model/json-object.ts';
+import { isInCrumbs } from './crumbs.ts';
 import { GatewayError } from './gateway-error.ts';
 
 /** The bytes; null for a request without any. Throws a GatewayError beyond the bound. */
@@ -14,9 +15,10 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
   let bytes = 0;
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > bytesMax) {
+    const isCrumbled = more !== null && isInCrumbs(more.length, bytes);
+    if (bytes > bytesMax || isCrumbled) {
       request.pause();
-      reject(tooLarge(bytesMax));
+      reject(isCrumbled ? crumbled() : tooLarge(bytesMax));
     } else if (first === null) first = chunk;
     else {
       more ??= [first];
@@ -33,6 +35,10 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
 
 function tooLarge(bytesMax: number): GatewayError {
   return new GatewayError('body_too_large', `The body has more than ${bytesMax} bytes`);
+}
+
+function crumbled(): GatewayError {
+  return new GatewayError('invalid_request', 'The body comes in pieces that are too small');
 }
 
 export type Params = Readonly<Record<string, unknown>>;
@@ -53,10 +59,26 @@ export function parseParams(body: Buffer): Params {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
   }
-  if (membersOf(body) === null) {
+  const members = membersOf(body);
+  if (members === null) {
     throw new GatewayError('invalid_json', 'The JSON body has the same member twice');
   }
+  for (const name of members.keys()) refuseTwin(name);
   return value as Params;
+}
+
+/** What the gateway judges by. */
+const judged = new Set([
+  ...['model', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'],
+  ...['max_output_tokens', 'n', 'best_of', 'prompt', 'user'],
+]);
+
+/** Some providers heed no case, and would read `MODEL` where `model` was judged. */
+function refuseTwin(name: string): void {
+  if (/^[a-z\d_]*$/.test(name)) return;
+  const folded = name.toUpperCase().toLowerCase();
+  if (!judged.has(folded)) return;
+  throw new GatewayError('invalid_json', `${folded} must be written in small letters`, folded);
 }
 
 function parsed(body: Buffer): unknown {

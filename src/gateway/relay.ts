@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { type AnswerHeaders, type Call, CallCut, type Sink } from '../upstream/call.ts';
 import type { Caller } from './caller.ts';
+import { isInCrumbs } from './crumbs.ts';
 import { GatewayError } from './gateway-error.ts';
 
 /** What the bytes of a stream go through on their way. */
@@ -23,6 +24,10 @@ export interface RelayOptions {
   readonly trailer: Buffer | null;
   /** What the events of a stream go through; null where nobody looks at them. */
   readonly events: EventFilter | null;
+  /** What headers of the gateway's own begin with; a provider's are held back. */
+  readonly headerPrefix: string;
+  /** A caller who takes nothing of its answer for so long is cut off. */
+  readonly stalledMs: number;
   /** How long the rest of an answer is read whose caller has gone, to see what it used; 0 for not at all. */
   readonly lingerMs: number;
   /** Called when the first piece of a stream, or all of another answer, is there. */
@@ -53,6 +58,7 @@ export type RelayEnd =
 
 /** Answers up to here are sent in one piece, which costs the least. */
 const gatheredBytesMax = 4 * 1024 * 1024;
+const nothing = Buffer.alloc(0);
 
 /** Of the connection to the provider, or of no use behind us; a cookie would be one of the gateway's own. */
 const heldBack = new Set([
@@ -95,8 +101,8 @@ class Relay implements Sink {
   begin(): void {
     if (this.#isStream && !this.#hasLeft) {
       this.#writeHead();
-      // A stream is worth its headers before its first event.
-      this.#options.response.flushHeaders();
+      // A stream is worth its headers before its first event. Flushed, they would go out in UTF-8.
+      this.#options.response.write(nothing);
     }
     this.#call.pipe(this);
   }
@@ -158,9 +164,11 @@ class Relay implements Sink {
     const gathered = this.#gathered!;
     gathered.push(chunk);
     this.#gatheredBytes += chunk.length;
-    if (this.#gatheredBytes <= gatheredBytesMax) return true;
+    const isTooMuch =
+      this.#gatheredBytes > gatheredBytesMax || isInCrumbs(gathered.length, this.#gatheredBytes);
+    if (!isTooMuch) return true;
     if (this.#options.isRewritten) {
-      const message = `The answer of the provider has more than ${gatheredBytesMax} bytes`;
+      const message = `The answer of the provider has more than ${gatheredBytesMax} bytes, or comes in crumbs`;
       this.#call.cut(new GatewayError('answer_not_translatable', message));
       return true;
     }
@@ -178,12 +186,13 @@ class Relay implements Sink {
     if (events !== null) delete all['content-length'];
     response.writeHead(status ?? this.#call.status, all);
     response.on('drain', () => this.#call.resume());
+    this.#watchCaller();
   }
 
-  #headers(ours: Readonly<Record<string, string>>): ReturnType<typeof passedHeaders> {
-    const headers = passedHeaders(this.#call.headers, ours);
-    if (this.#options.isRewritten) for (const name of ofBytes) delete headers[name];
-    return headers;
+  /** It ends when the answer does, with the time that the connection is kept. */
+  #watchCaller(): void {
+    const { response, stalledMs } = this.#options;
+    response.socket?.setTimeout(stalledMs);
   }
 
   /** Whether there is something to send. */
@@ -205,7 +214,14 @@ class Relay implements Sink {
       all['content-length'] = String(told.body.length);
     }
     response.writeHead(status, all).end(told.body);
+    this.#watchCaller();
     return true;
+  }
+
+  #headers(ours: Readonly<Record<string, string>>): ReturnType<typeof passedHeaders> {
+    const headers = passedHeaders(this.#call.headers, ours, this.#options.headerPrefix);
+    if (this.#options.isRewritten) for (const name of ofBytes) delete headers[name];
+    return headers;
   }
 }
 
@@ -214,15 +230,17 @@ export function isEventStream(headers: AnswerHeaders): boolean {
   return typeof type === 'string' && type.startsWith('text/event-stream');
 }
 
-/** Those of the provider that mean something to the caller, with ours. */
+/** Those of the provider that mean something to the caller, with ours, which begin with `prefix` and no others do. */
 export function passedHeaders(
   given: AnswerHeaders,
   ours: Readonly<Record<string, string>>,
+  prefix: string,
 ): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = {};
   for (const name in given) {
     const value = given[name];
-    if (value !== undefined && !heldBack.has(name)) headers[name] = value;
+    if (value === undefined || heldBack.has(name)) continue;
+    if (!name.startsWith(prefix) && !name.startsWith('x-gateway-')) headers[name] = value;
   }
   for (const name in ours) headers[name] = ours[name]!;
   return headers;

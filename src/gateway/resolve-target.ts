@@ -1,7 +1,6 @@
 /** Knows where a leaf of a config leads: the provider, its address and format, and what the request to it says. */
 import type { Dispatcher } from 'undici';
 import type { Leaf, TargetSettings } from '../model/config-tree.ts';
-import { membersOf, withMembers } from '../model/json-object.ts';
 import { outboundUrlFault } from '../model/outbound-url.ts';
 import { paramChanges } from '../model/params.ts';
 import type { PriceTerms } from '../model/price-terms.ts';
@@ -11,6 +10,7 @@ import type { CallRequest } from '../upstream/call.ts';
 import { allDialects } from '../upstream/dialects/all-dialects.ts';
 import { azureBaseUrl, azureDeployment } from '../upstream/dialects/azure-openai.ts';
 import type { Dialect } from '../upstream/dialects/dialect.ts';
+import { changedBody } from './changed-body.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import { type GatewayProvider, requireModel, requireUsable } from './gateway-provider.ts';
@@ -227,19 +227,12 @@ function bodyFor(
   let changes = paramChanges(params, settings);
   if (bareModel !== null) changes = new Map([...(changes ?? []), ['model', bareModel]]);
   if (changes === null) return { body, params, model: sent };
-  const members = membersOf(body);
-  if (members === null) throw repeatedMember();
   const model = changes.has('model') ? changes.get('model') : sent;
   return {
-    body: withMembers(body, members, changes),
+    body: changedBody(body, changes),
     params: { ...params, ...Object.fromEntries(changes) },
     model: typeof model === 'string' ? model : null,
   };
-}
-
-/** Two readers could take one value each, one of them to judge by and the other to act on. */
-function repeatedMember(): GatewayError {
-  return new GatewayError('invalid_json', 'The JSON body has the same member twice');
 }
 
 /** Of the caller, to whichever provider. */

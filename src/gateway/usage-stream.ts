@@ -16,8 +16,12 @@ export class UsageStream {
   events = 0;
   readonly #takesOut: boolean;
   /** What came of a line that has not ended. */
-  #begun: Buffer = nothing;
+  #begun: Buffer[] = [];
+  #begunBytes = 0;
+  /** What comes up to the next line feed is the end of a line of which nothing is kept. */
   #isTooLong = false;
+  /** The line before was taken out, and the empty one behind it has not come yet. */
+  #isBehindAside = false;
 
   /** `takesOut`: the caller has not asked for the event that says the usage and nothing else. */
   constructor(takesOut: boolean) {
@@ -28,69 +32,56 @@ export class UsageStream {
   pass(chunk: Buffer): Buffer {
     this.bytes += chunk.length;
     this.events += 1;
-    const end = chunk.lastIndexOf(lineFeed);
-    if (end < 0) return this.#hold(chunk);
-    const whole = this.#join(chunk.subarray(0, end + 1));
-    const rest = chunk.subarray(end + 1);
+    const end = chunk.lastIndexOf(lineFeed) + 1;
+    if (end === 0) return this.#hold(chunk);
+    const lines = this.#taken(end === chunk.length ? chunk : chunk.subarray(0, end));
+    const isRead = this.#isBehindAside || lines.includes(marker);
+    const passed = isRead ? this.#read(lines) : lines;
     this.#isTooLong = false;
-    this.#begun = nothing;
-    const passed = whole.includes(marker) ? this.#read(whole) : whole;
-    if (!this.#takesOut) {
-      // Nothing is held back; of what began only a copy is kept, to be looked at with its end.
-      const kept = this.#keep(rest);
-      this.#begun = kept;
-      return chunk;
-    }
-    this.#begun = rest;
-    return passed;
+    if (end === chunk.length) return this.#takesOut ? passed : chunk;
+    const held = this.#hold(chunk.subarray(end));
+    if (!this.#takesOut) return chunk;
+    return held.length === 0 ? passed : Buffer.concat([passed, held]);
   }
 
   /** What was held back of a line that never ended. */
   rest(): Buffer {
-    const rest = this.#takesOut ? this.#begun : nothing;
-    this.#begun = nothing;
-    return rest;
+    return this.#takesOut ? this.#taken(nothing) : nothing;
   }
 
+  /** Keeps what begins a line, to be looked at with its end; what of it goes to the caller at once. */
   #hold(chunk: Buffer): Buffer {
-    if (!this.#takesOut) {
-      this.#begun = this.#keep(this.#join(chunk));
-      return chunk;
-    }
-    const all = this.#join(chunk);
-    if (all.length <= lineBytesMax) {
-      this.#begun = all;
-      return nothing;
-    }
-    this.#begun = nothing;
+    if (this.#isTooLong) return chunk;
+    this.#begun.push(chunk);
+    this.#begunBytes += chunk.length;
+    this.#isTooLong = this.#begunBytes > lineBytesMax;
+    const released = this.#isTooLong ? this.#taken(nothing) : nothing;
+    return this.#takesOut ? released : chunk;
+  }
+
+  /** What was kept of a line, with what follows; nothing is kept then. */
+  #taken(more: Buffer): Buffer {
+    if (this.#begun.length === 0) return more;
+    const all = Buffer.concat([...this.#begun, more]);
+    this.#begun = [];
+    this.#begunBytes = 0;
     return all;
   }
 
-  #keep(bytes: Buffer): Buffer {
-    if (this.#isTooLong || bytes.length > lineBytesMax) {
-      this.#isTooLong = true;
-      return nothing;
-    }
-    return bytes;
-  }
-
-  #join(chunk: Buffer): Buffer {
-    return this.#begun.length === 0 ? chunk : Buffer.concat([this.#begun, chunk]);
-  }
-
-  /** Whole lines, of which one at least speaks of usage. */
+  /** Whole lines, of which one at least speaks of usage or stands behind one that did. */
   #read(lines: Buffer): Buffer {
     const kept: Buffer[] = [];
     let at = 0;
+    let isWhole = !this.#isTooLong;
     while (at < lines.length) {
       const end = lines.indexOf(lineFeed, at) + 1;
       const line = lines.subarray(at, end);
       at = end;
-      const isAside = line.includes(marker) && this.#readLine(line);
-      if (!isAside) kept.push(line);
+      const isAside = isWhole && line.includes(marker) && this.#readLine(line);
       // The empty line behind it goes with it.
-      else if (lines[at] === lineFeed) at += 1;
-      else if (lines[at] === 0x0d && lines[at + 1] === lineFeed) at += 2;
+      if (!isAside && !(this.#isBehindAside && isBlank(line))) kept.push(line);
+      this.#isBehindAside = isAside;
+      isWhole = true;
     }
     return kept.length === 1 ? kept[0]! : Buffer.concat(kept);
   }
@@ -113,3 +104,7 @@ export class UsageStream {
 }
 
 const dataMarker = Buffer.from('data:');
+
+function isBlank(line: Buffer): boolean {
+  return line.length === 1 || (line.length === 2 && line[0] === 0x0d);
+}

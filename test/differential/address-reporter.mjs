@@ -1,4 +1,4 @@
-/** Knows how a program that takes any free port is kept to this machine, and tells its parent where it listens. */
+/** Knows how a program that takes any free port is kept to this machine, tells its parent where it listens, and ends with it. */
 import { Server } from 'node:net';
 
 const { listen } = Server.prototype;
@@ -7,3 +7,5 @@ Server.prototype.listen = function (port, _host, ...rest) {
   this.once('listening', () => process.send(this.address()));
   return listen.call(this, port, '127.0.0.1', ...rest);
 };
+
+process.on('disconnect', () => process.exit());
