@@ -29,7 +29,9 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
     resolve(more === null ? (first ?? Buffer.alloc(0)) : Buffer.concat(more)),
   );
   request.on('error', reject);
-  request.on('close', () => reject(new Error('the caller has gone')));
+  request.on('close', () => {
+    if (!request.complete) reject(new Error('the caller has gone'));
+  });
   return promise;
 }
 

@@ -58,6 +58,8 @@ export type RelayEnd =
 
 /** Answers up to here are sent in one piece, which costs the least. */
 const gatheredBytesMax = 4 * 1024 * 1024;
+/** Longer ones cost more to copy than a second write does. */
+const joinedBytesMax = 16 * 1024;
 const nothing = Buffer.alloc(0);
 
 /** Of the connection to the provider, or of no use behind us; a cookie would be one of the gateway's own. */
@@ -213,7 +215,10 @@ class Relay implements Sink {
     if (response.req.method !== 'HEAD' && status !== 204 && status !== 304) {
       all['content-length'] = String(told.body.length);
     }
-    response.writeHead(status, all).end(told.body);
+    response.writeHead(status, all);
+    // As a text it goes out with the head, in one write of the system; each byte is a letter of Latin-1.
+    if (told.body.length > joinedBytesMax) response.end(told.body);
+    else response.end(told.body.toString('latin1'), 'latin1');
     this.#watchCaller();
     return true;
   }
