@@ -17,6 +17,7 @@ export const isToken = ({ path }: Operation): boolean => path === '/oauth2/acces
 const words: Record<string, string> = {
   ...{ type: 'workspace', subType: 'service', owner: 'platform' },
   number: '1',
+  group: 'models',
 };
 
 /** Whose lease is held all the time. */

@@ -6,6 +6,8 @@ import type { Feature } from '../settings.ts';
 import { changeSetRoutes } from './changes/change-sets.ts';
 import { accessPolicyRoutes } from './identity/access-policies.ts';
 import { tokenRoutes } from './identity/tokens.ts';
+import { analyticsRoutes } from './logs/analytics.ts';
+import { requestLogRoutes } from './logs/request-logs.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
 import { aiProviderRoutes } from './providers/ai-providers.ts';
@@ -37,6 +39,8 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...integrationWorkspaceRoutes(deps),
     ...aiProviderRoutes(),
     ...virtualKeyRoutes(deps),
+    ...requestLogRoutes(deps),
+    ...analyticsRoutes(deps),
     ...snapshotRoutes(deps, resources),
     ...changeSetRoutes(deps),
     ...leaseRoutes(deps),

@@ -47,6 +47,7 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['resume', async () => bound('resume', (await import('./suspend.ts')).resume)],
   ['history', async () => bound('history', (await import('./history.ts')).history)],
   ['rollback', async () => bound('rollback', (await import('./rollback.ts')).rollback)],
+  ['logs', async () => bound('logs', (await import('./logs.ts')).logs)],
   ['adopt', async () => bound('adopt', (await import('./hand-over.ts')).adopt)],
   ['release', async () => bound('release', (await import('./hand-over.ts')).release)],
   ['export', async () => bound('export', (await import('./export.ts')).exportCommand)],

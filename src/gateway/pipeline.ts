@@ -11,6 +11,7 @@ import { Caller } from './caller.ts';
 import { endpointOf } from './endpoint.ts';
 import { type Exchange, gatewayHeader, type ReadHeader } from './exchange.ts';
 import { GatewayError, type GatewayErrorForm, gatewayErrorBody } from './gateway-error.ts';
+import type { GatewayKey } from './gateway-key.ts';
 import type { GuardedAnswer } from './guarded-answer.ts';
 import { GuardedCalls } from './guarded-calls.ts';
 import type { Guardrails } from './guardrails.ts';
@@ -64,6 +65,7 @@ export interface Arrival {
 
 /** What becomes known, for the record of the request. */
 interface Findings {
+  key: GatewayKey | null;
   exchange: Exchange | null;
   config: GatewayConfig | null;
   calls: ProviderCalls | null;
@@ -77,7 +79,7 @@ interface Findings {
 export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void> {
   const now = pipeline.now();
   const found: Findings = {
-    ...{ exchange: null, config: null, calls: null, attempted: null },
+    ...{ key: null, exchange: null, config: null, calls: null, attempted: null },
     ...{ firstByteMs: null, metered: null, error: null },
   };
   try {
@@ -105,6 +107,7 @@ async function exchangeOf(
   const shown = credentialsOf(request, pipeline.headerPrefixes);
   const known = authenticate(pipeline, shown, now);
   const key = known instanceof Promise ? await known : known;
+  found.key = key;
   const resolved = pipeline.configs.resolve(key, header);
   const config = resolved instanceof Promise ? await resolved : resolved;
   found.config = config;
@@ -317,15 +320,15 @@ function isWorthReading({ complete, headers }: IncomingMessage): boolean {
 const worthReadingBytesMax = 1024 * 1024;
 
 function recordOf(arrival: Arrival, found: Findings, startedAt: number): RequestRecord {
-  const { exchange, config, attempted, firstByteMs, metered, error } = found;
+  const { key, exchange, config, attempted, firstByteMs, metered, error } = found;
   const { id, response, path, beganMs } = arrival;
   const call = attempted?.call ?? null;
   return {
     ...{ id, startedAt, firstByteMs },
     durationMs: performance.now() - beganMs,
-    organisationId: exchange?.key.organisationId ?? null,
-    workspaceId: exchange?.key.workspace?.id ?? null,
-    apiKeyId: exchange?.key.id ?? null,
+    organisationId: key?.organisationId ?? null,
+    workspaceId: key?.workspace?.id ?? null,
+    apiKeyId: key?.id ?? null,
     configId: config?.id ?? null,
     endpoint: endpointOf(path),
     status: response.statusCode,

@@ -1,4 +1,6 @@
-/** Knows in which pieces of time and of latency requests for models are counted. */
+/** Knows what is told of requests for models: each by itself, and counted by the hour. */
+import { z } from 'zod';
+import { AnsweredTimestamp } from './timestamp.ts';
 
 /** Totals are kept by the hour. */
 export const totalsStepMs = 3_600_000;
@@ -9,4 +11,90 @@ export const latencyBoundsMs = [100, 250, 500, 1000, 2500, 5000, 10_000, 30_000,
 /** The hour that a moment lies in. */
 export function totalsStepOf(ms: number): number {
   return ms - (ms % totalsStepMs);
+}
+
+const count = z.int().min(0);
+
+/** A request as the log shows it. */
+export const RequestLogRecord = z.object({
+  id: z.uuid(),
+  object: z.literal('log'),
+  trace_id: z.string(),
+  created_at: AnsweredTimestamp,
+  ended_at: AnsweredTimestamp,
+  workspace_id: z.string().nullable(),
+  api_key_id: z.string().nullable(),
+  config_id: z.string().nullable(),
+  endpoint: z.string(),
+  status: z.int(),
+  error_code: z.string().nullable(),
+  provider: z.string().nullable(),
+  requested_model: z.string().nullable(),
+  model: z.string().nullable(),
+  target_path: z.string().nullable(),
+  retries: z.int(),
+  cache_status: z.string().nullable(),
+  is_stream: z.boolean(),
+  duration_ms: count,
+  first_byte_ms: count.nullable(),
+  input_tokens: count.nullable(),
+  output_tokens: count.nullable(),
+  cached_input_tokens: count.nullable(),
+  cache_write_tokens: count.nullable(),
+  cost: z.number().nullable(),
+  is_estimated: z.boolean(),
+  metadata: z.record(z.string(), z.unknown()),
+});
+export type RequestLogRecord = z.infer<typeof RequestLogRecord>;
+
+/** A page of the log, newest first. */
+export const RequestLogPage = z.object({
+  object: z.literal('list'),
+  data: z.array(RequestLogRecord),
+  /** For the page behind it; null on the last. */
+  next_cursor: z.string().nullable(),
+});
+export type RequestLogPage = z.infer<typeof RequestLogPage>;
+
+/** What many requests come to. */
+export const RequestFigures = z.object({
+  requests: count,
+  errors: count,
+  cache_hits: count,
+  input_tokens: count,
+  output_tokens: count,
+  cached_input_tokens: count,
+  cost: z.number(),
+  duration_ms_average: z.number().nullable(),
+  duration_ms_p50: z.number().nullable(),
+  duration_ms_p90: z.number().nullable(),
+  duration_ms_p99: z.number().nullable(),
+  unlogged_requests: count,
+});
+export type RequestFigures = z.infer<typeof RequestFigures>;
+
+/**
+ * The duration that a share of requests did not go beyond, as if those of each bound lay evenly below it;
+ * `within` tells of each of {@link latencyBoundsMs} how many took no longer. The last bound where it lies
+ * beyond, null where there are no requests.
+ */
+export function durationAt(
+  share: number,
+  within: readonly number[],
+  requests: number,
+): number | null {
+  if (requests === 0) return null;
+  const wanted = share * requests;
+  let below = 0;
+  let boundBelow = 0;
+  for (const [at, bound] of latencyBoundsMs.entries()) {
+    const held = within[at]!;
+    if (held >= wanted) {
+      const part = held === below ? 1 : (wanted - below) / (held - below);
+      return Math.round(boundBelow + part * (bound - boundBelow));
+    }
+    below = held;
+    boundBelow = bound;
+  }
+  return boundBelow;
 }

@@ -64,7 +64,7 @@ const mayImport: Record<string, readonly string[]> = {
   admin: ['admin/*', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   'admin/request': ['auth', 'http', 'store', 'model', 'settings', 'clock'],
   ...adminFamilies('api-keys', 'workspaces', 'guardrails', 'configs', 'policies', 'mcp'),
-  ...adminFamilies('identity', 'sync', 'changes', 'providers'),
+  ...adminFamilies('identity', 'sync', 'changes', 'providers', 'logs'),
   gateway: [
     ...['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   ],

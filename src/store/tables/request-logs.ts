@@ -66,6 +66,50 @@ export async function isThere(db: Db, { organisation_id, ended_at, id }: RowPlac
   return found !== undefined;
 }
 
+export interface RequestLogFilter {
+  /** Milliseconds since the epoch, both included. */
+  readonly from: number;
+  readonly to: number;
+  /** Values of columns; those undefined are not asked for. */
+  readonly equal: Readonly<
+    Partial<Record<'workspace_id' | 'api_key_id' | 'config_id', string | undefined>>
+  > &
+    Readonly<Partial<Record<'provider' | 'model' | 'trace_id', string | undefined>>>;
+  readonly statusFrom: number;
+  readonly statusTo: number;
+  /** The last row of the page before; null for the first page. */
+  readonly before: Pick<RequestLogRow, 'ended_at' | 'id'> | null;
+}
+
+/** Up to `limit` of an organisation's, newest first. */
+export async function list(
+  db: Db,
+  organisationId: string,
+  filter: RequestLogFilter,
+  limit: number,
+): Promise<RequestLogRow[]> {
+  const { from, to, equal, statusFrom, statusTo, before } = filter;
+  let query = db
+    .selectFrom('request_logs')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('ended_at', '>=', from)
+    .where('ended_at', '<=', before === null ? to : Math.min(to, before.ended_at));
+  for (const [column, value] of Object.entries(equal)) {
+    if (value !== undefined) query = query.where(sql.ref(column), '=', value);
+  }
+  if (statusFrom > 0) query = query.where('status', '>=', statusFrom);
+  if (statusTo < statusMax) query = query.where('status', '<=', statusTo);
+  if (before !== null) {
+    const { ended_at, id } = before;
+    query = query.where((eb) => eb.or([eb('ended_at', '<', ended_at), eb('id', '<', id)]));
+  }
+  return query.orderBy('ended_at', 'desc').orderBy('id', 'desc').limit(limit).execute();
+}
+
+/** No status is higher. */
+export const statusMax = 999;
+
 /** Deletes up to `limit` of an organisation's, oldest first, and yields how many those were. */
 export async function deleteEndedBefore(
   tx: Db,

@@ -1,0 +1,54 @@
+/** Knows what the API shows of requests for models: rows of the log, and sums of totals. */
+import { idFromBytes } from '../../model/ids.ts';
+import { fromUnits } from '../../model/limits.ts';
+import {
+  durationAt,
+  latencyBoundsMs,
+  type RequestFigures,
+  type RequestLogRecord,
+} from '../../model/request-log.ts';
+import { formatTimestamp } from '../../model/timestamp.ts';
+import type { RequestLogRow } from '../../store/tables/request-logs.ts';
+import type { RequestSums } from '../../store/tables/request-totals.ts';
+
+export function toRecord(row: RequestLogRow): RequestLogRecord {
+  const { organisation_id: _, id, ended_at, cost_units, metadata, ...rest } = row;
+  return {
+    ...rest,
+    id: idFromBytes(id),
+    object: 'log',
+    created_at: formatTimestamp(ended_at - row.duration_ms),
+    ended_at: formatTimestamp(ended_at),
+    is_stream: row.is_stream === 1,
+    is_estimated: row.is_estimated === 1,
+    cost: cost_units === null ? null : fromUnits(cost_units, 'cost'),
+    metadata: JSON.parse(metadata),
+  };
+}
+
+/** Of no rows, nothing but noughts. */
+export function toFigures(sums: RequestSums | undefined): RequestFigures {
+  if (sums === undefined) return nothing;
+  const { requests, duration_ms } = sums;
+  const within = latencyBoundsMs.map((bound) => sums[`within_${bound}_ms`]);
+  return {
+    requests,
+    errors: sums.errors,
+    cache_hits: sums.cache_hits,
+    input_tokens: sums.input_tokens,
+    output_tokens: sums.output_tokens,
+    cached_input_tokens: sums.cached_input_tokens,
+    cost: fromUnits(sums.cost_units, 'cost'),
+    duration_ms_average: requests === 0 ? null : Math.round(duration_ms / requests),
+    duration_ms_p50: durationAt(0.5, within, requests),
+    duration_ms_p90: durationAt(0.9, within, requests),
+    duration_ms_p99: durationAt(0.99, within, requests),
+    unlogged_requests: sums.unlogged_requests,
+  };
+}
+
+const nothing: RequestFigures = {
+  ...{ requests: 0, errors: 0, cache_hits: 0, input_tokens: 0, output_tokens: 0 },
+  ...{ cached_input_tokens: 0, cost: 0, duration_ms_average: null, duration_ms_p50: null },
+  ...{ duration_ms_p90: null, duration_ms_p99: null, unlogged_requests: 0 },
+};

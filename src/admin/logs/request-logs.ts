@@ -1,0 +1,89 @@
+/** Knows the log of requests over HTTP (docs/api.md, Logs and analytics): a page of rows, newest first. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { idFromBytes, idToBytes } from '../../model/ids.ts';
+import { wholeNumber } from '../../model/paging.ts';
+import { RequestLogPage } from '../../model/request-log.ts';
+import { isUuid } from '../../model/slug.ts';
+import { validationError } from '../../model/validation-error.ts';
+import * as requestLogs from '../../store/tables/request-logs.ts';
+import { type AdminDeps, everyMount } from '../request/deps.ts';
+import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
+import { resolveWorkspace } from '../request/scoping.ts';
+import { rangeOf, rangeQuery } from './range.ts';
+import { toRecord } from './request-log-record.ts';
+
+const daysMax = 31;
+const pageSizeDefault = 50;
+const pageSizeMax = 100;
+const text = z.string().min(1).max(255).optional();
+
+const LogsQuery = WorkspaceQuery.extend({
+  ...rangeQuery,
+  ...{ api_key_id: z.uuid().optional(), config_id: text, provider: text, model: text },
+  trace_id: z.string().min(1).max(128).optional(),
+  status: z
+    .string()
+    .regex(/^[1-9](?:\d\d|xx)$/, 'must be a status such as 429, or a class such as 4xx')
+    .optional(),
+  page_size: wholeNumber(1, pageSizeMax).default(pageSizeDefault),
+  cursor: z.string().max(64).optional(),
+});
+
+export function requestLogRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      mounts: everyMount,
+      method: 'GET',
+      path: '/logs',
+      scope: 'logs.list',
+      summary: 'List requests for models',
+      query: LogsQuery,
+      response: RequestLogPage,
+      handle: (request) => list(deps, request),
+    }),
+  ];
+}
+
+async function list(
+  { database }: AdminDeps,
+  { caller, query, now }: QueryRequest<z.infer<typeof LogsQuery>>,
+) {
+  const db = database.readable;
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  const { api_key_id, config_id, provider, model, trace_id, page_size } = query;
+  const [statusFrom, statusTo] = statusesOf(query.status);
+  const filter: requestLogs.RequestLogFilter = {
+    ...rangeOf(query, now, daysMax),
+    ...{ statusFrom, statusTo, before: placeOf(query.cursor) },
+    equal: {
+      ...{ workspace_id: workspace?.id, api_key_id: api_key_id?.toLowerCase() },
+      ...{ config_id, provider, model, trace_id },
+    },
+  };
+  const rows = await requestLogs.list(db, caller.organisationId, filter, page_size + 1);
+  const page = rows.slice(0, page_size);
+  const last = rows.length > page_size ? page.at(-1) : undefined;
+  return {
+    object: 'list' as const,
+    data: page.map(toRecord),
+    next_cursor: last === undefined ? null : `${last.ended_at}_${idFromBytes(last.id)}`,
+  };
+}
+
+function statusesOf(status: string | undefined): [number, number] {
+  if (status === undefined) return [0, requestLogs.statusMax];
+  if (!status.endsWith('xx')) return [Number(status), Number(status)];
+  const first = Number(status[0]) * 100;
+  return [first, first + 99];
+}
+
+function placeOf(cursor: string | undefined): requestLogs.RequestLogFilter['before'] {
+  if (cursor === undefined) return null;
+  const [endedAt = '', id = ''] = cursor.split('_');
+  if (/^\d{1,15}$/.test(endedAt) && isUuid(id)) {
+    return { ended_at: Number(endedAt), id: idToBytes(id) };
+  }
+  throw validationError({ path: ['cursor'], message: 'must be the next_cursor of a page' });
+}

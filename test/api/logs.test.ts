@@ -1,0 +1,192 @@
+/** Guarantees of the log of requests over HTTP: what is told of requests, to whom, and that nothing secret is. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RequestLog } from '../../src/gateway/request-log.ts';
+import { eventually } from '../eventually.ts';
+import { type Inference, startInference } from '../inference.ts';
+import { requestRecord } from '../request-records.ts';
+
+const providerKey = 'sk-canary-of-the-provider';
+let inference: Inference;
+let keys: { own: { key: string; id: string }; bound: { key: string; id: string } };
+let workspaceId: string;
+
+const get = (path: string) => inference.server.request('GET', path);
+const getBound = (path: string) =>
+  inference.server.request('GET', path, {
+    auth: 'none',
+    headers: { 'x-gateway-api-key': keys.bound.key },
+  });
+
+beforeAll(async () => {
+  inference = await startInference();
+  const { server, addKey, chat } = inference;
+  const workspace = await server.request('POST', '/admin/v2/workspaces', { body: { name: 'one' } });
+  workspaceId = workspace.body.id;
+  const scopes = ['completions.write', 'logs.list', 'analytics.view'];
+  keys = {
+    own: await addKey(),
+    bound: await addKey({ workspace_id: workspaceId, scopes }),
+  };
+  const config = { api_key: providerKey };
+  const headers = { 'x-gateway-trace-id': 'order-17', 'x-gateway-metadata': '{"team":"blue"}' };
+  for (const { key } of [keys.own, keys.bound]) await chat(key, { config, headers });
+  await chat(keys.own.key, { config: { ...config, provider: 'nobody-knows', custom_host: null } });
+  await chat('not-a-key', { config });
+  await eventually(async () => expect((await get('/v2/logs')).body.data).toHaveLength(3));
+});
+afterAll(() => inference[Symbol.asyncDispose]());
+
+describe('GET /logs', () => {
+  it('shows each request with what became of it, newest first, and those of unknown keys not', async () => {
+    const { status, body } = await get('/v2/logs');
+    expect(status).toBe(200);
+    expect(body.next_cursor).toBeNull();
+    const ends = body.data.map((one: { ended_at: string }) => one.ended_at);
+    expect(ends).toEqual(ends.toSorted().reverse());
+    const answered = body.data.find(
+      (one: { api_key_id: string }) => one.api_key_id === keys.bound.id,
+    );
+    expect(answered).toMatchObject({
+      ...{ object: 'log', trace_id: 'order-17', workspace_id: workspaceId, status: 200 },
+      ...{ endpoint: 'chat_completions', provider: 'mock-upstream', requested_model: 'm' },
+      ...{ target_path: 'config', retries: 0, cache_status: 'DISABLED', is_stream: false },
+      metadata: { team: 'blue' },
+    });
+    const refused = body.data.find((one: { status: number }) => one.status >= 400);
+    expect(refused).toMatchObject({ workspace_id: null, metadata: {} });
+    expect(refused.error_code).not.toBeNull();
+  });
+
+  it('goes through all of them by cursor, none twice', async () => {
+    const ids: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const query: string = cursor === '' ? '' : `&cursor=${cursor}`;
+      const { body } = await get(`/v2/logs?page_size=1${query}`);
+      ids.push(...body.data.map((one: { id: string }) => one.id));
+      cursor = body.next_cursor;
+    }
+    expect(ids).toHaveLength(3);
+    expect(new Set(ids).size).toBe(3);
+  });
+
+  it.each([
+    ['trace_id=order-17', 2],
+    ['status=2xx', 2],
+    ['status=200&provider=mock-upstream&model=m', 2],
+    ['status=5xx', 0],
+    ['provider=other', 0],
+    ['time_of_generation_max=2027-01-04T07:00:00Z', 0],
+  ])('is narrowed by %s', async (query, expected) => {
+    expect((await get(`/v2/logs?${query}`)).body.data).toHaveLength(expected);
+  });
+
+  it.each([
+    'status=2x',
+    'cursor=1_2',
+    'page_size=101',
+    'time_of_generation_min=2026-01-01T00:00:00Z',
+    'time_of_generation_min=2027-01-05T00:00:00Z&time_of_generation_max=2027-01-04T00:00:00Z',
+  ])('refuses %s', async (query) => {
+    expect((await get(`/v2/logs?${query}`)).status).toBe(400);
+  });
+
+  it('shows a key of a workspace nothing of others', async () => {
+    const { body } = await getBound('/v1/logs');
+    expect(body.data.map((one: { api_key_id: string }) => one.api_key_id)).toEqual([keys.bound.id]);
+    expect((await getBound(`/v1/logs?api_key_id=${keys.own.id}`)).body.data).toEqual([]);
+    expect((await getBound('/v1/analytics/summary')).body).toMatchObject({ requests: 1 });
+  });
+
+  it('needs the scope', async () => {
+    const headers = { 'x-gateway-api-key': keys.own.key };
+    for (const path of ['/v1/logs', '/v1/analytics/summary']) {
+      const answer = await inference.server.request('GET', path, { auth: 'none', headers });
+      expect(answer.status).toBe(403);
+    }
+  });
+
+  it('holds neither a key of the gateway nor one of a provider, in the table, over HTTP, in figures or lines', async () => {
+    const { server } = inference;
+    const rows = await server.database.db.selectFrom('request_logs').selectAll().execute();
+    const totals = await server.database.db.selectFrom('request_totals').selectAll().execute();
+    const figures = await fetch(`${server.metricsUrl}/metrics`).then((answer) => answer.text());
+    const told = JSON.stringify([rows, totals, (await get('/v2/logs')).body, server.logLines]);
+    for (const secret of [providerKey, keys.own.key, keys.bound.key]) {
+      expect(told + figures).not.toContain(secret);
+    }
+    expect(figures).toContain('gatewright_request_log_requests_total{outcome="written"} 3');
+    expect(figures).toContain('gatewright_request_log_requests_total{outcome="lost"} 0');
+  });
+});
+
+describe('analytics', () => {
+  const range =
+    'time_of_generation_min=2026-11-22T00:00:00Z&time_of_generation_max=2026-11-22T23:00:00Z';
+
+  beforeAll(async () => {
+    const { database, organisationId } = inference.server;
+    const log = new RequestLog({ database, onLoss: () => {} });
+    const at = (time: string) => ({ startedAt: Date.parse(`2026-11-22T${time}Z`) });
+    for (let one = 0; one < 8; one += 1) {
+      log.record(requestRecord(organisationId, { ...at('08:15:00'), durationMs: 50 }));
+    }
+    log.record(requestRecord(organisationId, { ...at('10:15:00'), durationMs: 200_000 }));
+    const failed = { status: 429, model: 'other', tokens: null, costUnits: null, durationMs: 200 };
+    log.record(requestRecord(organisationId, { ...at('10:30:00'), ...failed }));
+    await log.close(60_000);
+  });
+
+  it('sums up a stretch of time', async () => {
+    const { body } = await get(`/v2/analytics/summary?${range}`);
+    expect(body).toEqual({
+      ...{ object: 'analytics-summary', requests: 10, errors: 1, cache_hits: 0 },
+      ...{ from: '2026-11-22T00:00:00.000Z', to: '2026-11-23T00:00:00.000Z' },
+      ...{ input_tokens: 90, output_tokens: 45, cached_input_tokens: 18, cost: 0.001125 },
+      ...{ duration_ms_average: 20_060, duration_ms_p50: 63, duration_ms_p90: 250 },
+      ...{ duration_ms_p99: 60_000, unlogged_requests: 0 },
+    });
+    const none = await get(`/v2/analytics/summary?${range}&provider=nobody`);
+    expect(none.body).toMatchObject({ requests: 0, cost: 0, duration_ms_p50: null });
+  });
+
+  it('has a point for each hour or day, without requests too', async () => {
+    const hourly = await get(`/v2/analytics/graph?${range}`);
+    const counts = hourly.body.data.map((one: { requests: number }) => one.requests);
+    expect(counts).toHaveLength(24);
+    expect([counts[8], counts[9], counts[10]]).toEqual([8, 0, 2]);
+    const daily = await get(`/v2/analytics/graph?${range}&interval=day`);
+    expect(daily.body.data).toMatchObject([
+      { timestamp: '2026-11-22T00:00:00.000Z', requests: 10 },
+    ]);
+  });
+
+  it.each([
+    ['models', ['gpt-4o', 'other']],
+    ['statuses', [200, 429]],
+    ['providers', ['openai']],
+    ['workspaces', [null]],
+    ['api-keys', [null]],
+  ])('is grouped by %s, the dearest first', async (group, values) => {
+    const { body } = await get(`/v2/analytics/groups/${group}?${range}`);
+    expect(body.data.map((one: { value: unknown }) => one.value)).toEqual(values);
+  });
+
+  it('takes no longer stretch than it can answer', async () => {
+    const years = 'time_of_generation_min=2025-01-01T00:00:00Z';
+    expect((await get(`/v2/analytics/summary?${years}`)).status).toBe(400);
+    expect((await get(`/v2/analytics/graph?${range.replace('11-22T0', '10-01T0')}`)).status).toBe(
+      400,
+    );
+  });
+
+  it('reads the keys of the table, not all of it', async () => {
+    const { database, organisationId } = inference.server;
+    const { rows } = await database.db.executeQuery<{ key: string; type: string }>({
+      ...database.db.selectFrom('request_totals').selectAll().compile(),
+      sql: `EXPLAIN SELECT requests FROM request_totals WHERE organisation_id = '${organisationId}'
+        AND began_at >= 1 AND began_at <= 2`,
+      parameters: [],
+    });
+    expect(rows[0]).toMatchObject({ key: 'PRIMARY' });
+  });
+});
