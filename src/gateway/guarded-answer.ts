@@ -42,7 +42,7 @@ export function readable(endpoint: string, headers: AnswerHeaders, body: Buffer)
 }
 
 /** Of all guardrails of a call, as answers carry them. */
-export function resultsOf(before: readonly HookResult[], after: readonly HookResult[]) {
+function resultsOf(before: readonly HookResult[], after: readonly HookResult[]) {
   return { hook_results: { before_request_hooks: before, after_request_hooks: after } };
 }
 

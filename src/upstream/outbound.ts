@@ -23,7 +23,7 @@ export interface OutboundAnswer {
 const answerBytesMax = 1024 * 1024;
 
 /** An address that was refused, or did not answer in time; its text holds nothing of what was sent. */
-export class OutboundFailure extends Error {
+class OutboundFailure extends Error {
   override name = 'OutboundFailure';
 }
 

@@ -4,7 +4,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { drawPlan, type Plan } from './plan.ts';
 
 /** Something that answers like a gateway. */
-export interface Gate {
+interface Gate {
   readonly inferenceUrl: string;
 }
 

@@ -25,7 +25,7 @@ import { numbersOf, type Plan, planOf } from './plan.ts';
 import { falseRefusals, type Known, outputTokensLeast } from './refusals.ts';
 
 /** What is limited, and to how many units. */
-export interface GateTerms {
+interface GateTerms {
   readonly key?: { readonly type: 'cost' | 'tokens'; readonly units: number };
   readonly workspace?: { readonly type: 'cost' | 'tokens'; readonly units: number };
   /** Of each team, of which there is one. */

@@ -72,7 +72,7 @@ export async function putMany(tx: Db, rows: readonly RequestTotalRow[]): Promise
   await bulkInsert(tx, target, rows, 'ON DUPLICATE KEY UPDATE status = VALUES(status)');
 }
 
-export type TotalsDimension = 'workspace_id' | 'api_key_id' | 'provider' | 'model' | 'status';
+type TotalsDimension = 'workspace_id' | 'api_key_id' | 'provider' | 'model' | 'status';
 
 export interface TotalsFilter {
   /** Of the first hour and of the last, both included. */
