@@ -1,6 +1,7 @@
 /** Knows how the answer of a provider is read whole, before anything of it goes to the caller. */
 import { type Call, CallCut } from '../upstream/call.ts';
 import type { Caller } from './caller.ts';
+import { isInCrumbs } from './crumbs.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { EventFilter, RelayEnd } from './relay.ts';
 
@@ -35,8 +36,8 @@ export function gather(call: Call, { caller, lingerMs, events }: GatherOptions):
   });
   const keep = (chunk: Buffer): void => {
     bytes += chunk.length;
-    if (bytes <= gatheredBytesMax) chunks.push(chunk);
-    else call.cut(answerTooLarge());
+    chunks.push(chunk);
+    if (bytes > gatheredBytesMax || isInCrumbs(chunks.length, bytes)) call.cut(answerTooLarge());
   };
   const finish = (end: RelayEnd): void => {
     if (lingering !== null) clearTimeout(lingering);
@@ -61,6 +62,6 @@ export function gather(call: Call, { caller, lingerMs, events }: GatherOptions):
 }
 
 function answerTooLarge(): GatewayError {
-  const message = `The answer has more than ${gatheredBytesMax} bytes, more than guardrails judge`;
+  const message = `The answer has more than ${gatheredBytesMax} bytes, which guardrails do not judge, or comes in crumbs`;
   return new GatewayError('answer_too_large', message);
 }

@@ -65,12 +65,16 @@ export class GuardedCalls {
   }
 
   /** As {@link ProviderCalls.call}; nothing more where no guardrail judges. */
-  async call(leaf: Leaf): Promise<Attempted> {
+  call(leaf: Leaf): Promise<Attempted> {
     const { guardrails, calls, exchange } = this.#options;
+    const found = guardrails.of(exchange.key, leaf.settings.guardrails);
+    return found === null ? calls.call(leaf, exchange) : this.#guarded(leaf, found);
+  }
+
+  async #guarded(leaf: Leaf, found: CallGuardrails | Promise<CallGuardrails>): Promise<Attempted> {
+    const { calls, exchange } = this.#options;
     const { guardrails: named, isStrict } = leaf.settings;
-    const found = guardrails.of(exchange.key, named);
-    if (found === null) return calls.call(leaf, exchange);
-    const guards = this.#thatJudge(found instanceof Promise ? await found : found);
+    const guards = thatJudge(await found, exchange, this.#endpoint);
     if (guards === null) return calls.call(leaf, exchange);
     const target = await calls.targetOf(leaf, exchange);
     const input = this.#inputs.get(named) ?? (await this.#judgeInput(guards.input, target));
@@ -80,19 +84,6 @@ export class GuardedCalls {
       return refused(target, refusal(exchange.errorForm, judgement.results, []));
     const attempted = await calls.call(leaf, input.exchange);
     return this.#answered(attempted, { output: guards.output, input: judgement, isStrict });
-  }
-
-  /** Of a request without text that is judged, those checks that judge all. */
-  #thatJudge({ input, output }: CallGuardrails): CallGuardrails | null {
-    const { request } = this.#options.exchange;
-    if (judgedEndpoints.has(this.#endpoint) && request.method === 'POST') {
-      return { input, output: this.#endpoint === 'embeddings' ? [] : output };
-    }
-    const forAll = input.flatMap((guardrail) => {
-      const checks = guardrail.checks.filter(({ isForAll }) => isForAll);
-      return checks.length === 0 ? [] : [{ ...guardrail, checks }];
-    });
-    return forAll.length === 0 ? null : { input: forAll, output: [] };
   }
 
   async #judgeInput(guardrails: readonly Guardrail[], target: ResolvedTarget): Promise<Input> {
@@ -200,6 +191,22 @@ export class GuardedCalls {
         };
     return { ...rest, status: guarded.status, guarded };
   }
+}
+
+/** Of a request without text that is judged, those checks that judge all. */
+function thatJudge(
+  { input, output }: CallGuardrails,
+  { request }: Exchange,
+  endpoint: string,
+): CallGuardrails | null {
+  if (judgedEndpoints.has(endpoint) && request.method === 'POST') {
+    return { input, output: endpoint === 'embeddings' ? [] : output };
+  }
+  const forAll = input.flatMap((guardrail) => {
+    const checks = guardrail.checks.filter(({ isForAll }) => isForAll);
+    return checks.length === 0 ? [] : [{ ...guardrail, checks }];
+  });
+  return forAll.length === 0 ? null : { input: forAll, output: [] };
 }
 
 /** A target that was not called. */

@@ -187,6 +187,7 @@ function sendKept(
     'content-length': body.length,
   });
   response.end(body);
+  response.socket?.setTimeout(stalledMs);
 }
 
 /** An answer that was read and judged before anything of it is sent. */
@@ -205,6 +206,7 @@ function sendGuarded(
     'content-length': body.length,
   });
   response.end(body);
+  response.socket?.setTimeout(stalledMs);
 }
 
 /** Longer than a provider may be silent, so that nobody is cut off for what another does. */

@@ -59,10 +59,23 @@ async function fallBack(branch: Branch, to: Walk): Promise<Attempted> {
   let last: Attempted | null = null;
   for (const target of targets) {
     if (last !== null) letGo(last);
-    last = await walk(target, to);
+    last = null;
+    try {
+      last = await walk(target, to);
+    } catch (thrown) {
+      if (target === targets.at(-1) || !namesNone(target, thrown)) throw thrown;
+      continue;
+    }
     if (to.caller.isGone || !isFailure(branch, last.status)) return last;
   }
   return last!;
+}
+
+/** Of a target that leaves the provider to the request, which names none that there is. */
+function namesNone(target: ConfigNode, thrown: unknown): boolean {
+  if (target.kind !== 'leaf' || !target.settings.isPassthrough) return false;
+  const code = thrown instanceof GatewayError ? thrown.code : null;
+  return code === 'provider_missing' || code === 'provider_unknown';
 }
 
 function isFailure({ onStatusCodes }: Branch, status: number): boolean {

@@ -71,7 +71,10 @@ export const Level = z.looseObject({
     z.string().min(1).optional(),
     'Address to call instead of that of the provider.',
   ),
-  passthrough: described(z.boolean().optional(), 'Whether requests are passed on as they are.'),
+  passthrough: described(
+    z.boolean().optional(),
+    'Whether the request names the provider, in a header or before its model.',
+  ),
   override_params: described(record.optional(), 'Parameters that replace those of a request.'),
   default_params: described(
     record.optional(),

@@ -41,6 +41,7 @@ export interface TargetSettings {
   readonly virtualKey: string | null;
   readonly apiKey: string | null;
   readonly customHost: string | null;
+  /** The request names the provider; where it names none, the target fails. */
   readonly isPassthrough: boolean;
   readonly defaultParams: Readonly<Record<string, unknown>> | null;
   readonly overrideParams: Readonly<Record<string, unknown>> | null;
@@ -148,8 +149,11 @@ function nodeOf(
 function settingsOf(level: Level, above: TargetSettings): TargetSettings {
   const text = (name: string, inherited: string | null): string | null =>
     typeof level[name] === 'string' ? level[name] : inherited;
-  // A target of its own provider has nothing of the credentials of the one above.
-  const pinned = typeof level.provider === 'string' || typeof level.virtual_key === 'string';
+  // A target of its own provider, or of the request's, has nothing of the credentials of the one above.
+  const pinned =
+    typeof level.provider === 'string' ||
+    typeof level.virtual_key === 'string' ||
+    level.passthrough === true;
   const from = pinned
     ? { ...above, provider: null, virtualKey: null, apiKey: null, account: {} }
     : above;

@@ -281,6 +281,19 @@ describe('a refusal', () => {
   });
 });
 
+it('a target with passthrough calls the provider that the request names, and fails where that is none', async () => {
+  const [asked, usual] = await Promise.all([make(), make()]);
+  const config = {
+    strategy: { mode: 'fallback', on_status_codes: [500] },
+    targets: [{ passthrough: true }, { provider: `@${usual!.slug}` }],
+  };
+  const calledBy = async (model: string): Promise<string | undefined> =>
+    String((await ask({ ...withConfig(config), params: { model } })).headers['x-gateway-provider']);
+  expect(await calledBy(`@${asked!.slug}/m`)).toBe(`@${asked!.slug}`);
+  expect(await calledBy('m')).toBe(`@${usual!.slug}`);
+  expect(await calledBy('@nobody-has-it/m')).toBe(`@${usual!.slug}`);
+});
+
 it('a key of the organisation names a provider by a slug that one workspace has, or by id', async () => {
   const { key: by } = await inference.addKey();
   const alone = await make({ provider: { slug: 'alone' } });

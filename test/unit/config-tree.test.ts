@@ -40,7 +40,7 @@ describe('a target', () => {
     const document = {
       strategy: { mode: 'single' },
       ...{ provider: 'openai', api_key: 'secret-of-openai', openai_organization: 'o' },
-      targets: [{ provider: 'groq' }, {}],
+      targets: [{ provider: 'groq' }, {}, { passthrough: true }],
     };
     expect(leafAt(document, 0).settings).toMatchObject({
       provider: 'groq',
@@ -48,6 +48,7 @@ describe('a target', () => {
       account: {},
     });
     expect(leafAt(document, 1).settings).toMatchObject({ apiKey: 'secret-of-openai' });
+    expect(leafAt(document, 2).settings).toMatchObject({ provider: null, apiKey: null });
   });
 });
 
