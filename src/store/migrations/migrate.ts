@@ -4,14 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../failure.ts';
 import type { Log } from '../../log.ts';
 import type { DatabaseSettings } from '../../settings.ts';
+import { isDenied } from '../connection/denied.ts';
 import { isUnavailable } from '../connection/unavailable.ts';
 import * as leases from './leases.ts';
 import { type Migration, readMigrations } from './migration-files.ts';
 import { runMigration } from './migration-run.ts';
 import {
   close,
-  deniedErrnos,
-  errnoOf,
   grantAdvice,
   type MigrationSession,
   openExisting,
@@ -78,7 +77,7 @@ export async function migrate(
 function explain(error: unknown, settings: DatabaseSettings): unknown {
   if (error instanceof Failure) return error;
   const said = error instanceof Error ? error.message : String(error);
-  if (deniedErrnos.includes(errnoOf(error) ?? 0)) {
+  if (isDenied(error)) {
     return new Failure(
       'invalidInput',
       `User ${settings.user} may not change the schema (${said}). ${grantAdvice}`,

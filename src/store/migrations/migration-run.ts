@@ -1,11 +1,13 @@
 /** Knows how one migration runs: statement by statement, each recorded, none without the lease. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from 'mysql2/promise';
 import { Failure } from '../../failure.ts';
 import type { Log } from '../../log.ts';
+import { isDenied } from '../connection/denied.ts';
 import type { Lease } from './leases.ts';
 import { changesRowsOnly, checksumOfFirst, type Migration } from './migration-files.ts';
-import { deniedErrnos, errnoOf, grantAdvice } from './migration-session.ts';
+import { errnoOf, grantAdvice } from './migration-session.ts';
 import * as schemaMigrations from './schema-migrations.ts';
 import type { SqlStatement } from './sql-statements.ts';
 
@@ -171,7 +173,7 @@ async function explain(run: StepRun, statement: SqlStatement, error: unknown): P
       { cause: error },
     );
   }
-  const fix = deniedErrnos.includes(errno)
+  const fix = isDenied(error)
     ? `The database user lacks a right. ${grantAdvice}`
     : 'Run it again once the cause is gone; it continues at this statement.';
   return new Failure('unexpected', `${place} failed: ${said} (error ${errno}). ${fix}`, {

@@ -4,10 +4,9 @@ import { Failure } from '../../failure.ts';
 import type { Log } from '../../log.ts';
 import type { DatabaseSettings } from '../../settings.ts';
 import { createConnector } from '../connection/connect.ts';
+import { isDenied } from '../connection/denied.ts';
 
 export const databaseMissingErrno = 1049;
-/** The server says "access denied" to a whole database, a table, a privileged act, a routine. */
-export const deniedErrnos = [1044, 1142, 1227, 1370];
 export const grantAdvice =
   'Grant it all rights on the database, or run `gatewright migrate` as a user who has them.';
 /** The server's own default is a day, during which every reader of the table would queue behind us. */
@@ -75,7 +74,7 @@ async function openCreated(settings: DatabaseSettings, log: Log): Promise<Connec
     await connection.query(sql);
     log.info({ database: settings.name }, 'database created');
   } catch (error) {
-    if (!deniedErrnos.includes(errnoOf(error) ?? 0)) throw error;
+    if (!isDenied(error)) throw error;
     const place = settings.socketPath ?? `${settings.host}:${settings.port}`;
     throw new Failure(
       'invalidInput',

@@ -117,37 +117,39 @@ const waits: Case[] = [
 ];
 
 const slow: Answer = { fault: 'silent' };
+/** Longer than it takes on a busy machine until the call is there that nobody answers. */
+const shortMs = 5_000;
 const timed = (ms: number, more: object = {}): object =>
   target('a', { request_timeout: ms, ...more });
 const times: Case[] = [
-  { name: 'timeout: of the config', config: timed(100), script: { a: [slow] } },
+  { name: 'timeout: of the config', config: timed(shortMs), script: { a: [slow] } },
   { name: 'timeout: not reached', config: timed(3_600_000) },
   {
     name: 'timeout: of the request counts first',
     config: timed(3_600_000),
-    headers: { 'x-portkey-request-timeout': '100' },
+    headers: { 'x-portkey-request-timeout': String(shortMs) },
     script: { a: [slow] },
   },
   {
     name: 'timeout: of the root',
-    config: { strategy: { mode: 'single' }, request_timeout: 100, targets: [target('a')] },
+    config: { strategy: { mode: 'single' }, request_timeout: shortMs, targets: [target('a')] },
     script: { a: [slow] },
   },
   {
     name: 'timeout: of a target in place of that of the root',
-    config: { strategy: { mode: 'single' }, request_timeout: 3_600_000, targets: [timed(100)] },
+    config: { strategy: { mode: 'single' }, request_timeout: 3_600_000, targets: [timed(shortMs)] },
     script: { a: [slow] },
   },
   {
     name: 'timeout: leads to the next target',
-    config: { strategy: { mode: 'fallback' }, targets: [timed(100), target('b')] },
+    config: { strategy: { mode: 'fallback' }, targets: [timed(shortMs), target('b')] },
     script: { a: [slow] },
   },
   {
     name: 'timeout: leads to the next target where 408 is listed',
     config: {
       strategy: { mode: 'fallback', on_status_codes: [408] },
-      targets: [timed(100), target('b')],
+      targets: [timed(shortMs), target('b')],
     },
     script: { a: [slow] },
   },
@@ -155,18 +157,18 @@ const times: Case[] = [
     name: 'timeout: does not lead on where other codes are listed',
     config: {
       strategy: { mode: 'fallback', on_status_codes: [500] },
-      targets: [timed(100), target('b')],
+      targets: [timed(shortMs), target('b')],
     },
     script: { a: [slow] },
   },
   {
     name: 'timeout: is tried again where 408 is listed',
-    config: timed(100, { retry: { attempts: 1, on_status_codes: [408] } }),
+    config: timed(shortMs, { retry: { attempts: 1, on_status_codes: [408] } }),
     script: { a: [slow] },
   },
   {
     name: 'timeout: is not tried again where nothing is listed',
-    config: timed(100, { retry: { attempts: 1 } }),
+    config: timed(shortMs, { retry: { attempts: 1 } }),
     script: { a: [slow] },
   },
   {
