@@ -15,9 +15,10 @@ import { createKeyring, type Keyring } from './auth/keyring.ts';
 import { createMasterKeys, type MasterKeys, MissingMasterKey } from './auth/master-keys.ts';
 import type { Principal } from './auth/principal.ts';
 import {
-  type Clock,
   createSharedClock,
   describeDeviation,
+  keepMeasuring,
+  type ProcessClock,
   type SharedClock,
   systemClock,
 } from './clock.ts';
@@ -44,8 +45,7 @@ import * as dataKeys from './store/tables/data-keys.ts';
 import { tryWrite } from './store/tables/deployment.ts';
 
 export interface AppOverrides {
-  /** Of this process. */
-  readonly clock?: Clock;
+  readonly clock?: ProcessClock;
   /** Milliseconds since the epoch by the clock that all replicas share: the database's when absent. */
   readonly readSharedTime?: () => Promise<number>;
   readonly log?: Log;
@@ -162,11 +162,13 @@ interface Parts {
   readonly prove: () => Promise<void>;
 }
 
+/** Between two comparisons of the time with the database's. */
+const measureEveryMs = 5_000;
+
 function assemble(parts: Parts): App {
   const { settings, database, keyring, clock, log } = parts;
-  const version = packageVersion();
   const requestLog = createRequestLog(database, log);
-  const metrics = createMetrics({ version, database, clock, requestLog });
+  const metrics = createMetrics({ version: packageVersion(), database, clock, requestLog });
   const jobs = createJobs({ ...parts, onRun: metrics.observeJob });
   const { host, port, metricsPort, drainSeconds, lameDuckSeconds } = settings.server;
   let isConnected = false;
@@ -191,18 +193,18 @@ function assemble(parts: Parts): App {
     admin.takeLeave();
     gateway.server.takeLeave();
   };
-  const startJobs = (): void => {
-    if (runs('jobs') && isConnected && isListening && !isDraining) jobs.start();
+  let measuring: Disposable | null = null;
+  const startWork = (): void => {
+    if (!isConnected || isDraining) return;
+    measuring ??= keepMeasuring(clock, measureEveryMs);
+    if (runs('jobs') && isListening) jobs.start();
   };
   return {
-    version,
-    database,
-    keyring,
-    jobs,
+    ...{ version: packageVersion(), database, keyring, jobs },
     connect: async () => {
       await parts.prove();
       isConnected = true;
-      startJobs();
+      startWork();
     },
     listen: async () => {
       const adminUrl = runs('admin') ? await listen(admin, host, port, 'PORT') : null;
@@ -212,12 +214,13 @@ function assemble(parts: Parts): App {
       const metricsUrl = await listen(metricsServer, host, metricsPort, 'GATEWRIGHT_METRICS_PORT');
       isListening = true;
       setImmediate(metrics.observeProcess);
-      startJobs();
+      startWork();
       return { adminUrl, inferenceUrl, metricsUrl };
     },
     drain,
     [Symbol.asyncDispose]: async () => {
       drain();
+      measuring?.[Symbol.dispose]();
       const close = async (): Promise<void> => {
         const lameDuckMs = (lameDuckSeconds ?? lameDuckSecondsDefault) * 1000;
         if (isListening && isConnected) await delay(lameDuckMs);

@@ -6,7 +6,16 @@ export interface Clock {
   now(): number;
 }
 
-export const systemClock: Clock = { now: () => Date.now() };
+/** Of a process. */
+export interface ProcessClock extends Clock {
+  /** Milliseconds since some moment, which go on evenly where somebody sets the clock. */
+  monotonicMs(): number;
+}
+
+export const systemClock: ProcessClock = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+};
 
 export interface ClockReading {
   /** What the shared clock said, milliseconds since the Unix epoch. */
@@ -16,8 +25,9 @@ export interface ClockReading {
 }
 
 /**
- * The process clock, set right by the shared one: what a replica whose own clock is wrong would
- * judge as over is judged as everybody else judges it.
+ * The time that all replicas share, as the process knows it: what a replica whose own clock is wrong
+ * would judge as over is judged as everybody else judges it. Between two measurements the time that has
+ * passed is added; a process clock that is set meanwhile changes nothing.
  */
 export interface SharedClock extends Clock {
   /** Asks the shared clock; {@link now} follows what this finds. Rejects when it does not answer. */
@@ -28,20 +38,45 @@ export interface SharedClock extends Clock {
 const deviationMaxMs = 5_000;
 
 /** `readTime` yields the shared clock's milliseconds; `clock` is the process's own. */
-export function createSharedClock(clock: Clock, readTime: () => Promise<number>): SharedClock {
-  let deviationMs = 0;
+export function createSharedClock(
+  clock: ProcessClock,
+  readTime: () => Promise<number>,
+): SharedClock {
+  /** What is added to the monotonic time of the process to have the shared one. */
+  let offsetMs = clock.now() - clock.monotonicMs();
   return {
-    now: () => clock.now() - deviationMs,
+    now: () => Math.floor(clock.monotonicMs() + offsetMs),
     measure: async () => {
       const asked = clock.now();
-      const began = performance.now();
+      const askedMs = clock.monotonicMs();
       const now = await readTime();
       // The answer was given at some moment in between: only what lies outside is a deviation.
-      const answered = asked + Math.ceil(performance.now() - began);
-      deviationMs = Math.max(asked - now, 0) + Math.min(answered - now, 0);
+      const tookMs = Math.ceil(clock.monotonicMs() - askedMs);
+      const least = now - askedMs - tookMs;
+      offsetMs = Math.min(Math.max(offsetMs, least), now - askedMs);
+      const deviationMs = Math.max(asked - now, 0) + Math.min(asked + tookMs - now, 0);
       return { now, deviationMs };
     },
   };
+}
+
+/**
+ * Measures again and again from now on, so that no process is wrong for long whose time stood still,
+ * as that of a machine that was suspended does. What fails is tried again at the next turn.
+ */
+export function keepMeasuring(clock: Pick<SharedClock, 'measure'>, everyMs: number): Disposable {
+  let isMeasuring = false;
+  const timer = setInterval(() => {
+    if (isMeasuring) return;
+    isMeasuring = true;
+    clock
+      .measure()
+      .catch(() => undefined)
+      .finally(() => {
+        isMeasuring = false;
+      });
+  }, everyMs).unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** Why this process cannot be trusted with the time, or null while its clock is right to a few seconds. */

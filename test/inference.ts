@@ -9,13 +9,15 @@ export interface Inference extends AsyncDisposable {
   readonly upstream: TestUpstream;
   /** A new key that may complete, with what else its body says. */
   addKey(more?: object): Promise<{ readonly key: string; readonly id: string }>;
-  /** Asks with a key for a chat completion by a config of the upstream. */
+  /** Asks with a key for a chat completion by a config of the upstream, unless that is null. */
   chat(key: string, more?: Asked): Promise<TestResponse>;
 }
 
 interface Asked {
   readonly params?: object;
-  readonly config?: object;
+  readonly config?: object | null;
+  /** Of another gateway than that of the server. */
+  readonly url?: string;
   readonly path?: string;
   readonly method?: string;
   readonly headers?: Record<string, string>;
@@ -42,9 +44,11 @@ export async function startInference(more: Partial<Settings> = {}): Promise<Infe
     chat: (key, asked = {}) => {
       const { params = {}, path = '/v1/chat/completions', method = 'POST', headers = {} } = asked;
       const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }], ...params };
-      return exchange(method, server.inferenceUrl + path, method === 'POST' ? body : undefined, {
+      const inline = JSON.stringify({ ...config, ...asked.config });
+      const { url = server.inferenceUrl } = asked;
+      return exchange(method, url + path, method === 'POST' ? body : undefined, {
         authorization: `Bearer ${key}`,
-        'x-gateway-config': JSON.stringify({ ...config, ...asked.config }),
+        ...(asked.config === null ? {} : { 'x-gateway-config': inline }),
         ...headers,
       });
     },

@@ -1,7 +1,7 @@
 /** Knows how a test gets a real server: on a database of its own, over HTTP, with a settable clock. */
 import { type Dispatcher, request as send } from 'undici';
 import { type App, createApp } from '../src/app.ts';
-import type { Clock } from '../src/clock.ts';
+import type { ProcessClock } from '../src/clock.ts';
 import { createLog, type Log } from '../src/log.ts';
 import { Secret } from '../src/secret.ts';
 import type { MasterKeySettings } from '../src/settings/master-keys.ts';
@@ -10,7 +10,7 @@ import { bootstrapTenant } from '../src/store/bootstrap.ts';
 import type { Database } from '../src/store/connection/db.ts';
 import { createTestDatabase } from './database.ts';
 
-interface TestClock extends Clock {
+interface TestClock extends ProcessClock {
   set(ms: number): void;
   advance(ms: number): void;
 }
@@ -152,6 +152,7 @@ function createClock(start: number): TestClock {
   let now = start;
   return {
     now: () => now,
+    monotonicMs: () => now,
     set: (ms) => {
       now = ms;
     },

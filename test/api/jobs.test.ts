@@ -29,7 +29,7 @@ let schedulers: Scheduler[];
 beforeEach(async () => {
   test = await createTestDatabase();
   let ms = minute + 5_000;
-  const shared = createSharedClock({ now: () => ms }, async () => ms);
+  const shared = createSharedClock({ now: () => ms, monotonicMs: () => ms }, async () => ms);
   clock = { ...shared, set: (to) => (ms = to) };
   schedulers = [];
 });
@@ -145,7 +145,8 @@ describe('a process whose clock is wrong', () => {
     async (deviationMs) => {
       const runs = vi.fn(async () => ({}));
       const outcomes: JobOutcome[] = [];
-      const wrong = createSharedClock({ now: () => minute + deviationMs }, async () => minute);
+      const now = (): number => minute + deviationMs;
+      const wrong = createSharedClock({ now, monotonicMs: now }, async () => minute);
       const onRun = (run: JobOutcome): void => void outcomes.push(run);
       const refused = await replica([job(runs)], { clock: wrong, onRun }).runNow('a-job');
       expect(refused).toMatchObject({
@@ -162,7 +163,8 @@ describe('a process whose clock is wrong', () => {
 
   it('that is a little ahead runs on the time of the database', async () => {
     const seen: number[] = [];
-    const ahead = createSharedClock({ now: () => minute + 3_000 }, async () => minute);
+    const own = (): number => minute + 3_000;
+    const ahead = createSharedClock({ now: own, monotonicMs: own }, async () => minute);
     const noting = job(async ({ now }) => ({ things: seen.push(now) }));
     await replica([noting], { clock: ahead }).runNow('a-job');
     expect(seen).toEqual([minute]);
@@ -171,7 +173,8 @@ describe('a process whose clock is wrong', () => {
   it('expires no key, by the clock of the real database', async () => {
     const inTwentyDays = Date.now() + 20 * dayMs;
     await insertKeyExpiringAt(test.database, inTwentyDays);
-    const ahead = createSharedClock({ now: () => Date.now() + 40 * dayMs }, () =>
+    const now = (): number => Date.now() + 40 * dayMs;
+    const ahead = createSharedClock({ now, monotonicMs: now }, () =>
       readServerTime(test.database.db),
     );
     const features = { usageLimits: true, auditLogs: true } as Parameters<typeof allJobs>[0];

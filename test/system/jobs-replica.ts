@@ -11,7 +11,7 @@ await using database = openDatabase({ ...settings, password: new Secret(password
 const scheduler = createScheduler({
   database,
   jobs: allJobs(features, { logDays: 90, totalsDays: 365 }, { sendMail: null, recipients: [] }),
-  clock: createSharedClock({ now: () => nowMs }, async () => nowMs),
+  clock: createSharedClock({ now: () => nowMs, monotonicMs: () => nowMs }, async () => nowMs),
   log: createLog({ level: 'warn' }),
   owner,
   leaseMs,
