@@ -88,6 +88,37 @@ describe('a limit of requests', () => {
     await stopReplicas();
     expect(await counter(one)).toEqual({ used_units: 100, reserved_units: 0, assumed_units: 0 });
   });
+
+  const Asks = fc.record({
+    limitUnits: fc.integer({ min: 1, max: 60 }),
+    arrivals: fc.array(fc.record({ replica: fc.nat(2), isSent: fc.boolean() }), { maxLength: 90 }),
+  });
+
+  it('counts those that were sent to somebody, never more than it says, and refuses none before', async () => {
+    await fc.assert(
+      fc.asyncProperty(Asks, async ({ limitUnits, arrivals }) => {
+        const one = await limit({ type: 'requests', limitUnits });
+        const ledgers = startReplicas(3);
+        const ask = async (replica: number, isSent: boolean): Promise<number> => {
+          const account = ledgers[replica]!.open();
+          const open = async () => account.admit([one], bound(0));
+          if ((await open().catch(refused)) === false) return 0;
+          if (isSent) return 1;
+          account.uncount();
+          return 0;
+        };
+        const sent = await Promise.all(arrivals.map(({ replica, isSent }) => ask(replica, isSent)));
+        let count = sent.reduce((sum, one) => sum + one, 0);
+        expect(count).toBeLessThanOrEqual(limitUnits);
+        for (; count < limitUnits; count += 1) expect(await ask(0, true)).toBe(1);
+        expect(await ask(0, true)).toBe(0);
+        await stopReplicas();
+        const rest = { reserved_units: 0, assumed_units: 0 };
+        expect(await counter(one)).toEqual({ used_units: limitUnits, ...rest });
+      }),
+      { numRuns: 3 },
+    );
+  });
 });
 
 describe('a soft limit', () => {
@@ -241,17 +272,93 @@ describe('a limit of tokens', () => {
     expect(await counter(one)).toEqual({ used_units: 2_000, reserved_units: 0, assumed_units: 0 });
   });
 
-  it('charges all that a dead replica held, once, and nothing stays reserved', async () => {
+  it('charges all that dead replicas held, each once, by whichever of three processes, and nothing stays reserved', async () => {
     const one = await limit();
-    const database = openDatabase(test.settings);
-    const dead = createLedger({ database, clock });
-    await dead.open().admit([one], bound(300));
-    await database[Symbol.asyncDispose]();
+    await using processes = new AsyncDisposableStack();
+    const dead = await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        const database = openDatabase(test.settings);
+        const ledger = createLedger({ database, clock, waitMs: hangMs });
+        await ledger.open().admit([one], bound(100));
+        await database[Symbol.asyncDispose]();
+        return ledger;
+      }),
+    );
     await test.database.db.updateTable('usage_holders').set({ lease_until: 0 }).execute();
-    const job = chargeLostSlices();
-    const runs = await Promise.all([1, 2, 3].map(() => job.run(jobContext(test.database, 0))));
-    expect(runs.reduce((sum, counts) => sum + counts.slices!, 0)).toBe(1);
-    expect(await counter(one)).toEqual({ used_units: 300, reserved_units: 0, assumed_units: 300 });
-    await dead[Symbol.asyncDispose]();
+    const living = [1, 2, 3].map(() => processes.use(openDatabase(test.settings)));
+    const runs = await Promise.all(
+      living.map((database) => chargeLostSlices().run(jobContext(database, 0))),
+    );
+    const total = (name: string) => runs.reduce((sum, counts) => sum + counts[name]!, 0);
+    expect([total('holders'), total('slices')]).toEqual([5, 5]);
+    expect(await counter(one)).toEqual({ used_units: 500, reserved_units: 0, assumed_units: 500 });
+    for (const ledger of dead) await ledger[Symbol.asyncDispose]();
+  });
+
+  const Endings = fc.array(
+    fc.record({
+      tokens: fc.nat(50),
+      endings: fc.array(fc.record({ isUsed: fc.boolean(), at: fc.nat(100) }), { minLength: 1 }),
+    }),
+    { minLength: 1, maxLength: 40 },
+  );
+
+  it('is charged for each request once, by its first ending, however often and in whatever order requests end', async () => {
+    await fc.assert(
+      fc.asyncProperty(Endings, async (requests) => {
+        const one = await limit({ limitUnits: 100_000 });
+        const ledgers = startReplicas(2);
+        const accounts = requests.map((_, at) => ledgers[at % 2]!.open());
+        await Promise.all(accounts.map((account) => account.admit([one], bound(50))));
+        const ends = requests.flatMap(({ tokens, endings }, request) =>
+          endings.map((ending) => ({ ...ending, tokens, request })),
+        );
+        const charged = new Map<number, number>();
+        for (const { isUsed, tokens, request } of ends.toSorted((a, b) => a.at - b.at)) {
+          if (isUsed) accounts[request]!.settle(used(tokens));
+          else accounts[request]!.release();
+          if (!charged.has(request)) charged.set(request, isUsed ? tokens : 0);
+        }
+        const total = [...charged.values()].reduce((sum, tokens) => sum + tokens, 0);
+        await stopReplicas();
+        const rest = { reserved_units: 0, assumed_units: 0 };
+        expect(await counter(one)).toEqual({ used_units: total, ...rest });
+      }),
+      { numRuns: 3 },
+    );
+  });
+
+  const Terms = fc.array(
+    fc.record({
+      limitUnits: fc.integer({ min: 1, max: 90 }),
+      asked: fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 6 }),
+    }),
+    { minLength: 2, maxLength: 8 },
+  );
+
+  it('that is lowered and raised lets through what fits under what it says now, and forgets nothing that was used', async () => {
+    await fc.assert(
+      fc.asyncProperty(Terms, async (terms) => {
+        const one = await limit();
+        const [ledger] = startReplicas(1);
+        let total = 0;
+        for (const { limitUnits, asked } of terms) {
+          const now = { ...one, limitUnits };
+          for (const tokens of asked) {
+            const account = ledger!.open();
+            const grant = await (async () => account.admit([now], bound(tokens)))().catch(refused);
+            expect(grant !== false).toBe(total + tokens <= limitUnits);
+            if (grant === false) continue;
+            account.settle(used(tokens));
+            total += tokens;
+          }
+        }
+        await stopReplicas();
+        const found = await counter(one);
+        expect(found?.used_units ?? 0).toBe(total);
+        expect(found?.reserved_units ?? 0).toBe(0);
+      }),
+      { numRuns: 3 },
+    );
   });
 });
