@@ -6,6 +6,7 @@ import { createJobs } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { type ProbeSources, probeRoutes } from './app/probes.ts';
 import { createRequestLog } from './app/request-log.ts';
+import { createSpanExport } from './app/span-export.ts';
 import { createWriteCheck } from './app/write-check.ts';
 import { createAccessTokens } from './auth/access-token.ts';
 import { authenticate, authorise, createAuthCaches } from './auth/authenticate.ts';
@@ -23,6 +24,7 @@ import {
   systemClock,
 } from './clock.ts';
 import { Failure } from './failure.ts';
+import type { SpanExport } from './gateway/span-export.ts';
 import { openApiRoute } from './http/openapi.ts';
 import type { Route } from './http/route.ts';
 import { createHttpServer, type HttpServer, usualLimits } from './http/server.ts';
@@ -119,6 +121,7 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   const sharedClock = createSharedClock(clock, readSharedTime);
   return assemble({
     ...{ settings, clock: sharedClock, log, masterKeys, keyring, database },
+    spanExport: createSpanExport(settings, log),
     components: overrides.components ?? allComponents,
     prove: async () => {
       assertUsable(await readSchemaStatus(database.db), name);
@@ -157,6 +160,8 @@ interface Parts {
   readonly keyring: Keyring;
   readonly clock: SharedClock;
   readonly log: Log;
+  /** Null where no traces are recorded. */
+  readonly spanExport: SpanExport | null;
   readonly components: readonly Component[];
   /** Rejects unless the database is the one that belongs to the settings. */
   readonly prove: () => Promise<void>;
@@ -168,7 +173,7 @@ const measureEveryMs = 5_000;
 function assemble(parts: Parts): App {
   const { settings, database, keyring, clock, log } = parts;
   const requestLog = createRequestLog(database, log);
-  const metrics = createMetrics({ version: packageVersion(), database, clock, requestLog });
+  const metrics = createMetrics({ ...parts, version: packageVersion(), requestLog });
   const jobs = createJobs({ ...parts, onRun: metrics.observeJob });
   const { host, port, metricsPort, drainSeconds, lameDuckSeconds } = settings.server;
   let isConnected = false;

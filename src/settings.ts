@@ -340,7 +340,7 @@ function assemble(
       lameDuckSeconds: values.GATEWRIGHT_LAME_DUCK_SECONDS ?? null,
       drainSeconds: values.GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS,
     },
-    inference: inferenceSettings(values),
+    inference: inferenceSettings(values, secretOf),
     alerts: alertSettings(values, secretOf),
     logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? null,
     apiKeyPrefix: values.API_KEY_PREFIX ?? '',

@@ -6,6 +6,7 @@ import { createGateway, type Gateway } from '../gateway/gateway.ts';
 import type { Issuer } from '../gateway/issuer-keys.ts';
 import type { RequestLog } from '../gateway/request-log.ts';
 import type { RequestRecord } from '../gateway/request-record.ts';
+import type { SpanExport } from '../gateway/span-export.ts';
 import type { Log } from '../log.ts';
 import { outboundUrlFault } from '../model/outbound-url.ts';
 import type { TokenSettings } from '../settings/inference.ts';
@@ -16,8 +17,8 @@ import { isUnavailable } from '../store/connection/unavailable.ts';
 /** Where neither setting nor option says otherwise. */
 const inferencePortUsual = 8787;
 const lookLogEveryMs = 10_000;
-/** How long what is still to be logged is tried to be written. */
-const logCloseMs = 5_000;
+/** How long what is still to be logged, or sent to a collector, is tried to be. */
+const closeMs = 5_000;
 
 export function createAppGateway(parts: {
   readonly settings: Settings;
@@ -28,16 +29,19 @@ export function createAppGateway(parts: {
   readonly metrics: { observeInference(entry: RequestRecord): void };
   /** Closed with the gateway. */
   readonly requestLog: RequestLog;
+  /** Closed with the gateway; null where no traces are recorded. */
+  readonly spanExport: SpanExport | null;
   /** Throws, as a database that is away does, until it has been proved to be the right one. */
   readonly requireConnection: () => void;
 }): Gateway {
-  const { settings, database, keyring, clock, log, metrics, requestLog, requireConnection } = parts;
+  const { settings, database, keyring, clock, log } = parts;
+  const { metrics, requestLog, spanExport, requireConnection } = parts;
   const { inference, configTargets, trustedHosts } = settings;
   const { tokens, ...rest } = inference;
   let quietUntilMs = 0;
   const gateway = createGateway({
     ...{ database, clock, configTargets, trustedHosts, isUnavailable },
-    ...{ ...rest, requireConnection },
+    ...{ ...rest, requireConnection, spanExport },
     record: (entry) => {
       metrics.observeInference(entry);
       requestLog.record(entry);
@@ -69,7 +73,7 @@ export function createAppGateway(parts: {
     ...gateway,
     [Symbol.asyncDispose]: async () => {
       await gateway[Symbol.asyncDispose]();
-      await requestLog.close(logCloseMs);
+      await Promise.all([requestLog.close(closeMs), spanExport?.close(closeMs)]);
     },
   };
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { SharedClock } from '../clock.ts';
 import type { RequestLogFigures } from '../gateway/request-log.ts';
 import type { RequestRecord } from '../gateway/request-record.ts';
+import type { SpanFigures } from '../gateway/span-export.ts';
 import { RawReply, type Route, route } from '../http/route.ts';
 import type { Exchange } from '../http/server.ts';
 import type { JobOutcome } from '../jobs/job-run.ts';
@@ -33,6 +34,8 @@ export function createMetrics(sources: {
   readonly database: DatabaseFigures;
   readonly clock: Pick<SharedClock, 'measure'>;
   readonly requestLog: { figures(): RequestLogFigures };
+  /** Null where no traces are recorded. */
+  readonly spanExport: { figures(): SpanFigures } | null;
 }): Metrics {
   const register = new Registry();
   const requests = new Histogram({
@@ -72,6 +75,7 @@ export function createMetrics(sources: {
   showDatabase(register, sources.database);
   showClock(register, sources.clock);
   showRequestLog(register, sources.requestLog);
+  if (sources.spanExport !== null) showSpanExport(register, sources.spanExport);
   return {
     observeProcess: () => collectDefaultMetrics({ register }),
     observeRequest: ({ method, route: pattern, status, durationMs }) => {
@@ -144,6 +148,29 @@ function showRequestLog(register: Registry, requestLog: { figures(): RequestLogF
     registers: [register],
     collect() {
       this.set(requestLog.figures().waiting);
+    },
+  });
+}
+
+function showSpanExport(register: Registry, spanExport: { figures(): SpanFigures }): void {
+  new Counter({
+    name: 'gatewright_trace_spans_total',
+    help: 'Spans of requests for models by what became of them: exported, or lost',
+    labelNames: ['outcome'],
+    registers: [register],
+    collect() {
+      const { exported, lost } = spanExport.figures();
+      this.reset();
+      this.inc({ outcome: 'exported' }, exported);
+      this.inc({ outcome: 'lost' }, lost);
+    },
+  });
+  new Gauge({
+    name: 'gatewright_trace_spans_waiting',
+    help: 'Spans of requests for models that the collector has not taken yet',
+    registers: [register],
+    collect() {
+      this.set(spanExport.figures().waiting);
     },
   });
 }

@@ -8,6 +8,7 @@ import type { Caller } from './caller.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { GuardedAnswer } from './guarded-answer.ts';
 import type { Metered } from './meter.ts';
+import type { RequestTrace } from './request-trace.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
 
 /** What came of a target: an answer that has begun, or none. */
@@ -42,6 +43,8 @@ export interface AttemptOptions {
   /** How long the answer is waited for when the caller has gone; 0 for not at all. */
   readonly lingerMs: number;
   readonly cacheStatus: CacheStatus;
+  /** Null where nobody records it. */
+  readonly trace: RequestTrace | null;
 }
 
 /** All waits between tries together. */
@@ -85,11 +88,11 @@ export function letGo({ call, stopClock }: Attempted): void {
 
 async function callOnce(
   target: ResolvedTarget,
-  { origins, timeoutMs, caller, lingerMs, cacheStatus }: AttemptOptions,
+  { origins, timeoutMs, caller, lingerMs, cacheStatus, trace }: AttemptOptions,
   retries: number,
 ): Promise<Attempted> {
   const told = { target, retries, kept: null, cacheStatus };
-  const call = new Call(origins.at(target.call.origin), target.call);
+  const call = begin(target, origins, trace);
   let lingering: NodeJS.Timeout | null = null;
   caller.onLeave(() => {
     const cut = (): void => call.cut(new CallCut('the caller has gone'));
@@ -107,6 +110,19 @@ async function callOnce(
   } finally {
     if (lingering !== null) clearTimeout(lingering);
   }
+}
+
+function begin(target: ResolvedTarget, origins: Origins, trace: RequestTrace | null): Call {
+  const dispatcher = origins.at(target.call.origin);
+  if (trace === null) return new Call(dispatcher, target.call);
+  const span = trace.begin(target);
+  return new Call(dispatcher, trace.sentBy(span, target.call), (status, error) =>
+    span.end(status, error && errorTypeOf(error)),
+  );
+}
+
+function errorTypeOf(error: Error): string {
+  return error instanceof CallCut ? 'cancelled' : errorOf(error).code;
 }
 
 function startClock(call: Call, timeoutMs: number): () => void {

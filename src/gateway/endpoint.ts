@@ -20,6 +20,13 @@ const endpoints = new Map<string, string>([
 
 export const allEndpoints: readonly string[] = [...endpoints.values(), 'other'];
 
+const routes = new Map([...endpoints].map(([path, name]) => [name, `/v1${path}`]));
+
+/** `/v1/chat/completions`; `/v1/*` where the path is not known, as it may hold the ids of others. */
+export function endpointRoute(endpoint: string): string {
+  return routes.get(endpoint) ?? '/v1/*';
+}
+
 /** One of a few names, so that figures by it stay few; `path` is behind `/v1`. */
 export function endpointOf(path: string): string {
   return endpoints.get(path) ?? endpoints.get(plainPath(path)) ?? 'other';

@@ -29,7 +29,7 @@ import { createInferenceServer, type InferenceServer } from './server.ts';
 export interface GatewayOptions
   extends Pick<
     Pipeline,
-    'bodyBytesMax' | 'enforcesLimits' | 'isUnavailable' | 'record' | 'onFault'
+    'bodyBytesMax' | 'enforcesLimits' | 'isUnavailable' | 'record' | 'spanExport' | 'onFault'
   > {
   readonly database: Pick<Database, 'readable' | 'db' | 'transaction'>;
   /** That all replicas share. */
@@ -91,7 +91,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const tokens = tokensOf(options, origins, kept(placesMax));
   const searches = new Searches();
   const ledger = createLedger({ database, clock: options.clock });
-  const { bodyBytesMax, enforcesLimits, record, onFault, hashCredential, unsealerOf } = options;
+  const { bodyBytesMax, enforcesLimits, record, spanExport, onFault } = options;
+  const { hashCredential, unsealerOf } = options;
   const pipeline: Pipeline = {
     keys: new GatewayKeys({ database, hashCredential, fresh: keys }),
     tokens,
@@ -108,6 +109,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       enforcesLimits,
       isUnavailable,
       record,
+      spanExport,
       onFault,
     },
     now: () => options.clock.now(),

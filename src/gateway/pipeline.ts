@@ -23,9 +23,11 @@ import { ProviderCalls } from './provider-calls.ts';
 import { isJsonType, parseParams, readBody } from './read-body.ts';
 import { isEventStream, passedHeaders, relay } from './relay.ts';
 import type { RequestRecord } from './request-record.ts';
+import { beginTrace, type RequestTrace } from './request-trace.ts';
 import type { Configs, GatewayConfig } from './resolve-config.ts';
 import type { Targets } from './resolve-target.ts';
 import { walk } from './route.ts';
+import type { SpanExport } from './span-export.ts';
 
 export interface Pipeline extends Callers {
   readonly configs: Configs;
@@ -45,6 +47,8 @@ export interface Pipeline extends Callers {
   readonly now: () => number;
   readonly isUnavailable: (error: unknown) => boolean;
   readonly record: (entry: RequestRecord) => void;
+  /** Null where no traces are recorded. */
+  readonly spanExport: SpanExport | null;
   /** An error that nobody expected. */
   readonly onFault: (error: unknown, id: string) => void;
 }
@@ -65,6 +69,7 @@ export interface Arrival {
 
 /** What becomes known, for the record of the request. */
 interface Findings {
+  readonly trace: RequestTrace | null;
   key: GatewayKey | null;
   exchange: Exchange | null;
   config: GatewayConfig | null;
@@ -78,7 +83,9 @@ interface Findings {
 /** Answers the request, whatever becomes of it. */
 export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void> {
   const now = pipeline.now();
+  const { spanExport } = pipeline;
   const found: Findings = {
+    trace: spanExport === null ? null : beginTrace(arrival.request, arrival.beganMs),
     ...{ key: null, exchange: null, config: null, calls: null, attempted: null },
     ...{ firstByteMs: null, metered: null, error: null },
   };
@@ -92,7 +99,9 @@ export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void>
       ...limitHeaders(left, arrival.headerPrefix, now),
     });
   }
-  pipeline.record(recordOf(arrival, found, now));
+  const record = recordOf(arrival, found, now);
+  pipeline.record(record);
+  if (found.trace !== null) spanExport!.add(found.trace, record, arrival.response.headersSent);
 }
 
 async function exchangeOf(
@@ -132,7 +141,7 @@ async function exchangeOf(
   const { ledger, origins, targets, answers, headerPrefixes, enforcesLimits } = pipeline;
   const calls = new ProviderCalls({
     ...{ ledger, origins, targets, answers, headerPrefixes },
-    ...{ exchange, config, policies, caller, enforcesLimits },
+    ...{ exchange, config, policies, caller, enforcesLimits, trace: found.trace },
   });
   found.calls = calls;
   try {

@@ -20,6 +20,7 @@ import type { Exchange } from './exchange.ts';
 import { limitsOf } from './limits.ts';
 import { Meter } from './meter.ts';
 import { isEventStream } from './relay.ts';
+import type { RequestTrace } from './request-trace.ts';
 import type { GatewayConfig } from './resolve-config.ts';
 import type { ResolvedTarget, Targets } from './resolve-target.ts';
 
@@ -35,6 +36,8 @@ export interface ProviderCallsOptions {
   /** False: limits count, and refuse nothing. */
   readonly enforcesLimits: boolean;
   readonly caller: Caller;
+  /** Null where nobody records it. */
+  readonly trace: RequestTrace | null;
 }
 
 /** How long an answer is waited for whose caller has gone, where it has to be known what it used. */
@@ -72,7 +75,7 @@ export class ProviderCalls {
    */
   async call(leaf: Leaf, exchange: Exchange): Promise<Attempted> {
     this.#closeOpen();
-    const { config, policies, origins, caller } = this.#options;
+    const { config, policies, origins, caller, trace } = this.#options;
     const { answers, headerPrefixes, enforcesLimits } = this.#options;
     const resolved = this.targetOf(leaf, exchange);
     const target = resolved instanceof Promise ? await resolved : resolved;
@@ -84,7 +87,7 @@ export class ProviderCalls {
     this.#open = { admission, use, attempted: null };
     const { retry, requestTimeoutMs: timeoutMs } = leaf.settings;
     const attempted = await attempt(admission.target, {
-      ...{ origins, retry, timeoutMs, caller },
+      ...{ origins, retry, timeoutMs, caller, trace },
       ...{ lingerMs: this.lingerMs, cacheStatus: statusOf(use) },
     });
     this.#open.attempted = attempted;

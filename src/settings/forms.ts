@@ -184,6 +184,34 @@ export const headerNames: Form<string[]> = {
   example: 'x-team,x-app',
 };
 
+/** As OpenTelemetry has them: `name=value` separated by commas, values percent-encoded. */
+export const headerValues: Form<Readonly<Record<string, string>>> = {
+  schema: z
+    .string()
+    .max(8192)
+    .transform((text, context) => {
+      const pairs = text.split(',').map(headerPair);
+      const sound = pairs.filter((pair) => pair !== null);
+      if (sound.length === pairs.length) return Object.fromEntries(sound);
+      context.addIssue({ code: 'custom', message: 'no headers' });
+      return z.NEVER;
+    }),
+  expected: 'NAME=VALUE separated by commas, with %2C and the like in values, or a path to a file',
+  example: '/run/secrets/otlp-headers',
+};
+
+/** Null for what is no header. */
+function headerPair(part: string): readonly [string, string] | null {
+  const [, name, encoded] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*([\x21-\x7e ]*?)\s*$/.exec(part) ?? [];
+  if (name === undefined || encoded === undefined) return null;
+  try {
+    const value = decodeURIComponent(encoded);
+    return /^[\x20-\x7e]*$/.test(value) ? [name.toLowerCase(), value] : null;
+  } catch {
+    return null;
+  }
+}
+
 const address = String.raw`[^\s@<>,;"]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?`;
 
 /** Of who sends: `gatewright@example.com` or `Name <gatewright@example.com>`. */

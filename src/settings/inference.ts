@@ -1,4 +1,6 @@
 /** Knows the settings of the inference side as a group. */
+import type { secretIn } from './secrets.ts';
+import { type TraceSettings, traceSettings } from './traces.ts';
 import type { Name, Values } from './variables.ts';
 
 export interface InferenceSettings {
@@ -16,6 +18,8 @@ export interface InferenceSettings {
   readonly headerAliases: readonly string[];
   /** Whose JWTs are taken in place of keys; null for nobody's. */
   readonly tokens: TokenSettings | null;
+  /** Where traces go; null where none are recorded. */
+  readonly traces: TraceSettings | null;
   /** Days that requests, and their hourly totals, are kept; null where none is deleted. */
   readonly retention: { readonly logDays: number | null; readonly totalsDays: number | null };
 }
@@ -31,7 +35,10 @@ export interface TokenSettings {
 
 const mebibyte = 1024 * 1024;
 
-export function inferenceSettings(values: Values): InferenceSettings {
+export function inferenceSettings(
+  values: Values,
+  secretOf: ReturnType<typeof secretIn>,
+): InferenceSettings {
   return {
     port: values.GATEWRIGHT_INFERENCE_PORT ?? null,
     connectionsMax: values.GATEWRIGHT_INFERENCE_CONNECTIONS_MAX,
@@ -41,6 +48,7 @@ export function inferenceSettings(values: Values): InferenceSettings {
     blocksInlineConfigs: values.BLOCK_INLINE_CONFIG,
     headerAliases: values.HEADER_ALIAS_PREFIXES ?? [],
     tokens: tokenSettings(values),
+    traces: traceSettings(values, secretOf),
     retention: {
       logDays: values.LOG_RETENTION_ENFORCE ? values.LOG_RETENTION_DISPLAY : null,
       totalsDays: values.METRICS_RETENTION_ENFORCE ? values.METRICS_RETENTION_DISPLAY : null,

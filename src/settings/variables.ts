@@ -7,6 +7,7 @@ import { kubernetesVariables } from './kubernetes-variables.ts';
 import { mailVariables } from './mail-variables.ts';
 import { notifyVariables } from './notify-variables.ts';
 import { proxyVariables } from './proxy-variables.ts';
+import { traceVariables } from './trace-variables.ts';
 import { defaulted, type Facts, factsOf, optional, type Traits } from './variable.ts';
 import { vaultVariables } from './vault-variables.ts';
 
@@ -182,6 +183,7 @@ export const environment = z.object({
   ),
 
   ...inferenceVariables,
+  ...traceVariables,
   ...mailVariables,
 
   GATEWRIGHT_CREDENTIALS: optional(

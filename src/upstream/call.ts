@@ -24,6 +24,9 @@ export interface Sink {
 
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
+/** Is told once when a call is over: its status, 0 where no answer began, and why it did not come whole. */
+export type CallWatch = (status: number, error: Error | null) => void;
+
 /** Why a call was cut off by us; told apart from what the network does. */
 export class CallCut extends Error {
   override name = 'CallCut';
@@ -43,12 +46,14 @@ export class Call implements Dispatcher.DispatchHandler {
   #ending: { readonly error: Error | null } | null = null;
   readonly #begin: () => void;
   readonly #refuse: (error: Error) => void;
+  readonly #watch: CallWatch | null;
 
-  constructor(dispatcher: Dispatcher, request: CallRequest) {
+  constructor(dispatcher: Dispatcher, request: CallRequest, watch: CallWatch | null = null) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.begun = promise;
     this.#begin = resolve;
     this.#refuse = reject;
+    this.#watch = watch;
     const { firstByteTimeoutMs, idleTimeoutMs, ...rest } = request;
     const limits = { headersTimeout: firstByteTimeoutMs, bodyTimeout: idleTimeoutMs };
     dispatcher.dispatch({ ...rest, ...limits }, this);
@@ -105,6 +110,7 @@ export class Call implements Dispatcher.DispatchHandler {
   }
 
   #end(error: Error | null): void {
+    if (this.#ending === null) this.#watch?.(this.status, error);
     this.#ending ??= { error };
     if (this.#sink !== null) this.#finish(error);
   }

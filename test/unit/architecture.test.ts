@@ -67,6 +67,8 @@ const mayImport: Record<string, readonly string[]> = {
   ...adminFamilies('identity', 'sync', 'changes', 'providers', 'logs'),
   gateway: [
     ...['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
+    // For the collector of traces, whom the operator names, as a proxy of the operator reaches it.
+    'remote',
   ],
   mcp: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   jobs: ['ledger', 'store', 'model', 'settings', 'log', 'clock'],

@@ -19,6 +19,7 @@ const base: Record<string, string> = {
   SMTP_HOST: 'smtp.example',
   SMTP_FROM: 'gatewright@example.com',
   GATEWRIGHT_JWT_JWKS_URIS: 'https://login.example/keys',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otlp.example',
   GATEWRIGHT_TURBO: 'slip',
 };
 const pem = '-----BEGIN X-----\nAA==\n-----END X-----';
@@ -32,6 +33,7 @@ const candidates = [
   ageKey,
   'mysql://other.example/m',
   'a'.repeat(43),
+  'x-team=red',
 ];
 
 /** Everything a run gets out of an environment but the warnings, as text. */

@@ -741,3 +741,32 @@ describe('settings of mail', () => {
     }
   });
 });
+
+describe('the settings of traces', () => {
+  it('name a collector by its base or by the whole address, and headers as OpenTelemetry writes them', () => {
+    expect(read(outside).inference.traces).toBeNull();
+    const base = { ...outside, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' };
+    const { traces } = read({
+      ...base,
+      OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Bearer%20a%2Cb, x-team = red',
+    }).inference;
+    expect(traces).toMatchObject({ serviceName: 'gatewright' });
+    expect(traces!.url.href).toBe('http://collector:4318/v1/traces');
+    expect(traces!.headers!.reveal()).toEqual({ authorization: 'Bearer a,b', 'x-team': 'red' });
+    expect(JSON.stringify(traces)).not.toContain('Bearer');
+    const whole = 'https://otlp.example.com/in';
+    const other = read({ ...base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: whole }).inference.traces;
+    expect(other!.url.href).toBe(whole);
+  });
+
+  it('are refused where an address or a header is none, without showing a header', () => {
+    for (const wrong of ['collector:4318', 'http://user:pass@collector', 'grpc://collector']) {
+      expect(faultsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: wrong })).toContain('without credentials');
+    }
+    for (const wrong of ['canary', 'a b=canary', 'a=%zz-canary', 'a=canary%0d%0ab', 'a=canary,']) {
+      const faults = faultsOf({ OTEL_EXPORTER_OTLP_HEADERS: wrong });
+      expect(faults).toContain('NAME=VALUE');
+      expect(faults).not.toContain('canary');
+    }
+  });
+});
