@@ -176,6 +176,21 @@ describe('in every gateway', () => {
     const used = inference.upstream.reached.map(({ headers }) => headers.authorization);
     expect(used).toEqual(gateways.map(() => 'Bearer sk-two'));
   });
+
+  it('the value that a key had before its rotation is good up to the last millisecond of the transition, and not one longer', async () => {
+    const { key, id } = await inference.addKey();
+    expect(await statuses(key)).toEqual(all(200));
+    const rotated = await inference.server.request('POST', `/v1/api-keys/${id}/rotate`, {
+      body: { key_transition_period_ms: 3_600_000 },
+    });
+    await everyGatewayLooks();
+    const both = async () => [await statuses(key), await statuses(rotated.body.key)];
+    expect(await both()).toEqual([all(200), all(200)]);
+    inference.server.clock.advance(3_600_000 - 1);
+    expect(await both()).toEqual([all(200), all(200)]);
+    inference.server.clock.advance(1);
+    expect(await both()).toEqual([all(401), all(200)]);
+  });
 });
 
 describe('a gateway', () => {

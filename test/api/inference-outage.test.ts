@@ -12,7 +12,7 @@ const chat = { model: 'gpt-test', messages: [{ role: 'user', content: 'hello' }]
 interface GatewayAlone extends AsyncDisposable {
   readonly link: DatabaseLink;
   /** A key that it has not seen. */
-  newKey(): Promise<string>;
+  newKey(more?: object): Promise<string>;
   ask(key: string): Promise<number>;
   ready(): Promise<TestResponse>;
 }
@@ -42,8 +42,8 @@ async function startGatewayAlone(graceSeconds: number): Promise<GatewayAlone> {
   const started = parts.move();
   return {
     link,
-    newKey: async () => {
-      const body = { name: 'caller', scopes: ['completions.write'] };
+    newKey: async (more = {}) => {
+      const body = { name: 'caller', scopes: ['completions.write'], ...more };
       const path = '/v1/api-keys/organisation/service';
       return (await server.request('POST', path, { body })).body.key;
     },
@@ -76,6 +76,19 @@ describe('a gateway without the Admin API', () => {
       expect((await gateway.ready()).body.status).toBe('ok');
     });
     expect([await gateway.ask(used), await gateway.ask(unused)]).toEqual([200, 200]);
+  });
+
+  it('holds a limited key to what it had of its limit before: beyond that it answers 503, and has counted none of it', async () => {
+    await using gateway = await startGatewayAlone(300);
+    const key = await gateway.newKey({
+      rate_limits: [{ type: 'requests', unit: 'rpw', value: 3 }],
+    });
+    expect(await gateway.ask(key)).toBe(200);
+    gateway.link.cut();
+    expect(await Promise.all([gateway.ask(key), gateway.ask(key)])).toEqual([503, 503]);
+    gateway.link.mend();
+    await eventually(async () => expect(await gateway.ask(key)).toBe(200));
+    expect([await gateway.ask(key), await gateway.ask(key)]).toEqual([200, 429]);
   });
 
   it('goes on in the same way where the database hangs', async () => {

@@ -102,3 +102,63 @@ describe('a workspace deleted by force', () => {
     }
   });
 });
+
+describe('a virtual key', () => {
+  const at = (path: string, method: string, body?: object) =>
+    server.request(method, path, { ...(body && { body }) });
+
+  /** In a workspace of its own; the addresses of all that belongs together. */
+  async function makeKey() {
+    const workspaceId = await make('/admin/v2/workspaces', { name: 'doomed' });
+    const place = { workspace_id: workspaceId };
+    const key = { name: 'k', provider: 'openai', key: 'sk-first', ...place };
+    const { slug } = (await at('/v1/virtual-keys', 'POST', key)).body.data;
+    const { integration_id: integrationId } = (await at(`/v1/virtual-keys/${slug}`, 'GET')).body;
+    return {
+      key: `/v1/virtual-keys/${slug}`,
+      provider: `/v1/providers/${slug}`,
+      integration: `/v1/integrations/${integrationId}`,
+      workspace: `/admin/v2/workspaces/${workspaceId}`,
+    };
+  }
+
+  /** At once, each of another field. */
+  const changes = (made: Awaited<ReturnType<typeof makeKey>>, round: number) => [
+    at(made.key, 'PUT', { name: `name ${round}` }),
+    at(made.key, 'PUT', { key: `sk-${round}`, rate_limits: null }),
+    at(made.provider, 'PUT', { note: `note ${round}` }),
+    at(made.integration, 'PUT', { description: `description ${round}` }),
+    at(made.workspace, 'PUT', { description: `place ${round}` }),
+  ];
+
+  it('keeps every change that is made at once to it, its provider, its integration and its workspace', async () => {
+    const made = await makeKey();
+    for (let round = 0; round < rounds; round += 1) {
+      const answers = await Promise.all(changes(made, round));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+      const [key, integration] = await Promise.all([
+        at(made.key, 'GET'),
+        at(made.integration, 'GET'),
+      ]);
+      expect(key.body).toMatchObject({ name: `name ${round}`, note: `note ${round}` });
+      expect(integration.body).toMatchObject({ description: `description ${round}` });
+    }
+  });
+
+  it('is deleted with them in whatever order while they are changed, and leaves nothing that points nowhere', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const made = await makeKey();
+      const force = { name: 'doomed', force_delete: true };
+      const answers = await Promise.all([
+        ...changes(made, round),
+        at(made.key, 'DELETE'),
+        at(made.integration, 'DELETE'),
+        at(made.provider, 'DELETE'),
+        ...(round % 2 === 0 ? [] : [at(made.workspace, 'DELETE', force)]),
+      ]);
+      const unexpected = answers.filter(({ status }) => ![200, 404, 409].includes(status));
+      expect(unexpected.map(({ body }) => body)).toEqual([]);
+      expect((await checkConsistency(server.database)).found).toEqual([]);
+    }
+  });
+});
