@@ -12,7 +12,8 @@ const root = resolve(import.meta.dirname, '..');
  * HTTP/2 (Fastify); threads that write (pino); traces, and figures of or for other processes
  * (prom-client); pools, servers and followers, as ours is another pool, and certificates by the name of
  * a provider, which we load when they are wanted (mysql2); character sets other than those of Unicode,
- * in which no server answers a session of ours (iconv-lite). To find, compile and run them took a
+ * in which no server answers a session of ours (iconv-lite); what stands in for servers, what goes
+ * round requests, and all that browsers have (undici). To find, compile and run them took a
  * start of `serve` a tenth of its time, and the letters of those sets made a file of all around them
  * twice as large in memory.
  */
@@ -31,6 +32,29 @@ const leftOut = {
     ...['./server_handshake.js', './register_slave.js', './binlog_dump.js'],
   ],
   'iconv-lite': ['./dbcs-data', './sbcs-data-generated'],
+  undici: [
+    ...[
+      ...['mock-agent', 'mock-call-history', 'mock-client', 'mock-errors', 'mock-pool'],
+      'snapshot-agent',
+    ].map((name) => `./lib/mock/${name}`),
+    ...[
+      'cache',
+      'decompress',
+      'deduplicate',
+      'dns',
+      'dump',
+      'redirect',
+      'response-error',
+      'retry',
+    ].map((name) => `./lib/interceptor/${name}`),
+    ...['./lib/cache/memory-cache-store', './lib/cache/sqlite-cache-store'],
+    ...[
+      ...['cache/cachestorage', 'cookies', 'eventsource/eventsource'],
+      ...['fetch', 'fetch/data-url', 'fetch/formdata', 'fetch/global', 'fetch/headers'],
+      ...['fetch/request', 'fetch/response', 'websocket/events', 'websocket/websocket'],
+      ...['websocket/stream/websocketerror', 'websocket/stream/websocketstream'],
+    ].map((name) => `./lib/web/${name}`),
+  ],
 };
 
 /**
@@ -52,9 +76,11 @@ const withoutUnused = {
     const library = libraryOf(importer);
     return leftOut[library]?.includes(id) ? `\0left-out:${library}:${id}` : null;
   },
-  // umzug makes a class of its own from one of them, and mysql2 looks at the prototype of another.
-  load: (id) =>
-    id.startsWith('\0left-out:') ? 'module.exports = class { static UmzugCLI = class {}; };' : null,
+  // umzug and undici make something of a class of one of them, and mysql2 looks at the prototype of another.
+  load: (id) => {
+    if (!id.startsWith('\0left-out:')) return null;
+    return 'module.exports = class { static UmzugCLI = class {}; static CacheStorage = class {}; };';
+  },
 };
 
 const putOffPrefix = '\0put-off:';

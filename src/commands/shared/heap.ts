@@ -1,5 +1,6 @@
-/** Knows how the heap is kept small of a process that serves, and of a run that has much to go through. */
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+/** Knows how the heap is kept small: of a process that serves, one that mostly rests, and a run with much to go through. */
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
 /**
  * Of both halves of the part for new objects. With half of it a change under load is more work by a
@@ -28,6 +29,36 @@ export function keepHeapSmall(): void {
     mayGrow = !mayGrow;
     setFlagsFromString(`--semi-space-growth-factor=${mayGrow ? 2 : 1}`);
   }, lookMs).unref();
+}
+
+/** What a heap may grow between two rests before it is worth the while to shrink it. */
+const slackBytes = 8 * 1024 * 1024;
+
+/**
+ * Of a process that works for a moment and then rests for long. V8 keeps what such a moment took for
+ * the next one: up to a quarter of the process, which nobody else can use.
+ */
+export class RestingHeap {
+  #restingBytes = 0;
+
+  /** Gives back what is free, where that is much; takes tens of ms, and longer where much is in use. */
+  shrink(): void {
+    if (heapBytes() - this.#restingBytes < slackBytes) return;
+    collectAll();
+    this.#restingBytes = heapBytes();
+  }
+}
+
+function heapBytes(): number {
+  return getHeapStatistics().total_physical_size;
+}
+
+/** Only the last resort of V8 also gives back the pages that it has emptied. */
+function collectAll(): void {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as NodeJS.GCFunction;
+  setFlagsFromString('--no-expose-gc');
+  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
 /** Sources from this size on are gone through in a small heap. */

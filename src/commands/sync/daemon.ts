@@ -22,6 +22,7 @@ import { SyncState } from '../../sync/daemon/sync-state.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import { isGitLocation, parseGitLocation } from '../../sync/source/git-location.ts';
 import { type WatchOptions, watch } from '../../sync/watch.ts';
+import { RestingHeap } from '../shared/heap.ts';
 import {
   type Announcements,
   type OnOutcome,
@@ -79,6 +80,7 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
   await lock?.turn();
   const keptBack = (): string | null => lock?.keptBack ?? null;
   await using lease = openLease(context, { keptBack, onLost: () => teller.forget() });
+  const heap = new RestingHeap();
   let waitMs = 0;
   const tell = async (): Promise<void> => {
     const { fence } = lease;
@@ -94,6 +96,7 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
     pause: async (ms, signal) => {
       waitMs = ms;
       await tell();
+      heap.shrink();
       return await hints.pause(ms, signal);
     },
     onLook: (found) => {
