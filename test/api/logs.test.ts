@@ -181,12 +181,15 @@ describe('analytics', () => {
 
   it('reads the keys of the table, not all of it', async () => {
     const { database, organisationId } = inference.server;
-    const { rows } = await database.db.executeQuery<{ key: string; type: string }>({
+    const { rows } = await database.db.executeQuery({
       ...database.db.selectFrom('request_totals').selectAll().compile(),
       sql: `EXPLAIN SELECT requests FROM request_totals WHERE organisation_id = '${organisationId}'
         AND began_at >= 1 AND began_at <= 2`,
       parameters: [],
     });
-    expect(rows[0]).toMatchObject({ key: 'PRIMARY' });
+    // MariaDB answers with columns, MySQL 9 with a tree; which of the keys depends on what lies in them.
+    expect(JSON.stringify(rows)).toMatch(
+      /"type":"(?:range|ref)".*"(?:PRIMARY|request_totals_\w+)"|Index (?:range scan|lookup) on request_totals/,
+    );
   });
 });
