@@ -40,6 +40,7 @@ function settingsOf(server: TestDatabaseServer, name: string): DatabaseSettings 
     poolSize: 5,
     // A crowd of a test on a busy machine is no outage.
     poolWaitSeconds: 300,
+    connectTimeoutSeconds: 20,
     tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
   };
 }

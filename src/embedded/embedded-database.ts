@@ -177,6 +177,7 @@ function durableFlags({ flavour }: DatabaseServerBinary): string[] {
     '--skip-log-bin',
     '--performance-schema=OFF',
     '--max-connections=200',
+    '--back-log=1000',
     '--local-infile=OFF',
     ...(flavour === 'mariadb' ? ['--aria-pagecache-buffer-size=8M'] : []),
   ];

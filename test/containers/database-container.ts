@@ -29,6 +29,7 @@ const images = { mariadb: mariadbImage, mysql: mysqlImage };
 /** What costs time and protects data that is gone with the run. */
 const fastFlags = [
   '--max-connections=500',
+  '--back-log=1000',
   '--innodb-buffer-pool-size=128M',
   '--innodb-flush-log-at-trx-commit=0',
   '--innodb-doublewrite=OFF',

@@ -50,7 +50,7 @@ export async function startGalera(): Promise<GaleraCluster> {
         .withHostname(name)
         .withNetwork(network)
         .withNetworkAliases(name)
-        .withCommand(['--max-connections=500', '--innodb-buffer-pool-size=64M'])
+        .withCommand(['--max-connections=500', '--back-log=1000', '--innodb-buffer-pool-size=64M'])
         .withExposedPorts({ container: 3306, host: port })
         .withWaitStrategy(Wait.forLogMessage(/ready for connections/))
         .withStartupTimeout(600_000)

@@ -82,5 +82,8 @@ function databaseVariables(database: DatabaseSettings | null): Record<string, st
     DB_PASS: database.password?.reveal() ?? '',
     DB_NAME: database.name,
     DB_SSL: 'DISABLED',
+    ...(database.connectTimeoutSeconds !== undefined && {
+      GATEWRIGHT_DB_CONNECT_TIMEOUT_SECONDS: String(database.connectTimeoutSeconds),
+    }),
   };
 }
