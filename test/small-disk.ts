@@ -18,7 +18,8 @@ export function mountSmallDisk(megabytes: number): string | null {
   }
 }
 
+/** A process that is just ending may still hold a file of it: the disk goes when that does. */
 export function unmountSmallDisk(path: string): void {
-  execFileSync('umount', [path]);
+  execFileSync('umount', ['--lazy', path]);
   rmSync(path, { recursive: true });
 }
