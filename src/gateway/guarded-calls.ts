@@ -1,9 +1,8 @@
 /** Knows how guardrails stand around a call: what they refuse is not sent, and what they judge is not answered before. */
-import { type Judged, type Judgement, judge } from '../guardrails/evaluate.ts';
+import type { Judgement } from '../guardrails/evaluate.ts';
 import type { Guardrail } from '../guardrails/guardrail.ts';
-import { answerPassages, requestPassages } from '../guardrails/passages.ts';
-import type { GuardrailSettings, Leaf } from '../model/config-tree.ts';
-import { membersOf, withMembers } from '../model/json-object.ts';
+import { answerPassages } from '../guardrails/passages.ts';
+import type { Leaf } from '../model/config-tree.ts';
 import { type Attempted, errorOf } from './attempt.ts';
 import type { Caller } from './caller.ts';
 import { endpointOf } from './endpoint.ts';
@@ -16,9 +15,9 @@ import {
   judgedBody,
   readable,
   refusal,
-  textChanges,
   trailerOf,
 } from './guarded-answer.ts';
+import { GuardedInputs, judgeCall, subjectOf } from './guarded-input.ts';
 import type { CallGuardrails, Guardrails } from './guardrails.ts';
 import { type Metered, meteredNothing } from './meter.ts';
 import type { ProviderCalls } from './provider-calls.ts';
@@ -37,12 +36,6 @@ const judgedEndpoints = new Set([
   ...['chat_completions', 'completions', 'embeddings', 'messages', 'responses'],
 ]);
 
-interface Input {
-  readonly judgement: Judgement;
-  /** With what the checks have made of its text. */
-  readonly exchange: Exchange;
-}
-
 /** What an answer is judged by, and what was said of its request. */
 interface Guarding {
   readonly output: readonly Guardrail[];
@@ -56,12 +49,12 @@ type ReadAnswer = Pick<GuardedAnswer, 'headers' | 'body' | 'metered' | 'cost'>;
 export class GuardedCalls {
   readonly #options: GuardedCallsOptions;
   readonly #endpoint: string;
-  /** Targets that inherit the same guardrails are judged once. */
-  readonly #inputs = new Map<GuardrailSettings | null, Input>();
+  readonly #inputs: GuardedInputs;
 
   constructor(options: GuardedCallsOptions) {
     this.#options = options;
     this.#endpoint = endpointOf(options.exchange.path);
+    this.#inputs = new GuardedInputs(options.exchange, this.#endpoint);
   }
 
   /** As {@link ProviderCalls.call}; nothing more where no guardrail judges. */
@@ -77,46 +70,11 @@ export class GuardedCalls {
     const guards = thatJudge(await found, exchange, this.#endpoint);
     if (guards === null) return calls.call(leaf, exchange);
     const target = await calls.targetOf(leaf, exchange);
-    const input = this.#inputs.get(named) ?? (await this.#judgeInput(guards.input, target));
-    this.#inputs.set(named, input);
-    const { judgement } = input;
+    const { judgement, exchange: asked } = await this.#inputs.of(named, guards.input, target);
     if (judgement.isDenied)
       return refused(target, refusal(exchange.errorForm, judgement.results, []));
-    const attempted = await calls.call(leaf, input.exchange);
+    const attempted = await calls.call(leaf, asked);
     return this.#answered(attempted, { output: guards.output, input: judgement, isStrict });
-  }
-
-  async #judgeInput(guardrails: readonly Guardrail[], target: ResolvedTarget): Promise<Input> {
-    const { exchange } = this.#options;
-    const { params, body } = exchange;
-    const passages = requestPassages(this.#endpoint, params, true);
-    const lastCount = requestPassages(this.#endpoint, params, false).length;
-    const subject = { ...this.#subject(target), side: 'input' as const, answer: null };
-    const judgement = await this.#judge(guardrails, { ...subject, passages, lastCount });
-    const texts = judgement.passages.map(({ text }) => text);
-    const changes = textChanges(params, passages, texts);
-    if (changes === null || body === null) return { judgement, exchange };
-    const changed = {
-      params: { ...params, ...Object.fromEntries(changes) },
-      body: withMembers(body, membersOf(body)!, changes),
-    };
-    return { judgement, exchange: { ...exchange, ...changed } };
-  }
-
-  /** Nobody waits for those that only take note. */
-  #judge(guardrails: readonly Guardrail[], judged: Judged): Promise<Judgement> {
-    const { now } = this.#options.exchange;
-    const aside = guardrails.filter(({ isAsync }) => isAsync);
-    if (aside.length > 0) void judge(aside, judged, now);
-    const waitedFor = guardrails.filter(({ isAsync }) => !isAsync);
-    return judge(waitedFor, judged, now);
-  }
-
-  #subject({ provider, model }: ResolvedTarget) {
-    const { params, metadata, request, id } = this.#options.exchange;
-    const { headers } = request;
-    const told = { endpoint: this.#endpoint, params, metadata, headers, provider, model };
-    return { ...told, isStream: params.stream === true, traceId: id };
   }
 
   /** A stream that nobody judges is passed on as it comes; all else is read first. */
@@ -174,12 +132,14 @@ export class GuardedCalls {
     // Sound and pictures hold no text.
     if (found === null) return { ...rest, guarded: { ...used, status: attempted.status } };
     const passages = answerPassages(this.#endpoint, found.json);
-    const output = await this.#judge(guardrails, {
-      ...this.#subject(attempted.target),
-      ...{ side: 'output', passages, lastCount: passages.length },
+    const { exchange } = this.#options;
+    const subject = {
+      ...subjectOf(exchange, this.#endpoint, attempted.target),
+      ...{ side: 'output' as const, passages, lastCount: passages.length },
       answer: { status: attempted.status, json: found.json },
-    });
-    const { errorForm } = this.#options.exchange;
+    };
+    const output = await judgeCall(guardrails, subject, exchange.now);
+    const { errorForm } = exchange;
     const isPassed = input.passes && output.passes;
     const status = isPassed ? attempted.status : failedStatus;
     const guarded = output.isDenied

@@ -89,6 +89,57 @@ describe('guardrails on requests', () => {
   });
 });
 
+describe('guardrails that several targets inherit', () => {
+  const byModel = (check: string, parameters: object) => ({ [check]: parameters, deny: true });
+  const falling = (guardrail: object, targets: readonly object[]) => ({
+    ...{ provider: undefined, custom_host: undefined, input_guardrails: [guardrail] },
+    strategy: { mode: 'fallback' },
+    targets: targets.map((target) => ({
+      ...{ provider: 'mock-upstream', custom_host: inference.upstream.url, ...target },
+    })),
+  });
+  const modelsReached = () =>
+    inference.upstream.reached.map(({ body }) => JSON.parse(String(body)).model);
+  const named = (model: string) => ({ override_params: { model } });
+
+  it.each([
+    ['default.modelWhitelist', { models: ['small'] }],
+    ['default.modelRules', { rules: { defaults: ['small'] } }],
+  ])('%s is asked of the model of each', async (check, parameters) => {
+    inference.upstream.script = (_, response) => sendJson(response, {}, 500);
+    const guardrail = byModel(check, parameters);
+    const behind = await inference.chat(key, {
+      config: falling(guardrail, [named('small'), named('large')]),
+    });
+    expect(behind.status).toBe(446);
+    expect(modelsReached()).toEqual(['small']);
+    const before = await inference.chat(key, {
+      config: falling(guardrail, [named('large'), named('small')]),
+    });
+    expect(before.status).toBe(500);
+    expect(modelsReached()).toEqual(['small', 'small']);
+  });
+
+  it('are asked of the provider of each', async () => {
+    inference.upstream.script = (_, response) => sendJson(response, {}, 500);
+    const guardrail = byModel('default.modelWhitelist', { models: ['mock-upstream/m'] });
+    const config = falling(guardrail, [{}, { provider: 'vllm' }]);
+    expect((await inference.chat(key, { config })).status).toBe(446);
+    expect(modelsReached()).toEqual(['m']);
+  });
+
+  it('judge a request once for all targets of one provider and model', async () => {
+    inference.upstream.script = ({ url }, response) =>
+      url.endsWith('/hook') ? sendJson(response, { verdict: true }) : sendJson(response, {}, 500);
+    const webhook = { 'default.webhook': { webhookURL: `${inference.upstream.url}/hook` } };
+    const config = falling(webhook, [{}, {}, named('large'), {}]);
+    expect((await inference.chat(key, { config })).status).toBe(500);
+    const paths = inference.upstream.reached.map(({ url }) => url.slice('/v1/'.length));
+    const call = 'chat/completions';
+    expect(paths).toEqual(['hook', call, call, 'hook', call, call]);
+  });
+});
+
 describe('guardrails on answers', () => {
   const config = { output_guardrails: [forbids('hi')] };
 
