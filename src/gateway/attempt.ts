@@ -10,6 +10,7 @@ import type { GuardedAnswer } from './guarded-answer.ts';
 import type { Metered } from './meter.ts';
 import type { RequestTrace } from './request-trace.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
+import { retryAfterMs } from './retry-after.ts';
 
 /** What came of a target: an answer that has begun, or none. */
 export interface Attempted {
@@ -152,20 +153,7 @@ export function errorOf(thrown: unknown): GatewayError {
 }
 
 function waitOf(retry: RetryRule, { call }: Attempted, tries: number): number {
-  const asked = retry.heedsRetryAfter && call !== null ? retryAfterMs(call.headers) : null;
+  const asked =
+    retry.heedsRetryAfter && call !== null ? retryAfterMs(call.headers, Date.now()) : null;
   return asked ?? firstWaitMs * 2 ** tries;
-}
-
-/** As providers say it: milliseconds in headers of their own, seconds or a date in the standard one. */
-function retryAfterMs(
-  headers: Readonly<Record<string, string | string[] | undefined>>,
-  now = Date.now(),
-): number | null {
-  const ms = headers['retry-after-ms'] ?? headers['x-ms-retry-after-ms'];
-  if (typeof ms === 'string' && /^\d+(?:\.\d+)?$/.test(ms)) return Math.ceil(Number(ms));
-  const after = headers['retry-after'];
-  if (typeof after !== 'string') return null;
-  if (/^\d+(?:\.\d+)?$/.test(after)) return Math.ceil(Number(after) * 1000);
-  const date = Date.parse(after);
-  return Number.isNaN(date) ? null : Math.max(0, date - now);
 }

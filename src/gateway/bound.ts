@@ -1,6 +1,7 @@
 /** Knows the most that a request can use before it is sent, and how it is made to use no more. */
 import type { UsageBound } from '../ledger/limit.ts';
 import type { Price } from '../model/pricing.ts';
+import { openAiModelServices } from '../model/provider-addresses.ts';
 import { inputBound } from './input-bound.ts';
 
 type Params = Readonly<Record<string, unknown>>;
@@ -70,15 +71,12 @@ export function outputClamps(
   const each = Math.floor(grantedTokens / copiesOf(metering, params));
   const said = maxNames.filter((name) => typeof params[name] === 'number');
   if (said.length === 0) {
-    const isNew = maxNames.length > 1 && knowsCompletionTokens.has(service);
+    const isNew = maxNames.length > 1 && openAiModelServices.has(service);
     return [[maxNames[isNew ? 1 : 0]!, each]];
   }
   const isWithin = (tokens: number): boolean => tokens >= 0 && tokens <= each;
   return said.filter((name) => !isWithin(params[name] as number)).map((name) => [name, each]);
 }
-
-/** Services of whose models some refuse `max_tokens`; others do not know the name that came after it. */
-const knowsCompletionTokens = new Set(['openai', 'azure-openai']);
 
 /** The parameter by which a request could ask for more than can be told from it; null for none. */
 export function unboundedParam(endpoint: string, params: Params): string | null {

@@ -55,9 +55,11 @@ async function callLeaf(leaf: Leaf, to: Walk): Promise<Attempted> {
 }
 
 async function fallBack(branch: Branch, to: Walk): Promise<Attempted> {
-  const targets = closedTargets(branch.targets, to);
+  const { targets, areOpen } = callable(branch, to);
   let last: Attempted | null = null;
   for (const target of targets) {
+    // Since the walk began, others may have opened it, or one of them may be trying it.
+    if (last !== null && !areOpen && !isClosed(target, to)) continue;
     if (last !== null) letGo(last);
     last = null;
     try {
@@ -85,15 +87,21 @@ function isFailure({ onStatusCodes }: Branch, status: number): boolean {
 function balanced(branch: Branch, to: Walk): ConfigNode {
   const { sticky, path } = branch;
   const chance = sticky === null ? to.chance() : stickyChance(sticky, path, to.subject, to.now);
-  return weightedTarget(closedTargets(branch.targets, to), chance);
+  return weightedTarget(callable(branch, to).targets, chance);
 }
 
-/** Those that may be called; all of them where none may. */
-function closedTargets(targets: readonly ConfigNode[], to: Walk): readonly ConfigNode[] {
-  const isClosed = (node: ConfigNode): boolean =>
-    node.kind === 'leaf' ? !to.breakers.isOpen(to.mark, node) : node.targets.some(isClosed);
-  const closed = targets.filter(isClosed);
-  return closed.length === 0 ? targets : closed;
+/** Those that may be called; all of them where none may, as they `areOpen`. */
+function callable({ targets }: Branch, to: Walk) {
+  const closed = targets.filter((target) => isClosed(target, to));
+  const areOpen = closed.length === 0;
+  return { targets: areOpen ? targets : closed, areOpen };
+}
+
+/** Whether some of it may be called. */
+function isClosed(node: ConfigNode, to: Walk): boolean {
+  return node.kind === 'leaf'
+    ? !to.breakers.isOpen(to.mark, node)
+    : node.targets.some((target) => isClosed(target, to));
 }
 
 function chosen(branch: Branch, to: Walk): ConfigNode {

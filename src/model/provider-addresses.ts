@@ -34,3 +34,6 @@ export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
   ollama: openAi(null),
   vllm: openAi(null),
 };
+
+/** Services whose models are OpenAI's own: some refuse `max_tokens`, and others do not know the name that came after it. */
+export const openAiModelServices: ReadonlySet<string> = new Set(['openai', 'azure-openai']);

@@ -1,5 +1,5 @@
 /** Knows between which formats what is said is translated, and what of it is asked for where. */
-import type { DialectName } from '../../model/provider-addresses.ts';
+import { type DialectName, openAiModelServices } from '../../model/provider-addresses.ts';
 import { openAiAnswer, openAiError } from './anthropic-answer-to-openai.ts';
 import { OpenAiEvents } from './anthropic-events-to-openai.ts';
 import { openAiRequest } from './anthropic-request-to-openai.ts';
@@ -21,14 +21,11 @@ const chatToAnthropic: Translation = {
 const messagesToOpenAi: Translation = {
   path: '/chat/completions',
   request: (body, service) =>
-    openAiRequest(body, ownModels.has(service) ? 'max_completion_tokens' : 'max_tokens'),
+    openAiRequest(body, openAiModelServices.has(service) ? 'max_completion_tokens' : 'max_tokens'),
   answer: anthropicAnswer,
   error: anthropicError,
   events: () => new AnthropicEvents(),
 };
-
-/** Services whose models are OpenAI's own. */
-const ownModels = new Set(['openai', 'azure-openai']);
 
 /** Null where a provider of this format is asked as the caller asks; `path` is behind `/v1`. */
 export function translationFor(path: string, dialect: DialectName): Translation | null {
