@@ -13,6 +13,7 @@ CREATE TABLE IF NOT EXISTS workspaces (
   status VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   is_default TINYINT NOT NULL DEFAULT 0,
   api_key_max_ttl_days INT UNSIGNED NULL,
+  settings LONGTEXT NULL,
   created_by VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,

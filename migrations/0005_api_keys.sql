@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS api_keys (
   last_updated_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, id),
   KEY api_keys_list (organisation_id, workspace_id, id),
+  KEY api_keys_user (organisation_id, user_id),
   KEY api_keys_expiry (status, expires_at),
   KEY api_keys_config (organisation_id, config_id),
   CONSTRAINT api_keys_status CHECK (status IN ('active', 'expired'))

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Description, nameOf, type Operation } from './description.ts';
 import { leaseHeaders } from './lease.ts';
+import { addUser } from './people.ts';
 import { exchange, type TestResponse, type TestServer } from './server.ts';
 import { insertCounter } from './usage-rows.ts';
 
@@ -32,6 +33,7 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     resource: `prn:${server.tsgId}::::`,
     role: `r${randomUUID()}`,
   }),
+  '/admin/workspaces/{id}/users': ({ ids }) => ({ users: [{ id: ids.users, role: 'member' }] }),
   '/guardrails': () => ({ name: 'one', target: 'mcp_tools' }),
   '/guardrails/{guardrailId}/mcp-servers': () => ({ mcp_servers: {} }),
   '/guardrails/{guardrailId}/mcp-servers/{mcpServerId}': () => ({ run_on: ['output'] }),
@@ -142,6 +144,8 @@ export class RightRequests {
     for (const path of ['workspaces', 'guardrails', 'configs', 'api-keys', 'mcp-integrations']) {
       ids[path] = await this.#make(`/v2/${path}`);
     }
+    ids.users = await addUser(server, { source: 'bootstrap' });
+    await this.#join(ids.users);
     ids.service = ids['api-keys']!;
     ids.user = await this.#make('/v2/api-keys/user');
     ids['mcp-servers'] = await this.#make('/v2/mcp-servers');
@@ -164,6 +168,7 @@ export class RightRequests {
     const [keys, isRotation] = path.split(/\/\{\w+\}(?=\/rotate$)/);
     if (isRotation !== undefined) return `${keys}/${await this.#make(keys!)}/rotate`;
     const found = filled(path, (resource) => this.ids[resource]!);
+    if (/\/users\/\{\w+\}$/.test(path) && method !== 'GET') return this.#placeOfUser(found);
     const isMapping = path.includes('{guardrailId}') && path.includes('{mcpServerId}');
     if (isMapping) await this.#putMapping(path, found);
     if (forgetsModels({ method, path })) await this.#putModel(found);
@@ -216,6 +221,19 @@ export class RightRequests {
     return body.id ?? body.data.slug;
   }
 
+  /** Of another user each time, who has no role yet that the request gives, and may be deleted. */
+  async #placeOfUser(found: string): Promise<string> {
+    const id = await addUser(this.server, { role: 'admin', source: 'bootstrap' });
+    if (found.includes('/workspaces/')) await this.#join(id);
+    return found.replace(/[^/]+$/, id);
+  }
+
+  async #join(id: string): Promise<void> {
+    const path = `/v1/admin/workspaces/${this.ids.workspaces}/users`;
+    const one = this.#operation('POST', '/v1/admin/workspaces/{id}/users');
+    await this.ask(one, path, { body: { users: [{ id, role: 'admin' }] } });
+  }
+
   /** Another than its body says, because what says what is stored already is no change. */
   async #putMapping(path: string, place: string): Promise<void> {
     await this.ask(this.#operation('PUT', path), place, { body: { run_on: ['input'] } });
@@ -236,6 +254,7 @@ export class RightRequests {
   #bodyOf(method: string, path: string): unknown {
     const plain = path.replace(/^\/(?:v1|v2|admin\/v2)(?=\/)/, '');
     if (plain.endsWith('/rotate')) return {};
+    if (/\/users\/\{\w+\}$/.test(plain)) return { role: 'member' };
     const isKey = method === 'POST' && plain.startsWith('/api-keys');
     return (bodies[isKey ? '/api-keys' : plain] ?? (() => ({ name: randomUUID() })))(this);
   }

@@ -10,6 +10,7 @@ import { analyticsRoutes } from './logs/analytics.ts';
 import { requestLogRoutes } from './logs/request-logs.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
+import { userRoutes } from './people/users.ts';
 import { aiProviderRoutes } from './providers/ai-providers.ts';
 import { integrationModelRoutes } from './providers/integration-models.ts';
 import { integrationWorkspaceRoutes } from './providers/integration-workspaces.ts';
@@ -25,6 +26,7 @@ import { syncReleaseRoutes } from './sync/releases.ts';
 import { syncRevisionRoutes } from './sync/revisions.ts';
 import { syncStatusRoutes } from './sync/status.ts';
 import { syncSuspensionRoutes } from './sync/suspensions.ts';
+import { workspaceMemberRoutes } from './workspaces/workspace-members.ts';
 
 export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Principal>[] {
   const { deps, heed } = createIdempotency(given);
@@ -39,6 +41,8 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...integrationWorkspaceRoutes(deps),
     ...aiProviderRoutes(),
     ...virtualKeyRoutes(deps),
+    ...userRoutes(deps),
+    ...workspaceMemberRoutes(deps),
     ...requestLogRoutes(deps),
     ...analyticsRoutes(deps),
     ...snapshotRoutes(deps, resources),

@@ -1,7 +1,7 @@
 /** Knows the command that makes credentials for a deployment on a database of its own. */
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { createApp } from '../app.ts';
 import { systemClock } from '../clock.ts';
 import { isHeld } from '../embedded/home-lock.ts';
@@ -36,6 +36,7 @@ type Options = {
   file: string | undefined;
   output: 'text' | 'json';
   url: string | undefined;
+  'owner-email': string | undefined;
   derived: boolean;
   home: string | undefined;
 };
@@ -79,6 +80,12 @@ export const bootstrap: Command<Options> = {
       isWell: (given) => originOf(given) !== null,
       expected: 'the address of a server, such as https://gateway.example.com',
       fallback: 'this machine, at PORT',
+    }),
+    'owner-email': text('ADDRESS', {
+      describe: 'E-mail address of the owner of a new tenant',
+      isWell: (given) => z.email().max(254).safeParse(given).success,
+      expected: 'an e-mail address, such as ann@example.com',
+      fallback: 'one that nobody reads, owner@DIGITS.gatewright.internal',
     }),
     derived: flag(
       "Derive the secret from the deployment's key: every run gives the same, without an API key",
@@ -221,6 +228,7 @@ async function makeAccount(
     keyring,
     name: options.name ?? defaultName,
     apiKeyPrefix: settings.apiKeyPrefix,
+    ownerEmail: options['owner-email'],
     now: systemClock.now(),
     auditLogs: settings.features.auditLogs,
   };

@@ -5,10 +5,10 @@ import type { Fault } from './fault.ts';
 import { JsonRecord } from './json-record.ts';
 import { RateLimits, UsageLimits } from './key-limits.ts';
 import { Flag, freeText, WorkspaceReference } from './resource-fields.ts';
+import { Scopes } from './scope-list.ts';
 import { allScopes, isKnownScope } from './scopes.ts';
 import { Timestamp } from './timestamp.ts';
 
-const scopesMax = 500;
 const alertEmailsMax = 100;
 /** Shortest time for which a replaced value stays good; also what holds when nothing is said. */
 export const transitionMsMin = 1_800_000;
@@ -34,13 +34,6 @@ const ApiKeyName = z
     pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
     description: 'Name that people see, in alerts and mails too.',
   });
-
-/** Scope names; order is kept. The catalogue of names is checked apart (model/scopes.ts). */
-const Scopes = z
-  .array(z.string().min(1).max(128))
-  .min(1)
-  .max(scopesMax)
-  .refine((scopes) => new Set(scopes).size === scopes.length, 'must not repeat a scope');
 
 const AlertEmails = z.array(z.email().max(254)).max(alertEmailsMax);
 

@@ -1,6 +1,7 @@
 /** Knows how lists are cut into pages (docs/api.md, Paging): query names, bounds, and the wrapper of an answer. */
 import { z } from 'zod';
 import { type Items, LongList } from './long-list.ts';
+import { validationError } from './validation-error.ts';
 
 /** Rows to fetch: at most `limit` from `offset` on. */
 export interface Page {
@@ -29,6 +30,31 @@ export function pageQuery(bounds: { sizeDefault?: number; sizeMax?: number } = {
     current_page: wholeNumber(0, currentPageMax).default(0),
   };
 }
+
+/** As {@link pageQuery}, for lists whose clients write the names in either of two ways. */
+export function pageQueryEitherWay() {
+  const size = wholeNumber(1, pageSizeDefault).optional();
+  const current = wholeNumber(0, currentPageMax).optional();
+  return { pageSize: size, currentPage: current, page_size: size, current_page: current };
+}
+
+/**
+ * The rows that a query of {@link pageQueryEitherWay} asks for.
+ *
+ * @throws ApiError `invalid` for one thing said in both ways, differently.
+ */
+export function toPageEitherWay(query: PageEitherWay): Page {
+  const one = <T>(name: string, given: T | undefined, other: T | undefined): T | undefined => {
+    if (given === undefined || other === undefined || given === other) return given ?? other;
+    throw validationError({ path: [name], message: 'is given twice, differently' });
+  };
+  return toPage({
+    page_size: one('page_size', query.page_size, query.pageSize) ?? pageSizeDefault,
+    current_page: one('current_page', query.current_page, query.currentPage) ?? 0,
+  });
+}
+
+type PageEitherWay = z.infer<z.ZodObject<ReturnType<typeof pageQueryEitherWay>>>;
 
 /** The rows that a query of {@link pageQuery} asks for. */
 export function toPage(query: { page_size: number; current_page: number }): Page {

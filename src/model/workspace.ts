@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { described } from './described.ts';
 import { freeText, ResourceName } from './resource-fields.ts';
+import { Scopes } from './scope-list.ts';
 import type { SlugForm } from './slug.ts';
 import { WorkspaceRateLimits, WorkspaceUsageLimits } from './workspace-limits.ts';
 
@@ -68,6 +69,21 @@ export interface WorkspaceDefaults {
   input_guardrails?: string[];
   output_guardrails?: string[];
 }
+
+const daysMax = 36_500;
+
+/** What a workspace says of the keys of its people; absent keys stay, null clears. */
+export const WorkspaceSettings = z.strictObject({
+  /** Whether somebody who joins is given a key. */
+  user_api_key_auto_create: z.boolean().nullable().optional(),
+  /** What such a key may do; `completions.write` where nothing is said. */
+  user_api_key_auto_create_scopes: Scopes.nullable().optional(),
+  /** How many keys of people the workspace has at most. */
+  user_api_keys_max: z.int().min(0).max(1_000_000).nullable().optional(),
+  /** Longest life of any key of the workspace. */
+  api_key_max_ttl_days: z.int().min(1).max(daysMax).nullable().optional(),
+});
+export type WorkspaceSettings = z.infer<typeof WorkspaceSettings>;
 
 /** Body of DELETE /admin/workspaces/{id}; a name is the caller's confirmation. */
 export const WorkspaceDelete = z.object({

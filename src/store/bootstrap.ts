@@ -4,6 +4,7 @@ import { Failure } from '../failure.ts';
 import { formatResource, serviceAccountPrincipal, tsgIdPattern } from '../model/access-policy.ts';
 import { makeApiKey, maskApiKey } from '../model/credentials.ts';
 import { newId } from '../model/ids.ts';
+import { emailKey } from '../model/person.ts';
 import { allScopes } from '../model/scopes.ts';
 import { Secret } from '../secret.ts';
 import type { Database, Db } from './connection/db.ts';
@@ -13,6 +14,7 @@ import { auditTrail } from './tables/audit-log.ts';
 import { isDuplicateEntry } from './tables/duplicate.ts';
 import * as organisations from './tables/organisations.ts';
 import * as serviceAccounts from './tables/service-accounts.ts';
+import * as users from './tables/users.ts';
 
 /** Names of service accounts made here: DNS labels. */
 export const accountNamePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -30,6 +32,8 @@ export interface TenantOptions {
   readonly tsgId?: string | undefined;
   /** Of the service account and its key, and of the organisation when it is new: a DNS label. */
   readonly name: string;
+  /** Address of the owner, where the organisation is new; one that nobody reads when left out. */
+  readonly ownerEmail?: string | undefined;
   /** API_KEY_PREFIX. */
   readonly apiKeyPrefix: string;
   /** Milliseconds since the epoch. */
@@ -53,7 +57,7 @@ export interface Tenant extends Account {
 
 /**
  * Makes, in one transaction, a service account that is superuser of the TSG and an organisation API
- * key with every scope; and the organisation where the TSG has none. Throws a Failure when the name
+ * key with every scope; and the organisation with its owner where the TSG has none. Throws a Failure when the name
  * is ill-formed or taken in that TSG.
  */
 export async function bootstrapTenant(database: Database, options: TenantOptions): Promise<Tenant> {
@@ -182,7 +186,29 @@ async function findOrInsertOrganisation(
     api_key_max_ttl_days: null,
     created_at: options.now,
   });
-  await insertAudit(tx, id, options, [['Organisation', id]]);
+  const ownerId = await insertOwner(tx, id, tsgId, options);
+  await insertAudit(tx, id, options, [
+    ['Organisation', id],
+    ['User', ownerId],
+  ]);
+  return id;
+}
+
+/** Whom an organisation begins with, so that it always has somebody who may do everything. */
+async function insertOwner(
+  tx: Db,
+  organisationId: string,
+  tsgId: string,
+  { ownerEmail, now }: TenantOptions,
+): Promise<string> {
+  const id = newId();
+  const email = ownerEmail ?? `owner@${tsgId}.gatewright.internal`;
+  await users.insert(tx, {
+    ...{ id, organisation_id: organisationId, email, email_key: emailKey(email) },
+    ...{ first_name: null, last_name: null },
+    ...({ role: 'owner', status: 'active', source: 'bootstrap' } as const),
+    ...{ created_at: now, last_updated_at: now },
+  });
   return id;
 }
 

@@ -92,6 +92,13 @@ const budgeted = ['api_key', 'workspace', 'provider', 'integration_workspace'] a
 const rules: readonly Rule[] = [
   ...inWorkspace.map((table) => reference(table, 'workspace_id', 'workspaces')),
   reference('api_keys', 'config_id', 'configs'),
+  ...[['workspace_id', 'workspaces'] as const, ['user_id', 'users'] as const].map(
+    ([column, target]) => ({
+      table: 'workspace_members',
+      fault: `names in ${column} what is not in ${target}`,
+      broken: missing('workspace_members', column, target, { id: sql`referring.user_id` }),
+    }),
+  ),
   reference('mcp_servers', 'mcp_integration_id', 'mcp_integrations'),
   reference('integration_workspaces', 'integration_id', 'integrations'),
   reference('providers', 'integration_id', 'integrations'),

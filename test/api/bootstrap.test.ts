@@ -54,16 +54,24 @@ describe('bootstrapTenant', () => {
       .where('organisation_id', '=', tenant.organisationId)
       .execute();
     const kinds = rows.map((row) => row.resource_kind).sort();
-    expect(kinds).toEqual(['AccessPolicy', 'ApiKey', 'Organisation', 'ServiceAccount']);
+    expect(kinds).toEqual(['AccessPolicy', 'ApiKey', 'Organisation', 'ServiceAccount', 'User']);
     expect(JSON.stringify(rows)).not.toContain(tenant.clientSecret.reveal());
   });
 
-  it('joins an organisation that exists, under another name', async () => {
-    const first = await bootstrapTenant(test.database, options);
-    const again = { ...options, tsgId: first.tsgId, name: 'second' };
+  it('joins an organisation that exists, under another name, and leaves it its one owner', async () => {
+    const first = await bootstrapTenant(test.database, { ...options, ownerEmail: 'Ann@a.example' });
+    const again = {
+      ...{ ...options, tsgId: first.tsgId, name: 'second', ownerEmail: 'bob@b.example' },
+    };
     const second = await bootstrapTenant(test.database, again);
     expect(second.organisationId).toBe(first.organisationId);
     expect(second.clientId).not.toBe(first.clientId);
+    const people = await test.database.db
+      .selectFrom('users')
+      .select(['email', 'email_key', 'role'])
+      .where('organisation_id', '=', first.organisationId)
+      .execute();
+    expect(people).toEqual([{ email: 'Ann@a.example', email_key: 'ann@a.example', role: 'owner' }]);
   });
 
   it('refuses a name that is taken, and leaves nothing of the attempt behind', async () => {

@@ -8,6 +8,7 @@ import { suspensionsMax } from '../../src/store/tables/sync-suspensions.ts';
 import { schemaNames } from '../database.ts';
 import { type DatabaseLink, startDatabaseLink } from '../database-link.ts';
 import { Description, nameOf, type Operation } from '../description.ts';
+import { ownerOf } from '../people.ts';
 import { type Asked, isToken, RightRequests } from '../right-requests.ts';
 import { exchange, fetchToken, startTestServer, type TestServer } from '../server.ts';
 import { addServiceAccount } from '../tenant.ts';
@@ -161,6 +162,14 @@ it('409 to a used Idempotency-Key, a lease that is not held, and one that somebo
   const run_id = randomUUID();
   const other = (right: Asked) => ({ ...right, body: { ...(right.body as object), run_id } });
   expect(await strangers(409, isLease, other)).toEqual([]);
+});
+
+it('409 to who would change the owner of the organisation', async () => {
+  const { organisationId, database } = server;
+  const owner = await ownerOf({ database, organisationId });
+  const isUser = (one: Operation) => telling(409)(one) && /\/admin\/users\/\{/.test(one.path);
+  const place = async (one: Operation) => one.path.replace(/\{\w+\}/, owner);
+  expect(await strangers(409, isUser, (right) => right, place)).toEqual([]);
 });
 
 it('409 to a suspension beside as many as an owner may have', async () => {

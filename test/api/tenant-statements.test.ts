@@ -117,9 +117,27 @@ async function use(send: Send): Promise<void> {
   await send('PUT', `/v1/api-keys/${key.body.id}`, { body: { reset_usage: true } });
   await send('POST', '/v2/configs', { body: { name: 'c', config: {}, isDefault: 1 } });
   await send('POST', '/v2/configs', { body: { name: 'd', config: {}, isDefault: 1, ...place } });
+  await usePeople(send, workspace.body.id);
   await record(send);
   for (const path of lists) await send('GET', path);
   await send('DELETE', `/admin/v2/workspaces/${workspace.body.id}`, { body: { force: true } });
+}
+
+/** The owner, who joins a workspace and leaves it. */
+async function usePeople(send: Send, workspace: string): Promise<void> {
+  const { body } = await send('GET', '/v1/admin/users?search=a&role=member');
+  expect(body.total).toBe(0);
+  const [owner] = (await send('GET', '/v1/admin/users?role=owner')).body.data;
+  const path = `/v1/admin/workspaces/${workspace}/users`;
+  await send('PUT', `/v1/admin/workspaces/${workspace}`, {
+    body: { settings: { user_api_key_auto_create: true, user_api_keys_max: 1 } },
+  });
+  for (const role of ['member', 'manager']) {
+    await send('POST', path, { body: { users: [{ id: owner.id, role }] } });
+  }
+  await send('GET', `${path}?email=a`);
+  await send('PUT', `${path}/${owner.id}`, { body: { role: 'admin' } });
+  await send('DELETE', `${path}/${owner.id}`);
 }
 
 /** What runs tell of themselves, and who pauses them. */

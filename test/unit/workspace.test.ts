@@ -54,6 +54,7 @@ const workspace = {
   status: 'active' as const,
   is_default: 0,
   api_key_max_ttl_days: null,
+  settings: null,
   created_by: 'x',
 };
 

@@ -37,6 +37,7 @@ import {
   sentFields,
   type UpdateFields,
 } from '../request/frame-fields.ts';
+import { requireGrantable } from '../request/grantable.ts';
 import {
   type Changing,
   createResource,
@@ -49,9 +50,9 @@ import {
   maxDaysOf,
   plannedRotation,
   requireAllowedExpiry,
-  requireGrantable,
   resolveConfig,
 } from './api-key-rules.ts';
+import { requireRoom, requireUser } from './api-key-user.ts';
 
 type CreateBody = ApiKeyCreate & CreateFields & { readonly key?: string | undefined };
 type UpdateBody = ApiKeyUpdate & UpdateFields;
@@ -88,10 +89,13 @@ export async function create(
   refuseFaults(apiKeyFaults({ type, sub_type: subType, workspace_id, user_id: body.user_id }));
   requireGrantable(caller, body.scopes, []);
   const key = chooseKey(deps, body);
-  const { id } = await createResource(deps, request, 'ApiKey', async (tx, workspace) => {
+  const make = async (tx: Db, workspace: workspaces.StoredWorkspace | null) => {
     const row = await insertKey(tx, deps, request, { key, type: `${type}-${subType}`, workspace });
     return { row, changes: { fields: sentFields(body) } };
-  });
+  };
+  // Keys of people are counted before one more is made.
+  const hold = type === 'workspace' && subType === 'user' ? 'alone' : 'shared';
+  const { id } = await createResource(deps, request, 'ApiKey', make, hold);
   return { id, key, object: 'api-key' };
 }
 
@@ -122,6 +126,9 @@ async function insertKey(
   },
 ): Promise<{ id: string; workspace_id: string | null }> {
   const { key, type, workspace } = made;
+  const userId = body.user_id?.toLowerCase() ?? null;
+  await requireUser(tx, caller.organisationId, workspace, userId);
+  await requireRoom(tx, workspace, type);
   const expiresAt = typeof body.expires_at === 'string' ? parseTimestamp(body.expires_at) : null;
   await requireAllowedExpiry(tx, caller, maxDaysOf(workspace), expiresAt, now);
   const budget = body.usage_limits ?? null;
@@ -131,7 +138,7 @@ async function insertKey(
   const row = {
     id: newId(),
     ...place,
-    user_id: body.user_id?.toLowerCase() ?? null,
+    user_id: userId,
     type,
     name: body.name,
     description: body.description ?? null,

@@ -1,9 +1,7 @@
-/** Knows what a key may be given: scopes its author holds, a life within bounds, a config it can reach. */
+/** Knows what a key may be given: a life within bounds, a config it can reach, a person it is of. */
 
 import { type RotationPolicy, shortestPeriodMs, transitionMsMin } from '../../model/api-key.ts';
-import { ApiError } from '../../model/errors.ts';
 import { nextResetAt } from '../../model/periods.ts';
-import { isKnownScope, scopesBeyond } from '../../model/scopes.ts';
 import { formatTimestamp, parseTimestamp } from '../../model/timestamp.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -14,28 +12,6 @@ import type { AdminRequest } from '../request/deps.ts';
 import { hasPeriod } from './api-key-record.ts';
 
 const dayMs = 86_400_000;
-
-/**
- * Refuses scopes that do not exist and those the author does not hold. `kept` are the key's present
- * ones, which an update may repeat.
- *
- * @throws ApiError `invalid` or `forbidden`.
- */
-export function requireGrantable(
-  caller: AdminRequest['caller'],
-  scopes: readonly string[],
-  kept: readonly string[],
-): void {
-  const unknown = scopes.findIndex((scope) => !isKnownScope(scope));
-  if (unknown >= 0) {
-    throw validationError({ path: ['scopes', unknown], message: 'is not a scope' });
-  }
-  const added = scopes.filter((scope) => !kept.includes(scope));
-  const beyond = scopesBeyond(caller.scopes, added);
-  if (beyond.length === 0) return;
-  const message = `not enough permissions to grant ${beyond.join(', ')}`;
-  throw new ApiError('forbidden', message, 'scopes');
-}
 
 /**
  * Checks an expiry (milliseconds, null for never) against the clock and the shorter of the

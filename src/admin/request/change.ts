@@ -48,10 +48,13 @@ export async function recordChange(
   await auditChange(tx, deps, author, { ...change, changes: { ...change.changes, ...ownership } });
 }
 
+/** What has no manifest, because people are no configuration. */
+type PeopleKind = 'User' | 'WorkspaceMember';
+
 /** What an audit row tells. */
 interface Told extends Pick<Change, 'resourceId' | 'workspaceId' | 'changes'> {
   readonly action: Change['action'] | 'release' | 'bind' | 'suspend' | 'resume';
-  readonly kind: KindName | 'AccessPolicy' | 'SyncOwner';
+  readonly kind: KindName | 'AccessPolicy' | 'SyncOwner' | PeopleKind;
 }
 
 /** The audit row alone, for what a change brings with it beside itself and for what no owner declares. */

@@ -3,6 +3,7 @@
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
+import type { Membership } from '../../model/person.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
 import { validationError } from '../../model/validation-error.ts';
 import {
@@ -10,6 +11,7 @@ import {
   type WorkspaceCreate,
   type WorkspaceDefaults,
   type WorkspaceDelete,
+  type WorkspaceSettings,
   type WorkspaceUpdate,
   workspaceSlugForm,
 } from '../../model/workspace.ts';
@@ -17,6 +19,7 @@ import type { WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as workspaceContents from '../../store/tables/workspace-contents.ts';
+import * as workspaceMembers from '../../store/tables/workspace-members.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import {
   type BudgetOwner,
@@ -36,16 +39,25 @@ import {
   updateResource,
 } from '../request/resource-change.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
+import { addMembers } from './workspace-member-changes.ts';
+import { requireGrantableSettings, settingColumns } from './workspace-settings.ts';
 
 type Managed = Pick<CreateFields, 'managed_by'>;
+
+/** What is no part of the declared workspace, because people come and go without a manifest. */
+interface WithPeople {
+  readonly users?: readonly Membership[] | undefined;
+  readonly settings?: WorkspaceSettings | null | undefined;
+}
 
 /** Answers the row as stored. */
 export async function create(
   deps: AdminDeps,
-  request: BodyRequest<WorkspaceCreate & Managed>,
+  request: BodyRequest<WorkspaceCreate & Managed & WithPeople>,
 ): Promise<workspaces.StoredWorkspace> {
   const { body, caller, now } = request;
   if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireGrantableSettings(caller, body.settings, null);
   const unnamed: Omit<workspaces.StoredWorkspace, 'slug'> = {
     id: newId(),
     organisation_id: caller.organisationId,
@@ -58,7 +70,7 @@ export async function create(
     rate_limits: writeDocument(body.rate_limits),
     status: 'active',
     is_default: 0,
-    api_key_max_ttl_days: null,
+    ...settingColumns({ settings: null, api_key_max_ttl_days: null }, body.settings),
     created_by: caller.id,
     version: 1,
     created_at: now,
@@ -71,6 +83,7 @@ export async function create(
       workspaces.insert(tx, given),
     );
     if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
+    await addMembers(tx, deps, request, row, body.users ?? []);
     return { row: inItself(row), changes: { fields: sentFields(body) } };
   });
 }
@@ -95,11 +108,14 @@ const changing: Changing<Placed> = {
 /** Answers `{}`. Absent fields stay, null clears; `defaults` are merged key by key. */
 export async function update(
   deps: AdminDeps,
-  request: BodyRequest<WorkspaceUpdate & Managed>,
+  request: BodyRequest<WorkspaceUpdate & Managed & WithPeople>,
 ): Promise<Record<string, never>> {
-  const { body } = request;
+  const { body, caller } = request;
   await updateResource(deps, request, changing, {
-    columns: (tx, row) => columnsOf(tx, body, row),
+    columns: async (tx, row) => {
+      requireGrantableSettings(caller, body.settings, row);
+      return { ...(await columnsOf(tx, body, row)), ...settingColumns(row, body.settings) };
+    },
     follow: async (tx, row, changed) => {
       if (body.usage_limits === undefined || changed.usage_limits === undefined) return;
       const before = readDocument<WorkspaceUsageLimits>(row.usage_limits)?.[0] ?? null;
@@ -128,6 +144,7 @@ export async function remove(
     if (items.length > 0 && body.force_delete !== true) refuseWith(items);
     await refuseWhilePinned(tx, row);
     await workspaceContents.removeAll(tx, contents, place, now);
+    await workspaceMembers.deleteByWorkspace(tx, organisationId, row.id);
     await closeBudget(tx, ownerOf(row));
     for (const item of items) {
       await recordChange(tx, deps, request, {

@@ -8,10 +8,13 @@ import {
   formatTimestamp,
   formatTimestampOrNull,
 } from '../../model/timestamp.ts';
-import { displayName, type WorkspaceDefaults } from '../../model/workspace.ts';
+import { displayName, type WorkspaceDefaults, WorkspaceSettings } from '../../model/workspace.ts';
 import { WorkspaceRateLimits, WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
 import type { BudgetState } from '../../store/tables/usage-budgets.ts';
+import type { MemberWithUser } from '../../store/tables/workspace-members.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import { toWorkspaceUser, WorkspaceUser } from './workspace-member-record.ts';
+import { toldSettings } from './workspace-settings.ts';
 
 /** Response of create. */
 export const WorkspaceCreated = z.object({
@@ -26,8 +29,7 @@ export const WorkspaceCreated = z.object({
   usage_limits: WorkspaceUsageLimits,
   rate_limits: WorkspaceRateLimits,
   scope_name: z.string(),
-  /** Members are not kept yet. */
-  users: z.array(z.unknown()),
+  users: z.array(WorkspaceUser),
   object: z.literal('workspace'),
 });
 
@@ -46,15 +48,22 @@ export const WorkspaceRecord = WorkspaceItem.extend({
   created_by: z.string(),
   creation_source: z.null(),
   last_reset_at: AnsweredTimestamp.nullable(),
-  settings: JsonRecord,
-  users: z.array(z.unknown()),
+  settings: WorkspaceSettings,
+  users: z.array(WorkspaceUser),
 });
 
 export type NameFormat = 'display' | 'plain';
 
 /** Answer of create. */
-export function toCreated(row: StoredWorkspace): z.infer<typeof WorkspaceCreated> {
-  return { ...commonFields(row, 'display'), users: [], object: 'workspace' };
+export function toCreated(
+  row: StoredWorkspace,
+  members: readonly MemberWithUser[],
+): z.infer<typeof WorkspaceCreated> {
+  return {
+    ...commonFields(row, 'display'),
+    users: members.map(toWorkspaceUser),
+    object: 'workspace',
+  };
 }
 
 /** One item of the list. */
@@ -74,6 +83,7 @@ export function toItem(row: StoredWorkspace, names: NameFormat): z.infer<typeof 
 export function toRecord(
   row: StoredWorkspace,
   budget: BudgetState | undefined,
+  members: readonly MemberWithUser[],
   names: NameFormat,
 ): z.infer<typeof WorkspaceRecord> {
   return {
@@ -82,8 +92,8 @@ export function toRecord(
     created_by: row.created_by,
     creation_source: null,
     last_reset_at: formatTimestampOrNull(budget?.lastResetAt ?? null),
-    settings: {},
-    users: [],
+    settings: toldSettings(row),
+    users: members.map(toWorkspaceUser),
   };
 }
 

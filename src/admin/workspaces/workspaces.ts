@@ -6,9 +6,16 @@ import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { mapItems } from '../../model/long-list.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { WorkspaceCreate, WorkspaceDelete, WorkspaceUpdate } from '../../model/workspace.ts';
+import { FirstMembers } from '../../model/person.ts';
+import {
+  WorkspaceCreate,
+  WorkspaceDelete,
+  WorkspaceSettings,
+  WorkspaceUpdate,
+} from '../../model/workspace.ts';
 import * as usageBudgets from '../../store/tables/usage-budgets.ts';
 import type { WorkspaceContents } from '../../store/tables/workspace-contents.ts';
+import * as workspaceMembers from '../../store/tables/workspace-members.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import { createFields, type QueryRequest, someField } from '../request/frame-fields.ts';
@@ -25,9 +32,15 @@ import {
   WorkspaceRecord,
 } from './workspace-record.ts';
 
-const managed = { managed_by: createFields.managed_by };
-/** Members come with their own operations; the organisation is the token's. */
-const ignoredFields = ['users', 'organisation_id'];
+const shared = {
+  managed_by: createFields.managed_by,
+  settings: WorkspaceSettings.nullable().optional(),
+};
+const CreateBody = WorkspaceCreate.extend({ ...shared, users: FirstMembers.optional() });
+/** The organisation is the token's. */
+const ignoredFields = ['organisation_id'];
+/** Members are changed by operations of their own. */
+const ignoredOfUpdate = [...ignoredFields, 'users'];
 
 const nameFormat = { name_format: z.enum(['display', 'plain']).default('display') };
 const Status = z.enum(['active', 'archived']);
@@ -67,10 +80,13 @@ function workspaceRoutes(
       mounts: everyMount,
       scope: 'workspaces.create',
       summary: 'Create a workspace',
-      body: WorkspaceCreate.extend(managed),
+      body: CreateBody,
       ignoredFields,
       response: WorkspaceCreated,
-      handle: async (request) => toCreated(await create(deps, request)),
+      handle: async (request) => {
+        const row = await create(deps, request);
+        return toCreated(row, await membersOf(deps, row));
+      },
     }),
     route({
       method: 'GET',
@@ -110,8 +126,8 @@ function itemRoutes(
       scope: 'workspaces.update',
       summary: 'Update a workspace',
       versioned: true,
-      body: WorkspaceUpdate.extend(managed).meta(someField),
-      ignoredFields,
+      body: WorkspaceUpdate.extend(shared).meta(someField),
+      ignoredFields: ignoredOfUpdate,
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
@@ -145,6 +161,14 @@ async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typ
   );
 }
 
+/** All of them. */
+function membersOf(
+  { database }: AdminDeps,
+  { organisation_id, id }: workspaces.StoredWorkspace,
+): Promise<workspaceMembers.MemberWithUser[]> {
+  return workspaceMembers.list(database.readable, { organisation_id, workspace_id: id }, {}, null);
+}
+
 /** A bound credential finds no other than its own. */
 async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuery>>) {
   const { caller, params, query, now } = request;
@@ -156,5 +180,6 @@ async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuer
   const { id, organisation_id: organisationId } = row;
   const subject = { organisationId, kind: 'workspace', id } as const;
   const budget = await usageBudgets.findState(db, subject, now);
-  return versioned(toRecord(row, budget, query.name_format), row);
+  const members = await membersOf(deps, row);
+  return versioned(toRecord(row, budget, members, query.name_format), row);
 }

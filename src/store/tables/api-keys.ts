@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { insertion, statement } from '../connection/statement.ts';
-import { listPageInSlices, type SlicedPage } from './paging.ts';
+import { countRows, listPageInSlices, type SlicedPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf, heldIds, removalOfBudgets } from './workspace-contents.ts';
@@ -229,6 +229,41 @@ export function findPinnedToWorkspace(
     )
     .limit(1)
     .executeTakeFirst();
+}
+
+/** How many keys of people a workspace has. */
+export function countUserKeys(
+  tx: Db,
+  organisationId: string,
+  workspaceId: string,
+): Promise<number> {
+  return countRows(
+    tx
+      .selectFrom('api_keys')
+      .where('organisation_id', '=', organisationId)
+      .where('workspace_id', '=', workspaceId)
+      .where('type', '=', 'workspace-user'),
+  );
+}
+
+/** A person's keys in a workspace, or with null those of the organisation; held until the transaction ends. */
+export async function listIdsOfUser(
+  tx: Db,
+  organisationId: string,
+  userId: string,
+  workspaceId: string | null,
+): Promise<string[]> {
+  const rows = await tx
+    .selectFrom('api_keys')
+    .select('id')
+    .where('organisation_id', '=', organisationId)
+    .where('user_id', '=', userId)
+    .where('workspace_id', workspaceId === null ? 'is' : '=', workspaceId)
+    .where('type', '=', workspaceId === null ? 'organisation-user' : 'workspace-user')
+    .orderBy('id')
+    .forUpdate()
+    .execute();
+  return rows.map(({ id }) => id);
 }
 
 export interface ApiKeyFilter {

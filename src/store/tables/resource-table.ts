@@ -27,12 +27,13 @@ interface Common extends Versioned {
   status: string;
 }
 
-/** Tables of one organisation's resources, each row of which counts its writes. */
+/** Tables of one organisation's resources, each row of which counts its writes. People are in no snapshot. */
 type ResourceTable = {
-  [T in keyof Tables]: Tables[T] extends Versioned & Pick<Common, 'id' | 'organisation_id'>
+  [T in Exclude<keyof Tables, 'users'>]: Tables[T] extends Versioned &
+    Pick<Common, 'id' | 'organisation_id'>
     ? T
     : never;
-}[keyof Tables];
+}[Exclude<keyof Tables, 'users'>];
 
 /** A condition on the rows of a table, under its name. */
 export type Which = (table: string, hasSlug: boolean) => RawBuilder<boolean>;

@@ -21,6 +21,7 @@ interface WorkspaceRow extends Versioned {
   status: 'active' | 'archived';
   is_default: number;
   api_key_max_ttl_days: number | null;
+  settings: string | null;
   created_by: string;
 }
 

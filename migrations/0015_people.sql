@@ -1,0 +1,30 @@
+-- People: who belongs to an organisation, and in which role to which of its workspaces.
+CREATE TABLE IF NOT EXISTS users (
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  email VARCHAR(254) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  email_key VARCHAR(254) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  first_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+  last_name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+  role VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  status VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  source VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  version INT UNSIGNED NOT NULL DEFAULT 1,
+  created_at BIGINT NOT NULL,
+  last_updated_at BIGINT NOT NULL,
+  PRIMARY KEY (organisation_id, id),
+  UNIQUE KEY users_email (organisation_id, email_key),
+  KEY users_source (organisation_id, source)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS workspace_members (
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  workspace_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  user_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  role VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  version INT UNSIGNED NOT NULL DEFAULT 1,
+  created_at BIGINT NOT NULL,
+  last_updated_at BIGINT NOT NULL,
+  PRIMARY KEY (organisation_id, workspace_id, user_id),
+  KEY workspace_members_user (organisation_id, user_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,0 +1,59 @@
+/** Knows how users are held while they are changed, and what goes along when one is deleted. */
+import type { Principal } from '../../auth/principal.ts';
+import { ApiError } from '../../model/errors.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as users from '../../store/tables/users.ts';
+import * as workspaceMembers from '../../store/tables/workspace-members.ts';
+import { type Author, auditChange } from '../request/change.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { dismissMember } from '../request/membership.ts';
+import { idOr404 } from '../request/scoping.ts';
+import { deleteUserKeys } from '../request/user-keys.ts';
+import { requireVersion } from '../request/version.ts';
+
+/**
+ * People are the organisation's: a credential that is bound to a workspace sees its members only.
+ *
+ * @throws ApiError `forbidden`.
+ */
+export function refuseBound(caller: Principal): void {
+  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+}
+
+/**
+ * The user a path names, held until the transaction ends.
+ *
+ * @throws ApiError `notFound`, `stale`; `conflict` for the owner, without whom nobody could help.
+ */
+export async function lockUser(
+  tx: Db,
+  request: Pick<AdminRequest, 'caller' | 'params' | 'ifMatch'>,
+): Promise<users.StoredUser> {
+  const { caller, params } = request;
+  refuseBound(caller);
+  const row = await users.findByIdForUpdate(tx, caller.organisationId, idOr404(params.id!));
+  if (row === undefined) throw new ApiError('notFound');
+  requireVersion(request, row.version);
+  if (row.role === 'owner') {
+    throw new ApiError('conflict', 'The owner of the organisation stays its owner', 'id');
+  }
+  return row;
+}
+
+/** Memberships and keys go along. */
+export async function deleteUser(
+  tx: Db,
+  deps: AdminDeps,
+  author: Author,
+  { organisation_id, id }: users.StoredUser,
+): Promise<void> {
+  const workspaceIds = await workspaceMembers.listWorkspaceIds(tx, organisation_id, [id]);
+  for (const workspace_id of workspaceIds.get(id) ?? []) {
+    await dismissMember(tx, deps, author, { organisation_id, workspace_id, user_id: id });
+  }
+  await deleteUserKeys(tx, deps, author, { userId: id, workspaceId: null });
+  await users.deleteById(tx, organisation_id, id);
+  await auditChange(tx, deps, author, {
+    ...{ action: 'delete', kind: 'User', resourceId: id, workspaceId: null, changes: {} },
+  });
+}

@@ -1,0 +1,37 @@
+/** Knows what the API tells about a user. */
+import { z } from 'zod';
+import { OrganisationRole } from '../../model/person.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import type { StoredUser } from '../../store/tables/users.ts';
+
+/** Response of get, and items of the list. */
+export const UserRecord = z.object({
+  id: z.uuid(),
+  first_name: z.string().nullable(),
+  last_name: z.string().nullable(),
+  role: OrganisationRole,
+  email: z.string(),
+  status: z.enum(['active', 'inactive']),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+  workspace_ids: z.array(z.uuid()),
+  object: z.literal('user'),
+});
+
+export function toRecord(
+  row: StoredUser,
+  workspaceIds: readonly string[],
+): z.infer<typeof UserRecord> {
+  return {
+    id: row.id,
+    first_name: row.first_name,
+    last_name: row.last_name,
+    role: row.role,
+    email: row.email,
+    status: row.status,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    workspace_ids: [...workspaceIds],
+    object: 'user',
+  };
+}

@@ -1,0 +1,129 @@
+/** Knows users over HTTP (docs/api.md, People): routes, lists and changes. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { listOf, listReply, pageQueryEitherWay, toPageEitherWay } from '../../model/paging.ts';
+import { emailKey, OrganisationRole, UserUpdate } from '../../model/person.ts';
+import { validationError } from '../../model/validation-error.ts';
+import * as users from '../../store/tables/users.ts';
+import * as workspaceMembers from '../../store/tables/workspace-members.ts';
+import { auditChange } from '../request/change.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import type { BodyRequest, QueryRequest } from '../request/frame-fields.ts';
+import { idOr404 } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { deleteUser, lockUser, refuseBound } from './user-changes.ts';
+import { toRecord, UserRecord } from './user-record.ts';
+
+const NamePart = z.string().min(1).max(255).optional();
+const ListQuery = z.object({
+  ...pageQueryEitherWay(),
+  role: OrganisationRole.optional(),
+  /** The whole address. */
+  email: z.string().min(1).max(254).optional(),
+  first_name: NamePart,
+  last_name: NamePart,
+  /** Part of first and last name together. */
+  search: NamePart,
+});
+
+export function userRoutes(deps: AdminDeps): Route<Principal>[] {
+  const item = { mounts: everyMount, path: '/admin/users/:id' } as const;
+  return [
+    route({
+      mounts: everyMount,
+      path: '/admin/users',
+      method: 'GET',
+      scope: 'organisation_users.list',
+      summary: 'List users',
+      query: ListQuery,
+      response: listOf(UserRecord),
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'GET',
+      scope: 'organisation_users.read',
+      summary: 'Get a user',
+      response: UserRecord,
+      handle: (request) => get(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'PUT',
+      scope: 'organisation_users.update',
+      versioned: true,
+      summary: 'Give a user another role',
+      refusals: ['conflict'],
+      body: UserUpdate,
+      response: z.object({}),
+      handle: (request) => update(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'DELETE',
+      scope: 'organisation_users.delete',
+      versioned: true,
+      summary: 'Delete a user',
+      refusals: ['conflict'],
+      response: z.object({}),
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typeof ListQuery>>) {
+  refuseBound(caller);
+  const db = deps.database.readable;
+  const { organisationId } = caller;
+  const filter = {
+    role: query.role,
+    emailKey: query.email === undefined ? undefined : emailKey(query.email),
+    firstName: query.first_name,
+    lastName: query.last_name,
+    name: query.search,
+  };
+  const { rows, total } = await users.list(db, organisationId, filter, toPageEitherWay(query));
+  const ids = rows.map(({ id }) => id);
+  const workspaceIds = await workspaceMembers.listWorkspaceIds(db, organisationId, ids);
+  return listReply(
+    rows.values().map((row) => toRecord(row, workspaceIds.get(row.id) ?? [])),
+    total,
+  );
+}
+
+async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
+  refuseBound(caller);
+  const db = deps.database.readable;
+  const id = idOr404(params.id!);
+  const row = await users.findById(db, caller.organisationId, id);
+  if (row === undefined) throw new ApiError('notFound');
+  const workspaceIds = await workspaceMembers.listWorkspaceIds(db, caller.organisationId, [id]);
+  return versioned(toRecord(row, workspaceIds.get(id) ?? []), row);
+}
+
+/** Answers `{}`. The role that the user has already is refused, as clients of this API know it. */
+async function update(deps: AdminDeps, request: BodyRequest<UserUpdate>) {
+  const { body, now } = request;
+  await deps.database.transaction(async (tx) => {
+    const row = await lockUser(tx, request);
+    if (row.role === body.role) {
+      throw validationError({ path: ['role'], message: 'is the one that the user has already' });
+    }
+    await users.update(tx, row, { role: body.role, last_updated_at: now });
+    await auditChange(tx, deps, request, {
+      ...{ action: 'update', kind: 'User', resourceId: row.id, workspaceId: null },
+      changes: { role: body.role },
+    });
+  });
+  return {};
+}
+
+/** Answers `{}`. */
+async function remove(deps: AdminDeps, request: AdminRequest) {
+  await deps.database.transaction(async (tx) => {
+    await deleteUser(tx, deps, request, await lockUser(tx, request));
+  });
+  return {};
+}

@@ -1,0 +1,134 @@
+/** Knows how members of a workspace are added, given another role and removed. */
+import { ApiError } from '../../model/errors.ts';
+import type { Fault } from '../../model/fault.ts';
+import type { MembersAdd, Membership, MemberUpdate } from '../../model/person.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as users from '../../store/tables/users.ts';
+import * as workspaceMembers from '../../store/tables/workspace-members.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import { type Author, auditChange } from '../request/change.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import type { BodyRequest, QueryRequest } from '../request/frame-fields.ts';
+import { admitMember, dismissMember } from '../request/membership.ts';
+import { findOr404, idOr404 } from '../request/scoping.ts';
+import { requireVersion } from '../request/version.ts';
+
+type Caller = AdminRequest['caller'];
+
+/**
+ * The workspace that a path names; to a bound credential there is none but its own.
+ *
+ * @throws ApiError `notFound`.
+ */
+export async function findWorkspace(
+  db: Db,
+  caller: Caller,
+  reference: string,
+  find: typeof workspaces.findByIdOrSlug,
+): Promise<workspaces.StoredWorkspace> {
+  const row = await find(db, caller.organisationId, reference);
+  return findOr404(caller, row && { ...row, workspace_id: row.id });
+}
+
+/** Answers `{}`. Who is in the workspace already has the role from now on. */
+export async function add(
+  deps: AdminDeps,
+  request: BodyRequest<MembersAdd>,
+): Promise<Record<string, never>> {
+  const { caller, params, body } = request;
+  await deps.database.transaction(async (tx) => {
+    const workspace = await findWorkspace(
+      tx,
+      caller,
+      params.id!,
+      workspaces.findByIdOrSlugForShare,
+    );
+    await addMembers(tx, deps, request, workspace, body.users);
+  });
+  return {};
+}
+
+/** @throws ApiError `invalid` for somebody who is no user of the organisation, or is named twice. */
+export async function addMembers(
+  tx: Db,
+  deps: AdminDeps,
+  author: Author,
+  workspace: workspaces.StoredWorkspace,
+  members: readonly Membership[],
+): Promise<void> {
+  refuseFaults(repeated(members));
+  const faults: Fault[] = [];
+  const known = new Map<string, users.StoredUser>();
+  // One after the other in one order, so that two who hold the same people do not meet.
+  for (const { id } of members.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
+    const user = await users.findByIdForShare(tx, workspace.organisation_id, id);
+    if (user !== undefined) known.set(id, user);
+  }
+  for (const [at, { id }] of members.entries()) {
+    if (known.has(id)) continue;
+    faults.push({ path: ['users', at, 'id'], message: 'names no user of the organisation' });
+  }
+  refuseFaults(faults);
+  for (const { id, role } of members) {
+    await admitMember(tx, deps, author, { workspace, user: known.get(id)!, role });
+  }
+}
+
+function repeated(members: readonly Membership[]): Fault[] {
+  const seen = new Set<string>();
+  return members.flatMap(({ id }, at) => {
+    if (seen.has(id)) return [{ path: ['users', at, 'id'], message: 'is named twice' }];
+    seen.add(id);
+    return [];
+  });
+}
+
+/** Answers `{}`. */
+export async function update(
+  deps: AdminDeps,
+  request: BodyRequest<MemberUpdate>,
+): Promise<Record<string, never>> {
+  const { body, now } = request;
+  await deps.database.transaction(async (tx) => {
+    const member = await lockMember(tx, request);
+    if (member.role === body.role) return;
+    await workspaceMembers.updateRole(tx, member, body.role, now);
+    await auditChange(tx, deps, request, {
+      ...{ action: 'update', kind: 'WorkspaceMember', resourceId: member.user_id },
+      ...{ workspaceId: member.workspace_id, changes: { role: body.role } },
+    });
+  });
+  return {};
+}
+
+/** Answers `{}`. The user's keys in the workspace go along. */
+export async function remove(
+  deps: AdminDeps,
+  request: QueryRequest<undefined>,
+): Promise<Record<string, never>> {
+  await deps.database.transaction(async (tx) => {
+    await dismissMember(tx, deps, request, await lockMember(tx, request));
+  });
+  return {};
+}
+
+/** @throws ApiError `notFound`; `stale` where another version is asked for. */
+async function lockMember(
+  tx: Db,
+  request: Pick<AdminRequest, 'caller' | 'params' | 'ifMatch'>,
+): Promise<workspaceMembers.StoredMember> {
+  const { caller, params } = request;
+  const { findByIdOrSlugForShare } = workspaces;
+  const workspace = await findWorkspace(tx, caller, params.id!, findByIdOrSlugForShare);
+  const { organisation_id, id: workspace_id } = workspace;
+  const user_id = idOr404(params.userId!);
+  // Held first, as whoever deletes the user holds it first.
+  await users.findByIdForUpdate(tx, organisation_id, user_id);
+  const member = await workspaceMembers.findForUpdate(tx, {
+    ...{ organisation_id, workspace_id, user_id },
+  });
+  if (member === undefined) throw new ApiError('notFound');
+  requireVersion(request, member.version);
+  return member;
+}

@@ -1,0 +1,94 @@
+/** Knows the members of workspaces over HTTP (docs/api.md, People): routes, lists and look-ups. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { listOf, listReply, pageQueryEitherWay, toPageEitherWay } from '../../model/paging.ts';
+import { emailKey, MembersAdd, MemberUpdate, WorkspaceRole } from '../../model/person.ts';
+import * as workspaceMembers from '../../store/tables/workspace-members.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import type { QueryRequest } from '../request/frame-fields.ts';
+import { idOr404 } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { add, findWorkspace, remove, update } from './workspace-member-changes.ts';
+import { toMember, WorkspaceMember } from './workspace-member-record.ts';
+
+const ListQuery = z.object({
+  ...pageQueryEitherWay(),
+  role: WorkspaceRole.optional(),
+  /** The whole address. */
+  email: z.string().min(1).max(254).optional(),
+});
+
+export function workspaceMemberRoutes(deps: AdminDeps): Route<Principal>[] {
+  const all = { mounts: everyMount, path: '/admin/workspaces/:id/users' } as const;
+  const item = { mounts: everyMount, path: `${all.path}/:userId` } as const;
+  return [
+    route({
+      ...all,
+      method: 'POST',
+      scope: 'workspace_users.create',
+      summary: 'Add members to a workspace',
+      body: MembersAdd,
+      response: z.object({}),
+      handle: (request) => add(deps, request),
+    }),
+    route({
+      ...all,
+      method: 'GET',
+      scope: 'workspace_users.list',
+      summary: 'List the members of a workspace',
+      query: ListQuery,
+      response: listOf(WorkspaceMember),
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'GET',
+      scope: 'workspace_users.read',
+      summary: 'Get a member of a workspace',
+      response: WorkspaceMember,
+      handle: (request) => get(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'PUT',
+      scope: 'workspace_users.update',
+      versioned: true,
+      summary: 'Give a member of a workspace another role',
+      body: MemberUpdate,
+      response: z.object({}),
+      handle: (request) => update(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'DELETE',
+      scope: 'workspace_users.delete',
+      versioned: true,
+      summary: 'Remove a member from a workspace',
+      response: z.object({}),
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { caller, params, query } = request;
+  const db = deps.database.readable;
+  const workspace = await findWorkspace(db, caller, params.id!, workspaces.findByIdOrSlug);
+  const at = { organisation_id: caller.organisationId, workspace_id: workspace.id };
+  const { role, email } = query;
+  const filter = { role, emailKey: email === undefined ? undefined : emailKey(email) };
+  const rows = await workspaceMembers.list(db, at, filter, toPageEitherWay(query));
+  return listReply(rows.map(toMember).values(), await workspaceMembers.count(db, at, filter));
+}
+
+async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
+  const db = deps.database.readable;
+  const workspace = await findWorkspace(db, caller, params.id!, workspaces.findByIdOrSlug);
+  const at = { organisation_id: caller.organisationId, workspace_id: workspace.id };
+  const [member] = await workspaceMembers.list(db, at, { userId: idOr404(params.userId!) }, null);
+  if (member === undefined) throw new ApiError('notFound');
+  return versioned(toMember(member), member);
+}

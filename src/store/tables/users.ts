@@ -1,0 +1,139 @@
+/** Knows the users table: the people of an organisation, each by one e-mail address. */
+import type { Insertable, Selectable, Updateable } from 'kysely';
+import { sql } from 'kysely';
+import type { Page } from '../../model/paging.ts';
+import type { OrganisationRole } from '../../model/person.ts';
+import type { Db } from '../connection/db.ts';
+import { listPage } from './paging.ts';
+import { lockInShareMode } from './portable-sql.ts';
+import type { Versioned } from './versioned.ts';
+
+interface UserRow extends Versioned {
+  id: string;
+  organisation_id: string;
+  email: string;
+  /** Of the address, by which it is unique: see model/person.ts. */
+  email_key: string;
+  first_name: string | null;
+  last_name: string | null;
+  role: OrganisationRole;
+  status: 'active' | 'inactive';
+  /** What brought the user here: the organisation's own making, an invite, a directory. */
+  source: 'bootstrap' | 'invite' | 'scim';
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    users: UserRow;
+  }
+}
+
+/** A user as stored. */
+export type StoredUser = Selectable<UserRow>;
+
+/** Throws errno 1062 when the organisation has a user of this address. */
+export async function insert(tx: Db, row: Insertable<UserRow>): Promise<void> {
+  await tx.insertInto('users').values(row).execute();
+}
+
+export function findById(
+  db: Db,
+  organisationId: string,
+  id: string,
+): Promise<StoredUser | undefined> {
+  return one(db, organisationId, id).executeTakeFirst();
+}
+
+/** Held until the transaction ends, so that nobody can come to refer to the user meanwhile. */
+export function findByIdForUpdate(
+  tx: Db,
+  organisationId: string,
+  id: string,
+): Promise<StoredUser | undefined> {
+  return one(tx, organisationId, id).forUpdate().executeTakeFirst();
+}
+
+/** The user stays until the transaction ends. */
+export function findByIdForShare(
+  tx: Db,
+  organisationId: string,
+  id: string,
+): Promise<StoredUser | undefined> {
+  return one(tx, organisationId, id).modifyEnd(lockInShareMode).executeTakeFirst();
+}
+
+function one(db: Db, organisationId: string, id: string) {
+  return db
+    .selectFrom('users')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('id', '=', id);
+}
+
+/** Whether people are managed here: there are others than whom the organisation was made with. */
+export async function areManaged(db: Db, organisationId: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('users')
+    .select('id')
+    .where('organisation_id', '=', organisationId)
+    .where('source', 'in', ['invite', 'scim'])
+    .limit(1)
+    .executeTakeFirst();
+  return found !== undefined;
+}
+
+export interface UserFilter {
+  readonly role?: OrganisationRole | undefined;
+  /** The whole address, as its key. */
+  readonly emailKey?: string | undefined;
+  /** Parts of names, in any case. */
+  readonly firstName?: string | undefined;
+  readonly lastName?: string | undefined;
+  /** Part of the full name. */
+  readonly name?: string | undefined;
+}
+
+export function list(
+  db: Db,
+  organisationId: string,
+  filter: UserFilter,
+  page: Page,
+): Promise<{ rows: StoredUser[]; total: number }> {
+  const { role, emailKey, firstName, lastName, name } = filter;
+  const fullName = sql`concat_ws(' ', first_name, last_name)`;
+  const query = db
+    .selectFrom('users')
+    .where('organisation_id', '=', organisationId)
+    .$if(role !== undefined, (rows) => rows.where('role', '=', role!))
+    .$if(emailKey !== undefined, (rows) => rows.where('email_key', '=', emailKey!))
+    .$if(firstName !== undefined, (rows) => rows.where(holds(sql.ref('first_name'), firstName!)))
+    .$if(lastName !== undefined, (rows) => rows.where(holds(sql.ref('last_name'), lastName!)))
+    .$if(name !== undefined, (rows) => rows.where(holds(fullName, name!)));
+  return listPage(query, page);
+}
+
+function holds(column: ReturnType<typeof sql>, part: string) {
+  return sql<boolean>`locate(lower(cast(${part} as char)), lower(${column})) > 0`;
+}
+
+/** Writes the given columns and counts the write. */
+export async function update(
+  tx: Db,
+  { organisation_id, id }: Pick<StoredUser, 'organisation_id' | 'id'>,
+  columns: Omit<Updateable<UserRow>, 'id' | 'organisation_id' | 'version'>,
+): Promise<void> {
+  await tx
+    .updateTable('users')
+    .set({ ...columns, version: sql`version + 1` })
+    .where('organisation_id', '=', organisation_id)
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
+  await tx
+    .deleteFrom('users')
+    .where('organisation_id', '=', organisationId)
+    .where('id', '=', id)
+    .execute();
+}

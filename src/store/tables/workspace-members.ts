@@ -1,0 +1,167 @@
+/** Knows the workspace_members table: which users are in which workspaces, and in which role. */
+import type { Insertable, Selectable } from 'kysely';
+import { sql } from 'kysely';
+import type { Page } from '../../model/paging.ts';
+import type { WorkspaceRole } from '../../model/person.ts';
+import type { Db } from '../connection/db.ts';
+import { isDuplicateEntry } from './duplicate.ts';
+import { countRows } from './paging.ts';
+import type { StoredUser } from './users.ts';
+import type { Versioned } from './versioned.ts';
+
+interface WorkspaceMemberRow extends Versioned {
+  organisation_id: string;
+  workspace_id: string;
+  user_id: string;
+  role: WorkspaceRole;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    workspace_members: WorkspaceMemberRow;
+  }
+}
+
+/** A membership as stored. */
+export type StoredMember = Selectable<WorkspaceMemberRow>;
+
+/** What tells one of them. */
+export type MemberKey = Pick<StoredMember, 'organisation_id' | 'workspace_id' | 'user_id'>;
+
+/** A membership with whose it is. */
+export type MemberWithUser = StoredMember & {
+  readonly user: Pick<StoredUser, 'first_name' | 'last_name' | 'email' | 'role' | 'status'>;
+};
+
+/** False when the user is in the workspace already, and nothing was written. */
+export async function insertUnlessMember(
+  tx: Db,
+  row: Insertable<WorkspaceMemberRow>,
+): Promise<boolean> {
+  try {
+    await tx.insertInto('workspace_members').values(row).execute();
+    return true;
+  } catch (error) {
+    if (isDuplicateEntry(error)) return false;
+    throw error;
+  }
+}
+
+export function findForUpdate(tx: Db, key: MemberKey): Promise<StoredMember | undefined> {
+  return tx
+    .selectFrom('workspace_members')
+    .selectAll()
+    .where('organisation_id', '=', key.organisation_id)
+    .where('workspace_id', '=', key.workspace_id)
+    .where('user_id', '=', key.user_id)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+/** Writes the role and counts the write. */
+export async function updateRole(
+  tx: Db,
+  key: MemberKey,
+  role: WorkspaceRole,
+  now: number,
+): Promise<void> {
+  await tx
+    .updateTable('workspace_members')
+    .set({ role, last_updated_at: now, version: sql`version + 1` })
+    .where('organisation_id', '=', key.organisation_id)
+    .where('workspace_id', '=', key.workspace_id)
+    .where('user_id', '=', key.user_id)
+    .execute();
+}
+
+export async function deleteOne(tx: Db, key: MemberKey): Promise<void> {
+  await tx
+    .deleteFrom('workspace_members')
+    .where('organisation_id', '=', key.organisation_id)
+    .where('workspace_id', '=', key.workspace_id)
+    .where('user_id', '=', key.user_id)
+    .execute();
+}
+
+export async function deleteByWorkspace(
+  tx: Db,
+  organisationId: string,
+  workspaceId: string,
+): Promise<void> {
+  await tx
+    .deleteFrom('workspace_members')
+    .where('organisation_id', '=', organisationId)
+    .where('workspace_id', '=', workspaceId)
+    .execute();
+}
+
+/** Workspaces of each of these users, oldest first. */
+export async function listWorkspaceIds(
+  db: Db,
+  organisationId: string,
+  userIds: readonly string[],
+): Promise<Map<string, string[]>> {
+  if (userIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('workspace_members')
+    .select(['user_id', 'workspace_id'])
+    .where('organisation_id', '=', organisationId)
+    .where('user_id', 'in', userIds)
+    .orderBy('workspace_id')
+    .execute();
+  const grouped = Map.groupBy(rows, ({ user_id }) => user_id);
+  return new Map(
+    [...grouped].map(([id, of]) => [id, of.map(({ workspace_id }) => workspace_id)] as const),
+  );
+}
+
+export interface MemberFilter {
+  readonly role?: WorkspaceRole | undefined;
+  /** The whole address, as its key. */
+  readonly emailKey?: string | undefined;
+  readonly userId?: string | undefined;
+}
+
+/** Members of a workspace, the newest users first; all of them without a page. */
+export async function list(
+  db: Db,
+  { organisation_id, workspace_id }: Pick<StoredMember, 'organisation_id' | 'workspace_id'>,
+  filter: MemberFilter,
+  page: Page | null,
+): Promise<MemberWithUser[]> {
+  const rows = await membersOf(db, organisation_id, workspace_id, filter)
+    .selectAll('m')
+    .select(['u.first_name', 'u.last_name', 'u.email', 'u.status', 'u.role as org_role'])
+    .orderBy('m.user_id', 'desc')
+    .$if(page !== null, (some) => some.limit(page!.limit).offset(page!.offset))
+    .execute();
+  return rows.map(({ first_name, last_name, email, status, org_role, ...row }) => ({
+    ...row,
+    user: { first_name, last_name, email, status, role: org_role },
+  }));
+}
+
+export function count(
+  db: Db,
+  { organisation_id, workspace_id }: Pick<StoredMember, 'organisation_id' | 'workspace_id'>,
+  filter: MemberFilter,
+): Promise<number> {
+  return countRows(membersOf(db, organisation_id, workspace_id, filter));
+}
+
+/** How owners and administrators of the organisation stand in a workspace is told as admin. */
+const toldRole = sql<WorkspaceRole>`if(u.role = 'owner', 'admin', m.role)`;
+
+function membersOf(db: Db, organisationId: string, workspaceId: string, filter: MemberFilter) {
+  const { role, emailKey, userId } = filter;
+  return db
+    .selectFrom('workspace_members as m')
+    .innerJoin('users as u', (join) =>
+      join.onRef('u.organisation_id', '=', 'm.organisation_id').onRef('u.id', '=', 'm.user_id'),
+    )
+    .where('m.organisation_id', '=', organisationId)
+    .where('m.workspace_id', '=', workspaceId)
+    .$if(role !== undefined, (rows) => rows.where(toldRole, '=', role!))
+    .$if(emailKey !== undefined, (rows) => rows.where('u.email_key', '=', emailKey!))
+    .$if(userId !== undefined, (rows) => rows.where('m.user_id', '=', userId!));
+}

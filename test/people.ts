@@ -1,0 +1,35 @@
+/** Knows how a test gets people into an organisation. */
+import { randomUUID } from 'node:crypto';
+import { emailKey } from '../src/model/person.ts';
+import * as users from '../src/store/tables/users.ts';
+import type { TestServer } from './server.ts';
+
+/** A user whom a directory brought in; a plain member save for `fields`. */
+export async function addUser(
+  { database, organisationId, clock }: TestServer,
+  fields: Partial<Parameters<typeof users.insert>[1]> = {},
+): Promise<string> {
+  const id = fields.id ?? randomUUID();
+  const email = fields.email ?? `user-${id}@example.com`;
+  await users.insert(database.db, {
+    ...{ id, organisation_id: organisationId, email, email_key: emailKey(email) },
+    ...{ first_name: null, last_name: null },
+    ...({ role: 'member', status: 'active', source: 'scim' } as const),
+    ...{ created_at: clock.now(), last_updated_at: clock.now() },
+    ...fields,
+  });
+  return id;
+}
+
+/** The owner that the organisation began with. */
+export async function ownerOf(
+  server: Pick<TestServer, 'database' | 'organisationId'>,
+): Promise<string> {
+  const { id } = await server.database.db
+    .selectFrom('users')
+    .select('id')
+    .where('organisation_id', '=', server.organisationId)
+    .where('role', '=', 'owner')
+    .executeTakeFirstOrThrow();
+  return id;
+}
