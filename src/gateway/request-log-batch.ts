@@ -1,6 +1,6 @@
 /** Knows how records of requests become rows of the log and totals, those of one organisation at a time. */
 import { createHash } from 'node:crypto';
-import { idToBytes, newId } from '../model/ids.ts';
+import { newIdBytes } from '../model/ids.ts';
 import { latencyBoundsMs, totalsStepOf } from '../model/request-log.ts';
 import type { Db } from '../store/connection/db.ts';
 import * as requestLogs from '../store/tables/request-logs.ts';
@@ -12,17 +12,21 @@ export interface LoggedRecord extends RequestRecord {
   readonly organisationId: string;
 }
 
-/** What one transaction writes; as often as it is tried, the same. */
+/** What one transaction writes, rows or losses; as often as it is tried, the same. */
 export interface Batch {
-  readonly rows: readonly requestLogs.RequestLogRow[];
+  readonly rows: readonly requestLogs.WrittenRow[];
   /** Of requests that could not be logged. */
   readonly losses: readonly requestTotals.RequestTotalRow[];
 }
 
-/** Writes all of it, unless a try whose answer was lost has done so. */
-export async function writeBatch(tx: Db, { rows, losses }: Batch): Promise<void> {
+/** Writes all of it; where `isRepeated`, unless a try whose answer was lost has done so. */
+export async function writeBatch(
+  tx: Db,
+  { rows, losses }: Batch,
+  isRepeated: boolean,
+): Promise<void> {
   const [first] = rows;
-  if (first !== undefined && !(await requestLogs.isThere(tx, first))) {
+  if (first !== undefined && !(isRepeated && (await requestLogs.isThere(tx, first.row)))) {
     await requestLogs.insertMany(tx, rows);
     await requestTotals.addMany(tx, totalsOf(rows));
   }
@@ -33,12 +37,12 @@ const textCharsMax = 255;
 const millisecondsMax = 2 ** 31 - 1;
 
 /** A row that the table takes, whatever callers and providers have said. */
-export function rowOf(entry: LoggedRecord): requestLogs.RequestLogRow {
+export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
   const { tokens, firstByteMs } = entry;
-  return {
+  return requestLogs.writeRow({
     organisation_id: entry.organisationId,
     ended_at: Math.round(entry.startedAt + entry.durationMs),
-    id: idToBytes(newId()),
+    id: newIdBytes(),
     trace_id: entry.id,
     workspace_id: entry.workspaceId,
     api_key_id: entry.apiKeyId,
@@ -62,7 +66,7 @@ export function rowOf(entry: LoggedRecord): requestLogs.RequestLogRow {
     cost_units: whole(entry.costUnits),
     is_estimated: Number(entry.isEstimated),
     metadata: JSON.stringify(entry.metadata),
-  };
+  });
 }
 
 function cut(text: string | null): string | null {
@@ -83,13 +87,13 @@ type Shared = Pick<
   'workspace_id' | 'api_key_id' | 'provider' | 'model' | 'status'
 >;
 
-function totalsOf(rows: readonly requestLogs.RequestLogRow[]): requestTotals.RequestTotalRow[] {
+function totalsOf(rows: readonly requestLogs.WrittenRow[]): requestTotals.RequestTotalRow[] {
   const totals = new Map<string, requestTotals.RequestTotalRow>();
-  for (const row of rows) {
+  for (const { row } of rows) {
     const { workspace_id, api_key_id, provider, model, status } = row;
     const shared = { workspace_id, api_key_id, provider, model, status };
     const began_at = totalsStepOf(row.ended_at);
-    const id = JSON.stringify([began_at, ...Object.values(shared)]);
+    const id = JSON.stringify([began_at, workspace_id, api_key_id, provider, model, status]);
     const known = totals.get(id);
     const total = known ?? emptyTotal(row.organisation_id, began_at, digest(id), shared);
     if (known === undefined) totals.set(id, total);
@@ -138,7 +142,7 @@ export function lossOf(
   requests: number,
 ): requestTotals.RequestTotalRow {
   const shared = { workspace_id: null, api_key_id: null, provider: null, model: null, status: 0 };
-  const total = emptyTotal(organisationId, beganAt, idToBytes(newId()), shared);
+  const total = emptyTotal(organisationId, beganAt, newIdBytes(), shared);
   total.unlogged_requests = requests;
   return total;
 }

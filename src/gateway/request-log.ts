@@ -1,11 +1,11 @@
 /** Knows how requests come into the log: off their way, many at once, within bounds, and none lost without being counted. */
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { totalsStepOf } from '../model/request-log.ts';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
-import type { RequestTotalRow } from '../store/tables/request-totals.ts';
-import { type Batch, type LoggedRecord, lossOf, rowOf, writeBatch } from './request-log-batch.ts';
+import type { WrittenRow } from '../store/tables/request-logs.ts';
+import { type Batch, type LoggedRecord, writeBatch } from './request-log-batch.ts';
+import { RequestLogQueue, type RequestLogQueueBounds } from './request-log-queue.ts';
 import type { RequestRecord } from './request-record.ts';
 
 export interface RequestLogOptions {
@@ -15,11 +15,7 @@ export interface RequestLogOptions {
   readonly bounds?: Partial<RequestLogBounds>;
 }
 
-export interface RequestLogBounds {
-  /** Requests that may wait to be written. */
-  readonly waitingMax: number;
-  /** Characters of their metadata, about. */
-  readonly waitingCharsMax: number;
+export interface RequestLogBounds extends RequestLogQueueBounds {
   /** Longest that one waits while the database keeps up. */
   readonly flushEveryMs: number;
   /** Between two tries while the database is away. */
@@ -37,8 +33,6 @@ const usualBounds: RequestLogBounds = {
   ...{ waitingMax: 20_000, waitingCharsMax: 32 * 1024 * 1024 },
   ...{ flushEveryMs: 1_000, retryMs: 1_000 },
 };
-const batchRowsMax = 500;
-const batchCharsMax = 1024 * 1024;
 /** Transactions at once; each is about one organisation. */
 const writersMax = 4;
 
@@ -47,15 +41,13 @@ export class RequestLog {
   readonly #database: RequestLogOptions['database'];
   readonly #onLoss: RequestLogOptions['onLoss'];
   readonly #bounds: RequestLogBounds;
-  #waiting: LoggedRecord[] = [];
-  /** Of {@link #waiting} and of what is being written. */
-  #count = 0;
-  #chars = 0;
+  readonly #queue: RequestLogQueue;
   #written = 0;
-  #lost = 0;
-  /** Losses that the database does not know of yet: by organisation, and by hour. */
-  readonly #losses = new Map<string, Map<number, number>>();
+  /** Of rows that were given up at the end. */
+  #givenUp = 0;
   #timer: NodeJS.Timeout | null = null;
+  /** What waits is to be written, however little it is. */
+  #isDue = false;
   #writing: Promise<void> | null = null;
   readonly #givesUp = new AbortController();
 
@@ -63,112 +55,90 @@ export class RequestLog {
     this.#database = database;
     this.#onLoss = onLoss;
     this.#bounds = { ...usualBounds, ...bounds };
+    this.#queue = new RequestLogQueue(this.#bounds);
   }
 
   /** A request of nobody that is known belongs to no log. */
   record(entry: RequestRecord): void {
     if (!isOfSomebody(entry)) return;
-    const { waitingMax, waitingCharsMax, flushEveryMs } = this.#bounds;
-    const chars = charsOf(entry);
-    if (this.#count >= waitingMax || this.#chars + chars > waitingCharsMax)
-      this.#lose(entry.organisationId, Math.round(entry.startedAt + entry.durationMs));
-    else {
-      this.#waiting.push(entry);
-      this.#count += 1;
-      this.#chars += chars;
-    }
-    if (this.#waiting.length >= batchRowsMax) this.#write();
-    else this.#timer ??= setTimeout(() => this.#write(), flushEveryMs).unref();
+    const isFull = this.#queue.add(entry);
+    if (isFull) this.#write();
+    else this.#setTimer();
   }
 
   figures(): RequestLogFigures {
-    return { written: this.#written, lost: this.#lost, waiting: this.#count };
+    const { lost, count } = this.#queue;
+    return { written: this.#written, lost: lost + this.#givenUp, waiting: count };
   }
 
   /** Writes what waits, for as long as it may take; what is left then is lost, counted and told. */
   async close(withinMs: number): Promise<void> {
     const clock = setTimeout(() => this.#givesUp.abort(), withinMs);
     const givenUp = once(this.#givesUp.signal, 'abort');
-    while (this.#writing !== null || this.#waiting.length > 0 || this.#losses.size > 0) {
+    while (this.#writing !== null || !this.#queue.isEmpty) {
       if (this.#givesUp.signal.aborted) break;
+      this.#isDue = true;
       this.#write();
       await Promise.race([this.#writing, givenUp]);
     }
     clearTimeout(clock);
     this.#givesUp.abort();
     if (this.#timer !== null) clearTimeout(this.#timer);
-    if (this.#count === 0) return;
-    this.#lost += this.#count;
-    this.#onLoss(null, this.#count);
+    this.#givenUp = this.#queue.count;
+    if (this.#givenUp > 0) this.#onLoss(null, this.#givenUp);
   }
 
-  #lose(organisationId: string, endedAt: number): void {
-    this.#lost += 1;
-    const hour = totalsStepOf(endedAt);
-    const hours = this.#losses.get(organisationId) ?? new Map<number, number>();
-    this.#losses.set(organisationId, hours.set(hour, (hours.get(hour) ?? 0) + 1));
+  #setTimer(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = null;
+      this.#isDue = true;
+      this.#write();
+    }, this.#bounds.flushEveryMs).unref();
   }
 
-  /** Begins, unless it is being done; goes on until nothing waits. */
+  /** Begins, unless it is being done. */
   #write(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = null;
+      if (!this.#queue.isEmpty && !this.#givesUp.signal.aborted) this.#setTimer();
     });
   }
 
+  /**
+   * Until nothing is due and no batch is full. What came meanwhile waits for its time: written at once,
+   * it would be a few rows, and after them fewer still, each with the cost of a transaction.
+   */
   async #writeAll(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#losses.size > 0) {
-      const batches = this.#take().values();
+    while (!this.#givesUp.signal.aborted) {
+      const taken = this.#queue.take(this.#isDue);
+      this.#isDue = false;
+      if (taken.length === 0) return;
+      const left = taken.values();
       await Promise.all(
         Array.from({ length: writersMax }, async () => {
-          for (const batch of batches) await this.#writeOne(batch);
+          for (const batches of left) {
+            for (const batch of batches) await this.#writeOne(batch);
+          }
         }),
       );
-      if (this.#givesUp.signal.aborted) return;
     }
   }
 
-  /** The oldest that wait, and all losses, by organisation. */
-  #take(): Taken[] {
-    let chars = 0;
-    let rows = 0;
-    for (const entry of this.#waiting) {
-      if (rows === batchRowsMax || chars > batchCharsMax) break;
-      rows += 1;
-      chars += charsOf(entry);
-    }
-    const entries = Map.groupBy(this.#waiting.splice(0, rows), (one) => one.organisationId);
-    const losses = new Map(this.#losses);
-    this.#losses.clear();
-    return [...new Set([...entries.keys(), ...losses.keys()])].map((organisationId) => {
-      const taken = entries.get(organisationId) ?? [];
-      return {
-        rows: taken.map(rowOf),
-        chars: taken.reduce((sum, entry) => sum + charsOf(entry), 0),
-        losses: lossesOf(organisationId, losses.get(organisationId)),
-      };
-    });
-  }
-
-  async #writeOne(taken: Taken): Promise<void> {
-    const { rows, chars } = taken;
-    const refused = await this.#commit(taken);
+  async #writeOne(batch: Batch): Promise<void> {
+    const refused = await this.#commit(batch);
     if (refused === null) return;
-    this.#count -= rows.length;
-    this.#chars -= chars;
-    this.#written += rows.length - refused.length;
-    for (const { organisation_id, ended_at } of refused) this.#lose(organisation_id, ended_at);
+    this.#queue.release(batch.rows);
+    this.#written += batch.rows.length - refused.length;
+    for (const { row } of refused) this.#queue.lose(row.organisation_id, row.ended_at);
   }
 
   /** The rows that the database does not take; null where it is given up on. */
-  async #commit(batch: Batch): Promise<Batch['rows'] | null> {
+  async #commit(batch: Batch, mayBeThere = false): Promise<readonly WrittenRow[] | null> {
     const { retryMs } = this.#bounds;
     const { signal } = this.#givesUp;
-    while (!signal.aborted) {
+    for (let isRepeated = mayBeThere; !signal.aborted; isRepeated = true) {
       try {
-        await this.#database.transaction((tx) => writeBatch(tx, batch));
+        await this.#database.transaction((tx) => writeBatch(tx, batch, isRepeated));
         return [];
       } catch (error) {
         if (!isUnavailable(error)) return await this.#takeApart(batch, error);
@@ -179,35 +149,18 @@ export class RequestLog {
   }
 
   /** So that a row which fails takes no other along. */
-  async #takeApart({ rows, losses }: Batch, error: unknown): Promise<Batch['rows'] | null> {
-    const isOne = rows.length + Math.sign(losses.length) <= 1;
-    if (isOne) this.#onLoss(error, rows.length);
-    if (isOne) return rows;
-    const half = losses.length > 0 ? 0 : rows.length >> 1;
-    const before = await this.#commit({ rows: rows.slice(0, half), losses });
-    const behind = await this.#commit({ rows: rows.slice(half), losses: [] });
+  async #takeApart({ rows }: Batch, error: unknown): Promise<readonly WrittenRow[] | null> {
+    if (rows.length <= 1) {
+      this.#onLoss(error, rows.length);
+      return rows;
+    }
+    const half = rows.length >> 1;
+    const before = await this.#commit({ rows: rows.slice(0, half), losses: [] }, true);
+    const behind = await this.#commit({ rows: rows.slice(half), losses: [] }, true);
     return before === null || behind === null ? null : [...before, ...behind];
   }
 }
 
-interface Taken extends Batch {
-  readonly chars: number;
-}
-
 function isOfSomebody(entry: RequestRecord): entry is LoggedRecord {
   return entry.organisationId !== null;
-}
-
-function lossesOf(
-  organisationId: string,
-  hours: ReadonlyMap<number, number> | undefined,
-): RequestTotalRow[] {
-  return [...(hours ?? [])].map(([hour, requests]) => lossOf(organisationId, hour, requests));
-}
-
-/** About what a record holds that callers may make long. */
-function charsOf({ metadata, model, requestedModel }: RequestRecord): number {
-  let chars = (model?.length ?? 0) + (requestedModel?.length ?? 0);
-  for (const name in metadata) chars += name.length + String(metadata[name]).length;
-  return chars;
 }

@@ -2,9 +2,9 @@
 import type { Settings } from '../settings.ts';
 import { isDenied } from '../store/connection/denied.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
+import * as oldRows from '../store/tables/old-rows.ts';
 import * as organisations from '../store/tables/organisations.ts';
 import * as requestLogs from '../store/tables/request-logs.ts';
-import * as requestTotals from '../store/tables/request-totals.ts';
 import type { Job, JobContext } from './job.ts';
 
 const dayMs = 86_400_000;
@@ -22,22 +22,14 @@ export function deleteOldLogs({ logDays, totalsDays }: Settings['inference']['re
       const logsBefore = startOfKept(context.now, logDays);
       const totalsBefore = startOfKept(context.now, totalsDays);
       const partitions = await changePartitions(context, logsBefore);
-      const [logs, totals] = [
-        {
-          before: logsBefore,
-          has: requestLogs.hasEndedBefore,
-          remove: requestLogs.deleteEndedBefore,
-        },
-        {
-          before: totalsBefore,
-          has: requestTotals.hasBegunBefore,
-          remove: requestTotals.deleteBegunBefore,
-        },
-      ];
       return {
         partitions,
-        logs: await deleteRows(context, logs),
-        totals: await deleteRows(context, totals),
+        logs: await deleteRows(context, { table: 'request_logs', column: 'ended_at' }, logsBefore),
+        totals: await deleteRows(
+          context,
+          { table: 'request_totals', column: 'began_at' },
+          totalsBefore,
+        ),
       };
     },
   };
@@ -89,21 +81,16 @@ function endsToCome(now: number, known: number | null): number[] {
   return ends.filter((end) => known === null || end > known);
 }
 
-interface OldRows {
-  readonly before: number | null;
-  readonly has: typeof requestLogs.hasEndedBefore;
-  readonly remove: typeof requestLogs.deleteEndedBefore;
-}
-
 async function deleteRows(
   { db, transaction, signal }: JobContext,
-  { before, has, remove }: OldRows,
+  aged: oldRows.Aged,
+  before: number | null,
 ): Promise<number> {
   if (before === null) return 0;
   let total = 0;
   for (const id of await organisations.listIds(db)) {
-    while (!signal.aborted && (await has(db, id, before))) {
-      total += await transaction((tx) => remove(tx, id, before, batchRowsMax));
+    while (!signal.aborted && (await oldRows.hasBefore(db, aged, id, before))) {
+      total += await transaction((tx) => oldRows.deleteBefore(tx, aged, id, before, batchRowsMax));
     }
   }
   return total;

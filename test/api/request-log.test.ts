@@ -83,6 +83,29 @@ describe('the log of requests', () => {
     expect(await totals()).toMatchObject([{ requests: 1_200, unlogged_requests: 0 }]);
   });
 
+  it('makes one transaction of the most that it may wait for, of each organisation', async () => {
+    let transactions = 0;
+    const database: RequestLogOptions['database'] = {
+      transaction: (work) => {
+        transactions += 1;
+        if (transactions === 1) log.record(requestRecord(organisationId));
+        return test.database.transaction(work);
+      },
+    };
+    const { log } = openLog({ database, bounds: { flushEveryMs: 3_600_000 } });
+    const others = [randomUUID(), randomUUID()];
+    for (let at = 0; at < 499; at += 1) {
+      for (const id of [organisationId, ...others]) log.record(requestRecord(id));
+    }
+    expect({ transactions, ...log.figures() }).toMatchObject({ transactions: 0, waiting: 1_497 });
+    log.record(requestRecord(organisationId));
+    await eventually(() => expect(log.figures().written).toBe(500));
+    expect({ transactions, ...log.figures() }).toMatchObject({ transactions: 1, waiting: 999 });
+    await log.close(60_000);
+    expect({ transactions, ...log.figures() }).toMatchObject({ transactions: 4, written: 1_499 });
+    expect(await rows()).toHaveLength(1_499);
+  });
+
   it('keeps what it may while the database is away, and tells afterwards how many it could not', async () => {
     let isAway = true;
     const database: RequestLogOptions['database'] = {
@@ -109,7 +132,7 @@ describe('the log of requests', () => {
     const database: RequestLogOptions['database'] = {
       transaction: () => Promise.reject(new DatabaseUnavailable('away')),
     };
-    const { log, losses } = openLog({ database, bounds: { waitingCharsMax: 1_000 } });
+    const { log, losses } = openLog({ database, bounds: { waitingCharsMax: 2_000 } });
     const metadata = { note: 'x'.repeat(300) };
     for (let at = 0; at < 10; at += 1) log.record(requestRecord(organisationId, { metadata }));
     expect(log.figures()).toEqual({ written: 0, lost: 7, waiting: 3 });

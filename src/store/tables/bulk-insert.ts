@@ -1,21 +1,48 @@
 /** Knows how many rows are inserted by one statement, which the driver writes faster than the query builder. */
 import { CompiledQuery } from 'kysely';
+import { escape as literal, raw } from 'mysql2';
 import type { Db } from '../connection/db.ts';
 import { execute } from '../connection/dialect.ts';
 
-/**
- * Inserts rows of these columns; `rest` is what follows, such as ON DUPLICATE KEY UPDATE. Names of table
- * and columns go into the text as they are.
- */
+/** What columns hold. */
+type Value = string | number | Buffer | null;
+
+/** Names of table and columns go into the text as they are. */
+export interface InsertTarget<Row> {
+  readonly table: string;
+  readonly columns: readonly (keyof Row & string)[];
+}
+
+/** Inserts rows of these columns; `rest` is what follows, such as ON DUPLICATE KEY UPDATE. */
 export async function bulkInsert<Row extends object>(
   tx: Db,
-  target: { readonly table: string; readonly columns: readonly (keyof Row & string)[] },
+  target: InsertTarget<Row>,
   rows: readonly Row[],
   rest = '',
 ): Promise<void> {
-  if (rows.length === 0) return;
-  const { table, columns } = target;
+  const tuples = rows.map((row) => tupleOf(target, row));
+  await insertTuples(tx, target, tuples, rest);
+}
+
+/** A row as it stands in a statement. */
+export function tupleOf<Row extends object>({ columns }: InsertTarget<Row>, row: Row): string {
+  let tuple = '(';
+  for (const column of columns) {
+    const value = literal(row[column] as Value);
+    tuple += tuple.length === 1 ? value : `,${value}`;
+  }
+  return `${tuple})`;
+}
+
+/** As {@link bulkInsert}, of rows that {@link tupleOf} has written before. */
+export async function insertTuples<Row extends object>(
+  tx: Db,
+  { table, columns }: InsertTarget<Row>,
+  tuples: readonly string[],
+  rest = '',
+): Promise<void> {
+  if (tuples.length === 0) return;
   const text = `INSERT INTO ${table} (${columns.join(', ')}) VALUES ? ${rest}`;
-  const values = rows.map((row) => columns.map((column) => row[column]));
-  await execute(tx, CompiledQuery.raw(text, [values]));
+  // As one value, or the driver would look for others all through it.
+  await execute(tx, CompiledQuery.raw(text, [raw(tuples.join(','))]));
 }

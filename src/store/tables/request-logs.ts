@@ -1,7 +1,7 @@
 /** Knows the request_logs table: what became of each request for a model. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
-import { bulkInsert } from './bulk-insert.ts';
+import { type InsertTarget, insertTuples, tupleOf } from './bulk-insert.ts';
 
 export interface RequestLogRow {
   organisation_id: string;
@@ -48,9 +48,22 @@ const columns: readonly (keyof RequestLogRow)[] = [
   ...(['cache_write_tokens', 'cost_units', 'is_estimated', 'metadata'] as const),
 ];
 
+const target: InsertTarget<RequestLogRow> = { table: 'request_logs', columns };
+
+/** A row, and how it stands in a statement. */
+export interface WrittenRow {
+  readonly row: RequestLogRow;
+  readonly tuple: string;
+}
+
+export function writeRow(row: RequestLogRow): WrittenRow {
+  return { row, tuple: tupleOf(target, row) };
+}
+
 /** Throws errno 1062 when any of them is there already. */
-export async function insertMany(tx: Db, rows: readonly RequestLogRow[]): Promise<void> {
-  await bulkInsert(tx, { table: 'request_logs', columns }, rows);
+export async function insertMany(tx: Db, rows: readonly WrittenRow[]): Promise<void> {
+  const tuples = rows.map(({ tuple }) => tuple);
+  await insertTuples(tx, target, tuples);
 }
 
 type RowPlace = Pick<RequestLogRow, 'organisation_id' | 'ended_at' | 'id'>;
@@ -109,34 +122,6 @@ export async function list(
 
 /** No status is higher. */
 export const statusMax = 999;
-
-/** Deletes up to `limit` of an organisation's, oldest first, and yields how many those were. */
-export async function deleteEndedBefore(
-  tx: Db,
-  organisationId: string,
-  before: number,
-  limit: number,
-): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('request_logs')
-    .where('organisation_id', '=', organisationId)
-    .where('ended_at', '<', before)
-    .orderBy('ended_at')
-    .limit(limit)
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
-}
-
-export async function hasEndedBefore(db: Db, organisationId: string, before: number) {
-  const found = await db
-    .selectFrom('request_logs')
-    .select('ended_at')
-    .where('organisation_id', '=', organisationId)
-    .where('ended_at', '<', before)
-    .limit(1)
-    .executeTakeFirst();
-  return found !== undefined;
-}
 
 /** A piece of the table that is dropped as a whole. */
 export interface Partition {

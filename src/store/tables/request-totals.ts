@@ -126,31 +126,3 @@ function sharedOf(by: SumsBy) {
   if (typeof by === 'string') return sql.ref(by);
   return sql`began_at - began_at % ${by.stepMs}`;
 }
-
-/** Deletes up to `limit` of an organisation's, oldest first, and yields how many those were. */
-export async function deleteBegunBefore(
-  tx: Db,
-  organisationId: string,
-  before: number,
-  limit: number,
-): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('request_totals')
-    .where('organisation_id', '=', organisationId)
-    .where('began_at', '<', before)
-    .orderBy('began_at')
-    .limit(limit)
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
-}
-
-export async function hasBegunBefore(db: Db, organisationId: string, before: number) {
-  const found = await db
-    .selectFrom('request_totals')
-    .select('began_at')
-    .where('organisation_id', '=', organisationId)
-    .where('began_at', '<', before)
-    .limit(1)
-    .executeTakeFirst();
-  return found !== undefined;
-}
