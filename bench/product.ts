@@ -130,6 +130,13 @@ export function peakResidentMiB(pid: number): number {
   }
 }
 
+/** What the chart gives the daemon beside its settings (charts/gatewright/templates/_sync.tpl). */
+const chartEnvironment = {
+  MALLOC_MMAP_THRESHOLD_: '32768',
+  MALLOC_TRIM_THRESHOLD_: '32768',
+  MALLOC_TOP_PAD_: '4096',
+};
+
 /** What `measure` finds of a daemon that syncs `source` in a folder and has had `settleMs` since its first cycle. */
 export async function besideDaemon<T>(
   folder: string,
@@ -148,7 +155,7 @@ export async function besideDaemon<T>(
   ];
   const daemon = spawn(process.execPath, [main, ...words], {
     cwd: folder,
-    env: { PATH: process.env.PATH! },
+    env: { PATH: process.env.PATH!, ...chartEnvironment },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await firstLine(daemon, daemon.stdout, (line) =>

@@ -155,7 +155,10 @@ describe('rendering', () => {
     expect(pods.map(({ name }) => name)).toEqual(['gw-gatewright-server']);
     const [{ spec }] = pods as [(typeof pods)[number]];
     expect(spec.containers.map(({ name }) => name)).toEqual(['server', 'sync']);
-    const [, sync] = spec.containers;
+    const [server, sync] = spec.containers;
+    const bound = { name: 'MALLOC_MMAP_THRESHOLD_', value: '32768' };
+    expect(sync!.env).toContainEqual(bound);
+    expect(server!.env).not.toContainEqual(bound);
     expect(sync).not.toHaveProperty('readinessProbe');
     expect(sync!.env).toContainEqual({ name: 'GATEWRIGHT_SYNC_PORT', value: '9465' });
     const { args } = spec.initContainers!.find(({ name }) => name === 'credentials')!;

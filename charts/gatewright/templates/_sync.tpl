@@ -217,6 +217,10 @@
   args: {{ $v.sync.prune | ternary (list) (list "--no-prune") | concat (list "sync" ($v.sync.source | default "/etc/gatewright/source")) | toJson }}
   securityContext: {{- include "gatewright.containerSecurity" . | nindent 4 }}
   env:
+    # It works for a moment and rests for long: what it gives back shall not wait in its process for the next time.
+    - {name: MALLOC_MMAP_THRESHOLD_, value: "32768"}
+    - {name: MALLOC_TRIM_THRESHOLD_, value: "32768"}
+    - {name: MALLOC_TOP_PAD_, value: "4096"}
     {{- include "gatewright.environment" . | nindent 4 }}
     {{- include "gatewright.syncEnvironment" . | nindent 4 }}
     {{- with $v.sync.pod.env }}
