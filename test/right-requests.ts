@@ -42,6 +42,10 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     ...{ name: 'k', scopes: ['completions.write'], user_id: randomUUID() },
     workspace_id: ids.workspaces,
   }),
+  '/secret-references': () => ({
+    ...{ name: 'one', manager_type: 'aws_sm', secret_path: 'prod' },
+    auth_config: { aws_auth_type: 'serviceRole' },
+  }),
   '/mcp-integrations': () => ({
     ...{ name: 'one', url: 'https://mcp.example.com', auth_type: 'none', transport: 'http' },
   }),
@@ -141,7 +145,8 @@ export class RightRequests {
   async furnish(): Promise<void> {
     const { ids, server } = this;
     this.#lease = await leaseHeaders(server.request, recorder);
-    for (const path of ['workspaces', 'guardrails', 'configs', 'api-keys', 'mcp-integrations']) {
+    const plain = ['workspaces', 'guardrails', 'configs', 'api-keys', 'mcp-integrations'];
+    for (const path of [...plain, 'secret-references']) {
       ids[path] = await this.#make(`/v2/${path}`);
     }
     ids.users = await addUser(server, { source: 'bootstrap' });

@@ -10,6 +10,7 @@ import { usageLimitPolicyResource } from './policies/usage-limit-policies.ts';
 import { integrationResource } from './providers/integrations.ts';
 import { providerResource } from './providers/providers.ts';
 import type { Resource } from './request/resource.ts';
+import { secretReferenceResource } from './secrets/secret-references.ts';
 import { workspaceResource } from './workspaces/workspaces.ts';
 
 export const resources: readonly Resource[] = [
@@ -17,6 +18,7 @@ export const resources: readonly Resource[] = [
   guardrailResource,
   configResource,
   apiKeyResource,
+  secretReferenceResource,
   mcpIntegrationResource,
   mcpServerResource,
   guardrailMappingResource,

@@ -30,6 +30,7 @@ const secretWriters = [
   'workspace_mcp_integrations.update',
   'organisation_integrations.update',
   'workspace_integrations.update',
+  'secret_references.update',
 ];
 
 const namedMax = 50;

@@ -2,12 +2,11 @@
 import { z } from 'zod';
 import { described } from './described.ts';
 import { JsonRecord } from './json-record.ts';
-import { SecretMapping } from './mcp-integration.ts';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
+import { SecretMappings } from './secret-mapping.ts';
 import { Slug } from './slug.ts';
 import { WorkspaceRateLimits, WorkspaceUsageLimits } from './workspace-limits.ts';
 
-const secretMappingsMax = 100;
 export const modelsMax = 1000;
 const workspacesMax = 1000;
 
@@ -174,7 +173,7 @@ const fields = {
     'Whatever else the service wants to know: address, region, project, headers.',
   ),
   secret_mappings: described(
-    z.array(SecretMapping).max(secretMappingsMax).nullable().optional(),
+    SecretMappings.nullable().optional(),
     'Secrets that the server holds, and the fields that they go into.',
   ),
   pricing_adjustments: described(

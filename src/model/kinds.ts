@@ -1,6 +1,7 @@
 /** Knows every manifest kind: its fields that refer to others, how its API is addressed, where its body is. */
 import type { z } from 'zod';
 import { configurationSecrets } from './configuration-secrets.ts';
+import { authSecrets } from './secret-fields.ts';
 
 // Read by every start of `validate`: nothing here makes a schema before it is asked for.
 export const kindNames = [
@@ -8,6 +9,7 @@ export const kindNames = [
   'Guardrail',
   'Config',
   'ApiKey',
+  'SecretReference',
   'McpIntegration',
   'McpServer',
   'GuardrailMcpBinding',
@@ -110,6 +112,14 @@ const policyReferences: ReferenceField[] = [
   { path: 'conditions.*.excludes.*', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
 ];
 
+/** Of the fields of an integration that a secret manager keeps. */
+const mappedSecrets: ReferenceField = {
+  path: 'secret_mappings.*.secret_reference_id',
+  manifestField: 'secretReferenceRef',
+  kind: 'SecretReference',
+  by: 'id',
+};
+
 function bindingPath(body: Record<string, unknown>): string {
   const guardrailId = encodeURIComponent(String(body.guardrail_id));
   const serverId = encodeURIComponent(String(body.mcp_server_id));
@@ -174,11 +184,27 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     makeBody: async () => (await import('./api-key.ts')).makeApiKeySpec(),
   },
 
+  SecretReference: {
+    plural: 'secret-references',
+    ...plain,
+    workspaced: 'none',
+    references: [
+      { path: 'allowed_workspaces.*', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
+    ],
+    secrets: authSecrets.map((field) => `auth_config.${field}`),
+    opaque: ['tags'],
+    immutable: ['slug', 'manager_type'],
+    merged: ['auth_config'],
+    sets: ['allowed_workspaces'],
+    ...collection('/admin/v2/secret-references'),
+    makeBody: async () => (await import('./secret-reference.ts')).makeSecretReferenceSpec(),
+  },
+
   McpIntegration: {
     plural: 'mcp-integrations',
     ...plain,
     workspaced: 'optional',
-    references: [workspaceReference],
+    references: [workspaceReference, mappedSecrets],
     secrets: ['configurations.custom_headers.*', 'configurations.headers.*'],
     secretsGoWith: ['url'],
     opaque: [
@@ -256,6 +282,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     references: [
       workspaceReference,
       { path: 'workspaces.*.id', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
+      mappedSecrets,
     ],
     secrets: [
       'key',

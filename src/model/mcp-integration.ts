@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { described } from './described.ts';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
+import { SecretMappings } from './secret-mapping.ts';
 import { Slug } from './slug.ts';
 
-const secretMappingsMax = 100;
 const capabilitiesMax = 1000;
 
 /** Header name to value; names and values are judged by forward-headers.ts. */
@@ -31,22 +31,6 @@ export const secretHeaderMaps = ['custom_headers', 'headers'] as const;
 /** Stands for a secret value in every answer; sent back by a client it means "keep what is stored". */
 export const secretMask = '********';
 
-export const SecretMapping = z.strictObject({
-  target_field: described(z.string().min(1).max(255), 'Field that the secret is put into.'),
-  secret_reference_id: described(
-    z.string().min(1).max(255),
-    'Secret reference on the server, by id or slug.',
-  ),
-  secret_key: described(
-    z.string().max(255).nullable().optional(),
-    'Key within the secret, where it holds several values.',
-  ),
-  value_format: described(
-    z.enum(['json', 'string']).optional(),
-    'Whether the value is text or JSON.',
-  ),
-});
-
 const McpUrl = z
   .string()
   .min(1)
@@ -58,7 +42,6 @@ const McpUrl = z
   });
 const AuthType = z.enum(['none', 'headers', 'oauth_auto']);
 const Transport = z.enum(['http', 'sse']);
-const SecretMappings = z.array(SecretMapping).max(secretMappingsMax);
 
 /** Body of POST /mcp-integrations. */
 export const McpIntegrationCreate = z.object({

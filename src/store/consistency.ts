@@ -63,6 +63,7 @@ const tableOfKind: Readonly<Record<KindName, string>> = {
   Guardrail: 'guardrails',
   Config: 'configs',
   ApiKey: 'api_keys',
+  SecretReference: 'secret_references',
   McpIntegration: 'mcp_integrations',
   McpServer: 'mcp_servers',
   GuardrailMcpBinding: 'guardrail_mcp_mappings',
@@ -99,6 +100,8 @@ const rules: readonly Rule[] = [
       broken: missing('workspace_members', column, target, { id: sql`referring.user_id` }),
     }),
   ),
+  allowedSecret('workspace_id', 'workspaces'),
+  allowedSecret('secret_reference_id', 'secret_references'),
   reference('mcp_servers', 'mcp_integration_id', 'mcp_integrations'),
   reference('integration_workspaces', 'integration_id', 'integrations'),
   reference('providers', 'integration_id', 'integrations'),
@@ -165,6 +168,12 @@ function reference(table: string, column: string, target: string): Rule {
     fault: `names in ${column} what is not in ${target}`,
     broken: missing(table, column, target),
   };
+}
+
+function allowedSecret(column: string, target: string): Rule {
+  const table = 'secret_reference_workspaces';
+  const id = sql`referring.secret_reference_id`;
+  return { ...reference(table, column, target), broken: missing(table, column, target, { id }) };
 }
 
 /** Rows of `table` whose `column` names nothing that is there and active in `target`. */

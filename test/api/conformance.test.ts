@@ -132,10 +132,12 @@ it('404 to what is not there, wherever it is named', async () => {
   const named = (one: Operation) => telling(404)(one) && isItem(one);
   expect(await strangers(404, named, (right) => right, nowhere)).toEqual([]);
   const workspace_id = randomUUID();
-  const elsewhere = ({ body, ...right }: Asked): Asked =>
-    body === undefined
-      ? { ...right, query: `?workspace_id=${workspace_id}` }
-      : { ...right, body: { ...(body as object), workspace_id } };
+  const elsewhere = ({ body, ...right }: Asked): Asked => {
+    if (body === undefined) return { ...right, query: `?workspace_id=${workspace_id}` };
+    // What belongs to the organisation alone is in no workspace.
+    const place = 'secret_path' in (body as object) ? 'organisation_id' : 'workspace_id';
+    return { ...right, body: { ...(body as object), [place]: workspace_id } };
+  };
   const isOfOwner = ({ path }: Operation) => path.endsWith('/suspensions');
   const ofNobody = ({ body }: Asked): Asked =>
     body === undefined

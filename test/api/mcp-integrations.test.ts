@@ -82,6 +82,12 @@ describe('200', () => {
       description: 'old',
       configurations: { passthrough_header: { 'x-a': 'b' } },
     });
+    await server.request('POST', '/v2/secret-references', {
+      body: {
+        ...{ name: 'ref', slug: 'ref', manager_type: 'aws_sm', secret_path: 'crm' },
+        auth_config: { aws_auth_type: 'serviceRole' },
+      },
+    });
     const mapping = { target_field: 'url', secret_reference_id: 'ref', secret_key: 'k' };
     const answer = await put(id, {
       name: 'New',

@@ -19,6 +19,7 @@ let workspaceId: string;
 let serverId: string;
 beforeAll(async () => {
   server = await startTestServer();
+  for (const slug of ['vault', 'r']) await makeReference({ slug });
   workspaceId = await post('/v2/workspaces', { name: 'Support' });
   serverId = await makeServer();
 });
@@ -40,6 +41,18 @@ function makeIntegration(): Promise<string> {
   return post('/v2/mcp-integrations', {
     ...{ name: `tools ${count}`, url: 'https://mcp.example.com', auth_type: 'headers' },
     ...{ transport: 'http', configurations: { custom_headers: { Authorization: 'first' } } },
+  });
+}
+
+function makeReference(more: Record<string, unknown> = {}): Promise<string> {
+  count += 1;
+  return post('/v2/secret-references', {
+    ...{ name: `secret ${count}`, manager_type: 'aws_sm', secret_path: 'prod/openai' },
+    auth_config: {
+      ...{ aws_auth_type: 'accessKey', aws_access_key_id: 'AKIA', aws_region: 'eu-central-1' },
+      aws_secret_access_key: 'first',
+    },
+    ...more,
   });
 }
 
@@ -142,6 +155,20 @@ const cases: Case[] = [
       conditions: [{ key: 'metadata.team', value: '*', excludes: ['a', 'b'] }],
     },
     alike: { conditions: [{ excludes: ['a', 'b'], value: '*', key: 'metadata.team' }] },
+  },
+  {
+    pattern: '/v2/secret-references/{secretReferenceId}',
+    make: async () => ({ path: `/v2/secret-references/${await makeReference()}` }),
+    update: {
+      ...{ name: 'renamed', description: 'why', secret_path: 'prod/other', secret_key: 'k' },
+      auth_config: { aws_region: 'eu-west-1', aws_secret_access_key: 'second' },
+      tags: { a: 'b', c: 'd' },
+      allow_all_workspaces: false,
+    },
+    alike: {
+      auth_config: { aws_secret_access_key: '********', aws_region: 'eu-west-1' },
+      tags: { c: 'd', a: 'b' },
+    },
   },
   {
     pattern: '/v2/mcp-integrations/{mcpIntegrationId}',

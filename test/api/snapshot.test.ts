@@ -66,6 +66,17 @@ async function fill(): Promise<typeof made> {
     workspace_id: workspace.id,
     defaults: { config_id: config.slug },
   });
+  const reference = await create('/v2/secret-references', {
+    name: 'OpenAI key',
+    manager_type: 'hashicorp_vault',
+    auth_config: {
+      ...{ vault_auth_type: 'token', vault_addr: 'https://vault.example.com' },
+      vault_token: canary,
+    },
+    secret_path: 'secret/data/openai',
+    allowed_workspaces: [workspace.slug],
+    tags: { team: 'a' },
+  });
   const integration = await create('/v2/mcp-integrations', {
     name: 'CRM',
     url: 'https://crm.example.com/mcp',
@@ -102,6 +113,7 @@ async function fill(): Promise<typeof made> {
     key: canary,
     configurations: { custom_headers: { 'X-Team': canary }, openai_project: 'p' },
     models: [{ slug: 'm', enabled: true, configurations: { custom_headers: { a: canary } } }],
+    secret_mappings: [{ target_field: 'configurations.p', secret_reference_id: reference.slug }],
     workspaces: [{ id: workspace.slug, enabled: true, usage_limits: [{ credit_limit: 5 }] }],
   });
   const provider = await create('/v2/providers', {
@@ -115,6 +127,7 @@ async function fill(): Promise<typeof made> {
     Guardrail: guardrail,
     Config: config,
     ApiKey: key,
+    SecretReference: reference,
     McpIntegration: integration,
     McpServer: mcpServer,
     GuardrailMcpBinding: { id: binding.map_id },
@@ -191,6 +204,15 @@ describe('the snapshot', () => {
       },
     });
     expect((await find('UsageLimitPolicy')).spec).toMatchObject({ credit_limit: 12.5 });
+    expect((await find('Integration')).spec).toMatchObject({
+      secret_mappings: [
+        { target_field: 'configurations.p', secret_reference_id: made.SecretReference.id },
+      ],
+    });
+    expect((await find('SecretReference')).spec).toMatchObject({
+      allow_all_workspaces: false,
+      allowed_workspaces: [workspace_id],
+    });
   });
 
   it('tells who manages a resource and what was last applied', async () => {

@@ -75,6 +75,17 @@ const bodies: Record<KindName, Body> = {
     expires_at: '2092-01-01T00:00:00Z',
     rotation_policy: { rotation_period: 'monthly', key_transition_period_ms: 1_800_000 },
   },
+  SecretReference: {
+    name: 'x',
+    slug: 'x',
+    description: 'd',
+    manager_type: 'aws_sm',
+    auth_config: { aws_auth_type: 'serviceRole', aws_region: 'eu-central-1' },
+    secret_path: 'prod/openai',
+    secret_key: 'k',
+    allow_all_workspaces: true,
+    tags: { team: 'a' },
+  },
   McpIntegration: {
     name: 'x',
     description: 'd',
@@ -267,7 +278,7 @@ function isKnownDifference(kind: KindName, place: readonly string[], value: unkn
 
 describe('validate and the server agree on', () => {
   it.each(Object.keys(bodies) as KindName[])('every field of %s', async (kind) => {
-    const workspace = kind === 'Workspace' ? null : 'w';
+    const workspace = kinds[kind].workspaced === 'none' ? null : 'w';
     const body = bodies[kind];
     expect([
       await refusedByServer(kind, body, workspace),
@@ -294,7 +305,7 @@ describe('validate and the server agree on', () => {
     expect(differences).toEqual([]);
   });
 
-  it.each((Object.keys(bodies) as KindName[]).filter((kind) => kind !== 'Workspace'))(
+  it.each((Object.keys(bodies) as KindName[]).filter((kind) => kinds[kind].workspaced !== 'none'))(
     'the workspace of %s, and what it may refer to in another',
     async (kind) => {
       const type = (place: string | null): Body =>

@@ -26,11 +26,12 @@ it('counts the resources of a good source by kind, with exit code 0', async () =
   expect(result).toEqual({
     exitCode: 0,
     stderr: '',
-    stdout: `16 resources in 8 files, all valid
+    stdout: `17 resources in 8 files, all valid
   Workspace            2
   Guardrail            2
   Config               2
   ApiKey               2
+  SecretReference      1
   McpIntegration       1
   McpServer            1
   GuardrailMcpBinding  1

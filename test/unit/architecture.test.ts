@@ -64,7 +64,7 @@ const mayImport: Record<string, readonly string[]> = {
   admin: ['admin/*', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   'admin/request': ['auth', 'http', 'store', 'model', 'settings', 'clock'],
   ...adminFamilies('api-keys', 'workspaces', 'guardrails', 'configs', 'policies', 'mcp'),
-  ...adminFamilies('identity', 'sync', 'changes', 'providers', 'logs', 'people'),
+  ...adminFamilies('identity', 'sync', 'changes', 'providers', 'logs', 'people', 'secrets'),
   gateway: [
     ...['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
     // For the collector of traces, whom the operator names, as a proxy of the operator reaches it.

@@ -9,6 +9,7 @@ import { type KindName, kindNames, kinds } from '../../src/model/kinds.ts';
 import { McpIntegrationUpdate } from '../../src/model/mcp-integration.ts';
 import { McpServerUpdate } from '../../src/model/mcp-server.ts';
 import { RateLimitPolicyUpdate } from '../../src/model/rate-limit-policy.ts';
+import { SecretReferenceUpdate } from '../../src/model/secret-reference.ts';
 import { UsageLimitPolicyUpdate } from '../../src/model/usage-limit-policy.ts';
 import { WorkspaceUpdate } from '../../src/model/workspace.ts';
 
@@ -19,6 +20,7 @@ const updates = {
   ApiKey: ApiKeyUpdate,
   McpIntegration: McpIntegrationUpdate,
   McpServer: McpServerUpdate,
+  SecretReference: SecretReferenceUpdate,
   UsageLimitPolicy: UsageLimitPolicyUpdate,
   RateLimitPolicy: RateLimitPolicyUpdate,
 };

@@ -255,6 +255,22 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/config/override_params/max_tokens'],
     ],
   ],
+  SecretReference: [
+    [
+      'a workspace more',
+      { allowed_workspaces: ['a'] },
+      { allowed_workspaces: ['a', 'b'] },
+      ['/allowed_workspaces/1'],
+    ],
+    ['a workspace less', { allowed_workspaces: ['a', 'b'] }, { allowed_workspaces: ['a'] }, []],
+    [
+      'every workspace',
+      { allow_all_workspaces: false, allowed_workspaces: ['a'] },
+      { allow_all_workspaces: true },
+      ['/allow_all_workspaces', '/allowed_workspaces'],
+    ],
+    ['some workspaces', {}, { allowed_workspaces: ['a'] }, []],
+  ],
   McpIntegration: [
     ['no credentials', { auth_type: 'headers' }, { auth_type: 'none' }, ['/auth_type']],
     [

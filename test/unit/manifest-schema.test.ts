@@ -22,6 +22,7 @@ const [workspace, ...others] = [
   { kind: 'External', metadata: { name: 'i' }, spec: { kind: 'McpIntegration', slug: 'i' } },
   { kind: 'External', metadata: { name: 'ai' }, spec: { kind: 'Integration', slug: 'ai' } },
   { kind: 'External', metadata: { name: 'k' }, spec: { kind: 'ApiKey', slug: 'k' } },
+  { kind: 'External', metadata: { name: 'v' }, spec: { kind: 'SecretReference', slug: 'v' } },
 ].map((document) => ({ name: document.metadata.name, text: dump({ apiVersion, ...document }) }));
 
 const budget = {
@@ -77,6 +78,23 @@ const specs: Record<KindName, Document> = {
     rotationPolicy: { rotationPeriod: 'monthly', keyTransitionPeriodMs: 1_800_000 },
     secretOutput: { file: { path: 'w/k.key', mode: '0640' } },
   },
+  SecretReference: {
+    name: 'x',
+    slug: 'x',
+    description: 'd',
+    managerType: 'aws_sm',
+    authConfig: {
+      awsAuthType: 'accessKey',
+      awsAccessKeyId: { valueFrom: { env: 'T' } },
+      awsSecretAccessKey: { valueFrom: { env: 'T' } },
+      awsRegion: 'eu-central-1',
+    },
+    secretPath: 'prod/openai',
+    secretKey: 'k',
+    allowAllWorkspaces: false,
+    allowedWorkspaces: [{ workspaceRef: 'w' }],
+    tags: { team: 'a' },
+  },
   McpIntegration: {
     name: 'x',
     slug: 'x',
@@ -93,7 +111,7 @@ const specs: Record<KindName, Document> = {
       other: 1,
     },
     secretMappings: [
-      { targetField: 'f', secretReferenceId: 'r', secretKey: 'k', valueFormat: 'json' },
+      { targetField: 'f', secretReferenceRef: 'v', secretKey: 'k', valueFormat: 'json' },
     ],
   },
   McpServer: { name: 'x', description: 'd', slug: 'x-server', mcpIntegrationRef: 'i' },
@@ -134,7 +152,7 @@ const specs: Record<KindName, Document> = {
     aiProviderId: 'openai',
     key: { valueFrom: { env: 'T' } },
     configurations: { custom_host: 'https://models.example.com/v1', openai_project: 'p' },
-    secretMappings: [{ targetField: 'key', secretReferenceId: 'r' }],
+    secretMappings: [{ targetField: 'key', secretReferenceRef: 'v' }],
     pricingAdjustments: { multiplier: { default: 1.5, image: { default: 1 } } },
     tags: { team: 'a' },
     allowAllModels: false,
@@ -171,7 +189,9 @@ const specs: Record<KindName, Document> = {
 };
 
 function documentOf(kind: KindName, spec: unknown): Document {
-  const workspace = ['Workspace', 'GuardrailMcpBinding', 'Integration'].includes(kind)
+  const workspace = ['Workspace', 'GuardrailMcpBinding', 'Integration', 'SecretReference'].includes(
+    kind,
+  )
     ? {}
     : { workspace: 'w' };
   return { apiVersion, kind, metadata: { name: 'x', ...workspace }, spec };
@@ -278,6 +298,8 @@ const beyondSchemas: readonly RegExp[] = [
   /^wrong-value: spec\.(url|configurations\.custom_host) must /,
   /^wrong-value: spec\.ai_provider_id is no service/,
   /, which (requests for models|calls of MCP tools) do not have \(target: \w+\)$/,
+  /^wrong-value: spec\.auth_config\.\w+ (is required for|must be one of) /,
+  /^wrong-value: spec\.allowed_workspaces must be left out where allow_all_workspaces is true$/,
   /^rotation: rotation.overlap is shorter or longer than the server takes$/,
 ];
 

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { fingerprintSecrets, maskSecrets } from '../../auth/secret-values.ts';
 import { readDocument } from '../../model/json-record.ts';
-import { McpConfigurations, SecretMapping } from '../../model/mcp-integration.ts';
+import { McpConfigurations } from '../../model/mcp-integration.ts';
+import { SecretMapping, specMappings, toldMappings } from '../../model/secret-mapping.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
 import type { SpecSecrets } from '../request/resource.ts';
@@ -44,7 +45,7 @@ export function toRecord(row: StoredMcpIntegration) {
     auth_type: row.auth_type,
     transport: row.transport,
     configurations: maskSecrets(headerPlaces(row.id), readConfigurations(row) ?? {}),
-    secret_mappings: readDocument<z.infer<typeof SecretMapping>[]>(row.secret_mappings) ?? [],
+    secret_mappings: toldMappings(row.secret_mappings),
     // An integration of the organisation may be used by every workspace.
     global_workspace_access: { enabled: row.workspace_id === null },
     status: row.status,
@@ -73,7 +74,7 @@ export function toSpec(
     workspace_id: row.workspace_id,
     configurations:
       stored && fingerprintSecrets(unsealer, fingerprintKey, headerPlaces(row.id), stored),
-    secret_mappings: readDocument(row.secret_mappings),
+    secret_mappings: specMappings(row.secret_mappings),
   };
   return {
     name: row.name,

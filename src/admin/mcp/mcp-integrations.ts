@@ -38,6 +38,7 @@ import {
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { findMappings } from '../request/secret-mappings.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
 import { findIntegration, mcpScopes } from './mcp-access.ts';
@@ -128,7 +129,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   const configurations = sealed(sealer, id, body.configurations, null);
   const { slug } = await createResource(deps, request, 'McpIntegration', async (tx, workspace) => {
-    const unnamed = {
+    const placeless = {
       id,
       organisation_id: caller.organisationId,
       workspace_id: workspace?.id ?? null,
@@ -138,13 +139,14 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       auth_type: body.auth_type,
       transport: body.transport,
       configurations: writeDocument(configurations),
-      secret_mappings: writeDocument(body.secret_mappings),
       status: 'active' as const,
       owner_id: caller.id,
       created_at: now,
       last_updated_at: now,
     };
-    mcpScopes.require(caller, unnamed, 'create');
+    mcpScopes.require(caller, placeless, 'create');
+    const mappings = await findMappings(tx, placeless, body.secret_mappings);
+    const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
       mcpIntegrations.insert(tx, given),
     );
@@ -183,13 +185,14 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
   refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   await updateResource(deps, request, changing, {
-    columns: (_, row) => {
+    columns: async (tx, row) => {
       requireUnchanged('slug', body.slug, row.slug);
       const stored = readConfigurations(row);
       if (body.url !== undefined && new URL(body.url).origin !== new URL(row.url).origin) {
         refuseFaults(keptSecretFaults(body.configurations, stored));
       }
       const configurations = sealed(sealer, row.id, body.configurations, stored);
+      const mappings = await findMappings(tx, row, body.secret_mappings);
       return {
         name: body.name,
         description:
@@ -198,7 +201,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
         auth_type: body.auth_type,
         transport: body.transport,
         configurations: rewriteDocument(row.configurations, configurations),
-        secret_mappings: rewriteDocument(row.secret_mappings, body.secret_mappings),
+        secret_mappings: rewriteDocument(row.secret_mappings, mappings),
       };
     },
   });

@@ -32,6 +32,7 @@ import {
   requireUnchanged,
   updateResource,
 } from '../request/resource-change.ts';
+import { findMappings } from '../request/secret-mappings.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { ensureProvider, providerSlugForm } from './default-provider.ts';
 import { integrationScopes } from './integration-access.ts';
@@ -61,7 +62,9 @@ export async function create(
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   const row = newRow(deps, sealer, request);
   const { id, slug } = await createResource(deps, request, 'Integration', async (tx, workspace) => {
-    const unnamed = { ...row, workspace_id: workspace?.id ?? null };
+    const placeless = { ...row, workspace_id: workspace?.id ?? null };
+    const mappings = await findMappings(tx, placeless, body.secret_mappings);
+    const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
     const { workspaces } = body;
     if (workspace !== null) refuseFaults(ownedFaults(body));
     integrationScopes.require(caller, unnamed, 'create');
@@ -93,7 +96,7 @@ export function unowned({ caller, requestId, now }: Author): Author {
   return { caller, requestId, now, owner: null, fence: null };
 }
 
-/** The row of a new integration, without slug and workspace. */
+/** The row of a new integration, without slug, workspace, and what refers to others. */
 export function newRow(
   deps: AdminDeps,
   sealer: Sealer,
@@ -114,7 +117,6 @@ export function newRow(
     ai_provider: findAiProvider(body.ai_provider_id)!.slug,
     ...keyColumns(sealer, id, body.key, none),
     configurations: writeDocument(sealedConfigurations(sealer, id, body.configurations, null)),
-    secret_mappings: writeDocument(body.secret_mappings),
     pricing_adjustments: writeDocument(body.pricing_adjustments),
     tags: writeDocument(body.tags),
     models: writeDocument(body.models && sealedModels(sealer, id, body.models, [])),
@@ -137,10 +139,12 @@ export async function update(
   refuseFaults(integrationFaults(body, deps.trustedHosts));
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   await updateResource(deps, request, changing, {
-    columns: (_, row) => {
+    columns: async (tx, row) => {
       requireUnchanged('slug', body.slug, row.slug);
       if (row.workspace_id !== null) refuseFaults(ownedFaults(body));
-      return columnsOf(sealer, body, row);
+      const mappings = await findMappings(tx, row, body.secret_mappings);
+      const secret_mappings = rewriteDocument(row.secret_mappings, mappings);
+      return { ...columnsOf(sealer, body, row), secret_mappings };
     },
     elsewhere: async (tx, row) => {
       if (body.workspaces === undefined) return [];
@@ -166,7 +170,6 @@ function columnsOf(
     description: body.description === undefined ? row.description : emptyToNull(body.description),
     ...keyColumns(sealer, id, body.key, row),
     configurations: rewriteDocument(row.configurations, configurations),
-    secret_mappings: rewriteDocument(row.secret_mappings, body.secret_mappings),
     pricing_adjustments: rewriteDocument(row.pricing_adjustments, body.pricing_adjustments),
     tags: rewriteDocument(row.tags, body.tags),
     models: rewriteDocument(row.models, models),

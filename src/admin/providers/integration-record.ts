@@ -12,7 +12,7 @@ import {
 } from '../../model/integration.ts';
 import { isOpenToAll } from '../../model/integration-access.ts';
 import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
-import { SecretMapping } from '../../model/mcp-integration.ts';
+import { SecretMapping, specMappings, toldMappings } from '../../model/secret-mapping.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredIntegrationWorkspace } from '../../store/tables/integration-workspaces.ts';
 import type { StoredIntegration } from '../../store/tables/integrations.ts';
@@ -95,7 +95,7 @@ export function toRecord(
     },
     allow_all_models: row.allow_all_models !== 0,
     workspace_count: item.workspaces_count,
-    secret_mappings: readDocument<z.infer<typeof SecretMapping>[]>(row.secret_mappings) ?? [],
+    secret_mappings: toldMappings(row.secret_mappings),
     pricing_adjustments: readDocument<PricingAdjustments>(row.pricing_adjustments),
   };
 }
@@ -122,7 +122,7 @@ export function toSpec(row: GrantedIntegration, secrets: SpecSecrets): Record<st
     configurations:
       configurations &&
       fingerprintSecrets(unsealer, fingerprintKey, configurationPlaces(id), configurations),
-    secret_mappings: readDocument(row.secret_mappings),
+    secret_mappings: specMappings(row.secret_mappings),
     pricing_adjustments: readDocument(row.pricing_adjustments),
     tags: readDocument(row.tags),
     allow_all_models: row.allow_all_models !== 0,

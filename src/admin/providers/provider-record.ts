@@ -2,12 +2,13 @@
 import { z } from 'zod';
 import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
 import { RateLimits, UsageLimits } from '../../model/key-limits.ts';
-import { SecretMapping } from '../../model/mcp-integration.ts';
+import { SecretMapping, toldMappings } from '../../model/secret-mapping.ts';
 import {
   AnsweredTimestamp,
   formatTimestamp,
   formatTimestampOrNull,
 } from '../../model/timestamp.ts';
+
 import type { StoredIntegration } from '../../store/tables/integrations.ts';
 import type { StoredProvider } from '../../store/tables/providers.ts';
 import type { BudgetState } from '../../store/tables/usage-budgets.ts';
@@ -62,8 +63,7 @@ export function toFields(
     key: '' as const,
     masked_api_key: integration.key_mask ?? '',
     model_config: {},
-    secret_mappings:
-      readDocument<z.infer<typeof SecretMapping>[]>(integration.secret_mappings) ?? [],
+    secret_mappings: toldMappings(integration.secret_mappings),
     tags: readDocument<JsonRecord>(integration.tags),
     usage_limits: readDocument<UsageLimits>(row.usage_limits),
     rate_limits: readDocument<RateLimits>(row.rate_limits) ?? [],

@@ -3,7 +3,7 @@ import type { Sealer } from '../../auth/keyring.ts';
 import { ApiError } from '../../model/errors.ts';
 import { faultAt } from '../../model/fault.ts';
 import { aiProviderFault } from '../../model/integration-faults.ts';
-import { rewriteDocument } from '../../model/json-record.ts';
+import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
 import { refuseFaults } from '../../model/validation-error.ts';
 import {
   configurationsOf,
@@ -23,6 +23,7 @@ import {
   type UpdateFields,
 } from '../request/frame-fields.ts';
 import { createResource, deleteResource } from '../request/resource-change.ts';
+import { findMappings } from '../request/secret-mappings.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { providerSlugForm } from './default-provider.ts';
 import { newRow, unowned } from './integration-changes.ts';
@@ -48,11 +49,13 @@ export async function create(
   const terms = newTerms(body, now);
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   const configurations = configurationsOf(body);
-  const account = { name, ai_provider_id: provider, key, secret_mappings, configurations };
+  const account = { name, ai_provider_id: provider, key, configurations };
   const unplaced = { ...newRow(deps, sealer, { caller, now, body: account }), ...ofKey };
   const { slug } = await createResource(deps, request, 'Provider', async (tx, workspace) => {
     const { id: workspaceId } = requirePlace(workspace);
-    const unnamed = { ...unplaced, workspace_id: workspaceId };
+    const placeless = { ...unplaced, workspace_id: workspaceId };
+    const mappings = await findMappings(tx, placeless, secret_mappings);
+    const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
     const integration = await insertUnderSlug(providerSlugForm, undefined, unnamed, (given) =>
       integrations.insert(tx, given),
     );
@@ -101,10 +104,11 @@ async function changeAccount(
   const given = configurationsOf(body);
   const merged = given === undefined ? undefined : { ...stored, ...given };
   const configurations = sealedConfigurations(sealer, integration.id, merged, stored);
+  const mappings = await findMappings(tx, integration, body.secret_mappings);
   const wanted = {
     ...keyColumns(sealer, integration.id, body.key, integration),
     configurations: rewriteDocument(integration.configurations, configurations),
-    secret_mappings: rewriteDocument(integration.secret_mappings, body.secret_mappings),
+    secret_mappings: rewriteDocument(integration.secret_mappings, mappings),
   };
   const columns = Object.keys(wanted) as (keyof typeof wanted)[];
   const fields = columns.filter(

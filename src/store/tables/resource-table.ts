@@ -42,7 +42,7 @@ const hasSlug: {
   readonly [T in ResourceTable]: Tables[T] extends Pick<Common, 'slug'> ? true : false;
 } = {
   ...{ workspaces: true, guardrails: true, configs: true, mcp_integrations: true },
-  ...{ mcp_servers: true, integrations: true, providers: true },
+  ...{ mcp_servers: true, integrations: true, providers: true, secret_references: true },
   ...{ api_keys: false, usage_limit_policies: false, rate_limit_policies: false },
   ...{ guardrail_mcp_mappings: false },
 };

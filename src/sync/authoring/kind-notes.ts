@@ -44,6 +44,19 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
     meaning: 'A key that services or people call the gateway with.',
     spec: { scopes: ['completions.write'] },
   },
+  SecretReference: {
+    ...none,
+    meaning: 'Where a value lies in a secret manager, and how the gateway signs in there.',
+    spec: {
+      managerType: 'hashicorp_vault',
+      authConfig: {
+        vaultAuthType: 'kubernetes',
+        vaultAddr: 'https://vault.example.com:8200',
+        vaultRole: 'gateway',
+      },
+      secretPath: 'secret/data/openai',
+    },
+  },
   McpIntegration: {
     ...none,
     meaning: 'An MCP server that the gateway may call: its address and its credentials.',

@@ -9,6 +9,7 @@ import type { IntegrationCreate } from '../../model/integration.ts';
 import { integrationFaults, ownedFaults } from '../../model/integration-faults.ts';
 import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
 import type { McpIntegrationCreate } from '../../model/mcp-integration.ts';
+import { type SecretReferenceCreate, secretReferenceFaults } from '../../model/secret-reference.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import type { DesiredResource, Json, Spec } from '../spec/resource-set.ts';
@@ -64,6 +65,8 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
       const owned = identity.workspace === null ? [] : ownedFaults(filled);
       return [...integrationFaults(filled, trusted), ...owned];
     }
+    case 'SecretReference':
+      return secretReferenceFaults(withSecrets(spec, secrets) as unknown as SecretReferenceCreate);
     default:
       return [];
   }

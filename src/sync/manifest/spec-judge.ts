@@ -16,7 +16,7 @@ import { ReadValues, type SecretSources } from './secrets.ts';
 import { writtenPath } from './spec-faults.ts';
 
 const freeForm: ReadonlySet<KindName> = new Set([
-  ...['Config', 'Guardrail', 'McpIntegration', 'Integration'],
+  ...['Config', 'Guardrail', 'McpIntegration', 'Integration', 'SecretReference'],
 ] as const);
 
 type Report = (fault: SourceFault) => void;

@@ -42,6 +42,14 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     rotation_policy: 'no rotation',
     workspace_id: 'the organisation',
   },
+  SecretReference: {
+    ...texts,
+    secret_key: 'the whole secret',
+    allow_all_workspaces: 'true',
+    allowed_workspaces: 'every workspace',
+    tags: 'none',
+    slug: 'one made from the name',
+  },
   McpIntegration: {
     ...texts,
     slug: 'one made from the name',
@@ -101,6 +109,7 @@ const endings: Readonly<Record<KindName, readonly string[]>> = {
   Guardrail: ['its id and slug'],
   Config: ['its id and slug', 'its former versions'],
   ApiKey: ['its id', "the key's value (a new one is made)", 'the usage counted for it'],
+  SecretReference: ['its id'],
   McpIntegration: ['its id', 'which of its capabilities are enabled'],
   McpServer: ['its id'],
   GuardrailMcpBinding: ['its id'],

@@ -170,6 +170,14 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       ...Object.fromEntries(guardLists.map((list) => [`config.**.${list}.**`, inlineGuard])),
     },
   },
+  SecretReference: {
+    values: { allow_all_workspaces: noLonger(false) },
+    fields: {
+      // No list lets every workspace in.
+      allowed_workspaces: (from, to) =>
+        listOf(from).length > 0 && (listOf(to).length === 0 || !holdsAll(listOf(from), listOf(to))),
+    },
+  },
   McpIntegration: {
     values: {
       auth_type: becomes('none'),

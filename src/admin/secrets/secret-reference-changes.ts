@@ -1,0 +1,229 @@
+/** Knows how secret references are made, changed and deleted: each in one transaction with its traces. */
+import type { Sealer } from '../../auth/keyring.ts';
+import { authPlaces } from '../../auth/reference-secrets.ts';
+import { sealSecrets } from '../../auth/secret-values.ts';
+import { ApiError } from '../../model/errors.ts';
+import { below } from '../../model/fault.ts';
+import { newId } from '../../model/ids.ts';
+import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
+import { secretMask } from '../../model/mcp-integration.ts';
+import { emptyToNull } from '../../model/resource-fields.ts';
+import {
+  type AuthConfig,
+  authFaults,
+  keptSecretFaults,
+  mergedAuth,
+} from '../../model/secret-manager.ts';
+import {
+  accessFaults,
+  type SecretReferenceCreate,
+  type SecretReferenceUpdate,
+  secretReferenceFaults,
+} from '../../model/secret-reference.ts';
+import { refuseFaults, validationError } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as secretReferences from '../../store/tables/secret-references.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import type {
+  BodyRequest,
+  CreateFields,
+  ItemRequest,
+  UpdateFields,
+} from '../request/frame-fields.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  updateResource,
+} from '../request/resource-change.ts';
+import { insertUnderSlug } from '../request/slugs.ts';
+import { readAuth } from './secret-reference-record.ts';
+
+const slugForm = { prefix: '', nameLengthMax: 40 };
+
+type Placed = secretReferences.PlacedSecretReference & { readonly workspace_id: null };
+
+const changing: Changing<Placed> = {
+  kind: 'SecretReference',
+  param: 'secretReferenceId',
+  lock: async (tx, organisationId, reference) => {
+    const row = await secretReferences.findByIdOrSlugForUpdate(tx, organisationId, reference);
+    if (row === undefined) return undefined;
+    const [placed] = await secretReferences.withWorkspaces(tx, organisationId, [row]);
+    // It is the organisation's: whoever is bound to a workspace finds none to change.
+    return { ...placed!, workspace_id: null };
+  },
+  write: (tx, organisationId, id, { workspace_id: _, workspaceIds: __, ...columns }) =>
+    secretReferences.update(tx, organisationId, id, columns),
+};
+
+/** Answers the ids of the new reference. */
+export async function create(
+  deps: AdminDeps,
+  request: BodyRequest<SecretReferenceCreate & CreateFields>,
+) {
+  const { caller, body, now } = request;
+  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  refuseFaults(secretReferenceFaults(body));
+  const sealer = await deps.keyring.sealerOf(caller.organisationId);
+  const id = newId();
+  const config = mergedAuth(body.manager_type, null, body.auth_config);
+  const unnamed = {
+    id,
+    organisation_id: caller.organisationId,
+    name: body.name,
+    description: emptyToNull(body.description),
+    manager_type: body.manager_type,
+    auth_config: JSON.stringify(sealed(sealer, id, config, null)),
+    secret_path: body.secret_path,
+    secret_key: body.secret_key ?? null,
+    allow_all_workspaces: Number(accessAfter(body, open).isOpen),
+    tags: writeDocument(body.tags),
+    created_by: caller.id,
+    version: 1,
+    created_at: now,
+    last_updated_at: now,
+  };
+  const { slug } = await createResource(deps, request, 'SecretReference', async (tx) => {
+    const allowed = await findWorkspaces(tx, caller.organisationId, body.allowed_workspaces ?? []);
+    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
+      secretReferences.insert(tx, given),
+    );
+    if (allowed.length > 0) {
+      await secretReferences.replaceWorkspaces(tx, caller.organisationId, id, allowed);
+    }
+    const changes = { name: body.name, manager_type: body.manager_type };
+    return { row: { ...row, workspace_id: null }, changes };
+  });
+  return { id, slug, object: 'secret-reference' as const };
+}
+
+/** Answers `{}`. Absent fields stay, null clears. */
+export async function update(
+  deps: AdminDeps,
+  request: BodyRequest<SecretReferenceUpdate & Pick<UpdateFields, 'managed_by'>>,
+): Promise<Record<string, never>> {
+  const { caller, body } = request;
+  const { organisationId } = caller;
+  refuseFaults(accessFaults(body));
+  const sealer = await deps.keyring.sealerOf(organisationId);
+  await updateResource(deps, request, changing, {
+    columns: (_, row) => ({
+      name: body.name,
+      description: body.description === undefined ? row.description : emptyToNull(body.description),
+      auth_config: rewriteDocument(row.auth_config, authAfter(sealer, row, body.auth_config)),
+      secret_path: body.secret_path,
+      secret_key: body.secret_key,
+      allow_all_workspaces: Number(accessAfter(body, accessOf(row)).isOpen),
+      tags: rewriteDocument(row.tags, body.tags),
+    }),
+    elsewhere: async (tx, row) => {
+      if (body.allow_all_workspaces === undefined && body.allowed_workspaces === undefined)
+        return [];
+      const { named } = accessAfter(body, accessOf(row));
+      const ids = await findWorkspaces(tx, organisationId, named);
+      const isSame = ids.toSorted().join() === row.workspaceIds.toSorted().join();
+      if (isSame) return [];
+      await secretReferences.replaceWorkspaces(tx, organisationId, row.id, ids);
+      return ['allowed_workspaces'];
+    },
+  });
+  return {};
+}
+
+/** Answers `{}`. */
+export async function remove(
+  deps: AdminDeps,
+  request: ItemRequest,
+): Promise<Record<string, never>> {
+  return deleteResource(deps, request, changing, async (tx, row) => {
+    const { organisation_id: organisationId, id, name } = row;
+    const user = await secretReferences.findUser(tx, organisationId, id);
+    if (user !== undefined) {
+      const what = user.table === 'integrations' ? 'integration' : 'MCP integration';
+      throw validationError({ path: [], message: `The ${what} ${user.slug} uses this reference` });
+    }
+    await secretReferences.deleteById(tx, organisationId, id);
+    return { name };
+  });
+}
+
+/** The stored document after an update; undefined keeps it. */
+function authAfter(
+  sealer: Sealer,
+  row: Placed,
+  sent: AuthConfig | undefined,
+): AuthConfig | undefined {
+  if (sent === undefined) return undefined;
+  const stored = readAuth(row);
+  const merged = mergedAuth(row.manager_type, stored, sent);
+  const isKept = (name: string) => [undefined, secretMask].includes(sent[name] as string);
+  refuseFaults(
+    below(
+      ['auth_config'],
+      [...authFaults(row.manager_type, merged), ...keptSecretFaults(stored, merged, isKept)],
+    ),
+  );
+  const given = Object.entries(merged).filter(([name, value]) => value !== stored[name]);
+  return { ...merged, ...sealed(sealer, row.id, Object.fromEntries(given), stored) };
+}
+
+function sealed(
+  sealer: Sealer,
+  id: string,
+  config: AuthConfig,
+  stored: AuthConfig | null,
+): AuthConfig {
+  const sealing = sealSecrets(sealer, authPlaces(id), config, stored);
+  refuseFaults(below(['auth_config'], sealing.faults));
+  return sealing.document;
+}
+
+/** Who may use a reference: every workspace, or those named by id or slug. */
+interface Access {
+  readonly isOpen: boolean;
+  readonly named: readonly string[];
+}
+
+const open: Access = { isOpen: true, named: [] };
+
+function accessOf({ allow_all_workspaces, workspaceIds }: Placed): Access {
+  return { isOpen: allow_all_workspaces !== 0, named: workspaceIds };
+}
+
+/** A list closes it to all others; a list that is cleared opens it, unless the same request says otherwise. */
+function accessAfter(
+  {
+    allow_all_workspaces: isOpen,
+    allowed_workspaces: named,
+  }: Pick<SecretReferenceUpdate, 'allow_all_workspaces' | 'allowed_workspaces'>,
+  before: Access,
+): Access {
+  if (named !== undefined && named !== null) return { isOpen: false, named };
+  if (isOpen === true) return open;
+  if (named === null) return { isOpen: isOpen ?? true, named: [] };
+  if (isOpen === false) return { isOpen: false, named: before.named };
+  return isOpen === null && before.named.length === 0 ? open : before;
+}
+
+/**
+ * Ids of workspaces by UUID or slug; they stay until the transaction ends.
+ *
+ * @throws ApiError `invalid` for one that is not there.
+ */
+async function findWorkspaces(
+  tx: Db,
+  organisationId: string,
+  references: readonly string[],
+): Promise<string[]> {
+  const ids = new Set<string>();
+  for (const [at, reference] of references.entries()) {
+    const found = await workspaces.findByIdOrSlugForShare(tx, organisationId, reference);
+    if (found === undefined) {
+      throw validationError({ path: ['allowed_workspaces', at], message: 'is no workspace' });
+    }
+    ids.add(found.id);
+  }
+  return [...ids];
+}

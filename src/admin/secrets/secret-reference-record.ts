@@ -1,0 +1,96 @@
+/** Knows what the API tells about a secret reference, and the body that would make it again. */
+import { z } from 'zod';
+import { authPlaces } from '../../auth/reference-secrets.ts';
+import { fingerprintSecrets } from '../../auth/secret-values.ts';
+import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
+import { secretMask } from '../../model/mcp-integration.ts';
+import { authSecrets, maskedPrefix } from '../../model/secret-fields.ts';
+import { type AuthConfig, ManagerType } from '../../model/secret-manager.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import type {
+  ListedSecretReference,
+  PlacedSecretReference,
+} from '../../store/tables/secret-references.ts';
+import type { SpecSecrets } from '../request/resource.ts';
+
+/** Items of the list. */
+export const SecretReferenceItem = z.object({
+  id: z.uuid(),
+  organisation_id: z.uuid(),
+  name: z.string(),
+  slug: z.string(),
+  description: z.string().nullable(),
+  manager_type: ManagerType,
+  secret_key: z.string().nullable(),
+  allow_all_workspaces: z.boolean(),
+  tags: JsonRecord.nullable(),
+  status: z.literal('ACTIVE'),
+  created_by: z.string(),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+  object: z.literal('secret-reference'),
+});
+
+/** Response of get. */
+export const SecretReferenceRecord = SecretReferenceItem.extend({
+  secret_path: z.string(),
+  /** Null where every workspace may use it. */
+  allowed_workspaces: z.array(z.uuid()).nullable(),
+  auth_config: z.record(z.string(), z.string()),
+});
+
+export function toItem(row: ListedSecretReference): z.infer<typeof SecretReferenceItem> {
+  return {
+    id: row.id,
+    organisation_id: row.organisation_id,
+    name: row.name,
+    slug: row.slug,
+    description: row.description,
+    manager_type: row.manager_type,
+    secret_key: row.secret_key,
+    allow_all_workspaces: row.allow_all_workspaces !== 0,
+    tags: readDocument<JsonRecord>(row.tags),
+    status: 'ACTIVE',
+    created_by: row.created_by,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    object: 'secret-reference',
+  };
+}
+
+/** No secret is in it. */
+export function toRecord(row: PlacedSecretReference): z.infer<typeof SecretReferenceRecord> {
+  const told = Object.entries(readAuth(row)).map(([name, value]) =>
+    authSecrets.includes(name) ? [`${maskedPrefix}${name}`, secretMask] : [name, String(value)],
+  );
+  return {
+    ...toItem(row),
+    secret_path: row.secret_path,
+    allowed_workspaces: row.allow_all_workspaces === 0 ? [...row.workspaceIds] : null,
+    auth_config: Object.fromEntries(told),
+  };
+}
+
+/** The body that would create this reference, sparse; secrets stand in it as fingerprints. */
+export function toSpec(
+  row: PlacedSecretReference,
+  { unsealer, fingerprintKey }: SpecSecrets,
+): Record<string, unknown> {
+  return sparse({
+    name: row.name,
+    slug: row.slug,
+    manager_type: row.manager_type,
+    auth_config: fingerprintSecrets(unsealer, fingerprintKey, authPlaces(row.id), readAuth(row)),
+    secret_path: row.secret_path,
+    secret_key: row.secret_key,
+    description: row.description,
+    allow_all_workspaces: row.allow_all_workspaces !== 0,
+    allowed_workspaces: row.workspaceIds.length === 0 ? null : row.workspaceIds,
+    tags: readDocument(row.tags),
+  });
+}
+
+/** The stored auth config, secrets still sealed. */
+export function readAuth(row: Pick<PlacedSecretReference, 'auth_config'>): AuthConfig {
+  return readDocument<AuthConfig>(row.auth_config)!;
+}

@@ -1,0 +1,136 @@
+/** Knows secret references over HTTP: values that stay in a secret manager (docs/api.md, Secret references). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import type { Route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import { ManagerType } from '../../model/secret-manager.ts';
+import { SecretReferenceCreate, SecretReferenceUpdate } from '../../model/secret-reference.ts';
+import * as secretReferences from '../../store/tables/secret-references.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import {
+  createFields,
+  type ItemRequest,
+  type QueryRequest,
+  someField,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { create, remove, update } from './secret-reference-changes.ts';
+import {
+  SecretReferenceItem,
+  SecretReferenceRecord,
+  toItem,
+  toRecord,
+  toSpec,
+} from './secret-reference-record.ts';
+
+const CreateBody = SecretReferenceCreate.extend(createFields);
+const UpdateBody = SecretReferenceUpdate.extend({
+  managed_by: updateFields.managed_by,
+}).meta(someField);
+
+/** JSON text of an object with texts. */
+const Tags = z
+  .string()
+  .max(4096)
+  .transform((text, context) => {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      context.addIssue({ code: 'custom', message: 'must be a JSON object' });
+      return z.NEVER;
+    }
+  })
+  .pipe(z.record(z.string(), z.string()));
+
+const ListQuery = WorkspaceQuery.extend({
+  organisation_id: createFields.organisation_id,
+  manager_type: ManagerType.optional(),
+  tags: Tags.optional(),
+  search: z.string().max(255).optional(),
+  ...pageQuery({ sizeDefault: 20 }),
+});
+
+export const secretReferenceResource: Resource = {
+  kind: 'SecretReference',
+  routes: secretReferenceRoutes,
+  snapshot: snapshotOf(secretReferences.listAllForOrganisation, toSpec),
+  contents: secretReferences.contents,
+};
+
+function secretReferenceRoutes(deps: AdminDeps): Route<Principal>[] {
+  const on = resourceRoutes(
+    '/secret-references/:secretReferenceId',
+    (action) => `secret_references.${action}`,
+  );
+  return [
+    on.create({
+      summary: 'Create a secret reference; its manager is not contacted',
+      body: CreateBody,
+      response: z.object({
+        id: z.uuid(),
+        slug: z.string(),
+        object: z.literal('secret-reference'),
+      }),
+      handle: (request) => create(deps, request),
+    }),
+    on.list({
+      summary: 'List secret references',
+      query: ListQuery,
+      response: listOf(SecretReferenceItem),
+      handle: (request) => list(deps, request),
+    }),
+    on.get({
+      summary: 'Get a secret reference; credentials are masked',
+      query: WorkspaceQuery,
+      response: SecretReferenceRecord,
+      handle: (request) => get(deps, request),
+    }),
+    on.update({
+      summary: 'Replace the fields sent of a secret reference; auth_config is merged by field',
+      body: UpdateBody,
+      ignoredFields: ['id', 'slug', 'manager_type', 'organisation_id'],
+      response: z.object({}),
+      handle: (request) => update(deps, request),
+    }),
+    on.remove({
+      summary: 'Delete a secret reference that no integration uses',
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { caller, query } = request;
+  const db = deps.database.readable;
+  requireOwnOrganisation(caller, query.organisation_id);
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  const filter = {
+    managerType: query.manager_type,
+    tags: query.tags,
+    search: query.search === '' ? undefined : query.search,
+    usableIn: workspace?.id,
+  };
+  const found = await secretReferences.list(db, caller.organisationId, filter, toPage(query));
+  return listReply(found.rows.map(toItem), found.total);
+}
+
+/** Whoever is bound to a workspace, or asks for one, finds what that may use. */
+async function get(deps: AdminDeps, request: ItemRequest) {
+  const { caller, params, query } = request;
+  const db = deps.database.readable;
+  const { organisationId } = caller;
+  const named = params.secretReferenceId!;
+  const row = await secretReferences.findByIdOrSlug(db, organisationId, named);
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  if (row === undefined) throw new ApiError('notFound');
+  const isUsable =
+    workspace === null || row.allow_all_workspaces !== 0 || row.workspaceIds.includes(workspace.id);
+  if (!isUsable) throw new ApiError('notFound');
+  return versioned(toRecord(row), row);
+}
