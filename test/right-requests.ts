@@ -34,6 +34,7 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     role: `r${randomUUID()}`,
   }),
   '/admin/workspaces/{id}/users': ({ ids }) => ({ users: [{ id: ids.users, role: 'member' }] }),
+  '/admin/users/invites': () => ({ email: `${randomUUID()}@example.com`, role: 'member' }),
   '/guardrails': () => ({ name: 'one', target: 'mcp_tools' }),
   '/guardrails/{guardrailId}/mcp-servers': () => ({ mcp_servers: {} }),
   '/guardrails/{guardrailId}/mcp-servers/{mcpServerId}': () => ({ run_on: ['output'] }),
@@ -151,6 +152,7 @@ export class RightRequests {
     }
     ids.users = await addUser(server, { source: 'bootstrap' });
     await this.#join(ids.users);
+    ids.invites = await this.#make('/v1/admin/users/invites');
     ids.service = ids['api-keys']!;
     ids.user = await this.#make('/v2/api-keys/user');
     ids['mcp-servers'] = await this.#make('/v2/mcp-servers');
@@ -258,7 +260,7 @@ export class RightRequests {
 
   #bodyOf(method: string, path: string): unknown {
     const plain = path.replace(/^\/(?:v1|v2|admin\/v2)(?=\/)/, '');
-    if (plain.endsWith('/rotate')) return {};
+    if (/\/(?:rotate|resend)$/.test(plain)) return {};
     if (/\/users\/\{\w+\}$/.test(plain)) return { role: 'member' };
     const isKey = method === 'POST' && plain.startsWith('/api-keys');
     return (bodies[isKey ? '/api-keys' : plain] ?? (() => ({ name: randomUUID() })))(this);

@@ -10,6 +10,7 @@ import { analyticsRoutes } from './logs/analytics.ts';
 import { requestLogRoutes } from './logs/request-logs.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
+import { inviteRoutes } from './people/invites.ts';
 import { userRoutes } from './people/users.ts';
 import { aiProviderRoutes } from './providers/ai-providers.ts';
 import { integrationModelRoutes } from './providers/integration-models.ts';
@@ -42,6 +43,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...aiProviderRoutes(),
     ...virtualKeyRoutes(deps),
     ...userRoutes(deps),
+    ...inviteRoutes(deps),
     ...workspaceMemberRoutes(deps),
     ...requestLogRoutes(deps),
     ...analyticsRoutes(deps),

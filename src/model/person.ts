@@ -5,7 +5,8 @@ import { z } from 'zod';
 export const OrganisationRole = z.enum(['owner', 'admin', 'member']);
 export type OrganisationRole = z.infer<typeof OrganisationRole>;
 
-const AssignedRole = OrganisationRole.exclude(['owner']);
+export const AssignedRole = OrganisationRole.exclude(['owner']);
+export type AssignedRole = z.infer<typeof AssignedRole>;
 
 export const WorkspaceRole = z.enum(['admin', 'manager', 'member']);
 export type WorkspaceRole = z.infer<typeof WorkspaceRole>;

@@ -166,12 +166,26 @@ it('409 to a used Idempotency-Key, a lease that is not held, and one that somebo
   expect(await strangers(409, isLease, other)).toEqual([]);
 });
 
-it('409 to who would change the owner of the organisation', async () => {
+it('409 to who would change the owner of the organisation, or cancel what was accepted', async () => {
   const { organisationId, database } = server;
-  const owner = await ownerOf({ database, organisationId });
-  const isUser = (one: Operation) => telling(409)(one) && /\/admin\/users\/\{/.test(one.path);
-  const place = async (one: Operation) => one.path.replace(/\{\w+\}/, owner);
-  expect(await strangers(409, isUser, (right) => right, place)).toEqual([]);
+  const about = (part: string, id: string) =>
+    strangers(
+      409,
+      (one) => telling(409)(one) && one.method !== 'POST' && one.path.endsWith(`/${part}/{id}`),
+      (right) => right,
+      async (one) => one.path.replace(/\{\w+\}/, id),
+    );
+  expect(await about('admin/users', await ownerOf({ database, organisationId }))).toEqual([]);
+  const email = `${randomUUID()}@example.com`;
+  const invites = operation('POST', '/v1/admin/users/invites');
+  const made = await requests.ask(invites, invites.path, { body: { email, role: 'member' } });
+  await database.db
+    .updateTable('user_invites')
+    .set({ status: 'accepted' })
+    .where('organisation_id', '=', organisationId)
+    .where('id', '=', made.body.id)
+    .execute();
+  expect(await about('admin/users/invites', made.body.id)).toEqual([]);
 });
 
 it('409 to a suspension beside as many as an owner may have', async () => {

@@ -336,3 +336,109 @@ describe('keys of people', () => {
     expect((await put(['workspaces.update'])).status).toBe(200);
   });
 });
+
+describe('invites', () => {
+  const base = '/v1/admin/users/invites';
+  const weekMs = 7 * 86_400_000;
+  const invite = (body: Record<string, unknown> = {}): Promise<TestResponse> =>
+    ask('POST', base, { email: `${randomUUID()}@example.com`, role: 'member', ...body });
+  const statusOf = async (id: string) => (await ask('GET', `${base}/${id}`)).body.status;
+
+  it('tell who is asked where, and never with which scopes', async () => {
+    const workspace = await makeWorkspace();
+    const { slug } = (await ask('GET', `/v1/admin/workspaces/${workspace}`)).body;
+    const email = 'New.One@example.com';
+    const made = await invite({
+      ...{ email, role: 'admin', workspaces: [{ id: slug, role: 'manager' }] },
+      workspace_api_key_details: { scopes: ['logs.view'] },
+    });
+    const { id } = made.body;
+    const record = {
+      ...{ id, email, role: 'admin', status: 'pending', object: 'invite', accepted_at: null },
+      workspaces: [{ id: slug, role: 'manager' }],
+      created_at: new Date(server.clock.now()).toISOString(),
+      expires_at: new Date(server.clock.now() + weekMs).toISOString(),
+      invited_by: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    };
+    expect(made).toMatchObject({ status: 200, body: { ...record, invite_link: `/invites/${id}` } });
+    const got = await ask('GET', `${base}/${id}`);
+    expect(got.body).toEqual(record);
+    expect(JSON.stringify([made.body, got.body])).not.toContain('logs.view');
+    const found = await ask('GET', `${base}?email=new.one@EXAMPLE.com&role=admin&pageSize=1`);
+    expect(found.body).toEqual({ object: 'list', total: 1, data: [record] });
+  });
+
+  it('are one for an address, however many are sent at once, and none for a user (409)', async () => {
+    const email = 'Once@example.com';
+    const all = await Promise.all(
+      Array.from({ length: 6 }, (_, at) => invite({ email: at % 2 ? email : email.toLowerCase() })),
+    );
+    expect(all.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409, 409, 409]);
+    await addUser(server, { email: 'Known@example.com' });
+    expect(await invite({ email: 'known@example.com' })).toMatchObject({
+      ...{ status: 409, body: { error: { code: 'AB07', param: 'email' } } },
+    });
+  });
+
+  it('are cancelled for good, and may be read and sent anew afterwards', async () => {
+    const email = 'again@example.com';
+    const { id } = (await invite({ email })).body;
+    const path = `${base}/${id}`;
+    const { etag } = (await ask('GET', path)).headers;
+    for (const status of [200, 200]) {
+      expect(await ask('DELETE', path)).toMatchObject({ status, body: {} });
+    }
+    const headers = { 'if-match': String(etag) };
+    expect((await server.request('DELETE', path, { headers })).status).toBe(412);
+    expect(await statusOf(id)).toBe('cancelled');
+    expect((await ask('POST', `${path}/resend`)).status).toBe(409);
+    expect((await invite({ email })).status).toBe(200);
+    const actions = (await listAudit(server, id)).map(({ action }) => action);
+    expect(actions).toEqual(['create', 'delete']);
+  });
+
+  it('expire at their moment, are opened again by a resend, or give way to another', async () => {
+    const [first, second] = ['late@example.com', 'later@example.com'];
+    const late = (await invite({ email: first })).body.id;
+    const later = (await invite({ email: second })).body.id;
+    server.clock.advance(weekMs - 1);
+    expect(await statusOf(late)).toBe('pending');
+    server.clock.advance(1);
+    expect([await statusOf(late), await statusOf(later)]).toEqual(['expired', 'expired']);
+    const list = async (status: string) =>
+      (await ask('GET', `${base}?status=${status}`)).body.data.map((row: { id: string }) => row.id);
+    expect(await list('expired')).toEqual(expect.arrayContaining([late, later]));
+    expect(await list('pending')).toEqual([]);
+    expect(await ask('POST', `${base}/${late}/resend`)).toMatchObject({
+      ...{ status: 200, body: { inviteLink: `/invites/${late}` } },
+    });
+    expect(await list('pending')).toEqual([late]);
+    expect((await invite({ email: second })).status).toBe(200);
+    expect((await ask('POST', `${base}/${later}/resend`)).status).toBe(409);
+    expect((await ask('DELETE', `${base}/${later}`)).status).toBe(200);
+  });
+
+  it('lead into active workspaces, with scopes that the inviter holds', async () => {
+    const workspace = await makeWorkspace();
+    const into = (...ids: string[]) =>
+      invite({ workspaces: ids.map((id) => ({ id, role: 'member' })) });
+    const { slug } = (await ask('GET', `/v1/admin/workspaces/${workspace}`)).body;
+    for (const ids of [
+      [workspace, slug],
+      [workspace, randomUUID()],
+    ]) {
+      const refused = await into(...ids);
+      expect(refused).toMatchObject({
+        status: 400,
+        body: { error: { param: 'workspaces[1].id' } },
+      });
+    }
+    const { send } = await addKeyCaller(server, ['organisation_users.create']);
+    const body = { email: 'x@example.com', role: 'member' };
+    const wanted = { workspace_api_key_details: { scopes: ['logs.view'] } };
+    expect((await send('POST', base, { body: { ...body, ...wanted } })).status).toBe(403);
+    expect((await send('POST', base, { body })).status).toBe(200);
+    const bound = await bindToWorkspace(server, workspace);
+    expect((await bound('POST', '/v2/admin/users/invites', { body })).status).toBe(403);
+  });
+});

@@ -123,7 +123,7 @@ async function use(send: Send): Promise<void> {
   await send('DELETE', `/admin/v2/workspaces/${workspace.body.id}`, { body: { force: true } });
 }
 
-/** The owner, who joins a workspace and leaves it. */
+/** The owner, who joins a workspace and leaves it, and somebody who is invited in vain. */
 async function usePeople(send: Send, workspace: string): Promise<void> {
   const { body } = await send('GET', '/v1/admin/users?search=a&role=member');
   expect(body.total).toBe(0);
@@ -138,6 +138,12 @@ async function usePeople(send: Send, workspace: string): Promise<void> {
   await send('GET', `${path}?email=a`);
   await send('PUT', `${path}/${owner.id}`, { body: { role: 'admin' } });
   await send('DELETE', `${path}/${owner.id}`);
+  const invites = '/v1/admin/users/invites';
+  const { id } = (await send('POST', invites, { body: { email: 'a@b.example', role: 'member' } }))
+    .body;
+  await send('GET', `${invites}?status=expired`);
+  await send('POST', `${invites}/${id}/resend`);
+  await send('DELETE', `${invites}/${id}`);
 }
 
 /** What runs tell of themselves, and who pauses them. */

@@ -27,13 +27,16 @@ interface Common extends Versioned {
   status: string;
 }
 
-/** Tables of one organisation's resources, each row of which counts its writes. People are in no snapshot. */
+/** Tables of rows that are counted as well, and are in no snapshot. */
+type People = 'users' | 'user_invites';
+
+/** Tables of one organisation's resources, each row of which counts its writes. */
 type ResourceTable = {
-  [T in Exclude<keyof Tables, 'users'>]: Tables[T] extends Versioned &
+  [T in Exclude<keyof Tables, People>]: Tables[T] extends Versioned &
     Pick<Common, 'id' | 'organisation_id'>
     ? T
     : never;
-}[Exclude<keyof Tables, 'users'>];
+}[Exclude<keyof Tables, People>];
 
 /** A condition on the rows of a table, under its name. */
 export type Which = (table: string, hasSlug: boolean) => RawBuilder<boolean>;

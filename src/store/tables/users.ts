@@ -70,6 +70,20 @@ function one(db: Db, organisationId: string, id: string) {
     .where('id', '=', id);
 }
 
+/** By what `emailKey` makes of the address. */
+export function findByEmailKey(
+  db: Db,
+  organisationId: string,
+  key: string,
+): Promise<StoredUser | undefined> {
+  return db
+    .selectFrom('users')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('email_key', '=', key)
+    .executeTakeFirst();
+}
+
 /** Whether people are managed here: there are others than whom the organisation was made with. */
 export async function areManaged(db: Db, organisationId: string): Promise<boolean> {
   const found = await db

@@ -1,0 +1,140 @@
+/** Knows how somebody is invited, invited again, and no longer invited. */
+import { ApiError } from '../../model/errors.ts';
+import type { Fault } from '../../model/fault.ts';
+import { newId } from '../../model/ids.ts';
+import { type InviteCreate, type InvitedInto, inviteLifetimeMs } from '../../model/invite.ts';
+import { writeDocument } from '../../model/json-record.ts';
+import { emailKey } from '../../model/person.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
+import * as userInvites from '../../store/tables/user-invites.ts';
+import * as users from '../../store/tables/users.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import { auditChange } from '../request/change.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { type BodyRequest, sentFields } from '../request/frame-fields.ts';
+import { requireGrantable } from '../request/grantable.ts';
+import { idOr404 } from '../request/scoping.ts';
+import { requireVersion } from '../request/version.ts';
+import { refuseBound } from './user-changes.ts';
+
+/** Answers the row as stored. */
+export async function create(
+  deps: AdminDeps,
+  request: BodyRequest<InviteCreate>,
+): Promise<userInvites.StoredInvite> {
+  const { body, caller, now } = request;
+  refuseBound(caller);
+  const scopes = body.workspace_api_key_details?.scopes;
+  if (scopes !== undefined) {
+    requireGrantable(caller, scopes, [], ['workspace_api_key_details', 'scopes']);
+  }
+  const key = emailKey(body.email);
+  const row: userInvites.StoredInvite = {
+    ...{ id: newId(), organisation_id: caller.organisationId },
+    ...{ email: body.email, email_key: key, pending_key: key, role: body.role, status: 'pending' },
+    ...{ workspaces: writeDocument(body.workspaces), scopes: writeDocument(scopes) },
+    ...{ invited_by: caller.id, expires_at: now + inviteLifetimeMs, accepted_at: null },
+    ...{ version: 1, created_at: now, last_updated_at: now },
+  };
+  await deps.database.transaction(async (tx) => {
+    await requireWorkspaces(tx, caller.organisationId, body.workspaces ?? []);
+    if ((await users.findByEmailKey(tx, caller.organisationId, key)) !== undefined) {
+      throw new ApiError('conflict', 'The organisation has a user of this address', 'email');
+    }
+    await userInvites.releaseExpired(tx, caller.organisationId, key, now);
+    await refusingSecond(() => userInvites.insert(tx, row));
+    await auditInvite(tx, deps, request, 'create', row.id, { fields: sentFields(body) });
+  });
+  return row;
+}
+
+/** Open again from now on, as long as a new one is. */
+export async function resend(
+  deps: AdminDeps,
+  request: BodyRequest<unknown>,
+): Promise<userInvites.StoredInvite> {
+  const { now } = request;
+  return deps.database.transaction(async (tx) => {
+    const row = await lockInvite(tx, request);
+    if (row.status !== 'pending') refuseEnded(row);
+    const expires_at = now + inviteLifetimeMs;
+    const columns = { expires_at, pending_key: row.email_key, last_updated_at: now };
+    await refusingSecond(() => userInvites.update(tx, row, columns));
+    await auditInvite(tx, deps, request, 'update', row.id, { fields: ['expires_at'] });
+    return { ...row, ...columns };
+  });
+}
+
+/** Answers `{}`. What is cancelled already stays so. */
+export async function cancel(
+  deps: AdminDeps,
+  request: AdminRequest,
+): Promise<Record<string, never>> {
+  await deps.database.transaction(async (tx) => {
+    const row = await lockInvite(tx, request);
+    if (row.status === 'cancelled') return;
+    if (row.status === 'accepted') refuseEnded(row);
+    const ended = { status: 'cancelled', pending_key: null, last_updated_at: request.now } as const;
+    await userInvites.update(tx, row, ended);
+    await auditInvite(tx, deps, request, 'delete', row.id, {});
+  });
+  return {};
+}
+
+async function lockInvite(
+  tx: Db,
+  request: Pick<AdminRequest, 'caller' | 'params' | 'ifMatch'>,
+): Promise<userInvites.StoredInvite> {
+  const { caller, params } = request;
+  refuseBound(caller);
+  const id = idOr404(params.id!);
+  const row = await userInvites.findByIdForUpdate(tx, caller.organisationId, id);
+  if (row === undefined) throw new ApiError('notFound');
+  requireVersion(request, row.version);
+  return row;
+}
+
+function refuseEnded({ status }: userInvites.StoredInvite): never {
+  throw new ApiError('conflict', `The invite has been ${status}`, 'id');
+}
+
+async function refusingSecond(write: () => Promise<void>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (!isDuplicateEntry(error)) throw error;
+    throw new ApiError('conflict', 'This address has an open invite already', 'email');
+  }
+}
+
+/** @throws ApiError `invalid` for what is no active workspace of the organisation, or is named twice. */
+async function requireWorkspaces(
+  tx: Db,
+  organisationId: string,
+  into: readonly InvitedInto[],
+): Promise<void> {
+  const faults: Fault[] = [];
+  const seen = new Set<string>();
+  for (const [at, { id }] of into.entries()) {
+    const workspace = await workspaces.findByIdOrSlug(tx, organisationId, id);
+    const path = ['workspaces', at, 'id'];
+    if (workspace === undefined) faults.push({ path, message: 'names no workspace' });
+    else if (seen.has(workspace.id)) faults.push({ path, message: 'is named twice' });
+    else seen.add(workspace.id);
+  }
+  refuseFaults(faults);
+}
+
+async function auditInvite(
+  tx: Db,
+  deps: AdminDeps,
+  request: Pick<AdminRequest, 'caller' | 'now' | 'requestId'>,
+  action: 'create' | 'update' | 'delete',
+  resourceId: string,
+  changes: Record<string, unknown>,
+): Promise<void> {
+  const told = { action, kind: 'UserInvite', resourceId, workspaceId: null, changes } as const;
+  await auditChange(tx, deps, request, told);
+}

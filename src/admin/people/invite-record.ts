@@ -1,0 +1,48 @@
+/** Knows what the API tells about an invite; scopes are told by none of it. */
+import { z } from 'zod';
+import { InvitedInto, InviteStatus, statusOfInvite } from '../../model/invite.ts';
+import { readDocument } from '../../model/json-record.ts';
+import { AssignedRole } from '../../model/person.ts';
+import {
+  AnsweredTimestamp,
+  formatTimestamp,
+  formatTimestampOrNull,
+} from '../../model/timestamp.ts';
+import type { StoredInvite } from '../../store/tables/user-invites.ts';
+
+/** Response of get, and items of the list. */
+export const InviteRecord = z.object({
+  id: z.uuid(),
+  email: z.string(),
+  role: AssignedRole,
+  status: InviteStatus,
+  workspaces: z.array(InvitedInto),
+  created_at: AnsweredTimestamp,
+  expires_at: AnsweredTimestamp,
+  accepted_at: AnsweredTimestamp.nullable(),
+  invited_by: z.string(),
+  object: z.literal('invite'),
+});
+
+/** Response of create. */
+export const InviteCreated = InviteRecord.extend({ invite_link: z.string() });
+
+export function toRecord(row: StoredInvite, now: number): z.infer<typeof InviteRecord> {
+  return {
+    id: row.id,
+    email: row.email,
+    role: row.role,
+    status: statusOfInvite(row, now),
+    workspaces: readDocument<InvitedInto[]>(row.workspaces) ?? [],
+    created_at: formatTimestamp(row.created_at),
+    expires_at: formatTimestamp(row.expires_at),
+    accepted_at: formatTimestampOrNull(row.accepted_at),
+    invited_by: row.invited_by,
+    object: 'invite',
+  };
+}
+
+/** A path of this deployment: it says which invite is meant, and opens nothing by itself. */
+export function linkOf({ id }: Pick<StoredInvite, 'id'>): string {
+  return `/invites/${id}`;
+}

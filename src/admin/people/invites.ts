@@ -1,0 +1,105 @@
+/** Knows invites over HTTP (docs/api.md, Invites): routes, lists and look-ups. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { InviteCreate, InviteStatus } from '../../model/invite.ts';
+import { listOf, listReply, pageQueryEitherWay, toPageEitherWay } from '../../model/paging.ts';
+import { AssignedRole, emailKey } from '../../model/person.ts';
+import * as userInvites from '../../store/tables/user-invites.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import type { QueryRequest } from '../request/frame-fields.ts';
+import { idOr404 } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { cancel, create, resend } from './invite-changes.ts';
+import { InviteCreated, InviteRecord, linkOf, toRecord } from './invite-record.ts';
+import { refuseBound } from './user-changes.ts';
+
+const ListQuery = z.object({
+  ...pageQueryEitherWay(),
+  status: InviteStatus.optional(),
+  role: AssignedRole.optional(),
+  /** The whole address. */
+  email: z.string().min(1).max(254).optional(),
+});
+
+export function inviteRoutes(deps: AdminDeps): Route<Principal>[] {
+  const all = { mounts: everyMount, path: '/admin/users/invites' } as const;
+  const item = { mounts: everyMount, path: `${all.path}/:id` } as const;
+  return [
+    route({
+      ...all,
+      method: 'POST',
+      scope: 'organisation_users.create',
+      summary: 'Invite somebody into the organisation',
+      body: InviteCreate,
+      response: InviteCreated,
+      handle: async (request) => {
+        const row = await create(deps, request);
+        return { ...toRecord(row, request.now), invite_link: linkOf(row) };
+      },
+    }),
+    route({
+      ...all,
+      method: 'GET',
+      scope: 'organisation_users.list',
+      summary: 'List invites',
+      query: ListQuery,
+      response: listOf(InviteRecord),
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'GET',
+      scope: 'organisation_users.read',
+      summary: 'Get an invite',
+      response: InviteRecord,
+      handle: (request) => get(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'DELETE',
+      scope: 'organisation_users.delete',
+      versioned: true,
+      summary: 'Cancel an invite',
+      refusals: ['conflict'],
+      response: z.object({}),
+      handle: (request) => cancel(deps, request),
+    }),
+    route({
+      mounts: everyMount,
+      path: `${item.path}/resend`,
+      method: 'POST',
+      scope: 'organisation_users.create',
+      versioned: true,
+      summary: 'Open an invite again, for as long as a new one is',
+      body: z.object({}),
+      response: z.object({ inviteLink: z.string() }),
+      handle: async (request) => ({ inviteLink: linkOf(await resend(deps, request)) }),
+    }),
+  ];
+}
+
+async function list(
+  deps: AdminDeps,
+  { caller, query, now }: QueryRequest<z.infer<typeof ListQuery>>,
+) {
+  refuseBound(caller);
+  const { status, role, email } = query;
+  const filter = { status, role, emailKey: email === undefined ? undefined : emailKey(email) };
+  const db = deps.database.readable;
+  const page = toPageEitherWay(query);
+  const { rows, total } = await userInvites.list(db, caller.organisationId, filter, page, now);
+  return listReply(
+    rows.values().map((row) => toRecord(row, now)),
+    total,
+  );
+}
+
+async function get(deps: AdminDeps, { caller, params, now }: AdminRequest) {
+  refuseBound(caller);
+  const db = deps.database.readable;
+  const row = await userInvites.findById(db, caller.organisationId, idOr404(params.id!));
+  if (row === undefined) throw new ApiError('notFound');
+  return versioned(toRecord(row, now), row);
+}
