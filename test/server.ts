@@ -196,7 +196,8 @@ export async function exchange(
     body: body === undefined ? null : raw ? body : JSON.stringify(body),
   });
   const text = await response.body.text();
-  const isJson = String(response.headers['content-type']).startsWith('application/json');
+  const isPlain = response.headers['content-encoding'] === undefined;
+  const isJson = String(response.headers['content-type']).startsWith('application/json') && isPlain;
   return {
     status: response.statusCode,
     headers: response.headers,

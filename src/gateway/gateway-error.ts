@@ -33,6 +33,7 @@ export const gatewayErrors = {
   rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
   answer_not_translatable: { status: 502, type: 'api_error' },
   answer_too_large: { status: 502, type: 'api_error' },
+  answer_unreadable: { status: 502, type: 'api_error' },
   upstream_unreachable: { status: 502, type: 'api_error' },
   internal_error: { status: 500, type: 'api_error' },
   unavailable: { status: 503, type: 'overloaded_error' },

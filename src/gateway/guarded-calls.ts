@@ -5,6 +5,7 @@ import { answerPassages } from '../guardrails/passages.ts';
 import type { Leaf } from '../model/config-tree.ts';
 import { type Attempted, errorOf } from './attempt.ts';
 import type { Caller } from './caller.ts';
+import { decodedAnswer } from './content-encoding.ts';
 import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
@@ -80,7 +81,7 @@ export class GuardedCalls {
   /** A stream that nobody judges is passed on as it comes; all else is read first. */
   async #answered(attempted: Attempted, guarding: Guarding): Promise<Attempted> {
     const { call, kept, status } = attempted;
-    if (status !== 200) return attempted;
+    if (status < 200 || status > 299) return attempted;
     if (kept !== null) {
       const headers = { 'content-type': kept.contentType };
       const read = { headers, body: kept.body, metered: meteredNothing, cost: 0 };
@@ -116,8 +117,11 @@ export class GuardedCalls {
     const body = isTold ? came : translated(() => translator.whole(call, came));
     if (body instanceof GatewayError) return unanswered(attempted, body, metered);
     if (!isStream) calls.keep(call, body);
-    const headers = isTold ? call.headers : { ...call.headers, 'content-type': 'application/json' };
-    const read = { headers, body, metered, cost };
+    const told = { 'content-type': 'application/json', 'content-encoding': undefined };
+    const answer = isTold
+      ? decodedAnswer(call.headers, body)
+      : { headers: { ...call.headers, ...told }, body };
+    const read = { ...answer, metered, cost };
     return this.#judgeAnswer(attempted, read, guarding);
   }
 
@@ -128,9 +132,13 @@ export class GuardedCalls {
   ): Promise<Attempted> {
     const used = { ...read, providerStatus: attempted.status };
     const rest = { ...attempted, call: null, kept: null };
-    const found = readable(this.#endpoint, read.headers, read.body);
-    // Sound and pictures hold no text.
-    if (found === null) return { ...rest, guarded: { ...used, status: attempted.status } };
+    const isPlain = read.headers['content-encoding'] === undefined;
+    const found = isPlain ? readable(this.#endpoint, read.headers, read.body) : null;
+    if (found === null) {
+      return guardrails.some(({ isAsync }) => !isAsync)
+        ? unanswered(rest, unreadable(), read.metered)
+        : { ...rest, guarded: { ...used, status: attempted.status } };
+    }
     const passages = answerPassages(this.#endpoint, found.json);
     const { exchange } = this.#options;
     const subject = {
@@ -180,6 +188,11 @@ function refused(target: ResolvedTarget, guarded: GuardedAnswer): Attempted {
 /** A target whose answer nobody gets, although it is charged. */
 function unanswered(attempted: Attempted, error: GatewayError, metered: Metered): Attempted {
   return { ...attempted, call: null, error, status: error.status, metered };
+}
+
+function unreadable(): GatewayError {
+  const message = 'The answer of the provider cannot be read, and guardrails have to judge it';
+  return new GatewayError('answer_unreadable', message);
 }
 
 function translated(translate: () => Buffer): Buffer | GatewayError {

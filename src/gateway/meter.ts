@@ -5,6 +5,7 @@ import type { TokenUsage } from '../model/pricing.ts';
 import type { AnswerHeaders } from '../upstream/call.ts';
 import { type Admission, grantedUsage, usageOf } from './admit.ts';
 import { hasOutput, isMetered } from './bound.ts';
+import { decoded } from './content-encoding.ts';
 import type { RelayEnd } from './relay.ts';
 import { noteUsage, nothingSaid, type SaidUsage, wholeUsage } from './usage.ts';
 import { UsageStream } from './usage-stream.ts';
@@ -51,7 +52,7 @@ export class Meter {
     this.#bodyBytes = body.length;
     if (String(headers['content-type']).startsWith('application/json')) {
       try {
-        noteUsage(this.#said, JSON.parse(body.toString('utf8')));
+        noteUsage(this.#said, JSON.parse(String(decoded(headers, body))));
       } catch {
         // What is no JSON says nothing.
       }
@@ -77,8 +78,8 @@ export class Meter {
   #usage(isRead: boolean): { readonly tokens: TokenUsage; readonly isEstimated: boolean } {
     const said = wholeUsage(this.#said, hasOutput(this.#endpoint));
     if (said !== null && isRead) return { tokens: said, isEstimated: false };
-    // A provider that refuses has done nothing.
-    if (this.#status >= 400 && isRead) return { tokens: noTokens, isEstimated: false };
+    // A provider that refuses, or names another place, has done nothing.
+    if (this.#status >= 300 && isRead) return { tokens: noTokens, isEstimated: false };
     if (!isRead || this.#said.isAbsurd) {
       return { tokens: grantedUsage(this.#admission), isEstimated: true };
     }

@@ -165,7 +165,7 @@ function statusOf({ mark, isRefresh }: CacheUse): CacheStatus {
 }
 
 function isRefusal({ call, status }: Attempted): boolean {
-  return call !== null && status >= 400;
+  return call !== null && status >= 300;
 }
 
 function isSent({ error }: Attempted): boolean {

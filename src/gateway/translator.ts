@@ -11,6 +11,7 @@ import {
   type ProviderFault,
   type Translation,
 } from '../upstream/dialects/translation.ts';
+import { decoded } from './content-encoding.ts';
 import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
@@ -99,12 +100,12 @@ export class Translator {
 
   /** Headers of a request whose body is no longer that of the caller, and whose answer has to be read. */
   headersOf(headers: Record<string, string>): Record<string, string> {
-    const { 'accept-encoding': _, ...others } = headers;
-    return { ...others, 'content-type': 'application/json' };
+    return { ...headers, 'accept-encoding': 'identity', 'content-type': 'application/json' };
   }
 
   /** @throws GatewayError where an answer of 2xx cannot be told in the format of the caller */
-  whole({ status, headers }: Call, body: Buffer): Buffer {
+  whole({ status, headers }: Call, came: Buffer): Buffer {
+    const body = decoded(headers, came) ?? came;
     const value = parsed(body);
     if (status < 200 || status > 299) {
       const fault = faultOf(value, status) ?? unformedFault(status, headers, body);
