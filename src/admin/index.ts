@@ -4,6 +4,8 @@ import type { Principal } from '../auth/principal.ts';
 import type { Route } from '../http/route.ts';
 import type { Feature } from '../settings.ts';
 import { changeSetRoutes } from './changes/change-sets.ts';
+import { guardrailDefaultRoutes } from './guardrails/guardrail-defaults.ts';
+import { guardrailExclusionRoutes } from './guardrails/guardrail-exclusions.ts';
 import { accessPolicyRoutes } from './identity/access-policies.ts';
 import { tokenRoutes } from './identity/tokens.ts';
 import { analyticsRoutes } from './logs/analytics.ts';
@@ -36,6 +38,8 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...tokenRoutes(deps, tokens),
     ...accessPolicyRoutes(deps),
     ...resources.flatMap(({ features, routes }) => governed(features, routes(deps, contents))),
+    ...governed(['guardrails'], guardrailDefaultRoutes(deps)),
+    ...governed(['guardrails'], guardrailExclusionRoutes(deps)),
     ...governed(['mcp'], mcpCapabilityRoutes(deps)),
     ...governed(['mcp'], mcpMetadataRoutes(deps)),
     ...integrationModelRoutes(deps),

@@ -7,6 +7,7 @@ import type { Database } from '../store/connection/db.ts';
 import * as apiKeys from '../store/tables/api-keys.ts';
 import * as gatewayReads from '../store/tables/gateway-reads.ts';
 import type { StoredWorkspace } from '../store/tables/workspaces.ts';
+import { type DefaultGuardrails, defaultGuardrails } from './default-guardrails.ts';
 import type { Fresh, Read } from './fresh.ts';
 import { limitedSubjects, noTerms, type OwnTerms, readTerms } from './own-terms.ts';
 
@@ -26,6 +27,7 @@ export interface GatewayKey {
   readonly configId: string | null;
   readonly allowsConfigOverride: boolean;
   readonly workspace: GatewayWorkspace | null;
+  readonly guardrails: DefaultGuardrails;
   /** Budgets and rate limits of the key and of its workspace. */
   readonly terms: OwnTerms;
   /** When its last use was written down; changes as it is. */
@@ -37,9 +39,6 @@ export interface GatewayWorkspace {
   readonly slug: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly rateLimits: unknown;
-  /** On all its requests, by id or slug. */
-  readonly inputGuardrails: readonly string[];
-  readonly outputGuardrails: readonly string[];
 }
 
 export interface GatewayKeysOptions {
@@ -114,6 +113,7 @@ function keyOf(
     configId: row.config_id,
     allowsConfigOverride: row.allow_config_override !== 0,
     workspace: workspaceOfKey(row),
+    guardrails: guardrailsOfKey(row),
     lastUsedAtMs: row.last_used_at,
   };
 }
@@ -137,9 +137,20 @@ export function workspaceOf(
     slug: row.slug,
     metadata: defaults.metadata ?? {},
     rateLimits: readDocument<unknown>(row.rate_limits),
-    inputGuardrails: defaults.input_guardrails ?? [],
-    outputGuardrails: defaults.output_guardrails ?? [],
   };
+}
+
+function guardrailsOfKey(row: gatewayReads.GatewayKeyRow): DefaultGuardrails {
+  const everywhere = {
+    input_guardrails: row.default_input_guardrails ?? '[]',
+    output_guardrails: row.default_output_guardrails ?? '[]',
+  };
+  if (row.workspace_id === null) return defaultGuardrails(everywhere, null);
+  return defaultGuardrails(everywhere, {
+    defaults: row.workspace_defaults,
+    excludes_input_guardrails: row.workspace_excludes_input ?? 0,
+    excludes_output_guardrails: row.workspace_excludes_output ?? 0,
+  });
 }
 
 function earlier(one: number | null, other: number | null): number | null {

@@ -5,6 +5,7 @@ import type { Database } from '../store/connection/db.ts';
 import * as gatewayReads from '../store/tables/gateway-reads.ts';
 import { windowAt } from '../store/tables/usage-budgets.ts';
 import * as usageWindows from '../store/tables/usage-windows.ts';
+import { type DefaultGuardrails, defaultGuardrails } from './default-guardrails.ts';
 import type { Fresh, Read } from './fresh.ts';
 import { GatewayError } from './gateway-error.ts';
 import { type GatewayKey, type GatewayWorkspace, workspaceOf } from './gateway-key.ts';
@@ -49,6 +50,7 @@ export interface Place {
   readonly organisationId: string;
   readonly tsgId: string;
   readonly workspace: GatewayWorkspace;
+  readonly guardrails: DefaultGuardrails;
   readonly terms: GatewayKey['terms'];
 }
 
@@ -165,11 +167,16 @@ export class GatewayTokens {
     if (found === undefined) return undefined;
     const { organisationId, tsgId, generation } = found;
     const workspace = workspaceOf(found.workspace);
+    const guardrails = defaultGuardrails(found.defaults, found.workspace);
     const subjects = workspaceSubjects(workspace);
     const terms = isLimited(found.workspace)
       ? await readTerms(db, organisationId, subjects)
       : noTerms;
-    return { organisationId, generation, value: { organisationId, tsgId, workspace, terms } };
+    return {
+      organisationId,
+      generation,
+      value: { organisationId, tsgId, workspace, guardrails, terms },
+    };
   }
 
   /** Says when the windows of its budget end, so that their counters go some day; not waited for. */
@@ -266,7 +273,7 @@ function invalid(what: string, cause?: unknown): GatewayError {
 
 /** A workspace key of nobody's making, good for as long as its token is. */
 function keyOf(
-  { organisationId, workspace, terms }: Place,
+  { organisationId, workspace, guardrails, terms }: Place,
   claims: TokenClaims,
   defaultScopes: readonly string[],
 ): GatewayKey {
@@ -275,7 +282,7 @@ function keyOf(
   const own = termsOfToken(place, claims);
   return {
     ...{ kind: 'token', id: subjectIdOf(place, claims), name: sub ?? 'token' },
-    ...{ organisationId, workspace, userId: null, status: 'active', endsAtMs: null },
+    ...{ organisationId, workspace, guardrails, userId: null, status: 'active', endsAtMs: null },
     scopes: scopesOf(claims, defaultScopes),
     rateLimits: claims.rate_limits ?? null,
     metadata: defaults.metadata ?? {},

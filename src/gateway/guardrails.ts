@@ -52,8 +52,8 @@ export class Guardrails {
     key: GatewayKey,
     settings: GuardrailSettings | null,
   ): CallGuardrails | null | Promise<CallGuardrails> {
-    const { inputGuardrails = [], outputGuardrails = [] } = key.workspace ?? {};
-    const hasDefaults = inputGuardrails.length > 0 || outputGuardrails.length > 0;
+    const { input, output } = key.guardrails;
+    const hasDefaults = input.length > 0 || output.length > 0;
     if (!this.#options.isEnabled || (settings === null && !hasDefaults)) return null;
     const named = (...fields: (keyof GuardrailSettings)[]): Named[] =>
       settings === null
@@ -64,11 +64,11 @@ export class Guardrails {
     return both(
       this.#all(key, [
         ...named('before_request_hooks', 'input_guardrails'),
-        ...listed(inputGuardrails, 'input_guardrails'),
+        ...listed(input, 'input_guardrails'),
       ]),
       this.#all(key, [
         ...named('after_request_hooks', 'output_guardrails'),
-        ...listed(outputGuardrails, 'output_guardrails'),
+        ...listed(output, 'output_guardrails'),
       ]),
     );
   }

@@ -12,7 +12,7 @@ export const workspaceSlugForm: SlugForm = { prefix: 'ws', nameLengthMax: 6 };
 
 const Metadata = z.record(z.string().min(1).max(255), z.string().max(4096));
 const metadataMeaning = 'Added to the metadata of every request.';
-const GuardrailReferences = z.array(z.string().min(1).max(255)).max(guardrailsMax);
+export const GuardrailReferences = z.array(z.string().min(1).max(255)).max(guardrailsMax);
 
 const shared = {
   description: described(freeText(4096).nullable().optional(), 'What the workspace is for.'),

@@ -133,9 +133,11 @@ it('404 to what is not there, wherever it is named', async () => {
   expect(await strangers(404, named, (right) => right, nowhere)).toEqual([]);
   const workspace_id = randomUUID();
   const elsewhere = ({ body, ...right }: Asked): Asked => {
-    if (body === undefined) return { ...right, query: `?workspace_id=${workspace_id}` };
+    const query = `?workspace_id=${workspace_id}&organisation_id=${workspace_id}`;
+    if (body === undefined) return { ...right, query };
     // What belongs to the organisation alone is in no workspace.
-    const place = 'secret_path' in (body as object) ? 'organisation_id' : 'workspace_id';
+    const isAbove = ['secret_path', 'workspaces'].some((field) => field in (body as object));
+    const place = isAbove ? 'organisation_id' : 'workspace_id';
     return { ...right, body: { ...(body as object), [place]: workspace_id } };
   };
   const isOfOwner = ({ path }: Operation) => path.endsWith('/suspensions');

@@ -77,7 +77,7 @@ describe('every route of a governed family', () => {
       createAccessTokens(server.app.keyring),
     );
     const families = [
-      [/^\/guardrails/, ['guardrails']],
+      [/^\/(guardrails|admin\/organisation\/defaults|workspace-exclusions)/, ['guardrails']],
       [/^\/mcp/, ['mcp']],
       [/^\/api-keys/, ['apiAccess']],
       [/^\/policies\/usage-limits/, ['policy', 'usageLimits']],

@@ -193,10 +193,13 @@ describe('guardrails on answers', () => {
 });
 
 describe('saved guardrails', () => {
-  async function addGuardrail(word: string, workspaceId: string): Promise<string> {
-    const { body, status } = await inference.server.request('POST', '/v2/guardrails', {
+  /** Null: one of the organisation. */
+  async function addGuardrail(word: string, workspaceId: string | null): Promise<string> {
+    const mount = workspaceId === null ? '/admin/v2' : '/v2';
+    const { body, status } = await inference.server.request('POST', `${mount}/guardrails`, {
       body: {
-        ...{ name: `no ${word}`, workspace_id: workspaceId, actions: { deny: true } },
+        ...{ name: `no ${word}`, actions: { deny: true } },
+        ...(workspaceId !== null && { workspace_id: workspaceId }),
         checks: [{ id: 'default.contains', parameters: { words: [word], operator: 'none' } }],
       },
     });
@@ -224,6 +227,34 @@ describe('saved guardrails', () => {
     });
     expect(status).toBe(200);
     await expect.poll(async () => (await inference.chat(guarded, { params })).status).toBe(446);
+  });
+
+  it('of the organisation judge in every workspace that does not go without them, and outside of all', async () => {
+    const { server } = inference;
+    const put = async (path: string, body: object) => {
+      const answer = await server.request('PUT', `/v1/${path}`, { body });
+      expect([answer.status, answer.body]).toEqual([200, expect.anything()]);
+      return answer.body;
+    };
+    const slug = await addGuardrail('rocket', null);
+    const [bound, free] = [await addWorkspace('bound'), await addWorkspace('free')];
+    const keys = [
+      await inference.addKey({ workspace_id: bound }),
+      await inference.addKey({ workspace_id: free }),
+      await inference.addKey(),
+    ];
+    const params = asking('a rocket');
+    const ask = () =>
+      Promise.all(keys.map(async (of) => (await inference.chat(of.key, { params })).status));
+    expect(await ask()).toEqual([200, 200, 200]);
+    await put('admin/organisation/defaults', { input_guardrails: [slug] });
+    await expect.poll(ask).toEqual([446, 446, 446]);
+    await put('workspace-exclusions/input-guardrails', {
+      workspaces: [{ workspace_id: free, excluded: true }],
+    });
+    await expect.poll(ask).toEqual([446, 200, 446]);
+    await put('admin/organisation/defaults', { input_guardrails: null });
+    await expect.poll(ask).toEqual([200, 200, 200]);
   });
 
   it('of another workspace, or of none, are 400', async () => {

@@ -55,6 +55,7 @@ const workspace = {
   is_default: 0,
   api_key_max_ttl_days: null,
   settings: null,
+  ...{ excludes_input_guardrails: 0, excludes_output_guardrails: 0 },
   created_by: 'x',
 };
 

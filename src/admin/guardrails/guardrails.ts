@@ -48,6 +48,7 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
+import { isDefault } from './guardrail-defaults.ts';
 import { toRecord as toMappingRecord } from './guardrail-mapping-record.ts';
 import {
   GuardrailListItem,
@@ -282,6 +283,9 @@ async function refuseWhileNamed(tx: Db, row: guardrails.StoredGuardrail): Promis
   );
   if (naming !== undefined) {
     throw new ApiError('conflict', `The config ${naming.slug} names this guardrail`);
+  }
+  if (await isDefault(tx, row.organisation_id, row.id)) {
+    throw new ApiError('conflict', 'The organisation names this guardrail in its defaults');
   }
   const workspace = (await workspaces.listAllForOrganisation(tx, row.organisation_id)).find(
     ({ defaults }) => {

@@ -54,7 +54,7 @@ type PeopleKind = 'User' | 'UserInvite' | 'WorkspaceMember';
 /** What an audit row tells. */
 interface Told extends Pick<Change, 'resourceId' | 'workspaceId' | 'changes'> {
   readonly action: Change['action'] | 'release' | 'bind' | 'suspend' | 'resume';
-  readonly kind: KindName | 'AccessPolicy' | 'SyncOwner' | PeopleKind;
+  readonly kind: KindName | 'AccessPolicy' | 'SyncOwner' | 'OrganisationDefaults' | PeopleKind;
 }
 
 /** The audit row alone, for what a change brings with it beside itself and for what no owner declares. */

@@ -71,6 +71,7 @@ export async function create(
     status: 'active',
     is_default: 0,
     ...settingColumns({ settings: null, api_key_max_ttl_days: null }, body.settings),
+    ...{ excludes_input_guardrails: 0, excludes_output_guardrails: 0 },
     created_by: caller.id,
     version: 1,
     created_at: now,

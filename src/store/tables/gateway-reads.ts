@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
 import type { ApiKeyRow } from './api-keys.ts';
+import * as organisationDefaults from './organisation-defaults.ts';
 import * as organisations from './organisations.ts';
 import { listReached, type ReachedProvider } from './providers.ts';
 import * as rateLimitPolicies from './rate-limit-policies.ts';
@@ -44,6 +45,11 @@ export interface GatewayKeyRow
   workspace_defaults: string | null;
   workspace_usage_limits: string | null;
   workspace_rate_limits: string | null;
+  /** JSON lists of ids, null for none; of the organisation, whatever the workspace says of them. */
+  default_input_guardrails: string | null;
+  default_output_guardrails: string | null;
+  workspace_excludes_input: number | null;
+  workspace_excludes_output: number | null;
   /** Of the organisation when all this was read. */
   generation: string;
 }
@@ -69,6 +75,7 @@ const keyById = statement((db, { organisationId, id }: { organisationId: string;
         .onRef('w.organisation_id', '=', 'k.organisation_id')
         .onRef('w.id', '=', 'k.workspace_id'),
     )
+    .leftJoin('organisation_defaults as d', 'd.organisation_id', 'k.organisation_id')
     .select(['k.organisation_id', 'k.id', 'k.name', 'k.type', 'k.status', 'k.workspace_id'])
     .select(['k.user_id', 'k.scopes', 'k.rate_limits', 'k.usage_limits', 'k.metadata'])
     .select(['k.config_id', 'k.allow_config_override', 'k.expires_at', 'k.last_used_at'])
@@ -78,6 +85,10 @@ const keyById = statement((db, { organisationId, id }: { organisationId: string;
       'w.defaults as workspace_defaults',
       'w.usage_limits as workspace_usage_limits',
       'w.rate_limits as workspace_rate_limits',
+      'w.excludes_input_guardrails as workspace_excludes_input',
+      'w.excludes_output_guardrails as workspace_excludes_output',
+      'd.input_guardrails as default_input_guardrails',
+      'd.output_guardrails as default_output_guardrails',
     ])
     .select(generationOf(sql.ref('k.organisation_id')).as('generation'))
     .where('k.organisation_id', '=', organisationId)
@@ -98,6 +109,7 @@ export interface PlaceRow {
   readonly organisationId: string;
   readonly tsgId: string;
   readonly workspace: StoredWorkspace;
+  readonly defaults: organisationDefaults.StoredDefaults;
   readonly generation: string;
 }
 
@@ -117,7 +129,9 @@ export async function findPlace(
   const generations = await listGenerations(db, [organisationId]);
   const row = await workspaces.findByIdOrSlug(db, organisationId, workspace);
   if (row === undefined) return undefined;
-  return { organisationId, tsgId, workspace: row, generation: generations.get(organisationId)! };
+  const defaults = await organisationDefaults.find(db, organisationId);
+  const generation = generations.get(organisationId)!;
+  return { organisationId, tsgId, workspace: row, defaults, generation };
 }
 
 export interface GatewayConfigRow {

@@ -59,6 +59,20 @@ const versions = versionTable('guardrail_versions');
 
 export const { insertVersion } = versions;
 
+export function listByIds(
+  db: Db,
+  organisationId: string,
+  ids: readonly string[],
+): Promise<StoredGuardrail[]> {
+  if (ids.length === 0) return Promise.resolve([]);
+  return db
+    .selectFrom('guardrails')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('id', 'in', ids)
+    .execute();
+}
+
 /** Takes its versions with it. */
 export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
   await versions.deleteVersions(tx, organisationId, id);

@@ -1,10 +1,11 @@
 /** Knows the workspaces table. Archived workspaces stay in it but are found by no one save the list. */
-import type { Selectable } from 'kysely';
+import type { Generated, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
+import * as snapshotMarks from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 
 interface WorkspaceRow extends Versioned {
@@ -22,6 +23,8 @@ interface WorkspaceRow extends Versioned {
   is_default: number;
   api_key_max_ttl_days: number | null;
   settings: string | null;
+  excludes_input_guardrails: Generated<number>;
+  excludes_output_guardrails: Generated<number>;
   created_by: string;
 }
 
@@ -77,4 +80,20 @@ export function list(
     query = query.where(sql<boolean>`locate(lower(cast(${filter.name} as char)), lower(name)) > 0`);
   }
   return listPageInSlices(query, page, ['defaults', 'usage_limits', 'rate_limits', 'description']);
+}
+
+/** Whether the workspace goes without the guardrails of its organisation on one side; no write that its record shows. */
+export async function setExclusion(
+  tx: Db,
+  { organisationId, id }: { readonly organisationId: string; readonly id: string },
+  column: 'excludes_input_guardrails' | 'excludes_output_guardrails',
+  excludes: boolean,
+): Promise<void> {
+  await tx
+    .updateTable('workspaces')
+    .set({ [column]: Number(excludes) })
+    .where('organisation_id', '=', organisationId)
+    .where('id', '=', id)
+    .execute();
+  snapshotMarks.replaceOne(tx, organisationId);
 }

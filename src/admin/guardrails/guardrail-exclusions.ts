@@ -1,0 +1,123 @@
+/** Knows which workspaces go without the guardrails of their organisation, over HTTP (docs/api.md, Organisation defaults). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { validationError } from '../../model/validation-error.ts';
+import * as organisationLocks from '../../store/tables/organisation-locks.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import { auditChange } from '../request/change.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import type { BodyRequest } from '../request/frame-fields.ts';
+import { requireOwnOrganisation } from '../request/scoping.ts';
+
+const workspacesMax = 1_000;
+const organisation_id = z.string().min(1).max(255).optional();
+
+/** By UUID or slug. Those that are left out stay, or with `override_existing` are excluded no more. */
+const ExclusionsUpdate = z.object({
+  organisation_id,
+  workspaces: z
+    .array(z.object({ workspace_id: z.string().min(1).max(255), excluded: z.boolean() }))
+    .max(workspacesMax),
+  override_existing: z.boolean().default(false),
+});
+type ExclusionsUpdate = z.infer<typeof ExclusionsUpdate>;
+
+const Exclusions = z.object({
+  workspaces: z.array(z.object({ workspace_id: z.uuid(), excluded: z.boolean() })),
+});
+
+const columns = {
+  'input-guardrails': 'excludes_input_guardrails',
+  'output-guardrails': 'excludes_output_guardrails',
+} as const;
+type Side = keyof typeof columns;
+
+export function guardrailExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
+  return (['input-guardrails', 'output-guardrails'] as const).flatMap((side) => {
+    const shared = { mounts: everyMount, path: `/workspace-exclusions/${side}` } as const;
+    const words = side.replace('-', ' ');
+    return [
+      route({
+        ...shared,
+        method: 'GET',
+        scope: 'organisation_exclusions.list',
+        summary: `List which workspaces go without the ${words} of the organisation`,
+        query: z.object({ organisation_id }),
+        response: Exclusions,
+        handle: (request) => {
+          requireOrganisation(request, request.query.organisation_id);
+          return tell(deps, request, side);
+        },
+      }),
+      route({
+        ...shared,
+        method: 'PUT',
+        scope: 'organisation_exclusions.update',
+        summary: `Set which workspaces go without the ${words} of the organisation`,
+        body: ExclusionsUpdate,
+        response: Exclusions,
+        handle: (request) => update(deps, request, side),
+      }),
+    ];
+  });
+}
+
+function requireOrganisation({ caller }: Pick<AdminRequest, 'caller'>, named?: string): void {
+  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireOwnOrganisation(caller, named);
+}
+
+async function tell(deps: AdminDeps, { caller }: Pick<AdminRequest, 'caller'>, side: Side) {
+  const rows = await workspaces.listAllForOrganisation(
+    deps.database.readable,
+    caller.organisationId,
+  );
+  const told = rows.map((row) => ({ workspace_id: row.id, excluded: row[columns[side]] === 1 }));
+  return { workspaces: told };
+}
+
+async function update(deps: AdminDeps, request: BodyRequest<ExclusionsUpdate>, side: Side) {
+  const { body, caller } = request;
+  const { organisationId } = caller;
+  const column = columns[side];
+  requireOrganisation(request, body.organisation_id);
+  await deps.database.transaction(async (tx) => {
+    await organisationLocks.lock(tx, organisationId);
+    const rows = await workspaces.listAllForOrganisation(tx, organisationId);
+    const wanted = wantedOf(rows, body);
+    const changed = rows.flatMap(({ id, [column]: now }) => {
+      const excluded = wanted.get(id) ?? (body.override_existing ? false : now === 1);
+      return excluded === (now === 1) ? [] : [{ id, excluded }];
+    });
+    for (const { id, excluded } of changed) {
+      await workspaces.setExclusion(tx, { organisationId, id }, column, excluded);
+      await auditChange(tx, deps, request, {
+        ...{ action: 'update', kind: 'Workspace', resourceId: id, workspaceId: id },
+        changes: { [column]: excluded },
+      });
+    }
+  });
+  return await tell(deps, request, side);
+}
+
+/**
+ * By id what the body says; the last word counts.
+ *
+ * @throws ApiError `invalid` for a workspace that is not there.
+ */
+function wantedOf(
+  rows: readonly workspaces.StoredWorkspace[],
+  body: ExclusionsUpdate,
+): Map<string, boolean> {
+  const idOf = new Map(rows.flatMap(({ id, slug }) => [[id, id] as const, [slug, id] as const]));
+  return new Map(
+    body.workspaces.map(({ workspace_id: name, excluded }, at) => {
+      const id = idOf.get(name) ?? idOf.get(name.toLowerCase());
+      if (id !== undefined) return [id, excluded] as const;
+      const path = ['workspaces', at, 'workspace_id'];
+      throw validationError({ path, message: 'names an unknown workspace' });
+    }),
+  );
+}

@@ -1,0 +1,36 @@
+/** Knows which guardrails hold on every request of a key: those of its organisation, and those of its workspace. */
+import { readDocument } from '../model/json-record.ts';
+import type { WorkspaceDefaults } from '../model/workspace.ts';
+import type { StoredDefaults } from '../store/tables/organisation-defaults.ts';
+import type { StoredWorkspace } from '../store/tables/workspaces.ts';
+
+/** By id or slug. */
+export interface DefaultGuardrails {
+  readonly input: readonly string[];
+  readonly output: readonly string[];
+}
+
+type Saying = Pick<
+  StoredWorkspace,
+  'defaults' | 'excludes_input_guardrails' | 'excludes_output_guardrails'
+>;
+
+/** Those of the organisation first, unless the workspace goes without them. */
+export function defaultGuardrails(
+  everywhere: Pick<StoredDefaults, 'input_guardrails' | 'output_guardrails'>,
+  workspace: Saying | null,
+): DefaultGuardrails {
+  const own = readDocument<WorkspaceDefaults>(workspace?.defaults ?? null) ?? {};
+  const inherited = (text: string, excludes: number | undefined): string[] =>
+    excludes === 1 ? [] : (JSON.parse(text) as string[]);
+  return {
+    input: [
+      ...inherited(everywhere.input_guardrails, workspace?.excludes_input_guardrails),
+      ...(own.input_guardrails ?? []),
+    ],
+    output: [
+      ...inherited(everywhere.output_guardrails, workspace?.excludes_output_guardrails),
+      ...(own.output_guardrails ?? []),
+    ],
+  };
+}

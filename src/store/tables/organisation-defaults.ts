@@ -1,0 +1,65 @@
+/** Knows the organisation_defaults table: the guardrails that hold in every workspace of an organisation. */
+import type { Selectable } from 'kysely';
+import { sql } from 'kysely';
+import type { Db } from '../connection/db.ts';
+import * as snapshotMarks from './snapshot-marks.ts';
+import type { Versioned } from './versioned.ts';
+
+interface OrganisationDefaultsRow extends Versioned {
+  organisation_id: string;
+  /** JSON lists of ids of guardrails. */
+  input_guardrails: string;
+  output_guardrails: string;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    organisation_defaults: OrganisationDefaultsRow;
+  }
+}
+
+export type StoredDefaults = Pick<
+  Selectable<OrganisationDefaultsRow>,
+  'input_guardrails' | 'output_guardrails' | 'version'
+>;
+
+/** Of an organisation that has not been given any. */
+const none: StoredDefaults = { input_guardrails: '[]', output_guardrails: '[]', version: 1 };
+
+export async function find(db: Db, organisationId: string): Promise<StoredDefaults> {
+  const row = await db
+    .selectFrom('organisation_defaults')
+    .select(['input_guardrails', 'output_guardrails', 'version'])
+    .where('organisation_id', '=', organisationId)
+    .executeTakeFirst();
+  return row ?? none;
+}
+
+/** Held until the transaction ends; it has a row from then on. */
+export async function findForUpdate(
+  tx: Db,
+  organisationId: string,
+  now: number,
+): Promise<StoredDefaults> {
+  await tx
+    .insertInto('organisation_defaults')
+    .values({ ...none, organisation_id: organisationId, created_at: now, last_updated_at: now })
+    .onDuplicateKeyUpdate({ created_at: sql`created_at` })
+    .execute();
+  return await find(tx, organisationId);
+}
+
+/** Counts the write. */
+export async function update(
+  tx: Db,
+  organisationId: string,
+  columns: Partial<Omit<StoredDefaults, 'version'>>,
+  now: number,
+): Promise<void> {
+  await tx
+    .updateTable('organisation_defaults')
+    .set({ ...columns, last_updated_at: now, version: sql`version + 1` })
+    .where('organisation_id', '=', organisationId)
+    .execute();
+  snapshotMarks.replaceOne(tx, organisationId);
+}
