@@ -59,6 +59,12 @@ export function createMetrics(sources: {
     buckets: inferenceBuckets,
     registers: [register],
   });
+  const verdicts = new Counter({
+    name: 'gatewright_guardrail_verdicts_total',
+    help: 'Inference requests that guardrails have judged: passed, failed and let through, or denied',
+    labelNames: ['verdict'],
+    registers: [register],
+  });
   const jobRuns = new Histogram({
     name: 'gatewright_job_duration_seconds',
     help: 'Time of job runs of this process, by outcome',
@@ -81,9 +87,10 @@ export function createMetrics(sources: {
     observeRequest: ({ method, route: pattern, status, durationMs }) => {
       requests.observe({ method, route: pattern, status }, durationMs / 1000);
     },
-    observeInference: ({ endpoint, status, durationMs, firstByteMs }) => {
+    observeInference: ({ endpoint, status, durationMs, firstByteMs, guardrailVerdict }) => {
       inference.observe({ endpoint, status }, durationMs / 1000);
       if (firstByteMs !== null) firstBytes.observe({ endpoint }, firstByteMs / 1000);
+      if (guardrailVerdict !== null) verdicts.inc({ verdict: guardrailVerdict });
     },
     observeJob: ({ name, state, durationMs }) => {
       jobRuns.observe({ job: name, state }, durationMs / 1000);

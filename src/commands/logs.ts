@@ -132,7 +132,10 @@ function parsed(body: unknown): RequestLogPage {
 }
 
 const headings = ['ENDED', 'STATUS', 'MS', 'PROVIDER', 'MODEL', 'TOKENS', 'COST', 'TRACE'];
-const wideHeadings = ['FIRST MS', 'CACHE', 'RETRIES', 'TARGET', 'ERROR', 'API KEY', 'WORKSPACE'];
+const wideHeadings = [
+  ...['ANSWERED BY', 'FIRST MS', 'CACHE', 'GUARDRAILS', 'RETRIES', 'TARGET'],
+  ...['ERROR', 'API KEY', 'WORKSPACE'],
+];
 
 function show(
   records: readonly RequestLogRecord[],
@@ -167,7 +170,8 @@ function cells(one: RequestLogRecord): string[] {
 
 function wideCells(one: RequestLogRecord): string[] {
   return [
-    ...[String(one.first_byte_ms ?? none), one.cache_status ?? none, String(one.retries)],
+    ...[one.answered_model ?? one.model ?? none, String(one.first_byte_ms ?? none)],
+    ...[one.cache_status ?? none, one.guardrail_verdict ?? none, String(one.retries)],
     ...[one.target_path ?? none, one.error_code ?? none, one.api_key_id ?? none],
     one.workspace_id ?? none,
   ];

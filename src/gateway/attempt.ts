@@ -1,5 +1,6 @@
 /** Knows how one target is called: again where its answer and the config say so, and no longer than they allow. */
 import type { RetryRule } from '../model/config-tree.ts';
+import type { GuardrailVerdict } from '../model/request-log.ts';
 import { Call, CallCut } from '../upstream/call.ts';
 import { AddressRefused } from '../upstream/guarded-connect.ts';
 import type { Origins } from '../upstream/origins.ts';
@@ -24,6 +25,8 @@ export interface Attempted {
   readonly guarded?: GuardedAnswer;
   /** How an answer is passed on whose request guardrails have judged. */
   readonly passedOn?: { readonly status: number; readonly trailer: Buffer | null };
+  /** Of the guardrails that judged; absent where none did. */
+  readonly verdict?: GuardrailVerdict | null;
   /** Of an answer that broke off before anything of it was sent. */
   readonly metered?: Metered;
   /** Why there is no answer; null where there is one. */

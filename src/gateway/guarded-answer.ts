@@ -3,6 +3,7 @@ import type { HookResult, Judgement } from '../guardrails/evaluate.ts';
 import { type Passage, withTexts } from '../guardrails/passages.ts';
 import { type StreamAnswer, streamAnswer } from '../guardrails/stream-answer.ts';
 import { membersOf, withMembers } from '../model/json-object.ts';
+import type { GuardrailVerdict } from '../model/request-log.ts';
 import type { AnswerHeaders } from '../upstream/call.ts';
 import type { GatewayErrorForm } from './gateway-error.ts';
 import { type Metered, meteredNothing } from './meter.ts';
@@ -39,6 +40,13 @@ export function readable(endpoint: string, headers: AnswerHeaders, body: Buffer)
   }
   const json = objectOf(body);
   return json === null ? null : { json, stream: null };
+}
+
+/** Null where none judged. */
+export function verdictOf(...judgements: readonly Judgement[]): GuardrailVerdict | null {
+  if (judgements.every(({ results }) => results.length === 0)) return null;
+  if (judgements.some(({ isDenied }) => isDenied)) return 'denied';
+  return judgements.every(({ passes }) => passes) ? 'passed' : 'failed';
 }
 
 /** Of all guardrails of a call, as answers carry them. */

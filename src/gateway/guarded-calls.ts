@@ -17,6 +17,7 @@ import {
   readable,
   refusal,
   trailerOf,
+  verdictOf,
 } from './guarded-answer.ts';
 import { GuardedInputs, judgeCall, subjectOf } from './guarded-input.ts';
 import type { CallGuardrails, Guardrails } from './guardrails.ts';
@@ -75,7 +76,8 @@ export class GuardedCalls {
     if (judgement.isDenied)
       return refused(target, refusal(exchange.errorForm, judgement.results, []));
     const attempted = await calls.call(leaf, asked);
-    return this.#answered(attempted, { output: guards.output, input: judgement, isStrict });
+    const judged = { ...attempted, verdict: verdictOf(judgement) };
+    return this.#answered(judged, { output: guards.output, input: judgement, isStrict });
   }
 
   /** A stream that nobody judges is passed on as it comes; all else is read first. */
@@ -148,6 +150,7 @@ export class GuardedCalls {
     };
     const output = await judgeCall(guardrails, subject, exchange.now);
     const { errorForm } = exchange;
+    const verdict = verdictOf(input, output);
     const isPassed = input.passes && output.passes;
     const status = isPassed ? attempted.status : failedStatus;
     const guarded = output.isDenied
@@ -157,7 +160,7 @@ export class GuardedCalls {
           status,
           body: judgedBody(read.body, found, passages, { input, output, isStrict }),
         };
-    return { ...rest, status: guarded.status, guarded };
+    return { ...rest, status: guarded.status, verdict, guarded };
   }
 }
 
@@ -181,7 +184,7 @@ function thatJudge(
 function refused(target: ResolvedTarget, guarded: GuardedAnswer): Attempted {
   return {
     ...{ target, call: null, kept: null, error: null, status: guarded.status, retries: 0 },
-    ...{ cacheStatus: 'DISABLED', stopClock: () => undefined, guarded },
+    ...{ cacheStatus: 'DISABLED', stopClock: () => undefined, verdict: 'denied', guarded },
   };
 }
 

@@ -16,6 +16,8 @@ export interface Metered {
   readonly costUnits: number;
   /** The provider did not say it, or not in a way that can be. */
   readonly isEstimated: boolean;
+  /** As the provider names it; null where it does not. */
+  readonly model: string | null;
 }
 
 /** Of a stream: bytes of an event that are no text of the model. */
@@ -71,7 +73,8 @@ export class Meter {
     const usage = this.#usage(isRead);
     const { costUnits } = usageOf(this.#admission, usage.tokens);
     this.#account.settle({ ...usage.tokens, costUnits });
-    this.#metered = { usage: usage.tokens, costUnits, isEstimated: usage.isEstimated };
+    const { model } = this.#said;
+    this.#metered = { usage: usage.tokens, costUnits, isEstimated: usage.isEstimated, model };
     return this.#metered;
   }
 
@@ -116,4 +119,6 @@ const noTokens: TokenUsage = {
 };
 
 /** Of a request that no provider was asked for. */
-export const meteredNothing: Metered = { usage: noTokens, costUnits: 0, isEstimated: false };
+export const meteredNothing: Metered = {
+  ...{ usage: noTokens, costUnits: 0, isEstimated: false, model: null },
+};

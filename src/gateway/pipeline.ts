@@ -346,9 +346,11 @@ function recordOf(arrival: Arrival, found: Findings, startedAt: number): Request
     provider: attempted?.target.provider ?? null,
     requestedModel: textOrNull(exchange?.params.model),
     model: attempted?.target.model ?? null,
+    answeredModel: answeredModelOf(metered, attempted),
     targetPath: attempted?.target.path ?? null,
     retries: attempted?.retries ?? 0,
     cacheStatus: attempted?.cacheStatus ?? null,
+    guardrailVerdict: attempted?.verdict ?? null,
     isStream: call !== null && isEventStream(call.headers),
     tokens: metered?.usage ?? null,
     costUnits: metered?.costUnits ?? null,
@@ -356,6 +358,11 @@ function recordOf(arrival: Arrival, found: Findings, startedAt: number): Request
     errorCode: error?.code ?? null,
     metadata: exchange?.metadata ?? {},
   };
+}
+
+function answeredModelOf(metered: Metered | null, attempted: Attempted | null): string | null {
+  const model = metered?.model ?? null;
+  return model === attempted?.target.model ? null : model;
 }
 
 function textOrNull(value: unknown): string | null {

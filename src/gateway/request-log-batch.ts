@@ -53,9 +53,11 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
     provider: cut(entry.provider),
     requested_model: cut(entry.requestedModel),
     model: cut(entry.model),
+    answered_model: cut(entry.answeredModel),
     target_path: cut(entry.targetPath),
     retries: entry.retries,
     cache_status: entry.cacheStatus,
+    guardrail_verdict: entry.guardrailVerdict,
     is_stream: Number(entry.isStream),
     duration_ms: milliseconds(entry.durationMs),
     first_byte_ms: firstByteMs === null ? null : milliseconds(firstByteMs),
@@ -125,6 +127,7 @@ function emptyTotal(
 function count(total: requestTotals.RequestTotalRow, row: requestLogs.RequestLogRow): void {
   total.requests += 1;
   total.cache_hits += Number(row.cache_status === 'HIT');
+  if (row.guardrail_verdict !== null) total[`guardrail_${row.guardrail_verdict}`] += 1;
   total.input_tokens += row.input_tokens ?? 0;
   total.output_tokens += row.output_tokens ?? 0;
   total.cached_input_tokens += row.cached_input_tokens ?? 0;

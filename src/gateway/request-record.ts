@@ -1,5 +1,6 @@
 /** Knows what is told of a request once its last byte is out, to figures and to the log of requests. */
 import type { TokenUsage } from '../model/pricing.ts';
+import type { GuardrailVerdict } from '../model/request-log.ts';
 
 export interface RequestRecord {
   readonly id: string;
@@ -20,11 +21,15 @@ export interface RequestRecord {
   readonly requestedModel: string | null;
   /** As the provider was asked for it. */
   readonly model: string | null;
+  /** As the provider says that it is; null where it says nothing else. */
+  readonly answeredModel: string | null;
   /** `config.targets[0]`; null where none was called. */
   readonly targetPath: string | null;
   readonly retries: number;
   /** `HIT`, `MISS`, `REFRESH`, `DISABLED`; null where no target was come to. */
   readonly cacheStatus: string | null;
+  /** Null where none judged. */
+  readonly guardrailVerdict: GuardrailVerdict | null;
   readonly isStream: boolean;
   /** What the provider counted, or what is likely; null where none was called. */
   readonly tokens: TokenUsage | null;

@@ -1,8 +1,8 @@
 /** Knows the listener for inference: which requests it takes, how many, and how it stops. */
-import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { refuseAmbiguity } from '../http/ambiguity.ts';
+import { newId } from '../model/ids.ts';
 import { errorFormOf } from './endpoint.ts';
 import { gatewayHeader } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
@@ -136,7 +136,8 @@ function arrivalOf(
   const question = url.indexOf('?');
   const path = url.slice('/v1'.length, question < 0 ? undefined : question);
   return {
-    id: given !== null && traceIdPattern.test(given) ? given : randomUUID(),
+    // Those made here grow, so that the log's index of them is written at its end.
+    id: given !== null && traceIdPattern.test(given) ? given : newId(),
     ...{ request, response, path },
     query: question < 0 ? '' : url.slice(question),
     errorForm: errorFormOf(path),

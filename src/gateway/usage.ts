@@ -5,6 +5,8 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** What was said so far; null for what was not. A stream says it in parts. */
 export interface SaidUsage {
+  /** The model that answers, as the provider names it. */
+  model: string | null;
   inputTokens: number | null;
   outputTokens: number | null;
   cachedInputTokens: number;
@@ -21,18 +23,23 @@ const tokensMax = 100_000_000;
 export function nothingSaid(): SaidUsage {
   return {
     ...{ inputTokens: null, outputTokens: null, cachedInputTokens: 0, cacheWriteTokens: 0 },
-    ...{ cacheWriteHourTokens: 0, isAbsurd: false },
+    ...{ cacheWriteHourTokens: 0, isAbsurd: false, model: null },
   };
 }
 
 /** Takes in a body, or the data of one event of a stream. */
 export function noteUsage(said: SaidUsage, body: unknown): void {
   if (!isJson(body)) return;
+  said.model ??= modelIn(body) ?? modelIn(body.message) ?? modelIn(body.response);
   // Anthropic says the input in the message that begins, OpenAI's responses in one that ends.
   const holder = [body, body.message, body.response].find(
     (place): place is Json => isJson(place) && isJson(place.usage),
   );
   if (holder !== undefined) noteCounts(said, holder.usage as Json);
+}
+
+function modelIn(place: unknown): string | null {
+  return isJson(place) && typeof place.model === 'string' ? place.model : null;
 }
 
 function noteCounts(said: SaidUsage, usage: Json): void {

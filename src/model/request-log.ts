@@ -13,6 +13,10 @@ export function totalsStepOf(ms: number): number {
   return ms - (ms % totalsStepMs);
 }
 
+/** What guardrails have made of a request and its answer: failed are those that were let through all the same. */
+export const guardrailVerdicts = ['passed', 'failed', 'denied'] as const;
+export type GuardrailVerdict = (typeof guardrailVerdicts)[number];
+
 const count = z.int().min(0);
 
 /** A request as the log shows it. */
@@ -31,9 +35,11 @@ export const RequestLogRecord = z.object({
   provider: z.string().nullable(),
   requested_model: z.string().nullable(),
   model: z.string().nullable(),
+  answered_model: z.string().nullable(),
   target_path: z.string().nullable(),
   retries: z.int(),
   cache_status: z.string().nullable(),
+  guardrail_verdict: z.enum(guardrailVerdicts).nullable(),
   is_stream: z.boolean(),
   duration_ms: count,
   first_byte_ms: count.nullable(),
@@ -61,6 +67,9 @@ export const RequestFigures = z.object({
   requests: count,
   errors: count,
   cache_hits: count,
+  guardrail_passed: count,
+  guardrail_failed: count,
+  guardrail_denied: count,
   input_tokens: count,
   output_tokens: count,
   cached_input_tokens: count,

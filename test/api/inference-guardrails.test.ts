@@ -1,5 +1,6 @@
 /** Guarantees that what guardrails refuse reaches neither provider nor caller, and what they take out neither. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../eventually.ts';
 import { type Inference, startInference } from '../inference.ts';
 import { chatAnswer, sendJson, startUpstream } from '../upstream.ts';
 
@@ -189,6 +190,48 @@ describe('guardrails on answers', () => {
     const answer = await inference.chat(key, { config: { cache, ...config }, params });
     expect(answer.status).toBe(446);
     expect(inference.upstream.reached).toHaveLength(1);
+  });
+});
+
+describe('the log of requests', () => {
+  it('tells what guardrails said, and what model answered, row by row and summed up', async () => {
+    const { key: logged, id } = await inference.addKey();
+    const ask = (trace: string, config: object, params: object = asking('a bomb')) =>
+      inference.chat(logged, { config, params, headers: { 'x-gateway-trace-id': trace } });
+    inference.upstream.script = (_, response) =>
+      sendJson(response, { ...chatAnswer, model: 'm-2026-11-22' });
+    await ask('none', {});
+    await ask('passed', { input_guardrails: [forbids('gun')] });
+    await ask('failed', { input_guardrails: [forbids('bomb', {})] });
+    await ask('denied', { input_guardrails: [forbids('bomb')] });
+    await ask('answer-failed', { output_guardrails: [forbids('hi', {})] });
+    await ask('answer-denied', { output_guardrails: [forbids('hi')] });
+    streams(['o', 'k']);
+    const stream = { ...asking('a bomb'), stream: true };
+    await ask('stream-failed', { input_guardrails: [forbids('bomb', {})] }, stream);
+    const get = (path: string) => inference.server.request('GET', path);
+    const logs = async (more = '') => (await get(`/v2/logs?api_key_id=${id}${more}`)).body.data;
+    await eventually(async () => expect(await logs()).toHaveLength(7));
+    const told = (await logs()).map((one: Record<string, unknown>) => [
+      ...[one.trace_id, one.guardrail_verdict, one.answered_model],
+    ]);
+    expect(Object.fromEntries(told.map(([trace, ...rest]: unknown[]) => [trace, rest]))).toEqual({
+      none: [null, 'm-2026-11-22'],
+      passed: ['passed', 'm-2026-11-22'],
+      failed: ['failed', 'm-2026-11-22'],
+      denied: ['denied', null],
+      'answer-failed': ['failed', 'm-2026-11-22'],
+      'answer-denied': ['denied', 'm-2026-11-22'],
+      'stream-failed': ['failed', chatAnswer.model],
+    });
+    expect(await logs('&guardrail_verdict=denied')).toHaveLength(2);
+    const { body } = await get(`/v2/analytics/summary?api_key_id=${id}`);
+    const counts = { guardrail_passed: 1, guardrail_failed: 3, guardrail_denied: 2 };
+    expect(body).toMatchObject({ requests: 7, ...counts });
+    const figures = await fetch(`${inference.server.metricsUrl}/metrics`);
+    expect(await figures.text()).toMatch(
+      /^gatewright_guardrail_verdicts_total\{verdict="denied"\} [1-9]/m,
+    );
   });
 });
 

@@ -144,6 +144,7 @@ describe('analytics', () => {
       ...{ input_tokens: 90, output_tokens: 45, cached_input_tokens: 18, cost: 0.001125 },
       ...{ duration_ms_average: 20_060, duration_ms_p50: 63, duration_ms_p90: 250 },
       ...{ duration_ms_p99: 60_000, unlogged_requests: 0 },
+      ...{ guardrail_passed: 0, guardrail_failed: 0, guardrail_denied: 0 },
     });
     const none = await get(`/v2/analytics/summary?${range}&provider=nobody`);
     expect(none.body).toMatchObject({ requests: 0, cost: 0, duration_ms_p50: null });

@@ -336,7 +336,8 @@ function openExport(bounds: Partial<SpanExportBounds> = {}) {
 /** Requests that called nobody; yields the ids of their spans. */
 function addRequests(spans: SpanExport, count: number): string[] {
   const noText = { organisationId: null, workspaceId: null, apiKeyId: null, configId: null };
-  const noTarget = { provider: null, requestedModel: null, model: null, targetPath: null };
+  const noModel = { requestedModel: null, model: null, answeredModel: null };
+  const noTarget = { ...noModel, provider: null, targetPath: null, guardrailVerdict: null };
   const record: RequestRecord = {
     ...{ ...noText, ...noTarget, id: 'one', endpoint: 'models', status: 200, retries: 0 },
     ...{ startedAt: Date.UTC(2027, 0, 4), durationMs: 1.5, firstByteMs: 1, cacheStatus: null },

@@ -35,6 +35,9 @@ export function toFigures(sums: RequestSums | undefined): RequestFigures {
     requests,
     errors: sums.errors,
     cache_hits: sums.cache_hits,
+    guardrail_passed: sums.guardrail_passed,
+    guardrail_failed: sums.guardrail_failed,
+    guardrail_denied: sums.guardrail_denied,
     input_tokens: sums.input_tokens,
     output_tokens: sums.output_tokens,
     cached_input_tokens: sums.cached_input_tokens,
@@ -49,6 +52,7 @@ export function toFigures(sums: RequestSums | undefined): RequestFigures {
 
 const nothing: RequestFigures = {
   ...{ requests: 0, errors: 0, cache_hits: 0, input_tokens: 0, output_tokens: 0 },
+  ...{ guardrail_passed: 0, guardrail_failed: 0, guardrail_denied: 0 },
   ...{ cached_input_tokens: 0, cost: 0, duration_ms_average: null, duration_ms_p50: null },
   ...{ duration_ms_p90: null, duration_ms_p99: null, unlogged_requests: 0 },
 };

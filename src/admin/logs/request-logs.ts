@@ -4,7 +4,7 @@ import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { idFromBytes, idToBytes } from '../../model/ids.ts';
 import { wholeNumber } from '../../model/paging.ts';
-import { RequestLogPage } from '../../model/request-log.ts';
+import { guardrailVerdicts, RequestLogPage } from '../../model/request-log.ts';
 import { isUuid } from '../../model/slug.ts';
 import { validationError } from '../../model/validation-error.ts';
 import * as requestLogs from '../../store/tables/request-logs.ts';
@@ -23,6 +23,7 @@ const LogsQuery = WorkspaceQuery.extend({
   ...rangeQuery,
   ...{ api_key_id: z.uuid().optional(), config_id: text, provider: text, model: text },
   trace_id: z.string().min(1).max(128).optional(),
+  guardrail_verdict: z.enum(guardrailVerdicts).optional(),
   status: z
     .string()
     .regex(/^[1-9](?:\d\d|xx)$/, 'must be a status such as 429, or a class such as 4xx')
@@ -52,14 +53,14 @@ async function list(
 ) {
   const db = database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
-  const { api_key_id, config_id, provider, model, trace_id, page_size } = query;
+  const { api_key_id, config_id, provider, model, trace_id, guardrail_verdict, page_size } = query;
   const [statusFrom, statusTo] = statusesOf(query.status);
   const filter: requestLogs.RequestLogFilter = {
     ...rangeOf(query, now, daysMax),
     ...{ statusFrom, statusTo, before: placeOf(query.cursor) },
     equal: {
       ...{ workspace_id: workspace?.id, api_key_id: api_key_id?.toLowerCase() },
-      ...{ config_id, provider, model, trace_id },
+      ...{ config_id, provider, model, trace_id, guardrail_verdict },
     },
   };
   const rows = await requestLogs.list(db, caller.organisationId, filter, page_size + 1);

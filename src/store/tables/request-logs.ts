@@ -1,5 +1,6 @@
 /** Knows the request_logs table: what became of each request for a model. */
 import { sql } from 'kysely';
+import type { GuardrailVerdict } from '../../model/request-log.ts';
 import type { Db } from '../connection/db.ts';
 import { type InsertTarget, insertTuples, tupleOf } from './bulk-insert.ts';
 
@@ -18,10 +19,13 @@ export interface RequestLogRow {
   provider: string | null;
   requested_model: string | null;
   model: string | null;
+  /** Null where it is the one that was asked for, or nobody said. */
+  answered_model: string | null;
   target_path: string | null;
   /** -1 when all tries were used up. */
   retries: number;
   cache_status: string | null;
+  guardrail_verdict: GuardrailVerdict | null;
   is_stream: number;
   duration_ms: number;
   first_byte_ms: number | null;
@@ -43,7 +47,8 @@ declare module '../connection/db.ts' {
 const columns: readonly (keyof RequestLogRow)[] = [
   ...(['organisation_id', 'ended_at', 'id', 'trace_id', 'workspace_id', 'api_key_id'] as const),
   ...(['config_id', 'endpoint', 'status', 'error_code', 'provider', 'requested_model'] as const),
-  ...(['model', 'target_path', 'retries', 'cache_status', 'is_stream', 'duration_ms'] as const),
+  ...(['model', 'answered_model', 'target_path', 'retries', 'cache_status'] as const),
+  ...(['guardrail_verdict', 'is_stream', 'duration_ms'] as const),
   ...(['first_byte_ms', 'input_tokens', 'output_tokens', 'cached_input_tokens'] as const),
   ...(['cache_write_tokens', 'cost_units', 'is_estimated', 'metadata'] as const),
 ];
@@ -87,7 +92,9 @@ export interface RequestLogFilter {
   readonly equal: Readonly<
     Partial<Record<'workspace_id' | 'api_key_id' | 'config_id', string | undefined>>
   > &
-    Readonly<Partial<Record<'provider' | 'model' | 'trace_id', string | undefined>>>;
+    Readonly<Partial<Record<'provider' | 'model' | 'trace_id', string | undefined>>> & {
+      readonly guardrail_verdict?: GuardrailVerdict | undefined;
+    };
   readonly statusFrom: number;
   readonly statusTo: number;
   /** The last row of the page before; null for the first page. */

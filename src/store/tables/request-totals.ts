@@ -9,6 +9,9 @@ export interface RequestCounts {
   /** Those of which no row was kept. */
   unlogged_requests: number;
   cache_hits: number;
+  guardrail_passed: number;
+  guardrail_failed: number;
+  guardrail_denied: number;
   input_tokens: number;
   output_tokens: number;
   cached_input_tokens: number;
@@ -46,7 +49,8 @@ declare module '../connection/db.ts' {
 }
 
 export const countColumns: readonly (keyof RequestCounts)[] = [
-  ...(['requests', 'unlogged_requests', 'cache_hits', 'input_tokens', 'output_tokens'] as const),
+  ...(['requests', 'unlogged_requests', 'cache_hits', 'guardrail_passed'] as const),
+  ...(['guardrail_failed', 'guardrail_denied', 'input_tokens', 'output_tokens'] as const),
   ...(['cached_input_tokens', 'cost_units', 'duration_ms', 'within_100_ms'] as const),
   ...(['within_250_ms', 'within_500_ms', 'within_1000_ms', 'within_2500_ms'] as const),
   ...(['within_5000_ms', 'within_10000_ms', 'within_30000_ms', 'within_60000_ms'] as const),
