@@ -77,6 +77,7 @@ export interface Settings {
     readonly usageLimits: boolean;
     readonly auditLogs: boolean;
     readonly policy: boolean;
+    readonly scim: boolean;
     readonly mcp: boolean;
   };
   readonly server: {
@@ -330,6 +331,7 @@ function assemble(
       usageLimits: values.USAGE_LIMITS_ENABLED,
       auditLogs: values.AUDIT_LOGS_ENABLED,
       policy: values.POLICY_ENABLED,
+      scim: values.SCIM_ENABLED,
       mcp: values.MCP_ENABLED,
     },
     server: {

@@ -38,6 +38,9 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/admin/organisation/defaults': () => ({ input_guardrails: [] }),
   '/workspace-exclusions/input-guardrails': () => ({ workspaces: [] }),
   '/workspace-exclusions/output-guardrails': () => ({ workspaces: [] }),
+  '/scim/workspaces': ({ ids }) => ({
+    ...{ workspace_id: ids.workspaces, role: 'Member', scim_group_name: randomUUID() },
+  }),
   '/guardrails': () => ({ name: 'one', target: 'mcp_tools' }),
   '/guardrails/{guardrailId}/mcp-servers': () => ({ mcp_servers: {} }),
   '/guardrails/{guardrailId}/mcp-servers/{mcpServerId}': () => ({ run_on: ['output'] }),

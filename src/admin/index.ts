@@ -13,6 +13,7 @@ import { requestLogRoutes } from './logs/request-logs.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
 import { inviteRoutes } from './people/invites.ts';
+import { scimMappingRoutes } from './people/scim-mappings.ts';
 import { userRoutes } from './people/users.ts';
 import { aiProviderRoutes } from './providers/ai-providers.ts';
 import { integrationModelRoutes } from './providers/integration-models.ts';
@@ -48,6 +49,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...virtualKeyRoutes(deps),
     ...userRoutes(deps),
     ...inviteRoutes(deps),
+    ...governed(['scim'], scimMappingRoutes(deps)),
     ...workspaceMemberRoutes(deps),
     ...requestLogRoutes(deps),
     ...analyticsRoutes(deps),

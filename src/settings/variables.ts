@@ -42,7 +42,7 @@ export const environment = z.object({
     'OFF: the routes of usage-limit policies answer 403 and no counter is reset.',
   ),
   AUDIT_LOGS_ENABLED: feature('OFF: changes leave no audit rows.'),
-  SCIM_ENABLED: feature('SCIM provisioning.', notYet),
+  SCIM_ENABLED: feature('OFF: the routes of SCIM answer 403. What directories have brought stays.'),
   POLICY_ENABLED: feature('OFF: the routes of policies answer 403.'),
   MCP_ENABLED: feature('OFF: the routes of MCP integrations and servers answer 403.'),
   DISABLE_ORG_CREATION: defaulted(

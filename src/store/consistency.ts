@@ -90,16 +90,24 @@ const inWorkspace = [
 /** Kinds of subjects with a budget of their own. */
 const budgeted = ['api_key', 'workspace', 'provider', 'integration_workspace'] as const;
 
+/** Table, column, what it names, and what tells the row. */
+const ofPeople = [
+  ['workspace_members', 'workspace_id', 'workspaces', 'user_id'],
+  ['workspace_members', 'user_id', 'users', 'user_id'],
+  ['scim_group_members', 'group_id', 'scim_groups', 'user_id'],
+  ['scim_group_members', 'user_id', 'users', 'user_id'],
+  ['scim_mappings', 'group_id', 'scim_groups', 'id'],
+  ['scim_mappings', 'workspace_id', 'workspaces', 'id'],
+] as const;
+
 const rules: readonly Rule[] = [
   ...inWorkspace.map((table) => reference(table, 'workspace_id', 'workspaces')),
   reference('api_keys', 'config_id', 'configs'),
-  ...[['workspace_id', 'workspaces'] as const, ['user_id', 'users'] as const].map(
-    ([column, target]) => ({
-      table: 'workspace_members',
-      fault: `names in ${column} what is not in ${target}`,
-      broken: missing('workspace_members', column, target, { id: sql`referring.user_id` }),
-    }),
-  ),
+  ...ofPeople.map(([table, column, target, named]) => ({
+    table,
+    fault: `names in ${column} what is not in ${target}`,
+    broken: missing(table, column, target, { id: sql.ref(`referring.${named}`) }),
+  })),
   allowedSecret('workspace_id', 'workspaces'),
   allowedSecret('secret_reference_id', 'secret_references'),
   reference('mcp_servers', 'mcp_integration_id', 'mcp_integrations'),

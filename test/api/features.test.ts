@@ -17,6 +17,7 @@ const governed = {
   '/admin/v2/policies/usage-limits': 'POLICY_ENABLED',
   '/v1/policies/rate-limits': 'POLICY_ENABLED',
   '/v2/policies/usage-limits': 'USAGE_LIMITS_ENABLED',
+  '/v1/scim/groups': 'SCIM_ENABLED',
 } as const;
 const always = ['/admin/v2/configs', '/admin/v2/workspaces', '/iam/v1/access_policies'];
 
@@ -77,6 +78,7 @@ describe('every route of a governed family', () => {
       createAccessTokens(server.app.keyring),
     );
     const families = [
+      [/^\/scim\//, ['scim']],
       [/^\/(guardrails|admin\/organisation\/defaults|workspace-exclusions)/, ['guardrails']],
       [/^\/mcp/, ['mcp']],
       [/^\/api-keys/, ['apiAccess']],

@@ -442,3 +442,73 @@ describe('invites', () => {
     expect((await bound('POST', '/v2/admin/users/invites', { body })).status).toBe(403);
   });
 });
+
+describe('groups of a directory', () => {
+  const base = '/v1/scim/workspaces';
+  const map = (body: Record<string, unknown>): Promise<TestResponse> => ask('POST', base, body);
+
+  it('lead into workspaces: made with their name, found by workspace, group and role, and ended', async () => {
+    const workspace = await makeWorkspace();
+    const { slug } = (await ask('GET', `/v1/admin/workspaces/${workspace}`)).body;
+    const made = await map({ workspace_id: slug, role: 'MANAGER', scim_group_name: 'Pilots' });
+    const { id, scim_group_id } = made.body;
+    const mapping = {
+      id,
+      workspace_id: workspace,
+      scim_group: 'Pilots',
+      scim_group_id,
+      role: 'manager',
+    };
+    expect(made).toMatchObject({ status: 200, body: mapping });
+    for (const query of [`workspace_id=${workspace}`, `workspace_id=${slug}&role=Manager`]) {
+      const { body } = await ask('GET', `${base}?${query}`);
+      expect(body).toEqual({ mappings: [mapping], total_count: 1, page: 0, page_size: 100 });
+    }
+    const groups = await ask('GET', '/v1/scim/groups?search=pILO&page_size=1');
+    expect(groups.body).toMatchObject({
+      total_count: 1,
+      groups: [{ id: scim_group_id, name: 'Pilots' }],
+    });
+    expect(await ask('DELETE', `${base}/${id}`)).toMatchObject({
+      status: 200,
+      body: { success: true },
+    });
+    expect((await ask('DELETE', `${base}/${id}`)).status).toBe(404);
+    const again = await map({ workspace_id: workspace, role: 'admin', scim_group_id });
+    expect(again.body).toMatchObject({ scim_group: 'Pilots', role: 'admin' });
+    expect(again.body.id).not.toBe(id);
+    const pages = await Promise.all(
+      [0, 1].map((page) => ask('GET', `${base}?workspace_id=${slug}&page=${page}&page_size=1`)),
+    );
+    expect(pages.map(({ body }) => body.mappings.length)).toEqual([1, 0]);
+  });
+
+  it('are made once, and mapped to a workspace once, however many ask; with one role for all', async () => {
+    const [workspace, second] = [await makeWorkspace(), await makeWorkspace()];
+    const body = { workspace_id: workspace, role: 'member', scim_group_name: 'Once' };
+    const all = await Promise.all(Array.from({ length: 6 }, () => map(body)));
+    expect(all.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409, 409, 409]);
+    expect((await ask('GET', '/v1/scim/groups?search=Once')).body.total_count).toBe(1);
+    const other = await map({ ...body, workspace_id: second, role: 'admin' });
+    expect(other).toMatchObject({ status: 400, body: { error: { param: 'role' } } });
+    expect((await map({ ...body, workspace_id: second })).status).toBe(200);
+  });
+
+  it('are named in one way, exist, and are of their own organisation', async () => {
+    const workspace_id = await makeWorkspace();
+    const role = 'member';
+    for (const named of [{}, { scim_group_id: randomUUID(), scim_group_name: 'a' }]) {
+      expect((await map({ workspace_id, role, ...named })).status).toBe(400);
+    }
+    const unknown = await map({ workspace_id, role, scim_group_id: randomUUID() });
+    expect(unknown).toMatchObject({ status: 400, body: { error: { param: 'scim_group_id' } } });
+    expect((await map({ workspace_id: 'ws-none', role, scim_group_name: 'a' })).status).toBe(404);
+    const { body } = await map({ workspace_id, role, scim_group_name: 'Ours' });
+    const other = await addTenant(server);
+    expect((await other.send('DELETE', `/v2/scim/workspaces/${body.id}`)).status).toBe(404);
+    expect((await other.send('GET', '/v2/scim/groups')).body.total_count).toBe(0);
+    await ask('DELETE', `/v1/admin/workspaces/${workspace_id}`);
+    const left = await ask('GET', `${base}?scim_group_id=${body.scim_group_id}`);
+    expect(left.body.total_count).toBe(0);
+  });
+});

@@ -137,6 +137,11 @@ async function usePeople(send: Send, workspace: string): Promise<void> {
   }
   await send('GET', `${path}?email=a`);
   await send('PUT', `${path}/${owner.id}`, { body: { role: 'admin' } });
+  const mapped = { workspace_id: workspace, role: 'member', scim_group_name: 'all' };
+  const mapping = await send('POST', '/v1/scim/workspaces', { body: mapped });
+  await send('GET', `/v1/scim/workspaces?workspace_id=${workspace}`);
+  await send('GET', '/v1/scim/groups?search=a');
+  await send('DELETE', `/v1/scim/workspaces/${mapping.body.id}`);
   await send('DELETE', `${path}/${owner.id}`);
   const invites = '/v1/admin/users/invites';
   const { id } = (await send('POST', invites, { body: { email: 'a@b.example', role: 'member' } }))

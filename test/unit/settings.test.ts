@@ -87,6 +87,7 @@ describe('switches', () => {
       AUDIT_LOGS_ENABLED: 'OFF',
       POLICY_ENABLED: 'OFF',
       MCP_ENABLED: 'OFF',
+      SCIM_ENABLED: 'OFF',
     };
     expect(Object.values(read(off).features)).not.toContain(true);
   });
@@ -518,17 +519,19 @@ describe('names', () => {
 
 describe('a setting whose feature does not exist yet', () => {
   it('is told to whoever sets it, with its form checked, and is no fault even when strict', () => {
-    const env = { SCIM_ENABLED: 'off', HEADERS_TO_METADATA: 'x-a', REDIS_URL: 'x' };
+    const env = { DATA_EXPORTS_ENABLED: 'off', HEADERS_TO_METADATA: 'x-a', REDIS_URL: 'x' };
     expect(read(env, { strict: true }).warnings).toEqual([
-      'without effect in this version: HEADERS_TO_METADATA, REDIS_URL, SCIM_ENABLED',
+      'without effect in this version: DATA_EXPORTS_ENABLED, HEADERS_TO_METADATA, REDIS_URL',
     ]);
     expect(faultsOf({ HEADERS_TO_METADATA: '(' })).toContain('HEADERS_TO_METADATA');
   });
 
   it('is marked in the listing and in the reference', () => {
-    expect(settingsListing(new Map())).toMatch(/SCIM_ENABLED +ON +default \(no effect yet\)$/m);
-    expect(settingsMarkdown()).toMatch(/^\| `SCIM_ENABLED` .*\*\*No effect yet\.\*\*/m);
-    expect(JSON.stringify(settingsJsonSchema())).toContain('No effect yet. SCIM provisioning.');
+    expect(settingsListing(new Map())).toMatch(
+      /DATA_EXPORTS_ENABLED +ON +default \(no effect yet\)$/m,
+    );
+    expect(settingsMarkdown()).toMatch(/^\| `DATA_EXPORTS_ENABLED` .*\*\*No effect yet\.\*\*/m);
+    expect(JSON.stringify(settingsJsonSchema())).toContain('No effect yet. Exports of logs.');
   });
 });
 

@@ -2,6 +2,7 @@
 import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../model/errors.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as scimGroups from '../../store/tables/scim-groups.ts';
 import * as users from '../../store/tables/users.ts';
 import * as workspaceMembers from '../../store/tables/workspace-members.ts';
 import { type Author, auditChange } from '../request/change.ts';
@@ -52,6 +53,7 @@ export async function deleteUser(
     await dismissMember(tx, deps, author, { organisation_id, workspace_id, user_id: id });
   }
   await deleteUserKeys(tx, deps, author, { userId: id, workspaceId: null });
+  await scimGroups.deleteMembershipsOf(tx, organisation_id, id);
   await users.deleteById(tx, organisation_id, id);
   await auditChange(tx, deps, author, {
     ...{ action: 'delete', kind: 'User', resourceId: id, workspaceId: null, changes: {} },

@@ -49,7 +49,7 @@ export async function recordChange(
 }
 
 /** What has no manifest, because people are no configuration. */
-type PeopleKind = 'User' | 'UserInvite' | 'WorkspaceMember';
+type PeopleKind = 'User' | 'UserInvite' | 'WorkspaceMember' | 'ScimGroup' | 'ScimMapping';
 
 /** What an audit row tells. */
 interface Told extends Pick<Change, 'resourceId' | 'workspaceId' | 'changes'> {

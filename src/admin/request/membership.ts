@@ -13,6 +13,7 @@ export interface Joining {
   readonly workspace: StoredWorkspace;
   readonly user: StoredUser;
   readonly role: WorkspaceRole;
+  readonly source: workspaceMembers.StoredMember['source'];
   /** Of the key that an invite promised. */
   readonly scopes?: readonly string[] | undefined;
 }
@@ -22,19 +23,19 @@ export async function admitMember(
   tx: Db,
   deps: AdminDeps,
   author: Author,
-  { workspace, user, role, scopes }: Joining,
+  { workspace, user, role, source, scopes }: Joining,
 ): Promise<void> {
   const { now } = author;
   const key = {
     ...{ organisation_id: workspace.organisation_id },
     ...{ workspace_id: workspace.id, user_id: user.id },
   };
-  const row = { ...key, role, created_at: now, last_updated_at: now };
+  const row = { ...key, role, source, created_at: now, last_updated_at: now };
   const told = { kind: 'WorkspaceMember', resourceId: user.id, workspaceId: workspace.id } as const;
   if (!(await workspaceMembers.insertUnlessMember(tx, row))) {
     const before = await workspaceMembers.findForUpdate(tx, key);
-    if (before?.role === role) return;
-    await workspaceMembers.updateRole(tx, key, role, now);
+    if (before?.role === role && before.source === source) return;
+    await workspaceMembers.updateRole(tx, key, { role, source }, now);
     await auditChange(tx, deps, author, { action: 'update', ...told, changes: { role } });
     return;
   }

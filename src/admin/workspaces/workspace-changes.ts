@@ -18,6 +18,7 @@ import {
 import type { WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
+import * as scimMappings from '../../store/tables/scim-mappings.ts';
 import * as workspaceContents from '../../store/tables/workspace-contents.ts';
 import * as workspaceMembers from '../../store/tables/workspace-members.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
@@ -146,6 +147,7 @@ export async function remove(
     await refuseWhilePinned(tx, row);
     await workspaceContents.removeAll(tx, contents, place, now);
     await workspaceMembers.deleteByWorkspace(tx, organisationId, row.id);
+    await scimMappings.deleteByWorkspace(tx, organisationId, row.id);
     await closeBudget(tx, ownerOf(row));
     for (const item of items) {
       await recordChange(tx, deps, request, {

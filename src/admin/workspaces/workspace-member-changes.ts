@@ -71,7 +71,12 @@ export async function addMembers(
   }
   refuseFaults(faults);
   for (const { id, role } of members) {
-    await admitMember(tx, deps, author, { workspace, user: known.get(id)!, role });
+    await admitMember(tx, deps, author, {
+      workspace,
+      user: known.get(id)!,
+      role,
+      source: 'manual',
+    });
   }
 }
 
@@ -92,8 +97,9 @@ export async function update(
   const { body, now } = request;
   await deps.database.transaction(async (tx) => {
     const member = await lockMember(tx, request);
-    if (member.role === body.role) return;
-    await workspaceMembers.updateRole(tx, member, body.role, now);
+    const given = { role: body.role, source: 'manual' } as const;
+    if (member.role === given.role && member.source === given.source) return;
+    await workspaceMembers.updateRole(tx, member, given, now);
     await auditChange(tx, deps, request, {
       ...{ action: 'update', kind: 'WorkspaceMember', resourceId: member.user_id },
       ...{ workspaceId: member.workspace_id, changes: { role: body.role } },

@@ -28,7 +28,7 @@ interface Common extends Versioned {
 }
 
 /** Tables of rows that are counted as well, and are in no snapshot. */
-type People = 'users' | 'user_invites';
+type People = 'users' | 'user_invites' | 'scim_groups';
 
 /** Tables of one organisation's resources, each row of which counts its writes. */
 type ResourceTable = {

@@ -14,6 +14,8 @@ interface WorkspaceMemberRow extends Versioned {
   workspace_id: string;
   user_id: string;
   role: WorkspaceRole;
+  /** Whether somebody said so, or it follows from a directory's groups. */
+  source: 'manual' | 'scim';
 }
 
 declare module '../connection/db.ts' {
@@ -58,16 +60,16 @@ export function findForUpdate(tx: Db, key: MemberKey): Promise<StoredMember | un
     .executeTakeFirst();
 }
 
-/** Writes the role and counts the write. */
+/** Writes the role, and whence it is, and counts the write. */
 export async function updateRole(
   tx: Db,
   key: MemberKey,
-  role: WorkspaceRole,
+  { role, source }: Pick<StoredMember, 'role' | 'source'>,
   now: number,
 ): Promise<void> {
   await tx
     .updateTable('workspace_members')
-    .set({ role, last_updated_at: now, version: sql`version + 1` })
+    .set({ role, source, last_updated_at: now, version: sql`version + 1` })
     .where('organisation_id', '=', key.organisation_id)
     .where('workspace_id', '=', key.workspace_id)
     .where('user_id', '=', key.user_id)

@@ -1,0 +1,133 @@
+/** Knows over HTTP which groups of a directory lead into which workspaces (docs/api.md, Groups of a directory). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { pageQuery, toPage, wholeNumber } from '../../model/paging.ts';
+import { WorkspaceRole } from '../../model/person.ts';
+import { WorkspaceReference } from '../../model/resource-fields.ts';
+import { MappedRole, ScimMappingCreate } from '../../model/scim-mapping.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import * as scimGroups from '../../store/tables/scim-groups.ts';
+import * as scimMappings from '../../store/tables/scim-mappings.ts';
+import { type AdminDeps, everyMount } from '../request/deps.ts';
+import type { QueryRequest } from '../request/frame-fields.ts';
+import { resolveWorkspace } from '../request/scoping.ts';
+import { create, remove } from './scim-mapping-changes.ts';
+import { refuseBound } from './user-changes.ts';
+
+const ScimMapping = z.object({
+  id: z.uuid(),
+  workspace_id: z.uuid(),
+  scim_group: z.string(),
+  scim_group_id: z.uuid(),
+  role: WorkspaceRole,
+});
+const ScimGroup = z.object({
+  id: z.uuid(),
+  name: z.string(),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+});
+
+/** Here the page is called plainly. */
+const paged = {
+  page_size: pageQuery().page_size,
+  page: wholeNumber(0, 999_999_999).default(0),
+};
+const MappingQuery = z.object({
+  ...paged,
+  workspace_id: WorkspaceReference.optional(),
+  scim_group_id: z.uuid().toLowerCase().optional(),
+  role: MappedRole.optional(),
+});
+const MappingList = z.object({
+  mappings: z.array(ScimMapping),
+  total_count: z.int().min(0),
+  page: z.int().min(0),
+  page_size: z.int().min(1),
+});
+const GroupQuery = z.object({
+  ...paged,
+  /** Part of the name. */
+  search: z.string().min(1).max(255).optional(),
+});
+const GroupList = z.object({ groups: z.array(ScimGroup), total_count: z.int().min(0) });
+
+/** There are no scopes for directories alone: whoever changes users may. */
+const scope = 'organisation_users.update';
+
+export function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
+  const all = { mounts: everyMount, scope, path: '/scim/workspaces' } as const;
+  return [
+    route({
+      ...all,
+      method: 'POST',
+      summary: 'Make the people of a group members of a workspace',
+      body: ScimMappingCreate,
+      response: ScimMapping,
+      handle: async (request) => present(await create(deps, request)),
+    }),
+    route({
+      ...all,
+      method: 'GET',
+      summary: 'List which groups lead into which workspaces',
+      query: MappingQuery,
+      response: MappingList,
+      handle: (request) => listMappings(deps, request),
+    }),
+    route({
+      ...all,
+      method: 'DELETE',
+      path: `${all.path}/:id`,
+      summary: 'End that a group leads into a workspace',
+      response: z.object({ success: z.literal(true) }),
+      handle: (request) => remove(deps, request),
+    }),
+    route({
+      ...all,
+      method: 'GET',
+      path: '/scim/groups',
+      summary: 'List the groups of the directory',
+      query: GroupQuery,
+      response: GroupList,
+      handle: (request) => listGroups(deps, request),
+    }),
+  ];
+}
+
+async function listMappings(
+  deps: AdminDeps,
+  { caller, query }: QueryRequest<z.infer<typeof MappingQuery>>,
+) {
+  refuseBound(caller);
+  const { page, page_size, role, scim_group_id: groupId } = query;
+  const db = deps.database.readable;
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  const filter = { workspaceId: workspace?.id, groupId, role };
+  const at = toPage({ page_size, current_page: page });
+  const { rows, total } = await scimMappings.list(db, caller.organisationId, filter, at);
+  return { mappings: rows.map(present), total_count: total, page, page_size };
+}
+
+async function listGroups(
+  deps: AdminDeps,
+  { caller, query }: QueryRequest<z.infer<typeof GroupQuery>>,
+) {
+  refuseBound(caller);
+  const { page, page_size, search } = query;
+  const at = toPage({ page_size, current_page: page });
+  const db = deps.database.readable;
+  const { rows, total } = await scimGroups.list(db, caller.organisationId, { search }, at);
+  const groups = rows.map((row) => ({
+    ...{ id: row.id, name: row.name, created_at: formatTimestamp(row.created_at) },
+    last_updated_at: formatTimestamp(row.last_updated_at),
+  }));
+  return { groups, total_count: total };
+}
+
+function present(row: scimMappings.NamedScimMapping): z.infer<typeof ScimMapping> {
+  return {
+    ...{ id: row.id, workspace_id: row.workspace_id, role: row.role },
+    ...{ scim_group: row.group_name, scim_group_id: row.group_id },
+  };
+}

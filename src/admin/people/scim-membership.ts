@@ -1,0 +1,40 @@
+/** Knows what follows from a directory's groups: who is in which workspace, in which role, and who no longer. */
+import { highestRole } from '../../model/scim-mapping.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as scimMappings from '../../store/tables/scim-mappings.ts';
+import * as users from '../../store/tables/users.ts';
+import * as workspaceMembers from '../../store/tables/workspace-members.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import type { Author } from '../request/change.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import { admitMember, dismissMember } from '../request/membership.ts';
+
+/**
+ * Brings a membership in line with the groups that the user is in now. One that somebody has made by
+ * hand stays as it is; whoever changes groups or mappings calls this for all whom it may concern.
+ */
+export async function settle(
+  tx: Db,
+  deps: AdminDeps,
+  author: Author,
+  userId: string,
+  workspaceId: string,
+): Promise<void> {
+  const { organisationId } = author.caller;
+  const user = await users.findByIdForShare(tx, organisationId, userId);
+  const workspace = await workspaces.findByIdOrSlugForShare(tx, organisationId, workspaceId);
+  if (user === undefined || workspace === undefined) return;
+  const key = {
+    ...{ organisation_id: organisationId },
+    ...{ workspace_id: workspaceId, user_id: userId },
+  };
+  const member = await workspaceMembers.findForUpdate(tx, key);
+  if (member?.source === 'manual') return;
+  const roles = await scimMappings.listRoles(tx, organisationId, userId, workspaceId);
+  const role = user.status === 'active' ? highestRole(roles) : undefined;
+  if (role !== undefined) {
+    await admitMember(tx, deps, author, { workspace, user, role, source: 'scim' });
+  } else if (member !== undefined) {
+    await dismissMember(tx, deps, author, key);
+  }
+}

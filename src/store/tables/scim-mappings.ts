@@ -1,0 +1,132 @@
+/** Knows the scim_mappings table: which workspaces the people of a group are members of, and in which role. */
+import type { Insertable, Selectable } from 'kysely';
+import type { Page } from '../../model/paging.ts';
+import type { WorkspaceRole } from '../../model/person.ts';
+import type { Db } from '../connection/db.ts';
+import { countRows } from './paging.ts';
+
+interface ScimMappingRow {
+  id: string;
+  organisation_id: string;
+  group_id: string;
+  workspace_id: string;
+  role: WorkspaceRole;
+  created_at: number;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    scim_mappings: ScimMappingRow;
+  }
+}
+
+/** A mapping as stored. */
+export type StoredScimMapping = Selectable<ScimMappingRow>;
+
+/** Throws errno 1062 when the group is mapped to the workspace already. */
+export async function insert(tx: Db, row: Insertable<ScimMappingRow>): Promise<void> {
+  await tx.insertInto('scim_mappings').values(row).execute();
+}
+
+export function findById(
+  db: Db,
+  organisationId: string,
+  id: string,
+): Promise<StoredScimMapping | undefined> {
+  return db
+    .selectFrom('scim_mappings')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+export function listByGroup(
+  db: Db,
+  organisationId: string,
+  groupId: string,
+): Promise<StoredScimMapping[]> {
+  return db
+    .selectFrom('scim_mappings')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('group_id', '=', groupId)
+    .orderBy('id')
+    .execute();
+}
+
+/** Roles that somebody has in a workspace by the groups that he is in. */
+export async function listRoles(
+  db: Db,
+  organisationId: string,
+  userId: string,
+  workspaceId: string,
+): Promise<WorkspaceRole[]> {
+  const rows = await db
+    .selectFrom('scim_mappings as m')
+    .innerJoin('scim_group_members as g', (join) =>
+      join
+        .onRef('g.organisation_id', '=', 'm.organisation_id')
+        .onRef('g.group_id', '=', 'm.group_id'),
+    )
+    .select('m.role')
+    .where('m.organisation_id', '=', organisationId)
+    .where('m.workspace_id', '=', workspaceId)
+    .where('g.user_id', '=', userId)
+    .execute();
+  return rows.map(({ role }) => role);
+}
+
+export interface ScimMappingFilter {
+  readonly workspaceId?: string | undefined;
+  readonly groupId?: string | undefined;
+  readonly role?: WorkspaceRole | undefined;
+}
+
+/** A mapping with the name of its group, newest first. */
+export type NamedScimMapping = StoredScimMapping & { readonly group_name: string };
+
+export async function list(
+  db: Db,
+  organisationId: string,
+  { workspaceId, groupId, role }: ScimMappingFilter,
+  page: Page,
+): Promise<{ rows: NamedScimMapping[]; total: number }> {
+  const query = db
+    .selectFrom('scim_mappings as m')
+    .innerJoin('scim_groups as g', (join) =>
+      join.onRef('g.organisation_id', '=', 'm.organisation_id').onRef('g.id', '=', 'm.group_id'),
+    )
+    .where('m.organisation_id', '=', organisationId)
+    .$if(workspaceId !== undefined, (rows) => rows.where('m.workspace_id', '=', workspaceId!))
+    .$if(groupId !== undefined, (rows) => rows.where('m.group_id', '=', groupId!))
+    .$if(role !== undefined, (rows) => rows.where('m.role', '=', role!));
+  const rows = await query
+    .selectAll('m')
+    .select('g.name as group_name')
+    .orderBy('m.id', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute();
+  return { rows, total: await countRows(query) };
+}
+
+export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
+  await tx
+    .deleteFrom('scim_mappings')
+    .where('organisation_id', '=', organisationId)
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function deleteByWorkspace(
+  tx: Db,
+  organisationId: string,
+  workspaceId: string,
+): Promise<void> {
+  await tx
+    .deleteFrom('scim_mappings')
+    .where('organisation_id', '=', organisationId)
+    .where('workspace_id', '=', workspaceId)
+    .execute();
+}
