@@ -53,6 +53,9 @@ export function createAppGateway(parts: {
         log.warn({ err, url }, 'the keys that tokens are signed with could not be fetched'),
     },
     graceMs: inference.graceSeconds * 1000,
+    mayBeItself: inference.signsInAsItself,
+    onSecretFailure: (err, reference) =>
+      log.warn({ err, reference }, 'a secret could not be read from its manager'),
     runsGuardrails: settings.features.guardrails,
     hashCredential: (value) => {
       requireConnection();

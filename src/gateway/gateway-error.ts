@@ -35,6 +35,7 @@ export const gatewayErrors = {
   answer_too_large: { status: 502, type: 'api_error' },
   answer_unreadable: { status: 502, type: 'api_error' },
   upstream_unreachable: { status: 502, type: 'api_error' },
+  secret_unavailable: { status: 502, type: 'api_error' },
   internal_error: { status: 500, type: 'api_error' },
   unavailable: { status: 503, type: 'overloaded_error' },
 } as const;

@@ -2,8 +2,6 @@
 import { configurationPlaces, keyContext, modelPlaces } from '../auth/integration-secrets.ts';
 import type { Unsealer } from '../auth/keyring.ts';
 import { openSecrets, type SecretPlaces } from '../auth/secret-values.ts';
-import { accountOf } from '../model/config-tree.ts';
-import { configurationSecrets } from '../model/configuration-secrets.ts';
 import type {
   IntegrationConfigurations,
   ModelSetting,
@@ -15,11 +13,18 @@ import { readDocument } from '../model/json-record.ts';
 import { Secret } from '../secret.ts';
 import type { ReachedProvider } from '../store/tables/providers.ts';
 import { GatewayError } from './gateway-error.ts';
+import {
+  type Account,
+  accountWith,
+  type MappedField,
+  type OpenedAccount,
+  readFields,
+} from './mapped-account.ts';
 import type { OwnTerms } from './own-terms.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-export interface GatewayProvider {
+export interface GatewayProvider extends Account {
   readonly id: string;
   readonly slug: string;
   /** Whether its workspace may use the integration, and anybody may. */
@@ -28,11 +33,8 @@ export interface GatewayProvider {
   readonly endsAtMs: number | null;
   /** That the integration is an account at, by its slug. */
   readonly service: string;
-  /** By the names that a config has for it. */
-  readonly account: Readonly<Record<string, string>>;
-  readonly credential: Secret | null;
-  readonly customHost: string | null;
-  readonly headers: Secret<Headers>;
+  /** Where values of secret managers are still to be put; null where there are none. */
+  readonly mapped: Secret<MappedAccount> | null;
   /** Whether models may be used of which nothing is said. */
   readonly allowsAllModels: boolean;
   /** Whether there is no model that may not be used. */
@@ -42,6 +44,14 @@ export interface GatewayProvider {
   readonly adjustments: PricingAdjustments | null;
   /** Budgets and rate limits of the provider, and of its workspace in the integration. */
   readonly terms: OwnTerms;
+}
+
+/** An account as it is stored, and what it takes from elsewhere. */
+export interface MappedAccount {
+  readonly account: OpenedAccount;
+  readonly fields: readonly MappedField[];
+  /** What is shown in place of secrets. */
+  readonly origin: string;
 }
 
 /** What is said of one model. */
@@ -56,12 +66,16 @@ export interface GatewayModel {
 
 /** Without its limits, which are read apart. */
 export function readProvider(
-  { provider, integration, grant }: ReachedProvider,
+  { provider, integration, grant, references }: ReachedProvider,
   unsealer: Unsealer,
 ): Omit<GatewayProvider, 'terms'> {
   const { id, slug, sealed_key: key } = integration;
-  const origin = `key of integration ${slug}`;
-  const configurations = readDocument<IntegrationConfigurations>(integration.configurations) ?? {};
+  const origin = `integration ${slug}`;
+  const stored = readDocument<IntegrationConfigurations>(integration.configurations) ?? {};
+  const configurations = openSecrets(unsealer, configurationPlaces(id), stored);
+  const account = { key: key && unsealer.unseal(key, keyContext(id)), configurations };
+  const { secret_mappings: mappings } = integration;
+  const fields = readFields(mappings, references, unsealer, provider.workspace_id);
   const models = readDocument<ModelSetting[]>(integration.models) ?? [];
   const allowsAllModels = integration.allow_all_models !== 0;
   return {
@@ -71,10 +85,8 @@ export function readProvider(
       integration.status === 'active' && isGranted(integration, grant, provider.workspace_id),
     endsAtMs: provider.expires_at,
     service: integration.ai_provider,
-    account: readableAccount(configurations),
-    credential: key === null ? null : new Secret(unsealer.unseal(key, keyContext(id)), origin),
-    customHost: configurations.custom_host ?? null,
-    headers: openHeaders(unsealer, configurationPlaces(id), configurations.custom_headers),
+    ...accountWith(account, origin),
+    mapped: fields.length === 0 ? null : new Secret({ account, fields, origin }, origin),
     allowsAllModels,
     allowsAnyModel: allowsAllModels && models.every(({ enabled }) => enabled),
     models: new Map(models.map((model) => [model.slug, readModel(unsealer, id, model)])),
@@ -108,14 +120,6 @@ function openHeaders(
   }) as { readonly custom_headers?: Headers };
   const headers = Object.entries(opened).map(([name, value]) => [name.toLowerCase(), value]);
   return new Secret(Object.fromEntries(headers) as Headers, places.context);
-}
-
-const secretNames = new Set(configurationSecrets);
-
-/** No service is asked yet in a way that takes the secrets among them. */
-function readableAccount(configurations: IntegrationConfigurations): Record<string, string> {
-  const readable = Object.entries(configurations).filter(([name]) => !secretNames.has(name));
-  return accountOf(Object.fromEntries(readable)) ?? {};
 }
 
 /** @throws GatewayError for one that has ended, or whose integration its workspace may not use */

@@ -5,6 +5,7 @@ import { Searches } from '../guardrails/searches.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import type { PolicyTerms } from '../ledger/limits-of-request.ts';
 import type { TargetLimits } from '../model/config-document.ts';
+import { SecretManagers } from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
 import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
@@ -19,7 +20,9 @@ import { GatewayTokens, type Place, type TokenRules } from './gateway-token.ts';
 import { Generations } from './generations.ts';
 import { Guardrails, type StoredGuardrail } from './guardrails.ts';
 import { type Issuer, IssuerKeys } from './issuer-keys.ts';
+import { KeptValues } from './kept-values.ts';
 import { Policies } from './limits.ts';
+import { MappedSecrets } from './mapped-secrets.ts';
 import type { Pipeline } from './pipeline.ts';
 import { Providers } from './providers.ts';
 import { Configs, type GatewayConfig } from './resolve-config.ts';
@@ -52,6 +55,10 @@ export interface GatewayOptions
   readonly runsGuardrails: boolean;
   /** Other beginnings of our headers, in lower case with a dash at the end. */
   readonly headerAliases: readonly string[];
+  /** Whether secret managers may be signed in to as the gateway itself. */
+  readonly mayBeItself: boolean;
+  /** A secret that could not be read, whatever stands in for it. */
+  readonly onSecretFailure: (error: unknown, referenceId: string) => void;
   /** How long cached keys and configs are good while the database is away. */
   readonly graceMs: number;
   /** A look for changes that failed. */
@@ -88,6 +95,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const providers = kept<GatewayProvider>(providersMax);
   const stored = kept<StoredGuardrail>(guardrailsMax);
   const origins = new Origins(trustedHosts);
+  const { managers, secrets } = secretsOf(options);
   const tokens = tokensOf(options, origins, kept(placesMax));
   const searches = new Searches();
   const ledger = createLedger({ database, clock: options.clock });
@@ -101,7 +109,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       limits: options.configTargets,
       blocksInline: options.blocksInlineConfigs,
     }),
-    targets: new Targets(trustedHosts, new Providers({ database, unsealerOf, fresh: providers })),
+    targets: new Targets(
+      trustedHosts,
+      new Providers({ database, unsealerOf, fresh: providers, secrets }),
+    ),
     ...{
       origins,
       breakers: new Breakers(),
@@ -130,6 +141,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       await ledger[Symbol.asyncDispose]();
       searches[Symbol.dispose]();
       await origins[Symbol.asyncDispose]();
+      await managers[Symbol.asyncDispose]();
     },
   };
 }
@@ -144,4 +156,11 @@ function tokensOf(
   const monotonicMs = () => performance.now();
   const issuerKeys = new IssuerKeys({ issuers, origins, monotonicMs, onFailure });
   return new GatewayTokens({ database, requireConnection, issuerKeys, rules, places });
+}
+
+function secretsOf({ trustedHosts: trusted, clock, mayBeItself, onSecretFailure }: GatewayOptions) {
+  const managers = new SecretManagers({ trusted, clock, mayBeItself });
+  const onFailure = (error: unknown, { id }: { readonly id: string }) => onSecretFailure(error, id);
+  const secrets = new MappedSecrets(new KeptValues({ managers, clock, onFailure }));
+  return { managers, secrets };
 }

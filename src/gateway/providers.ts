@@ -5,6 +5,7 @@ import * as gatewayReads from '../store/tables/gateway-reads.ts';
 import type { Fresh, Read } from './fresh.ts';
 import { GatewayError } from './gateway-error.ts';
 import { type GatewayProvider, readProvider } from './gateway-provider.ts';
+import type { MappedSecrets } from './mapped-secrets.ts';
 import { providerSubjects, readTerms } from './own-terms.ts';
 
 export interface ProvidersOptions {
@@ -12,6 +13,7 @@ export interface ProvidersOptions {
   /** What opens the secrets of an organisation. */
   readonly unsealerOf: (organisationId: string) => Promise<Unsealer>;
   readonly fresh: Fresh<GatewayProvider>;
+  readonly secrets: Pick<MappedSecrets, 'fill'>;
 }
 
 /** Where a name is looked up. */
@@ -31,18 +33,19 @@ export class Providers {
   /**
    * `name` is `@` with a slug or id.
    *
-   * @throws GatewayError for one that does not exist, or that several workspaces have
+   * @throws GatewayError for one that does not exist, or that several workspaces have, and where a value
+   *   that it takes cannot be had
    */
   find(scope: ProviderScope, name: string): GatewayProvider | Promise<GatewayProvider> {
-    const { fresh } = this.#options;
+    const { fresh, secrets } = this.#options;
     const reference = name.slice(1);
     const place = `${scope.organisationId} ${scope.workspaceId} ${reference}`;
     const known = fresh.peek(place);
-    if (known !== undefined) return known;
+    if (known !== undefined) return secrets.fill(known);
     const loading = fresh.get(place, () => this.#load(scope, reference));
     return loading.then((provider) => {
       if (provider === undefined) throw unknownProvider(name);
-      return provider;
+      return secrets.fill(provider);
     });
   }
 

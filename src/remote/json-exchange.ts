@@ -2,7 +2,7 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { Clock } from '../clock.ts';
 import type { Failure } from '../failure.ts';
-import { Pools } from './pools.ts';
+import { type PoolLimits, Pools } from './pools.ts';
 import type { Proxies } from './proxies.ts';
 
 export interface JsonRequest {
@@ -13,6 +13,8 @@ export interface JsonRequest {
   /** Of what is sent for it; taken anew for each try. */
   readonly headers: () => Record<string, string>;
   readonly body?: unknown;
+  /** In place of a body: as forms are sent. */
+  readonly form?: URLSearchParams;
 }
 
 export interface JsonAnswer {
@@ -42,6 +44,7 @@ export interface JsonExchangeOptions {
   readonly reasonIn: (answer: JsonAnswer) => string;
   readonly unreachable: (reason: string, cause: unknown) => Failure;
   readonly patience?: Patience | undefined;
+  readonly connectorTo?: PoolLimits['connectorTo'];
 }
 
 /** How long an answer is worth waiting for. */
@@ -53,6 +56,7 @@ export interface Patience {
   readonly silenceMs: number;
 }
 
+const formType = 'application/x-www-form-urlencoded';
 const connectionsMax = 8;
 const retryAfterSecondsMax = 10;
 const usualPatience: Patience = {
@@ -73,8 +77,9 @@ export class JsonExchange implements AsyncDisposable {
     this.#options = options;
     this.#patience = options.patience ?? usualPatience;
     const { connectTimeoutMs, answerTimeoutMs } = this.#patience;
-    const { answerBytesMax, tls, proxies } = options;
-    const limits = { connectionsMax, connectTimeoutMs, answerTimeoutMs, answerBytesMax, tls };
+    const { answerBytesMax, tls, proxies, connectorTo } = options;
+    const timeouts = { connectTimeoutMs, answerTimeoutMs };
+    const limits = { connectionsMax, ...timeouts, answerBytesMax, tls, connectorTo };
     this.#pools = new Pools(limits, proxies);
   }
 
@@ -104,18 +109,19 @@ export class JsonExchange implements AsyncDisposable {
     await this.#pools.destroy();
   }
 
-  async #send({ method, path, query, headers, body }: JsonRequest) {
+  async #send({ method, path, query, headers, body, form }: JsonRequest) {
     const { address, heedsRetryAfter } = this.#options;
     const search = query === undefined ? '' : `?${new URLSearchParams(query)}`;
     const base = address.pathname.replace(/\/$/, '');
-    const given = headers();
+    const given = { ...(form && { 'content-type': formType }), ...headers() };
+    const json = body === undefined ? null : JSON.stringify(body);
     try {
       const { origin } = address;
       const answer = await this.#pools.at(origin).request({
         ...{ origin, method },
         path: `${base}${path}${search}`,
         headers: { accept: 'application/json', 'user-agent': 'gatewright', ...given },
-        body: body === undefined ? null : JSON.stringify(body),
+        body: form?.toString() ?? json,
       });
       const seconds = Number(answer.headers['retry-after'] ?? Number.NaN);
       return {

@@ -1,6 +1,6 @@
 /** Knows how connections to servers are opened and bounded, straight or through a proxy. */
 import type { ConnectionOptions } from 'node:tls';
-import { type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { type Proxies, proxyOf } from './proxies.ts';
 
 export interface PoolLimits {
@@ -14,6 +14,8 @@ export interface PoolLimits {
   readonly idleMs?: number | undefined;
   /** Authorities and certificate, where they are not the usual ones. */
   readonly tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername'> | undefined;
+  /** How a socket is opened where no proxy is between, in place of the usual way. */
+  readonly connectorTo?: ((origin: URL) => buildConnector.connector) | undefined;
 }
 
 /** One pool of sockets for each origin. */
@@ -53,7 +55,7 @@ export class Pools {
   }
 
   #openTo(origin: URL): Dispatcher {
-    const { connectTimeoutMs: timeout, tls = {}, idleMs } = this.#limits;
+    const { connectTimeoutMs: timeout, tls = {}, idleMs, connectorTo } = this.#limits;
     const options = {
       connections: this.#limits.connectionsMax,
       pipelining: 1,
@@ -63,7 +65,10 @@ export class Pools {
       ...(idleMs === undefined ? {} : { keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs }),
     };
     const proxy = this.#proxies && proxyOf(this.#proxies, origin);
-    if (proxy === null) return new Pool(origin, { ...options, connect: { timeout, ...tls } });
+    if (proxy === null) {
+      const connect = connectorTo?.(origin) ?? { timeout, ...tls };
+      return new Pool(origin, { ...options, connect });
+    }
     return new ProxyAgent({
       ...{ ...options, uri: proxy.reveal().href, connectTimeout: timeout },
       requestTls: { servername: origin.hostname, ...tls },

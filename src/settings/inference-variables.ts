@@ -37,6 +37,12 @@ export const inferenceVariables = {
     '300',
     'Seconds that keys and configs in use stay good while the database is away.',
   ),
+  GATEWRIGHT_SECRETS_BY_OWN_IDENTITY: defaulted(
+    'Inference',
+    forms.toggle,
+    'OFF',
+    'ON: secret references may sign in as the gateway itself, by its pod or machine (kubernetes, assumedRole, serviceRole, managed, default).',
+  ),
   GATEWRIGHT_LIMIT_ENFORCEMENT: defaulted(
     'Inference',
     forms.limitEnforcement,

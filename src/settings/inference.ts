@@ -14,6 +14,8 @@ export interface InferenceSettings {
   readonly enforcesLimits: boolean;
   /** Requests may name saved configs only. */
   readonly blocksInlineConfigs: boolean;
+  /** Secret references may sign in as the gateway itself. */
+  readonly signsInAsItself: boolean;
   /** In lower case, with a dash at the end. */
   readonly headerAliases: readonly string[];
   /** Whose JWTs are taken in place of keys; null for nobody's. */
@@ -46,6 +48,7 @@ export function inferenceSettings(
     graceSeconds: values.GATEWRIGHT_INFERENCE_GRACE_SECONDS,
     enforcesLimits: values.GATEWRIGHT_LIMIT_ENFORCEMENT === 'hard',
     blocksInlineConfigs: values.BLOCK_INLINE_CONFIG,
+    signsInAsItself: values.GATEWRIGHT_SECRETS_BY_OWN_IDENTITY,
     headerAliases: values.HEADER_ALIAS_PREFIXES ?? [],
     tokens: tokenSettings(values),
     traces: traceSettings(values, secretOf),

@@ -1,24 +1,29 @@
 /** Knows where a Vault is and who asks it: files of a token, an account of Kubernetes or an AppRole, read when they are used. */
 import { readFileSync } from 'node:fs';
 import { Failure } from '../failure.ts';
+import type { Patience } from '../remote/json-exchange.ts';
+import type { PoolLimits } from '../remote/pools.ts';
 import type { Proxies } from '../remote/proxies.ts';
 import { Secret } from '../secret.ts';
 
-/** How this program signs in; files are read anew for each sign-in, because agents replace them. */
-export type VaultLogin =
-  | { readonly method: 'token'; readonly tokenFile: string }
+/** Path of a file, which is read anew for each sign-in, because agents replace it, or what would be in it. */
+type CredentialSource = string | Secret;
+
+/** How this program signs in. */
+export type VaultLogin<Source extends CredentialSource = CredentialSource> =
+  | { readonly method: 'token'; readonly tokenFile: Source }
   | {
       readonly method: 'kubernetes';
       readonly mount: string;
       readonly role: string;
       /** Of the account of the pod. */
-      readonly tokenFile: string;
+      readonly tokenFile: Source;
     }
   | {
       readonly method: 'appRole';
       readonly mount: string;
       readonly roleId: string;
-      readonly secretIdFile: string;
+      readonly secretIdFile: Source;
     };
 
 export interface VaultAccess {
@@ -30,10 +35,14 @@ export interface VaultAccess {
   readonly login: VaultLogin;
   /** By which it is reached; none when absent. */
   readonly proxies?: Proxies | null;
+  /** How long it is waited for; as long as is usual when absent. */
+  readonly patience?: Patience;
+  readonly connectorTo?: PoolLimits['connectorTo'];
 }
 
 /** @throws Failure (invalid input) that names setting and file, never what is in it */
-export function readCredential(path: string, setting: string): Secret {
+export function readCredential(path: CredentialSource, setting: string): Secret {
+  if (path instanceof Secret) return path;
   const text = readSettingFile(path, setting).trim();
   if (text === '') throw new Failure('invalidInput', `${setting}: ${path} is empty`);
   return new Secret(text, `file:${path}`);

@@ -25,9 +25,9 @@ export class VaultClient implements AsyncDisposable {
   /** @param pause waits that many milliseconds @throws Failure when the file of authorities cannot be read */
   constructor(access: VaultAccess, clock: Clock, pause: (ms: number) => Promise<void>) {
     this.#access = access;
-    const { caFile, address, proxies = null } = access;
+    const { caFile, address, proxies = null, patience, connectorTo } = access;
     this.#exchange = new JsonExchange({
-      ...{ address, proxies, answerBytesMax, clock, pause },
+      ...{ address, proxies, answerBytesMax, clock, pause, patience, connectorTo },
       tls: caFile === null ? {} : { ca: readSettingFile(caFile, 'GATEWRIGHT_VAULT_CA_FILE') },
       isSilence: (status) => status >= 500 || isElsewhere(status),
       // 412: what this replica has is older than what the token was given for.
@@ -82,7 +82,7 @@ function reasonIn(status: number, body: unknown): string {
   const words = errorsIn(body);
   if (words.some((one) => one.includes('sealed'))) return 'it is sealed';
   if (isElsewhere(status)) {
-    return `it sends elsewhere (${status}), which is not followed; name the active node in GATEWRIGHT_VAULT_ADDRESS`;
+    return `it sends elsewhere (${status}), which is not followed; name the active node as its address (GATEWRIGHT_VAULT_ADDRESS)`;
   }
   return `it answers ${status}${words.length === 0 ? '' : `: ${words.join('; ').slice(0, 200)}`}`;
 }

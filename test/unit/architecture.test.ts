@@ -67,6 +67,7 @@ const mayImport: Record<string, readonly string[]> = {
   ...adminFamilies('identity', 'sync', 'changes', 'providers', 'logs', 'people', 'secrets'),
   gateway: [
     ...['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
+    'secret-managers',
     // For the collector of traces, whom the operator names, as a proxy of the operator reaches it.
     'remote',
   ],
@@ -106,6 +107,7 @@ const mayImport: Record<string, readonly string[]> = {
   guardrails: ['auth', 'upstream', 'model'],
   ledger: ['store', 'model', 'clock'],
   auth: ['store', 'model', 'settings', 'clock'],
+  'secret-managers': ['vault', 'upstream', 'remote', 'model', 'clock'],
   upstream: ['upstream/*', 'model'],
   'upstream/dialects': ['model'],
   store: ['store/*', 'model', 'settings', 'log'],

@@ -112,7 +112,7 @@ function vaultGrantIn(
   };
 }
 
-function loginIn(cwd: string, login: VaultLogin): VaultLogin {
+function loginIn(cwd: string, login: VaultLogin<string>): VaultLogin {
   return login.method === 'appRole'
     ? { ...login, secretIdFile: resolve(cwd, login.secretIdFile) }
     : { ...login, tokenFile: resolve(cwd, login.tokenFile) };

@@ -1,9 +1,16 @@
 /** Knows the providers table: integrations as workspaces use them. Slugs are unique within a workspace. */
 import type { Selectable } from 'kysely';
+import { readMappings } from '../../model/secret-mapping.ts';
 import type { Db } from '../connection/db.ts';
-import { findWithGrant, type IntegrationWithGrant } from './integrations.ts';
+import {
+  findWithGrant,
+  type IntegrationWithGrant,
+  type StoredIntegration,
+} from './integrations.ts';
 import { readReference } from './references.ts';
 import { resourceTable } from './resource-table.ts';
+import type { PlacedSecretReference } from './secret-references.ts';
+import * as secretReferences from './secret-references.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf, removalOfBudgets } from './workspace-contents.ts';
 
@@ -107,6 +114,8 @@ export function listByIntegrationForUpdate(
 /** All of a provider that a request to it has to know. */
 export interface ReachedProvider extends IntegrationWithGrant {
   readonly provider: StoredProvider;
+  /** Those that the integration takes values from. */
+  readonly references: readonly PlacedSecretReference[];
 }
 
 /**
@@ -125,8 +134,19 @@ export async function listReached(
     named.map(async (provider) => {
       const { integration_id: id, workspace_id } = provider;
       const reached = await findWithGrant(db, organisationId, { id, workspaceId: workspace_id });
-      return reached && { provider, ...reached };
+      if (reached === undefined) return undefined;
+      const references = await referencesOf(db, reached.integration);
+      return { provider, ...reached, references };
     }),
   );
   return found.filter((reached) => reached !== undefined);
+}
+
+async function referencesOf(
+  db: Db,
+  { organisation_id: organisationId, secret_mappings: mappings }: StoredIntegration,
+): Promise<PlacedSecretReference[]> {
+  const ids = new Set(readMappings(mappings).map(({ reference_id: id }) => id));
+  const rows = await secretReferences.listByIds(db, organisationId, [...ids]);
+  return secretReferences.withWorkspaces(db, organisationId, rows);
 }

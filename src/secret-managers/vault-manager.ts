@@ -1,0 +1,67 @@
+/** Knows how values are read from Vault or OpenBao, as a secret reference signs in there. */
+import type { AuthConfig } from '../model/secret-manager.ts';
+import { Secret } from '../secret.ts';
+import { readFields } from '../vault/any-key-value.ts';
+import type { VaultLogin } from '../vault/vault-access.ts';
+import { VaultClient, VaultUnreachable } from '../vault/vault-client.ts';
+import { SecretUnreadable } from './kept-secret.ts';
+import {
+  type ManagerMeans,
+  patience,
+  requireOwnIdentity,
+  requireOwnIdentityAt,
+  type SecretManager,
+} from './manager.ts';
+
+/** Where Kubernetes puts the token of the account of a pod. */
+const accountToken = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+
+export function vaultManager(auth: Secret<AuthConfig>, means: ManagerMeans): SecretManager {
+  const { vault_addr: address, vault_namespace: namespace } = auth.reveal();
+  const access = {
+    address: new URL(address!),
+    namespace: namespace ?? null,
+    caFile: null,
+    login: loginOf(auth.reveal(), means),
+    ...{ patience, connectorTo: means.connectorTo },
+  };
+  const client = new VaultClient(access, means.clock, means.pause);
+  return {
+    read: async (path) => {
+      try {
+        return await readFields(client, path);
+      } catch (error) {
+        const isSilence = error instanceof VaultUnreachable;
+        throw new SecretUnreadable((error as Error).message, isSilence, { cause: error });
+      }
+    },
+    [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
+  };
+}
+
+function loginOf(auth: AuthConfig, means: ManagerMeans): VaultLogin {
+  const { vault_auth_type: type, vault_auth_mount: mount } = auth;
+  const origin = 'secret reference';
+  switch (type) {
+    case 'token':
+      return { method: 'token', tokenFile: new Secret(auth.vault_token!, origin) };
+    case 'approle': {
+      const secretIdFile = new Secret(auth.vault_secret_id!, origin);
+      return {
+        method: 'appRole',
+        mount: mount ?? 'approle',
+        roleId: auth.vault_role_id!,
+        secretIdFile,
+      };
+    }
+    default:
+      requireOwnIdentity(means, 'kubernetes');
+      requireOwnIdentityAt(means, new URL(auth.vault_addr!), []);
+      return {
+        method: 'kubernetes',
+        mount: mount ?? 'kubernetes',
+        role: auth.vault_role!,
+        tokenFile: accountToken,
+      };
+  }
+}
