@@ -1,27 +1,42 @@
 /** Knows how inference fares beside the open-source gateway (P) and a bare proxy (L), one run with the same upstream. */
 import { accountingRows } from './gateway/accounting.ts';
-import { openArena } from './gateway/arena.ts';
+import { type Arena, openArena } from './gateway/arena.ts';
 import { latencyRows } from './gateway/latency.ts';
 import { enduranceRows, keysRows, streamMemoryRows } from './gateway/memory.ts';
-import { stageRows, throughputRows } from './gateway/throughput.ts';
+import { buildRows, partRows, throughputRows } from './gateway/throughput.ts';
 import type { Member, Row } from './harness.ts';
 
 const keys = 10_000;
 const configs = 1_000;
 
+type Stage = (arena: Arena, scale: number) => Promise<Row[]>;
+
+/** By the names under which one of them is asked for. */
+const allStages: Readonly<Record<string, Stage>> = {
+  throughput: throughputRows,
+  parts: partRows,
+  builds: buildRows,
+  latency: latencyRows,
+  accounting: accountingRows,
+  endurance: enduranceRows,
+  streams: streamMemoryRows,
+  keys: keysRows,
+};
+
 export const member: Member = {
   name: 'the gateway beside another and a bare proxy',
-  run: async (scale): Promise<Row[]> => {
+  run: async (scale, { stages, builds, nodeOptions }): Promise<Row[]> => {
+    const wanted = stages ?? Object.keys(allStages);
     const many = { keys: Math.ceil(keys * scale), configs: Math.ceil(configs * scale) };
-    await using arena = await openArena(many);
-    return [
-      ...(await throughputRows(arena, scale)),
-      ...(await stageRows(arena, scale)),
-      ...(await latencyRows(arena, scale)),
-      ...(await accountingRows(arena, scale)),
-      ...(await enduranceRows(arena, scale)),
-      ...(await streamMemoryRows(arena)),
-      ...(await keysRows(arena)),
-    ];
+    await using arena = await openArena({ ...many, builds, nodeOptions });
+    const rows: Row[] = [];
+    for (const name of wanted) {
+      const stage = allStages[name];
+      if (stage === undefined) {
+        throw new Error(`--stages= takes ${Object.keys(allStages).join(', ')}`);
+      }
+      rows.push(...(await stage(arena, scale)));
+    }
+    return rows;
   },
 };

@@ -31,7 +31,17 @@ export interface Row {
 export interface Member {
   readonly name: string;
   /** `scale` is the share of the full size, for members that take long at that; others ignore it. */
-  readonly run: (scale: number) => Promise<Row[]>;
+  readonly run: (scale: number, asked: Asked) => Promise<Row[]>;
+}
+
+/** What some members are asked for beside their figures. */
+export interface Asked {
+  /** Parts of a member that are wanted; null for all. */
+  readonly stages: readonly string[] | null;
+  /** `main.js` of other builds that take turns with this one. */
+  readonly builds: readonly string[];
+  /** Of Node, for our process alone; '' for none. */
+  readonly nodeOptions: string;
 }
 
 export interface Interleaved {

@@ -4,6 +4,7 @@ import { member as chart } from './chart.ts';
 import { member as cliStart } from './cli-start.ts';
 import { member as deploy } from './deploy.ts';
 import { member as gateway } from './gateway.ts';
+import type { Asked } from './harness.ts';
 import { member as hostileBodies } from './hostile-bodies.ts';
 import { member as hostileConnections } from './hostile-connections.ts';
 import { member as jobs } from './jobs.ts';
@@ -15,10 +16,16 @@ import { member as syncIdle } from './sync-idle.ts';
 import { member as validateMany } from './validate-10k.ts';
 
 const words = process.argv.slice(2);
-const scaleWord = words.find((word) => word.startsWith('--scale='));
-const scale = scaleWord === undefined ? 1 : Number(scaleWord.slice('--scale='.length));
+const optionOf = (name: string): string | undefined =>
+  words.find((word) => word.startsWith(`--${name}=`))?.slice(`--${name}=`.length);
+const scale = Number(optionOf('scale') ?? 1);
 if (!(scale > 0 && scale <= 1)) throw new Error('--scale= takes a share, more than 0 and up to 1');
-const wanted = words.filter((word) => word !== scaleWord);
+const asked: Asked = {
+  stages: optionOf('stages')?.split(',') ?? null,
+  builds: optionOf('builds')?.split(',') ?? [],
+  nodeOptions: optionOf('node-options') ?? '',
+};
+const wanted = words.filter((word) => !word.startsWith('--'));
 const hostile = [hostileBodies, largeAnswers, hostileConnections];
 const all = [
   cliStart,
@@ -41,7 +48,7 @@ const members = all.filter(
 
 for (const { name, run } of members) {
   process.stdout.write(`\n${name}\n`);
-  for (const { metric, ratio, aim, must, quartiles } of await run(scale)) {
+  for (const { metric, ratio, aim, must, quartiles } of await run(scale, asked)) {
     const verdict = verdictOf('must', ratio, must ?? null) + verdictOf('aim', ratio, aim);
     const spread = quartiles?.map((quartile) => quartile.toFixed(2)).join(' to ');
     const range = spread === undefined ? '' : ` (${spread})`;

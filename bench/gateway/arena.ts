@@ -26,16 +26,22 @@ export interface Arena extends AsyncDisposable {
   request(name: Name, body: object): Buffer;
   /** Another process of the kind, to be stopped by who started it. */
   startAnother(name: (typeof gatewayNames)[number]): Promise<Contestant>;
+  /** This build of ours and the others that are asked for, by their paths; likewise. */
+  startBuilds(): Promise<readonly { readonly name: string; readonly contestant: Contestant }[]>;
 }
 
-export async function openArena(many: {
+export async function openArena(asked: {
   readonly keys: number;
   readonly configs: number;
+  readonly builds: readonly string[];
+  /** Of Node, for ours. */
+  readonly nodeOptions: string;
 }): Promise<Arena> {
+  const { builds, nodeOptions } = asked;
   const stack = new AsyncDisposableStack();
   const keep = async (starting: Promise<Contestant>): Promise<Contestant> => {
     const one = await starting;
-    stack.defer(() => stop(one));
+    stack.defer(() => stop(one, nodeOptions === '' ? 'SIGKILL' : 'SIGTERM'));
     return one;
   };
   try {
@@ -47,11 +53,12 @@ export async function openArena(many: {
       ...environment(database.server),
       TRUSTED_CUSTOM_HOSTS: new URL(direct.url).host,
     };
-    const tenant = await fillTenant(env, await setUp(database.server, env), direct.url, many);
+    const tenant = await fillTenant(env, await setUp(database.server, env), direct.url, asked);
+    const oursEnv = nodeOptions === '' ? env : { ...env, NODE_OPTIONS: nodeOptions };
     const start = {
       bare: () => startBare(direct.url),
       peer: startPeer,
-      ours: () => startOurs(env),
+      ours: () => startOurs(oursEnv),
     };
     const [bare, peer, ours] = [
       await keep(start.bare()),
@@ -62,6 +69,13 @@ export async function openArena(many: {
       ...{ database, tenant, running: { direct, bare, peer, ours } },
       request: (name, body) => requestBytes(headersFor(name, direct.url, tenant.limitedKey), body),
       startAnother: (name) => start[name](),
+      startBuilds: async () => {
+        const started = [{ name: 'this build', contestant: await start.ours() }];
+        for (const path of builds) {
+          started.push({ name: path, contestant: await startOurs(oursEnv, path) });
+        }
+        return started;
+      },
       [Symbol.asyncDispose]: () => stack.disposeAsync(),
     };
   } catch (error) {

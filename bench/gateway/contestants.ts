@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { findFreePort } from '../../test/database-server.ts';
 import { firstLine } from '../product.ts';
 
-const main = resolve(import.meta.dirname, '../../dist/main.js');
+const builtMain = resolve(import.meta.dirname, '../../dist/main.js');
 const peerMain = resolve(
   import.meta.dirname,
   '../../node_modules/@portkey-ai/gateway/build/start-server.js',
@@ -45,8 +45,11 @@ export async function startBare(upstream: string): Promise<Contestant> {
   return announced(pinned([process.execPath, file, upstream]));
 }
 
-/** Inference alone, as built. */
-export async function startOurs(env: Readonly<Record<string, string>>): Promise<Contestant> {
+/** Inference alone, as built; `main` of another build, `NODE_OPTIONS` in `env` to see what it does. */
+export async function startOurs(
+  env: Readonly<Record<string, string>>,
+  main = builtMain,
+): Promise<Contestant> {
   const words = ['serve', '--components', 'gateway', '--inference-port', '0'];
   const [command, ...rest] = pinned([process.execPath, main, ...words, '--metrics-port', '0']);
   const child = spawn(command!, rest, {
@@ -83,10 +86,14 @@ export async function startPeer(): Promise<Contestant> {
   }
 }
 
-export async function stop({ process: child }: Contestant): Promise<void> {
+/** `SIGTERM` where what a process has watched is written as it ends. */
+export async function stop(
+  { process: child }: Contestant,
+  endsBy: 'SIGKILL' | 'SIGTERM' = 'SIGKILL',
+): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child.removeAllListeners('exit'), 'exit');
-  child.kill('SIGKILL');
+  child.kill(endsBy);
   await ended;
 }
 

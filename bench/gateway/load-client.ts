@@ -49,6 +49,10 @@ export class Connection {
     return new Connection(socket);
   }
 
+  get isOpen(): boolean {
+    return !this.#socket.destroyed && this.#socket.writable;
+  }
+
   /** Rejects for any answer but 200, with what it says. */
   ask(bytes: Buffer): Promise<Answered> {
     this.#answer = Promise.withResolvers();
@@ -111,20 +115,25 @@ export class Connection {
 
 /** Connections that are kept between measurements. */
 export class Load {
-  readonly #connections: readonly Connection[];
+  readonly #url: string;
+  #connections: readonly Connection[];
 
-  private constructor(connections: readonly Connection[]) {
+  private constructor(url: string, connections: readonly Connection[]) {
+    this.#url = url;
     this.#connections = connections;
   }
 
   static async open(url: string, connections: number): Promise<Load> {
-    return new Load(
-      await Promise.all(Array.from({ length: connections }, () => Connection.open(url))),
-    );
+    const all = Array.from({ length: connections }, () => Connection.open(url));
+    return new Load(url, await Promise.all(all));
   }
 
   /** So many requests over all connections, each sending the next when it is answered; resolves to milliseconds. */
   async send(count: number, bytesAt: (at: number) => Buffer): Promise<number> {
+    // Servers close what has been idle for seconds, while others have their turn.
+    this.#connections = await Promise.all(
+      this.#connections.map((one) => (one.isOpen ? one : Connection.open(this.#url))),
+    );
     let sent = 0;
     const worker = async (connection: Connection): Promise<void> => {
       while (sent < count) {

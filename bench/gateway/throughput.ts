@@ -3,7 +3,7 @@ import { median, quartilesOf, type Row } from '../harness.ts';
 import { cpuMs } from '../product.ts';
 import type { Arena } from './arena.ts';
 import { chatBody, gatewayNames, largeBody } from './arena.ts';
-import type { Contestant } from './contestants.ts';
+import { type Contestant, stop } from './contestants.ts';
 import { Load, requestBytes } from './load-client.ts';
 
 /** One that is driven in each round. */
@@ -89,8 +89,8 @@ export async function throughputRows(arena: Arena, scale: number): Promise<Row[]
   ];
 }
 
-/** What the stages cost, each over the least there can be. */
-export async function stageRows(arena: Arena, scale: number): Promise<Row[]> {
+/** What the parts cost, each over the least there can be. */
+export async function partRows(arena: Arena, scale: number): Promise<Row[]> {
   const { ours, bare } = arena.running;
   const keyed = (key: string) => requestBytes({ authorization: `Bearer ${key}` }, chatBody());
   const { limitedKey, plainKey } = arena.tenant;
@@ -107,6 +107,37 @@ export async function stageRows(arena: Arena, scale: number): Promise<Row[]> {
     ratioRow('of it key, config, provider and figures, over L', ...over('plain'), [null, null]),
     ratioRow('the same with budgets and a rate limit, over L', ...over('limited'), [null, null]),
   ];
+}
+
+/** What a change is worth, which is less than what the machine does to two runs: builds in turn, all of them new. */
+export async function buildRows(arena: Arena, scale: number): Promise<Row[]> {
+  const bare = { name: 'bare', contestant: arena.running.bare };
+  const started = await arena.startBuilds();
+  try {
+    const rows: Row[] = [];
+    for (const [kind, body, counts] of [
+      ['a JSON request', chatBody(), [warmUp, 4_000, connections]],
+      ['a body of 100 kB', largeBody(), [0, 600, largeConnections]],
+    ] as const) {
+      const [first, count, at] = counts;
+      const bytesOf = (name: string) => arena.request(name === 'bare' ? 'bare' : 'ours', body);
+      const all = [bare, ...started].map((one) => ({ ...one, bytes: bytesOf(one.name), count }));
+      if (first > 0)
+        await drive(
+          all.map((one) => ({ ...one, count: first })),
+          0,
+          at,
+        );
+      const driven = await drive(all, Math.ceil(rounds * scale), at);
+      for (const { name } of started) {
+        const [top, bottom] = [driven.get(name)!.cpuUs, driven.get('bare')!.cpuUs];
+        rows.push(ratioRow(`CPU of ${kind}, ${name}, over L`, top, bottom, [null, null]));
+      }
+    }
+    return rows;
+  } finally {
+    for (const { contestant } of started) await stop(contestant);
+  }
 }
 
 /** Of the rounds, one with the other. */

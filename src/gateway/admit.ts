@@ -10,7 +10,7 @@ import {
 } from '../ledger/limit.ts';
 import { priceOf } from '../model/price-table.ts';
 import { priceUnder } from '../model/price-terms.ts';
-import { costUnits, type TokenUsage } from '../model/pricing.ts';
+import { costUnits, type Price, type TokenUsage } from '../model/pricing.ts';
 import { boundOf, isMetered, outputClamps, unboundedParam } from './bound.ts';
 import { changedBody } from './changed-body.ts';
 import type { Exchange } from './exchange.ts';
@@ -29,17 +29,34 @@ export interface Admission {
   readonly takesUsageOut: boolean;
 }
 
-/** @throws GatewayError that says which limit is reached, or that this cannot be known now */
-export async function admit(
-  account: Account,
-  target: ResolvedTarget,
-  limits: readonly Limit[],
-  exchange: Exchange,
-): Promise<Admission> {
+/** A call that asks to be let through. */
+interface Asking {
+  readonly account: Account;
+  readonly target: ResolvedTarget;
+  readonly limits: readonly Limit[];
+  readonly exchange: Exchange;
+}
+
+/**
+ * At once where neither the price nor a slice has to be waited for.
+ *
+ * @throws GatewayError that says which limit is reached, or that this cannot be known now
+ */
+export function admit(asking: Asking): Admission | Promise<Admission> {
+  const { service, model } = asking.target.pricing;
+  const known = priceOf(service, model, asking.exchange.now);
+  return known instanceof Promise
+    ? known.then((price) => admitAt(price, asking))
+    : admitAt(known, asking);
+}
+
+function admitAt(
+  known: Price | null,
+  { account, target, limits, exchange }: Asking,
+): Admission | Promise<Admission> {
   const { endpoint, params, pricing } = target;
   const isMeteredCall = isMetered(endpoint);
-  const known = priceOf(pricing.service, pricing.model, exchange.now);
-  const price = priceUnder(pricing, known instanceof Promise ? await known : known);
+  const price = priceUnder(pricing, known);
   const bytes = target.call.body?.length ?? 0;
   const bound = boundOf(endpoint, params, bytes, price, pricing.model);
   // What only reads uses nothing that a provider counts.
@@ -47,16 +64,21 @@ export async function admit(
   const counted = isRead ? limits.filter(({ type }) => type === 'requests') : limits;
   const isCounted = counted.some(({ type }) => type !== 'requests');
   if (isCounted && isMeteredCall) requireBound(endpoint, params);
-  const grant = await granted(account, counted, bound, exchange.now);
-  const plain = {
-    target,
-    bound,
-    outputTokens: grant.outputTokens,
-    isCounted,
-    takesUsageOut: false,
-  };
   const isHard = counted.some((limit) => limit.isHard);
-  return isCounted && isMeteredCall ? bounded(plain, exchange, isHard) : plain;
+  const admitted = ({ outputTokens }: Grant): Admission => {
+    const plain = { target, bound, outputTokens, isCounted, takesUsageOut: false };
+    return isCounted && isMeteredCall ? bounded(plain, exchange, isHard) : plain;
+  };
+  const refuse = (thrown: unknown): never => {
+    throw refusalOf(thrown, exchange.now);
+  };
+  let grant: Grant | Promise<Grant>;
+  try {
+    grant = account.admit(counted, bound);
+  } catch (thrown) {
+    return refuse(thrown);
+  }
+  return grant instanceof Promise ? grant.then(admitted, refuse) : admitted(grant);
 }
 
 /** A provider could take for a number what is none to us. */
@@ -64,19 +86,6 @@ function requireBound(endpoint: string, params: ResolvedTarget['params']): void 
   const name = unboundedParam(endpoint, params);
   if (name === null) return;
   throw new GatewayError('invalid_request', `${name} must be a whole number`, name);
-}
-
-async function granted(
-  account: Account,
-  limits: readonly Limit[],
-  bound: UsageBound,
-  now: number,
-): Promise<Grant> {
-  try {
-    return await account.admit(limits, bound);
-  } catch (thrown) {
-    throw refusalOf(thrown, now);
-  }
 }
 
 function refusalOf(thrown: unknown, now: number): unknown {

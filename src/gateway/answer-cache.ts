@@ -4,7 +4,7 @@ import type { TargetSettings } from '../model/config-tree.ts';
 import { membersOf } from '../model/json-object.ts';
 import type { AnswerHeaders } from '../upstream/call.ts';
 import { endpointOf } from './endpoint.ts';
-import { type Exchange, gatewayHeader } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
 
@@ -100,13 +100,12 @@ export function cacheUseOf(
   { cache }: TargetSettings,
   target: ResolvedTarget,
   exchange: Exchange,
-  prefixes: readonly string[],
 ): CacheUse {
   if (cache?.mode !== 'simple') return notUsed;
-  const { request, params, isJson, path } = exchange;
+  const { request, header, params, isJson, path } = exchange;
   const isKept = request.method === 'POST' && isJson && keptEndpoints.has(endpointOf(path));
   if (!isKept || params.stream === true) return notUsed;
-  const namespace = gatewayHeader(request, prefixes, 'cache-namespace') ?? '';
+  const namespace = header('cache-namespace') ?? '';
   if (namespace.length > namespaceCharsMax) {
     const message = `x-gateway-cache-namespace must have at most ${namespaceCharsMax} characters`;
     throw new GatewayError('invalid_request', message, 'x-gateway-cache-namespace');
@@ -114,7 +113,7 @@ export function cacheUseOf(
   return {
     mark: markOf(target, exchange, namespace),
     maxAgeMs: cache.maxAgeSeconds * 1000,
-    isRefresh: gatewayHeader(request, prefixes, 'cache-force-refresh')?.toLowerCase() === 'true',
+    isRefresh: header('cache-force-refresh')?.toLowerCase() === 'true',
   };
 }
 

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isWellFormedApiKey } from '../model/credentials.ts';
 import { covers } from '../model/scopes.ts';
-import { gatewayHeader } from './exchange.ts';
+import type { ReadHeader } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { GatewayKey, GatewayKeys } from './gateway-key.ts';
 import { type GatewayTokens, isToken } from './gateway-token.ts';
@@ -28,11 +28,11 @@ const scope = 'completions.write';
  * The key is `x-gateway-api-key`; without it the bearer, and without that `x-api-key`, which is what
  * clients of Anthropic send. Beside a header of the gateway's own, the others are the provider's.
  */
-export function credentialsOf(request: IncomingMessage, prefixes: readonly string[]): Shown {
-  const { authorization, 'x-api-key': apiKey } = request.headers;
+export function credentialsOf({ headers }: IncomingMessage, header: ReadHeader): Shown {
+  const { authorization, 'x-api-key': apiKey } = headers;
   const bearer = bearerOf(authorization);
   const plain = typeof apiKey === 'string' && apiKey !== '' ? apiKey : null;
-  const own = gatewayHeader(request, prefixes, 'api-key');
+  const own = header('api-key');
   if (own !== null) return { key: own, credential: bearer ?? plain };
   return { key: bearer ?? plain, credential: null };
 }

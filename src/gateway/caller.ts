@@ -8,7 +8,7 @@ export class Caller {
 
   constructor(response: ServerResponse) {
     this.#response = response;
-    response.once('close', () => {
+    response.on('close', () => {
       const leave = this.#leave;
       this.#leave = null;
       if (!response.writableFinished) leave?.();

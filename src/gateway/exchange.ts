@@ -9,6 +9,7 @@ export interface Exchange {
   readonly id: string;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly header: ReadHeader;
   /** Of headers of ours in the answer: `x-gateway-`, or the alias that the caller uses. */
   readonly headerPrefix: string;
   /** Behind `/v1`, without the query: `/chat/completions`. */
@@ -34,15 +35,27 @@ export interface Exchange {
 /** A header of ours by its name behind the prefix, under whichever prefix it came; null for none. */
 export type ReadHeader = (name: string) => string | null;
 
+const none: ReadHeader = () => null;
+
 /** `prefixes` in lower case, ours first. */
-export function gatewayHeader(
+export function ownHeaders(
   { headers }: Pick<IncomingMessage, 'headers'>,
   prefixes: readonly string[],
-  name: string,
-): string | null {
-  for (const prefix of prefixes) {
-    const value = headers[prefix + name];
-    if (typeof value === 'string' && value !== '') return value;
+): ReadHeader {
+  // Most requests have none, and are asked for a dozen.
+  if (!hasAny(headers, prefixes)) return none;
+  return (name) => {
+    for (const prefix of prefixes) {
+      const value = headers[prefix + name];
+      if (typeof value === 'string' && value !== '') return value;
+    }
+    return null;
+  };
+}
+
+function hasAny(headers: IncomingMessage['headers'], prefixes: readonly string[]): boolean {
+  for (const name in headers) {
+    for (const prefix of prefixes) if (name.startsWith(prefix)) return true;
   }
-  return null;
+  return false;
 }

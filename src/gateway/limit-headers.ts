@@ -1,5 +1,6 @@
 /** Knows how an answer tells what is left of the limits of its request (docs/inference.md, Headers). */
 import type { LimitLeft } from '../ledger/account.ts';
+import type { Limit } from '../ledger/limit.ts';
 
 const microsPerDollar = 1_000_000;
 
@@ -11,32 +12,46 @@ export function limitHeaders(
 ): Record<string, string> {
   if (left.length === 0) return {};
   const headers: Record<string, string> = {};
-  const budgets = tightest(left.filter(({ limit }) => !limit.isRate));
-  if (budgets.size > 0) {
-    headers[`${prefix}usage-remaining`] = [...budgets.values()].map(usageRemaining).join(', ');
+  const budgets: LimitLeft[] = [];
+  const rates: LimitLeft[] = [];
+  for (const one of left) keepTightest(one.limit.isRate ? rates : budgets, one);
+  if (budgets.length > 0) {
+    headers[`${prefix}usage-remaining`] = budgets.map(usageRemaining).join(', ');
   }
-  const rates = tightest(left.filter(({ limit }) => limit.isRate));
-  if (rates.size > 0) {
-    const all = [...rates];
-    headers['ratelimit-policy'] = all.map(([name, one]) => policyItem(name, one)).join(', ');
-    headers.ratelimit = all.map(([name, one]) => rateItem(name, one, now)).join(', ');
+  if (rates.length > 0) {
+    headers['ratelimit-policy'] = rates.map(({ limit }) => toldOf(limit).policy).join(', ');
+    headers.ratelimit = rates.map((one) => rateItem(one, now)).join(', ');
   }
   return headers;
 }
 
 /** One of each name: of several the one of which the least is left, as that one refuses first. */
-function tightest(left: readonly LimitLeft[]): ReadonlyMap<string, LimitLeft> {
-  const found = new Map<string, LimitLeft>();
-  for (const one of left) {
-    const name = nameOf(one);
-    const other = found.get(name);
-    if (other === undefined || one.leftUnits < other.leftUnits) found.set(name, one);
-  }
-  return found;
+function keepTightest(found: LimitLeft[], one: LimitLeft): void {
+  const { name } = toldOf(one.limit);
+  const at = found.findIndex(({ limit }) => toldOf(limit).name === name);
+  if (at < 0) found.push(one);
+  else if (one.leftUnits < found[at]!.leftUnits) found[at] = one;
+}
+
+/** What is told of a limit in all answers of its window. */
+interface Told {
+  readonly name: string;
+  readonly policy: string;
+}
+
+const told = new WeakMap<Limit, Told>();
+
+function toldOf(limit: Limit): Told {
+  const known = told.get(limit);
+  if (known !== undefined) return known;
+  const name = nameOf(limit);
+  const made = { name, policy: limit.isRate ? policyItem(name, limit) : '' };
+  told.set(limit, made);
+  return made;
 }
 
 /** Whose it is, what it counts and in how many seconds; values of groups are nobody's business. */
-function nameOf({ limit }: LimitLeft): string {
+function nameOf(limit: Limit): string {
   if (!limit.isRate) return limit.type;
   return `${limit.subjectKind.replaceAll('_', '-')}-${limit.type}-${windowSeconds(limit)}`;
 }
@@ -49,16 +64,17 @@ function usageRemaining({ limit, leftUnits }: LimitLeft): string {
   return `cost=${dollars.replace(/\.?0+$/, '')}`;
 }
 
-function policyItem(name: string, { limit }: LimitLeft): string {
+function policyItem(name: string, limit: Limit): string {
   const unit = limit.type === 'requests' ? '' : `;qu="${limit.type}"`;
   return `"${name}";q=${limit.limitUnits}${unit};w=${windowSeconds(limit)}`;
 }
 
-function rateItem(name: string, { limit, leftUnits }: LimitLeft, now: number): string {
+function rateItem({ limit, leftUnits }: LimitLeft, now: number): string {
+  const { name } = toldOf(limit);
   const seconds = Math.max(0, Math.ceil((limit.endsAt! - now) / 1000));
   return `"${name}";r=${leftUnits};t=${seconds}`;
 }
 
-function windowSeconds({ windowStart, endsAt }: LimitLeft['limit']): number {
+function windowSeconds({ windowStart, endsAt }: Limit): number {
   return Math.round((endsAt! - windowStart) / 1000);
 }

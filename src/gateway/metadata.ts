@@ -15,9 +15,20 @@ const none: Metadata = {};
 export function metadataOf(key: GatewayKey, header: ReadHeader, user: unknown): Metadata {
   const sent = header('metadata');
   const given = sent === null ? none : parsed(sent);
-  const workspace = key.workspace?.metadata ?? none;
-  const named = typeof user === 'string' && user.length <= valueCharsMax ? { _user: user } : none;
-  return { ...named, ...given, ...key.metadata, ...workspace };
+  const isNamed = typeof user === 'string' && user.length <= valueCharsMax;
+  if (sent === null && !isNamed) return ownMetadata(key);
+  return { ...(isNamed ? { _user: user } : none), ...given, ...ownMetadata(key) };
+}
+
+const ownByKey = new WeakMap<GatewayKey, Metadata>();
+
+/** For the many requests of a key that say nothing of themselves. */
+function ownMetadata(key: GatewayKey): Metadata {
+  const known = ownByKey.get(key);
+  if (known !== undefined) return known;
+  const own = { ...key.metadata, ...key.workspace?.metadata };
+  ownByKey.set(key, own);
+  return own;
 }
 
 function parsed(text: string): Metadata {

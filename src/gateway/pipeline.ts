@@ -9,7 +9,7 @@ import { authenticate, type Callers, credentialsOf } from './authenticate.ts';
 import type { Breakers } from './breaker.ts';
 import { Caller } from './caller.ts';
 import { endpointOf } from './endpoint.ts';
-import { type Exchange, gatewayHeader, type ReadHeader } from './exchange.ts';
+import type { Exchange, ReadHeader } from './exchange.ts';
 import { GatewayError, type GatewayErrorForm, gatewayErrorBody } from './gateway-error.ts';
 import type { GatewayKey } from './gateway-key.ts';
 import type { GuardedAnswer } from './guarded-answer.ts';
@@ -61,6 +61,7 @@ export interface Arrival {
   /** Behind `/v1`. */
   readonly path: string;
   readonly query: string;
+  readonly header: ReadHeader;
   readonly errorForm: GatewayErrorForm;
   readonly headerPrefix: string;
   /** By the monotonic clock. */
@@ -110,10 +111,9 @@ async function exchangeOf(
   found: Findings,
   now: number,
 ): Promise<void> {
-  const { request, response } = arrival;
-  const header: ReadHeader = (name) => gatewayHeader(request, pipeline.headerPrefixes, name);
+  const { request, response, header } = arrival;
   const caller = new Caller(response);
-  const shown = credentialsOf(request, pipeline.headerPrefixes);
+  const shown = credentialsOf(request, header);
   const known = authenticate(pipeline, shown, now);
   const key = known instanceof Promise ? await known : known;
   found.key = key;
@@ -130,7 +130,7 @@ async function exchangeOf(
   const metadata = metadataOf(key, header, params.user);
   const { id, path, query, errorForm, headerPrefix } = arrival;
   const exchange: Exchange = {
-    ...{ id, request, response, headerPrefix, path, query, errorForm, now, key },
+    ...{ id, request, response, header, headerPrefix, path, query, errorForm, now, key },
     ...{ credential: shown.credential, body, params, isJson, metadata },
     sentKey: new Secret(shown.key!, 'the request'),
   };
@@ -138,9 +138,9 @@ async function exchangeOf(
   pipeline.keys.noteUse(key, now);
   const given = pipeline.policies.of(key.organisationId);
   const policies = given instanceof Promise ? await given : given;
-  const { ledger, origins, targets, answers, headerPrefixes, enforcesLimits } = pipeline;
+  const { ledger, origins, targets, answers, enforcesLimits } = pipeline;
   const calls = new ProviderCalls({
-    ...{ ledger, origins, targets, answers, headerPrefixes },
+    ...{ ledger, origins, targets, answers },
     ...{ exchange, config, policies, caller, enforcesLimits, trace: found.trace },
   });
   found.calls = calls;

@@ -29,7 +29,6 @@ export interface ProviderCallsOptions {
   readonly origins: Origins;
   readonly targets: Targets;
   readonly answers: AnswerCache;
-  readonly headerPrefixes: readonly string[];
   readonly exchange: Exchange;
   readonly config: GatewayConfig;
   readonly policies: readonly PolicyTerms[];
@@ -76,14 +75,15 @@ export class ProviderCalls {
   async call(leaf: Leaf, exchange: Exchange): Promise<Attempted> {
     this.#closeOpen();
     const { config, policies, origins, caller, trace } = this.#options;
-    const { answers, headerPrefixes, enforcesLimits } = this.#options;
+    const { answers, enforcesLimits } = this.#options;
     const resolved = this.targetOf(leaf, exchange);
     const target = resolved instanceof Promise ? await resolved : resolved;
     const limits = limitsOf(exchange, target, config, policies, enforcesLimits);
-    const use = cacheUseOf(leaf.settings, target, exchange, headerPrefixes);
+    const use = cacheUseOf(leaf.settings, target, exchange);
     const kept = answers.find(use, exchange.now);
     if (kept !== null) return this.#answerBefore(target, limits, kept);
-    const admission = await admit(this.#account, target, limits, exchange);
+    const asked = admit({ account: this.#account, target, limits, exchange });
+    const admission = asked instanceof Promise ? await asked : asked;
     this.#open = { admission, use, attempted: null };
     const { retry, requestTimeoutMs: timeoutMs } = leaf.settings;
     const attempted = await attempt(admission.target, {
@@ -102,7 +102,8 @@ export class ProviderCalls {
     kept: KeptAnswer,
   ): Promise<Attempted> {
     const counted = limits.filter(({ type }) => type === 'requests');
-    await admit(this.#account, target, counted, this.#options.exchange);
+    const { exchange } = this.#options;
+    await admit({ account: this.#account, target, limits: counted, exchange });
     this.#isSent = true;
     return answeredBefore(target, kept);
   }

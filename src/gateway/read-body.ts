@@ -1,4 +1,5 @@
 /** Knows how the body of a request is taken in: whole, bounded, and read as JSON where it is that. */
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { membersOf } from '../model/json-object.ts';
 import { isInCrumbs } from './crumbs.ts';
@@ -50,8 +51,6 @@ export function isJsonType(type: string | undefined): boolean {
   return type === undefined || /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type);
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 /**
  * What an object in JSON says. A body is refused that a provider could read otherwise: with a member
  * twice at the top, where the model and the bounds of an answer stand.
@@ -84,10 +83,10 @@ function refuseTwin(name: string): void {
 }
 
 function parsed(body: Buffer): unknown {
+  if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is no valid UTF-8');
   try {
-    return JSON.parse(utf8.decode(body));
-  } catch (error) {
-    const reason = error instanceof SyntaxError ? 'is no valid JSON' : 'is no valid UTF-8';
-    throw new GatewayError('invalid_json', `The body ${reason}`);
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new GatewayError('invalid_json', 'The body is no valid JSON');
   }
 }

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { refuseAmbiguity } from '../http/ambiguity.ts';
 import { newId } from '../model/ids.ts';
 import { errorFormOf } from './endpoint.ts';
-import { gatewayHeader } from './exchange.ts';
+import { ownHeaders } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import { type Arrival, type Pipeline, refuse, serve } from './pipeline.ts';
 
@@ -72,7 +72,7 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
     if (state.isLeaving) response.shouldKeepAlive = false;
     connection.requests += 1;
     state.inFlight += 1;
-    response.once('close', () => {
+    response.on('close', () => {
       connection.requests -= 1;
       state.inFlight -= 1;
     });
@@ -131,14 +131,15 @@ function arrivalOf(
   response: ServerResponse,
 ): Arrival {
   const { headerPrefixes } = pipeline;
-  const given = gatewayHeader(request, headerPrefixes, 'trace-id');
+  const header = ownHeaders(request, headerPrefixes);
+  const given = header('trace-id');
   const url = request.url ?? '';
   const question = url.indexOf('?');
   const path = url.slice('/v1'.length, question < 0 ? undefined : question);
   return {
     // Those made here grow, so that the log's index of them is written at its end.
     id: given !== null && traceIdPattern.test(given) ? given : newId(),
-    ...{ request, response, path },
+    ...{ request, response, header, path },
     query: question < 0 ? '' : url.slice(question),
     errorForm: errorFormOf(path),
     headerPrefix: prefixOf(request, headerPrefixes),

@@ -43,11 +43,22 @@ export function costUnits(price: Price, usage: TokenUsage): number {
   const plain = Math.max(0, usage.inputTokens - cached - written);
   const { inputPico, outputPico } = prices;
   const writePico = prices.cacheWritePico ?? inputPico;
-  return microOf([
+  const cachedPico = prices.cachedInputPico ?? inputPico;
+  const hourPico = prices.cacheWriteHourPico ?? writePico;
+  const sum =
+    plain * inputPico +
+    cached * cachedPico +
+    (written - hour) * writePico +
+    hour * hourPico +
+    usage.outputTokens * outputPico +
+    price.requestPico;
+  // Nothing is negative: where the sum is exact, so is each of its parts.
+  if (Number.isSafeInteger(sum)) return microOf(sum);
+  return microOfParts([
     [plain, inputPico],
-    [cached, prices.cachedInputPico ?? inputPico],
+    [cached, cachedPico],
     [written - hour, writePico],
-    [hour, prices.cacheWriteHourPico ?? writePico],
+    [hour, hourPico],
     [usage.outputTokens, outputPico],
     [1, price.requestPico],
   ]);
@@ -56,7 +67,9 @@ export function costUnits(price: Price, usage: TokenUsage): number {
 /** Most micro-dollars that a request of so many tokens can cost, whatever of its input is kept. */
 export function costUnitsMax(price: Price, inputTokens: number, outputTokens: number): number {
   const { inputPico, outputPico } = dearest(price, inputTokens);
-  return microOf([
+  const sum = inputTokens * inputPico + outputTokens * outputPico + price.requestPico;
+  if (Number.isSafeInteger(sum)) return microOf(sum);
+  return microOfParts([
     [inputTokens, inputPico],
     [outputTokens, outputPico],
     [1, price.requestPico],
@@ -113,15 +126,14 @@ function dearestInput(prices: TokenPrices): number {
   return Math.max(inputPico, cachedInputPico ?? 0, cacheWritePico ?? 0, cacheWriteHourPico ?? 0);
 }
 
-/** Micro-dollars, rounded up, of so many tokens at so many pico-dollars each. */
-function microOf(parts: readonly (readonly [tokens: number, pico: number])[]): number {
-  let sum = 0;
-  for (const [tokens, pico] of parts) sum += tokens * pico;
-  // Nothing is negative: where the sum is exact, so is each of its parts.
-  if (Number.isSafeInteger(sum)) {
-    const rest = sum % picoPerMicro;
-    return (sum - rest) / picoPerMicro + (rest > 0 ? 1 : 0);
-  }
+/** Micro-dollars, rounded up. */
+function microOf(pico: number): number {
+  const rest = pico % picoPerMicro;
+  return (pico - rest) / picoPerMicro + (rest > 0 ? 1 : 0);
+}
+
+/** Likewise, of so many tokens at so many pico-dollars each, together more than a number holds. */
+function microOfParts(parts: readonly (readonly [tokens: number, pico: number])[]): number {
   const exact = parts.reduce((all, [tokens, pico]) => all + BigInt(tokens) * BigInt(pico), 0n);
   const unit = BigInt(picoPerMicro);
   return Number((exact + unit - 1n) / unit);

@@ -54,9 +54,10 @@ export class Call implements Dispatcher.DispatchHandler {
     this.#begin = resolve;
     this.#refuse = reject;
     this.#watch = watch;
-    const { firstByteTimeoutMs, idleTimeoutMs, ...rest } = request;
-    const limits = { headersTimeout: firstByteTimeoutMs, bodyTimeout: idleTimeoutMs };
-    dispatcher.dispatch({ ...rest, ...limits }, this);
+    const { origin, path, method, headers, body } = request;
+    const { firstByteTimeoutMs: headersTimeout, idleTimeoutMs: bodyTimeout } = request;
+    const limits = { headersTimeout, bodyTimeout };
+    dispatcher.dispatch({ origin, path, method, headers, body, ...limits }, this);
   }
 
   /** Hands over what there is and what will come. To be called once, after `begun`. */

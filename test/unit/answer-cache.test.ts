@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { AnswerCache, cacheUseOf } from '../../src/gateway/answer-cache.ts';
-import type { Exchange } from '../../src/gateway/exchange.ts';
+import { type Exchange, ownHeaders } from '../../src/gateway/exchange.ts';
 import type { ResolvedTarget } from '../../src/gateway/resolve-target.ts';
 import { noSettings } from '../../src/model/config-tree.ts';
 
@@ -28,14 +28,22 @@ function useOf(asking: Asking, from = settings) {
   const { path = '/chat/completions', method = 'POST', credential = 'sk-1' } = asking;
   const request = { method, headers } as unknown as IncomingMessage;
   const key = { organisationId: organisation, workspace: { id: workspace } };
-  const exchange = { request, path, params: JSON.parse(body), isJson: true, key } as Exchange;
+  const header = ownHeaders(request, ['x-gateway-']);
+  const exchange = {
+    request,
+    header,
+    path,
+    params: JSON.parse(body),
+    isJson: true,
+    key,
+  } as Exchange;
   const call = {
     ...{ origin: asking.origin ?? 'https://one.example', path: `/v1${path}` },
     headers: { authorization: `Bearer ${credential}`, ...headers },
     body: Buffer.from(body),
   };
   const target = { provider: asking.provider ?? 'openai', call } as unknown as ResolvedTarget;
-  return cacheUseOf(from, target, exchange, ['x-gateway-']);
+  return cacheUseOf(from, target, exchange);
 }
 
 const markOf = (asking: Asking) => useOf(asking).mark!;
