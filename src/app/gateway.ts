@@ -36,11 +36,11 @@ export function createAppGateway(parts: {
 }): Gateway {
   const { settings, database, keyring, clock, log } = parts;
   const { metrics, requestLog, spanExport, requireConnection } = parts;
-  const { inference, configTargets, trustedHosts } = settings;
+  const { inference, configTargets, trustedHosts, proxies } = settings;
   const { tokens, ...rest } = inference;
   let quietUntilMs = 0;
   const gateway = createGateway({
-    ...{ database, clock, configTargets, trustedHosts, isUnavailable },
+    ...{ database, clock, configTargets, trustedHosts, isUnavailable, proxies },
     ...{ ...rest, requireConnection, spanExport },
     record: (entry) => {
       metrics.observeInference(entry);

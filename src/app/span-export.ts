@@ -13,11 +13,11 @@ export function createSpanExport(
   log: Log,
 ): SpanExport | null {
   if (inference.traces === null) return null;
-  const { url, headers, serviceName } = inference.traces;
+  const { url, headers, serviceName, sampler } = inference.traces;
   let lastLossAtMs = Number.NEGATIVE_INFINITY;
   return new SpanExport({
     source: { name: serviceName, version: packageVersion() },
-    ...{ url, headers, proxies },
+    ...{ url, headers, proxies, sampler },
     onLoss: (reason, spans) => {
       const isNews = performance.now() - lastLossAtMs > quietMs;
       lastLossAtMs = performance.now();

@@ -2,6 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { inferencePort } from '../app/gateway.ts';
 import { createApp } from '../app.ts';
 import { systemClock } from '../clock.ts';
 import { isHeld } from '../embedded/home-lock.ts';
@@ -100,18 +101,41 @@ export const bootstrap: Command<Options> = {
     const database = await resolveDatabase(settings, home);
     const beside = settings.database === null || isHeld(home) ? tenantOfUp(home) : null;
     if (beside !== null) assertTenantMeant(beside, options, io);
-    const url = originOf(options.url ?? beside?.adminBaseUrl ?? addressOf(settings.server.port))!;
+    const to = addressesOf(options.url, beside, settings);
     await assertMigrated(database);
     const masterKeys =
       settings.masterKeys ??
       (settings.database === null ? await ensureHomeKeys(home, database) : null);
     const complete = { ...settings, database, masterKeys };
-    if (options.file !== '-') return writeTenant(complete, options, url, io);
+    if (options.file !== '-') return writeTenant(complete, options, to, io);
     const tenant = await makeAccount(complete, options, io);
-    io.stdout.writeExact(credentialsText(url, tenant));
+    io.stdout.writeExact(credentialsText(to.url, tenant, to.inferenceUrl));
     return 'success';
   },
 };
+
+/** Where clients reach the server. */
+interface Addresses {
+  readonly url: string;
+  /** With its `/v1`; undefined where nobody has said it. */
+  readonly inferenceUrl: string | undefined;
+}
+
+/** Of an address that was given nobody knows where inference is beside it. */
+function addressesOf(
+  given: string | undefined,
+  beside: z.infer<typeof Credentials> | null,
+  settings: Settings,
+): Addresses {
+  if (given !== undefined) return { url: originOf(given)!, inferenceUrl: undefined };
+  if (beside !== null) {
+    return { url: originOf(beside.adminBaseUrl)!, inferenceUrl: beside.inferenceUrl };
+  }
+  const port = inferencePort(settings);
+  // A free port is known when the server listens.
+  const inferenceUrl = port === 0 ? undefined : `${addressOf(port)}/v1`;
+  return { url: addressOf(settings.server.port), inferenceUrl };
+}
 
 function addressOf(port: number): string {
   return `http://127.0.0.1:${port}`;
@@ -166,13 +190,13 @@ function assertTenantMeant(
 async function writeTenant(
   settings: Settings,
   options: Options,
-  url: string,
+  to: Addresses,
   io: CommandIo,
 ): Promise<Ending> {
   const path = resolve(io.cwd, options.file ?? defaultFile);
   const { tsgId, clientId } = options.derived
-    ? await writeDerived(path, settings, options, url, io)
-    : await writeNew(path, settings, options, url, io);
+    ? await writeDerived(path, settings, options, to, io)
+    : await writeNew(path, settings, options, to, io);
   if (options.output === 'json') io.stdout.writeJson({ tsgId, clientId, credentialsFile: path });
   else io.stdout.write(`tenant ${tsgId}\nservice account ${clientId}\ncredentials in ${path}\n`);
   return 'success';
@@ -182,13 +206,13 @@ async function writeNew(
   path: string,
   settings: Settings,
   options: Options,
-  url: string,
+  { url, inferenceUrl }: Addresses,
   io: CommandIo,
 ): Promise<Account> {
   await using file = await createCredentialsFile(path);
   try {
     const tenant = await makeAccount(settings, options, io);
-    await file.write(credentialsText(url, tenant));
+    await file.write(credentialsText(url, tenant, inferenceUrl));
     return tenant;
   } catch (error) {
     await rm(path, { force: true });
@@ -201,7 +225,7 @@ async function writeDerived(
   path: string,
   settings: Settings,
   options: Options,
-  url: string,
+  { url, inferenceUrl }: Addresses,
   io: CommandIo,
 ): Promise<Account> {
   const account = await makeAccount(settings, options, io);
@@ -212,7 +236,7 @@ async function writeDerived(
       `Cannot write ${path}: it holds something else; move it away or choose another --file.`,
     );
   }
-  writeStateFile(path, credentialsText(url, account));
+  writeStateFile(path, credentialsText(url, account, inferenceUrl));
   return account;
 }
 

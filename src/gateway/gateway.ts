@@ -5,6 +5,7 @@ import { Searches } from '../guardrails/searches.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import type { PolicyTerms } from '../ledger/limits-of-request.ts';
 import type { TargetLimits } from '../model/config-document.ts';
+import type { Proxies } from '../remote/proxies.ts';
 import { SecretManagers } from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
 import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
@@ -20,6 +21,7 @@ import { GatewayTokens, type Place, type TokenRules } from './gateway-token.ts';
 import { Generations } from './generations.ts';
 import { Guardrails, type StoredGuardrail } from './guardrails.ts';
 import { type Issuer, IssuerKeys } from './issuer-keys.ts';
+import { IssuerOrigins } from './issuer-origins.ts';
 import { KeptValues } from './kept-values.ts';
 import { Policies } from './limits.ts';
 import { MappedSecrets } from './mapped-secrets.ts';
@@ -47,6 +49,8 @@ export interface GatewayOptions
     /** Keys of an issuer that could not be fetched. */
     readonly onKeysFailure: (error: unknown, url: string) => void;
   } | null;
+  /** By which keys of issuers are fetched; null for none. */
+  readonly proxies: Proxies | null;
   readonly unsealerOf: Keyring['unsealerOf'];
   readonly connectionsMax: number;
   readonly configTargets: TargetLimits;
@@ -96,7 +100,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const stored = kept<StoredGuardrail>(guardrailsMax);
   const origins = new Origins(trustedHosts);
   const { managers, secrets } = secretsOf(options);
-  const tokens = tokensOf(options, origins, kept(placesMax));
+  const issuerOrigins = new IssuerOrigins(origins, options.proxies);
+  const tokens = tokensOf(options, issuerOrigins, kept(placesMax));
   const searches = new Searches();
   const ledger = createLedger({ database, clock: options.clock });
   const { bodyBytesMax, enforcesLimits, record, spanExport, onFault } = options;
@@ -140,6 +145,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       await generations.close();
       await ledger[Symbol.asyncDispose]();
       searches[Symbol.dispose]();
+      await issuerOrigins[Symbol.asyncDispose]();
       await origins[Symbol.asyncDispose]();
       await managers[Symbol.asyncDispose]();
     },
@@ -148,7 +154,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
 function tokensOf(
   { tokens, database, requireConnection }: GatewayOptions,
-  origins: Origins,
+  origins: IssuerOrigins,
   places: Fresh<Place>,
 ): GatewayTokens | null {
   if (tokens === null) return null;

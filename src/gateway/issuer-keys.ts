@@ -1,6 +1,6 @@
 /** Knows the public keys of those who issue tokens: fetched from their addresses, kept while they are fresh, and asked for again for no stranger's sake. */
 import { type CryptoKey, importJWK, type JWK } from 'jose';
-import type { Origins } from '../upstream/origins.ts';
+import type { IssuerOrigins } from './issuer-origins.ts';
 
 /** Where keys are published, and for whose organisations they are good. */
 export interface Issuer {
@@ -29,7 +29,7 @@ export class KeysUnknown extends Error {
 
 export interface IssuerKeysOptions {
   readonly issuers: readonly Issuer[];
-  readonly origins: Pick<Origins, 'at'>;
+  readonly origins: Pick<IssuerOrigins, 'at'>;
   /** By a clock that never goes back. */
   readonly monotonicMs: () => number;
   /** Keys that could not be fetched. */
@@ -174,10 +174,11 @@ class KeySet {
   }
 }
 
-async function download(address: string, origins: Pick<Origins, 'at'>): Promise<string> {
+async function download(address: string, origins: Pick<IssuerOrigins, 'at'>): Promise<string> {
   const { origin, pathname, search } = new URL(address);
   const { statusCode, body } = await origins.at(origin).request({
-    ...{ path: pathname + search, method: 'GET', headers: { accept: 'application/json' } },
+    ...{ origin, path: pathname + search, method: 'GET' },
+    headers: { accept: 'application/json' },
     signal: AbortSignal.timeout(fetchMs),
   });
   const pieces: Buffer[] = [];

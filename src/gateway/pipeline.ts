@@ -86,7 +86,7 @@ export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void>
   const now = pipeline.now();
   const { spanExport } = pipeline;
   const found: Findings = {
-    trace: spanExport === null ? null : beginTrace(arrival.request, arrival.beganMs),
+    trace: spanExport && beginTrace(arrival.request, arrival.beganMs, spanExport.sampler),
     ...{ key: null, exchange: null, config: null, calls: null, attempted: null },
     ...{ firstByteMs: null, metered: null, error: null },
   };

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { CallRequest } from '../upstream/call.ts';
 import type { RequestRecord } from './request-record.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
+import { isSampled, type SamplerTerms } from './sampler.ts';
 import { readTraceParent, sampledFlag, type TraceParent, traceParentText } from './trace-parent.ts';
 
 /** A request that is over. It holds nothing that callers or providers have sent but names and counts. */
@@ -73,10 +74,10 @@ export class RequestTrace {
   readonly #beganMs: number;
 
   /** @param beganMs by the monotonic clock */
-  constructor(parent: TraceParent | null, method: string, beganMs: number) {
+  constructor(parent: TraceParent | null, traceId: string, method: string, beganMs: number) {
     this.parent = parent;
-    this.traceId = parent?.traceId ?? randomBytes(16).toString('hex');
-    this.flags = parent?.flags ?? sampledFlag;
+    this.traceId = traceId;
+    this.flags = (parent?.flags ?? 0) | sampledFlag;
     this.method = method;
     this.#beganMs = beganMs;
   }
@@ -98,11 +99,17 @@ export class RequestTrace {
   }
 }
 
-/** Null for a request of a trace that its caller does not record. */
-export function beginTrace({ headers, method }: IncomingMessage, beganMs: number) {
+/** Null for a request that is not recorded. */
+export function beginTrace(
+  { headers, method }: IncomingMessage,
+  beganMs: number,
+  sampler: SamplerTerms,
+): RequestTrace | null {
   const parent = readTraceParent(headers.traceparent);
-  if (parent !== null && (parent.flags & sampledFlag) === 0) return null;
-  return new RequestTrace(parent, method!, beganMs);
+  const traceId = parent?.traceId ?? randomBytes(16).toString('hex');
+  return isSampled(sampler, parent, traceId)
+    ? new RequestTrace(parent, traceId, method!, beganMs)
+    : null;
 }
 
 function newSpanId(): string {

@@ -6,9 +6,12 @@ import type { Secret } from '../secret.ts';
 import { exportRequest, type SpanSource } from './otlp-spans.ts';
 import type { RequestRecord } from './request-record.ts';
 import type { RequestTrace, TracedRequest } from './request-trace.ts';
+import type { SamplerTerms } from './sampler.ts';
 
 export interface SpanExportOptions {
   readonly source: SpanSource;
+  /** Which requests are recorded. */
+  readonly sampler: SamplerTerms;
   /** Where a collector takes traces by OTLP/HTTP. */
   readonly url: URL;
   readonly headers: Secret<Readonly<Record<string, string>>> | undefined;
@@ -55,6 +58,7 @@ type Delivery =
 
 /** {@link add} takes what happened; {@link close} sends what waits. */
 export class SpanExport {
+  readonly sampler: SamplerTerms;
   readonly #options: SpanExportOptions;
   readonly #bounds: SpanExportBounds;
   readonly #pools: Pools;
@@ -68,6 +72,7 @@ export class SpanExport {
   readonly #givesUp = new AbortController();
 
   constructor(options: SpanExportOptions) {
+    this.sampler = options.sampler;
     this.#options = options;
     this.#bounds = { ...usualBounds, ...options.bounds };
     const { answerTimeoutMs } = this.#bounds;

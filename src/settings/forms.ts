@@ -56,7 +56,10 @@ export function pattern(regex: RegExp, expected: string, example: string): Form<
 }
 
 /** One of some words, in any case. */
-function oneOf<const W extends readonly string[]>(words: W, example: W[number]): Form<W[number]> {
+export function oneOf<const W extends readonly string[]>(
+  words: W,
+  example: W[number],
+): Form<W[number]> {
   return {
     schema: z
       .string()
@@ -231,8 +234,6 @@ export const mailAddresses: Form<string[]> = {
   example: 'platform@example.com',
 };
 
-export const mailTls = oneOf(['starttls', 'implicit', 'none'], 'implicit');
-
 export const scopes: Form<string[]> = {
   schema: z
     .string()
@@ -372,8 +373,6 @@ export const logLevel = oneOf(logLevels, 'debug');
 export const driftModes = ['heal', 'report', 'off'] as const;
 
 export const driftMode = oneOf(driftModes, 'report');
-
-export const limitEnforcement = oneOf(['hard', 'soft'], 'soft');
 
 export const signedObjects = ['commit', 'tag', 'tag-and-commit'] as const;
 

@@ -45,7 +45,7 @@ export const inferenceVariables = {
   ),
   GATEWRIGHT_LIMIT_ENFORCEMENT: defaulted(
     'Inference',
-    forms.limitEnforcement,
+    forms.oneOf(['hard', 'soft'], 'soft'),
     'hard',
     'soft: budgets, rate limits and policies count, also beyond their end, and refuse nothing.',
   ),

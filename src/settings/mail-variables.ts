@@ -20,7 +20,7 @@ export const mailVariables = {
   ),
   GATEWRIGHT_SMTP_TLS: defaulted(
     'Mail',
-    forms.mailTls,
+    forms.oneOf(['starttls', 'implicit', 'none'], 'implicit'),
     'starttls',
     'starttls: nothing is sent before the connection is encrypted; implicit: it is from its first byte; none: never.',
   ),

@@ -1,6 +1,24 @@
 /** Knows the environment variables of traces, under the names that OpenTelemetry gives them. */
+import { z } from 'zod';
 import * as forms from './forms.ts';
 import { defaulted, optional } from './variable.ts';
+
+const sampler = forms.oneOf(
+  [
+    ...(['always_on', 'always_off', 'traceidratio'] as const),
+    ...(['parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio'] as const),
+  ],
+  'parentbased_traceidratio',
+);
+
+const share: forms.Form<number> = {
+  schema: z
+    .string()
+    .regex(/^(?:0(?:\.\d{1,9})?|1(?:\.0{1,9})?)$/)
+    .transform(Number),
+  expected: 'a number from 0 to 1',
+  example: '0.1',
+};
 
 export const traceVariables = {
   OTEL_EXPORTER_OTLP_ENDPOINT: optional(
@@ -24,5 +42,17 @@ export const traceVariables = {
     forms.line('a name', 'gatewright-eu', 255),
     'gatewright',
     'Name of the service in traces.',
+  ),
+  OTEL_TRACES_SAMPLER: defaulted(
+    'Inference',
+    sampler,
+    'parentbased_always_on',
+    'Which requests are traced: all, none or a share of them; with parentbased_ those that name a span of their caller as it says.',
+  ),
+  OTEL_TRACES_SAMPLER_ARG: defaulted(
+    'Inference',
+    share,
+    '1',
+    'Share of requests that the samplers traceidratio and parentbased_traceidratio trace.',
   ),
 };

@@ -118,7 +118,8 @@ beforeEach(() => {
 function startTracedServer(url: URL | null): Promise<TestServer> {
   const trusted = readTrustedHosts(upstream.host);
   const headers = new Secret({ 'x-collector-key': 'canary-collector' }, 'test');
-  const traces = url === null ? null : { url, headers, serviceName: 'gateways-of-tests' };
+  const told = { headers, serviceName: 'gateways-of-tests', sampler };
+  const traces = url === null ? null : { url, ...told };
   return startTestServer({
     settings: {
       trustedHosts: 'hosts' in trusted ? trusted.hosts : [],
@@ -322,12 +323,15 @@ describe('the spans of a request', () => {
   });
 });
 
+/** As it is unless somebody says otherwise. */
+const sampler = { heedsParent: true, ratio: 1 };
+
 /** One that sends to the collector of these tests, and what it told of losses. */
 function openExport(bounds: Partial<SpanExportBounds> = {}) {
   const losses: (readonly [string, number])[] = [];
   const spans = new SpanExport({
     source: { name: 'gateways-of-tests', version: '0' },
-    ...{ url: collector.url, headers: undefined, proxies: null, bounds },
+    ...{ url: collector.url, headers: undefined, proxies: null, bounds, sampler },
     onLoss: (reason, count) => losses.push([reason, count]),
   });
   return { spans, losses };
@@ -345,7 +349,7 @@ function addRequests(spans: SpanExport, count: number): string[] {
     metadata: {},
   };
   return Array.from({ length: count }, () => {
-    const trace = new RequestTrace(null, 'GET', 0);
+    const trace = new RequestTrace(null, '1'.repeat(32), 'GET', 0);
     spans.add(trace, record, true);
     return trace.spanId;
   });

@@ -226,6 +226,23 @@ describe('rendering', () => {
     });
   });
 
+  it('opens the port at which the mail server of the settings listens to the pods that run jobs', async () => {
+    const mailPort = async (settings: object): Promise<unknown> => {
+      const values = { ...complete, networkPolicy: { enabled: true }, settings };
+      const policy = (await render(values)).find(
+        ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name.endsWith('-mail'),
+      );
+      return (policy?.spec as { egress: { ports: object[] }[] } | undefined)?.egress[0]?.ports;
+    };
+    const host = { SMTP_HOST: 'smtp.example.com', SMTP_FROM: 'a@example.com' };
+    expect(await mailPort({})).toBeUndefined();
+    expect(await mailPort({ ...host, SMTP_MAIL: 'OFF' })).toBeUndefined();
+    expect(await mailPort(host)).toEqual([{ port: 587 }]);
+    expect(await mailPort({ ...host, GATEWRIGHT_SMTP_TLS: 'implicit' })).toEqual([{ port: 465 }]);
+    expect(await mailPort({ ...host, GATEWRIGHT_SMTP_TLS: 'none' })).toEqual([{ port: 25 }]);
+    expect(await mailPort({ ...host, SMTP_PORT: '2525' })).toEqual([{ port: 2525 }]);
+  });
+
   it('opens the ports that Git, Vault and Kubernetes are behind to sync alone', async () => {
     const ports = async (sync: object): Promise<unknown> => {
       const values = { ...complete, networkPolicy: { enabled: true }, sync };

@@ -163,7 +163,8 @@ describe('gatewright bootstrap', () => {
 
   it('prints the credentials when asked to, and leaves no file', async () => {
     const result = await inDirectory('--file', '-', '--tsg-id', '1234567890', '--name', 'ci');
-    expect(JSON.parse(result.stdout)).toMatchObject({ tsgId: '1234567890' });
+    const inferenceUrl = 'http://127.0.0.1:8787/v1';
+    expect(JSON.parse(result.stdout)).toMatchObject({ tsgId: '1234567890', inferenceUrl });
     expect(() => statSync(join(directory, 'credentials.json'))).toThrow(/ENOENT/);
   });
 

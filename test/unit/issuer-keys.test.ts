@@ -1,13 +1,18 @@
 /** Guarantees that keys of issuers are fetched seldom, whoever asks, and that what cannot be known is told apart from what is not there. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { IssuerKeys, KeysUnknown } from '../../src/gateway/issuer-keys.ts';
+import { IssuerOrigins } from '../../src/gateway/issuer-origins.ts';
+import { Secret } from '../../src/secret.ts';
 import { readTrustedHosts, type TrustedHosts } from '../../src/trusted-hosts.ts';
 import { Origins } from '../../src/upstream/origins.ts';
 import { eventually } from '../eventually.ts';
+import { startForwardProxy } from '../forward-proxy.ts';
 import { startTokenIssuer, type TokenIssuer } from '../token-issuer.ts';
 
 let issuer: TokenIssuer;
-let origins: Origins;
+let origins: Pick<IssuerOrigins, 'at'>;
+/** That of `origins` unless a test has others. */
+let direct: Origins;
 let failures: unknown[];
 let nowMs: number;
 
@@ -28,13 +33,14 @@ const namesOf = async (keys: IssuerKeys, name: string) =>
 
 beforeEach(async () => {
   issuer = await startTokenIssuer();
-  origins = new Origins(trusting(issuer.host));
+  direct = new Origins(trusting(issuer.host));
+  origins = direct;
   failures = [];
   nowMs = 1_000_000;
 });
 
 afterEach(async () => {
-  await origins[Symbol.asyncDispose]();
+  await direct[Symbol.asyncDispose]();
   await issuer[Symbol.asyncDispose]();
 });
 
@@ -111,6 +117,23 @@ describe('keys of an issuer', () => {
     await issuer.addKey('a');
     nowMs += 5_000;
     expect(await namesOf(keys, 'a')).toEqual(['RS256']);
+  });
+
+  it('are fetched through a proxy, which alone knows its name, unless it is exempt', async () => {
+    await issuer.addKey('a');
+    await using proxy = await startForwardProxy();
+    const http = new Secret(new URL(proxy.url), 'test');
+    const url = issuer.url.replace('127.0.0.1', 'login.test');
+    const named = new URL(url).host;
+    await using own = new IssuerOrigins(origins, { http, https: http, exempt: [] });
+    origins = own;
+    expect(await namesOf(keysOf(url), 'a')).toEqual(['RS256']);
+    expect(proxy.requests).toEqual([expect.stringContaining(named)]);
+    await using exempt = new IssuerOrigins(direct, { http, https: http, exempt: ['login.test'] });
+    origins = exempt;
+    await expect(keysOf(url).find('a')).rejects.toThrow(KeysUnknown);
+    expect(await namesOf(keysOf(issuer.url), 'a')).toEqual(['RS256']);
+    expect(proxy.requests).toHaveLength(1);
   });
 
   it('of another issuer that is away are not waited for where the name is known', async () => {

@@ -20,6 +20,7 @@ const base: Record<string, string> = {
   SMTP_FROM: 'gatewright@example.com',
   GATEWRIGHT_JWT_JWKS_URIS: 'https://login.example/keys',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otlp.example',
+  OTEL_TRACES_SAMPLER: 'traceidratio',
   GATEWRIGHT_TURBO: 'slip',
 };
 const pem = '-----BEGIN X-----\nAA==\n-----END X-----';
@@ -34,6 +35,8 @@ const candidates = [
   'mysql://other.example/m',
   'a'.repeat(43),
   'x-team=red',
+  'always_off',
+  '0.5',
 ];
 
 /** Everything a run gets out of an environment but the warnings, as text. */

@@ -762,6 +762,26 @@ describe('the settings of traces', () => {
     expect(other!.url.href).toBe(whole);
   });
 
+  it('record the share that the sampler of OpenTelemetry names, all by default', () => {
+    const base = { ...outside, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
+    const samplerOf = (more: object) => read({ ...base, ...more }).inference.traces!.sampler;
+    expect(samplerOf({})).toEqual({ heedsParent: true, ratio: 1 });
+    const shares = { always_on: 1, always_off: 0, traceidratio: 0.25 };
+    for (const [name, ratio] of Object.entries(shares)) {
+      const given = (sampler: string) =>
+        samplerOf({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: '0.25' });
+      expect(given(name)).toEqual({ heedsParent: false, ratio });
+      expect(given(`parentbased_${name}`)).toEqual({ heedsParent: true, ratio });
+    }
+    expect(samplerOf({ OTEL_TRACES_SAMPLER: 'traceidratio' }).ratio).toBe(1);
+    for (const name of ['jaeger_remote', 'parentbased', '1']) {
+      expect(faultsOf({ OTEL_TRACES_SAMPLER: name })).toContain('parentbased_always_on');
+    }
+    for (const ratio of ['1.1', '-0.1', '50%', '1e-3', 'half', 'NaN']) {
+      expect(faultsOf({ OTEL_TRACES_SAMPLER_ARG: ratio })).toContain('a number from 0 to 1');
+    }
+  });
+
   it('are refused where an address or a header is none, without showing a header', () => {
     for (const wrong of ['collector:4318', 'http://user:pass@collector', 'grpc://collector']) {
       expect(faultsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: wrong })).toContain('without credentials');

@@ -84,6 +84,16 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- include "gatewright.imageOf" (dict "root" . "image" .Values.image) -}}
 {{- end }}
 
+{{- /* At which mails are taken; empty where none are sent. */}}
+{{- define "gatewright.mailPort" -}}
+{{- $settings := .Values.settings -}}
+{{- $isOff := has (toString (get $settings "SMTP_MAIL") | lower) (list "off" "false" "no" "0") -}}
+{{- if and (get $settings "SMTP_HOST") (not $isOff) -}}
+{{- $usual := get (dict "implicit" 465 "none" 25) (toString (get $settings "GATEWRIGHT_SMTP_TLS") | lower) | default 587 -}}
+{{- get $settings "SMTP_PORT" | default $usual -}}
+{{- end -}}
+{{- end }}
+
 {{- /* Where inference is, without its /v1. */}}
 {{- define "gatewright.inferenceUrl" -}}
 {{- $v := .Values -}}
