@@ -1,5 +1,6 @@
 /** Guarantees the shape of the house: who may import whom, no circles, small files, short functions. */
 import { readdirSync, readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseSync } from 'rolldown/utils';
 import { describe, expect, it } from 'vitest';
@@ -253,6 +254,18 @@ describe('the habits of the house', () => {
   it('opens each file with one sentence that says what it knows', () => {
     const silent = files.filter((file) => !/^(#!.*\n)?\/\*\* \S/.test(sources.get(file)!));
     expect(silent.map((file) => relative(root, file))).toEqual([]);
+  });
+
+  it('is read by Node itself, whose parser is another than that of the tests', () => {
+    const unread = files.flatMap((file) => {
+      try {
+        stripTypeScriptTypes(sources.get(file)!);
+        return [];
+      } catch (error) {
+        return [`${relative(root, file)}: ${(error as Error).message}`];
+      }
+    });
+    expect(unread).toEqual([]);
   });
 
   it('keeps files at 400 lines, classes at 150 and functions at 70', () => {

@@ -184,15 +184,15 @@ export async function findUser(
 ): Promise<{ readonly table: 'integrations' | 'mcp_integrations'; slug: string } | undefined> {
   // As the mappings are written (model/secret-mapping.ts): nothing that a caller sends looks like it.
   const named = JSON.stringify({ reference_id: id }).slice(1, -1);
-  for (const of of ['integrations', 'mcp_integrations'] as const) {
+  for (const table of ['integrations', 'mcp_integrations'] as const) {
     const found = await tx
-      .selectFrom(of)
+      .selectFrom(table)
       .select('slug')
       .where('organisation_id', '=', organisationId)
       .where(sql<boolean>`locate(${named}, secret_mappings) > 0`)
       .limit(1)
       .executeTakeFirst();
-    if (found !== undefined) return { table: of, slug: found.slug };
+    if (found !== undefined) return { table, slug: found.slug };
   }
   return undefined;
 }
