@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS integrations (
   secret_mappings LONGTEXT NULL,
   pricing_adjustments LONGTEXT NULL,
   tags LONGTEXT NULL,
+  capabilities LONGTEXT NULL,
   models LONGTEXT NULL,
   allow_all_models TINYINT NOT NULL,
   global_workspace_access LONGTEXT NULL,

@@ -30,6 +30,15 @@ export interface Exchange {
   readonly params: Readonly<Record<string, unknown>>;
   readonly isJson: boolean;
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** Of a request for a response that the gateway may come to keep. */
+  readonly begun?: BegunResponse;
+}
+
+export interface BegunResponse {
+  /** Its id, where the gateway keeps it. */
+  readonly id: string;
+  /** It goes on from one that the gateway keeps, of which a provider knows nothing. */
+  readonly isContinued: boolean;
 }
 
 /** A header of ours by its name behind the prefix, under whichever prefix it came; null for none. */

@@ -26,6 +26,7 @@ export const gatewayErrors = {
   provider_not_allowed: { status: 403, type: 'permission_error' },
   scope_missing: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'not_found_error' },
+  conflict: { status: 409, type: 'invalid_request_error' },
   request_timeout: { status: 408, type: 'timeout_error' },
   usage_limit_exceeded: { status: 412, type: 'usage_limit_exceeded' },
   body_too_large: { status: 413, type: 'request_too_large' },
@@ -68,7 +69,7 @@ export class GatewayError extends Error {
   }
 }
 
-export type GatewayErrorForm = 'openai' | 'anthropic';
+export type GatewayErrorForm = 'openai' | 'anthropic' | 'flat';
 
 /** The body of the answer, as clients of that format read it. */
 export function gatewayErrorBody(error: GatewayError, form: GatewayErrorForm): string {
@@ -77,6 +78,7 @@ export function gatewayErrorBody(error: GatewayError, form: GatewayErrorForm): s
   if (code.startsWith('inline_')) {
     return JSON.stringify({ status: 'failure', error: { code, message, field: param }, message });
   }
+  if (form === 'flat') return JSON.stringify({ message, type, param, code });
   return form === 'anthropic'
     ? JSON.stringify({ type: 'error', error: { type, message, code, param } })
     : JSON.stringify({ error: { message, type, param, code } });

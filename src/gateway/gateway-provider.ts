@@ -2,6 +2,7 @@
 import { configurationPlaces, keyContext, modelPlaces } from '../auth/integration-secrets.ts';
 import type { Unsealer } from '../auth/keyring.ts';
 import { openSecrets, type SecretPlaces } from '../auth/secret-values.ts';
+import type { Capabilities } from '../model/capabilities.ts';
 import type {
   IntegrationConfigurations,
   ModelSetting,
@@ -42,6 +43,8 @@ export interface GatewayProvider extends Account {
   /** Those of which something is said, by slug. */
   readonly models: ReadonlyMap<string, GatewayModel>;
   readonly adjustments: PricingAdjustments | null;
+  /** Who keeps what callers make there. */
+  readonly capabilities: Capabilities | null;
   /** Budgets and rate limits of the provider, and of its workspace in the integration. */
   readonly terms: OwnTerms;
 }
@@ -91,6 +94,7 @@ export function readProvider(
     allowsAnyModel: allowsAllModels && models.every(({ enabled }) => enabled),
     models: new Map(models.map((model) => [model.slug, readModel(unsealer, id, model)])),
     adjustments: readDocument<PricingAdjustments>(integration.pricing_adjustments),
+    capabilities: readDocument<Capabilities>(integration.capabilities),
   };
 }
 

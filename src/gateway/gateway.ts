@@ -5,6 +5,7 @@ import { Searches } from '../guardrails/searches.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import type { PolicyTerms } from '../ledger/limits-of-request.ts';
 import type { TargetLimits } from '../model/config-document.ts';
+import { Responses } from '../objects/responses/responses.ts';
 import type { Proxies } from '../remote/proxies.ts';
 import { SecretManagers } from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
@@ -14,6 +15,7 @@ import { Origins } from '../upstream/origins.ts';
 import { Outbound } from '../upstream/outbound.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { Breakers } from './breaker.ts';
+import type { Pipeline } from './calling.ts';
 import { Fresh } from './fresh.ts';
 import { type GatewayKey, GatewayKeys } from './gateway-key.ts';
 import type { GatewayProvider } from './gateway-provider.ts';
@@ -25,7 +27,7 @@ import { IssuerOrigins } from './issuer-origins.ts';
 import { KeptValues } from './kept-values.ts';
 import { Policies } from './limits.ts';
 import { MappedSecrets } from './mapped-secrets.ts';
-import type { Pipeline } from './pipeline.ts';
+import { OwnObjects } from './own-objects.ts';
 import { Providers } from './providers.ts';
 import { Configs, type GatewayConfig } from './resolve-config.ts';
 import { Targets } from './resolve-target.ts';
@@ -135,6 +137,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     guardrails: new Guardrails({
       ...{ database, fresh: stored, isEnabled: options.runsGuardrails },
       tools: { searches, outbound: new Outbound(origins, trustedHosts) },
+    }),
+    objects: new OwnObjects({
+      ...{ database, families: [] },
+      responses: new Responses({ database, now: () => options.clock.now() }),
     }),
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
   };

@@ -3,13 +3,11 @@ import type { Judgement } from '../guardrails/evaluate.ts';
 import type { Guardrail } from '../guardrails/guardrail.ts';
 import { answerPassages } from '../guardrails/passages.ts';
 import type { Leaf } from '../model/config-tree.ts';
-import { type Attempted, errorOf } from './attempt.ts';
+import type { Attempted } from './attempt.ts';
 import type { Caller } from './caller.ts';
-import { decodedAnswer } from './content-encoding.ts';
 import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
-import { gather } from './gather.ts';
 import {
   failedStatus,
   type GuardedAnswer,
@@ -21,10 +19,11 @@ import {
 } from './guarded-answer.ts';
 import { GuardedInputs, judgeCall, subjectOf } from './guarded-input.ts';
 import type { CallGuardrails, Guardrails } from './guardrails.ts';
-import { type Metered, meteredNothing } from './meter.ts';
+import { meteredNothing } from './meter.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 import { isEventStream } from './relay.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
+import { type ReadAnswer, unanswered, wholeAnswer } from './whole-answer.ts';
 
 export interface GuardedCallsOptions {
   readonly guardrails: Guardrails;
@@ -44,9 +43,6 @@ interface Guarding {
   readonly input: Judgement;
   readonly isStrict: boolean;
 }
-
-/** An answer that was read whole. */
-type ReadAnswer = Pick<GuardedAnswer, 'headers' | 'body' | 'metered' | 'cost'>;
 
 export class GuardedCalls {
   readonly #options: GuardedCallsOptions;
@@ -100,30 +96,8 @@ export class GuardedCalls {
   }
 
   async #readAnswer(attempted: Attempted, guarding: Guarding): Promise<Attempted> {
-    const { calls, caller } = this.#options;
-    const call = attempted.call!;
-    const { translator } = attempted.target;
-    const { lingerMs } = calls;
-    const meter = calls.meter();
-    const events = translator === null ? meter.events : translator.events(meter.events);
-    const { body: came, end } = await gather(call, { caller, lingerMs, events });
-    attempted.stopClock();
-    if (end.kind !== 'whole') {
-      const error = errorOf(end.kind === 'broken' ? end.error : new Error('the caller has gone'));
-      return unanswered(attempted, error, meter.finish(end));
-    }
-    const isStream = meter.events !== null;
-    const cost = isStream ? null : meter.readWhole(came, call.headers);
-    const metered = meter.finish(end);
-    const isTold = isStream || translator === null;
-    const body = isTold ? came : translated(() => translator.whole(call, came));
-    if (body instanceof GatewayError) return unanswered(attempted, body, metered);
-    if (!isStream) calls.keep(call, body);
-    const told = { 'content-type': 'application/json', 'content-encoding': undefined };
-    const answer = isTold
-      ? decodedAnswer(call.headers, body)
-      : { headers: { ...call.headers, ...told }, body };
-    const read = { ...answer, metered, cost };
+    const read = await wholeAnswer(attempted, this.#options);
+    if ('error' in read) return unanswered(attempted, read);
     return this.#judgeAnswer(attempted, read, guarding);
   }
 
@@ -138,7 +112,7 @@ export class GuardedCalls {
     const found = isPlain ? readable(this.#endpoint, read.headers, read.body) : null;
     if (found === null) {
       return guardrails.some(({ isAsync }) => !isAsync)
-        ? unanswered(rest, unreadable(), read.metered)
+        ? unanswered(rest, { error: unreadable(), metered: read.metered })
         : { ...rest, guarded: { ...used, status: attempted.status } };
     }
     const passages = answerPassages(this.#endpoint, found.json);
@@ -188,20 +162,7 @@ function refused(target: ResolvedTarget, guarded: GuardedAnswer): Attempted {
   };
 }
 
-/** A target whose answer nobody gets, although it is charged. */
-function unanswered(attempted: Attempted, error: GatewayError, metered: Metered): Attempted {
-  return { ...attempted, call: null, error, status: error.status, metered };
-}
-
 function unreadable(): GatewayError {
   const message = 'The answer of the provider cannot be read, and guardrails have to judge it';
   return new GatewayError('answer_unreadable', message);
-}
-
-function translated(translate: () => Buffer): Buffer | GatewayError {
-  try {
-    return translate();
-  } catch (thrown) {
-    return errorOf(thrown);
-  }
 }

@@ -1,5 +1,6 @@
 /** Knows where a leaf of a config leads: the provider, its address and format, and what the request to it says. */
 import type { Dispatcher } from 'undici';
+import { type Capabilities, keptBy } from '../model/capabilities.ts';
 import type { Leaf, TargetSettings } from '../model/config-tree.ts';
 import { outboundUrlFault } from '../model/outbound-url.ts';
 import { paramChanges } from '../model/params.ts';
@@ -54,6 +55,8 @@ interface Destination {
   readonly customHost: string | null;
   readonly account: TargetSettings['account'];
   readonly credential: string | null;
+  /** What is said of who keeps what. */
+  readonly capabilities: Capabilities | null;
   /** Names in lower case; they count before all others. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -111,7 +114,14 @@ export class Targets {
       throw unknownProvider(service);
     }
     const credential = settings.apiKey ?? exchange.credential;
-    const destination = { service, customHost, account, credential, headers: {} };
+    const destination = {
+      service,
+      customHost,
+      account,
+      credential,
+      capabilities: null,
+      headers: {},
+    };
     return {
       ...{ provider: service, workspaceProvider: null, model, path },
       pricing: {
@@ -130,7 +140,7 @@ export class Targets {
     provider: GatewayProvider,
   ): ResolvedTarget {
     const { settings, path } = leaf;
-    const { service, account, adjustments } = provider;
+    const { service, account, adjustments, capabilities } = provider;
     requireUsable(provider, exchange.now);
     if (settings.customHost !== null) {
       const message = `The provider @${provider.slug} is called where its integration says; leave out the custom host`;
@@ -140,7 +150,7 @@ export class Targets {
     const { model } = sent;
     const said = requireModel(provider, model, isRead(exchange));
     const destination = {
-      ...{ service, account },
+      ...{ service, account, capabilities },
       customHost: said?.customHost ?? provider.customHost,
       credential: provider.credential?.reveal() ?? exchange.credential,
       headers: { ...provider.headers.reveal(), ...said?.headers.reveal() },
@@ -161,11 +171,13 @@ export class Targets {
     exchange: Exchange,
     said: SaidBody,
   ): Pick<ResolvedTarget, 'call' | 'endpoint' | 'params' | 'translator'> {
-    const { service, account } = destination;
+    const { service, account, capabilities } = destination;
     const address = addressOf(service);
     const dialect = allDialects[address.dialect];
     const base = this.#baseOf(destination, address);
-    const asked = askedOf(exchange, { service, dialect: address.dialect }, said);
+    const { dialect: name } = address;
+    const hasResponses = asksForResponses(exchange, service, capabilities);
+    const asked = askedOf(exchange, { service, dialect: name, hasResponses }, said);
     const path = dialect.pathOf(asked.path, account, said.model);
     const headers = headersFor(dialect, destination, settings, exchange);
     const { body, endpoint, params, translator } = asked;
@@ -205,10 +217,25 @@ export class Targets {
   }
 }
 
+/** As the ledger of objects knows it, however it is called. */
+export function providerOf({ provider, workspaceProvider }: ResolvedTarget): string {
+  return workspaceProvider === null ? provider : `@${workspaceProvider.id}`;
+}
+
 /** Services that are not known by an address are called in the format of OpenAI. */
 function addressOf(service: string): ProviderAddress {
   const known = Object.hasOwn(providerAddresses, service) ? providerAddresses[service] : undefined;
   return known ?? { dialect: 'openai', baseUrl: null };
+}
+
+/** Else what it is to say is asked for in a chat. */
+function asksForResponses(
+  { path, begun }: Exchange,
+  service: string,
+  said: Capabilities | null,
+): boolean {
+  if (path !== '/responses') return true;
+  return begun?.isContinued !== true && keptBy('responses', service, said) !== 'native';
 }
 
 /** What changes nothing at the provider and asks no model. */

@@ -3,10 +3,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { refuseAmbiguity } from '../http/ambiguity.ts';
 import { newId } from '../model/ids.ts';
+import type { Arrival, Pipeline } from './calling.ts';
 import { errorFormOf } from './endpoint.ts';
 import { ownHeaders } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
-import { type Arrival, type Pipeline, refuse, serve } from './pipeline.ts';
+import { refuse, serve } from './pipeline.ts';
 
 export interface InferenceServerOptions {
   readonly pipeline: Pipeline;
@@ -141,7 +142,7 @@ function arrivalOf(
     id: given !== null && traceIdPattern.test(given) ? given : newId(),
     ...{ request, response, header, path },
     query: question < 0 ? '' : url.slice(question),
-    errorForm: errorFormOf(path),
+    errorForm: errorFormOf(request.method, path),
     headerPrefix: prefixOf(request, headerPrefixes),
     beganMs: performance.now(),
   };

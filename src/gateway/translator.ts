@@ -1,5 +1,6 @@
 /** Knows how a request is put in the format of its provider, and the answer to it in that of its caller. */
 import type { DialectName } from '../model/provider-addresses.ts';
+import { newObjectId } from '../objects/object-id.ts';
 import type { AnswerHeaders, Call } from '../upstream/call.ts';
 import { translationFor } from '../upstream/dialects/all-translations.ts';
 import { parseExactly } from '../upstream/dialects/exact-json.ts';
@@ -9,6 +10,7 @@ import {
   type AnswerContext,
   faultOf,
   type ProviderFault,
+  type ResponseContext,
   type Translation,
 } from '../upstream/dialects/translation.ts';
 import { decoded } from './content-encoding.ts';
@@ -36,14 +38,23 @@ interface Asked {
   readonly translator: Translator | null;
 }
 
+/** How a provider is spoken to. */
+interface Spoken {
+  readonly service: string;
+  readonly dialect: DialectName;
+  /** Whether it is asked for responses; else they are made of chats. */
+  readonly hasResponses: boolean;
+}
+
 /** @throws GatewayError where the provider has no word for what the request says */
 export function askedOf(
   exchange: Exchange,
-  { service, dialect }: { readonly service: string; readonly dialect: DialectName },
+  { service, dialect, hasResponses }: Spoken,
   { body, params }: SaidBody,
 ): Asked {
   const { path, query, request, isJson } = exchange;
-  const translation = request.method === 'POST' ? translationFor(path, dialect) : null;
+  const translation =
+    request.method === 'POST' ? translationFor(path, dialect, hasResponses) : null;
   const endpoint = endpointOf(path);
   if (endpoint === 'count_tokens' && dialect !== 'anthropic') {
     throw new GatewayError('not_found', `A provider of the format of ${service} counts no tokens`);
@@ -62,8 +73,13 @@ export function askedOf(
     translator: new Translator(translation, {
       now: exchange.now,
       wantsUsage: hasUsage(params.stream_options),
+      response: endpoint === 'responses' ? responseContext(exchange, params) : null,
     }),
   };
+}
+
+function responseContext({ now, begun }: Exchange, asked: Params): ResponseContext {
+  return { id: begun?.id ?? newObjectId('resp'), createdAt: now, asked };
 }
 
 function requestOf(translation: Translation, said: Buffer, service: string) {

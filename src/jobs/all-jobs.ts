@@ -3,6 +3,7 @@ import type { Feature, Settings } from '../settings.ts';
 import { chargeLostSlices } from './charge-lost-slices.ts';
 import { deleteOldAnswers } from './delete-old-answers.ts';
 import { deleteOldLogs } from './delete-old-logs.ts';
+import { deleteOldResponses } from './delete-old-responses.ts';
 import { deleteOldUsage } from './delete-old-usage.ts';
 import { expireKeys } from './expire-keys.ts';
 import type { Job } from './job.ts';
@@ -20,6 +21,7 @@ export function allJobs(
     deleteOldUsage(features),
     deleteOldAnswers(),
     deleteOldLogs(retention),
+    deleteOldResponses(retention),
     chargeLostSlices(),
     sendAlerts(alerts),
   ];

@@ -12,7 +12,10 @@ const dayMs = 86_400_000;
 const daysAhead = 7;
 const batchRowsMax = 1_000;
 
-export function deleteOldLogs({ logDays, totalsDays }: Settings['inference']['retention']): Job {
+export function deleteOldLogs({
+  logDays,
+  totalsDays,
+}: Omit<Settings['inference']['retention'], 'responseDays'>): Job {
   return {
     name: 'delete-old-logs',
     cron: '7 * * * *',

@@ -1,5 +1,6 @@
 /** Knows the bodies by which integrations (accounts at providers of models) are made and changed. */
 import { z } from 'zod';
+import { Capabilities } from './capabilities.ts';
 import { described } from './described.ts';
 import { JsonRecord } from './json-record.ts';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
@@ -181,6 +182,7 @@ const fields = {
     'Factors on the prices of its models.',
   ),
   tags: described(Tags.nullable().optional(), 'Texts by name, for your own use.'),
+  capabilities: described(Capabilities.nullable().optional(), 'Who keeps what callers make there.'),
   allow_all_models: described(
     z.boolean().optional(),
     'Whether models may be used of which nothing is said.',

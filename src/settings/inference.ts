@@ -23,7 +23,11 @@ export interface InferenceSettings {
   /** Where traces go; null where none are recorded. */
   readonly traces: TraceSettings | null;
   /** Days that requests, and their hourly totals, are kept; null where none is deleted. */
-  readonly retention: { readonly logDays: number | null; readonly totalsDays: number | null };
+  readonly retention: {
+    readonly logDays: number | null;
+    readonly totalsDays: number | null;
+    readonly responseDays: number;
+  };
 }
 
 export interface TokenSettings {
@@ -53,6 +57,7 @@ export function inferenceSettings(
     tokens: tokenSettings(values),
     traces: traceSettings(values, secretOf),
     retention: {
+      responseDays: values.GATEWRIGHT_RESPONSE_RETENTION_DAYS,
       logDays: values.LOG_RETENTION_ENFORCE ? values.LOG_RETENTION_DISPLAY : null,
       totalsDays: values.METRICS_RETENTION_ENFORCE ? values.METRICS_RETENTION_DISPLAY : null,
     },

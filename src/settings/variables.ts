@@ -59,6 +59,12 @@ export const environment = z.object({
     '90',
     'Days that each request for a model is kept in the log.',
   ),
+  GATEWRIGHT_RESPONSE_RETENTION_DAYS: defaulted(
+    'Retention',
+    days,
+    '30',
+    'Days that responses are kept which the gateway keeps for callers.',
+  ),
   METRICS_RETENTION_DISPLAY: defaulted(
     'Retention',
     days,

@@ -141,10 +141,10 @@ describe('a request for inference', () => {
     };
     const headers = { ...bearer(), ...inline(), 'content-type': 'application/octet-stream' };
     const sent = Buffer.from([0, 1, 2, 255]);
-    const answer = await send(headers, { body: sent, path: '/v1/files/x%20y/content?part=1' });
+    const answer = await send(headers, { body: sent, path: '/v1/clips/x%20y/content?part=1' });
     expect(answer.status).toBe(201);
     expect(upstream.reached[0]).toMatchObject({
-      url: '/v1/files/x%20y/content?part=1',
+      url: '/v1/clips/x%20y/content?part=1',
       body: sent,
     });
   });

@@ -67,6 +67,7 @@ describe('an integration', () => {
         workspaces_count: 0,
         secret_mappings: [],
         pricing_adjustments: null,
+        capabilities: null,
       },
       owner_id: expect.any(String),
       created_at: '2027-01-04T08:00:00.000Z',

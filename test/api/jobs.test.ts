@@ -20,7 +20,7 @@ import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { eventually } from '../eventually.ts';
 
 const untold = { sendMail: null, recipients: [] };
-const kept = { logDays: 90, totalsDays: 365 };
+const kept = { logDays: 90, totalsDays: 365, responseDays: 30 };
 const minute = Date.parse('2026-11-21T12:00:00Z');
 let test: TestDatabase;
 let clock: SharedClock & { set(ms: number): void };

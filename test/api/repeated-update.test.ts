@@ -196,6 +196,7 @@ const cases: Case[] = [
       configurations: { custom_headers: { 'X-Team': 'a' }, openai_project: 'p' },
       models: [{ slug: 'm', enabled: false, configurations: { custom_headers: { a: 'b' } } }],
       allow_all_models: false,
+      capabilities: { responses: 'native', files: 'proxy' },
       global_workspace_access: { enabled: false },
       workspaces: [],
       pricing_adjustments: { multiplier: { default: 2, request_token: 1 } },
@@ -205,6 +206,7 @@ const cases: Case[] = [
       configurations: { openai_project: 'p', custom_headers: { 'X-Team': '********' } },
       models: [{ enabled: false, slug: 'm', configurations: { custom_headers: { a: 'b' } } }],
       pricing_adjustments: { multiplier: { request_token: 1, default: 2 } },
+      capabilities: { files: 'proxy', responses: 'native' },
     },
   },
   {

@@ -135,6 +135,7 @@ const bodies: Record<KindName, Body> = {
     configurations: { custom_host: 'https://models.example.com/v1' },
     pricing_adjustments: { multiplier: { default: 1.5 } },
     tags: { team: 'a' },
+    capabilities: { responses: 'native', files: 'off' },
     allow_all_models: false,
     models: [{ slug: 'gpt-4o', enabled: true, pricing_config: { type: 'static' } }],
   },

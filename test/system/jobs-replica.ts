@@ -10,7 +10,11 @@ const { settings, password, features, name, nowMs, leaseMs, owner } = JSON.parse
 await using database = openDatabase({ ...settings, password: new Secret(password, 'test') });
 const scheduler = createScheduler({
   database,
-  jobs: allJobs(features, { logDays: 90, totalsDays: 365 }, { sendMail: null, recipients: [] }),
+  jobs: allJobs(
+    features,
+    { logDays: 90, totalsDays: 365, responseDays: 30 },
+    { sendMail: null, recipients: [] },
+  ),
   clock: createSharedClock({ now: () => nowMs, monotonicMs: () => nowMs }, async () => nowMs),
   log: createLog({ level: 'warn' }),
   owner,

@@ -67,8 +67,8 @@ const mayImport: Record<string, readonly string[]> = {
   ...adminFamilies('api-keys', 'workspaces', 'guardrails', 'configs', 'policies', 'mcp'),
   ...adminFamilies('identity', 'sync', 'changes', 'providers', 'logs', 'people', 'secrets'),
   gateway: [
-    ...['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
-    'secret-managers',
+    ...['guardrails', 'ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model'],
+    ...['secret-managers', 'settings', 'clock'],
     // For the collector of traces, whom the operator names, as a proxy of the operator reaches it.
     'remote',
   ],
@@ -107,6 +107,8 @@ const mayImport: Record<string, readonly string[]> = {
   'sync/spec': ['model'],
   guardrails: ['auth', 'upstream', 'model'],
   ledger: ['store', 'model', 'clock'],
+  objects: ['store', 'model', 'clock'],
+  'objects/responses': ['objects', 'store', 'model', 'clock'],
   auth: ['store', 'model', 'settings', 'clock'],
   'secret-managers': ['vault', 'upstream', 'remote', 'model', 'clock'],
   upstream: ['upstream/*', 'model'],

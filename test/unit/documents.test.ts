@@ -304,9 +304,11 @@ describe('docs/jobs.md', () => {
       .map(([job, cron]) => [...namesIn(job!), ...namesIn(cron!)]);
     const { features } = readSettings({}, { cwd: join(root, 'docs') });
     expect(told).toEqual(
-      allJobs(features, { logDays: 90, totalsDays: 365 }, { sendMail: null, recipients: [] }).map(
-        ({ name, cron }) => [name, cron],
-      ),
+      allJobs(
+        features,
+        { logDays: 90, totalsDays: 365, responseDays: 30 },
+        { sendMail: null, recipients: [] },
+      ).map(({ name, cron }) => [name, cron]),
     );
   });
 });

@@ -119,6 +119,7 @@ export function newRow(
     configurations: writeDocument(sealedConfigurations(sealer, id, body.configurations, null)),
     pricing_adjustments: writeDocument(body.pricing_adjustments),
     tags: writeDocument(body.tags),
+    capabilities: writeDocument(body.capabilities),
     models: writeDocument(body.models && sealedModels(sealer, id, body.models, [])),
     allow_all_models: body.allow_all_models === false ? 0 : 1,
     global_workspace_access: writeDocument(body.global_workspace_access),
@@ -172,6 +173,7 @@ function columnsOf(
     configurations: rewriteDocument(row.configurations, configurations),
     pricing_adjustments: rewriteDocument(row.pricing_adjustments, body.pricing_adjustments),
     tags: rewriteDocument(row.tags, body.tags),
+    capabilities: rewriteDocument(row.capabilities, body.capabilities),
     models: rewriteDocument(row.models, models),
     allow_all_models:
       body.allow_all_models === undefined ? undefined : Number(body.allow_all_models),

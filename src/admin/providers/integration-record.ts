@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { configurationPlaces, keyContext, modelPlaces } from '../../auth/integration-secrets.ts';
 import { fingerprintSecrets, markOf, maskSecrets } from '../../auth/secret-values.ts';
 import { aiProviders } from '../../model/ai-providers.ts';
+import { Capabilities } from '../../model/capabilities.ts';
 import {
   IntegrationConfigurations as Configurations,
   type IntegrationConfigurations,
@@ -48,6 +49,7 @@ export const IntegrationRecord = IntegrationItem.extend({
   workspace_count: z.int().min(0),
   secret_mappings: z.array(SecretMapping),
   pricing_adjustments: PricingAdjustments.nullable(),
+  capabilities: Capabilities.nullable(),
 });
 
 /** How a plane names services. */
@@ -97,6 +99,7 @@ export function toRecord(
     workspace_count: item.workspaces_count,
     secret_mappings: toldMappings(row.secret_mappings),
     pricing_adjustments: readDocument<PricingAdjustments>(row.pricing_adjustments),
+    capabilities: readDocument<Capabilities>(row.capabilities),
   };
 }
 
@@ -125,6 +128,7 @@ export function toSpec(row: GrantedIntegration, secrets: SpecSecrets): Record<st
     secret_mappings: specMappings(row.secret_mappings),
     pricing_adjustments: readDocument(row.pricing_adjustments),
     tags: readDocument(row.tags),
+    capabilities: readDocument(row.capabilities),
     allow_all_models: row.allow_all_models !== 0,
     models: models.length === 0 ? null : models,
     global_workspace_access: readDocument(row.global_workspace_access),

@@ -26,6 +26,8 @@ interface IntegrationRow extends Versioned {
   secret_mappings: string | null;
   pricing_adjustments: string | null;
   tags: string | null;
+  /** Who keeps what callers make there. */
+  capabilities: string | null;
   /** A list; what is not in it is as `allow_all_models` says. */
   models: string | null;
   allow_all_models: number;

@@ -74,6 +74,8 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     secret_mappings: 'none',
     pricing_adjustments: 'none',
     tags: 'none',
+    capabilities: 'auto',
+    'capabilities.*': 'auto',
     allow_all_models: 'true',
     models: 'none',
     'global_workspace_access.enabled': 'true',

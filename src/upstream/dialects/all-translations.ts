@@ -3,9 +3,13 @@ import { type DialectName, openAiModelServices } from '../../model/provider-addr
 import { openAiAnswer, openAiError } from './anthropic-answer-to-openai.ts';
 import { OpenAiEvents } from './anthropic-events-to-openai.ts';
 import { openAiRequest } from './anthropic-request-to-openai.ts';
+import { ChainedEvents } from './chained-events.ts';
+import { responseError, responseOf } from './chat-answer-to-responses.ts';
+import { ResponseEvents } from './chat-events-to-responses.ts';
 import { anthropicAnswer, anthropicError } from './openai-answer-to-anthropic.ts';
 import { AnthropicEvents } from './openai-events-to-anthropic.ts';
 import { anthropicRequest } from './openai-request-to-anthropic.ts';
+import { chatRequest } from './responses-request-to-chat.ts';
 import type { Translation } from './translation.ts';
 
 /** A caller that speaks OpenAI's format of chats, and a provider that speaks Anthropic's. */
@@ -27,9 +31,41 @@ const messagesToOpenAi: Translation = {
   events: () => new AnthropicEvents(),
 };
 
-/** Null where a provider of this format is asked as the caller asks; `path` is behind `/v1`. */
-export function translationFor(path: string, dialect: DialectName): Translation | null {
+/** A caller that asks for responses, and a provider that knows chats only. */
+const responsesToChat: Translation = {
+  path: '/chat/completions',
+  request: (body, service) =>
+    chatRequest(body, openAiModelServices.has(service) ? 'max_completion_tokens' : 'max_tokens'),
+  answer: (body, { response }) => responseOf(body, response!),
+  error: responseError,
+  events: ({ response }) => new ResponseEvents(response!),
+};
+
+/** By way of a chat. */
+const responsesToAnthropic: Translation = {
+  path: chatToAnthropic.path,
+  request: (body, service) =>
+    chatToAnthropic.request(responsesToChat.request(body, service), service),
+  answer: (body, about) => responsesToChat.answer(chatToAnthropic.answer(body, about), about),
+  error: responseError,
+  events: (about) =>
+    new ChainedEvents(
+      chatToAnthropic.events({ ...about, wantsUsage: true }),
+      responsesToChat.events(about),
+    ),
+};
+
+/**
+ * Null where a provider of this format is asked as the caller asks; `path` is behind `/v1`. Without
+ * `hasResponses` they are made of chats.
+ */
+export function translationFor(
+  path: string,
+  dialect: DialectName,
+  hasResponses = true,
+): Translation | null {
   if (path === '/chat/completions') return dialect === 'anthropic' ? chatToAnthropic : null;
   if (path === '/messages') return dialect === 'anthropic' ? null : messagesToOpenAi;
-  return null;
+  if (path !== '/responses' || hasResponses) return null;
+  return dialect === 'anthropic' ? responsesToAnthropic : responsesToChat;
 }

@@ -28,6 +28,17 @@ export interface AnswerContext {
   readonly now: number;
   /** Whether the caller has asked for the usage of its stream. */
   readonly wantsUsage: boolean;
+  /** Of an answer that is a response. */
+  readonly response?: ResponseContext | null;
+}
+
+/** What a response says of itself beside what a model says. */
+export interface ResponseContext {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** The request for it. */
+  readonly asked: Json;
 }
 
 /** What a provider that refuses has said. */

@@ -1,0 +1,102 @@
+/** Knows what is at hand while a request is served: the parts of the gateway, how the request came, and what became known of it. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Origins } from '../upstream/origins.ts';
+import type { AnswerCache } from './answer-cache.ts';
+import type { Attempted } from './attempt.ts';
+import type { Callers } from './authenticate.ts';
+import type { Breakers } from './breaker.ts';
+import type { Caller } from './caller.ts';
+import type { Exchange, ReadHeader } from './exchange.ts';
+import type { GatewayError, GatewayErrorForm } from './gateway-error.ts';
+import type { GatewayKey } from './gateway-key.ts';
+import type { Guardrails } from './guardrails.ts';
+import type { Policies } from './limits.ts';
+import type { Metered } from './meter.ts';
+import type { OwnedPath } from './owned-path.ts';
+import type { ProviderCalls } from './provider-calls.ts';
+import type { RequestRecord } from './request-record.ts';
+import type { RequestTrace } from './request-trace.ts';
+import type { Configs, GatewayConfig } from './resolve-config.ts';
+import type { Targets } from './resolve-target.ts';
+import type { SpanExport } from './span-export.ts';
+
+export interface Pipeline extends Callers {
+  readonly configs: Configs;
+  readonly policies: Policies;
+  readonly ledger: Ledger;
+  readonly targets: Targets;
+  readonly origins: Origins;
+  readonly breakers: Breakers;
+  readonly answers: AnswerCache;
+  readonly guardrails: Guardrails;
+  /** Serves requests about what callers keep. */
+  readonly objects: { serve(calling: Calling, owned: OwnedPath): Promise<void> };
+  /** Of headers of ours, in lower case; the first is our own, the others are aliases. */
+  readonly headerPrefixes: readonly string[];
+  readonly bodyBytesMax: number;
+  /** False: limits count, and refuse nothing. */
+  readonly enforcesLimits: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly isUnavailable: (error: unknown) => boolean;
+  readonly record: (entry: RequestRecord) => void;
+  /** Null where no traces are recorded. */
+  readonly spanExport: SpanExport | null;
+  /** An error that nobody expected. */
+  readonly onFault: (error: unknown, id: string) => void;
+}
+
+/** What is known of a request before anything else. */
+export interface Arrival {
+  readonly id: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Behind `/v1`. */
+  readonly path: string;
+  readonly query: string;
+  readonly header: ReadHeader;
+  readonly errorForm: GatewayErrorForm;
+  readonly headerPrefix: string;
+  /** By the monotonic clock. */
+  readonly beganMs: number;
+}
+
+/** What becomes known, for the record of the request. */
+export interface Findings {
+  readonly trace: RequestTrace | null;
+  key: GatewayKey | null;
+  exchange: Exchange | null;
+  config: GatewayConfig | null;
+  calls: ProviderCalls | null;
+  attempted: Attempted | null;
+  firstByteMs: number | null;
+  metered: Metered | null;
+  error: GatewayError | null;
+}
+
+/** One request under way. */
+export interface Calling {
+  readonly pipeline: Pipeline;
+  readonly arrival: Arrival;
+  readonly found: Findings;
+  readonly exchange: Exchange;
+  readonly config: GatewayConfig;
+  readonly caller: Caller;
+  readonly calls: ProviderCalls;
+}
+
+/** What every answer to a request tells about the way that it took. */
+export function ourHeaders(
+  { id, headerPrefix }: Arrival,
+  attempted: Attempted | null,
+): Record<string, string> {
+  const headers: Record<string, string> = { [`${headerPrefix}trace-id`]: id };
+  if (attempted === null) return headers;
+  const { target, retries, cacheStatus } = attempted;
+  headers[`${headerPrefix}provider`] = target.provider;
+  headers[`${headerPrefix}retry-attempt-count`] = String(retries);
+  headers[`${headerPrefix}last-used-option-index`] = target.path;
+  headers[`${headerPrefix}cache-status`] = cacheStatus;
+  return headers;
+}

@@ -1,0 +1,109 @@
+/** Knows how a request for a response is made ready, with what it goes on from, and how the response comes to be kept. */
+import { newObjectId } from '../objects/object-id.ts';
+import type { Owner } from '../objects/owner.ts';
+import { type KeepingOptions, ResponseKeeping } from '../objects/responses/response-keeping.ts';
+import type { ResponseRecord } from '../objects/responses/response-record.ts';
+import type { Responses } from '../objects/responses/responses.ts';
+import type { AnswerHeaders } from '../upstream/call.ts';
+import { EventReader } from '../upstream/dialects/event-reader.ts';
+import { changedBody } from './changed-body.ts';
+import type { Exchange } from './exchange.ts';
+import { GatewayError } from './gateway-error.ts';
+import type { Note } from './noted-objects.ts';
+import type { OwnedPath } from './owned-path.ts';
+import { isEventStream } from './relay.ts';
+
+export interface NewResponseRequest {
+  /** With all that was said before it. */
+  readonly exchange: Exchange;
+  readonly keeping: ResponseKeeping | null;
+}
+
+export interface NewResponseOptions extends KeepingOptions {
+  readonly owner: Owner;
+  readonly responses: Responses;
+  readonly bodyBytesMax: number;
+}
+
+export function asksForResponse(
+  { kind, id, rest }: OwnedPath,
+  method: string | undefined,
+): boolean {
+  return kind === 'responses' && id === null && rest.length === 0 && method === 'POST';
+}
+
+/** @throws ObjectError or GatewayError where it goes on from what cannot be gone on from, or is too large */
+export async function newResponse(
+  exchange: Exchange,
+  options: NewResponseOptions,
+): Promise<NewResponseRequest> {
+  const { params } = exchange;
+  const { owner, responses } = options;
+  const id = newObjectId('resp');
+  const given = params.previous_response_id;
+  const named = typeof given === 'string' ? given : null;
+  const prior = named === null ? null : await responses.priorTurns(owner, named);
+  const begun = { id, isContinued: prior !== null };
+  const continued = prior === null ? {} : goingOn(exchange, prior.items, options.bodyBytesMax);
+  const response = {
+    ...{ id, owner, input: params.input },
+    ...{ previousId: prior === null ? null : named, rootId: prior?.rootId ?? id },
+  };
+  return {
+    exchange: { ...exchange, ...continued, begun },
+    keeping: params.store === false ? null : new ResponseKeeping(response, options),
+  };
+}
+
+function goingOn(
+  { params, body }: Exchange,
+  before: readonly unknown[],
+  bytesMax: number,
+): Pick<Exchange, 'params' | 'body'> {
+  const { input } = params;
+  const asked = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+  const items = [...before, ...(Array.isArray(asked) ? asked : [])];
+  const changed = changedBody(body!, new Map([['input', items]]));
+  if (changed.length > bytesMax) {
+    const message = `With what it goes on from, the request has more than ${bytesMax} bytes`;
+    throw new GatewayError('body_too_large', message, 'previous_response_id');
+  }
+  return { params: { ...params, input: items }, body: changed };
+}
+
+/** As of objects at providers. */
+export function noteOfResponse(keeping: ResponseKeeping): Note {
+  return {
+    whole: async (body, headers: AnswerHeaders) => {
+      if (isEventStream(headers)) {
+        await keeping.events(linesOf(new EventReader(), body));
+        await keeping.breakOff(brokenOff);
+        return;
+      }
+      const { hook_results: _, ...record } = JSON.parse(body.toString('utf8'));
+      await keeping.whole(record as ResponseRecord);
+    },
+    ofStream: () => {
+      const reader = new EventReader();
+      return {
+        outlivesCaller: true,
+        get isOver() {
+          return keeping.isOver;
+        },
+        note: (bytes) => keeping.events(linesOf(reader, bytes)),
+        end: async () => Buffer.from(await keeping.breakOff(brokenOff)),
+      };
+    },
+  };
+}
+
+const brokenOff = 'The provider broke off its answer';
+
+/** Data of the events that end in these bytes; results of guardrails are no events of the response. */
+function linesOf(reader: EventReader, bytes: Buffer): string[] {
+  const lines: string[] = [];
+  reader.push(bytes, (data) => {
+    if (data.startsWith('{"type":')) lines.push(data);
+  });
+  return lines;
+}

@@ -1,0 +1,129 @@
+/** Knows how the events of a stream go to the caller while somebody takes note of them, each before it is sent. */
+import { type Call, CallCut } from '../upstream/call.ts';
+import { type Attempted, errorOf } from './attempt.ts';
+import { type Calling, ourHeaders } from './calling.ts';
+import { limitHeaders } from './limit-headers.ts';
+import { drained } from './object-back.ts';
+import { passedHeaders, type RelayEnd, stalledMs } from './relay.ts';
+
+export interface StreamNotes {
+  /** Events as the caller gets them, in pieces; they wait until they are noted. */
+  note(bytes: Buffer): Promise<void>;
+  /** No more comes; `isWhole` unless the provider broke off. What it yields goes to the caller, too. */
+  end(isWhole: boolean): Promise<Buffer>;
+  /** Whether the rest is noted although the caller has gone. */
+  readonly outlivesCaller: boolean;
+  /** Nobody wants the rest. */
+  readonly isOver: boolean;
+}
+
+/** Resolves when all has been noted and sent; what the caller has not taken when it went is noted only. */
+export async function sendNoted(
+  { arrival, found, exchange, caller, calls }: Calling,
+  attempted: Attempted,
+  notes: StreamNotes,
+): Promise<void> {
+  const { response, beganMs, headerPrefix } = arrival;
+  const call = attempted.call!;
+  const { translator } = attempted.target;
+  const { lingerMs } = calls;
+  const meter = calls.meter();
+  const events = translator === null ? meter.events! : translator.events(meter.events)!;
+  const lingering = new Lingering(call);
+  caller.onLeave(() => {
+    if (!notes.outlivesCaller) lingering.begin(lingerMs);
+  });
+  const headers = passedHeaders(call.headers, ourHeaders(arrival, attempted), headerPrefix);
+  for (const name of ['content-length', 'content-encoding']) delete headers[name];
+  const left = limitHeaders(calls.left(), headerPrefix, exchange.now);
+  if (!response.headersSent)
+    response.writeHead(attempted.passedOn?.status ?? call.status, { ...headers, ...left });
+  response.socket?.setTimeout(stalledMs);
+  const tell = async (bytes: Buffer): Promise<void> => {
+    if (bytes.length === 0) return;
+    await notes.note(bytes);
+    const isTaken = response.destroyed || response.writableEnded || response.write(bytes);
+    if (!isTaken) await drained(response);
+  };
+  let end: RelayEnd = { kind: 'whole' };
+  try {
+    for await (const bytes of bytesOf(call)) {
+      if (found.firstByteMs === null) {
+        attempted.stopClock();
+        found.firstByteMs = performance.now() - beganMs;
+      }
+      await tell(events.pass(bytes));
+      if (notes.isOver) call.cut(new CallCut('nobody wants the rest'));
+    }
+    await tell(events.rest());
+  } catch (thrown) {
+    end = { kind: 'broken', error: thrown as Error, isStarted: true };
+  }
+  lingering.end();
+  attempted.stopClock();
+  const hasLeft = caller.isGone;
+  const isRead = end.kind === 'whole';
+  caller.onLeave(null);
+  found.metered = meter.finish(hasLeft ? { kind: 'left', isRead } : end);
+  const last = await notes.end(isRead);
+  if (end.kind === 'broken' && !hasLeft && !notes.isOver) found.error = errorOf(end.error);
+  if (end.kind === 'broken' && last.length === 0) response.destroy();
+  else response.end(Buffer.concat([last, attempted.passedOn?.trailer ?? Buffer.alloc(0)]));
+}
+
+/** The pieces of an answer, none before the one before it is done with. */
+async function* bytesOf(call: Call): AsyncGenerator<Buffer> {
+  const came: Buffer[] = [];
+  let ending: { readonly error: Error | null } | null = null;
+  let wake = (): void => {};
+  call.pipe({
+    data: (bytes) => {
+      came.push(bytes);
+      wake();
+      return false;
+    },
+    end: () => {
+      ending = { error: null };
+      wake();
+    },
+    fail: (error) => {
+      ending = { error };
+      wake();
+    },
+  });
+  const over = (): { readonly error: Error | null } | null => ending;
+  for (;;) {
+    const bytes = came.shift();
+    if (bytes !== undefined) {
+      yield bytes;
+      continue;
+    }
+    const end = over();
+    if (end?.error != null) throw end.error;
+    if (end !== null) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    wake = resolve;
+    call.resume();
+    await promise;
+  }
+}
+
+/** How long the rest is read of an answer whose caller has gone. */
+class Lingering {
+  readonly #call: Call;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  begin(ms: number): void {
+    const cut = (): void => this.#call.cut(new CallCut('the caller has gone'));
+    if (ms === 0) cut();
+    else this.#timer = setTimeout(cut, ms);
+  }
+
+  end(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+}

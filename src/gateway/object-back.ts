@@ -1,0 +1,53 @@
+/** Knows how an answer goes back that the gateway itself has given about what callers keep. */
+import type { ObjectAnswer } from '../objects/object-request.ts';
+import type { Attempted } from './attempt.ts';
+import { type Calling, ourHeaders } from './calling.ts';
+import { meteredNothing } from './meter.ts';
+import { stalledMs } from './relay.ts';
+import type { ResolvedTarget } from './resolve-target.ts';
+
+/** A target that was not called, as the gateway answers in its place. */
+export function answerHere(target: ResolvedTarget): Attempted {
+  const answer = { status: 200, headers: {}, body: Buffer.alloc(0), metered: meteredNothing };
+  return {
+    ...{ target, call: null, kept: null, error: null, status: 200, retries: 0 },
+    ...{ cacheStatus: 'DISABLED', stopClock: () => undefined },
+    guarded: { ...answer, cost: 0, providerStatus: null },
+  };
+}
+
+/** Resolves when all of it is on its way. */
+export async function sendObject(
+  { arrival, found }: Calling,
+  { status = 200, contentType, body }: ObjectAnswer,
+): Promise<void> {
+  const { response, beganMs } = arrival;
+  const headers = ourHeaders(arrival, found.attempted);
+  found.firstByteMs = performance.now() - beganMs;
+  found.metered = meteredNothing;
+  response.socket?.setTimeout(stalledMs);
+  if (Symbol.asyncIterator in body) {
+    response.writeHead(status, { ...headers, 'content-type': 'text/event-stream; charset=utf-8' });
+    for await (const events of body as AsyncIterable<string>) {
+      if (response.destroyed) return;
+      if (!response.write(events)) await drained(response);
+    }
+    response.end();
+    return;
+  }
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
+  response.writeHead(status, {
+    ...headers,
+    'content-type': contentType ?? 'application/json',
+    'content-length': bytes.length,
+  });
+  response.end(bytes);
+}
+
+/** Or gone. */
+export async function drained(response: Calling['arrival']['response']): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  response.once('drain', resolve).once('close', resolve);
+  await promise;
+  response.off('drain', resolve).off('close', resolve);
+}

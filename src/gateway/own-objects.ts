@@ -1,0 +1,201 @@
+/** Knows requests about what callers keep: whose it is, who keeps it, and that nobody reaches what others keep. */
+import { type KeptBy, keptBy } from '../model/capabilities.ts';
+import type { Leaf } from '../model/config-tree.ts';
+import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../objects/object-request.ts';
+import type { ResponseKeeping } from '../objects/responses/response-keeping.ts';
+import * as ownedObjects from '../store/tables/owned-objects.ts';
+import type { Attempted } from './attempt.ts';
+import type { Calling } from './calling.ts';
+import { GatewayError } from './gateway-error.ts';
+import { GuardedCalls } from './guarded-calls.ts';
+import { asksForResponse, newResponse, noteOfResponse } from './new-response.ts';
+import { noteOf } from './noted-objects.ts';
+import { sendNoted } from './noted-stream.ts';
+import { answerHere, sendObject } from './object-back.ts';
+import { listAt } from './owned-list.ts';
+import { leafTo, notFound, OwnedLookup, type OwnObjectsOptions } from './owned-lookup.ts';
+import type { OwnedPath } from './owned-path.ts';
+import { type Reference, tellsOfObjects } from './owned-references.ts';
+import { isEventStream } from './relay.ts';
+import { providerOf, type ResolvedTarget } from './resolve-target.ts';
+import { attemptOf, send, sendGuarded } from './send-back.ts';
+import { unanswered, wholeAnswer } from './whole-answer.ts';
+
+export class OwnObjects {
+  readonly #options: OwnObjectsOptions;
+
+  constructor(options: OwnObjectsOptions) {
+    this.#options = options;
+  }
+
+  /** @throws GatewayError for what is not the caller's, as for what does not exist */
+  async serve(calling: Calling, owned: OwnedPath): Promise<void> {
+    const exchange = { ...calling.exchange, path: owned.path };
+    try {
+      const { responses } = this.#options;
+      const { now, bodyBytesMax } = calling.pipeline;
+      const lookup = new OwnedLookup(exchange.key, this.#options);
+      const { db, owner } = lookup;
+      const asked = asksForResponse(owned, exchange.request.method)
+        ? await newResponse(exchange, { db, now, owner, responses, bodyBytesMax })
+        : { exchange, keeping: null };
+      calling.found.exchange = asked.exchange;
+      const one = { ...calling, exchange: asked.exchange };
+      await new OwnedRequest(one, owned, lookup, asked.keeping).run();
+    } catch (thrown) {
+      if (!(thrown instanceof ObjectError)) throw thrown;
+      const { code, message, param } = thrown;
+      throw new GatewayError(code, message, param, { cause: thrown });
+    }
+  }
+}
+
+class OwnedRequest {
+  readonly #calling: Calling;
+  readonly #owned: OwnedPath;
+  readonly #lookup: OwnedLookup;
+  readonly #guarded: GuardedCalls;
+  /** Of a response that the gateway keeps if it makes it. */
+  readonly #keeping: ResponseKeeping | null;
+  #answer: ObjectAnswer | null = null;
+
+  constructor(
+    calling: Calling,
+    owned: OwnedPath,
+    lookup: OwnedLookup,
+    keeping: ResponseKeeping | null,
+  ) {
+    const { pipeline, exchange, caller, calls } = calling;
+    this.#calling = calling;
+    this.#owned = owned;
+    this.#lookup = lookup;
+    this.#keeping = keeping;
+    this.#guarded = new GuardedCalls({ guardrails: pipeline.guardrails, calls, exchange, caller });
+  }
+
+  async run(): Promise<void> {
+    const { id } = this.#owned;
+    if (id === null) return this.#runForNone();
+    this.#answer = await this.#native();
+    if (this.#answer !== null) return sendObject(this.#calling, this.#answer);
+    const row = await this.#lookup.find(this.#owned.kind, id);
+    if (row === undefined) return this.#finish(await this.#anywhere(this.#unknown()), null);
+    const stranger = await this.#lookup.stranger(this.#calling.exchange);
+    if (stranger !== null) throw notFound(stranger);
+    return this.#finish(await this.#at(await leafTo(this.#calling, row)), row);
+  }
+
+  /** One is made, or they are listed; what goes on from an object is made where that is. */
+  async #runForNone(): Promise<void> {
+    const stranger = await this.#lookup.stranger(this.#calling.exchange);
+    const { params, begun } = this.#calling.exchange;
+    const prior = params.previous_response_id;
+    const isElsewhere = typeof prior === 'string' && begun?.isContinued !== true;
+    const row = isElsewhere ? await this.#lookup.find('responses', prior) : undefined;
+    if (row === undefined) return this.#finish(await this.#anywhere(stranger), null);
+    if (stranger !== null) throw notFound(stranger);
+    return this.#finish(await this.#at(await leafTo(this.#calling, row)), null);
+  }
+
+  #at(root: Leaf): Promise<Attempted> {
+    const calling = { ...this.#calling, config: { ...this.#calling.config, root } };
+    return attemptOf(calling, (leaf) => this.#guarded.call(leaf));
+  }
+
+  #native(): Promise<ObjectAnswer | null> {
+    const family = this.#lookup.family(this.#owned.kind);
+    return family === undefined ? Promise.resolve(null) : family.answer(this.#request());
+  }
+
+  #request(): ObjectRequest {
+    const { now, request, query, params, body } = this.#calling.exchange;
+    const { kind, id, rest } = this.#owned;
+    return {
+      ...{ owner: this.#lookup.owner, now, kind, id, rest, params, body },
+      method: request.method!,
+      query: new URLSearchParams(query),
+      contentType: request.headers['content-type'] ?? null,
+    };
+  }
+
+  #unknown(): Reference {
+    const { kind, id } = this.#owned;
+    return { kind, id: id!, param: null };
+  }
+
+  /** Where the config leads. What is not the caller's is asked for by the caller's own account at a provider only. */
+  async #anywhere(stranger: Reference | null): Promise<Attempted | null> {
+    try {
+      return await attemptOf(this.#calling, (leaf) => this.#callLeaf(leaf, stranger));
+    } catch (thrown) {
+      const isUnnamed = thrown instanceof GatewayError && thrown.code === 'provider_missing';
+      if (!isUnnamed) throw thrown;
+      if (stranger !== null) throw notFound(stranger);
+      this.#answer = await this.#native();
+      if (this.#answer === null) throw thrown;
+      return null;
+    }
+  }
+
+  async #callLeaf(leaf: Leaf, stranger: Reference | null): Promise<Attempted> {
+    const { calls, exchange } = this.#calling;
+    const target = await calls.targetOf(leaf, exchange);
+    const isCallers =
+      target.workspaceProvider === null &&
+      leaf.settings.apiKey === null &&
+      exchange.credential !== null;
+    if (stranger !== null && !isCallers) throw notFound(stranger);
+    if (this.#owned.id !== null) return this.#guarded.call(leaf);
+    const keeper = this.#keeperAt(target);
+    if (keeper === 'off') {
+      const message = `The provider ${target.provider} keeps no ${this.#owned.kind} for callers`;
+      throw new GatewayError('not_found', message);
+    }
+    if (keeper === 'native') this.#answer = await this.#native();
+    if (this.#answer !== null) return answerHere(target);
+    const { method } = exchange.request;
+    if (!isCallers && method !== 'POST') {
+      if (method !== 'GET') throw new GatewayError('not_found', 'Nothing is done to all of them');
+      this.#answer = await listAt(this.#calling, this.#owned, {
+        ...{ owner: this.#lookup.owner, db: this.#lookup.db, target },
+        provider: providerOf(target),
+      });
+      return answerHere(target);
+    }
+    return this.#guarded.call(leaf);
+  }
+
+  #keeperAt({ pricing, workspaceProvider }: ResolvedTarget): KeptBy {
+    const { capability } = this.#owned;
+    if (capability === null) return 'proxy';
+    return keptBy(capability, pricing.service, workspaceProvider?.capabilities ?? null);
+  }
+
+  /** `row` where one object is asked for that a provider has. */
+  async #finish(attempted: Attempted | null, row: ownedObjects.OwnedObject | null): Promise<void> {
+    if (this.#answer !== null) return sendObject(this.#calling, this.#answer);
+    const { exchange, found, caller, calls } = this.#calling;
+    const { method } = exchange.request;
+    const { status, call, guarded } = attempted!;
+    const isDone = status >= 200 && status <= 299;
+    const db = this.#lookup.db;
+    if (isDone && row !== null && method === 'DELETE' && this.#owned.rest.length === 0) {
+      await ownedObjects.markDeleted(db, row, exchange.now);
+    }
+    if (!isDone || !tellsOfObjects(this.#owned, method)) return send(this.#calling, attempted!);
+    const { target } = attempted!;
+    const isMadeHere = this.#calling.exchange.begun !== undefined && target.translator !== null;
+    if (isMadeHere && this.#keeping === null) return send(this.#calling, attempted!);
+    const note = isMadeHere
+      ? noteOfResponse(this.#keeping!)
+      : noteOf(this.#calling, this.#owned, { db, owner: this.#lookup.owner, target });
+    if (call !== null && isEventStream(call.headers)) {
+      return sendNoted(this.#calling, attempted!, note.ofStream());
+    }
+    const read = guarded ?? (await wholeAnswer(attempted!, { calls, caller }));
+    if ('error' in read) return send(this.#calling, unanswered(attempted!, read));
+    found.metered = read.metered;
+    await note.whole(read.body, read.headers);
+    sendGuarded(this.#calling, attempted!, { ...read, status, providerStatus: status });
+  }
+}

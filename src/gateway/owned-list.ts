@@ -1,0 +1,99 @@
+/** Knows how what one owner keeps with a provider is listed: by what the gateway has noted, each as the provider tells it now. */
+import { objectList, objectPageOf } from '../objects/object-page.ts';
+import type { ObjectAnswer } from '../objects/object-request.ts';
+import type { Owner } from '../objects/owner.ts';
+import type { Db } from '../store/connection/db.ts';
+import * as ownedObjects from '../store/tables/owned-objects.ts';
+import { Call } from '../upstream/call.ts';
+import { errorOf } from './attempt.ts';
+import type { Calling } from './calling.ts';
+import { GatewayError } from './gateway-error.ts';
+import { gather } from './gather.ts';
+import type { OwnedPath } from './owned-path.ts';
+import type { ResolvedTarget } from './resolve-target.ts';
+
+interface ListOptions {
+  readonly owner: Owner;
+  readonly db: Db;
+  readonly target: ResolvedTarget;
+  /** As the ledger of objects knows it. */
+  readonly provider: string;
+}
+
+type Item = Readonly<Record<string, unknown>>;
+
+/** Asked for at once. */
+const batchMax = 10;
+
+/**
+ * One page: as long as it can be of what the provider still has. What it has no more is noted.
+ *
+ * @throws GatewayError where the provider cannot be asked
+ */
+export async function listAt(
+  calling: Calling,
+  owned: OwnedPath,
+  options: ListOptions,
+): Promise<ObjectAnswer> {
+  const query = new URLSearchParams(calling.exchange.query);
+  const page = objectPageOf(query);
+  const of = { ...options.owner, kind: owned.kind, provider: options.provider };
+  const beyond = (id: string | null) => (id === null ? null : placeOf(options.db, of, id));
+  const before = await beyond(page.before);
+  let after: ownedObjects.Beyond | null = await beyond(page.after);
+  const found: Item[] = [];
+  while (found.length <= page.limit) {
+    const limit = Math.min(batchMax, page.limit + 1 - found.length);
+    const rows = await ownedObjects.list(options.db, of, {
+      ...{ limit, after, before },
+      order: page.order,
+    });
+    const items = await Promise.all(rows.map((row) => itemOf(calling, options, row)));
+    found.push(...(items.filter((item) => item !== null && isWanted(item, query)) as Item[]));
+    after = rows.at(-1) ?? null;
+    if (rows.length < limit) break;
+  }
+  const shown = found.slice(0, page.limit);
+  return { body: objectList(shown, found.length > page.limit) };
+}
+
+/** Where a list of files is asked for by what they are for. */
+function isWanted(item: Item, query: URLSearchParams): boolean {
+  const purpose = query.get('purpose');
+  return purpose === null || item.purpose === purpose;
+}
+
+async function placeOf(
+  db: Db,
+  of: Owner & { readonly kind: string },
+  id: string,
+): Promise<ownedObjects.Beyond> {
+  const row = await ownedObjects.find(db, of, id);
+  if (row !== undefined) return row;
+  throw new GatewayError('not_found', `There is none of these ${of.kind}`, 'after');
+}
+
+/** Null for one that the provider has no more. */
+async function itemOf(
+  { pipeline, caller, exchange }: Calling,
+  { target, db }: ListOptions,
+  row: ownedObjects.OwnedObject,
+): Promise<Item | null> {
+  const [path, search = ''] = target.call.path.split('?', 2);
+  const own = new URLSearchParams(search);
+  for (const name of ['limit', 'order', 'after', 'before', 'purpose']) own.delete(name);
+  const query = own.size === 0 ? '' : `?${own}`;
+  const item = `${path}/${encodeURIComponent(row.object_id)}${query}`;
+  const call = new Call(pipeline.origins.at(target.call.origin), { ...target.call, path: item });
+  await call.begun.catch((thrown: unknown) => {
+    throw errorOf(thrown);
+  });
+  const { body, end } = await gather(call, { caller, lingerMs: 0, events: null });
+  if (call.status === 404) {
+    await ownedObjects.markDeleted(db, row, exchange.now);
+    return null;
+  }
+  if (call.status === 200 && end.kind === 'whole') return JSON.parse(body.toString('utf8')) as Item;
+  const message = `The provider answered with ${call.status} when it was asked for what it keeps`;
+  throw new GatewayError('upstream_unreachable', message);
+}

@@ -1,0 +1,66 @@
+/** Knows a request about objects that the gateway keeps itself, and what answers it: the seam between the gateway and the families of objects. */
+import type { Owner } from './owner.ts';
+
+/** Kinds of objects by the first word of their paths. */
+export type ObjectKind =
+  | 'responses'
+  | 'conversations'
+  | 'vector_stores'
+  | 'files'
+  | 'uploads'
+  | 'batches'
+  | 'assistants'
+  | 'threads';
+
+export interface ObjectRequest {
+  readonly owner: Owner;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly method: string;
+  readonly kind: ObjectKind;
+  /** Null where none is named: to make one, or to list them. */
+  readonly id: string | null;
+  /** What follows the id: `['runs', 'run_1', 'steps']`; without one `['runs']` of `/threads/runs`. */
+  readonly rest: readonly string[];
+  readonly query: URLSearchParams;
+  /** What a JSON body says; empty for any other. */
+  readonly params: Readonly<Record<string, unknown>>;
+  /** As it came; null for none. */
+  readonly body: Buffer | null;
+  readonly contentType: string | null;
+}
+
+export interface ObjectAnswer {
+  /** 200 where it is left out. */
+  readonly status?: number;
+  readonly contentType?: string;
+  /** The bytes, an answer in JSON, or the events of a stream as they come. */
+  readonly body: Buffer | object | AsyncIterable<string>;
+}
+
+/** Objects of some kinds that the gateway keeps itself. */
+export interface ObjectFamily {
+  readonly kinds: readonly ObjectKind[];
+  /**
+   * Null where the object is not one that the gateway keeps for this owner.
+   *
+   * @throws ObjectError
+   */
+  answer(request: ObjectRequest): Promise<ObjectAnswer | null>;
+  /** Those of the ids that are the owner's. */
+  listOwned(owner: Owner, kind: ObjectKind, ids: readonly string[]): Promise<readonly string[]>;
+}
+
+/** Meant for the caller. */
+export class ObjectError extends Error {
+  override name = 'ObjectError';
+  readonly code: 'not_found' | 'invalid_request' | 'conflict';
+  /** Parameter or JSON path to blame; null where there is none. */
+  readonly param: string | null;
+
+  constructor(code: ObjectError['code'], message: string, param: string | null = null) {
+    super(message);
+    this.code = code;
+    this.param = param;
+  }
+}

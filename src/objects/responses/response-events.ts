@@ -1,0 +1,53 @@
+/** Knows how the events of a response are told from the middle on, while they still come. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Db } from '../../store/connection/db.ts';
+import * as responseEvents from '../../store/tables/response-events.ts';
+import type { ResponsePlace, StoredResponse } from '../../store/tables/responses.ts';
+import { eventText, numberOf, unpackedEvents } from './event-lines.ts';
+import { recordOf } from './response-record.ts';
+
+export interface EventSource {
+  readonly db: Db;
+  readonly at: ResponsePlace;
+  /** Undefined once it is deleted. */
+  readonly find: () => Promise<StoredResponse | undefined>;
+}
+
+/** Between two looks for what has come. */
+const lookMs = 250;
+
+/** Those behind the number, and those that come, until the response has ended. */
+export async function* eventsFrom(
+  { db, at, find }: EventSource,
+  afterNumber: number,
+): AsyncGenerator<string> {
+  let told = afterNumber;
+  /** Of the first row that has not been told whole. */
+  let from = 0;
+  for (;;) {
+    const row = await find();
+    if (row === undefined) return;
+    for (const { first_number: first, events } of await responseEvents.list(db, at, from)) {
+      const lines = unpackedEvents(events);
+      from = first + lines.length;
+      for (const line of lines.slice(Math.max(0, told + 1 - first))) {
+        told = Math.max(told, numberOf(line));
+        yield eventText(line);
+      }
+    }
+    if (row.alive_until !== null) {
+      await delay(lookMs);
+      continue;
+    }
+    const last = row.last_events === null ? [] : unpackedEvents(row.last_events);
+    for (const line of last) if (numberOf(line) > told) yield eventText(line);
+    // Its process told no end of it.
+    if (last.length === 0) yield endOf(row, Math.max(told, from - 1) + 1);
+    return;
+  }
+}
+
+function endOf(row: StoredResponse, number: number): string {
+  const type = `response.${row.status}`;
+  return eventText(JSON.stringify({ type, sequence_number: number, response: recordOf(row) }));
+}

@@ -1,0 +1,49 @@
+/** Knows a response as callers get it, and the items that it was asked. */
+import type { StoredResponse, TurnRow } from '../../store/tables/responses.ts';
+
+export type Item = Readonly<Record<string, unknown>>;
+
+/** What is read of it; all else is passed on. */
+export interface ResponseRecord extends Item {
+  readonly id: string;
+  readonly status: StoredResponse['status'];
+  readonly output: readonly Item[];
+}
+
+export function recordOf(row: Pick<StoredResponse, 'record'>): ResponseRecord {
+  return JSON.parse(row.record) as ResponseRecord;
+}
+
+export function inputOf(row: Pick<TurnRow, 'input'>): Item[] {
+  return JSON.parse(row.input) as Item[];
+}
+
+/** What a request asks, as items that can be named. */
+export function inputItems(responseId: string, input: unknown): Item[] {
+  const given = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+  if (!Array.isArray(given)) return [];
+  return (given as Item[]).map((item, at) => {
+    const type = item.type ?? 'message';
+    const own = `${prefixes.get(type) ?? 'item'}_in${responseId.slice(5)}${at.toString(16).padStart(4, '0')}`;
+    const isText = type === 'message' && typeof item.content === 'string';
+    const partType = item.role === 'assistant' ? 'output_text' : 'input_text';
+    const content = isText ? { content: [{ type: partType, text: item.content }] } : {};
+    return { ...item, ...content, type, id: typeof item.id === 'string' ? item.id : own };
+  });
+}
+
+const prefixes = new Map<unknown, string>([
+  ['message', 'msg'],
+  ['function_call', 'fc'],
+  ['function_call_output', 'fco'],
+  ['reasoning', 'rs'],
+]);
+
+/** As it is when the gateway that was at work on it is gone. */
+export function lostRecord(record: ResponseRecord): ResponseRecord {
+  return failedRecord(record, 'The gateway was stopped before the response had ended');
+}
+
+export function failedRecord(record: ResponseRecord, message: string): ResponseRecord {
+  return { ...record, status: 'failed', error: { code: 'server_error', message } };
+}

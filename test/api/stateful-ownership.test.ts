@@ -1,0 +1,157 @@
+/** Guarantees of what callers keep with a provider: each reaches what its workspace has made, and nobody else's exists for it. */
+import OpenAI, { NotFoundError } from 'openai';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Inference, startInference } from '../inference.ts';
+import { exchange } from '../server.ts';
+import { chatAnswer, sendJson } from '../upstream.ts';
+
+let inference: Inference;
+let ours: Tenant;
+let theirs: Tenant;
+
+interface Tenant {
+  readonly key: string;
+  readonly client: OpenAI;
+}
+
+/** What the one account has that both tenants use. */
+const kept = new Map<string, Record<string, unknown>>();
+let made = 0;
+
+beforeAll(async () => {
+  inference = await startInference();
+  const integration = await post('/v1/integrations', {
+    ...{ name: 'Shared', slug: 'shared', ai_provider_id: 'openai', key: 'sk-shared' },
+    configurations: { custom_host: inference.upstream.url },
+  });
+  const tenant = async (name: string): Promise<Tenant> => {
+    const workspace = await post('/v2/workspaces', { name });
+    const fields = { integration_id: integration.id, workspace_id: workspace.id };
+    const { slug } = await post('/v1/providers', { name, ...fields });
+    const config = await post('/v2/configs', {
+      ...{ name, workspace_id: workspace.id, config: { provider: `@${slug}` } },
+    });
+    const { key } = await inference.addKey({
+      ...{ workspace_id: workspace.id, defaults: { config_id: config.slug } },
+    });
+    const baseURL = `${inference.server.inferenceUrl}/v1`;
+    return { key, client: new OpenAI({ apiKey: key, baseURL, maxRetries: 0, timeout: 600_000 }) };
+  };
+  ours = await tenant('ours');
+  theirs = await tenant('theirs');
+});
+
+beforeEach(() => {
+  inference.upstream.reached.length = 0;
+  inference.upstream.script = ({ method, url, body }, response) => {
+    const [, , kind, id, ...rest] = new URL(url, 'http://any').pathname.split('/');
+    if (kind === 'chat') return sendJson(response, chatAnswer);
+    if (method === 'POST' && id === undefined) {
+      made += 1;
+      const one = { id: `${kind}-${made}`, object: kind, made, ...JSON.parse(body.toString()) };
+      kept.set(one.id, one);
+      return sendJson(response, one);
+    }
+    const one = kept.get(id!);
+    if (one === undefined) return sendJson(response, { error: { message: 'none' } }, 404);
+    if (method === 'DELETE' && rest.length === 0) {
+      kept.delete(id!);
+      return sendJson(response, { id, deleted: true });
+    }
+    return sendJson(response, one);
+  };
+});
+
+afterAll(() => inference[Symbol.asyncDispose]());
+
+async function post(path: string, body: object) {
+  const answer = await inference.server.request('POST', path, { body });
+  expect(answer).toMatchObject({ status: 200 });
+  return answer.body;
+}
+
+function ask(by: Tenant, method: string, path: string, body?: object) {
+  const url = `${inference.server.inferenceUrl}/v1${path}`;
+  return exchange(method, url, body, { authorization: `Bearer ${by.key}` });
+}
+
+const idsOf = (list: { data: { id: string }[] }) => list.data.map(({ id }) => id);
+
+describe('what a workspace has made at a provider', () => {
+  it('is reached by its keys, and listed for them alone, newest first and page by page', async () => {
+    const mine: string[] = [];
+    for (const name of ['a', 'b', 'c']) {
+      mine.unshift((await ours.client.vectorStores.create({ name })).id);
+      await theirs.client.vectorStores.create({ name: `not ${name}` });
+    }
+    expect(idsOf(await ours.client.vectorStores.list())).toEqual(mine);
+    expect(idsOf(await ours.client.vectorStores.list({ order: 'asc' }))).toEqual(mine.toReversed());
+    const first = await ours.client.vectorStores.list({ limit: 2 });
+    expect([idsOf(first), first.has_more]).toEqual([mine.slice(0, 2), true]);
+    const rest = await ours.client.vectorStores.list({ limit: 2, after: mine[1]! });
+    expect([idsOf(rest), rest.has_more]).toEqual([mine.slice(2), false]);
+    const before = await ours.client.vectorStores.list({ before: mine[1]! });
+    expect(idsOf(before)).toEqual(mine.slice(0, 1));
+    expect(await ours.client.vectorStores.retrieve(mine[0]!)).toMatchObject({ name: 'c' });
+    await ours.client.vectorStores.delete(mine[1]!);
+    expect(idsOf(await ours.client.vectorStores.list())).toEqual([mine[0], mine[2]]);
+    expect(await ask(ours, 'GET', `/vector_stores/${mine[1]}`)).toMatchObject({ status: 404 });
+  });
+
+  it('does not exist for others, on any route and however its id is written, and no word of it reaches the provider', async () => {
+    const store = await ours.client.vectorStores.create({ name: 'mine' });
+    const file = (await ask(ours, 'POST', '/files', { purpose: 'assistants' })).body;
+    const response = await ours.client.responses.create({ model: 'm', input: 'hi' });
+    inference.upstream.reached.length = 0;
+    const routes: [string, string, object?][] = [];
+    for (const id of [store.id, 'vs_none']) {
+      routes.push(
+        ['GET', `/vector_stores/${id}`],
+        ['POST', `/vector_stores/${id}`, { name: 'x' }],
+        ['DELETE', `/vector_stores/${id}`],
+        ['POST', `/vector_stores/${id}/search`, { query: 'x' }],
+        ['GET', `/vector_stores/${id}/files`],
+        ['POST', `/vector_stores/${id}/files`, { file_id: 'f' }],
+        ['GET', `/VECTOR_STORES/${id}/`],
+        ['GET', `/v%65ctor_stores/${id}`],
+        ['GET', `/v1/vector_stores/${id}`],
+        ['GET', `/openai/v1/vector_stores/${id}`],
+        ['POST', '/responses', { model: 'm', input: 'x', tools: [{ vector_store_ids: [id] }] }],
+        ['GET', `/vector_stores?after=${id}`],
+      );
+    }
+    for (const id of [file.id, 'file-none']) {
+      routes.push(['GET', `/files/${id}/content`], ['DELETE', `/files/${id}`]);
+      routes.push(['POST', '/vector_stores', { file_ids: [id] }]);
+      const content = [{ type: 'input_file', file_id: id }];
+      routes.push(['POST', '/responses', { model: 'm', input: [{ role: 'user', content }] }]);
+    }
+    for (const id of [response.id, 'resp_none']) {
+      routes.push(['GET', `/responses/${id}`], ['POST', `/responses/${id}/cancel`, {}]);
+      routes.push(['GET', `/responses/${id}/input_items`]);
+      routes.push(['POST', '/responses', { model: 'm', input: 'x', previous_response_id: id }]);
+    }
+    const answers = await Promise.all(routes.map((route) => ask(theirs, ...route)));
+    for (const [at, answer] of answers.entries()) {
+      expect([...routes[at]!, answer.status, answer.body.error?.code]).toEqual([
+        ...routes[at]!,
+        ...[404, 'not_found'],
+      ]);
+    }
+    expect(inference.upstream.reached).toEqual([]);
+    expect(kept.has(store.id)).toBe(true);
+  });
+
+  it('is deleted with an error without anything around where it is another’s response', async () => {
+    const { id } = await ours.client.responses.create({ model: 'm', input: 'hi' });
+    for (const one of [id, 'resp_none']) {
+      expect(await ask(theirs, 'DELETE', `/responses/${one}`)).toMatchObject({
+        status: 404,
+        body: { code: 'not_found', type: 'not_found_error', param: null },
+      });
+      const refused = theirs.client.responses.delete(one);
+      await expect(refused).rejects.toBeInstanceOf(NotFoundError);
+    }
+    expect(await ask(ours, 'DELETE', `/responses/${id}`)).toMatchObject({ status: 200 });
+  });
+});
