@@ -49,6 +49,7 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     ...{ name: 'k', scopes: ['completions.write'], user_id: randomUUID() },
     workspace_id: ids.workspaces,
   }),
+  '/deployments': () => ({ name: randomUUID(), deployment_config: {} }),
   '/secret-references': () => ({
     ...{ name: 'one', manager_type: 'aws_sm', secret_path: 'prod' },
     auth_config: { aws_auth_type: 'serviceRole' },
@@ -153,7 +154,7 @@ export class RightRequests {
     const { ids, server } = this;
     this.#lease = await leaseHeaders(server.request, recorder);
     const plain = ['workspaces', 'guardrails', 'configs', 'api-keys', 'mcp-integrations'];
-    for (const path of [...plain, 'secret-references']) {
+    for (const path of [...plain, 'secret-references', 'deployments']) {
       ids[path] = await this.#make(`/v2/${path}`);
     }
     ids.users = await addUser(server, { source: 'bootstrap' });

@@ -4,6 +4,7 @@ import type { Principal } from '../auth/principal.ts';
 import type { Route } from '../http/route.ts';
 import type { Feature } from '../settings.ts';
 import { changeSetRoutes } from './changes/change-sets.ts';
+import { deploymentRoutes } from './deployments/deployments.ts';
 import { guardrailDefaultRoutes } from './guardrails/guardrail-defaults.ts';
 import { guardrailExclusionRoutes } from './guardrails/guardrail-exclusions.ts';
 import { accessPolicyRoutes } from './identity/access-policies.ts';
@@ -47,6 +48,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...integrationWorkspaceRoutes(deps),
     ...aiProviderRoutes(),
     ...virtualKeyRoutes(deps),
+    ...deploymentRoutes(deps),
     ...userRoutes(deps),
     ...inviteRoutes(deps),
     ...governed(['scim'], scimMappingRoutes(deps)),

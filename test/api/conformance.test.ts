@@ -136,7 +136,8 @@ it('404 to what is not there, wherever it is named', async () => {
     const query = `?workspace_id=${workspace_id}&organisation_id=${workspace_id}`;
     if (body === undefined) return { ...right, query };
     // What belongs to the organisation alone is in no workspace.
-    const isAbove = ['secret_path', 'workspaces'].some((field) => field in (body as object));
+    const above = ['secret_path', 'workspaces', 'deployment_config'];
+    const isAbove = above.some((field) => field in (body as object));
     const place = isAbove ? 'organisation_id' : 'workspace_id';
     return { ...right, body: { ...(body as object), [place]: workspace_id } };
   };

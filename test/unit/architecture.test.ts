@@ -65,7 +65,16 @@ const mayImport: Record<string, readonly string[]> = {
   admin: ['admin/*', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   'admin/request': ['auth', 'http', 'store', 'model', 'settings', 'clock'],
   ...adminFamilies('api-keys', 'workspaces', 'guardrails', 'configs', 'policies', 'mcp'),
-  ...adminFamilies('identity', 'sync', 'changes', 'providers', 'logs', 'people', 'secrets'),
+  ...adminFamilies(
+    'identity',
+    'sync',
+    'changes',
+    'providers',
+    'logs',
+    'people',
+    'secrets',
+    'deployments',
+  ),
   gateway: [
     ...['guardrails', 'ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model'],
     ...['secret-managers', 'settings', 'clock'],

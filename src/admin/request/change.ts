@@ -51,10 +51,19 @@ export async function recordChange(
 /** What has no manifest, because people are no configuration. */
 type PeopleKind = 'User' | 'UserInvite' | 'WorkspaceMember' | 'ScimGroup' | 'ScimMapping';
 
+/** What has no manifest, because its credential is told once, to whoever asked. */
+type CredentialKind = 'Deployment';
+
 /** What an audit row tells. */
 interface Told extends Pick<Change, 'resourceId' | 'workspaceId' | 'changes'> {
   readonly action: Change['action'] | 'release' | 'bind' | 'suspend' | 'resume';
-  readonly kind: KindName | 'AccessPolicy' | 'SyncOwner' | 'OrganisationDefaults' | PeopleKind;
+  readonly kind:
+    | KindName
+    | 'AccessPolicy'
+    | 'SyncOwner'
+    | 'OrganisationDefaults'
+    | PeopleKind
+    | CredentialKind;
 }
 
 /** The audit row alone, for what a change brings with it beside itself and for what no owner declares. */

@@ -19,6 +19,7 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
+import { TagsQuery } from '../request/tags-query.ts';
 import { versioned } from '../request/version.ts';
 import { create, remove, update } from './secret-reference-changes.ts';
 import {
@@ -34,24 +35,10 @@ const UpdateBody = SecretReferenceUpdate.extend({
   managed_by: updateFields.managed_by,
 }).meta(someField);
 
-/** JSON text of an object with texts. */
-const Tags = z
-  .string()
-  .max(4096)
-  .transform((text, context) => {
-    try {
-      return JSON.parse(text) as unknown;
-    } catch {
-      context.addIssue({ code: 'custom', message: 'must be a JSON object' });
-      return z.NEVER;
-    }
-  })
-  .pipe(z.record(z.string(), z.string()));
-
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   manager_type: ManagerType.optional(),
-  tags: Tags.optional(),
+  tags: TagsQuery.optional(),
   search: z.string().max(255).optional(),
   ...pageQuery({ sizeDefault: 20 }),
 });

@@ -42,6 +42,7 @@ export const {
   findByIdOrSlug,
   findByIdOrSlugForShare,
   findByIdOrSlugForUpdate,
+  listByIds,
   listByReferencesForShare,
   listAllForOrganisation,
   update,

@@ -1,0 +1,129 @@
+/** Knows what the API tells about a deployment; what it says who it is by is shown once, and then masked. */
+import { z } from 'zod';
+import {
+  DeploymentStatus,
+  DeploymentType,
+  type StoredSettings,
+} from '../../model/gateway-deployment.ts';
+import { JsonRecord, readDocument } from '../../model/json-record.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import type { StoredGatewayDeployment } from '../../store/tables/gateway-deployments.ts';
+import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+
+const Flag = z.literal([0, 1]);
+
+/** Items of the list. */
+export const DeploymentItem = z.object({
+  id: z.uuid(),
+  organisation_id: z.uuid(),
+  name: z.string(),
+  slug: z.string(),
+  type: DeploymentType,
+  status: DeploymentStatus,
+  is_default: Flag,
+  source_type: z.string().nullable(),
+  tags: JsonRecord.nullable(),
+  connection_status: z.literal('unknown'),
+  created_by: z.string(),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+  last_synced_at: AnsweredTimestamp.nullable(),
+  last_resynced_at: AnsweredTimestamp.nullable(),
+  object: z.literal('deployment'),
+});
+
+const Credentials = z.object({ username: z.string(), password: z.string() });
+
+/** Response of get. */
+export const DeploymentRecord = DeploymentItem.extend({
+  auth_settings: z.object({
+    gateway_base_url: z.string().optional(),
+    mcp_gateway_base_url: z.string().optional(),
+    is_dataservice_hosted: Flag.optional(),
+    is_playground_proxy_allowed: Flag.optional(),
+    /** By slug. */
+    workspaces_allowed: z.array(z.string()),
+    allow_all_workspaces: Flag,
+    jwt_subs_allowed: z.array(z.string()),
+    jwt_sub_workspace_mapping: z.record(z.string(), z.string()),
+    /** There is no other gateway that could answer in its place. */
+    disable_portkey_gateway: Flag,
+  }),
+  workspaces: z.array(z.object({ id: z.uuid(), slug: z.string() })),
+  deployment_config: JsonRecord.nullable(),
+  client_auth: z.string(),
+  credentials: Credentials,
+});
+
+/** Response of create. */
+export const DeploymentCreated = z.object({
+  id: z.uuid(),
+  slug: z.string(),
+  organisation_id: z.uuid(),
+  client_auth: z.string(),
+  credentials: Credentials,
+  object: z.literal('deployment'),
+});
+
+/** Response of update: with a new value where one was asked for. */
+export const DeploymentUpdated = z.object({
+  client_auth: z.string().optional(),
+  credentials: Credentials.optional(),
+});
+
+/** The same value in the two forms that clients know. */
+export function shownAuth({ slug }: Pick<StoredGatewayDeployment, 'slug'>, value: string) {
+  return { client_auth: value, credentials: { username: slug, password: value } };
+}
+
+export function toItem(row: StoredGatewayDeployment): z.infer<typeof DeploymentItem> {
+  return {
+    id: row.id,
+    organisation_id: row.organisation_id,
+    name: row.name,
+    slug: row.slug,
+    type: row.type,
+    status: row.status,
+    is_default: row.is_default === 0 ? 0 : 1,
+    source_type: row.source_type,
+    tags: readDocument<JsonRecord>(row.tags),
+    // No deployment reports to this control plane: nobody knows.
+    connection_status: 'unknown',
+    created_by: row.created_by,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    last_synced_at: null,
+    last_resynced_at: null,
+    object: 'deployment',
+  };
+}
+
+/** `workspaces` are those of the row that are not archived. */
+export function toRecord(
+  row: StoredGatewayDeployment,
+  workspaces: readonly StoredWorkspace[],
+): z.infer<typeof DeploymentRecord> {
+  const settings = readSettings(row);
+  return {
+    ...toItem(row),
+    auth_settings: {
+      ...settings,
+      workspaces_allowed: workspaces.map(({ slug }) => slug),
+      allow_all_workspaces: row.allow_all_workspaces === 0 ? 0 : 1,
+      jwt_subs_allowed: settings.jwt_subs_allowed ?? [],
+      jwt_sub_workspace_mapping: settings.jwt_sub_workspace_mapping ?? {},
+      disable_portkey_gateway: 0,
+    },
+    workspaces: workspaces.map(({ id, slug }) => ({ id, slug })),
+    deployment_config: readDocument<JsonRecord>(row.deployment_config),
+    ...shownAuth(row, row.client_auth_mask),
+  };
+}
+
+export function readSettings(row: Pick<StoredGatewayDeployment, 'auth_settings'>): StoredSettings {
+  return readDocument<StoredSettings>(row.auth_settings)!;
+}
+
+export function readWorkspaceIds(row: Pick<StoredGatewayDeployment, 'workspace_ids'>): string[] {
+  return readDocument<string[]>(row.workspace_ids)!;
+}

@@ -1,0 +1,157 @@
+/** Knows deployments over HTTP: gateways that an organisation runs (docs/api.md, Deployments). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import {
+  DeploymentCreate,
+  DeploymentStatus,
+  DeploymentType,
+  DeploymentUpdate,
+} from '../../model/gateway-deployment.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as gatewayDeployments from '../../store/tables/gateway-deployments.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import {
+  createFields,
+  type QueryRequest,
+  someField,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
+import { TagsQuery } from '../request/tags-query.ts';
+import { versioned } from '../request/version.ts';
+import { archive, create, update } from './deployment-changes.ts';
+import {
+  DeploymentCreated,
+  DeploymentItem,
+  DeploymentRecord,
+  DeploymentUpdated,
+  readWorkspaceIds,
+  toItem,
+  toRecord,
+} from './deployment-record.ts';
+
+const { organisation_id } = createFields;
+const CreateBody = DeploymentCreate.extend({ organisation_id });
+const workspaceSlugsMax = 100;
+
+const ListQuery = WorkspaceQuery.extend({
+  organisation_id,
+  type: DeploymentType.optional(),
+  status: DeploymentStatus.default('active'),
+  /** Comma-separated. */
+  workspace_slug: z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(z.string().min(1).max(255)).max(workspaceSlugsMax))
+    .optional(),
+  search: z.string().max(255).optional(),
+  tags: TagsQuery.optional(),
+  ...pageQuery(),
+});
+
+export function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
+  const all = { mounts: everyMount, path: '/deployments' } as const;
+  const item = { mounts: everyMount, path: '/deployments/:deploymentId' } as const;
+  return [
+    route({
+      ...all,
+      method: 'POST',
+      scope: 'deployments.create',
+      summary: 'Register a deployment; what it says who it is by is told this once',
+      body: CreateBody,
+      response: DeploymentCreated,
+      handle: (request) => create(deps, request),
+    }),
+    route({
+      ...all,
+      method: 'GET',
+      scope: 'deployments.list',
+      summary: 'List deployments',
+      query: ListQuery,
+      response: listOf(DeploymentItem),
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'GET',
+      scope: 'deployments.read',
+      summary: 'Get a deployment',
+      query: z.object({ organisation_id }),
+      response: DeploymentRecord,
+      handle: (request) => get(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'PUT',
+      scope: 'deployments.update',
+      versioned: true,
+      summary: 'Replace the fields sent of a deployment, or let it say by another value who it is',
+      body: DeploymentUpdate.meta(someField),
+      ignoredFields: ['id', 'slug', 'organisation_id'],
+      response: DeploymentUpdated,
+      handle: (request) => update(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'DELETE',
+      scope: 'deployments.delete',
+      versioned: true,
+      summary: 'Archive a deployment',
+      response: z.object({}),
+      handle: (request) => archive(deps, request),
+    }),
+  ];
+}
+
+/** Those that serve the workspace that the caller is bound to or names, and any of the slugs. */
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { caller, query } = request;
+  const db = deps.database.readable;
+  requireOwnOrganisation(caller, query.organisation_id);
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  const { type, status, tags, search } = query;
+  const filter = {
+    ...{ type, status, tags, search: search === '' ? undefined : search },
+    workspaceIds:
+      workspace === null
+        ? await idsOf(db, caller.organisationId, query.workspace_slug)
+        : [workspace.id],
+  };
+  const found = await gatewayDeployments.list(db, caller.organisationId, filter, toPage(query));
+  return listReply(found.rows.map(toItem), found.total);
+}
+
+/** Slugs of no workspace find what serves all. */
+async function idsOf(
+  db: Db,
+  organisationId: string,
+  slugs: readonly string[] | undefined,
+): Promise<string[] | undefined> {
+  if (slugs === undefined) return undefined;
+  const all = await workspaces.listAllForOrganisation(db, organisationId);
+  return all.filter(({ slug }) => slugs.includes(slug)).map(({ id }) => id);
+}
+
+async function get(
+  deps: AdminDeps,
+  request: AdminRequest<Record<string, string>, { readonly organisation_id?: string | undefined }>,
+) {
+  const { caller, params, query } = request;
+  const db = deps.database.readable;
+  const { organisationId } = caller;
+  requireOwnOrganisation(caller, query.organisation_id);
+  const row = await gatewayDeployments.findByIdOrSlug(db, organisationId, params.deploymentId!);
+  if (row === undefined) throw new ApiError('notFound');
+  const ids = readWorkspaceIds(row);
+  const isServed =
+    caller.workspaceId === null ||
+    row.allow_all_workspaces !== 0 ||
+    ids.includes(caller.workspaceId);
+  if (!isServed) throw new ApiError('notFound');
+  const named = ids.length === 0 ? [] : await workspaces.listByIds(db, organisationId, ids);
+  return versioned(toRecord(row, named), row);
+}

@@ -1,0 +1,91 @@
+/** Knows the gateway_deployments table: gateways that an organisation runs; deleted ones stay as archived. */
+import type { Selectable } from 'kysely';
+import { sql } from 'kysely';
+import type { DeploymentStatus, DeploymentType } from '../../model/gateway-deployment.ts';
+import type { Page } from '../../model/paging.ts';
+import type { Db } from '../connection/db.ts';
+import { listPage } from './paging.ts';
+import { nameOrSlugHolds, resourceTable } from './resource-table.ts';
+import type { Versioned } from './versioned.ts';
+
+interface GatewayDeploymentRow extends Versioned {
+  id: string;
+  organisation_id: string;
+  slug: string;
+  name: string;
+  type: DeploymentType;
+  status: DeploymentStatus;
+  source_type: string | null;
+  is_default: number;
+  auth_settings: string;
+  /** 0: those of workspace_ids only. */
+  allow_all_workspaces: number;
+  /** JSON list. */
+  workspace_ids: string;
+  deployment_config: string | null;
+  tags: string | null;
+  client_auth_hash: Buffer;
+  client_auth_mask: string;
+  created_by: string;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    gateway_deployments: GatewayDeploymentRow;
+  }
+}
+
+/** A deployment as stored. */
+export type StoredGatewayDeployment = Selectable<GatewayDeploymentRow>;
+
+export const { insert, findByIdOrSlug, findByIdOrSlugForUpdate, update } =
+  resourceTable('gateway_deployments');
+
+export interface GatewayDeploymentFilter {
+  readonly type?: DeploymentType | undefined;
+  readonly status: DeploymentStatus;
+  /** Each of them has to be there. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Part of the name or slug, in any case. */
+  readonly search?: string | undefined;
+  /** Those that serve any of these. */
+  readonly workspaceIds?: readonly string[] | undefined;
+}
+
+/** One page, newest first. */
+export function list(
+  db: Db,
+  organisationId: string,
+  { type, status, tags, search, workspaceIds }: GatewayDeploymentFilter,
+  page: Page,
+): Promise<{ rows: StoredGatewayDeployment[]; total: number }> {
+  let query = db
+    .selectFrom('gateway_deployments')
+    .where('organisation_id', '=', organisationId)
+    .where('status', '=', status);
+  if (type !== undefined) query = query.where('type', '=', type);
+  if (search !== undefined) query = query.where(nameOrSlugHolds(search));
+  if (tags !== undefined) {
+    query = query.where(sql<boolean>`json_contains(tags, ${JSON.stringify(tags)})`);
+  }
+  if (workspaceIds !== undefined) {
+    query = query.where((eb) =>
+      eb.or([
+        eb('allow_all_workspaces', '=', 1),
+        ...workspaceIds.map((id) => sql<boolean>`locate(${`"${id}"`}, workspace_ids) > 0`),
+      ]),
+    );
+  }
+  return listPage(query, page);
+}
+
+/** Of all others of the organisation. */
+export async function clearDefaults(tx: Db, organisationId: string, id: string): Promise<void> {
+  await tx
+    .updateTable('gateway_deployments')
+    .set({ is_default: 0, version: sql`version + 1` })
+    .where('organisation_id', '=', organisationId)
+    .where('is_default', '=', 1)
+    .where('id', '<>', id)
+    .execute();
+}
