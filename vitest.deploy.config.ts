@@ -83,8 +83,10 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'engines-galera',
-          include: ['test/engines/galera.test.ts'],
-          globalSetup: ['test/engines/galera-setup.ts'],
+          include: ['test/engines/galera*.test.ts'],
+          // They kill the same nodes.
+          fileParallelism: false,
+          globalSetup: ['test/engines/galera-setup.ts', 'test/system/build-setup.ts'],
         },
       },
       {

@@ -59,7 +59,7 @@ export async function stopOwnEngine() {
 const suites = [
   { name: 'test', words: ['node_modules/vitest/vitest.mjs', 'run'], usualMs: 6 * minuteMs },
   { name: 'differential', words: deploy('differential'), usualMs: minuteMs },
-  { name: 'gate', words: deploy('gate'), usualMs: 3 * minuteMs },
+  { name: 'gate', words: deploy('gate'), usualMs: 4 * minuteMs },
   {
     name: 'cluster',
     words: deploy('cluster', 'cluster-*'),

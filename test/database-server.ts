@@ -75,6 +75,8 @@ export async function startTestDatabaseServer(
   server: TestDatabaseServer;
   pid: number;
   socketPath: string;
+  /** Ends it as `kill -9` does, and starts it again on the same data and port. */
+  killAndStart: () => Promise<void>;
   stop: () => Promise<void>;
 }> {
   const binary = await chooseServer(softwareDirectory, null, {
@@ -87,7 +89,7 @@ export async function startTestDatabaseServer(
   const password = randomBytes(18).toString('base64url');
   await initialiseDataDirectory(binary, dataDirectory, { flags: initialFlags });
   const socketPath = join(directory, 'sql.sock');
-  const started = await startOnFreePort((port) =>
+  const startOn = (port: number): Promise<ServerProcess> =>
     startServerProcess({
       binary,
       dataDirectory,
@@ -104,14 +106,20 @@ export async function startTestDatabaseServer(
       user: 'tester',
       password: new Secret(password, 'test'),
       databaseName: 'gatewright_test',
-    }),
-  );
+    });
+  const started = await startOnFreePort(startOn);
+  let running = started.process;
   return {
     server: { host: '127.0.0.1', port: started.port, user: 'tester', password },
-    pid: started.process.pid,
+    pid: running.pid,
     socketPath,
+    killAndStart: async () => {
+      process.kill(running.pid, 'SIGKILL');
+      await running.exited;
+      running = await startOn(started.port);
+    },
     stop: async () => {
-      await started.process.stop();
+      await running.stop();
       rmSync(directory, { recursive: true, force: true });
     },
   };

@@ -1,7 +1,15 @@
 /** Guarantees of limits at full size: a thousand callers at once, kinds of limits together, wrong clocks, a database that goes away. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
+import { createEmptyDatabase } from '../database.ts';
 import { startDatabaseLink } from '../database-link.ts';
+import { startTestDatabaseServer } from '../database-server.ts';
+import { administer, createDatabaseOn } from '../empty-database.ts';
+import { addBook, startCarelessGateway } from './careless-gateway.ts';
+import { trueUnits } from './counters.ts';
+import { Driver } from './driver.ts';
+import { startJournal } from './journal.ts';
+import { numbersOf } from './plan.ts';
 import { newSeed, type RunningGate, runGate, tell } from './run-gate.ts';
 
 /** Away for longer than a request waits, and there again before a lease is over. */
@@ -18,7 +26,59 @@ async function outage(
   }
 }
 
+it('a gateway that looks first and counts afterwards does not pass: its provider is asked for more than the limit', async () => {
+  const tokens = 20_000;
+  const seed = newSeed();
+  await using stack = new AsyncDisposableStack();
+  const journal = stack.use(await startJournal());
+  const { settings: database } = stack.use(await createEmptyDatabase());
+  await addBook(database);
+  const gates = await Promise.all(
+    Array.from({ length: 3 }, () =>
+      startCarelessGateway({ database, providerUrl: journal.url, tokens }),
+    ),
+  );
+  for (const gate of gates) stack.use(gate);
+  const driver = stack.use(
+    new Driver({
+      ...{ gates, random: numbersOf(seed), untilMs: 0, outputTokensMost: 1_000 },
+      ...{ alive: () => [0, 1, 2], headers: { 'content-type': 'application/json' } },
+    }),
+  );
+  await driver.drive(200);
+  const used = journal.entries.reduce((sum, entry) => sum + trueUnits('tokens', entry), 0);
+  console.log(`${used} tokens of a limit of ${tokens}`);
+  expect(used).toBeGreaterThan(tokens);
+});
+
 describe('three gateways on one limit', () => {
+  it('keep it through a kill -9 of the database, and what a dead gateway held is charged when its lease has run out', async ({
+    skip,
+  }) => {
+    skip(
+      (process.env.TEST_DATABASE_URL ?? '') !== '',
+      'the server of TEST_DATABASE_URL is not ours to kill',
+    );
+    const own = await startTestDatabaseServer(['--innodb-flush-log-at-trx-commit=1']);
+    await using _ = { [Symbol.asyncDispose]: own.stop };
+    const { settings } = await createDatabaseOn(own.server);
+    await administer(own.server, `USE ${settings.name};\n${inject('migratedSchema')}`);
+    const seed = newSeed();
+    const report = await runGate({
+      ...{ seed, callers: 50, outputTokensMost: 4_000, waitsForLease: true, killAfter: 600 },
+      terms: { key: { type: 'cost', units: 2_000_000 } },
+      between: async () => settings,
+      meanwhile: async ({ journal }) => {
+        for (const entries of [100, 300]) {
+          while (journal.entries.length < entries) await wait(10);
+          await own.killAndStart();
+        }
+      },
+    });
+    tell(report);
+    expect(report.usedShare).toBeGreaterThan(0.95);
+  });
+
   it('of cost never let through more than it says, by a thousand callers while the window turns over and one is killed', async () => {
     const seed = newSeed();
     const report = await runGate({

@@ -6,12 +6,14 @@ import { chargeLostSlices } from '../../src/jobs/charge-lost-slices.ts';
 import { Secret } from '../../src/secret.ts';
 import type { MasterKeySettings } from '../../src/settings/master-keys.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
+import { isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
 import { eventually } from '../eventually.ts';
 import { jobContext } from '../job-context.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import {
   boundUnits,
+  type Counter,
   chargedUnits,
   countersOf,
   type GateLimit,
@@ -46,6 +48,10 @@ export interface GateOptions {
   readonly clockOffMs?: number;
   /** By what way each gateway reaches the database. */
   readonly databaseOf?: (gateway: number, real: DatabaseSettings) => Promise<DatabaseSettings>;
+  /** Where the database of all is; that of the tests when absent. */
+  readonly between?: (real: DatabaseSettings) => Promise<DatabaseSettings>;
+  /** What a dead gateway held is charged when its lease is over, not before its time. */
+  readonly waitsForLease?: boolean;
   /** What else happens while the crowd asks. */
   readonly meanwhile?: (gate: RunningGate) => Promise<void>;
 }
@@ -83,8 +89,9 @@ export async function runGate(options: GateOptions): Promise<GateReport> {
   const journal = stack.use(await startJournal());
   const trusted = readTrustedHosts(journal.host);
   const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
+  const { between = async (real) => real } = options;
   const server = stack.use(
-    await startTestServer({ settings: { trustedHosts, masterKeys: masterKeys() } }),
+    await startTestServer({ between, settings: { trustedHosts, masterKeys: masterKeys() } }),
   );
   server.clock.set(Date.now());
   const { key, limits } = await addLimits(server, options.terms);
@@ -124,7 +131,7 @@ export async function runGate(options: GateOptions): Promise<GateReport> {
   await Promise.all([dying.promise, meanwhile]);
   over.abort();
   await watching;
-  await bringToRest(round);
+  await bringToRest(round, options);
   for (const limit of limits) await checkCounters(round, limit);
   await useTheRest(round);
   return reportOf(round);
@@ -228,7 +235,7 @@ async function turnWindowAt({ database }: TestServer, atMs: number): Promise<voi
 async function watchCounters({ server, limits }: Round, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     for (const limit of limits) {
-      const counters = await countersOf(server.database.db, limit);
+      const counters = await countersOf(server.database.db, limit).catch(noneWhereAway);
       for (const { used, reserved } of counters) {
         expect(used + reserved).toBeLessThanOrEqual(limit.units);
       }
@@ -237,8 +244,17 @@ async function watchCounters({ server, limits }: Round, signal: AbortSignal): Pr
   }
 }
 
+/** Nothing is known of a database that cannot be asked. */
+function noneWhereAway(error: unknown): Counter[] {
+  if (isUnavailable(error)) return [];
+  throw error;
+}
+
 /** All that is not lost is given back; what is lost is charged, and nothing stays reserved. */
-async function bringToRest({ server, limits, death }: Round): Promise<void> {
+async function bringToRest(
+  { server, limits, death }: Round,
+  { waitsForLease = false }: GateOptions,
+): Promise<void> {
   const { db } = server.database;
   await eventually(async () => {
     const slices = await db
@@ -252,14 +268,16 @@ async function bringToRest({ server, limits, death }: Round): Promise<void> {
     expect(holders.size).toBeLessThanOrEqual(death.gate === null ? 0 : 1);
   });
   const held = await Promise.all(limits.map((limit) => heldUnits(db, limit)));
-  await db
-    .updateTable('usage_holders')
-    .set({ lease_until: 0 })
-    .where('lease_until', '<=', Math.min(death.atMs + leaseMs, Number.MAX_SAFE_INTEGER))
-    .execute();
-  await chargeLostSlices().run(jobContext(server.database, Date.now()));
+  if (!waitsForLease) {
+    await db
+      .updateTable('usage_holders')
+      .set({ lease_until: 0 })
+      .where('lease_until', '<=', Math.min(death.atMs + leaseMs, Number.MAX_SAFE_INTEGER))
+      .execute();
+  }
   // Who was busy a moment ago may take some again before it sees that it is not.
   await eventually(async () => {
+    await chargeLostSlices().run(jobContext(server.database, Date.now()));
     for (const [at, limit] of limits.entries()) {
       const counters = await countersOf(db, limit);
       expect(counters.map(({ reserved }) => reserved)).toEqual(counters.map(() => 0));

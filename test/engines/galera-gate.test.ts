@@ -1,0 +1,39 @@
+/** Guarantees that limits hold on three nodes of Galera, each with a gateway of its own, when one node is killed under load. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect, inject, it } from 'vitest';
+import type { DatabaseSettings } from '../../src/settings.ts';
+import { startDatabaseLink } from '../database-link.ts';
+import { newSeed, runGate, tell } from '../gate/run-gate.ts';
+import { killNode, restartNode } from './galera-cluster.ts';
+
+const nodes = inject('galeraNodes');
+
+const through = (at: number, real: DatabaseSettings): DatabaseSettings => ({
+  ...real,
+  port: nodes[at]!.server.port,
+});
+
+it('a limit of cost is kept to the micro-dollar by gateways that write to three nodes, of which one dies, and one gateway with it', async () => {
+  await using link = await startDatabaseLink();
+  const seed = newSeed();
+  try {
+    const report = await runGate({
+      ...{ seed, callers: 50, outputTokensMost: 4_000, killAfter: 500 },
+      terms: { key: { type: 'cost', units: 2_000_000 } },
+      databaseOf: async (gateway, real) =>
+        gateway === 2 ? link.lead(through(2, real)) : through(gateway, real),
+      meanwhile: async ({ journal, server }) => {
+        while (journal.entries.length < 200) await wait(10);
+        await killNode(nodes[2]!);
+        // As a balancer does that sees it.
+        link.cut();
+        await link.lead(through(1, server.settings.database!));
+        link.mend();
+      },
+    });
+    tell(report);
+    expect(report.usedShare).toBeGreaterThan(0.95);
+  } finally {
+    await restartNode(nodes[2]!);
+  }
+});
