@@ -91,12 +91,34 @@ export function ourHeaders(
   { id, headerPrefix }: Arrival,
   attempted: Attempted | null,
 ): Record<string, string> {
-  const headers: Record<string, string> = { [`${headerPrefix}trace-id`]: id };
+  const names = answerNames(headerPrefix);
+  const headers: Record<string, string> = { [names.traceId]: id };
   if (attempted === null) return headers;
   const { target, retries, cacheStatus } = attempted;
-  headers[`${headerPrefix}provider`] = target.provider;
-  headers[`${headerPrefix}retry-attempt-count`] = String(retries);
-  headers[`${headerPrefix}last-used-option-index`] = target.path;
-  headers[`${headerPrefix}cache-status`] = cacheStatus;
+  headers[names.provider] = target.provider;
+  headers[names.retries] = String(retries);
+  headers[names.targetPath] = target.path;
+  headers[names.cacheStatus] = cacheStatus;
   return headers;
+}
+
+/** By the prefix, of which there are a few: made for each answer anew, names cost more than their values. */
+const namesByPrefix = new Map<string, ReturnType<typeof namesUnder>>();
+
+function answerNames(prefix: string) {
+  const known = namesByPrefix.get(prefix);
+  if (known !== undefined) return known;
+  const names = namesUnder(prefix);
+  namesByPrefix.set(prefix, names);
+  return names;
+}
+
+function namesUnder(prefix: string) {
+  return {
+    traceId: `${prefix}trace-id`,
+    provider: `${prefix}provider`,
+    retries: `${prefix}retry-attempt-count`,
+    targetPath: `${prefix}last-used-option-index`,
+    cacheStatus: `${prefix}cache-status`,
+  };
 }

@@ -7,7 +7,7 @@ import { type Admission, grantedUsage, usageOf } from './admit.ts';
 import { hasOutput, isMetered } from './bound.ts';
 import { decoded } from './content-encoding.ts';
 import type { RelayEnd } from './relay.ts';
-import { noteUsage, nothingSaid, type SaidUsage, wholeUsage } from './usage.ts';
+import { noteUsage, nothingSaid, type SaidUsage, usageParts, wholeUsage } from './usage.ts';
 import { UsageStream } from './usage-stream.ts';
 
 /** What is known of the use of one request. */
@@ -54,7 +54,7 @@ export class Meter {
     this.#bodyBytes = body.length;
     if (String(headers['content-type']).startsWith('application/json')) {
       try {
-        noteUsage(this.#said, JSON.parse(String(decoded(headers, body))));
+        noteUsage(this.#said, usageParts(decoded(headers, body)));
       } catch {
         // What is no JSON says nothing.
       }

@@ -221,7 +221,8 @@ class Relay implements Sink {
     // As a text it goes out with the head, in one write of the system; each byte is a letter of Latin-1.
     if (told.body.length > joinedBytesMax) response.end(told.body);
     else response.end(told.body.toString('latin1'), 'latin1');
-    this.#watchCaller();
+    // Most callers have taken all of it by now.
+    if (response.writableLength > 0) this.#watchCaller();
     return true;
   }
 

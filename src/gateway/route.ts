@@ -35,7 +35,12 @@ export function walk(node: ConfigNode, to: Walk): Promise<Attempted> {
   }
 }
 
-async function callLeaf(leaf: Leaf, to: Walk): Promise<Attempted> {
+function callLeaf(leaf: Leaf, to: Walk): Promise<Attempted> {
+  return leaf.breaker === null ? to.call(leaf) : callWatched(leaf, to);
+}
+
+/** A breaker learns what comes of it. */
+async function callWatched(leaf: Leaf, to: Walk): Promise<Attempted> {
   const { breakers, mark } = to;
   const isTry = breakers.begin(mark, leaf);
   let hasLearned = false;

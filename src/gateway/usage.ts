@@ -1,4 +1,5 @@
 /** Knows what a provider says of the tokens that a request has used, in each of the formats. */
+import { membersOf } from '../model/json-object.ts';
 import type { TokenUsage } from '../model/pricing.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -25,6 +26,34 @@ export function nothingSaid(): SaidUsage {
     ...{ inputTokens: null, outputTokens: null, cachedInputTokens: 0, cacheWriteTokens: 0 },
     ...{ cacheWriteHourTokens: 0, isAbsurd: false, model: null },
   };
+}
+
+/** At the top of a body, where usage and model stand. */
+const holders = ['usage', 'model', 'message', 'response'];
+const blanks = new Set([0x20, 0x09, 0x0a, 0x0d]);
+const openBrace = 0x7b;
+
+/**
+ * Of an answer in JSON what may say what was used. The rest, which is most of it, is looked through and
+ * no values are made of it. Null for another value than an object; throws for what ends before its end.
+ */
+export function usageParts(body: Buffer | null): Json | null {
+  if (body === null || !beginsObject(body)) return null;
+  const members = membersOf(body);
+  // Of two with one key the last counts, as everywhere.
+  if (members === null) return JSON.parse(body.toString('utf8')) as Json;
+  const parts: Record<string, unknown> = {};
+  for (const name of holders) {
+    const member = members.get(name);
+    if (member === undefined) continue;
+    parts[name] = JSON.parse(body.toString('utf8', member.valueStart, member.end));
+  }
+  return parts;
+}
+
+function beginsObject(body: Buffer): boolean {
+  for (const byte of body) if (!blanks.has(byte)) return byte === openBrace;
+  return false;
 }
 
 /** Takes in a body, or the data of one event of a stream. */
