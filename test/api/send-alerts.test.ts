@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createMailer } from '../../src/jobs/mailer.ts';
@@ -13,6 +14,7 @@ import * as usageAlerts from '../../src/store/tables/usage-alerts.ts';
 import { apiKeyRow, insertApiKeys } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { jobContext } from '../job-context.ts';
+import { createPki } from '../pki.ts';
 
 interface Received {
   readonly to: readonly string[];
@@ -21,7 +23,14 @@ interface Received {
   readonly user: string | undefined;
 }
 
+/** A certificate that only who trusts its authority takes; a process of the product does so by NODE_EXTRA_CA_CERTS. */
+const pki = createPki();
+const authority = pki.authority('of mail');
+const publicAuthorities = getCACertificates('default');
+const named = authority.issue({ name: 'mail', altNames: 'DNS:localhost' });
+
 let test: TestDatabase;
+let secure: SMTPServer;
 let smtp: SMTPServer;
 let mail: MailSettings;
 let received: Received[] = [];
@@ -31,10 +40,26 @@ const organisationId = randomUUID();
 const noon = Date.UTC(2027, 0, 4, 12);
 
 beforeAll(async () => {
-  smtp = new SMTPServer({
+  smtp = openServer({
     disabledCommands: ['STARTTLS'],
     allowInsecureAuth: true,
     authOptional: true,
+  });
+  secure = openServer({ cert: named.cert, key: named.key });
+  for (const server of [smtp, secure]) {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  }
+  mail = {
+    ...{ host: '127.0.0.1', port: portOf(smtp), tls: 'none', user: null, password: undefined },
+    from: 'Gateway <gateway@example.com>',
+  };
+});
+
+const portOf = ({ server }: SMTPServer): number => (server.address() as AddressInfo).port;
+
+function openServer(options: Readonly<Record<string, unknown>>): SMTPServer {
+  const server = new SMTPServer({
+    ...options,
     logger: false,
     onAuth: ({ username = '', password }, _, done) =>
       done(password === 'right' ? null : new Error('wrong'), { user: username }),
@@ -47,13 +72,10 @@ beforeAll(async () => {
       });
     },
   });
-  await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', resolve));
-  const { port } = smtp.server.address() as AddressInfo;
-  mail = {
-    ...{ host: '127.0.0.1', port, tls: 'none', user: null, password: undefined },
-    from: 'Gateway <gateway@example.com>',
-  };
-});
+  // Of connections that its clients break off.
+  server.on('error', () => undefined);
+  return server;
+}
 
 beforeEach(async () => {
   test = await createTestDatabase();
@@ -61,8 +83,16 @@ beforeEach(async () => {
   refusal = null;
 });
 
-afterEach(() => test[Symbol.asyncDispose]());
-afterAll(() => new Promise<void>((resolve) => smtp.close(resolve)));
+afterEach(async () => {
+  setDefaultCACertificates(publicAuthorities);
+  await test[Symbol.asyncDispose]();
+});
+afterAll(async () => {
+  for (const server of [smtp, secure]) {
+    await new Promise<void>((resolve) => server.close(resolve));
+  }
+  pki[Symbol.dispose]();
+});
 
 /** An alert about a new key. */
 async function insertAlert(fields: Partial<usageAlerts.NewUsageAlert> = {}, emails: string[] = []) {
@@ -170,4 +200,21 @@ it('a mail goes to no server that does not encrypt, unless none is said, nor to 
   expect(await run(noon + 7_200_000, { settings: right })).toMatchObject({ sent: 1 });
   expect(received).toMatchObject([{ user: 'gw', to: ['ci@example.com'] }]);
   expect(received[0]!.text).not.toMatch(/^Bcc:/im);
+});
+
+it('by STARTTLS a mail and its password go over an encrypted connection, to the server that its certificate names and no other', async () => {
+  await insertAlert({}, ['ci@example.com']);
+  const settings: MailSettings = {
+    ...{ ...mail, host: 'localhost', port: portOf(secure), tls: 'starttls' },
+    ...{ user: 'gw', password: new Secret('right', 'test') },
+  };
+  expect(await run(noon, { settings })).toMatchObject({ sent: 0 });
+  expect((await stored())[0]!.last_error).toMatch(/certificate/);
+  setDefaultCACertificates([...publicAuthorities, authority.cert]);
+  const unnamed = { ...settings, host: '127.0.0.1' };
+  expect(await run(noon + 3_600_000, { settings: unnamed })).toMatchObject({ sent: 0 });
+  expect((await stored())[0]!.last_error).toMatch(/does not match/);
+  expect(received).toEqual([]);
+  expect(await run(noon + 7_200_000, { settings })).toMatchObject({ sent: 1 });
+  expect(received).toMatchObject([{ isSecure: true, user: 'gw', to: ['ci@example.com'] }]);
 });
