@@ -102,6 +102,6 @@ export class KeptValues {
   }
 }
 
-function keyOf({ id, version }: SecretPlace): string {
-  return `${id} ${version}`;
+function keyOf({ id, mark }: SecretPlace): string {
+  return `${id} ${mark}`;
 }

@@ -1,5 +1,6 @@
 /** Knows which values of secret managers an account takes, and what it is with them in their fields. */
 
+import { createHash } from 'node:crypto';
 import type { Unsealer } from '../auth/keyring.ts';
 import { authPlaces } from '../auth/reference-secrets.ts';
 import { openSecrets } from '../auth/secret-values.ts';
@@ -89,9 +90,10 @@ export function readFields(
 }
 
 function placeOf(row: PlacedSecretReference, unsealer: Unsealer): SecretPlace {
-  const { id, version, manager_type: managerType, secret_path: path } = row;
+  const { id, manager_type: managerType, secret_path: path } = row;
+  const mark = createHash('sha256').update(`${row.auth_config} ${path}`).digest('base64url');
   const opened = openSecrets(unsealer, authPlaces(id), readDocument<AuthConfig>(row.auth_config)!);
-  return { id, version, managerType, path, auth: new Secret(opened, `secret reference ${id}`) };
+  return { id, mark, managerType, path, auth: new Secret(opened, `secret reference ${id}`) };
 }
 
 /** `key`, `configurations.custom_headers.X-Key`, or the name of a configuration by itself. */

@@ -14,7 +14,7 @@ export interface Walk {
   readonly now: number;
   readonly breakers: Breakers;
   readonly caller: Caller;
-  /** Calls one target; throws a GatewayError that no other target can mend. */
+  /** Calls one target; throws a GatewayError that no other target can mend, save where {@link fallBack} says so. */
   readonly call: (leaf: Leaf) => Promise<Attempted>;
   /** From 0 to below 1. */
   readonly chance: () => number;
@@ -70,7 +70,8 @@ async function fallBack(branch: Branch, to: Walk): Promise<Attempted> {
     try {
       last = await walk(target, to);
     } catch (thrown) {
-      if (target === targets.at(-1) || !namesNone(target, thrown)) throw thrown;
+      const isOver = target === targets.at(-1);
+      if (isOver || !(namesNone(target, thrown) || lacksSecret(branch, thrown))) throw thrown;
       continue;
     }
     if (to.caller.isGone || !isFailure(branch, last.status)) return last;
@@ -83,6 +84,12 @@ function namesNone(target: ConfigNode, thrown: unknown): boolean {
   if (target.kind !== 'leaf' || !target.settings.isPassthrough) return false;
   const code = thrown instanceof GatewayError ? thrown.code : null;
   return code === 'provider_missing' || code === 'provider_unknown';
+}
+
+/** Of a target whose account takes a value that no secret manager gives now. */
+function lacksSecret(branch: Branch, thrown: unknown): boolean {
+  const isIt = thrown instanceof GatewayError && thrown.code === 'secret_unavailable';
+  return isIt && isFailure(branch, thrown.status);
 }
 
 function isFailure({ onStatusCodes }: Branch, status: number): boolean {

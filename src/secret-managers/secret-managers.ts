@@ -14,9 +14,10 @@ import { vaultManager } from './vault-manager.ts';
 
 /** Where a value lies. */
 export interface SecretPlace {
-  /** Of what says so, and of what it says now. */
+  /** Of what says so. */
   readonly id: string;
-  readonly version: number;
+  /** Of what it says of the manager and the place, and of nothing else. */
+  readonly mark: string;
   readonly managerType: ManagerType;
   readonly auth: Secret<AuthConfig>;
   readonly path: string;
@@ -60,8 +61,8 @@ export class SecretManagers implements AsyncDisposable {
     await Promise.all([...this.#open.values()].map((one) => one[Symbol.asyncDispose]()));
   }
 
-  #at({ id, version, managerType, auth }: SecretPlace): SecretManager {
-    const key = `${id} ${version}`;
+  #at({ id, mark, managerType, auth }: SecretPlace): SecretManager {
+    const key = `${id} ${mark}`;
     const known = this.#open.get(key);
     if (known !== undefined) return known;
     const opened = makers[managerType](auth, this.#means);

@@ -78,10 +78,11 @@ async function make(
   return { slug, path, reference, integration };
 }
 
-function ask(slug: string) {
+function ask(slug: string, more: Record<string, string> = {}) {
   const body = { model: 'm', messages: [{ role: 'user', content: `hello ${Math.random()}` }] };
   return exchange('POST', `${inference.server.inferenceUrl}/v1/chat/completions`, body, {
     ...{ authorization: `Bearer ${key}`, 'x-gateway-provider': `@${slug}` },
+    ...more,
   });
 }
 const sentKeys = () => inference.upstream.reached.map(({ headers }) => headers.authorization);
@@ -145,6 +146,25 @@ describe('a mapped value', () => {
     delete content.outage;
     inference.server.clock.advance(minute);
     expect((await ask(down.slug)).status).toBe(200);
+  });
+
+  it('that cannot be had is no end where the config names another target', async () => {
+    const missing = await make({ other: 'x' });
+    const sound = await make({ api_key: 'sk-sound' });
+    const targets = [missing, sound].map(({ slug }) => ({ provider: `@${slug}` }));
+    const config = JSON.stringify({ strategy: { mode: 'fallback' }, targets });
+    const answer = await ask(missing.slug, { 'x-gateway-config': config });
+    expect([answer.status, sentKeys()]).toEqual([200, ['Bearer sk-sound']]);
+  });
+
+  it('stays through an outage when something else of its reference changes', async () => {
+    const { slug, reference } = await make({ api_key: 'sk-kept' });
+    await ask(slug);
+    content.outage = 503;
+    await put(`/v2/secret-references/${reference.id}`, { name: 'renamed', tags: { a: 'b' } });
+    inference.server.clock.advance(11 * minute);
+    expect((await ask(slug)).status).toBe(200);
+    expect(sentKeys()).toEqual(['Bearer sk-kept', 'Bearer sk-kept']);
   });
 
   it('is not for a workspace that may not use its reference, from the next second on', async () => {

@@ -7,7 +7,7 @@ import type { SecretPlace } from '../../src/secret-managers/secret-managers.ts';
 
 const minute = 60_000;
 const place: SecretPlace = {
-  ...{ id: 'r', version: 1, managerType: 'hashicorp_vault', path: 'p' },
+  ...{ id: 'r', mark: 'm', managerType: 'hashicorp_vault', path: 'p' },
   auth: new Secret({}, 'test'),
 };
 
@@ -41,7 +41,7 @@ describe('a value', () => {
     state.now = 5 * minute - 1;
     expect(values.peek(place)).toBe('one');
     expect(reads()).toBe(1);
-    expect(values.peek({ ...place, version: 2 })).toBeUndefined();
+    expect(values.peek({ ...place, mark: 'other' })).toBeUndefined();
   });
 
   it('is read anew behind the request that finds it old, and waited for once it is older', async () => {

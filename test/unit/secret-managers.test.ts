@@ -41,7 +41,7 @@ function managersWith({ trusted = '127.0.0.1', mayBeItself = false, metadata }: 
   });
   opened.push(managers);
   return (managerType: ManagerType, path: string, auth: AuthConfig): Promise<KeptSecret> =>
-    managers.read({ id: 'r', version: 1, managerType, path, auth: new Secret(auth, 'test') });
+    managers.read({ id: 'r', mark: 'm', managerType, path, auth: new Secret(auth, 'test') });
 }
 
 describe('Vault', () => {
