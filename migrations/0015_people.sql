@@ -9,6 +9,7 @@ CREATE TABLE IF NOT EXISTS users (
   role VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   status VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   source VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  external_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,

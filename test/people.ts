@@ -14,7 +14,7 @@ export async function addUser(
   await users.insert(database.db, {
     ...{ id, organisation_id: organisationId, email, email_key: emailKey(email) },
     ...{ first_name: null, last_name: null },
-    ...({ role: 'member', status: 'active', source: 'scim' } as const),
+    ...({ role: 'member', status: 'active', source: 'scim', external_id: null } as const),
     ...{ created_at: clock.now(), last_updated_at: clock.now() },
     ...fields,
   });

@@ -38,6 +38,10 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/admin/organisation/defaults': () => ({ input_guardrails: [] }),
   '/workspace-exclusions/input-guardrails': () => ({ workspaces: [] }),
   '/workspace-exclusions/output-guardrails': () => ({ workspaces: [] }),
+  '/scim/v2/Users': () => ({ userName: `${randomUUID()}@example.com` }),
+  '/scim/v2/Users/{id}': () => ({ userName: `${randomUUID()}@example.com` }),
+  '/scim/v2/Groups': () => ({ displayName: randomUUID() }),
+  '/scim/v2/Groups/{id}': () => ({ displayName: randomUUID() }),
   '/scim/workspaces': ({ ids }) => ({
     ...{ workspace_id: ids.workspaces, role: 'Member', scim_group_name: randomUUID() },
   }),
@@ -46,7 +50,7 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/guardrails/{guardrailId}/mcp-servers/{mcpServerId}': () => ({ run_on: ['output'] }),
   '/configs': () => ({ name: 'one', config: { retry: { attempts: 1 } } }),
   '/api-keys': ({ ids }) => ({
-    ...{ name: 'k', scopes: ['completions.write'], user_id: randomUUID() },
+    ...{ name: 'k', scopes: ['completions.write'], user_id: ids.users },
     workspace_id: ids.workspaces,
   }),
   '/deployments': () => ({ name: randomUUID(), deployment_config: {} }),
@@ -153,13 +157,15 @@ export class RightRequests {
   async furnish(): Promise<void> {
     const { ids, server } = this;
     this.#lease = await leaseHeaders(server.request, recorder);
-    const plain = ['workspaces', 'guardrails', 'configs', 'api-keys', 'mcp-integrations'];
+    ids.workspaces = await this.#make('/v2/workspaces');
+    ids.users = await addUser(server);
+    await this.#join(ids.users);
+    const plain = ['guardrails', 'configs', 'api-keys', 'mcp-integrations'];
     for (const path of [...plain, 'secret-references', 'deployments']) {
       ids[path] = await this.#make(`/v2/${path}`);
     }
-    ids.users = await addUser(server, { source: 'bootstrap' });
-    await this.#join(ids.users);
     ids.invites = await this.#make('/v1/admin/users/invites');
+    for (const path of ['Users', 'Groups']) ids[path] = await this.#make(`/v1/scim/v2/${path}`);
     ids.service = ids['api-keys']!;
     ids.user = await this.#make('/v2/api-keys/user');
     ids['mcp-servers'] = await this.#make('/v2/mcp-servers');
@@ -237,7 +243,7 @@ export class RightRequests {
 
   /** Of another user each time, who has no role yet that the request gives, and may be deleted. */
   async #placeOfUser(found: string): Promise<string> {
-    const id = await addUser(this.server, { role: 'admin', source: 'bootstrap' });
+    const id = await addUser(this.server, { role: 'admin' });
     if (found.includes('/workspaces/')) await this.#join(id);
     return found.replace(/[^/]+$/, id);
   }
@@ -268,6 +274,9 @@ export class RightRequests {
   #bodyOf(method: string, path: string): unknown {
     const plain = path.replace(/^\/(?:v1|v2|admin\/v2)(?=\/)/, '');
     if (/\/(?:rotate|resend)$/.test(plain)) return {};
+    if (method === 'PATCH') {
+      return { Operations: [{ op: 'Add', value: { externalId: randomUUID() } }] };
+    }
     if (/\/users\/\{\w+\}$/.test(plain)) return { role: 'member' };
     const isKey = method === 'POST' && plain.startsWith('/api-keys');
     return (bodies[isKey ? '/api-keys' : plain] ?? (() => ({ name: randomUUID() })))(this);

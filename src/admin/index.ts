@@ -14,7 +14,9 @@ import { requestLogRoutes } from './logs/request-logs.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
 import { inviteRoutes } from './people/invites.ts';
+import { scimGroupRoutes } from './people/scim-groups.ts';
 import { scimMappingRoutes } from './people/scim-mappings.ts';
+import { scimUserRoutes } from './people/scim-users.ts';
 import { userRoutes } from './people/users.ts';
 import { aiProviderRoutes } from './providers/ai-providers.ts';
 import { integrationModelRoutes } from './providers/integration-models.ts';
@@ -52,6 +54,8 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...userRoutes(deps),
     ...inviteRoutes(deps),
     ...governed(['scim'], scimMappingRoutes(deps)),
+    ...governed(['scim'], scimUserRoutes(deps)),
+    ...governed(['scim'], scimGroupRoutes(deps)),
     ...workspaceMemberRoutes(deps),
     ...requestLogRoutes(deps),
     ...analyticsRoutes(deps),

@@ -23,7 +23,7 @@ export interface OfferedCredentials {
   readonly remoteAddress: string;
 }
 
-export type AcceptedCredential = 'access-token' | 'api-key' | 'client' | 'none';
+export type AcceptedCredential = 'access-token' | 'api-key' | 'bearer-key' | 'client' | 'none';
 
 export interface AuthDeps {
   readonly database: Pick<Database, 'readable' | 'db'>;
@@ -72,6 +72,9 @@ export async function authenticate(
   }
   if (gatewayKey !== null && accepts.includes('api-key')) return byApiKey(deps, gatewayKey, now);
   const [scheme, value] = splitAuthorization(authorization);
+  if (scheme === 'bearer' && accepts.includes('bearer-key') && isWellFormedApiKey(value)) {
+    return byApiKey(deps, value, now);
+  }
   if (scheme === 'bearer' && accepts.includes('access-token')) return byToken(deps, value, now);
   if (scheme === 'basic' && accepts.includes('client')) {
     return byClientSecret(deps, value, offered.remoteAddress, now);

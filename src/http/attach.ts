@@ -33,7 +33,7 @@ export function attach(kit: RouteKit, endpoints: readonly Endpoint[]): void {
     runningOf(request).found!.entry.mounted;
   for (const bytesMax of bounds) {
     kit.app.route({
-      method: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
+      method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
       url: '*',
       bodyLimit: bytesMax,
       constraints: { [bodyBound]: String(bytesMax) },

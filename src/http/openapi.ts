@@ -19,6 +19,7 @@ type Json = Record<string, unknown>;
 const securityOf: Partial<Record<CredentialKind, string>> = {
   'access-token': 'accessToken',
   'api-key': 'gatewayApiKey',
+  'bearer-key': 'bearerApiKey',
   client: 'clientCredentials',
 };
 
@@ -64,6 +65,7 @@ async function describeApi(mounted: readonly MountedRoute<never>[]): Promise<Jso
     components: {
       securitySchemes: {
         accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+        bearerApiKey: { type: 'http', scheme: 'bearer' },
         gatewayApiKey: { type: 'apiKey', in: 'header', name: 'x-gateway-api-key' },
         clientCredentials: { type: 'http', scheme: 'basic' },
       },
@@ -71,6 +73,7 @@ async function describeApi(mounted: readonly MountedRoute<never>[]): Promise<Jso
         Error: wrappedError,
         FlatError: flatError,
         OAuthError: oauthError,
+        ScimError: scimError,
         ...book.shared,
       },
     },
@@ -123,13 +126,13 @@ function responses(route: Route<never>, accepts: readonly CredentialKind[], succ
     description,
     content: { 'application/json': { schema } },
   });
-  const form = { flat: 'FlatError', oauth: 'OAuthError', wrapped: 'Error' }[
-    route.errors ?? 'wrapped'
-  ];
+  const forms = { flat: 'FlatError', oauth: 'OAuthError', scim: 'ScimError', wrapped: 'Error' };
+  const form = forms[route.errors ?? 'wrapped'];
   const error = { $ref: `#/components/schemas/${form}` };
   const refusals = [...errorKindsOf(route, accepts)].map((kind) => errorTable[kind]);
   return {
-    [successStatus]: answer('Success', success),
+    [successStatus]:
+      successStatus === 204 ? { description: 'Success' } : answer('Success', success),
     ...(revalidated === true ? { 304: { description: 'Not changed' } } : {}),
     ...Object.fromEntries(refusals.map(({ status, message }) => [status, answer(message, error)])),
     ...(failureStatus === undefined ? {} : { [failureStatus]: answer('Failure', success) }),
@@ -280,6 +283,14 @@ const strings = (...names: string[]): Json => ({
 
 const flatError = strings('code', 'message', 'param', 'type');
 const oauthError = strings('error', 'error_description');
+const scimError: Json = {
+  type: 'object',
+  required: ['schemas', 'status', 'detail'],
+  properties: {
+    ...{ schemas: { type: 'array', items: { type: 'string' } } },
+    ...{ status: { type: 'string' }, scimType: { type: 'string' }, detail: { type: 'string' } },
+  },
+};
 const wrappedError: Json = {
   type: 'object',
   required: ['success', 'status_code', 'error', 'data'],

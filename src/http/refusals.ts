@@ -29,7 +29,7 @@ export function refuseMalformed(
 /** Answers a request to become a tunnel, with the status that it yields. */
 export function refuseTunnel(connections: Connections, requestId: string, stream: Duplex): number {
   const error = new ApiError('methodNotAllowed');
-  const headers = [`X-Request-Id: ${requestId}`, 'Allow: GET, HEAD, POST, PUT, DELETE'];
+  const headers = [`X-Request-Id: ${requestId}`, 'Allow: GET, HEAD, POST, PUT, PATCH, DELETE'];
   connections.refuse(stream, textOf('405 Method Not Allowed', headers, errorBody(error)));
   return error.status;
 }

@@ -52,7 +52,7 @@ function faultsOf({ route, pattern, accepts }: MountedRoute<never>, open: boolea
   if (accepts.length === 0) faults.push(`${name} has no credential rule`);
   if (open && accepts.some((kind) => kind !== 'none')) faults.push(`${name} is not public`);
   if (!open && accepts.includes('none')) faults.push(`${name} mixes public and guarded`);
-  const scoped = accepts.some((kind) => kind === 'access-token' || kind === 'api-key');
+  const scoped = accepts.some((kind) => ['access-token', 'api-key', 'bearer-key'].includes(kind));
   if (scoped && [route.scope ?? []].flat().length === 0) faults.push(`${name} has no scope rule`);
   if (route.response === undefined) faults.push(`${name} has no response schema`);
   if (!pattern.startsWith('/')) faults.push(`${name} does not start with a slash`);

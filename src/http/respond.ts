@@ -86,7 +86,14 @@ function bodyOf(error: ApiError, form: ErrorForm): unknown {
   if (form === 'oauth') {
     return { error: oauthCodes[error.kind] ?? 'invalid_request', error_description: error.message };
   }
+  if (form === 'scim') return scimErrorBody(error);
   return errorBody(error);
+}
+
+function scimErrorBody({ kind, status, message }: ApiError): unknown {
+  const scimType = { invalid: 'invalidValue', conflict: 'uniqueness' }[String(kind)];
+  const schemas = ['urn:ietf:params:scim:api:messages:2.0:Error'];
+  return { schemas, status: String(status), ...(scimType && { scimType }), detail: message };
 }
 
 /** Codes of RFC 6749 5.2 and, for faults of the server, 4.1.2.1. */

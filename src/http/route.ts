@@ -18,9 +18,10 @@ export const mountPrefixes: Record<Mount, string> = {
 
 /**
  * `access-token`: Bearer token of the token service. `api-key`: `x-gateway-api-key` (or its older
- * name) header. `client`: HTTP Basic client id and secret. `none`: public.
+ * name) header. `bearer-key`: an API key as a Bearer token, for clients that can send nothing else.
+ * `client`: HTTP Basic client id and secret. `none`: public.
  */
-export type CredentialKind = 'access-token' | 'api-key' | 'client' | 'none';
+export type CredentialKind = 'access-token' | 'api-key' | 'bearer-key' | 'client' | 'none';
 
 export interface RouteRequest<
   Caller,
@@ -114,12 +115,12 @@ export class RawReply {
 }
 
 /** How a route writes its errors. */
-export type ErrorForm = 'wrapped' | 'flat' | 'oauth';
+export type ErrorForm = 'wrapped' | 'flat' | 'oauth' | 'scim';
 
 export type LeaseHeader = 'gatewright-owner' | 'gatewright-fence';
 
 export interface Route<Caller = unknown> {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Fastify-style path below the mount: `/guardrails/:guardrailId`. */
   readonly path: string;
   /** Credential kinds accepted on each mount the route hangs on. The server refuses to start if empty. */
@@ -139,7 +140,7 @@ export interface Route<Caller = unknown> {
   readonly summary: string;
   /**
    * `flat` sends the four error fields without the wrapper; `oauth` is the
-   * form of RFC 6749 5.2, for the token service only.
+   * form of RFC 6749 5.2, for the token service only, `scim` that of RFC 7644 3.12.
    */
   readonly errors?: ErrorForm;
   readonly params?: z.ZodType<Record<string, string>>;
@@ -154,7 +155,8 @@ export interface Route<Caller = unknown> {
   readonly ignoredFields?: readonly string[];
   /** Shape of the answer of success, for the OpenAPI document; the handler answers nothing else. */
   readonly response: z.ZodType;
-  readonly successStatus?: 200 | 201;
+  /** 204 is answered without a body. */
+  readonly successStatus?: 200 | 201 | 204;
   /** Whether an answer may close its connection, on which nothing behind it is begun before; for routes without body. */
   readonly mayClose?: boolean;
   /** Whether the handler honours `If-Match`; any other never sees it. */

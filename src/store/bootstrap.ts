@@ -206,7 +206,7 @@ async function insertOwner(
   await users.insert(tx, {
     ...{ id, organisation_id: organisationId, email, email_key: emailKey(email) },
     ...{ first_name: null, last_name: null },
-    ...({ role: 'owner', status: 'active', source: 'bootstrap' } as const),
+    ...({ role: 'owner', status: 'active', source: 'bootstrap', external_id: null } as const),
     ...{ created_at: now, last_updated_at: now },
   });
   return id;

@@ -84,15 +84,9 @@ it('503, before anything has worked and while the database is away', async () =>
 });
 
 it('success, in the shape that is told', async () => {
-  const made = (one: Operation) => one.path === '/iam/v1/access_policies' && one.method === 'POST';
-  expect(await strangers(201, made, (right) => right)).toEqual([]);
-  expect(
-    await strangers(
-      200,
-      (one) => !made(one),
-      (right) => right,
-    ),
-  ).toEqual([]);
+  for (const status of [201, 204, 200]) {
+    expect(await strangers(status, telling(status), (right) => right)).toEqual([]);
+  }
 });
 
 it('304 to whoever holds the answer', async () => {
@@ -189,6 +183,30 @@ it('409 to who would change the owner of the organisation, or cancel what was ac
     .where('id', '=', made.body.id)
     .execute();
   expect(await about('admin/users/invites', made.body.id)).toEqual([]);
+});
+
+it('409 to a directory that would take the owner away, or a name that is taken', async () => {
+  const { organisationId, database } = server;
+  const collide = (part: string, id: string, said: Record<string, unknown>) =>
+    strangers(
+      409,
+      (one) => telling(409)(one) && one.path.endsWith(`/scim/v2/${part}/{id}`),
+      (right, { method }) => {
+        const Operations = Object.entries(said).map(([path, value]) => ({
+          ...{ op: 'replace', path, value },
+        }));
+        if (method === 'PATCH') return { ...right, body: { Operations } };
+        return method === 'PUT'
+          ? { ...right, body: { ...(right.body as object), ...said } }
+          : right;
+      },
+      async (one) => one.path.replace(/\{\w+\}/, id),
+    );
+  const owner = await ownerOf({ database, organisationId });
+  expect(await collide('Users', owner, { active: false })).toEqual([]);
+  const groups = operation('POST', '/v1/scim/v2/Groups');
+  await requests.ask(groups, groups.path, { body: { displayName: 'taken' } });
+  expect(await collide('Groups', requests.ids.Groups!, { displayName: 'taken' })).toEqual([]);
 });
 
 it('409 to a suspension beside as many as an owner may have', async () => {

@@ -30,7 +30,9 @@ it('lists every route, its mounts and its fixed scope, and none that does not ex
     }
   }
   const page = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
-  const rows = page.matchAll(/^\| `((?:GET|POST|PUT|DELETE) [^`]+)` \| ([\w, ]+) \| (.+) \|$/gm);
+  const rows = page.matchAll(
+    /^\| `((?:GET|POST|PUT|PATCH|DELETE) [^`]+)` \| ([\w, ]+) \| (.+) \|$/gm,
+  );
   const told = [...rows].map(([, name, mounts, scope]) => [
     name,
     mounts!.split(', ').toSorted(),

@@ -143,12 +143,29 @@ async function usePeople(send: Send, workspace: string): Promise<void> {
   await send('GET', '/v1/scim/groups?search=a');
   await send('DELETE', `/v1/scim/workspaces/${mapping.body.id}`);
   await send('DELETE', `${path}/${owner.id}`);
+  await provision(send, workspace);
   const invites = '/v1/admin/users/invites';
   const { id } = (await send('POST', invites, { body: { email: 'a@b.example', role: 'member' } }))
     .body;
   await send('GET', `${invites}?status=expired`);
   await send('POST', `${invites}/${id}/resend`);
   await send('DELETE', `${invites}/${id}`);
+}
+
+/** What a directory brings, changes and takes away. */
+async function provision(send: Send, workspace: string): Promise<void> {
+  const path = '/v1/scim/v2';
+  const user = await send('POST', `${path}/Users`, { body: { userName: 'c@d.example' } });
+  const { id } = user.body;
+  const members = [{ value: id }];
+  const group = await send('POST', `${path}/Groups`, { body: { displayName: 'g', members } });
+  const mapped = { workspace_id: workspace, role: 'member', scim_group_id: group.body.id };
+  await send('POST', '/v1/scim/workspaces', { body: mapped });
+  await send('GET', `${path}/Users?filter=userName%20eq%20%22c%40d.example%22`);
+  await send('GET', `${path}/Groups`);
+  await send('PUT', `${path}/Users/${id}`, { body: { userName: 'c@d.example', active: false } });
+  await send('DELETE', `${path}/Groups/${group.body.id}`);
+  await send('DELETE', `${path}/Users/${id}`);
 }
 
 /** What runs tell of themselves, and who pauses them. */

@@ -35,10 +35,12 @@ export async function lockUser(
   const row = await users.findByIdForUpdate(tx, caller.organisationId, idOr404(params.id!));
   if (row === undefined) throw new ApiError('notFound');
   requireVersion(request, row.version);
-  if (row.role === 'owner') {
-    throw new ApiError('conflict', 'The owner of the organisation stays its owner', 'id');
-  }
+  if (row.role === 'owner') refuseOwner();
   return row;
+}
+
+export function refuseOwner(): never {
+  throw new ApiError('conflict', 'The owner of the organisation stays its owner', 'id');
 }
 
 /** Memberships and keys go along. */
@@ -48,11 +50,12 @@ export async function deleteUser(
   author: Author,
   { organisation_id, id }: users.StoredUser,
 ): Promise<void> {
+  // Also where an administrator is no member.
+  await deleteUserKeys(tx, deps, author, { userId: id });
   const workspaceIds = await workspaceMembers.listWorkspaceIds(tx, organisation_id, [id]);
   for (const workspace_id of workspaceIds.get(id) ?? []) {
     await dismissMember(tx, deps, author, { organisation_id, workspace_id, user_id: id });
   }
-  await deleteUserKeys(tx, deps, author, { userId: id, workspaceId: null });
   await scimGroups.deleteMembershipsOf(tx, organisation_id, id);
   await users.deleteById(tx, organisation_id, id);
   await auditChange(tx, deps, author, {

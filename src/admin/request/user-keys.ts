@@ -83,21 +83,21 @@ async function latestExpiry(
   return Number.isFinite(days) ? now + days * dayMs : null;
 }
 
-/** Takes away the keys of a person in a workspace, or with null those of the organisation. */
+/** Takes away the keys of a person, or those that are in one workspace. */
 export async function deleteUserKeys(
   tx: Db,
   deps: AdminDeps,
   author: Author,
-  { userId, workspaceId }: { readonly userId: string; readonly workspaceId: string | null },
+  of: { readonly userId: string; readonly workspaceId?: string },
 ): Promise<void> {
   const { organisationId } = author.caller;
-  const ids = await apiKeys.listIdsOfUser(tx, organisationId, userId, workspaceId);
-  for (const id of ids) {
+  const keys = await apiKeys.listOfUser(tx, organisationId, of.userId, of.workspaceId);
+  for (const { id, workspace_id: workspaceId } of keys) {
     await apiKeys.deleteById(tx, organisationId, id);
     await closeBudget(tx, { organisationId, kind: 'api_key', id });
     await recordChange(tx, deps, author, {
       ...{ action: 'delete', kind: 'ApiKey', resourceId: id, workspaceId },
-      changes: { with_user: userId },
+      changes: { with_user: of.userId },
     });
   }
 }

@@ -246,24 +246,23 @@ export function countUserKeys(
   );
 }
 
-/** A person's keys in a workspace, or with null those of the organisation; held until the transaction ends. */
-export async function listIdsOfUser(
+/** A person's keys, or those in one workspace; held until the transaction ends. */
+export function listOfUser(
   tx: Db,
   organisationId: string,
   userId: string,
-  workspaceId: string | null,
-): Promise<string[]> {
-  const rows = await tx
+  workspaceId: string | undefined,
+): Promise<Pick<StoredApiKey, 'id' | 'workspace_id'>[]> {
+  return tx
     .selectFrom('api_keys')
-    .select('id')
+    .select(['id', 'workspace_id'])
     .where('organisation_id', '=', organisationId)
     .where('user_id', '=', userId)
-    .where('workspace_id', workspaceId === null ? 'is' : '=', workspaceId)
-    .where('type', '=', workspaceId === null ? 'organisation-user' : 'workspace-user')
+    .where('type', 'in', ['organisation-user', 'workspace-user'])
+    .$if(workspaceId !== undefined, (keys) => keys.where('workspace_id', '=', workspaceId!))
     .orderBy('id')
     .forUpdate()
     .execute();
-  return rows.map(({ id }) => id);
 }
 
 export interface ApiKeyFilter {

@@ -79,6 +79,23 @@ function one(db: Db, organisationId: string, id: string) {
     .where('id', '=', id);
 }
 
+/** The invite of an address that is open, held until the transaction ends. */
+export function findOpenForUpdate(
+  tx: Db,
+  organisationId: string,
+  key: string,
+  now: number,
+): Promise<StoredInvite | undefined> {
+  return tx
+    .selectFrom('user_invites')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('pending_key', '=', key)
+    .where('expires_at', '>', now)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
 export interface InviteFilter {
   readonly status?: InviteStatus | undefined;
   readonly role?: AssignedRole | undefined;

@@ -20,6 +20,8 @@ interface UserRow extends Versioned {
   status: 'active' | 'inactive';
   /** What brought the user here: the organisation's own making, an invite, a directory. */
   source: 'bootstrap' | 'invite' | 'scim';
+  /** What the directory calls the user. */
+  external_id: string | null;
 }
 
 declare module '../connection/db.ts' {
@@ -31,7 +33,7 @@ declare module '../connection/db.ts' {
 /** A user as stored. */
 export type StoredUser = Selectable<UserRow>;
 
-/** Throws errno 1062 when the organisation has a user of this address. */
+/** Throws errno 1062 when the organisation has a user of this address, as {@link update} does. */
 export async function insert(tx: Db, row: Insertable<UserRow>): Promise<void> {
   await tx.insertInto('users').values(row).execute();
 }
@@ -105,6 +107,7 @@ export interface UserFilter {
   readonly lastName?: string | undefined;
   /** Part of the full name. */
   readonly name?: string | undefined;
+  readonly externalId?: string | undefined;
 }
 
 export function list(
@@ -113,13 +116,14 @@ export function list(
   filter: UserFilter,
   page: Page,
 ): Promise<{ rows: StoredUser[]; total: number }> {
-  const { role, emailKey, firstName, lastName, name } = filter;
+  const { role, emailKey, firstName, lastName, name, externalId } = filter;
   const fullName = sql`concat_ws(' ', first_name, last_name)`;
   const query = db
     .selectFrom('users')
     .where('organisation_id', '=', organisationId)
     .$if(role !== undefined, (rows) => rows.where('role', '=', role!))
     .$if(emailKey !== undefined, (rows) => rows.where('email_key', '=', emailKey!))
+    .$if(externalId !== undefined, (rows) => rows.where('external_id', '=', externalId!))
     .$if(firstName !== undefined, (rows) => rows.where(holds(sql.ref('first_name'), firstName!)))
     .$if(lastName !== undefined, (rows) => rows.where(holds(sql.ref('last_name'), lastName!)))
     .$if(name !== undefined, (rows) => rows.where(holds(fullName, name!)));

@@ -1,0 +1,36 @@
+/** Knows what becomes of an open invite once its address is a user's. */
+
+import type { InvitedInto } from '../../model/invite.ts';
+import { readDocument } from '../../model/json-record.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as userInvites from '../../store/tables/user-invites.ts';
+import type { StoredUser } from '../../store/tables/users.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import { type Author, auditChange } from '../request/change.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import { admitMember } from '../request/membership.ts';
+
+/** The user becomes a member of the workspaces that are still there; the invite is held already. */
+export async function acceptInvite(
+  tx: Db,
+  deps: AdminDeps,
+  author: Author,
+  invite: userInvites.StoredInvite,
+  user: StoredUser,
+): Promise<void> {
+  const { now } = author;
+  await userInvites.update(tx, invite, {
+    ...({ status: 'accepted', pending_key: null } as const),
+    ...{ accepted_at: now, last_updated_at: now },
+  });
+  await auditChange(tx, deps, author, {
+    ...{ action: 'update', kind: 'UserInvite', resourceId: invite.id, workspaceId: null },
+    changes: { accepted_by: user.id },
+  });
+  const scopes = readDocument<string[]>(invite.scopes) ?? undefined;
+  for (const { id, role } of readDocument<InvitedInto[]>(invite.workspaces) ?? []) {
+    const workspace = await workspaces.findByIdOrSlugForShare(tx, invite.organisation_id, id);
+    if (workspace === undefined) continue;
+    await admitMember(tx, deps, author, { workspace, user, role, source: 'manual', scopes });
+  }
+}

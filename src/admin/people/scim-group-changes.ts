@@ -1,0 +1,142 @@
+/** Knows how a directory brings groups, changes them and takes them away, with what follows in workspaces. */
+import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
+import type { ScimGroupState } from '../../model/scim.ts';
+import { validationError } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
+import * as scimGroups from '../../store/tables/scim-groups.ts';
+import * as scimMappings from '../../store/tables/scim-mappings.ts';
+import * as users from '../../store/tables/users.ts';
+import { type Author, auditChange } from '../request/change.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { idOr404 } from '../request/scoping.ts';
+import { requireVersion } from '../request/version.ts';
+import { settle } from './scim-membership.ts';
+import { refuseBound } from './user-changes.ts';
+
+type Request = Pick<AdminRequest, 'params' | 'ifMatch'> & Author;
+
+export interface GroupWithMembers {
+  readonly row: scimGroups.StoredScimGroup;
+  /** Ids of users. */
+  readonly members: readonly string[];
+}
+
+export async function create(
+  deps: AdminDeps,
+  request: Request,
+  state: ScimGroupState,
+): Promise<GroupWithMembers> {
+  const { caller, now } = request;
+  refuseBound(caller);
+  return deps.database.transaction(async (tx) => {
+    const row: scimGroups.StoredScimGroup = {
+      ...{ id: newId(), organisation_id: caller.organisationId, name: state.displayName },
+      ...{ external_id: state.externalId, version: 1, created_at: now, last_updated_at: now },
+    };
+    await refusingTaken(() => scimGroups.insert(tx, row));
+    await auditGroup(tx, deps, request, 'create', row.id, { name: row.name });
+    await regroup(tx, deps, request, row, new Set(), state.members);
+    return { row, members: [...state.members].toSorted() };
+  });
+}
+
+/** Yields the group as it is now; `next` says from how it was how it is to be. */
+export async function change(
+  deps: AdminDeps,
+  request: Request,
+  next: (before: GroupWithMembers) => ScimGroupState,
+): Promise<GroupWithMembers> {
+  return deps.database.transaction(async (tx) => {
+    const before = await lockGroup(tx, request);
+    const { row } = before;
+    const state = next(before);
+    const was = new Set(before.members);
+    const renamed = state.displayName !== row.name || state.externalId !== row.external_id;
+    const regrouped = was.symmetricDifference(state.members).size > 0;
+    if (!renamed && !regrouped) return before;
+    const columns = {
+      ...{ name: state.displayName, external_id: state.externalId },
+      last_updated_at: request.now,
+    };
+    await refusingTaken(() => scimGroups.update(tx, row, columns));
+    const fields = [...(renamed ? ['name'] : []), ...(regrouped ? ['members'] : [])];
+    await auditGroup(tx, deps, request, 'update', row.id, { fields });
+    await regroup(tx, deps, request, row, was, state.members);
+    const changed = { ...row, ...columns, version: row.version + 1 };
+    return { row: changed, members: [...state.members].toSorted() };
+  });
+}
+
+/** Its mappings go along. */
+export async function remove(deps: AdminDeps, request: Request): Promise<void> {
+  await deps.database.transaction(async (tx) => {
+    const { row, members } = await lockGroup(tx, request);
+    const { organisation_id, id } = row;
+    await regroup(tx, deps, request, row, new Set(members), new Set());
+    for (const mapping of await scimMappings.listByGroup(tx, organisation_id, id)) {
+      await scimMappings.deleteById(tx, organisation_id, mapping.id);
+    }
+    await scimGroups.deleteById(tx, organisation_id, id);
+    await auditGroup(tx, deps, request, 'delete', id, { name: row.name });
+  });
+}
+
+async function lockGroup(tx: Db, request: Request): Promise<GroupWithMembers> {
+  const { caller, params } = request;
+  refuseBound(caller);
+  const id = idOr404(params.id!);
+  const row = await scimGroups.findForUpdate(tx, caller.organisationId, 'id', id);
+  if (row === undefined) throw new ApiError('notFound');
+  requireVersion(request, row.version);
+  const members = await scimGroups.listMembers(tx, caller.organisationId, { groupIds: [id] });
+  return { row, members: members.map(({ user_id }) => user_id) };
+}
+
+/** @throws ApiError `invalid` for somebody new who is no user of the organisation. */
+async function regroup(
+  tx: Db,
+  deps: AdminDeps,
+  author: Author,
+  group: scimGroups.StoredScimGroup,
+  was: ReadonlySet<string>,
+  is: ReadonlySet<string>,
+): Promise<void> {
+  const { organisation_id: organisationId } = group;
+  const [come, gone] = [is.difference(was), was.difference(is)];
+  for (const id of [...come].toSorted()) {
+    if ((await users.findByIdForShare(tx, organisationId, id)) !== undefined) continue;
+    throw validationError({
+      path: ['members'],
+      message: `names no user of the organisation: ${id}`,
+    });
+  }
+  await scimGroups.removeMembers(tx, group, [...gone]);
+  await scimGroups.addMembers(tx, group, [...come]);
+  const mappings = await scimMappings.listByGroup(tx, organisationId, group.id);
+  for (const userId of [...come, ...gone].toSorted()) {
+    for (const { workspace_id } of mappings) await settle(tx, deps, author, userId, workspace_id);
+  }
+}
+
+async function auditGroup(
+  tx: Db,
+  deps: AdminDeps,
+  author: Author,
+  action: 'create' | 'update' | 'delete',
+  resourceId: string,
+  changes: Record<string, unknown>,
+): Promise<void> {
+  const told = { action, kind: 'ScimGroup', resourceId, workspaceId: null, changes } as const;
+  await auditChange(tx, deps, author, told);
+}
+
+async function refusingTaken(write: () => Promise<void>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (!isDuplicateEntry(error)) throw error;
+    throw new ApiError('conflict', 'The organisation has a group of this name', 'displayName');
+  }
+}

@@ -1,0 +1,148 @@
+/** Knows groups as a directory provisions them, over SCIM 2.0 (docs/api.md, Provisioning). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { RawReply, type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import {
+  groupStateOf,
+  patchedGroup,
+  readScimFilter,
+  ScimGroupBody,
+  ScimPatch,
+} from '../../model/scim.ts';
+import * as scimGroups from '../../store/tables/scim-groups.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import type { QueryRequest } from '../request/frame-fields.ts';
+import { idOr404 } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { change, create, type GroupWithMembers, remove } from './scim-group-changes.ts';
+import { ScimGroup, toGroupState, toScimGroup } from './scim-record.ts';
+import {
+  pageOfScim,
+  ScimItemQuery,
+  ScimListQuery,
+  scimList,
+  scimListOf,
+  scimRoute,
+} from './scim-routes.ts';
+import { refuseBound } from './user-changes.ts';
+
+export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
+  const all = { ...scimRoute, path: '/scim/v2/Groups' } as const;
+  const item = { ...scimRoute, path: `${all.path}/:id`, versioned: true } as const;
+  const told = ({ row, members }: GroupWithMembers) => toScimGroup(row, members);
+  return [
+    route({
+      ...all,
+      method: 'POST',
+      summary: 'Bring a group',
+      successStatus: 201,
+      body: ScimGroupBody,
+      response: ScimGroup,
+      handle: async (request) => told(await create(deps, request, groupStateOf(request.body))),
+    }),
+    route({
+      ...all,
+      method: 'GET',
+      summary: 'List groups, as a directory sees them',
+      query: ScimListQuery,
+      response: scimListOf(ScimGroup),
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'GET',
+      versioned: false,
+      summary: 'Get a group, as a directory sees it',
+      query: ScimItemQuery,
+      response: ScimGroup,
+      handle: (request) => get(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'PUT',
+      summary: 'Replace a group',
+      refusals: ['conflict'],
+      body: ScimGroupBody,
+      response: ScimGroup,
+      handle: async (request) =>
+        told(await change(deps, request, () => groupStateOf(request.body))),
+    }),
+    route({
+      ...item,
+      method: 'PATCH',
+      summary: 'Change the name or members of a group',
+      refusals: ['conflict'],
+      body: ScimPatch,
+      response: ScimGroup,
+      handle: async (request) =>
+        told(
+          await change(deps, request, ({ row, members }) =>
+            patchedGroup(toGroupState(row, members), request.body),
+          ),
+        ),
+    }),
+    route({
+      ...item,
+      method: 'DELETE',
+      summary: 'Take a group away',
+      successStatus: 204,
+      response: z.object({}),
+      handle: async (request) => {
+        await remove(deps, request);
+        return new RawReply(204, null);
+      },
+    }),
+  ];
+}
+
+async function list(deps: AdminDeps, { caller, query }: QueryRequest<ScimListQuery>) {
+  refuseBound(caller);
+  const { organisationId } = caller;
+  const named = readScimFilter(query.filter, ['displayName', 'externalId']);
+  const filter =
+    named === null
+      ? {}
+      : named.attribute === 'externalid'
+        ? { externalId: named.value }
+        : { name: named.value };
+  const page = pageOfScim(query);
+  const db = deps.database.readable;
+  const { rows, total } = await scimGroups.list(db, organisationId, filter, page);
+  const groupIds = leavesMembersOut(query) ? [] : rows.map(({ id }) => id);
+  const members =
+    groupIds.length === 0 ? [] : await scimGroups.listMembers(db, organisationId, { groupIds });
+  const byGroup = Map.groupBy(members, ({ group_id }) => group_id);
+  const membersOf = (id: string) =>
+    leavesMembersOut(query) ? undefined : (byGroup.get(id) ?? []).map(({ user_id }) => user_id);
+  return scimList(
+    rows.map((row) => toScimGroup(row, membersOf(row.id))),
+    page,
+    total,
+  );
+}
+
+async function get(
+  deps: AdminDeps,
+  { caller, params, query }: QueryRequest<z.infer<typeof ScimItemQuery>>,
+) {
+  refuseBound(caller);
+  const db = deps.database.readable;
+  const id = idOr404(params.id!);
+  const row = await scimGroups.findById(db, caller.organisationId, id);
+  if (row === undefined) throw new ApiError('notFound');
+  const members = leavesMembersOut(query)
+    ? undefined
+    : await scimGroups.listMembers(db, caller.organisationId, { groupIds: [id] });
+  return versioned(
+    toScimGroup(
+      row,
+      members?.map(({ user_id }) => user_id),
+    ),
+    row,
+  );
+}
+
+function leavesMembersOut({ excludedAttributes = '' }: z.infer<typeof ScimItemQuery>): boolean {
+  return excludedAttributes.split(',').some((name) => name.trim().toLowerCase() === 'members');
+}

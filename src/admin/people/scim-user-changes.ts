@@ -1,0 +1,118 @@
+/** Knows how a directory brings users, changes them and takes them away, with what follows in workspaces. */
+import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
+import { emailKey } from '../../model/person.ts';
+import type { ScimUserState } from '../../model/scim.ts';
+import type { Db } from '../../store/connection/db.ts';
+import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
+import * as scimGroups from '../../store/tables/scim-groups.ts';
+import * as scimMappings from '../../store/tables/scim-mappings.ts';
+import * as userInvites from '../../store/tables/user-invites.ts';
+import * as users from '../../store/tables/users.ts';
+import { type Author, auditChange } from '../request/change.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { idOr404 } from '../request/scoping.ts';
+import { deleteUserKeys } from '../request/user-keys.ts';
+import { requireVersion } from '../request/version.ts';
+import { acceptInvite } from './invite-acceptance.ts';
+import { settle } from './scim-membership.ts';
+import { deleteUser, lockUser, refuseBound, refuseOwner } from './user-changes.ts';
+
+type Request = Pick<AdminRequest, 'params' | 'ifMatch'> & Author;
+
+/** Whoever was invited has the role and the workspaces of the invite. */
+export async function create(
+  deps: AdminDeps,
+  request: Request,
+  state: ScimUserState,
+): Promise<users.StoredUser> {
+  const { caller, now } = request;
+  refuseBound(caller);
+  const { organisationId } = caller;
+  return deps.database.transaction(async (tx) => {
+    const key = emailKey(state.userName);
+    const invite = await userInvites.findOpenForUpdate(tx, organisationId, key, now);
+    const row: users.StoredUser = {
+      ...{ id: newId(), organisation_id: organisationId, ...columnsOf(state) },
+      ...({ role: invite?.role ?? 'member', source: 'scim' } as const),
+      ...{ version: 1, created_at: now, last_updated_at: now },
+    };
+    await refusingTaken(() => users.insert(tx, row));
+    await auditChange(tx, deps, request, {
+      ...{ action: 'create', kind: 'User', resourceId: row.id, workspaceId: null, changes: {} },
+    });
+    if (invite !== undefined) await acceptInvite(tx, deps, request, invite, row);
+    return row;
+  });
+}
+
+/** Yields the user as it is now; `change` says from how it was how it is to be. */
+export async function change(
+  deps: AdminDeps,
+  request: Request,
+  next: (before: users.StoredUser) => ScimUserState,
+): Promise<users.StoredUser> {
+  const { caller, params, now } = request;
+  refuseBound(caller);
+  return deps.database.transaction(async (tx) => {
+    const id = idOr404(params.id!);
+    const row = await users.findByIdForUpdate(tx, caller.organisationId, id);
+    if (row === undefined) throw new ApiError('notFound');
+    requireVersion(request, row.version);
+    const columns = columnsOf(next(row));
+    const names = Object.keys(columns) as (keyof typeof columns)[];
+    const fields = names.filter((name) => columns[name] !== row[name]);
+    if (fields.length === 0) return row;
+    if (row.role === 'owner' && columns.status !== 'active') refuseOwner();
+    await refusingTaken(() => users.update(tx, row, { ...columns, last_updated_at: now }));
+    await auditChange(tx, deps, request, {
+      ...{ action: 'update', kind: 'User', resourceId: row.id, workspaceId: null },
+      changes: { fields },
+    });
+    if (columns.status !== row.status) await settleUser(tx, deps, request, row.id, columns.status);
+    return { ...row, ...columns, version: row.version + 1, last_updated_at: now };
+  });
+}
+
+export async function remove(deps: AdminDeps, request: Request): Promise<void> {
+  await deps.database.transaction(async (tx) => {
+    await deleteUser(tx, deps, request, await lockUser(tx, request));
+  });
+}
+
+/** Who is no longer active has no keys, and is in no workspace by a group. */
+async function settleUser(
+  tx: Db,
+  deps: AdminDeps,
+  author: Author,
+  userId: string,
+  status: users.StoredUser['status'],
+): Promise<void> {
+  const { organisationId } = author.caller;
+  if (status !== 'active') await deleteUserKeys(tx, deps, author, { userId });
+  const groups = await scimGroups.listMembers(tx, organisationId, { userId });
+  for (const { group_id } of groups) {
+    const mappings = await scimMappings.listByGroup(tx, organisationId, group_id);
+    for (const { workspace_id } of mappings) await settle(tx, deps, author, userId, workspace_id);
+  }
+}
+
+function columnsOf(state: ScimUserState) {
+  return {
+    email: state.userName,
+    email_key: emailKey(state.userName),
+    first_name: state.givenName,
+    last_name: state.familyName,
+    status: state.active ? ('active' as const) : ('inactive' as const),
+    external_id: state.externalId,
+  };
+}
+
+async function refusingTaken(write: () => Promise<void>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (!isDuplicateEntry(error)) throw error;
+    throw new ApiError('conflict', 'The organisation has a user of this address', 'userName');
+  }
+}

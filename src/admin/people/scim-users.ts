@@ -1,0 +1,110 @@
+/** Knows users as a directory provisions them, over SCIM 2.0 (docs/api.md, Provisioning). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { RawReply, type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { emailKey } from '../../model/person.ts';
+import {
+  patchedUser,
+  readScimFilter,
+  ScimPatch,
+  ScimUserBody,
+  userStateOf,
+} from '../../model/scim.ts';
+import * as users from '../../store/tables/users.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import type { QueryRequest } from '../request/frame-fields.ts';
+import { idOr404 } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { ScimUser, toScimUser, toUserState } from './scim-record.ts';
+import { pageOfScim, ScimListQuery, scimList, scimListOf, scimRoute } from './scim-routes.ts';
+import { change, create, remove } from './scim-user-changes.ts';
+import { refuseBound } from './user-changes.ts';
+
+export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
+  const all = { ...scimRoute, path: '/scim/v2/Users' } as const;
+  const item = { ...scimRoute, path: `${all.path}/:id`, versioned: true } as const;
+  return [
+    route({
+      ...all,
+      method: 'POST',
+      summary: 'Bring a user',
+      successStatus: 201,
+      body: ScimUserBody,
+      response: ScimUser,
+      handle: async (request) => toScimUser(await create(deps, request, userStateOf(request.body))),
+    }),
+    route({
+      ...all,
+      method: 'GET',
+      summary: 'List users, as a directory sees them',
+      query: ScimListQuery,
+      response: scimListOf(ScimUser),
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'GET',
+      versioned: false,
+      summary: 'Get a user, as a directory sees it',
+      response: ScimUser,
+      handle: (request) => get(deps, request),
+    }),
+    route({
+      ...item,
+      method: 'PUT',
+      summary: 'Replace what the directory says of a user',
+      refusals: ['conflict'],
+      body: ScimUserBody,
+      response: ScimUser,
+      handle: async (request) =>
+        toScimUser(await change(deps, request, () => userStateOf(request.body))),
+    }),
+    route({
+      ...item,
+      method: 'PATCH',
+      summary: 'Change some of what the directory says of a user',
+      refusals: ['conflict'],
+      body: ScimPatch,
+      response: ScimUser,
+      handle: async (request) =>
+        toScimUser(
+          await change(deps, request, (row) => patchedUser(toUserState(row), request.body)),
+        ),
+    }),
+    route({
+      ...item,
+      method: 'DELETE',
+      summary: 'Take a user away',
+      refusals: ['conflict'],
+      successStatus: 204,
+      response: z.object({}),
+      handle: async (request) => {
+        await remove(deps, request);
+        return new RawReply(204, null);
+      },
+    }),
+  ];
+}
+
+async function list(deps: AdminDeps, { caller, query }: QueryRequest<ScimListQuery>) {
+  refuseBound(caller);
+  const named = readScimFilter(query.filter, ['userName', 'emails.value', 'externalId']);
+  const filter =
+    named === null
+      ? {}
+      : named.attribute === 'externalid'
+        ? { externalId: named.value }
+        : { emailKey: emailKey(named.value) };
+  const page = pageOfScim(query);
+  const found = await users.list(deps.database.readable, caller.organisationId, filter, page);
+  return scimList(found.rows.map(toScimUser), page, found.total);
+}
+
+async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
+  refuseBound(caller);
+  const id = idOr404(params.id!);
+  const row = await users.findById(deps.database.readable, caller.organisationId, id);
+  if (row === undefined) throw new ApiError('notFound');
+  return versioned(toScimUser(row), row);
+}
