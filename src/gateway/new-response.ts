@@ -87,8 +87,8 @@ export function noteOfResponse(keeping: ResponseKeeping): Note {
       const reader = new EventReader();
       return {
         outlivesCaller: true,
-        get isOver() {
-          return keeping.isOver;
+        get isUnwanted() {
+          return keeping.isUnwanted;
         },
         note: (bytes) => keeping.events(linesOf(reader, bytes)),
         end: async () => Buffer.from(await keeping.breakOff(brokenOff)),

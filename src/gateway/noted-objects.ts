@@ -43,7 +43,7 @@ export function noteOf(
     ofStream: () => {
       const reader = new EventReader();
       return {
-        ...{ outlivesCaller: false, isOver: false },
+        ...{ outlivesCaller: false, isUnwanted: false },
         note: async (bytes) => {
           // What a stream makes, it tells of at its beginning.
           if (noted.size > 0) return;

@@ -9,12 +9,12 @@ import { passedHeaders, type RelayEnd, stalledMs } from './relay.ts';
 export interface StreamNotes {
   /** Events as the caller gets them, in pieces; they wait until they are noted. */
   note(bytes: Buffer): Promise<void>;
-  /** No more comes; `isWhole` unless the provider broke off. What it yields goes to the caller, too. */
-  end(isWhole: boolean): Promise<Buffer>;
+  /** No more comes. What it yields goes to the caller, too. */
+  end(): Promise<Buffer>;
   /** Whether the rest is noted although the caller has gone. */
   readonly outlivesCaller: boolean;
   /** Nobody wants the rest. */
-  readonly isOver: boolean;
+  readonly isUnwanted: boolean;
 }
 
 /** Resolves when all has been noted and sent; what the caller has not taken when it went is noted only. */
@@ -38,6 +38,8 @@ export async function sendNoted(
   const left = limitHeaders(calls.left(), headerPrefix, exchange.now);
   if (!response.headersSent)
     response.writeHead(attempted.passedOn?.status ?? call.status, { ...headers, ...left });
+  // Flushed, its headers would go out in UTF-8.
+  response.write(Buffer.alloc(0));
   response.socket?.setTimeout(stalledMs);
   const tell = async (bytes: Buffer): Promise<void> => {
     if (bytes.length === 0) return;
@@ -53,7 +55,7 @@ export async function sendNoted(
         found.firstByteMs = performance.now() - beganMs;
       }
       await tell(events.pass(bytes));
-      if (notes.isOver) call.cut(new CallCut('nobody wants the rest'));
+      if (notes.isUnwanted) call.cut(new CallCut('nobody wants the rest'));
     }
     await tell(events.rest());
   } catch (thrown) {
@@ -65,8 +67,11 @@ export async function sendNoted(
   const isRead = end.kind === 'whole';
   caller.onLeave(null);
   found.metered = meter.finish(hasLeft ? { kind: 'left', isRead } : end);
-  const last = await notes.end(isRead);
-  if (end.kind === 'broken' && !hasLeft && !notes.isOver) found.error = errorOf(end.error);
+  const last = await notes.end().catch((thrown: unknown) => {
+    response.destroy();
+    throw thrown;
+  });
+  if (end.kind === 'broken' && !hasLeft && !notes.isUnwanted) found.error = errorOf(end.error);
   if (end.kind === 'broken' && last.length === 0) response.destroy();
   else response.end(Buffer.concat([last, attempted.passedOn?.trailer ?? Buffer.alloc(0)]));
 }

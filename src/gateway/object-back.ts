@@ -28,6 +28,7 @@ export async function sendObject(
   response.socket?.setTimeout(stalledMs);
   if (Symbol.asyncIterator in body) {
     response.writeHead(status, { ...headers, 'content-type': 'text/event-stream; charset=utf-8' });
+    response.write(Buffer.alloc(0));
     for await (const events of body as AsyncIterable<string>) {
       if (response.destroyed) return;
       if (!response.write(events)) await drained(response);

@@ -47,8 +47,9 @@ export class ResponseKeeping {
   #flushedAtMs = Number.NEGATIVE_INFINITY;
   #nextNumber = 0;
   #sign: NodeJS.Timeout | null = null;
-  /** It was cancelled or deleted meanwhile, or has ended. */
-  isOver = false;
+  #isOver = false;
+  /** It was cancelled or deleted meanwhile. */
+  isUnwanted = false;
 
   /** @throws ObjectError for an input that is too large to be kept */
   constructor(response: NewResponse, options: KeepingOptions) {
@@ -61,25 +62,26 @@ export class ResponseKeeping {
     }
   }
 
-  /** A response that is there as a whole, or that somebody waits for in vain. */
+  /** A response that is there as a whole. */
   async whole(record: ResponseRecord): Promise<void> {
     this.#record = record;
-    await (this.#isStored ? this.#finish(null) : this.#insert());
+    await this.#insert(null);
   }
 
   /** Data of events, in their order. Those that end it are kept before this resolves. */
   async events(lines: readonly string[]): Promise<void> {
-    if (this.isOver) return;
+    if (this.#isOver) return;
     for (const line of lines) await this.#event(line);
     const isDue = performance.now() - this.#flushedAtMs >= flushEveryMs;
-    if (this.#record !== null && (isDue || this.#waitingChars > waitingCharsMax)) {
-      await this.#flush();
-    }
+    if (this.#isOver || this.#record === null) return;
+    if (isDue || this.#waitingChars > waitingCharsMax) await this.#flush();
   }
 
   /** The stream broke off, unless it is over; yields the event that says so. */
   async breakOff(message: string): Promise<string> {
-    if (this.isOver || this.#record === null) return this.#stopSigns('');
+    const isOver = this.#isOver;
+    this.#stopSigns();
+    if (isOver || this.#record === null) return '';
     const response = failedRecord(this.#record, message);
     const type = 'response.failed';
     const line = JSON.stringify({ type, sequence_number: this.#nextNumber, response });
@@ -100,7 +102,9 @@ export class ResponseKeeping {
   /** Kept before anybody learns its id. */
   async #flush(): Promise<void> {
     this.#flushedAtMs = performance.now();
-    if (!this.#isStored) return this.#insert();
+    if (!this.#isStored) return this.#insert(null);
+    await this.#giveSign();
+    if (this.#isOver) return;
     const lines = this.#waiting;
     this.#waiting = [];
     this.#waitingChars = 0;
@@ -110,10 +114,9 @@ export class ResponseKeeping {
       first_number: numberOf(lines[0]!),
       events: packedEvents(lines),
     });
-    await this.#giveSign();
   }
 
-  async #insert(lastEvents: Buffer | null = null): Promise<void> {
+  async #insert(lastEvents: Buffer | null): Promise<void> {
     const { owner, id, previousId, rootId } = this.#response;
     const { db, now } = this.#options;
     const record = this.#record!;
@@ -126,33 +129,34 @@ export class ResponseKeeping {
       ...{ last_events: lastEvents, created_at: now() },
     });
     this.#isStored = true;
-    if (!isOpen) this.#stopSigns('');
+    if (!isOpen) this.#stopSigns();
     else this.#sign = setInterval(() => void this.#giveSign().catch(() => {}), signEveryMs).unref();
   }
 
-  async #finish(lastEvents: Buffer | null): Promise<void> {
+  async #finish(lastEvents: Buffer): Promise<void> {
     const { db } = this.#options;
     const record = this.#record!;
     if (!this.#isStored) return this.#insert(lastEvents);
     const { status } = record;
     const written = { status, alive_until: null, record: JSON.stringify(record) };
     await responses.update(db, this.#place, { ...written, last_events: lastEvents });
-    this.#stopSigns('');
+    this.#stopSigns();
   }
 
   async #giveSign(): Promise<void> {
     const { db, now } = this.#options;
     const isOpen = await responses.update(db, this.#place, { alive_until: now() + aliveMs });
-    if (!isOpen) this.#stopSigns('');
+    if (isOpen || this.#isOver) return;
+    this.isUnwanted = true;
+    this.#stopSigns();
   }
 
   get #place(): responses.ResponsePlace {
     return { ...this.#response.owner, id: this.#response.id };
   }
 
-  #stopSigns(told: string): string {
+  #stopSigns(): void {
     if (this.#sign !== null) clearInterval(this.#sign);
-    this.isOver = true;
-    return told;
+    this.#isOver = true;
   }
 }

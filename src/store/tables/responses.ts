@@ -2,13 +2,7 @@
 import type { Db } from '../connection/db.ts';
 import { insertion, statement } from '../connection/statement.ts';
 
-export type ResponseStatus =
-  | 'queued'
-  | 'in_progress'
-  | 'completed'
-  | 'incomplete'
-  | 'failed'
-  | 'cancelled';
+export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
 
 interface ResponseRow {
   organisation_id: string;
@@ -123,7 +117,7 @@ export async function update(
     .where('organisation_id', '=', organisationId)
     .where('id', '=', id)
     .where('workspace_id', '=', workspaceId)
-    .where('status', 'in', ['queued', 'in_progress'])
+    .where('status', '=', 'in_progress')
     .$if(lostAt !== null, (query) => query.where('alive_until', '<', lostAt))
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0n;

@@ -53,6 +53,10 @@ const includedWithoutEffect = new Set<unknown>([
 
 /** They may say what goes without saying. */
 function requireUsual(request: Place): void {
+  const background = request.at('background');
+  if (background.value === true && request.at('stream').value !== true) {
+    background.refuse('is for streams only with a provider of this format: send stream: true');
+  }
   const truncation = request.at('truncation');
   if (!truncation.isAbsent && truncation.value !== 'disabled') truncation.refuseWord();
   const logprobs = request.at('top_logprobs');
