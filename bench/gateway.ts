@@ -3,6 +3,7 @@ import { accountingRows } from './gateway/accounting.ts';
 import { type Arena, openArena } from './gateway/arena.ts';
 import { latencyRows } from './gateway/latency.ts';
 import { enduranceRows, keysRows, streamMemoryRows } from './gateway/memory.ts';
+import { requestLogRows } from './gateway/request-log-cost.ts';
 import { buildRows, partRows, throughputRows } from './gateway/throughput.ts';
 import type { Member, Row } from './harness.ts';
 
@@ -15,6 +16,7 @@ type Stage = (arena: Arena, scale: number) => Promise<Row[]>;
 const allStages: Readonly<Record<string, Stage>> = {
   throughput: throughputRows,
   parts: partRows,
+  log: requestLogRows,
   builds: buildRows,
   latency: latencyRows,
   accounting: accountingRows,

@@ -1,0 +1,62 @@
+/** Knows what the log of requests costs the process that writes it, beside what the least proxy costs for a request. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { RequestLog } from '../../src/gateway/request-log.ts';
+import type { RequestRecord } from '../../src/gateway/request-record.ts';
+import { newId } from '../../src/model/ids.ts';
+import { readSettings } from '../../src/settings.ts';
+import { openDatabase } from '../../src/store/connection/db.ts';
+import { requestRecord } from '../../test/request-records.ts';
+import { quartilesOf, type Row } from '../harness.ts';
+import { cpuMs, environment } from '../product.ts';
+import { type Arena, chatBody } from './arena.ts';
+import { Load } from './load-client.ts';
+
+const rounds = 7;
+const requests = 8_000;
+const proxied = 4_000;
+const connections = 64;
+/** So many come at once, then some time for what was begun. */
+const atOnce = 100;
+
+/** In this process, which makes the records in either case, and once throws them away. */
+export async function requestLogRows(arena: Arena, scale: number): Promise<Row[]> {
+  const { database: place } = readSettings(environment(arena.database.server));
+  await using database = openDatabase(place!);
+  const { url, pid } = arena.running.bare;
+  const bytes = arena.request('bare', chatBody());
+  const load = await Load.open(url, connections);
+  const count = Math.ceil(requests * scale);
+  const ratios: number[] = [];
+  for (let round = -1; round < rounds; round += 1) {
+    const without = await cpuUsOf(count, () => {});
+    const log = new RequestLog({ database, onLoss: (error) => console.error(error) });
+    const withLog = await cpuUsOf(count, (entry) => log.record(entry), log);
+    const before = cpuMs(pid);
+    await load.send(proxied, () => bytes);
+    const bareUs = ((cpuMs(pid) - before) * 1_000) / proxied;
+    if (round >= 0) ratios.push((withLog - without) / bareUs);
+  }
+  load.close();
+  const [lower, ratio, upper] = quartilesOf(ratios);
+  const metric = 'of it a row of the log, written, over L';
+  return [{ metric, ratio, aim: 0.25, quartiles: [lower, upper] }];
+}
+
+/** Of one record, with all that follows from it. */
+async function cpuUsOf(
+  count: number,
+  take: (entry: RequestRecord) => void,
+  log?: RequestLog,
+): Promise<number> {
+  const organisationId = randomUUID();
+  const of = { workspaceId: randomUUID(), apiKeyId: randomUUID(), configId: randomUUID() };
+  const before = process.cpuUsage();
+  for (let made = 0; made < count; made += 1) {
+    take(requestRecord(organisationId, { ...of, id: newId() }));
+    if (made % atOnce === 0) await delay(1);
+  }
+  await log?.close(60_000);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / count;
+}
