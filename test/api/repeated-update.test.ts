@@ -12,6 +12,8 @@ interface Case {
   readonly update: Record<string, unknown>;
   /** The same with keys, ids and defaults written in another way; the update itself where absent. */
   readonly alike?: Record<string, unknown>;
+  /** Whether manifests declare it. */
+  readonly isDeclared?: boolean;
 }
 
 let server: TestServer;
@@ -70,6 +72,13 @@ async function makeServer(): Promise<string> {
 const check = { id: 'default.contains', name: 'words', parameters: { words: ['a'] } };
 
 const cases: Case[] = [
+  {
+    pattern: '/v2/deployments/{deploymentId}',
+    make: made('/v2/deployments', { name: 'east', deployment_config: { a: 1, b: 2 } }),
+    update: { name: 'west', deployment_config: { a: 2, b: 3 } },
+    alike: { name: 'west', deployment_config: { b: 3, a: 2 } },
+    isDeclared: false,
+  },
   {
     pattern: '/v2/workspaces/{id}',
     make: made('/v2/workspaces', { name: 'Sales' }),
@@ -269,19 +278,20 @@ function mark(): Record<string, unknown> {
   return { owner: 'platform', workspace: null, name, source, last_applied: { a: 1, b: 2 } };
 }
 
-describe.each(cases)('$pattern', ({ make, update, alike = update }) => {
+describe.each(cases)('$pattern', ({ make, update, alike = update, isDeclared = true }) => {
   it('writes nothing when an update is sent again, neither row nor version nor trace', async () => {
     const { path, id = path.split('/').at(-1)! } = await make();
-    const managed_by = mark();
+    const owned = isDeclared ? { managed_by: mark() } : {};
     const headers = await leases(server.request, 'platform');
-    const body = { ...update, managed_by };
+    const body = { ...update, ...owned };
     const before = await server.request('GET', path);
     server.clock.advance(1000);
     expect((await server.request('PUT', path, { body, headers })).status).toBe(200);
     const changed = await server.request('GET', path);
     expect(changed.headers.etag).not.toBe(before.headers.etag);
     const audit = await listAudit(server, id);
-    for (const again of [body, update, alike, { ...alike, managed_by }, { managed_by }]) {
+    const bare = isDeclared ? [owned] : [];
+    for (const again of [body, update, alike, { ...alike, ...owned }, ...bare]) {
       server.clock.advance(1000);
       const mine = 'managed_by' in again ? { headers } : {};
       expect((await server.request('PUT', path, { body: again, ...mine })).status).toBe(200);

@@ -7,12 +7,14 @@ import { RequestLog } from '../../src/gateway/request-log.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import type { Limit } from '../../src/ledger/limit.ts';
 import { idToBytes } from '../../src/model/ids.ts';
+import { type Inference, startInference } from '../inference.ts';
 import { leaseHeaders } from '../lease.ts';
 import { requestRecord } from '../request-records.ts';
-import { startTestServer, type TestServer } from '../server.ts';
+import { exchange, type TestServer } from '../server.ts';
 import { oneChange, revisionBody, syncReport } from '../sync-records.ts';
 import { everyKind, openSync } from '../sync-setup.ts';
 import { addTenant, type Send } from '../tenant.ts';
+import { chatAnswer, sendJson } from '../upstream.ts';
 
 const vschema = JSON.parse(
   readFileSync(resolve(import.meta.dirname, '../../migrations/vschema.json'), 'utf8'),
@@ -20,7 +22,7 @@ const vschema = JSON.parse(
 const tenantTables = Object.keys(vschema.gatewright.tables);
 const jobs = [
   ...['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'],
-  ...['charge-lost-slices', 'delete-old-logs'],
+  ...['charge-lost-slices', 'delete-old-logs', 'delete-old-responses'],
 ];
 const yearMs = 366 * 86_400_000;
 
@@ -34,7 +36,8 @@ const sent: Sent[] = [];
 const organisationIds = new Set<unknown>();
 
 /** The ways by which everything is written, read, ended and deleted, of two tenants at once. */
-async function useEverything(server: TestServer): Promise<void> {
+async function useEverything(inference: Inference): Promise<void> {
+  const { server } = inference;
   const other = await addTenant(server);
   organisationIds.add(server.organisationId).add(other.organisationId);
   await using sync = openSync(server);
@@ -42,6 +45,7 @@ async function useEverything(server: TestServer): Promise<void> {
   await sync.cycle(everyKind.replaceAll('1000', '2000').replace('attempts: 3', 'attempts: 4'));
   await use((method, path, options) => server.request(method, path, options));
   await use(other.send);
+  await keepObjects(inference);
   await logRequest(server);
   await server.request('GET', '/v1/configs', { auth: 'key' });
   await useUp(server);
@@ -50,6 +54,35 @@ async function useEverything(server: TestServer): Promise<void> {
   server.clock.advance(2 * yearMs);
   for (const job of jobs) await server.app.jobs.runNow(job);
   await sync.cycle('');
+}
+
+/** A response that is made, read and deleted, one that nobody has, and a gateway that is registered. */
+async function keepObjects({ server, upstream, addKey }: Inference): Promise<void> {
+  const post = async (path: string, body: object) =>
+    (await server.request('POST', path, { body })).body;
+  const place = { workspace_id: (await post('/v2/workspaces', { name: 'keeper' })).id };
+  const integration = await post('/v1/integrations', {
+    ...{ name: 'groq', ai_provider_id: 'groq', key: 'sk-any' },
+    configurations: { custom_host: upstream.url },
+  });
+  const { slug } = await post('/v1/providers', {
+    ...{ ...place, name: 'groq', integration_id: integration.id },
+  });
+  const config = await post('/v2/configs', {
+    ...{ ...place, name: 'groq', config: { provider: `@${slug}` } },
+  });
+  const { key } = await addKey({ ...place, defaults: { config_id: config.slug } });
+  const url = `${server.inferenceUrl}/v1/responses`;
+  const headers = { authorization: `Bearer ${key}` };
+  const ask = (method: string, at: string, body?: object) => exchange(method, at, body, headers);
+  upstream.script = (_, response) => sendJson(response, chatAnswer);
+  const made = await ask('POST', url, { model: 'm', input: 'a' });
+  for (const id of [made.body.id, 'resp_none']) {
+    await ask('GET', `${url}/${id}`);
+    await ask('DELETE', `${url}/${id}`);
+  }
+  const { id } = await post('/v1/deployments', { name: 'one', deployment_config: {} });
+  await server.request('DELETE', `/v1/deployments/${id}`);
 }
 
 /** Has a row written of a request for a model. */
@@ -194,7 +227,7 @@ const lists = [
   '/v2/policies/rate-limits',
 ];
 
-let server: TestServer;
+let inference: Inference;
 
 beforeAll(async () => {
   const send = Connection.prototype.query;
@@ -205,12 +238,12 @@ beforeAll(async () => {
     sent.push({ text: sql.replaceAll('`', ''), values: values.flat(), connection: this });
     return Reflect.apply(send, this, given);
   });
-  server = await startTestServer();
+  inference = await startInference();
   sent.length = 0;
-  await useEverything(server);
+  await useEverything(inference);
   vi.restoreAllMocks();
 });
-afterAll(() => server[Symbol.asyncDispose]());
+afterAll(() => inference[Symbol.asyncDispose]());
 
 const tablesOf = ({ text }: Sent): string[] =>
   [...text.matchAll(/\b(?:from|join|into|update)\s+(\w+)/gi)]
@@ -246,6 +279,7 @@ describe('what is sent to the database', () => {
       new Set([
         ...['api_keys', 'usage_budgets', 'usage_limit_policies'],
         ...['usage_windows', 'idempotency_keys', 'usage_holders', 'rate_counters'],
+        ...['responses', 'snapshot_marks'],
       ]),
     );
   });
