@@ -1,7 +1,7 @@
 /** Knows how the package and the image are built: one bundle with lazily loaded parts, in dist/. */
 import { chmod, rm } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
-import { relative, resolve } from 'node:path';
+import { basename, relative, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 
 const root = resolve(import.meta.dirname, '..');
@@ -235,11 +235,15 @@ const main = await build(
   [commandLine],
 );
 /** Threads are files of their own, one folder above the parts that start them. */
-const threads = await build(
-  { 'search-thread': resolve(root, 'src/guardrails/search-thread.ts') },
-  'esm',
-  { entryFileNames: '[name].js' },
-);
+const threads = [];
+for (const thread of [
+  'guardrails/search-thread',
+  'objects/vectors/reading-thread',
+  'objects/vectors/scanning-thread',
+]) {
+  const entry = { [basename(thread)]: resolve(root, `src/${thread}.ts`) };
+  threads.push(...(await build(entry, 'esm', { entryFileNames: '[name].js' })));
+}
 await chmod(resolve(out, 'main.js'), 0o755);
 const bytes = [...main, ...parts, ...threads].reduce(
   (sum, { code }) => sum + Buffer.byteLength(code ?? ''),

@@ -6,6 +6,7 @@ import { createLedger } from '../ledger/ledger.ts';
 import type { PolicyTerms } from '../ledger/limits-of-request.ts';
 import type { TargetLimits } from '../model/config-document.ts';
 import { Responses } from '../objects/responses/responses.ts';
+import { type VectorFamilies, vectorFamilies } from '../objects/vectors/vector-families.ts';
 import type { Proxies } from '../remote/proxies.ts';
 import { SecretManagers } from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
@@ -108,6 +109,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const ledger = createLedger({ database, clock: options.clock });
   const { bodyBytesMax, enforcesLimits, record, spanExport, onFault } = options;
   const { hashCredential, unsealerOf } = options;
+  const vectors = vectorsOf(options);
   const pipeline: Pipeline = {
     keys: new GatewayKeys({ database, hashCredential, fresh: keys }),
     tokens,
@@ -138,16 +140,14 @@ export function createGateway(options: GatewayOptions): Gateway {
       ...{ database, fresh: stored, isEnabled: options.runsGuardrails },
       tools: { searches, outbound: new Outbound(origins, trustedHosts) },
     }),
-    objects: new OwnObjects({
-      ...{ database, families: [] },
-      responses: new Responses({ database, now: () => options.clock.now() }),
-    }),
+    objects: ownObjectsOf(options, vectors),
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
   };
   return {
     server: createInferenceServer({ pipeline, connectionsMax: options.connectionsMax }),
     servesWithoutDatabase: () => generations.isHolding(),
     [Symbol.asyncDispose]: async () => {
+      await vectors[Symbol.asyncDispose]();
       await generations.close();
       await ledger[Symbol.asyncDispose]();
       searches[Symbol.dispose]();
@@ -156,6 +156,21 @@ export function createGateway(options: GatewayOptions): Gateway {
       await managers[Symbol.asyncDispose]();
     },
   };
+}
+
+function ownObjectsOf(
+  { database, clock }: GatewayOptions,
+  { families }: VectorFamilies,
+): OwnObjects {
+  const responses = new Responses({ database, now: () => clock.now() });
+  return new OwnObjects({ database, families, responses });
+}
+
+function vectorsOf({ database, clock, onFault }: GatewayOptions): VectorFamilies {
+  return vectorFamilies({
+    ...{ database, now: () => clock.now() },
+    onFault: (error) => onFault(error, 'a file of a vector store'),
+  });
 }
 
 function tokensOf(

@@ -8,6 +8,7 @@ import type { Attempted } from './attempt.ts';
 import type { Calling } from './calling.ts';
 import { GatewayError } from './gateway-error.ts';
 import { GuardedCalls } from './guarded-calls.ts';
+import { modelCallsOf } from './inner-call.ts';
 import { asksForResponse, newResponse, noteOfResponse } from './new-response.ts';
 import { noteOf } from './noted-objects.ts';
 import { sendNoted } from './noted-stream.ts';
@@ -115,6 +116,7 @@ class OwnedRequest {
       method: request.method!,
       query: new URLSearchParams(query),
       contentType: request.headers['content-type'] ?? null,
+      models: modelCallsOf(this.#calling),
     };
   }
 

@@ -143,7 +143,7 @@ function isWorthReading({ complete, headers }: IncomingMessage): boolean {
 
 const worthReadingBytesMax = 1024 * 1024;
 
-function recordOf(arrival: Arrival, found: Findings, startedAt: number): RequestRecord {
+export function recordOf(arrival: Arrival, found: Findings, startedAt: number): RequestRecord {
   const { key, exchange, config, attempted, firstByteMs, metered, error } = found;
   const { id, response, path, beganMs } = arrival;
   const call = attempted?.call ?? null;

@@ -1,10 +1,12 @@
 /** Knows every job there is. */
 import type { Feature, Settings } from '../settings.ts';
 import { chargeLostSlices } from './charge-lost-slices.ts';
+import { deleteExpiredFiles } from './delete-expired-files.ts';
 import { deleteOldAnswers } from './delete-old-answers.ts';
 import { deleteOldLogs } from './delete-old-logs.ts';
 import { deleteOldResponses } from './delete-old-responses.ts';
 import { deleteOldUsage } from './delete-old-usage.ts';
+import { emptyVectorStores } from './empty-vector-stores.ts';
 import { expireKeys } from './expire-keys.ts';
 import type { Job } from './job.ts';
 import { resetUsage } from './reset-usage.ts';
@@ -22,6 +24,8 @@ export function allJobs(
     deleteOldAnswers(),
     deleteOldLogs(retention),
     deleteOldResponses(retention),
+    deleteExpiredFiles(),
+    emptyVectorStores(),
     chargeLostSlices(),
     sendAlerts(alerts),
   ];

@@ -1,4 +1,5 @@
 /** Knows a request about objects that the gateway keeps itself, and what answers it: the seam between the gateway and the families of objects. */
+import type { ModelCalls } from './model-calls.ts';
 import type { Owner } from './owner.ts';
 
 /** Kinds of objects by the first word of their paths. */
@@ -28,6 +29,7 @@ export interface ObjectRequest {
   /** As it came; null for none. */
   readonly body: Buffer | null;
   readonly contentType: string | null;
+  readonly models: ModelCalls;
 }
 
 export interface ObjectAnswer {

@@ -1,0 +1,172 @@
+/** Knows what callers may say of vector stores, of files in them, and of what they look for. */
+import { z } from 'zod';
+
+const Metadata = z
+  .record(z.string().min(1).max(64), z.string().max(512))
+  .refine((metadata) => Object.keys(metadata).length <= 16, 'must have at most 16 entries');
+
+const Attributes = z
+  .record(z.string().min(1).max(64), z.union([z.string().max(512), z.number(), z.boolean()]))
+  .refine((attributes) => Object.keys(attributes).length <= 16, 'must have at most 16 entries');
+export type Attributes = z.infer<typeof Attributes>;
+
+const ExpiresAfter = z.strictObject({
+  anchor: z.literal('last_active_at'),
+  days: z.int().min(1).max(365),
+});
+
+/** Tokens of a chunk, and of the one before that it begins with. */
+const StaticSizes = z
+  .strictObject({
+    max_chunk_size_tokens: z.int().min(100).max(4096),
+    chunk_overlap_tokens: z.int().min(0),
+  })
+  .refine((sizes) => sizes.chunk_overlap_tokens * 2 <= sizes.max_chunk_size_tokens, {
+    path: ['chunk_overlap_tokens'],
+    message: 'must be at most half of max_chunk_size_tokens',
+  });
+
+const ChunkingStrategy = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('auto') }),
+  z.strictObject({ type: z.literal('static'), static: StaticSizes }),
+]);
+export type ChunkingStrategy = z.infer<typeof ChunkingStrategy>;
+
+export const autoChunkTokens = 800;
+export const autoOverlapTokens = 400;
+
+const FileId = z.string().min(1).max(64);
+const filesPerRequestMax = 500;
+
+const about = {
+  name: z.string().max(255).nullish(),
+  description: z.string().max(512).nullish(),
+  metadata: Metadata.nullish(),
+};
+
+export const VectorStoreCreate = z.strictObject({
+  ...about,
+  expires_after: ExpiresAfter.nullish(),
+  chunking_strategy: ChunkingStrategy.optional(),
+  file_ids: z.array(FileId).max(filesPerRequestMax).optional(),
+  /** That the embeddings are asked of; a config may say another. */
+  embedding_model: z.string().min(1).max(255).optional(),
+});
+
+export const VectorStoreUpdate = z.strictObject({
+  ...about,
+  expires_after: ExpiresAfter.nullish(),
+});
+
+const fileTerms = {
+  attributes: Attributes.nullish(),
+  chunking_strategy: ChunkingStrategy.optional(),
+};
+export const VectorStoreFileCreate = z.strictObject({ file_id: FileId, ...fileTerms });
+export type VectorStoreFileCreate = z.infer<typeof VectorStoreFileCreate>;
+export const VectorStoreFileUpdate = z.strictObject({ attributes: Attributes.nullable() });
+
+export const FileBatchCreate = z
+  .strictObject({
+    file_ids: z.array(FileId).min(1).max(filesPerRequestMax).optional(),
+    files: z.array(VectorStoreFileCreate).min(1).max(filesPerRequestMax).optional(),
+    ...fileTerms,
+  })
+  .refine(({ file_ids: ids, files }) => (ids === undefined) !== (files === undefined), {
+    path: ['file_ids'],
+    message: 'must be given, or files',
+  });
+
+const SearchFilter = z.custom<SearchFilter>(
+  (value) => isSearchFilter(value, 0),
+  'must be {type, key, value} or {type: and | or, filters}, at most 8 within one another',
+);
+
+export const VectorStoreSearch = z.strictObject({
+  query: z.union([z.string().min(1), z.array(z.string().min(1)).min(1).max(16)]),
+  filters: SearchFilter.nullish(),
+  max_num_results: z.int().min(1).max(50).default(10),
+  ranking_options: z
+    .strictObject({
+      ranker: z.enum(['none', 'auto', 'default-2024-11-15']).optional(),
+      score_threshold: z.number().min(0).max(1).default(0),
+    })
+    .nullish(),
+  /** No model is asked for other words. */
+  rewrite_query: z.literal(false).optional(),
+});
+
+type Value = string | number | boolean;
+
+export type SearchFilter =
+  | { readonly type: 'and' | 'or'; readonly filters: readonly SearchFilter[] }
+  | { readonly type: 'in' | 'nin'; readonly key: string; readonly value: readonly Value[] }
+  | {
+      readonly type: 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte';
+      readonly key: string;
+      readonly value: Value;
+    };
+
+const depthMax = 8;
+const filtersMax = 64;
+
+function isSearchFilter(value: unknown, depth: number): value is SearchFilter {
+  if (typeof value !== 'object' || value === null || depth > depthMax) return false;
+  const { type, key, value: compared, filters, ...others } = value as Record<string, unknown>;
+  if (Object.keys(others).length > 0) return false;
+  if (type === 'and' || type === 'or') {
+    if (key !== undefined || compared !== undefined || !Array.isArray(filters)) return false;
+    return filters.length <= filtersMax && filters.every((one) => isSearchFilter(one, depth + 1));
+  }
+  if (filters !== undefined || typeof key !== 'string') return false;
+  if (type === 'in' || type === 'nin') {
+    return Array.isArray(compared) && compared.length <= 256 && compared.every(isValue);
+  }
+  return comparisons.has(type) && isValue(compared);
+}
+
+const comparisons = new Set<unknown>(['eq', 'ne', 'gt', 'gte', 'lt', 'lte']);
+
+function isValue(value: unknown): value is Value {
+  return ['string', 'number', 'boolean'].includes(typeof value);
+}
+
+/** Whether a file with these attributes is looked into; one without the attribute differs from every value. */
+export function fulfils(attributes: Attributes, filter: SearchFilter): boolean {
+  switch (filter.type) {
+    case 'and':
+      return filter.filters.every((one) => fulfils(attributes, one));
+    case 'or':
+      return filter.filters.some((one) => fulfils(attributes, one));
+    case 'in':
+      return (
+        Object.hasOwn(attributes, filter.key) && filter.value.includes(attributes[filter.key]!)
+      );
+    case 'nin':
+      return !fulfils(attributes, { ...filter, type: 'in' });
+    case 'ne':
+      return !fulfils(attributes, { ...filter, type: 'eq' });
+    default:
+      return (
+        Object.hasOwn(attributes, filter.key) &&
+        compares(attributes[filter.key]!, filter.type, filter.value)
+      );
+  }
+}
+
+/** Values of two types are neither equal nor in any order. */
+function compares(left: Value, by: 'eq' | 'gt' | 'gte' | 'lt' | 'lte', right: Value): boolean {
+  if (typeof left !== typeof right) return false;
+  switch (by) {
+    case 'eq':
+      return left === right;
+    case 'gt':
+      return left > right;
+    case 'gte':
+      return left >= right;
+    case 'lt':
+      return left < right;
+    case 'lte':
+      return left <= right;
+  }
+}

@@ -1,0 +1,144 @@
+/** Knows the files that the gateway keeps: how they are sent, told, read and deleted. */
+import { FileFields, filePurposes } from '../../model/stored-file.ts';
+import type { Database } from '../../store/connection/db.ts';
+import * as fileParts from '../../store/tables/file-parts.ts';
+import * as files from '../../store/tables/files.ts';
+import { newObjectId } from '../object-id.ts';
+import { objectList, objectPageOf } from '../object-page.ts';
+import { readParams } from '../object-params.ts';
+import {
+  type ObjectAnswer,
+  ObjectError,
+  type ObjectFamily,
+  type ObjectKind,
+  type ObjectRequest,
+} from '../object-request.ts';
+import type { Owner } from '../owner.ts';
+import { fileFormOf } from './file-form.ts';
+
+export interface FilesOptions {
+  readonly database: Pick<Database, 'db' | 'transaction'>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+export class Files implements ObjectFamily {
+  readonly kinds: readonly ObjectKind[] = ['files'];
+  readonly #options: FilesOptions;
+
+  constructor(options: FilesOptions) {
+    this.#options = options;
+  }
+
+  async listOwned(owner: Owner, _: ObjectKind, ids: readonly string[]): Promise<readonly string[]> {
+    const { database, now } = this.#options;
+    return [...(await files.listNames(database.db, owner, ids, now())).keys()];
+  }
+
+  async answer(request: ObjectRequest): Promise<ObjectAnswer | null> {
+    const { id, method, rest } = request;
+    if (id === null) return this.#answerForNone(request);
+    const row = await this.#find(request.owner, id, request.now);
+    if (row === undefined) return null;
+    switch ([method, ...rest].join(' ')) {
+      case 'GET':
+        return { body: recordOf(row) };
+      case 'GET content':
+        return this.#read(row);
+      case 'DELETE':
+        return this.#delete(request.owner, id);
+      default:
+        throw new ObjectError('not_found', `A file has no ${rest.join('/') || method}`);
+    }
+  }
+
+  #answerForNone(request: ObjectRequest): Promise<ObjectAnswer> {
+    const { method, rest } = request;
+    if (rest.length === 0 && method === 'POST') return this.#upload(request);
+    if (rest.length === 0 && method === 'GET') return this.#list(request);
+    throw new ObjectError('not_found', 'Files are sent by POST and listed by GET');
+  }
+
+  #find(owner: Owner, id: string, now: number): Promise<files.StoredFile | undefined> {
+    return files.find(this.#options.database.db, owner, id, now);
+  }
+
+  async #upload({ owner, now, body, contentType }: ObjectRequest): Promise<ObjectAnswer> {
+    const form = await fileFormOf(body, contentType);
+    const fields = readParams(FileFields, Object.fromEntries(form.fields));
+    if (form.content.length === 0) {
+      throw new ObjectError('invalid_request', 'The file is empty', 'file');
+    }
+    const row: files.StoredFile = {
+      organisation_id: owner.organisationId,
+      id: newObjectId('file'),
+      workspace_id: owner.workspaceId,
+      api_key_id: owner.apiKeyId,
+      name: form.name,
+      purpose: fields.purpose,
+      bytes: form.content.length,
+      created_at: now,
+      expires_at: expiryOf(fields, now),
+    };
+    await this.#options.database.transaction(async (tx) => {
+      await files.insert(tx, { ...row });
+      await fileParts.insert(tx, row.organisation_id, row.id, form.content);
+    });
+    return { body: recordOf(row) };
+  }
+
+  async #list({ owner, query, now }: ObjectRequest): Promise<ObjectAnswer> {
+    const { order, limit, after, before } = objectPageOf(query);
+    const place = async (id: string | null, param: string) => {
+      const row = id === null ? null : await this.#find(owner, id, now);
+      if (row !== undefined) return row;
+      throw new ObjectError('not_found', `There is no such file, as ${param} names one`, param);
+    };
+    const page = {
+      ...{ order, limit, purpose: purposeOf(query) },
+      after: await place(after, 'after'),
+      before: await place(before, 'before'),
+    };
+    const rows = await files.list(this.#options.database.db, owner, page, now);
+    const shown = rows.slice(0, limit).map(recordOf);
+    return { body: objectList(shown, rows.length > limit) };
+  }
+
+  async #read({ organisation_id, id, bytes }: files.StoredFile): Promise<ObjectAnswer | null> {
+    const body = await fileParts.read(this.#options.database.db, organisation_id, id, bytes);
+    return body === null ? null : { contentType: 'application/octet-stream', body };
+  }
+
+  async #delete(owner: Owner, id: string): Promise<ObjectAnswer | null> {
+    const isDeleted = await this.#options.database.transaction((tx) =>
+      files.deleteById(tx, owner, id),
+    );
+    return isDeleted ? { body: { id, object: 'file', deleted: true } } : null;
+  }
+}
+
+/** As callers get it: moments in seconds. */
+function recordOf({ id, bytes, created_at, expires_at, name, purpose }: files.StoredFile) {
+  return {
+    ...{ id, object: 'file', bytes, created_at: Math.floor(created_at / 1000) },
+    ...(expires_at === null ? {} : { expires_at: Math.floor(expires_at / 1000) }),
+    ...{ filename: name, purpose, status: 'processed' },
+  };
+}
+
+function expiryOf(fields: FileFields, now: number): number | null {
+  const seconds = fields['expires_after[seconds]'];
+  if (seconds === undefined && fields['expires_after[anchor]'] === undefined) return null;
+  if (seconds !== undefined && fields['expires_after[anchor]'] !== undefined) {
+    return now + seconds * 1000;
+  }
+  const message = 'expires_after needs both anchor and seconds';
+  throw new ObjectError('invalid_request', message, 'expires_after');
+}
+
+function purposeOf(query: URLSearchParams): string | null {
+  const purpose = query.get('purpose');
+  if (purpose === null || filePurposes.some((known) => known === purpose)) return purpose;
+  const message = `purpose must be one of ${filePurposes.join(', ')}`;
+  throw new ObjectError('invalid_request', message, 'purpose');
+}

@@ -1,0 +1,47 @@
+/** Knows how what concerns files and vector stores is put together, and how it ends. */
+import type { Database } from '../../store/connection/db.ts';
+import type { ObjectFamily } from '../object-request.ts';
+import { FileBatches } from './file-batches.ts';
+import { Files } from './files.ts';
+import { Ingestion } from './ingestion.ts';
+import { Readings } from './readings.ts';
+import { Scans } from './scans.ts';
+import { StoreFiles } from './store-files.ts';
+import { VectorSearch } from './vector-search.ts';
+import { VectorStores } from './vector-stores.ts';
+
+export interface VectorFamilies extends AsyncDisposable {
+  readonly families: readonly ObjectFamily[];
+}
+
+export interface VectorFamiliesOptions {
+  readonly database: Pick<Database, 'db' | 'transaction'>;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Of work that nobody waits for. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** 100,000 chunks of 384 numbers take 150 MiB. */
+const heldBytesMax = 256 * 1024 * 1024;
+
+/** Dispose of them when no request comes any more. */
+export function vectorFamilies({ database, now, onFault }: VectorFamiliesOptions): VectorFamilies {
+  const readings = new Readings();
+  const scans = new Scans(heldBytesMax);
+  const ingestion = new Ingestion({ database, now, readings, onFault });
+  const storeFiles = new StoreFiles(database);
+  const batches = new FileBatches(database, storeFiles);
+  const search = new VectorSearch(database, scans);
+  return {
+    families: [
+      new Files({ database, now }),
+      new VectorStores({ database, ingestion, storeFiles, batches, search }),
+    ],
+    [Symbol.asyncDispose]: async () => {
+      await ingestion.close();
+      readings[Symbol.dispose]();
+      scans[Symbol.dispose]();
+    },
+  };
+}
