@@ -268,16 +268,19 @@ async function bringToRest(
     expect(holders.size).toBeLessThanOrEqual(death.gate === null ? 0 : 1);
   });
   const held = await Promise.all(limits.map((limit) => heldUnits(db, limit)));
+  const chargeLost = () => chargeLostSlices().run(jobContext(server.database, Date.now()));
   if (!waitsForLease) {
     await db
       .updateTable('usage_holders')
       .set({ lease_until: 0 })
       .where('lease_until', '<=', Math.min(death.atMs + leaseMs, Number.MAX_SAFE_INTEGER))
       .execute();
+    // Once: a gateway that takes some again has a lease that was ended here until it renews it.
+    await chargeLost();
   }
   // Who was busy a moment ago may take some again before it sees that it is not.
   await eventually(async () => {
-    await chargeLostSlices().run(jobContext(server.database, Date.now()));
+    if (waitsForLease) await chargeLost();
     for (const [at, limit] of limits.entries()) {
       const counters = await countersOf(db, limit);
       expect(counters.map(({ reserved }) => reserved)).toEqual(counters.map(() => 0));
