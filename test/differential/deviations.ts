@@ -176,6 +176,44 @@ const ofRequests: Deviation[] = [
   },
 ];
 
+const owned =
+  'What callers keep with an account of the gateway is reached by those who have made it: theirs passes every id on';
+const refusedAlike = refusedByOne.filter((part) => part !== 'status');
+const withoutHeaders = (part: string): boolean => part !== 'headers sent';
+
+const ofOwnedObjects: Deviation[] = [
+  {
+    why: owned,
+    parts: refusedByOne,
+    cases: ['endpoint: a response, by config', 'endpoint: batches, by config'],
+  },
+  {
+    why: owned,
+    parts: refusedAlike,
+    cases: ['endpoint: a response, failing', 'endpoint: batches, failing'],
+  },
+  {
+    why: owned,
+    parts: refusedByOne.filter(withoutHeaders),
+    cases: ['endpoint: a file to delete, by config'],
+  },
+  {
+    why: owned,
+    parts: refusedAlike.filter(withoutHeaders),
+    cases: ['endpoint: a file to delete, failing'],
+  },
+  {
+    why: 'A list holds what the gateway has noted for the caller, which is nothing here',
+    parts: ['calls', ...bodySent, ...sent, ...got],
+    cases: ['endpoint: files, by config'],
+  },
+  {
+    why: 'A list holds what the gateway has noted for the caller, and nobody is asked for nothing',
+    parts: oneCallMore,
+    cases: ['endpoint: files, failing'],
+  },
+];
+
 const ofAnswers: Deviation[] = [
   {
     why: 'Errors of Anthropic are in its own form on its own endpoints',
@@ -186,7 +224,7 @@ const ofAnswers: Deviation[] = [
   {
     why: 'Answers come back as they are, without a name of the provider in them',
     parts: got,
-    cases: ['endpoint: responses, by *', 'endpoint: a response, by *'],
+    cases: ['endpoint: responses, by *', 'endpoint: a response, by headers'],
     theirs: (ours) => ({ ...(ours as Json), provider: 'openai' }),
   },
   {
@@ -278,6 +316,7 @@ export const deviations: readonly Deviation[] = [
   ...ofConditions,
   ...ofTries,
   ...ofRequests,
+  ...ofOwnedObjects,
   ...ofAnswers,
   ...ofRefusals,
 ];
