@@ -7,6 +7,7 @@ import { RequestLog } from '../../src/gateway/request-log.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import type { Limit } from '../../src/ledger/limit.ts';
 import { idToBytes } from '../../src/model/ids.ts';
+import { eventually } from '../eventually.ts';
 import { type Inference, startInference } from '../inference.ts';
 import { leaseHeaders } from '../lease.ts';
 import { requestRecord } from '../request-records.ts';
@@ -23,6 +24,7 @@ const tenantTables = Object.keys(vschema.gatewright.tables);
 const jobs = [
   ...['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'],
   ...['charge-lost-slices', 'delete-old-logs', 'delete-old-responses'],
+  ...['delete-expired-files', 'empty-vector-stores'],
 ];
 const yearMs = 366 * 86_400_000;
 
@@ -81,8 +83,33 @@ async function keepObjects({ server, upstream, addKey }: Inference): Promise<voi
     await ask('GET', `${url}/${id}`);
     await ask('DELETE', `${url}/${id}`);
   }
+  upstream.script = (_, response) => sendJson(response, { data: [{ embedding: [1] }] });
+  await keepFiles(`${server.inferenceUrl}/v1`, headers);
   const { id } = await post('/v1/deployments', { name: 'one', deployment_config: {} });
   await server.request('DELETE', `/v1/deployments/${id}`);
+}
+
+/** A file that is sent, embedded and found, in a vector store; both expire. */
+async function keepFiles(url: string, headers: Record<string, string>): Promise<void> {
+  const ask = async (method: string, path: string, body?: object) =>
+    (await exchange(method, url + path, body, headers)).body;
+  const form = new FormData();
+  form.set('file', new File(['text'], 'a.txt'));
+  form.set('purpose', 'assistants');
+  form.set('expires_after[anchor]', 'created_at');
+  form.set('expires_after[seconds]', '3600');
+  const sentFile = await fetch(`${url}/files`, { method: 'POST', body: form, headers });
+  const { id: file } = (await sentFile.json()) as { id: string };
+  const days = { anchor: 'last_active_at', days: 1 };
+  const { id } = await ask('POST', '/vector_stores', { file_ids: [file], expires_after: days });
+  await eventually(async () => {
+    const { status } = await ask('GET', `/vector_stores/${id}/files/${file}`);
+    expect(status).toBe('completed');
+  });
+  await ask('GET', '/vector_stores');
+  await ask('GET', '/files');
+  const { data } = await ask('POST', `/vector_stores/${id}/search`, { query: 'text' });
+  expect(data).toHaveLength(1);
 }
 
 /** Has a row written of a request for a model. */
@@ -279,7 +306,7 @@ describe('what is sent to the database', () => {
       new Set([
         ...['api_keys', 'usage_budgets', 'usage_limit_policies'],
         ...['usage_windows', 'idempotency_keys', 'usage_holders', 'rate_counters'],
-        ...['responses', 'snapshot_marks'],
+        ...['responses', 'files', 'vector_stores', 'snapshot_marks'],
       ]),
     );
   });

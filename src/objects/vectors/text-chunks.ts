@@ -9,7 +9,7 @@ export interface ChunkSizes {
 }
 
 /**
- * Words with the space before them. What has no spaces is cut, so that no piece has more tokens than the
+ * Words with the space before them. What has no spaces is cut, so that hardly a piece has more tokens than the
  * smallest chunk may have, and so that the tokenizer, whose time grows with the square of a word, stays fast.
  */
 const pieces = /\s{0,24}\S{1,24}|\s{1,24}/gu;
@@ -25,7 +25,9 @@ export function textChunks(text: string, { tokensMax, overlapTokens }: ChunkSize
   while (first < ends.length) {
     let next = first;
     let total = 0;
-    while (next < ends.length && total + tokens[next]! <= tokensMax) total += tokens[next++]!;
+    // One at least: a piece of rare letters and rare spaces may have more.
+    do total += tokens[next++]!;
+    while (next < ends.length && total + tokens[next]! <= tokensMax);
     const chunk = text.slice(first === 0 ? 0 : ends[first - 1], ends[next - 1]).trim();
     if (chunk !== '') chunks.push(chunk);
     if (next === ends.length) break;
