@@ -68,7 +68,8 @@ export function authenticate(
     : permitted(found, now);
 }
 
-function permitted(key: GatewayKey | undefined, now: number): GatewayKey {
+/** @throws GatewayError where the key is unknown, over, or may not do this */
+export function permitted(key: GatewayKey | undefined, now: number): GatewayKey {
   if (key === undefined) throw unknownKey();
   if (key.status === 'expired' || (key.endsAtMs !== null && key.endsAtMs <= now)) {
     throw new GatewayError('api_key_expired', 'The API key has expired');

@@ -1,12 +1,17 @@
 /** Knows whether the caller of a request is still there, and what has to be done when it goes. */
-import type { ServerResponse } from 'node:http';
+/** What an answer is sent to. */
+interface Receiver {
+  on(event: 'close', listener: () => void): unknown;
+  readonly destroyed: boolean;
+  readonly writableFinished: boolean;
+}
 
 /** An AbortSignal would cost as much as the rest of a stage, and one at a time wants to know. */
 export class Caller {
-  readonly #response: ServerResponse;
+  readonly #response: Receiver;
   #leave: (() => void) | null = null;
 
-  constructor(response: ServerResponse) {
+  constructor(response: Receiver) {
     this.#response = response;
     response.on('close', () => {
       const leave = this.#leave;

@@ -1,5 +1,5 @@
 /** Knows one inference request as the stages pass it on: who asks, what for, and what was found out on the way. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Secret } from '../secret.ts';
 import type { GatewayErrorForm } from './gateway-error.ts';
 import type { GatewayKey } from './gateway-key.ts';
@@ -7,8 +7,7 @@ import type { GatewayKey } from './gateway-key.ts';
 export interface Exchange {
   /** Trace id; of the caller where it sends a sane one. */
   readonly id: string;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: Pick<IncomingMessage, 'method' | 'headers'>;
   readonly header: ReadHeader;
   /** Of headers of ours in the answer: `x-gateway-`, or the alias that the caller uses. */
   readonly headerPrefix: string;

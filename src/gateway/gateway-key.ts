@@ -63,6 +63,14 @@ export class GatewayKeys {
     return fresh.peek(digest) ?? fresh.get(digest, () => this.#load(value, now));
   }
 
+  /** Without its value, as of one who asked before. */
+  async findById(organisationId: string, id: string): Promise<GatewayKey | undefined> {
+    const row = await gatewayReads.findKey(this.#options.database.readable, organisationId, id);
+    if (row === undefined) return undefined;
+    const key = keyOf(row, null);
+    return { ...key, terms: await this.#termsOf(row, key) };
+  }
+
   /** Not waited for, and no reason to refuse. */
   noteUse(key: GatewayKey, now: number): void {
     if (key.kind === 'token') return;

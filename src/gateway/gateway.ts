@@ -5,7 +5,10 @@ import { Searches } from '../guardrails/searches.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import type { PolicyTerms } from '../ledger/limits-of-request.ts';
 import type { TargetLimits } from '../model/config-document.ts';
+import type { ObjectFamily } from '../objects/object-request.ts';
 import { Responses } from '../objects/responses/responses.ts';
+import { AssistantObjects } from '../objects/runs/assistant-objects.ts';
+import { RunDrivers } from '../objects/runs/run-drivers.ts';
 import { type VectorFamilies, vectorFamilies } from '../objects/vectors/vector-families.ts';
 import type { Proxies } from '../remote/proxies.ts';
 import { SecretManagers } from '../secret-managers/secret-managers.ts';
@@ -26,6 +29,7 @@ import { Guardrails, type StoredGuardrail } from './guardrails.ts';
 import { type Issuer, IssuerKeys } from './issuer-keys.ts';
 import { IssuerOrigins } from './issuer-origins.ts';
 import { KeptValues } from './kept-values.ts';
+import { StoredCallers } from './later-calls.ts';
 import { Policies } from './limits.ts';
 import { MappedSecrets } from './mapped-secrets.ts';
 import { OwnObjects } from './own-objects.ts';
@@ -110,6 +114,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { bodyBytesMax, enforcesLimits, record, spanExport, onFault } = options;
   const { hashCredential, unsealerOf } = options;
   const vectors = vectorsOf(options);
+  const drivers = new RunDrivers({
+    ...{ database, calls: new StoredCallers(() => pipeline), onFault },
+    now: () => options.clock.now(),
+  });
   const pipeline: Pipeline = {
     keys: new GatewayKeys({ database, hashCredential, fresh: keys }),
     tokens,
@@ -122,16 +130,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       trustedHosts,
       new Providers({ database, unsealerOf, fresh: providers, secrets }),
     ),
-    ...{
-      origins,
-      breakers: new Breakers(),
-      bodyBytesMax,
-      enforcesLimits,
-      isUnavailable,
-      record,
-      spanExport,
-      onFault,
-    },
+    ...{ origins, breakers: new Breakers(), bodyBytesMax, enforcesLimits },
+    ...{ isUnavailable, record, spanExport, onFault },
     now: () => options.clock.now(),
     policies: new Policies(database, policies),
     ledger,
@@ -140,13 +140,18 @@ export function createGateway(options: GatewayOptions): Gateway {
       ...{ database, fresh: stored, isEnabled: options.runsGuardrails },
       tools: { searches, outbound: new Outbound(origins, trustedHosts) },
     }),
-    objects: ownObjectsOf(options, vectors),
+    objects: ownObjectsOf(options, [
+      ...vectors.families,
+      new AssistantObjects({ database, drivers }),
+    ]),
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
   };
+  drivers.start(options.requireConnection);
   return {
     server: createInferenceServer({ pipeline, connectionsMax: options.connectionsMax }),
     servesWithoutDatabase: () => generations.isHolding(),
     [Symbol.asyncDispose]: async () => {
+      await drivers[Symbol.asyncDispose]();
       await vectors[Symbol.asyncDispose]();
       await generations.close();
       await ledger[Symbol.asyncDispose]();
@@ -160,7 +165,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
 function ownObjectsOf(
   { database, clock }: GatewayOptions,
-  { families }: VectorFamilies,
+  families: readonly ObjectFamily[],
 ): OwnObjects {
   const responses = new Responses({ database, now: () => clock.now() });
   return new OwnObjects({ database, families, responses });

@@ -19,10 +19,15 @@ export interface GatherOptions {
   /** As of a relay. */
   readonly lingerMs: number;
   readonly events: EventFilter | null;
+  /** Sees what is kept, as it comes. */
+  readonly onBytes?: ((bytes: Buffer) => void) | null;
 }
 
 /** Never rejects; an answer that is too large breaks off. */
-export function gather(call: Call, { caller, lingerMs, events }: GatherOptions): Promise<Gathered> {
+export function gather(
+  call: Call,
+  { caller, lingerMs, events, onBytes }: GatherOptions,
+): Promise<Gathered> {
   const { promise, resolve } = Promise.withResolvers<Gathered>();
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -37,6 +42,7 @@ export function gather(call: Call, { caller, lingerMs, events }: GatherOptions):
   const keep = (chunk: Buffer): void => {
     bytes += chunk.length;
     chunks.push(chunk);
+    onBytes?.(chunk);
     if (bytes > gatheredBytesMax || isInCrumbs(chunks.length, bytes)) call.cut(answerTooLarge());
   };
   const finish = (end: RelayEnd): void => {

@@ -9,6 +9,7 @@ import type { Calling } from './calling.ts';
 import { GatewayError } from './gateway-error.ts';
 import { GuardedCalls } from './guarded-calls.ts';
 import { modelCallsOf } from './inner-call.ts';
+import { modelCallerOf } from './later-calls.ts';
 import { asksForResponse, newResponse, noteOfResponse } from './new-response.ts';
 import { noteOf } from './noted-objects.ts';
 import { sendNoted } from './noted-stream.ts';
@@ -109,14 +110,15 @@ class OwnedRequest {
   }
 
   #request(): ObjectRequest {
-    const { now, request, query, params, body } = this.#calling.exchange;
+    const { exchange } = this.#calling;
+    const { now, request, params, body } = exchange;
     const { kind, id, rest } = this.#owned;
     return {
       ...{ owner: this.#lookup.owner, now, kind, id, rest, params, body },
-      method: request.method!,
-      query: new URLSearchParams(query),
+      ...{ method: request.method!, query: new URLSearchParams(exchange.query) },
       contentType: request.headers['content-type'] ?? null,
       models: modelCallsOf(this.#calling),
+      modelCaller: () => modelCallerOf(exchange),
     };
   }
 

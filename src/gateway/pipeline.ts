@@ -31,7 +31,8 @@ export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void>
   try {
     await exchangeOf(pipeline, arrival, found, now);
   } catch (thrown) {
-    found.error = refusalOf(pipeline, arrival, thrown);
+    const { id, response } = arrival;
+    found.error = refusalOf(pipeline, response.destroyed ? null : id, thrown);
     const left = found.calls?.left() ?? [];
     refuse(arrival, found.error, {
       ...ourHeaders(arrival, found.attempted),
@@ -68,7 +69,7 @@ async function exchangeOf(
   const metadata = metadataOf(key, header, params.user);
   const { id, path, query, errorForm, headerPrefix } = arrival;
   const exchange: Exchange = {
-    ...{ id, request, response, header, headerPrefix, path, query, errorForm, now, key },
+    ...{ id, request, header, headerPrefix, path, query, errorForm, now, key },
     ...{ credential: shown.credential, body, params, isJson, metadata },
     sentKey: new Secret(shown.key!, 'the request'),
   };
@@ -92,9 +93,9 @@ async function exchangeOf(
 }
 
 /** Never 401 because of the database: who cannot be known now may well be known later. */
-function refusalOf(
+export function refusalOf(
   { isUnavailable, onFault }: Pipeline,
-  { id, response }: Arrival,
+  id: string | null,
   thrown: unknown,
 ): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
@@ -103,7 +104,7 @@ function refusalOf(
     const message = 'The gateway cannot look this up now, try again';
     return new GatewayError('unavailable', message, null, cause);
   }
-  if (!response.destroyed) onFault(thrown, id);
+  if (id !== null) onFault(thrown, id);
   return new GatewayError('internal_error', 'Internal Server Error', null, cause);
 }
 
@@ -143,7 +144,14 @@ function isWorthReading({ complete, headers }: IncomingMessage): boolean {
 
 const worthReadingBytesMax = 1024 * 1024;
 
-export function recordOf(arrival: Arrival, found: Findings, startedAt: number): RequestRecord {
+/** What is told of a request that is over. */
+export function recordOf(
+  arrival: Pick<Arrival, 'id' | 'path' | 'beganMs'> & {
+    readonly response: { readonly statusCode: number };
+  },
+  found: Findings,
+  startedAt: number,
+): RequestRecord {
   const { key, exchange, config, attempted, firstByteMs, metered, error } = found;
   const { id, response, path, beganMs } = arrival;
   const call = attempted?.call ?? null;

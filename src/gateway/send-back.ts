@@ -18,7 +18,7 @@ export async function callProvider(calling: Calling): Promise<void> {
 
 /** What comes of the targets of the config. */
 export async function attemptOf(
-  { pipeline, found, exchange, config, caller }: Calling,
+  { pipeline, found, exchange, config, caller }: Omit<Calling, 'arrival' | 'calls'>,
   call: (leaf: Leaf) => Promise<Attempted>,
 ): Promise<Attempted> {
   const { params, metadata, path, now } = exchange;

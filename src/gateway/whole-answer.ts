@@ -20,14 +20,23 @@ export interface Unanswered {
 /** Of an attempt that has a call. */
 export async function wholeAnswer(
   attempted: Attempted,
-  { calls, caller }: { readonly calls: ProviderCalls; readonly caller: Caller },
+  {
+    calls,
+    caller,
+    onBytes = null,
+  }: {
+    readonly calls: ProviderCalls;
+    readonly caller: Caller;
+    /** Sees what comes of a stream as it comes. */
+    readonly onBytes?: ((bytes: Buffer) => void) | null;
+  },
 ): Promise<ReadAnswer | Unanswered> {
   const call = attempted.call!;
   const { translator } = attempted.target;
   const { lingerMs } = calls;
   const meter = calls.meter();
   const events = translator === null ? meter.events : translator.events(meter.events);
-  const { body: came, end } = await gather(call, { caller, lingerMs, events });
+  const { body: came, end } = await gather(call, { caller, lingerMs, events, onBytes });
   attempted.stopClock();
   if (end.kind !== 'whole') {
     const error = errorOf(end.kind === 'broken' ? end.error : new Error('the caller has gone'));

@@ -8,6 +8,7 @@ import { deleteOldResponses } from './delete-old-responses.ts';
 import { deleteOldUsage } from './delete-old-usage.ts';
 import { emptyVectorStores } from './empty-vector-stores.ts';
 import { expireKeys } from './expire-keys.ts';
+import { expireRuns } from './expire-runs.ts';
 import type { Job } from './job.ts';
 import { resetUsage } from './reset-usage.ts';
 import { type SendAlertsOptions, sendAlerts } from './send-alerts.ts';
@@ -26,6 +27,7 @@ export function allJobs(
     deleteOldResponses(retention),
     deleteExpiredFiles(),
     emptyVectorStores(),
+    expireRuns(),
     chargeLostSlices(),
     sendAlerts(alerts),
   ];

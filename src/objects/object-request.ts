@@ -1,4 +1,6 @@
 /** Knows a request about objects that the gateway keeps itself, and what answers it: the seam between the gateway and the families of objects. */
+
+import type { ModelCaller } from './later-calls.ts';
 import type { ModelCalls } from './model-calls.ts';
 import type { Owner } from './owner.ts';
 
@@ -30,6 +32,12 @@ export interface ObjectRequest {
   readonly body: Buffer | null;
   readonly contentType: string | null;
   readonly models: ModelCalls;
+  /**
+   * On whose behalf a model can be asked later on.
+   *
+   * @throws ObjectError where what the request brings along cannot be kept
+   */
+  readonly modelCaller: () => ModelCaller;
 }
 
 export interface ObjectAnswer {

@@ -29,14 +29,8 @@ function useOf(asking: Asking, from = settings) {
   const request = { method, headers } as unknown as IncomingMessage;
   const key = { organisationId: organisation, workspace: { id: workspace } };
   const header = ownHeaders(request, ['x-gateway-']);
-  const exchange = {
-    request,
-    header,
-    path,
-    params: JSON.parse(body),
-    isJson: true,
-    key,
-  } as Exchange;
+  const asked = { request, header, path, params: JSON.parse(body), isJson: true, key };
+  const exchange = asked as unknown as Exchange;
   const call = {
     ...{ origin: asking.origin ?? 'https://one.example', path: `/v1${path}` },
     headers: { authorization: `Bearer ${credential}`, ...headers },

@@ -82,7 +82,7 @@ const mayImport: Record<string, readonly string[]> = {
     'remote',
   ],
   mcp: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
-  jobs: ['ledger', 'store', 'model', 'settings', 'log', 'clock'],
+  jobs: ['ledger', 'objects/*', 'store', 'model', 'settings', 'log', 'clock'],
   sync: ['sync/*', 'model', 'log', 'clock'],
   'sync/authoring': [
     'sync/manifest',
@@ -119,6 +119,7 @@ const mayImport: Record<string, readonly string[]> = {
   objects: ['store', 'model', 'clock'],
   'objects/responses': ['objects', 'store', 'model', 'clock'],
   'objects/vectors': ['objects', 'store', 'model', 'clock'],
+  'objects/runs': ['objects', 'store', 'model', 'clock'],
   auth: ['store', 'model', 'settings', 'clock'],
   'secret-managers': ['vault', 'upstream', 'remote', 'model', 'clock'],
   upstream: ['upstream/*', 'model'],

@@ -1,0 +1,71 @@
+/** Knows the bodies by which threads and their messages are made and changed. */
+import { z } from 'zod';
+import { Metadata, NoToolResources } from './assistant.ts';
+
+/** Of one message, in all of its parts. */
+const textCharsMax = 256_000;
+const partsMax = 100;
+const messagesMax = 100;
+
+const TextPart = z.strictObject({ type: z.literal('text'), text: z.string().max(textCharsMax) });
+const ImagePart = z.strictObject({
+  type: z.literal('image_url'),
+  image_url: z.strictObject({
+    url: z.string().max(textCharsMax),
+    detail: z.enum(['auto', 'low', 'high']).optional(),
+  }),
+});
+
+const Content = z.union([
+  z.string().max(textCharsMax),
+  z
+    .array(z.discriminatedUnion('type', [TextPart, ImagePart]))
+    .min(1)
+    .max(partsMax),
+]);
+
+/** Body of POST /threads/{id}/messages. */
+export const MessageCreate = z.strictObject({
+  role: z.enum(['user', 'assistant']),
+  content: Content,
+  metadata: Metadata.nullable().optional(),
+  attachments: z
+    .array(z.unknown())
+    .max(0, 'must be empty: no tools are run here that search files or run code')
+    .nullable()
+    .optional(),
+});
+export type MessageCreate = z.infer<typeof MessageCreate>;
+
+export const Messages = z.array(MessageCreate).max(messagesMax);
+
+/** Body of POST /threads. */
+export const ThreadCreate = z.strictObject({
+  messages: Messages.optional(),
+  metadata: Metadata.nullable().optional(),
+  tool_resources: NoToolResources,
+});
+export type ThreadCreate = z.infer<typeof ThreadCreate>;
+
+/** Body by which a thread, a message or a run is changed. */
+export const MetadataUpdate = z.strictObject({
+  metadata: Metadata.nullable().optional(),
+  tool_resources: NoToolResources,
+});
+
+/** As a record of a message shows it, and as it is stored. */
+export type MessagePart =
+  | {
+      readonly type: 'text';
+      readonly text: { readonly value: string; readonly annotations: readonly [] };
+    }
+  | z.infer<typeof ImagePart>;
+
+export function partsOf(content: MessageCreate['content']): MessagePart[] {
+  if (typeof content === 'string') return [textPart(content)];
+  return content.map((part) => (part.type === 'text' ? textPart(part.text) : part));
+}
+
+export function textPart(value: string): MessagePart {
+  return { type: 'text', text: { value, annotations: [] } };
+}

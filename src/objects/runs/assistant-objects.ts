@@ -1,0 +1,54 @@
+/** Knows the family of objects around assistants: which request is about which of them. */
+import type { Database } from '../../store/connection/db.ts';
+import * as assistants from '../../store/tables/assistants.ts';
+import * as threads from '../../store/tables/threads.ts';
+import {
+  type ObjectAnswer,
+  ObjectError,
+  type ObjectFamily,
+  type ObjectKind,
+  type ObjectRequest,
+} from '../object-request.ts';
+import type { Owner } from '../owner.ts';
+import { answerAssistants } from './assistants.ts';
+import type { RunDrivers } from './run-drivers.ts';
+import { Runs } from './runs.ts';
+import { answerMessages, answerThread, createThread } from './threads.ts';
+
+export interface AssistantObjectsOptions {
+  readonly database: Pick<Database, 'db' | 'transaction'>;
+  readonly drivers: RunDrivers;
+}
+
+export class AssistantObjects implements ObjectFamily {
+  readonly kinds: readonly ObjectKind[] = ['assistants', 'threads'];
+  readonly #database: AssistantObjectsOptions['database'];
+  readonly #runs: Runs;
+
+  constructor(options: AssistantObjectsOptions) {
+    this.#database = options.database;
+    this.#runs = new Runs(options);
+  }
+
+  listOwned(owner: Owner, kind: ObjectKind, ids: readonly string[]): Promise<readonly string[]> {
+    const table = kind === 'assistants' ? assistants : threads;
+    return table.listIds(this.#database.db, owner, ids);
+  }
+
+  async answer(request: ObjectRequest): Promise<ObjectAnswer | null> {
+    const { kind, id, method, rest, owner } = request;
+    if (kind === 'assistants') return answerAssistants(this.#database, request);
+    if (id === null) {
+      const asked = [method, ...rest].join(' ');
+      if (asked === 'POST') return createThread(this.#database, request);
+      return asked === 'POST runs' ? this.#runs.createWithThread(request) : null;
+    }
+    const thread = await threads.find(this.#database.db, owner, id);
+    if (thread === undefined) return null;
+    const [word, ...behind] = rest;
+    if (word === undefined) return answerThread(this.#database, request, thread);
+    if (word === 'messages') return answerMessages(this.#database, request, thread, behind);
+    if (word === 'runs') return this.#runs.answer(request, thread, behind);
+    throw new ObjectError('not_found', `A thread has no ${word}`);
+  }
+}

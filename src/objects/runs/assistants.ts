@@ -1,0 +1,98 @@
+/** Knows assistants: how a model is asked, under a name that runs refer to. */
+import { AssistantCreate, type AssistantTerms, AssistantUpdate } from '../../model/assistant.ts';
+import type { Database } from '../../store/connection/db.ts';
+import type { StoredAssistant } from '../../store/tables/assistants.ts';
+import * as assistants from '../../store/tables/assistants.ts';
+import { newObjectId } from '../object-id.ts';
+import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
+import { readParams } from '../read-params.ts';
+import { answerPage } from './pages.ts';
+import { assistantRecord } from './records.ts';
+
+/** As one is that says nothing but its model. */
+const usualTerms: Omit<AssistantTerms, 'model'> = {
+  instructions: null,
+  tools: [],
+  temperature: null,
+  top_p: null,
+  response_format: 'auto',
+  reasoning_effort: null,
+};
+
+/** Of changes that meet one another. */
+const attemptsMax = 5;
+
+export async function answerAssistants(
+  { db }: Pick<Database, 'db'>,
+  request: ObjectRequest,
+): Promise<ObjectAnswer | null> {
+  const { id, method, rest, owner, query } = request;
+  const asked = [method, ...rest].join(' ');
+  if (id === null) {
+    if (asked === 'POST') return { body: await create(db, request) };
+    if (asked !== 'GET') return null;
+    return answerPage(query, {
+      find: (one) => assistants.find(db, owner, one),
+      list: (page) => assistants.list(db, owner, page),
+      record: assistantRecord,
+    });
+  }
+  const row = await assistants.find(db, owner, id);
+  if (row === undefined) return null;
+  switch (asked) {
+    case 'GET':
+      return { body: assistantRecord(row) };
+    case 'POST':
+      return { body: assistantRecord(await change(db, request, row)) };
+    case 'DELETE':
+      await assistants.deleteById(db, owner, id);
+      return { body: { id, object: 'assistant.deleted', deleted: true } };
+    default:
+      throw new ObjectError('not_found', `An assistant has no ${rest.join('/') || method}`);
+  }
+}
+
+async function create(db: Database['db'], { owner, params, now }: ObjectRequest) {
+  const {
+    name,
+    description,
+    metadata,
+    tool_resources: _,
+    ...terms
+  } = readParams(AssistantCreate, params);
+  const row: StoredAssistant = {
+    ...{ organisation_id: owner.organisationId, id: newObjectId('asst') },
+    ...{ workspace_id: owner.workspaceId, api_key_id: owner.apiKeyId },
+    ...{ name: name ?? null, description: description ?? null },
+    terms: JSON.stringify({ ...usualTerms, ...terms }),
+    ...{ metadata: JSON.stringify(metadata ?? {}), created_at: now },
+  };
+  await assistants.insert(db, row);
+  return assistantRecord(row);
+}
+
+async function change(
+  db: Database['db'],
+  { params, owner }: ObjectRequest,
+  read: StoredAssistant,
+): Promise<StoredAssistant> {
+  const {
+    name,
+    description,
+    metadata,
+    tool_resources: _,
+    ...terms
+  } = readParams(AssistantUpdate, params);
+  let row: StoredAssistant | undefined = read;
+  for (let attempt = 0; row !== undefined && attempt < attemptsMax; attempt += 1) {
+    const set = {
+      ...(name === undefined ? {} : { name }),
+      ...(description === undefined ? {} : { description }),
+      ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata ?? {}) }),
+      terms: JSON.stringify({ ...(JSON.parse(row.terms) as AssistantTerms), ...terms }),
+    };
+    if (await assistants.update(db, row, set)) return { ...row, ...set };
+    row = await assistants.find(db, owner, read.id);
+  }
+  throw new ObjectError('conflict', 'The assistant is changed by others all the time');
+}

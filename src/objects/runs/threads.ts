@@ -1,0 +1,143 @@
+/** Knows threads and their messages. */
+import { MessageCreate, MetadataUpdate, partsOf, ThreadCreate } from '../../model/thread.ts';
+import type { Database, Db } from '../../store/connection/db.ts';
+import * as runs from '../../store/tables/runs.ts';
+import type { StoredMessage } from '../../store/tables/thread-messages.ts';
+import * as threadMessages from '../../store/tables/thread-messages.ts';
+import type { StoredThread } from '../../store/tables/threads.ts';
+import * as threads from '../../store/tables/threads.ts';
+import { newObjectId } from '../object-id.ts';
+import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
+import { readParams } from '../read-params.ts';
+import { answerPage } from './pages.ts';
+import { messageRecord, threadRecord } from './records.ts';
+import { settled } from './run-ending.ts';
+
+type Parts = Pick<Database, 'db' | 'transaction'>;
+
+/** Within a transaction. */
+export async function insertThread(
+  tx: Db,
+  { owner, now }: ObjectRequest,
+  { messages = [], metadata }: ThreadCreate,
+): Promise<StoredThread> {
+  const row: StoredThread = {
+    ...{ organisation_id: owner.organisationId, id: newObjectId('thread') },
+    ...{ workspace_id: owner.workspaceId, api_key_id: owner.apiKeyId },
+    ...{ metadata: JSON.stringify(metadata ?? {}), created_at: now },
+  };
+  await threads.insert(tx, row);
+  await threadMessages.insert(tx, messageRows(row, messages, now));
+  return row;
+}
+
+/** As callers have written them. */
+export function messageRows(
+  thread: StoredThread,
+  messages: readonly MessageCreate[],
+  now: number,
+): StoredMessage[] {
+  return messages.map(({ role, content, metadata }) => ({
+    ...{ organisation_id: thread.organisation_id, id: newObjectId('msg'), thread_id: thread.id },
+    ...{ role, content: JSON.stringify(partsOf(content)) },
+    ...{ metadata: JSON.stringify(metadata ?? {}), assistant_id: null, run_id: null },
+    ...{ incomplete_reason: null, created_at: now },
+  }));
+}
+
+export async function createThread(
+  { transaction }: Parts,
+  request: ObjectRequest,
+): Promise<ObjectAnswer> {
+  const asked = readParams(ThreadCreate, request.params);
+  return { body: threadRecord(await transaction((tx) => insertThread(tx, request, asked))) };
+}
+
+/** Of one thread, without what is behind it. */
+export async function answerThread(
+  { db, transaction }: Parts,
+  { method, params }: ObjectRequest,
+  thread: StoredThread,
+): Promise<ObjectAnswer> {
+  const { id } = thread;
+  switch (method) {
+    case 'GET':
+      return { body: threadRecord(thread) };
+    case 'POST': {
+      const metadata = metadataOf(params, thread.metadata);
+      await threads.updateMetadata(db, thread, metadata);
+      return { body: threadRecord({ ...thread, metadata }) };
+    }
+    case 'DELETE':
+      await transaction((tx) => threads.deleteById(tx, thread));
+      return { body: { id, object: 'thread.deleted', deleted: true } };
+    default:
+      throw new ObjectError('not_found', `A thread has no ${method}`);
+  }
+}
+
+/** `behind` is what follows `/messages`. */
+export async function answerMessages(
+  parts: Parts,
+  request: ObjectRequest,
+  thread: StoredThread,
+  [id, ...behind]: readonly string[],
+): Promise<ObjectAnswer> {
+  const { method, query, params } = request;
+  const { db } = parts;
+  if (id === undefined) {
+    if (method === 'POST') return addMessage(parts, request, thread);
+    if (method !== 'GET') throw noSuch(method);
+    return answerPage(query, {
+      find: (one) => threadMessages.find(db, thread, one),
+      list: (page) => threadMessages.list(db, thread, page, query.get('run_id')),
+      record: messageRecord,
+    });
+  }
+  const row = await threadMessages.find(db, thread, id);
+  if (row === undefined) throw noSuch('message of this id');
+  if (behind.length === 0 && method === 'GET') return { body: messageRecord(row) };
+  if (behind.length === 0 && method === 'POST') {
+    const metadata = metadataOf(params, row.metadata);
+    await threadMessages.updateMetadata(db, row, metadata);
+    return { body: messageRecord({ ...row, metadata }) };
+  }
+  if (behind.length > 0 || method !== 'DELETE') throw noSuch([...behind, method].join('/'));
+  await threadMessages.deleteById(db, thread, id);
+  return { body: { id, object: 'thread.message.deleted', deleted: true } };
+}
+
+async function addMessage(
+  parts: Parts,
+  { params, now }: ObjectRequest,
+  thread: StoredThread,
+): Promise<ObjectAnswer> {
+  const asked = readParams(MessageCreate, params);
+  await refuseActive(parts, thread, now);
+  const [row] = messageRows(thread, [asked], now);
+  await parts.transaction(async (tx) => {
+    if (!(await threads.lock(tx, thread))) throw noSuch('thread of this id');
+    await threadMessages.insert(tx, [row!]);
+  });
+  return { body: messageRecord(row!) };
+}
+
+/** @throws ObjectError while a run of the thread has not ended */
+export async function refuseActive(parts: Parts, thread: StoredThread, now: number): Promise<void> {
+  const found = await runs.findActive(parts.db, thread);
+  if (found === undefined) return;
+  const run = await settled(parts, found, now);
+  if (run.active === null) return;
+  const message = `The run ${run.id} of this thread has not ended: it is ${run.status}`;
+  throw new ObjectError('invalid_request', message);
+}
+
+/** What a change says of it, else what it was. */
+export function metadataOf(params: ObjectRequest['params'], before: string): string {
+  const { metadata } = readParams(MetadataUpdate, params);
+  return metadata === undefined ? before : JSON.stringify(metadata ?? {});
+}
+
+function noSuch(what: string): ObjectError {
+  return new ObjectError('not_found', `The thread has no ${what}`);
+}

@@ -1,0 +1,115 @@
+/** Knows the message and the steps that become of one turn of a model, under ids that a stream has told before. */
+import { textPart } from '../../model/thread.ts';
+import type { StepStatus, StoredStep } from '../../store/tables/run-steps.ts';
+import type { StoredRun } from '../../store/tables/runs.ts';
+import type { StoredMessage } from '../../store/tables/thread-messages.ts';
+import { newObjectId } from '../object-id.ts';
+import type { ModelTurn } from './model-turn.ts';
+import type { FunctionCall } from './records.ts';
+
+/** Names what a turn says before it has ended. */
+export interface TurnIds {
+  readonly messageId: string;
+  readonly messageStepId: string;
+  readonly callsStepId: string;
+  /** Milliseconds since the epoch. */
+  readonly beganAt: number;
+}
+
+export interface TurnRows {
+  /** Null where the model said nothing. */
+  readonly message: StoredMessage | null;
+  readonly messageStep: StoredStep | null;
+  /** Null where it called nothing. */
+  readonly callsStep: StoredStep | null;
+}
+
+export function newTurnIds(now: number): TurnIds {
+  return {
+    messageId: newObjectId('msg'),
+    messageStepId: newObjectId('step'),
+    callsStepId: newObjectId('step'),
+    beganAt: now,
+  };
+}
+
+/** How what was said stands there. */
+export interface Saying {
+  readonly status: StepStatus;
+  /** Milliseconds since the epoch; null for a step that goes on. */
+  readonly endedAt: number | null;
+  readonly reason: StoredMessage['incomplete_reason'];
+}
+
+export function turnRows(
+  run: StoredRun,
+  ids: TurnIds,
+  turn: Pick<ModelTurn, 'text' | 'promptTokens' | 'completionTokens'> & {
+    readonly calls: readonly FunctionCall[];
+  },
+  saying: Saying,
+): TurnRows {
+  const isSaid = turn.text !== '' || turn.calls.length === 0;
+  const used = { prompt_tokens: turn.promptTokens, completion_tokens: turn.completionTokens };
+  const nothing = { prompt_tokens: 0, completion_tokens: 0 };
+  const message = isSaid ? messageRow(run, ids, turn.text, saying.reason) : null;
+  return {
+    message,
+    messageStep: isSaid
+      ? {
+          ...stepRow(run, ids.messageStepId, run.turn * 2, ids.beganAt),
+          ...{ status: saying.status, ended_at: saying.endedAt },
+          ...used,
+          details: JSON.stringify({
+            type: 'message_creation',
+            message_creation: { message_id: ids.messageId },
+          }),
+        }
+      : null,
+    callsStep:
+      turn.calls.length === 0
+        ? null
+        : {
+            // Behind what was said before it.
+            ...stepRow(run, ids.callsStepId, run.turn * 2 + 1, ids.beganAt),
+            ...{ status: 'in_progress', ended_at: null },
+            ...(isSaid ? nothing : used),
+            details: JSON.stringify(callsDetails(turn.calls, new Map())),
+          },
+  };
+}
+
+/** Calls with what they have yielded; null for what is not known yet. */
+export function callsDetails(
+  calls: readonly FunctionCall[],
+  outputs: ReadonlyMap<string, string>,
+): object {
+  return {
+    type: 'tool_calls',
+    tool_calls: calls.map((call) => ({
+      ...call,
+      function: { ...call.function, output: outputs.get(call.id) ?? null },
+    })),
+  };
+}
+
+function messageRow(
+  run: StoredRun,
+  ids: TurnIds,
+  text: string,
+  reason: StoredMessage['incomplete_reason'],
+): StoredMessage {
+  return {
+    ...{ organisation_id: run.organisation_id, id: ids.messageId, thread_id: run.thread_id },
+    ...{ role: 'assistant', content: JSON.stringify([textPart(text)]), metadata: '{}' },
+    ...{ assistant_id: run.assistant_id, run_id: run.id, incomplete_reason: reason },
+    created_at: ids.beganAt,
+  };
+}
+
+function stepRow(run: StoredRun, id: string, place: number, createdAt: number) {
+  return {
+    ...{ organisation_id: run.organisation_id, id, run_id: run.id, thread_id: run.thread_id },
+    ...{ assistant_id: run.assistant_id, place, created_at: createdAt },
+  };
+}

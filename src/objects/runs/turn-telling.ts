@@ -1,0 +1,76 @@
+/** Knows the events of one turn: a message as it grows, and what stands when the turn is written down. */
+import type { StoredRun } from '../../store/tables/runs.ts';
+import type { ModelTurn } from './model-turn.ts';
+import { messageRecord, stepRecord } from './records.ts';
+import type { RunEvents } from './run-events.ts';
+import { newTurnIds, type TurnIds, type TurnRows, turnRows } from './turn-rows.ts';
+
+export class TurnTelling {
+  readonly ids: TurnIds;
+  readonly #run: StoredRun;
+  readonly #events: RunEvents | null;
+  #said = '';
+  #isBegun = false;
+
+  /** Without `events` nothing is told. */
+  constructor(run: StoredRun, now: number, events: RunEvents | null) {
+    this.ids = newTurnIds(now);
+    this.#run = run;
+    this.#events = events;
+  }
+
+  /** What was told of the message by now. */
+  get said(): string {
+    return this.#said;
+  }
+
+  /** What the model adds to its message. */
+  text(added: string): void {
+    if (added === '' || this.#events === null) return;
+    this.#begin();
+    this.#said += added;
+    const content = [{ index: 0, type: 'text', text: { value: added, annotations: [] } }];
+    this.#events.tell('thread.message.delta', {
+      ...{ id: this.ids.messageId, object: 'thread.message.delta', delta: { content } },
+    });
+  }
+
+  /** What was written down. */
+  rows({ message, messageStep, callsStep }: TurnRows, turn: ModelTurn | null): void {
+    const events = this.#events;
+    if (events === null) return;
+    if (message !== null && messageStep !== null) {
+      if (turn !== null) this.text(turn.text.slice(this.#said.length));
+      this.#begin();
+      const record = messageRecord(message);
+      events.tell(`thread.message.${record.status}`, record);
+      events.tell(`thread.run.step.${messageStep.status}`, stepRecord(messageStep));
+    }
+    if (callsStep === null) return;
+    const record = stepRecord(callsStep);
+    const details = record.step_details as { readonly tool_calls?: readonly object[] };
+    const calls = (details.tool_calls ?? []).map((call, index) => ({ index, ...call }));
+    const begun = { ...record, step_details: { type: 'tool_calls', tool_calls: [] } };
+    events.tell('thread.run.step.created', begun);
+    events.tell('thread.run.step.in_progress', begun);
+    events.tell('thread.run.step.delta', {
+      ...{ id: record.id, object: 'thread.run.step.delta' },
+      delta: { step_details: { type: 'tool_calls', tool_calls: calls } },
+    });
+  }
+
+  #begin(): void {
+    if (this.#isBegun || this.#events === null) return;
+    this.#isBegun = true;
+    const nothing = { text: '', calls: [], promptTokens: 0, completionTokens: 0 };
+    const open = { status: 'in_progress', endedAt: null, reason: null } as const;
+    const { message, messageStep } = turnRows(this.#run, this.ids, nothing, open);
+    const step = stepRecord(messageStep!);
+    this.#events.tell('thread.run.step.created', step);
+    this.#events.tell('thread.run.step.in_progress', step);
+    const begun = { ...messageRecord(message!), content: [], completed_at: null };
+    const shown = { ...begun, status: 'in_progress' };
+    this.#events.tell('thread.message.created', shown);
+    this.#events.tell('thread.message.in_progress', shown);
+  }
+}
