@@ -33,7 +33,7 @@ export interface Exchange {
   readonly begun?: BegunResponse;
 }
 
-export interface BegunResponse {
+interface BegunResponse {
   /** Its id, where the gateway keeps it. */
   readonly id: string;
   /** It goes on from one that the gateway keeps, of which a provider knows nothing. */

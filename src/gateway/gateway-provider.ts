@@ -50,7 +50,7 @@ export interface GatewayProvider extends Account {
 }
 
 /** An account as it is stored, and what it takes from elsewhere. */
-export interface MappedAccount {
+interface MappedAccount {
   readonly account: OpenedAccount;
   readonly fields: readonly MappedField[];
   /** What is shown in place of secrets. */

@@ -180,19 +180,18 @@ class OwnedRequest {
     if (this.#answer !== null) return sendObject(this.#calling, this.#answer);
     const { exchange, found, caller, calls } = this.#calling;
     const { method } = exchange.request;
-    const { status, call, guarded } = attempted!;
+    const { status, call, guarded, target } = attempted!;
     const isDone = status >= 200 && status <= 299;
-    const db = this.#lookup.db;
+    const { db, owner } = this.#lookup;
     if (isDone && row !== null && method === 'DELETE' && this.#owned.rest.length === 0) {
       await ownedObjects.markDeleted(db, row, exchange.now);
     }
     if (!isDone || !tellsOfObjects(this.#owned, method)) return send(this.#calling, attempted!);
-    const { target } = attempted!;
-    const isMadeHere = this.#calling.exchange.begun !== undefined && target.translator !== null;
+    const isMadeHere = exchange.begun !== undefined && target.translator !== null;
     if (isMadeHere && this.#keeping === null) return send(this.#calling, attempted!);
     const note = isMadeHere
       ? noteOfResponse(this.#keeping!)
-      : noteOf(this.#calling, this.#owned, { db, owner: this.#lookup.owner, target });
+      : noteOf(this.#calling, this.#owned, { db, owner, target });
     if (call !== null && isEventStream(call.headers)) {
       return sendNoted(this.#calling, attempted!, note.ofStream());
     }

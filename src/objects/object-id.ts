@@ -9,6 +9,6 @@ export function newObjectId(prefix: string): string {
 }
 
 /** Whether the gateway may have made it; one behind another makes ids of the same form. */
-export function isOwnForm(id: string): boolean {
+function isOwnForm(id: string): boolean {
   return ownId.test(id);
 }

@@ -24,7 +24,7 @@ export interface KeepingOptions {
 }
 
 /** Of the input of one response, and of what it answers; more fits into no packet of a database. */
-export const keptBytesMax = 8 * 1024 * 1024;
+const keptBytesMax = 8 * 1024 * 1024;
 /** How long a process that gives no sign of life is taken to be at work. */
 const aliveMs = 60_000;
 const signEveryMs = 20_000;

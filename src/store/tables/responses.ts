@@ -2,7 +2,7 @@
 import type { Db } from '../connection/db.ts';
 import { insertion, statement } from '../connection/statement.ts';
 
-export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
+type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
 
 interface ResponseRow {
   organisation_id: string;
