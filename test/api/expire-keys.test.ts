@@ -122,7 +122,11 @@ describe('expire-keys', () => {
   });
 
   it('finds due keys by the index, without reading the table through', async () => {
-    const keys = Array.from({ length: 2000 }, () => key({ expires_at: now + 1000 }));
+    // Of many organisations, so that no shard is empty: of nothing any plan is good.
+    const organisations = Array.from({ length: 40 }, () => randomUUID());
+    const keys = Array.from({ length: 2000 }, (_, at) =>
+      key({ expires_at: now + 1000, organisation_id: organisations[at % 40]! }),
+    );
     await insertApiKeys(test.database.db, keys);
     const queries: RootOperationNode[] = [];
     const watched = test.database.db.withPlugin({
