@@ -59,7 +59,7 @@ export class GatewayKeys {
   find(value: string, now: number): GatewayKey | Promise<GatewayKey | undefined> {
     const { fresh } = this.#options;
     // Not the value itself, which nothing in memory should show.
-    const digest = hash('sha256', value, 'base64');
+    const digest = hash('sha256', value, 'base64url');
     return fresh.peek(digest) ?? fresh.get(digest, () => this.#load(value, now));
   }
 

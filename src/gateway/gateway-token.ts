@@ -95,7 +95,7 @@ export class GatewayTokens {
     const { issuerKeys, places, rules } = this.#options;
     // What was verified lasts no longer than its keys do.
     issuerKeys.renewIfOld();
-    const digest = hash('sha256', token, 'base64');
+    const digest = hash('sha256', token, 'base64url');
     const known = this.#verified.get(digest);
     if (known === undefined || known.version !== issuerKeys.version) {
       return this.#verify(token, digest, now).then((verified) => this.#keyOf(verified, now));

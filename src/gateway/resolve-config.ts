@@ -94,7 +94,7 @@ export class Configs {
     const { limits, trusted } = this.#options;
     const [fault] = configFaults(document, limits, trusted);
     if (fault !== undefined) throw invalidConfig(`${fault.path.join('.')} ${fault.message}`.trim());
-    const mark = hash('sha256', text, 'base64');
+    const mark = hash('sha256', text, 'base64url');
     const config = { id: null, workspaceId: null, mark, root: configTree(document) };
     if (this.#inline.size === parsedInlineMax) {
       this.#inline.delete(this.#inline.keys().next().value!);

@@ -45,12 +45,21 @@ export class Shortage {
 /** How long what is known of others' use is relied on. */
 const knownForMs = 300;
 
+/** Shared by all requests for which nothing is reserved, or counted. */
+const none: readonly never[] = [];
+
+/** A request that has been counted, and the holding of the slice that it was counted in. */
+interface Counted {
+  readonly slice: Slice;
+  readonly holding: number;
+}
+
 /** The reservations of one request, and the requests it has been counted as. */
 export class Reservations {
-  #open: (Charge & { readonly reservation: Reservation })[] = [];
-  readonly #counted = new Map<Slice, number>();
+  #open: readonly (Charge & Reservation)[] = none;
+  #counted: readonly Counted[] = none;
   /** Of the target that was asked for last. */
-  #charges: readonly Charge[] = [];
+  #charges: readonly Charge[] = none;
 
   /**
    * Reserves under all limits or under none. Yields what is lacking otherwise; `takesLess` says
@@ -66,56 +75,73 @@ export class Reservations {
     takesLess: boolean,
   ): Grant | Shortage {
     this.#charges = charges;
-    const fresh = charges.filter(({ slice }) => !this.#counted.has(slice));
-    const outputTokens = takesLess ? affordable(fresh, bound) : bound.outputTokens;
+    const fresh = this.#counted.length === 0 ? charges : this.#uncounted(charges);
+    const outputTokens = takesLess ? affordable(fresh, bound, nowMs) : bound.outputTokens;
     let lacking: Shortage['lacking'] | null = null;
     for (const charge of fresh) {
       const { limit, slice } = charge;
       if (!limit.isHard) continue;
       const unitsMin = boundUnits(limit, bound, bound.outputTokensMin);
       if (isOver(charge, unitsMin, nowMs)) throw new LimitReached(limit);
-      if (slice.free >= boundUnits(limit, bound, outputTokens)) continue;
+      if (slice.freeAt(nowMs) >= boundUnits(limit, bound, outputTokens)) continue;
       lacking ??= { ...charge, unitsMin };
     }
     if (lacking !== null) return new Shortage(lacking, needsOf(fresh, bound));
+    this.#charge(fresh, bound, { outputTokens, nowMs });
+    return { outputTokens };
+  }
+
+  #charge(
+    fresh: readonly Charge[],
+    bound: UsageBound,
+    { outputTokens, nowMs }: Grant & { readonly nowMs: number },
+  ): void {
+    const counted = [...this.#counted];
+    const open = [...this.#open];
     for (const { limit, slice } of fresh) {
-      if (limit.type === 'requests') this.#counted.set(slice, slice.charge(1, nowMs));
+      if (limit.type === 'requests') counted.push({ slice, holding: slice.charge(1, nowMs) });
       else {
         const units = limit.isHard ? boundUnits(limit, bound, outputTokens) : 0;
-        this.#open.push({ limit, slice, reservation: slice.reserve(units, nowMs) });
+        open.push({ limit, slice, units, holding: slice.reserve(units, nowMs) });
       }
     }
-    return { outputTokens };
+    this.#counted = counted;
+    this.#open = open;
+  }
+
+  /** Those that the request has not been counted under before. */
+  #uncounted(charges: readonly Charge[]): readonly Charge[] {
+    return charges.filter(({ slice }) => !this.#counted.some((one) => one.slice === slice));
   }
 
   /** Of the limits of the target that was asked for last, those that somebody has looked at. */
   left(): LimitLeft[] {
-    return this.#charges.flatMap(({ limit, slice }) => {
+    const left: LimitLeft[] = [];
+    for (const { limit, slice } of this.#charges) {
       const { known } = slice;
-      if (known === null) return [];
+      if (known === null) continue;
       const leftUnits = limit.limitUnits - known.usedUnits - known.reservedUnits;
-      return [{ limit, leftUnits: Math.max(0, leftUnits) }];
-    });
+      left.push({ limit, leftUnits: Math.max(0, leftUnits) });
+    }
+    return left;
   }
 
   /** Charges what the target has used; further ones may be tried. */
   settle(usage: Usage): void {
-    for (const { limit, slice, reservation } of this.#open) {
-      slice.settle(reservation, usedUnits(limit, usage));
-    }
-    this.#open = [];
+    for (const one of this.#open) one.slice.settle(one, usedUnits(one.limit, usage));
+    this.#open = none;
   }
 
   /** Charges nothing of what was reserved. */
   release(): void {
-    for (const { slice, reservation } of this.#open) slice.settle(reservation, 0);
-    this.#open = [];
+    for (const one of this.#open) one.slice.settle(one, 0);
+    this.#open = none;
   }
 
   /** The request was never sent to anybody: it is not counted, either. */
   uncount(): void {
-    for (const [slice, holding] of this.#counted) slice.refund(1, holding);
-    this.#counted.clear();
+    for (const { slice, holding } of this.#counted) slice.refund(1, holding);
+    this.#counted = none;
   }
 }
 
@@ -132,11 +158,11 @@ function needsOf(charges: readonly Charge[], bound: UsageBound): ReadonlyMap<Sli
 }
 
 /** Output that every limit covers, and no less than is of use. */
-function affordable(charges: readonly Charge[], bound: UsageBound): number {
+function affordable(charges: readonly Charge[], bound: UsageBound, nowMs: number): number {
   let output = bound.outputTokens;
   for (const { limit, slice } of charges) {
     if (!limit.isHard || limit.type === 'requests') continue;
-    output = Math.min(output, outputWithin(limit, bound, slice.free));
+    output = Math.min(output, outputWithin(limit, bound, slice.freeAt(nowMs)));
   }
   return Math.max(output, bound.outputTokensMin);
 }
@@ -147,6 +173,6 @@ function isOver({ limit, slice }: Charge, unitsMin: number, nowMs: number): bool
   const { known } = slice;
   if (known === null || nowMs - known.atMs > knownForMs) return false;
   // A slice that has enough is within the limit, whatever was known before.
-  if (slice.free >= unitsMin) return false;
+  if (slice.freeAt(nowMs) >= unitsMin) return false;
   return known.usedUnits + unitsMin > limit.limitUnits;
 }

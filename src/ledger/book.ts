@@ -41,6 +41,8 @@ export class Book {
   readonly #organisationId: string;
   #holder: holders.Holder;
   readonly #slices = new Map<string, Slice>();
+  /** The same by the limit that each was asked for last, which most requests of a window share. */
+  readonly #byLimit = new Map<Limit, Slice>();
   /** Of the last exchange; 0 before the first and after a lease that was over. */
   #sequence = 0;
   readonly #lease: Lease = { endsMs: 0 };
@@ -60,13 +62,17 @@ export class Book {
   }
 
   slice(limit: Limit): Slice {
+    const known = this.#byLimit.get(limit);
+    if (known !== undefined) return known;
     const key = `${limit.subjectKind} ${limit.subjectId} ${limit.isRate} ${limit.windowStart} ${limit.valueKey}`;
     let slice = this.#slices.get(key);
     if (slice === undefined) {
       slice = new Slice(limit, this.#lease);
       this.#slices.set(key, slice);
     }
+    this.#byLimit.delete(slice.limit);
     slice.hold(limit);
+    this.#byLimit.set(limit, slice);
     return slice;
   }
 
@@ -85,6 +91,7 @@ export class Book {
     for (const [key, slice] of this.#slices) {
       if (slice.isSpent(nowMs)) {
         this.#slices.delete(key);
+        this.#byLimit.delete(slice.limit);
         continue;
       }
       const move = slice.beginMove(nowMs, isDue);
@@ -100,7 +107,8 @@ export class Book {
 
   /** Learns which of the slices somebody else lacks, to give back what lies idle of them. */
   async recallWanted(): Promise<void> {
-    if (![...this.#slices.values()].some(({ free }) => free > 0)) return;
+    const nowMs = performance.now();
+    if (!this.#slices.values().some((slice) => slice.freeAt(nowMs) > 0)) return;
     const wanted = await slices.listWanted(this.#database.db, this.#holder, wantedWithinMs);
     if (wanted.length === 0) return;
     const keys = new Set(wanted.map(slices.placeKey));

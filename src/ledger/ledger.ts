@@ -43,19 +43,20 @@ export function createLedger(deps: {
   const { database, clock, waitMs = waitMsDefault } = deps;
   const desk = new Desk(database, { now: () => clock.now(), waitMs });
   return {
-    open: () => openAccount(desk),
+    open: () => new DeskAccount(desk),
     [Symbol.asyncDispose]: () => desk.close(),
   };
 }
 
-function openAccount(desk: Desk): Account {
-  const reservations = new Reservations();
-  return {
-    admit: (limits, bound) =>
-      limits.length === 0 ? bound : desk.admit(reservations, limits, bound),
-    settle: (usage) => reservations.settle(usage),
-    release: () => reservations.release(),
-    uncount: () => reservations.uncount(),
-    left: () => reservations.left(),
-  };
+class DeskAccount extends Reservations implements Account {
+  readonly #desk: Desk;
+
+  constructor(desk: Desk) {
+    super();
+    this.#desk = desk;
+  }
+
+  admit(limits: readonly Limit[], bound: UsageBound): Grant | Promise<Grant> {
+    return limits.length === 0 ? bound : this.#desk.admit(this, limits, bound);
+  }
 }

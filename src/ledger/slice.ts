@@ -15,7 +15,7 @@ const vainMs = 500;
 /** What is free lasts for so long at the pace of late. */
 const aheadMs = 1_000;
 
-/** What one request has reserved of a slice. */
+/** What one request has reserved of a slice, which says of which holding that is. */
 export interface Reservation {
   /** Which holding of the slice it is of: one that was lost is charged already. */
   readonly holding: number;
@@ -95,9 +95,9 @@ export class Slice {
     this.limit = limit;
   }
 
-  /** Units that may be reserved now. */
-  get free(): number {
-    const mayUse = !this.#isRecalled && performance.now() < this.#lease.endsMs;
+  /** Units that may be reserved; `nowMs` by `performance.now()`. */
+  freeAt(nowMs: number): number {
+    const mayUse = !this.#isRecalled && nowMs < this.#lease.endsMs;
     return mayUse ? this.#units - this.#reserved - this.#spent : 0;
   }
 
@@ -109,10 +109,10 @@ export class Slice {
     return { usedUnits, reservedUnits: this.#reserved, atMs: known.atMs };
   }
 
-  reserve(units: number, nowMs: number): Reservation {
+  reserve(units: number, nowMs: number): number {
     this.#reserved += units;
     this.#pace.note(units, nowMs);
-    return { holding: this.#holding, units };
+    return this.#holding;
   }
 
   /** Ends a reservation. What it used beyond what was reserved is charged in any case. */
