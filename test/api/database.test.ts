@@ -170,8 +170,14 @@ describe('the pool', () => {
 
   it('gives up waiting for a connection, naming the setting', async () => {
     await using single = openDatabase({ ...test.settings, poolSize: 1, poolWaitSeconds: 1 });
-    const release = Promise.withResolvers<void>();
-    const holder = single.transaction(() => release.promise);
+    const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    // On a busy machine it takes longer to connect than anybody waits here.
+    await eventually(() => single.ping());
+    const holder = single.transaction(() => {
+      held.resolve();
+      return release.promise;
+    });
+    await held.promise;
     const error = await add(single.db, 1).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(DatabaseUnavailable);
     expect((error as Error).message).toContain('DB_POOL_SIZE');

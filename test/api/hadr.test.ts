@@ -37,7 +37,9 @@ describe('while the writer is down', () => {
     'by a %s, reads go to the reader, writes answer 503 at once, and both recover',
     async (failure) => {
       await using link = await startDatabaseLink();
-      await using server = await startTestServer({ between: link.lead, reader: (real) => real });
+      await using server = await startTestServer({
+        ...{ between: link.leadHasty, reader: (real) => real },
+      });
       const before = await create(server);
       await server.token();
       link[failure]();

@@ -27,7 +27,7 @@ async function startGatewayAlone(graceSeconds: number): Promise<GatewayAlone> {
   const server = parts.use(await startTestServer({ settings: { trustedHosts } }));
   const link = parts.use(await startDatabaseLink());
   const { settings, clock } = server;
-  const database = await link.lead(settings.database!);
+  const database = await link.leadHasty(settings.database!);
   const gateway = parts.use(
     await createApp(
       {

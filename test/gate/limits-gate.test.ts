@@ -112,7 +112,7 @@ describe('three gateways on one limit', () => {
     const report = await runGate({
       ...{ seed, callers: 50, outputTokensMost: 4_000 },
       terms: { key: { type: 'cost', units: 2_000_000 } },
-      databaseOf: (_, real) => link.lead(real),
+      databaseOf: (_, real) => link.leadHasty(real),
       meanwhile: (gate) => outage(gate, link, 12_000),
     });
     tell(report);
