@@ -29,9 +29,9 @@ import { Guardrails, type StoredGuardrail } from './guardrails.ts';
 import { type Issuer, IssuerKeys } from './issuer-keys.ts';
 import { IssuerOrigins } from './issuer-origins.ts';
 import { KeptValues } from './kept-values.ts';
-import { StoredCallers } from './later-calls.ts';
 import { Policies } from './limits.ts';
 import { MappedSecrets } from './mapped-secrets.ts';
+import { storedCallers } from './model-callers.ts';
 import { OwnObjects } from './own-objects.ts';
 import { Providers } from './providers.ts';
 import { Configs, type GatewayConfig } from './resolve-config.ts';
@@ -115,7 +115,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { hashCredential, unsealerOf } = options;
   const vectors = vectorsOf(options);
   const drivers = new RunDrivers({
-    ...{ database, calls: new StoredCallers(() => pipeline), onFault },
+    ...{ database, callsOf: storedCallers(() => pipeline), onFault },
     now: () => options.clock.now(),
   });
   const pipeline: Pipeline = {

@@ -1,102 +1,173 @@
 /** Knows how the gateway asks a model itself, in the name of a caller: by its config, within its limits, through its guardrails, into the log. */
-import { randomUUID } from 'node:crypto';
-import { IncomingMessage, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
-import type { ModelAnswer, ModelCalls } from '../objects/model-calls.ts';
-import { type Attempted, errorOf } from './attempt.ts';
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { newId } from '../model/ids.ts';
+import type { ModelAnswer, ModelCallOptions, ModelCalls } from '../objects/model-calls.ts';
+import { EventReader } from '../upstream/dialects/event-reader.ts';
 import { Caller } from './caller.ts';
-import type { Arrival, Calling, Findings } from './calling.ts';
+import type { Calling, Findings, Pipeline } from './calling.ts';
 import { errorFormOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
+import { gatewayErrorBody } from './gateway-error.ts';
 import { GuardedCalls } from './guarded-calls.ts';
-import { recordOf } from './pipeline.ts';
+import { recordOf, refusalOf } from './pipeline.ts';
 import { ProviderCalls } from './provider-calls.ts';
+import { isEventStream } from './relay.ts';
+import type { GatewayConfig } from './resolve-config.ts';
 import { attemptOf } from './send-back.ts';
 import { wholeAnswer } from './whole-answer.ts';
 
-/** Good beyond the end of the request that it was made for. */
-export function modelCallsOf(calling: Calling): ModelCalls {
-  return { call: (path, params) => innerCall(calling, path, params) };
+/** In whose name a model is asked. */
+export interface Asker
+  extends Pick<
+    Exchange,
+    'key' | 'header' | 'headerPrefix' | 'metadata' | 'credential' | 'sentKey'
+  > {
+  readonly config: GatewayConfig;
+  /** Of the request that it comes of; what is said of that one's body is passed over. */
+  readonly headers: IncomingMessage['headers'];
 }
 
-async function innerCall(
-  outer: Calling,
-  path: string,
-  params: Readonly<Record<string, unknown>>,
-): Promise<ModelAnswer> {
-  const { pipeline, config } = outer;
-  const { arrival, exchange } = asked(outer, path, params);
-  const caller = new Caller(arrival.response);
-  const { ledger, origins, targets, answers, headerPrefixes, enforcesLimits } = pipeline;
-  const policies = await pipeline.policies.of(exchange.key.organisationId);
-  const calls = new ProviderCalls({
-    ...{ ledger, origins, targets, answers, headerPrefixes },
-    ...{ exchange, config, policies, caller, enforcesLimits, trace: null },
-  });
-  const found: Findings = {
-    ...{ trace: null, key: exchange.key, exchange, config, calls },
-    ...{ attempted: null, firstByteMs: null, metered: null, error: null },
-  };
-  const calling = { pipeline, arrival, found, exchange, config, caller, calls };
-  const guarded = new GuardedCalls({ guardrails: pipeline.guardrails, calls, exchange, caller });
-  try {
-    const attempted = await attemptOf(calling, (leaf) => guarded.call(leaf));
-    const answer = await answerOf(calling, attempted);
-    arrival.response.statusCode = answer.status;
+export interface InnerCallsOptions {
+  readonly pipeline: Pipeline;
+  /** Tells `found` the key and the config as soon as they are known. @throws GatewayError */
+  readonly askerOf: (found: Findings, now: number, id: string) => Asker | Promise<Asker>;
+}
+
+export class InnerCalls implements ModelCalls {
+  readonly #options: InnerCallsOptions;
+
+  constructor(options: InnerCallsOptions) {
+    this.#options = options;
+  }
+
+  async call(
+    path: string,
+    params: Readonly<Record<string, unknown>>,
+    options: ModelCallOptions = {},
+  ): Promise<ModelAnswer> {
+    const { pipeline } = this.#options;
+    const request: InnerRequest = { id: newId(), path, params, now: pipeline.now() };
+    const beganMs = performance.now();
+    const found: Findings = {
+      ...{ trace: null, key: null, exchange: null, config: null, calls: null, attempted: null },
+      ...{ firstByteMs: null, metered: null, error: null },
+    };
+    const answer = await this.#answerTo(request, found, options).catch((thrown: unknown) => {
+      found.error = refusalOf(pipeline, request.id, thrown);
+      const body: unknown = JSON.parse(gatewayErrorBody(found.error, 'openai'));
+      return { status: found.error.status, body };
+    });
+    const response = { statusCode: answer.status };
+    pipeline.record(recordOf({ id: request.id, path, beganMs, response }, found, request.now));
     return answer;
-  } catch (thrown) {
-    found.error = errorOf(thrown);
-    const { status, message } = found.error;
-    arrival.response.statusCode = status;
-    return { status, body: { error: { message } } };
-  } finally {
-    calls.close();
-    pipeline.record(recordOf(arrival, found, exchange.now));
+  }
+
+  async #answerTo(
+    request: InnerRequest,
+    found: Findings,
+    options: ModelCallOptions,
+  ): Promise<ModelAnswer> {
+    const { pipeline, askerOf } = this.#options;
+    const asker = await askerOf(found, request.now, request.id);
+    const { config } = asker;
+    const exchange = exchangeOf(asker, request);
+    found.exchange = exchange;
+    const policies = await pipeline.policies.of(asker.key.organisationId);
+    const { ledger, origins, targets, answers, enforcesLimits } = pipeline;
+    const caller = new Caller(new Wanted(options.signal));
+    const calls = new ProviderCalls({
+      ...{ ledger, origins, targets, answers },
+      ...{ exchange, config, policies, caller, enforcesLimits, trace: null },
+    });
+    found.calls = calls;
+    try {
+      return await answerOf({ pipeline, found, exchange, config, caller, calls }, options);
+    } finally {
+      calls.close();
+    }
   }
 }
 
-/** What the caller would have sent, on a connection that there is not. */
-function asked(
-  { pipeline, arrival, exchange }: Calling,
-  path: string,
-  params: Readonly<Record<string, unknown>>,
-): { readonly arrival: Arrival; readonly exchange: Exchange } {
-  const body = Buffer.from(JSON.stringify(params));
-  const request = new IncomingMessage(new Socket());
-  request.method = 'POST';
-  const { 'transfer-encoding': _, ...headers } = exchange.request.headers;
-  request.headers = {
-    ...headers,
-    ...{ 'content-type': 'application/json', 'content-length': String(body.length) },
-  };
-  const response = new ServerResponse(request);
-  const errorForm = errorFormOf('POST', path);
-  const same = { id: randomUUID(), request, response, path, query: '', errorForm };
-  const { begun: _begun, ...rest } = exchange;
+interface InnerRequest extends Pick<Exchange, 'id' | 'path' | 'params' | 'now'> {}
+
+/** Of a body that is another now, and of a request that is one of many. */
+const passedOver = ['transfer-encoding', 'content-length', 'idempotency-key'];
+
+function exchangeOf(
+  { config: _, headers: given, ...known }: Asker,
+  { path, params, ...request }: InnerRequest,
+): Exchange {
+  const kept = Object.entries(given).filter(([name]) => !passedOver.includes(name));
+  const headers = { ...Object.fromEntries(kept), 'content-type': 'application/json' };
   return {
-    arrival: { ...arrival, ...same, beganMs: performance.now() },
-    exchange: { ...rest, ...same, now: pipeline.now(), body, params, isJson: true },
+    ...{ ...known, ...request, path, query: '', params, isJson: true },
+    ...{ request: { method: 'POST', headers }, errorForm: errorFormOf('POST', path) },
+    body: Buffer.from(JSON.stringify(params)),
   };
 }
 
 async function answerOf(
-  { found, calls, caller }: Calling,
-  attempted: Attempted,
+  calling: Omit<Calling, 'arrival'>,
+  { onEvent }: ModelCallOptions,
 ): Promise<ModelAnswer> {
-  const { guarded, kept, call, error, status } = attempted;
-  if (guarded !== undefined) return { status: guarded.status, body: jsonIn(guarded.body) };
-  if (kept !== null) return { status: kept.status, body: jsonIn(kept.body) };
-  if (call === null) throw error!;
-  const read = await wholeAnswer(attempted, { calls, caller });
+  const { pipeline, found, exchange, caller, calls } = calling;
+  const guarded = new GuardedCalls({ guardrails: pipeline.guardrails, calls, exchange, caller });
+  const attempted = await attemptOf(calling, (leaf) => guarded.call(leaf));
+  const reader = new EventReader();
+  const onBytes = (bytes: Buffer): void => reader.push(bytes, (data) => onEvent?.(data));
+  const { guarded: judged, kept, call, status } = attempted;
+  if (judged !== undefined) {
+    found.metered = judged.metered;
+    return answered(judged.status, judged.body, isEventStream(judged.headers), onBytes);
+  }
+  if (kept !== null) {
+    const isStream = isEventStream({ 'content-type': kept.contentType });
+    return answered(kept.status, kept.body, isStream, onBytes);
+  }
+  if (call === null) throw attempted.error!;
+  const isStream = isEventStream(call.headers);
+  const read = await wholeAnswer(attempted, {
+    ...{ calls, caller, onBytes: isStream ? onBytes : null },
+  });
   found.metered = read.metered;
   if ('error' in read) throw read.error;
-  return { status, body: jsonIn(read.body) };
+  return answered(status, read.body, isStream, null);
 }
 
-function jsonIn(body: Buffer): unknown {
+/** `onBytes` sees a stream that has come whole. */
+function answered(
+  status: number,
+  body: Buffer,
+  isStream: boolean,
+  onBytes: ((bytes: Buffer) => void) | null,
+): ModelAnswer {
+  if (!isStream) return { status, body: jsonOf(body) };
+  onBytes?.(body);
+  return { status, body: null };
+}
+
+function jsonOf(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {
     return null;
+  }
+}
+
+/** Stands for the connection of a caller: gone when nobody wants the answer any more. */
+class Wanted extends EventEmitter<{ close: [] }> {
+  readonly writableFinished = false;
+  readonly #signal: AbortSignal | undefined;
+
+  /** Without a signal it is wanted to its end. */
+  constructor(signal: AbortSignal | undefined) {
+    super();
+    this.#signal = signal;
+    signal?.addEventListener('abort', () => this.emit('close'), { once: true });
+  }
+
+  get destroyed(): boolean {
+    return this.#signal?.aborted ?? false;
   }
 }

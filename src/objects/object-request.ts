@@ -1,7 +1,6 @@
 /** Knows a request about objects that the gateway keeps itself, and what answers it: the seam between the gateway and the families of objects. */
 
-import type { ModelCaller } from './later-calls.ts';
-import type { ModelCalls } from './model-calls.ts';
+import type { ModelCaller, ModelCalls } from './model-calls.ts';
 import type { Owner } from './owner.ts';
 
 /** Kinds of objects by the first word of their paths. */

@@ -82,16 +82,16 @@ function replica({
     database,
     now: () => now,
     onFault: (error) => faults.push(error),
-    calls: {
-      call: async (_, { params, signal }) => {
+    callsOf: () => ({
+      call: async (_, params, { signal } = {}) => {
         step();
         const { promise, resolve } = Promise.withResolvers<ModelAnswer>();
-        asked.push({ params, signal, answer: resolve });
+        asked.push({ params, signal: signal!, answer: resolve });
         const answer = await promise;
         step();
         return answer;
       },
-    },
+    }),
   });
   replicas.push(drivers);
   return { drivers, faults, objects: new AssistantObjects({ database: test.database, drivers }) };

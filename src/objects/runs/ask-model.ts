@@ -4,8 +4,7 @@ import type { Database } from '../../store/connection/db.ts';
 import * as runSteps from '../../store/tables/run-steps.ts';
 import type { StoredRun } from '../../store/tables/runs.ts';
 import * as threadMessages from '../../store/tables/thread-messages.ts';
-import type { LaterCalls, ModelCaller } from '../later-calls.ts';
-import type { ModelAnswer } from '../model-calls.ts';
+import type { ModelAnswer, ModelCaller, ModelCallsOf } from '../model-calls.ts';
 import { type ModelTurn, TurnParts, turnOfAnswer } from './model-turn.ts';
 import { chatParams, type PromptParts } from './prompt.ts';
 import type { RunFailure } from './records.ts';
@@ -27,7 +26,7 @@ export async function promptParts(
 }
 
 export interface Asking {
-  readonly calls: LaterCalls;
+  readonly callsOf: ModelCallsOf;
   /** Aborted when nobody wants the answer any more. */
   readonly signal: AbortSignal;
   /** Gets what the model says as it says it; null where nobody listens. */
@@ -37,7 +36,7 @@ export interface Asking {
 /** Null where nobody wants the answer any more. */
 export async function askModel(
   parts: PromptParts,
-  { calls, signal, onText }: Asking,
+  { callsOf, signal, onText }: Asking,
 ): Promise<ModelTurn | RunFailure | null> {
   if (signal.aborted) return null;
   const stream = new TurnParts();
@@ -46,8 +45,9 @@ export async function askModel(
   };
   const gone = Promise.withResolvers<null>();
   signal.addEventListener('abort', () => gone.resolve(null), { once: true });
-  const asked = calls.call(JSON.parse(parts.run.caller) as ModelCaller, {
-    ...{ path: '/chat/completions', params: chatParams(parts, onText !== null), signal },
+  const calls = callsOf(JSON.parse(parts.run.caller) as ModelCaller);
+  const asked = calls.call('/chat/completions', chatParams(parts, onText !== null), {
+    ...{ signal },
     ...(onText === null ? {} : { onEvent }),
   });
   const answer = await Promise.race([asked, gone.promise]);

@@ -4,8 +4,8 @@ import type { Database } from '../../store/connection/db.ts';
 import type { StoredAssistant } from '../../store/tables/assistants.ts';
 import * as assistants from '../../store/tables/assistants.ts';
 import { newObjectId } from '../object-id.ts';
+import { readParams } from '../object-params.ts';
 import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
-import { readParams } from '../read-params.ts';
 import { answerPage } from './pages.ts';
 import { assistantRecord } from './records.ts';
 

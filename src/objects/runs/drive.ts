@@ -11,7 +11,7 @@ import { hasEnded } from '../../model/run-states.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { StoredRun } from '../../store/tables/runs.ts';
 import * as runs from '../../store/tables/runs.ts';
-import type { LaterCalls } from '../later-calls.ts';
+import type { ModelCallsOf } from '../model-calls.ts';
 import { askModel, promptParts } from './ask-model.ts';
 import type { ModelTurn } from './model-turn.ts';
 import { usedUp } from './prompt.ts';
@@ -23,7 +23,7 @@ import { TurnTelling } from './turn-telling.ts';
 
 export interface DriveOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
-  readonly calls: LaterCalls;
+  readonly callsOf: ModelCallsOf;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly leaseMs: number;
@@ -69,7 +69,7 @@ export class Drive {
     const bound = usedUp(parts);
     if (bound !== null) return this.#end({ move: 'cut', failure: { reason: bound } });
     const answer = await askModel(parts, {
-      ...{ calls: this.#options.calls, signal: this.#abort.signal },
+      ...{ callsOf: this.#options.callsOf, signal: this.#abort.signal },
       onText: this.#events === null ? null : (text) => this.#telling.text(text),
     });
     if (answer === null) return this.#overtaken();
