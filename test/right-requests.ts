@@ -166,6 +166,9 @@ export class RightRequests {
     }
     ids.invites = await this.#make('/v1/admin/users/invites');
     for (const path of ['Users', 'Groups']) ids[path] = await this.#make(`/v1/scim/v2/${path}`);
+    ids.ResourceTypes = 'User';
+    ids.Schemas = 'urn:ietf:params:scim:schemas:core:2.0:Group';
+    ids.scopes = await this.#make('/iam/v1/scopes');
     ids.service = ids['api-keys']!;
     ids.user = await this.#make('/v2/api-keys/user');
     ids['mcp-servers'] = await this.#make('/v2/mcp-servers');
@@ -237,6 +240,7 @@ export class RightRequests {
     const path = isKeys ? `${collection}/{type}/{subType}` : collection;
     const one = this.#operation('POST', path);
     const { body } = await this.ask(one, filled(path, String), this.right(one));
+    if (collection === '/iam/v1/scopes') return body.name;
     // Of a virtual key only the slug is told.
     return body.id ?? body.data.slug;
   }

@@ -8,12 +8,14 @@ import { deploymentRoutes } from './deployments/deployments.ts';
 import { guardrailDefaultRoutes } from './guardrails/guardrail-defaults.ts';
 import { guardrailExclusionRoutes } from './guardrails/guardrail-exclusions.ts';
 import { accessPolicyRoutes } from './identity/access-policies.ts';
+import { iamScopeRoutes } from './identity/iam-scopes.ts';
 import { tokenRoutes } from './identity/tokens.ts';
 import { analyticsRoutes } from './logs/analytics.ts';
 import { requestLogRoutes } from './logs/request-logs.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
 import { inviteRoutes } from './people/invites.ts';
+import { scimDiscoveryRoutes } from './people/scim-discovery.ts';
 import { scimGroupRoutes } from './people/scim-groups.ts';
 import { scimMappingRoutes } from './people/scim-mappings.ts';
 import { scimUserRoutes } from './people/scim-users.ts';
@@ -41,6 +43,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
   const routes = [
     ...tokenRoutes(deps, tokens),
     ...accessPolicyRoutes(deps),
+    ...iamScopeRoutes(deps),
     ...resources.flatMap(({ features, routes }) => governed(features, routes(deps, contents))),
     ...governed(['guardrails'], guardrailDefaultRoutes(deps)),
     ...governed(['guardrails'], guardrailExclusionRoutes(deps)),
@@ -54,6 +57,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...userRoutes(deps),
     ...inviteRoutes(deps),
     ...governed(['scim'], scimMappingRoutes(deps)),
+    ...governed(['scim'], scimDiscoveryRoutes()),
     ...governed(['scim'], scimUserRoutes(deps)),
     ...governed(['scim'], scimGroupRoutes(deps)),
     ...workspaceMemberRoutes(deps),

@@ -198,12 +198,12 @@ async function byClientSecret(
   remoteAddress: string,
   now: number,
 ): Promise<Principal> {
-  const { clientId, secret } = decodeBasic(encoded);
   const db = deps.database.readable;
-  const account = await serviceAccounts.findByClientId(db, clientId);
-  const expected = account?.secret_hmac ?? Buffer.alloc(secretHmacBytes);
-  const same = timingSafeEqual(deps.keyring.hashCredential(secret), expected);
-  if (account === undefined || !same) {
+  const clients = readingsOf(decodeBasic(encoded));
+  const found = await Promise.all(clients.map((client) => findClient(deps, db, client)));
+  const account = found.find((one) => one !== undefined);
+  if (account === undefined) {
+    const { clientId } = clients[0]!;
     // Only wrong secrets count and only they are slowed, so nobody can lock out somebody else.
     const allowed = deps.throttle.recordFailure(
       [remoteAddress, `${remoteAddress} ${clientId}`],
@@ -224,16 +224,48 @@ async function byClientSecret(
   };
 }
 
-const clientIdLengthMax = 255;
+interface Client {
+  readonly clientId: string;
+  readonly secret: string;
+}
+
+async function findClient(
+  { keyring }: Pick<AuthDeps, 'keyring'>,
+  db: Db,
+  { clientId, secret }: Client,
+): Promise<serviceAccounts.ServiceAccountRow | undefined> {
+  const account = await serviceAccounts.findByClientId(db, clientId);
+  const expected = account?.secret_hmac ?? Buffer.alloc(secretHmacBytes);
+  return timingSafeEqual(keyring.hashCredential(secret), expected) ? account : undefined;
+}
+
+/**
+ * As it was sent and, where that is something else, as RFC 6749 2.3.1 reads it: some clients encode
+ * both parts as forms are before they put them together, and most do not.
+ */
+function readingsOf(sent: Client): Client[] {
+  const decoded = { clientId: formDecoded(sent.clientId), secret: formDecoded(sent.secret) };
+  const isSame = decoded.clientId === sent.clientId && decoded.secret === sent.secret;
+  return isSame || !clientIdPattern.test(decoded.clientId) ? [sent] : [sent, decoded];
+}
+
+/** The text itself where it is no such encoding. */
+function formDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return text;
+  }
+}
+
+/** Printable ASCII, because the column is; anything else cannot be a client of ours. */
+const clientIdPattern = /^[\x21-\x7e]{1,255}$/;
 
 /** Client id up to the first colon; what follows is the secret and may hold more colons. */
-function decodeBasic(encoded: string): { clientId: string; secret: string } {
+function decodeBasic(encoded: string): Client {
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
-  // Printable ASCII, because the column is; anything else cannot be a client of ours.
   const clientId = text.slice(0, Math.max(colon, 0));
-  if (!/^[\x21-\x7e]+$/.test(clientId) || clientId.length > clientIdLengthMax) {
-    throw new ApiError('unauthorized');
-  }
+  if (!clientIdPattern.test(clientId)) throw new ApiError('unauthorized');
   return { clientId, secret: text.slice(colon + 1) };
 }

@@ -3,7 +3,7 @@
 const crud = ['create', 'read', 'update', 'delete', 'list'] as const;
 const keyActions = [...crud, 'rotate'] as const;
 
-/** Actions by resource (docs/api.md, Scopes); `access_policies` and `managed_resources` are of this project. */
+/** Actions by resource (docs/api.md, Scopes); `access_policies`, `iam_scopes` and `managed_resources` are of this project. */
 const catalogue: Readonly<Record<string, readonly string[]>> = {
   completions: ['write'],
   mcp: ['invoke'],
@@ -35,6 +35,7 @@ const catalogue: Readonly<Record<string, readonly string[]>> = {
   secret_references: crud,
   deployments: crud,
   access_policies: ['create', 'delete', 'list'],
+  iam_scopes: crud,
   /** To write `managed_by`: to say which resources a sync owns, and to remove them in its name. */
   managed_resources: ['claim'],
 };

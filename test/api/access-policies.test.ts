@@ -149,3 +149,44 @@ describe('access policies', () => {
     ]);
   });
 });
+
+describe('scopes of the access service', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startTestServer();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const scopes = '/iam/v1/scopes';
+  const bound = { resource_type: 'workspace', resource_id: 'ws-one-abcdef', metadata: [] };
+
+  it('are made before a workspace, bound to it by its slug, listed and deleted', async () => {
+    const made = await server.request('POST', scopes, { body: { name: 'ws_one', resources: [] } });
+    const record = {
+      ...{ id: `ws_one:${server.tsgId}`, name: 'ws_one', description: '', resources: [] },
+      tsg_id: server.tsgId,
+    };
+    expect(made).toMatchObject({ status: 200, body: record });
+    const body = { name: 'ws_one', description: 'one', resources: [bound] };
+    const put = await server.request('PUT', `${scopes}/ws_one`, { body });
+    expect(put.body).toEqual({ ...record, ...body });
+    expect((await server.request('GET', scopes)).body).toEqual({ count: 1, items: [put.body] });
+    const again = await server.request('POST', scopes, { body: { name: 'ws_one' } });
+    expect([again.status, again.body.error.code]).toEqual([409, 'AB07']);
+    expect((await server.request('DELETE', `${scopes}/ws_one`)).body).toEqual({});
+    expect((await server.request('GET', `${scopes}/ws_one`)).status).toBe(404);
+  });
+
+  it('say nothing twice, and refuse a change of another version than the stored one', async () => {
+    const body = { description: 'two', resources: [bound] };
+    await server.request('POST', scopes, { body: { name: 'ws_two', ...body } });
+    await server.request('PUT', `${scopes}/ws_two`, { body });
+    const found = await server.request('GET', `${scopes}/ws_two`);
+    expect(found.headers.etag).toBe('"1"');
+    const headers = { 'if-match': '"2"' };
+    for (const method of ['PUT', 'DELETE']) {
+      const answer = await server.request(method, `${scopes}/ws_two`, { body: {}, headers });
+      expect([method, answer.status]).toEqual([method, 412]);
+    }
+  });
+});

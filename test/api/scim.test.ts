@@ -313,3 +313,23 @@ describe('a directory', () => {
     expect(elsewhere.status).toBe(401);
   });
 });
+
+describe('what a directory asks before it begins', () => {
+  it('is answered with what it may do and bring', async () => {
+    const { body } = await scim('GET', '/ServiceProviderConfig');
+    expect(body).toMatchObject({ patch: { supported: true }, bulk: { supported: false } });
+    expect(body.authenticationSchemes[0].type).toBe('oauthbearertoken');
+    for (const [path, ids] of [
+      ['/ResourceTypes', ['User', 'Group']],
+      [
+        '/Schemas',
+        ['User', 'Group'].map((name) => `urn:ietf:params:scim:schemas:core:2.0:${name}`),
+      ],
+    ] as const) {
+      const listed = await scim('GET', path);
+      expect(listed.body.Resources.map(({ id }: { id: string }) => id)).toEqual(ids);
+      expect((await scim('GET', `${path}/${ids[0]}`)).body).toEqual(listed.body.Resources[0]);
+      expect((await scim('GET', `${path}/Nothing`)).status).toBe(404);
+    }
+  });
+});

@@ -198,9 +198,18 @@ async function use(send: Send): Promise<void> {
   await send('POST', '/v2/configs', { body: { name: 'c', config: {}, isDefault: 1 } });
   await send('POST', '/v2/configs', { body: { name: 'd', config: {}, isDefault: 1, ...place } });
   await usePeople(send, workspace.body.id);
+  await useScopes(send);
   await record(send);
   for (const path of lists) await send('GET', path);
   await send('DELETE', `/admin/v2/workspaces/${workspace.body.id}`, { body: { force: true } });
+}
+
+async function useScopes(send: Send): Promise<void> {
+  const path = '/iam/v1/scopes';
+  await send('POST', path, { body: { name: 'ws' } });
+  await send('PUT', `${path}/ws`, { body: { description: 'changed' } });
+  await send('GET', path);
+  await send('DELETE', `${path}/ws`);
 }
 
 /** The owner, who joins a workspace and leaves it, and somebody who is invited in vain. */

@@ -93,6 +93,18 @@ describe('the token service', () => {
     expect((await list()).status).toBe(401);
   });
 
+  it('takes clients that encode both parts as RFC 6749 has it, and no half-encoded secret', async () => {
+    const tsgId = await addOrganisation(null);
+    const { clientId, clientSecret } = await addAccount(tsgId, [{ tsgId }]);
+    const encoded = encodeURIComponent(clientId);
+    expect(encoded).toContain('%40');
+    const secrets = { [encodeURIComponent(clientSecret)]: 200, [`${clientSecret}%`]: 401 };
+    for (const [sent, status] of Object.entries(secrets)) {
+      const answer = await ask({ clientId: encoded, clientSecret: sent }, tsgId);
+      expect([sent, answer.status]).toEqual([sent, status]);
+    }
+  });
+
   it('takes secrets with colons', async () => {
     const tsgId = await addOrganisation(null);
     expect((await ask(await addAccount(tsgId, [{ tsgId }]), tsgId)).status).toBe(200);

@@ -10,7 +10,8 @@ export const scimRoute = {
   errors: 'scim',
 } as const;
 
-const resultsMax = 100;
+/** Of one page. */
+export const resultsMax = 100;
 const numberMax = 999_999_999;
 
 /** Lists count from 1; more than {@link resultsMax} are answered on several pages. */

@@ -60,6 +60,7 @@ interface Told extends Pick<Change, 'resourceId' | 'workspaceId' | 'changes'> {
   readonly kind:
     | KindName
     | 'AccessPolicy'
+    | 'IamScope'
     | 'SyncOwner'
     | 'OrganisationDefaults'
     | PeopleKind
