@@ -211,9 +211,11 @@ export class RightRequests {
       body: takesBody && method !== 'DELETE' ? this.#bodyOf(method, path) : undefined,
       query: forgetsModels(one)
         ? '?slugs=forgotten'
-        : path.endsWith('/snapshot') || asksOwner
-          ? `?owner=${recorder}`
-          : '',
+        : path.endsWith('/static-resources/schema')
+          ? '?resource=guardrails'
+          : path.endsWith('/snapshot') || asksOwner
+            ? `?owner=${recorder}`
+            : '',
       headers: { ...(gives && { 'gatewright-fence': '1' }), ...(records && this.#lease) },
     };
   }

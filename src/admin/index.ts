@@ -5,6 +5,7 @@ import type { Route } from '../http/route.ts';
 import type { Feature } from '../settings.ts';
 import { changeSetRoutes } from './changes/change-sets.ts';
 import { deploymentRoutes } from './deployments/deployments.ts';
+import { guardrailCatalogueRoutes } from './guardrails/guardrail-catalogue.ts';
 import { guardrailDefaultRoutes } from './guardrails/guardrail-defaults.ts';
 import { guardrailExclusionRoutes } from './guardrails/guardrail-exclusions.ts';
 import { accessPolicyRoutes } from './identity/access-policies.ts';
@@ -52,6 +53,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...integrationModelRoutes(deps),
     ...integrationWorkspaceRoutes(deps),
     ...aiProviderRoutes(),
+    ...guardrailCatalogueRoutes(),
     ...virtualKeyRoutes(deps),
     ...deploymentRoutes(deps),
     ...userRoutes(deps),

@@ -1,0 +1,64 @@
+/** Knows over HTTP which checks a guardrail may be made of (docs/api.md, Checks). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { checkKinds } from '../../model/guardrail-check-kinds.ts';
+import { everyMount } from '../request/deps.ts';
+import { guardrailScope } from '../request/guardrail-access.ts';
+
+const CatalogueQuery = z.object({ resource: z.literal('guardrails') });
+const Catalogue = z.object({
+  object: z.literal('schema'),
+  evals: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string(),
+      type: z.literal('guardrail'),
+      guardrailCategory: z.enum(['BASIC', 'PARTNER']),
+      targets: z.array(z.enum(['llm', 'mcp_tools'])),
+      supportedHooks: z.array(z.enum(['beforeRequestHook', 'afterRequestHook'])),
+      description: z.array(z.object({ type: z.literal('subHeading'), text: z.string() })),
+      parameters: z
+        .looseObject({ type: z.literal('object'), properties: z.record(z.string(), z.unknown()) })
+        .describe('A JSON Schema.'),
+    }),
+  ),
+});
+
+export function guardrailCatalogueRoutes(): Route<Principal>[] {
+  return [
+    route({
+      mounts: everyMount,
+      method: 'GET',
+      path: '/utils/static-resources/schema',
+      scope: guardrailScope('list'),
+      summary: 'List the checks that a guardrail may be made of',
+      query: CatalogueQuery,
+      response: Catalogue,
+      handle: async () => {
+        catalogue ??= makeCatalogue();
+        return catalogue;
+      },
+    }),
+  ];
+}
+
+/** To make the schemas takes some milliseconds, once somebody asks. */
+let catalogue: z.infer<typeof Catalogue> | undefined;
+
+function makeCatalogue(): z.infer<typeof Catalogue> {
+  const evals: z.infer<typeof Catalogue>['evals'] = Object.entries(checkKinds).map(
+    ([id, { name, about, parameters, tools }]) => {
+      const { $schema: _, ...schema } = z.toJSONSchema(parameters, { io: 'input' });
+      return {
+        ...{ id, name, type: 'guardrail' },
+        guardrailCategory: id.startsWith('default.') ? 'BASIC' : 'PARTNER',
+        targets: tools ? ['llm', 'mcp_tools'] : ['llm'],
+        supportedHooks: ['beforeRequestHook', 'afterRequestHook'],
+        description: [{ type: 'subHeading', text: about }],
+        parameters: { ...schema, type: 'object', properties: schema.properties ?? {} },
+      };
+    },
+  );
+  return { object: 'schema', evals };
+}

@@ -1,0 +1,254 @@
+/** Knows the built-in guardrail checks: what they are, their parameters, and which judge MCP tool calls. */
+import { z } from 'zod';
+
+export interface CheckKind {
+  /** For people. */
+  readonly name: string;
+  /** What it means that the check passes. */
+  readonly about: string;
+  /** Parameters it needs and the form of those it takes; keys beyond these are kept. */
+  readonly parameters: z.ZodType;
+  /** Deterministic, so fit for tool calls (target `mcp_tools`). */
+  readonly tools: boolean;
+}
+
+const not = z.boolean().optional();
+const strings = z.array(z.string()).min(1);
+const quantifier = z.enum(['any', 'all', 'none']).optional();
+const count = z.int().min(0).optional();
+const schemaDocument = z.union([z.record(z.string(), z.unknown()), z.string()]);
+const timeoutMs = z.number().positive().max(60_000).optional();
+const headers = z.record(z.string(), z.string()).optional();
+const matchType = z.enum(['exact', 'contains', 'containsAll', 'regex']).optional();
+
+/** HMAC and `none` are left out: their key would be the public one. */
+const asymmetric = ['RS', 'PS', 'ES'].flatMap((family) =>
+  ['256', '384', '512'].map((size) => family + size),
+);
+const algorithms = z.array(z.enum([...asymmetric, 'EdDSA', 'Ed25519'])).min(1);
+
+const jwtParameters = z.looseObject({
+  jwksUri: z.string().min(1).optional(),
+  introspectEndpoint: z.string().min(1).optional(),
+  headerKey: z.string().min(1),
+  cacheMaxAge: z.int().min(60).max(86_400).optional(),
+  clockTolerance: z.int().min(0).max(300).optional(),
+  maxTokenAge: z
+    .string()
+    .regex(/^\d{1,6} ?(ms|s|sec|secs|m|min|mins|h|hr|hrs|d|day|days|w)$/, 'must be like 30m or 1d')
+    .optional(),
+  algorithms: algorithms.optional(),
+});
+
+const webhookParameters = z.looseObject({
+  webhookURL: z.string().min(1),
+  headers,
+  timeout: timeoutMs,
+  failOnError: z.boolean().optional(),
+  forwardHeaders: z.array(z.string()).optional(),
+});
+
+function counting(what: string): z.ZodType {
+  return z.looseObject({ [`min${what}`]: count, [`max${what}`]: count, not });
+}
+
+const tools = true;
+const any = z.looseObject({});
+
+/** By id, as clients write it. */
+export const checkKinds: Readonly<Record<string, CheckKind>> = {
+  'default.regexMatch': {
+    name: 'Regex match',
+    about: 'A pattern is found in the text.',
+    parameters: z.looseObject({ rule: z.string().min(1), not }),
+    tools,
+  },
+  'default.regexReplace': {
+    name: 'Regex replace',
+    about: 'What a pattern finds is replaced.',
+    parameters: z.looseObject({
+      rule: z.string().min(1),
+      redactText: z.string().optional(),
+      failOnDetection: z.boolean().optional(),
+    }),
+    tools,
+  },
+  'default.sentenceCount': {
+    name: 'Sentence count',
+    about: 'The text has as many sentences as it may.',
+    parameters: counting('Sentences'),
+    tools,
+  },
+  'default.wordCount': {
+    name: 'Word count',
+    about: 'The text has as many words as it may.',
+    parameters: counting('Words'),
+    tools,
+  },
+  'default.characterCount': {
+    name: 'Character count',
+    about: 'The text has as many characters as it may.',
+    parameters: counting('Characters'),
+    tools,
+  },
+  'default.contains': {
+    name: 'Contains',
+    about: 'Any, all or none of the words are in the text.',
+    parameters: z.looseObject({ words: strings, operator: quantifier }),
+    tools,
+  },
+  'default.jsonSchema': {
+    name: 'JSON schema',
+    about: 'JSON in the text is valid under a schema.',
+    parameters: z.looseObject({ schema: schemaDocument, not }),
+    tools,
+  },
+  'default.jsonKeys': {
+    name: 'JSON keys',
+    about: 'JSON in the text has any, all or none of the keys.',
+    parameters: z.looseObject({ keys: strings, operator: quantifier }),
+    tools,
+  },
+  'default.validUrls': {
+    name: 'Valid URLs',
+    about: 'Every URL in the text answers, or its name is known.',
+    parameters: z.looseObject({ onlyDNS: z.boolean().optional(), not }),
+    tools: false,
+  },
+  'default.containsCode': {
+    name: 'Contains code',
+    about: 'The text holds code of a language.',
+    parameters: z.looseObject({ format: z.string().min(1), not }),
+    tools: false,
+  },
+  'default.webhook': {
+    name: 'Webhook',
+    about: 'A service of your own judges.',
+    parameters: webhookParameters,
+    tools,
+  },
+  'default.log': {
+    name: 'Log',
+    about: 'Request and answer are sent to a service of your own.',
+    parameters: z.looseObject({ logURL: z.string().min(1), headers, timeout: timeoutMs }),
+    tools: false,
+  },
+  'default.endsWith': {
+    name: 'Ends with',
+    about: 'The text ends in this way.',
+    parameters: z.looseObject({ suffix: z.string().min(1), not }),
+    tools,
+  },
+  'default.alluppercase': {
+    name: 'Upper case',
+    about: 'The text has no small letters.',
+    parameters: z.looseObject({ not }),
+    tools: false,
+  },
+  'default.alllowercase': {
+    name: 'Lower case',
+    about: 'The text has no capital letters.',
+    parameters: z.looseObject({ not }),
+    tools: false,
+  },
+  'default.isAllLowerCase': {
+    name: 'Lower case',
+    about: 'The text has no capital letters.',
+    parameters: z.looseObject({ not }),
+    tools: false,
+  },
+  'default.notNull': {
+    name: 'Not null',
+    about: 'There is a text.',
+    parameters: z.looseObject({ not }),
+    tools,
+  },
+  'default.modelWhitelist': {
+    name: 'Model whitelist',
+    about: 'The model is in the list.',
+    parameters: z.looseObject({ models: strings, not }),
+    tools: false,
+  },
+  'default.modelRules': {
+    name: 'Model rules',
+    about: 'The model is one that the metadata allow.',
+    parameters: z.looseObject({ rules: z.record(z.string(), z.unknown()), not }),
+    tools: false,
+  },
+  'default.requiredMetadataKeys': {
+    name: 'Required metadata keys',
+    about: 'The metadata have any, all or none of the keys.',
+    parameters: z.looseObject({ metadataKeys: strings, operator: quantifier }),
+    tools,
+  },
+  'default.requiredMetadataKeyValuePairs': {
+    name: 'Required metadata pairs',
+    about: 'The metadata have any, all or none of the pairs.',
+    parameters: z.looseObject({
+      metadataPairs: z.record(z.string(), z.unknown()),
+      operator: quantifier,
+      matchType,
+    }),
+    tools,
+  },
+  'default.allowedRequestTypes': {
+    name: 'Allowed request types',
+    about: 'Requests are of kinds that are allowed.',
+    parameters: z.looseObject({
+      allowedTypes: z.array(z.string()).optional(),
+      blockedTypes: z.array(z.string()).optional(),
+    }),
+    tools: false,
+  },
+  'default.jwt': {
+    name: 'JWT',
+    about: 'A header carries a token that its issuer has signed.',
+    parameters: jwtParameters,
+    tools,
+  },
+  'default.addPrefix': {
+    name: 'Add prefix',
+    about: 'A prefix is set before what a user says.',
+    parameters: z.looseObject({ prefix: z.string() }),
+    tools: false,
+  },
+  'portkey.pii': {
+    name: 'Personal data',
+    about: 'The text names no personal data.',
+    parameters: z.looseObject({ categories: strings, redact: z.boolean().optional() }),
+    tools: false,
+  },
+  'portkey.moderateContent': {
+    name: 'Moderate content',
+    about: 'The text is of none of the categories.',
+    parameters: z.looseObject({ categories: strings }),
+    tools: false,
+  },
+  'portkey.language': {
+    name: 'Language',
+    about: 'The text is in one of the languages.',
+    parameters: z.looseObject({ language: z.union([z.string().min(1), strings]), not }),
+    tools: false,
+  },
+  'portkey.gibberish': {
+    name: 'Gibberish',
+    about: 'The text makes sense.',
+    parameters: z.looseObject({ not }),
+    tools: false,
+  },
+  'panw-prisma-airs.intercept': {
+    name: 'Prisma AIRS',
+    about: 'A security profile of Prisma AIRS judges.',
+    parameters: any,
+    tools: false,
+  },
+  'bedrock.guard': {
+    name: 'Bedrock',
+    about: 'A guardrail of Amazon Bedrock judges.',
+    parameters: z.looseObject({
+      guardrailId: z.string().min(1),
+      guardrailVersion: z.string().min(1),
+    }),
+    tools: false,
+  },
+};
