@@ -11,6 +11,7 @@ CREATE TABLE IF NOT EXISTS mcp_integrations (
   transport VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   configurations LONGTEXT NULL,
   secret_mappings LONGTEXT NULL,
+  global_workspace_access LONGTEXT NULL,
   status VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   owner_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   version INT UNSIGNED NOT NULL DEFAULT 1,

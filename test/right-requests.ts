@@ -64,6 +64,9 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/mcp-integrations/{mcpIntegrationId}/capabilities': () => ({
     capabilities: [{ name: `t${randomUUID()}`, type: 'tool', enabled: true }],
   }),
+  '/mcp-integrations/{mcpIntegrationId}/workspaces': ({ ids }) => ({
+    workspaces: [{ id: ids.workspaces, enabled: true }],
+  }),
   '/mcp-servers': ({ ids }) => ({
     ...{ name: 'one', mcp_integration_id: ids['mcp-integrations'] },
     workspace_id: ids.workspaces,
@@ -195,6 +198,11 @@ export class RightRequests {
     const isMapping = path.includes('{guardrailId}') && path.includes('{mcpServerId}');
     if (isMapping) await this.#putMapping(path, found);
     if (forgetsModels({ method, path })) await this.#putModel(found);
+    // What is put there twice is no change.
+    if (method === 'PUT' && /mcp-integrations\/.*\/workspaces$/.test(path)) {
+      const id = await this.#make('/v2/mcp-integrations');
+      return found.replace(this.ids['mcp-integrations']!, id);
+    }
     const isItem = path.endsWith('}') && !path.includes('/leases/');
     if (isMapping || method !== 'DELETE' || !isItem) return found;
     const collection = path.replace(/\/\{\w+\}$/, '');

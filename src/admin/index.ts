@@ -14,6 +14,7 @@ import { tokenRoutes } from './identity/tokens.ts';
 import { analyticsRoutes } from './logs/analytics.ts';
 import { requestLogRoutes } from './logs/request-logs.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
+import { mcpIntegrationWorkspaceRoutes } from './mcp/mcp-integration-workspaces.ts';
 import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
 import { inviteRoutes } from './people/invites.ts';
 import { scimDiscoveryRoutes } from './people/scim-discovery.ts';
@@ -49,6 +50,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...governed(['guardrails'], guardrailDefaultRoutes(deps)),
     ...governed(['guardrails'], guardrailExclusionRoutes(deps)),
     ...governed(['mcp'], mcpCapabilityRoutes(deps)),
+    ...governed(['mcp'], mcpIntegrationWorkspaceRoutes(deps)),
     ...governed(['mcp'], mcpMetadataRoutes(deps)),
     ...integrationModelRoutes(deps),
     ...integrationWorkspaceRoutes(deps),

@@ -1,5 +1,14 @@
 /** Knows which workspaces may use an integration, and which of its models. */
+import { z } from 'zod';
+import { described } from './described.ts';
+import { type Fault, faultAt } from './fault.ts';
 import { readDocument } from './json-record.ts';
+
+/** Who may use an integration of the organisation beside the workspaces that are named. */
+export const GlobalWorkspaceAccess = z.strictObject({
+  enabled: described(z.boolean(), 'Whether workspaces of which nothing else is said may use it.'),
+});
+export type GlobalWorkspaceAccess = z.infer<typeof GlobalWorkspaceAccess>;
 
 /** What decides about workspaces, as it is stored. */
 interface Place {
@@ -25,4 +34,15 @@ export function isGranted(
 /** Whether workspaces of which nothing is said may use the integration. */
 export function isOpenToAll({ global_workspace_access: stored }: Place): boolean {
   return readDocument<{ enabled: boolean }>(stored)?.enabled ?? true;
+}
+
+/** Of an integration that belongs to a workspace: who else may use it is no question. */
+export function ownedFaults(body: {
+  readonly workspaces?: unknown;
+  readonly global_workspace_access?: unknown;
+}): Fault[] {
+  const message = 'is for an integration of the organisation';
+  return (['workspaces', 'global_workspace_access'] as const).flatMap((field) =>
+    faultAt(field, body[field] === undefined ? null : message),
+  );
 }

@@ -75,13 +75,3 @@ function readableFaults(key: string, value: unknown): Fault[] {
   const inside = Object.entries(value).flatMap(([name, item]) => readableFaults(name, item));
   return below([key], inside);
 }
-
-/** Of an integration that belongs to a workspace: who else may use it is no question. */
-export function ownedFaults(
-  body: Pick<Partial<IntegrationCreate>, 'workspaces' | 'global_workspace_access'>,
-): Fault[] {
-  const message = 'is for an integration of the organisation';
-  return (['workspaces', 'global_workspace_access'] as const).flatMap((field) =>
-    faultAt(field, body[field] === undefined ? null : message),
-  );
-}

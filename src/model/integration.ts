@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { Capabilities } from './capabilities.ts';
 import { described } from './described.ts';
+import { GlobalWorkspaceAccess } from './integration-access.ts';
 import { JsonRecord } from './json-record.ts';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
 import { SecretMappings } from './secret-mapping.ts';
@@ -151,11 +152,6 @@ export const WorkspaceGrant = z.strictObject({
   ),
 });
 export type WorkspaceGrant = z.infer<typeof WorkspaceGrant>;
-
-export const GlobalWorkspaceAccess = z.strictObject({
-  enabled: described(z.boolean(), 'Whether workspaces of which nothing else is said may use it.'),
-});
-export type GlobalWorkspaceAccess = z.infer<typeof GlobalWorkspaceAccess>;
 
 export const Models = z.array(ModelSetting).max(modelsMax);
 export const Grants = z.array(WorkspaceGrant).max(workspacesMax);

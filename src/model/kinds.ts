@@ -112,6 +112,14 @@ const policyReferences: ReferenceField[] = [
   { path: 'conditions.*.excludes.*', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
 ];
 
+/** Of the workspaces that may use an integration of the organisation. */
+const grantedWorkspace: ReferenceField = {
+  path: 'workspaces.*.id',
+  manifestField: 'workspaceRef',
+  kind: 'Workspace',
+  by: 'id',
+};
+
 /** Of the fields of an integration that a secret manager keeps. */
 const mappedSecrets: ReferenceField = {
   path: 'secret_mappings.*.secret_reference_id',
@@ -204,7 +212,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     plural: 'mcp-integrations',
     ...plain,
     workspaced: 'optional',
-    references: [workspaceReference, mappedSecrets],
+    references: [workspaceReference, grantedWorkspace, mappedSecrets],
     secrets: ['configurations.custom_headers.*', 'configurations.headers.*'],
     secretsGoWith: ['url'],
     opaque: [
@@ -214,6 +222,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
       'configurations.passthrough_headers',
     ],
     immutable: ['slug', 'workspace_id'],
+    sets: ['workspaces'],
     ...collection('/admin/v2/mcp-integrations'),
     makeBody: async () => (await import('./mcp-integration.ts')).McpIntegrationCreate.strict(),
   },
@@ -279,11 +288,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     plural: 'integrations',
     ...plain,
     workspaced: 'optional',
-    references: [
-      workspaceReference,
-      { path: 'workspaces.*.id', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
-      mappedSecrets,
-    ],
+    references: [workspaceReference, grantedWorkspace, mappedSecrets],
     secrets: [
       'key',
       ...configurationSecrets.map((pattern) => `configurations.${pattern}`),

@@ -1,11 +1,13 @@
 /** Knows the bodies by which MCP integrations and their capabilities are made and changed. */
 import { z } from 'zod';
 import { described } from './described.ts';
+import { GlobalWorkspaceAccess } from './integration-access.ts';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
 import { SecretMappings } from './secret-mapping.ts';
 import { Slug } from './slug.ts';
 
 const capabilitiesMax = 1000;
+const workspacesMax = 1000;
 
 /** Header name to value; names and values are judged by forward-headers.ts. */
 const HeaderMap = z.record(z.string(), z.string());
@@ -43,6 +45,25 @@ const McpUrl = z
 const AuthType = z.enum(['none', 'headers', 'oauth_auto']);
 const Transport = z.enum(['http', 'sse']);
 
+/** Whether one workspace may use an MCP integration of the organisation. */
+export const McpWorkspaceGrant = z.strictObject({
+  id: described(z.string().min(1).max(255), 'Workspace by UUID or slug.'),
+  enabled: described(z.boolean(), 'Whether it may use the integration.'),
+});
+export type McpWorkspaceGrant = z.infer<typeof McpWorkspaceGrant>;
+
+/** Who may use an integration of the organisation. */
+const access = {
+  global_workspace_access: described(
+    GlobalWorkspaceAccess.nullable().optional(),
+    'Of an integration of the organisation: who may use it beside the workspaces named.',
+  ),
+  workspaces: described(
+    z.array(McpWorkspaceGrant).max(workspacesMax).optional(),
+    'Of an integration of the organisation: which single workspaces may use it.',
+  ),
+};
+
 /** Body of POST /mcp-integrations. */
 export const McpIntegrationCreate = z.object({
   name: ResourceName,
@@ -60,10 +81,11 @@ export const McpIntegrationCreate = z.object({
     SecretMappings.optional(),
     'Secrets that the server holds, and the fields that they go into.',
   ),
+  ...access,
 });
 export type McpIntegrationCreate = z.infer<typeof McpIntegrationCreate>;
 
-/** Body of PUT /mcp-integrations/{id}; absent fields stay, null clears. */
+/** Body of PUT /mcp-integrations/{id}; absent fields stay, null clears, `workspaces` are replaced whole. */
 export const McpIntegrationUpdate = z.object({
   name: ResourceName.optional(),
   description: freeText(5000).nullable().optional(),
@@ -72,8 +94,16 @@ export const McpIntegrationUpdate = z.object({
   transport: Transport.optional(),
   configurations: McpConfigurations.nullable().optional(),
   secret_mappings: SecretMappings.nullable().optional(),
+  ...access,
 });
 export type McpIntegrationUpdate = z.infer<typeof McpIntegrationUpdate>;
+
+/** Body of PUT /mcp-integrations/{id}/workspaces: merged by workspace. */
+export const McpIntegrationWorkspacesPut = z.object({
+  ...access,
+  override_existing_workspace_access: z.boolean().optional(),
+});
+export type McpIntegrationWorkspacesPut = z.infer<typeof McpIntegrationWorkspacesPut>;
 
 export const McpCapabilityType = z.enum(['tool', 'prompt', 'resource']);
 

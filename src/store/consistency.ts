@@ -85,7 +85,7 @@ const subjectTables = {
 const ofOwners = ['sync_status', 'sync_revisions', 'sync_suspensions'];
 const inWorkspace = [
   ...['api_keys', 'configs', 'guardrails', 'mcp_integrations', 'mcp_servers'],
-  ...['integrations', 'integration_workspaces', 'providers'],
+  ...['integrations', 'integration_workspaces', 'mcp_integration_workspaces', 'providers'],
 ];
 /** Kinds of subjects with a budget of their own. */
 const budgeted = ['api_key', 'workspace', 'provider', 'integration_workspace'] as const;
@@ -113,6 +113,7 @@ const rules: readonly Rule[] = [
   reference('mcp_servers', 'mcp_integration_id', 'mcp_integrations'),
   reference('integration_workspaces', 'integration_id', 'integrations'),
   reference('providers', 'integration_id', 'integrations'),
+  reference('mcp_integration_workspaces', 'mcp_integration_id', 'mcp_integrations'),
   reference('mcp_capabilities', 'mcp_integration_id', 'mcp_integrations'),
   reference('guardrail_mcp_mappings', 'guardrail_id', 'guardrails'),
   reference('guardrail_mcp_mappings', 'mcp_server_id', 'mcp_servers'),

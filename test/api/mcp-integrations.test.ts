@@ -356,6 +356,93 @@ describe('capabilities', () => {
   );
 });
 
+describe('workspaces', () => {
+  const serve = (workspace: { id: string }, integration: { id: string }) =>
+    server.request('POST', '/v2/mcp-servers', {
+      body: { name: 'x', mcp_integration_id: integration.id, workspace_id: workspace.id },
+    });
+  const putAccess = (id: string, body: object) =>
+    server.request('PUT', `${path}/${id}/workspaces`, { body });
+  const readAccess = async (id: string, query = '') =>
+    (await server.request('GET', `/v1/mcp-integrations/${id}/workspaces${query}`)).body;
+
+  it('are let in and kept out one by one, under two names of the list, and answered {}', async () => {
+    const [one, two] = [await makeWorkspace('One'), await makeWorkspace('Two')];
+    const { id } = await make();
+    expect(await readAccess(id)).toEqual({
+      ...{ object: 'list', total: 0, workspaces: [], global_workspace_access: { enabled: true } },
+    });
+    const closed = await putAccess(id, {
+      workspaces: [{ id: one.slug, enabled: true }],
+      global_workspace_access: { enabled: false },
+    });
+    expect(closed).toMatchObject({ status: 200, body: {} });
+    const told = { id: one.id, enabled: true, status: 'active' };
+    expect(await readAccess(id)).toMatchObject({
+      ...{ total: 1, workspaces: [told], global_workspace_access: { enabled: false } },
+    });
+    expect(await readAccess(id, '?version=2')).toMatchObject({ total: 1, data: [told] });
+    expect((await serve(two, { id })).body.error.message).toContain('keeps this workspace out');
+    expect((await serve(two, { id })).status).toBe(403);
+    expect((await serve(one, { id })).status).toBe(200);
+    await putAccess(id, { workspaces: [{ id: two.id, enabled: true }] });
+    expect((await serve(two, { id })).status).toBe(200);
+    expect(await readAccess(id)).toMatchObject({ total: 2 });
+    const order = { override_existing_workspace_access: true };
+    await putAccess(id, { ...order, global_workspace_access: { enabled: false } });
+    expect((await readAccess(id)).workspaces).toMatchObject([
+      { id: two.id, enabled: false },
+      { id: one.id, enabled: false },
+    ]);
+  });
+
+  it('come whole with a create and an update, and go with the workspace and the integration', async () => {
+    const [one, two] = [await makeWorkspace('One'), await makeWorkspace('Two')];
+    const { id } = await make({ workspaces: [{ id: one.id, enabled: false }] });
+    await put(id, { workspaces: [{ id: two.id, enabled: false }] });
+    expect((await readAccess(id)).workspaces).toMatchObject([{ id: two.id, enabled: false }]);
+    const spec = async () => {
+      const { body } = await server.request('GET', '/admin/v2/gatewright/snapshot?owner=a');
+      return body.resources.find((resource: { id: string }) => resource.id === id).spec;
+    };
+    expect((await spec()).workspaces).toEqual([{ id: two.id, enabled: false }]);
+    await server.request('DELETE', `/v2/workspaces/${two.id}`, { body: { name: 'Two' } });
+    expect(await readAccess(id)).toMatchObject({ total: 0 });
+    await put(id, { workspaces: [{ id: one.id, enabled: true }] });
+    await server.request('DELETE', `${path}/${id}`);
+    const left = await server.database.db
+      .selectFrom('mcp_integration_workspaces')
+      .select('id')
+      .where('mcp_integration_id', '=', id)
+      .execute();
+    expect(left).toEqual([]);
+  });
+
+  it('are not said of an integration that a workspace owns', async () => {
+    const own = await makeWorkspace('Own');
+    const { id } = await make({ workspace_id: own.id });
+    expect(await readAccess(id)).toMatchObject({
+      workspaces: [{ id: own.id, enabled: true }],
+      global_workspace_access: { enabled: false },
+    });
+    const refused = await putAccess(id, { workspaces: [{ id: own.id, enabled: false }] });
+    expect(refused).toMatchObject({ status: 400, body: { error: { param: 'workspaces' } } });
+  });
+
+  it('are written once however often the same is put, and not at all by a stale writer', async () => {
+    const one = await makeWorkspace('One');
+    const { id } = await make();
+    const body = { workspaces: [{ id: one.id, enabled: true }] };
+    const answers = await Promise.all(Array.from({ length: 8 }, () => putAccess(id, body)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(await readAccess(id)).toMatchObject({ total: 1 });
+    expect(await listAudit(server, id)).toHaveLength(2);
+    const headers = { 'if-match': '"999"' };
+    const stale = await server.request('PUT', `${path}/${id}/workspaces`, { body, headers });
+    expect(stale.status).toBe(412);
+  });
+});
+
 describe('400', () => {
   it.each([
     [{ url: 'http://127.0.0.1/mcp' }, 'url'],

@@ -199,6 +199,7 @@ async function use(send: Send): Promise<void> {
   await send('POST', '/v2/configs', { body: { name: 'd', config: {}, isDefault: 1, ...place } });
   await usePeople(send, workspace.body.id);
   await useScopes(send);
+  await useMcp(send, workspace.body.id);
   await record(send);
   for (const path of lists) await send('GET', path);
   await send('DELETE', `/admin/v2/workspaces/${workspace.body.id}`, { body: { force: true } });
@@ -210,6 +211,24 @@ async function useScopes(send: Send): Promise<void> {
   await send('PUT', `${path}/ws`, { body: { description: 'changed' } });
   await send('GET', path);
   await send('DELETE', `${path}/ws`);
+}
+
+/** An integration of MCP that a workspace is let in to, and its server. */
+async function useMcp(send: Send, workspace: string): Promise<void> {
+  const path = '/v2/mcp-integrations';
+  const integration = await send('POST', path, {
+    body: { name: 'm', url: 'https://mcp.example.com', auth_type: 'none', transport: 'http' },
+  });
+  const at = `${path}/${integration.body.id}`;
+  for (const enabled of [true, false, true]) {
+    await send('PUT', `${at}/workspaces`, { body: { workspaces: [{ id: workspace, enabled }] } });
+  }
+  await send('GET', `${at}/workspaces`);
+  const made = { name: 'm', mcp_integration_id: integration.body.id, workspace_id: workspace };
+  const server = await send('POST', '/v2/mcp-servers', { body: made });
+  await send('DELETE', `/v2/mcp-servers/${server.body.id}`);
+  await send('PUT', at, { body: { workspaces: [] } });
+  await send('DELETE', at);
 }
 
 /** The owner, who joins a workspace and leaves it, and somebody who is invited in vain. */

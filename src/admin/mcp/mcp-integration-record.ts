@@ -1,10 +1,12 @@
 /** Knows what the API tells about an MCP integration, and the body that would make it again. */
 import { z } from 'zod';
 import { fingerprintSecrets, maskSecrets } from '../../auth/secret-values.ts';
-import { readDocument } from '../../model/json-record.ts';
+import { isOpenToAll } from '../../model/integration-access.ts';
+import { readDocument, sparse } from '../../model/json-record.ts';
 import { McpConfigurations } from '../../model/mcp-integration.ts';
 import { SecretMapping, specMappings, toldMappings } from '../../model/secret-mapping.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import type { StoredMcpIntegrationWorkspace } from '../../store/tables/mcp-integration-workspaces.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
 import type { SpecSecrets } from '../request/resource.ts';
 import { headerPlaces, type SealedConfigurations } from './mcp-secrets.ts';
@@ -46,8 +48,7 @@ export function toRecord(row: StoredMcpIntegration) {
     transport: row.transport,
     configurations: maskSecrets(headerPlaces(row.id), readConfigurations(row) ?? {}),
     secret_mappings: toldMappings(row.secret_mappings),
-    // An integration of the organisation may be used by every workspace.
-    global_workspace_access: { enabled: row.workspace_id === null },
+    global_workspace_access: { enabled: row.workspace_id === null && isOpenToAll(row) },
     status: row.status,
     owner_id: row.owner_id,
     created_at: formatTimestamp(row.created_at),
@@ -63,27 +64,35 @@ export function toListItem(row: StoredMcpIntegration, form: 'object' | 'text') {
   return { ...record, configurations: JSON.stringify(record.configurations) };
 }
 
-/** The body that would create this integration; header values stand in it as fingerprints. */
+/** An integration with what it says of workspaces. */
+export interface GrantedMcpIntegration extends StoredMcpIntegration {
+  readonly grants: readonly StoredMcpIntegrationWorkspace[];
+}
+
+/** The body that would create this integration, sparse; header values stand in it as fingerprints. */
 export function toSpec(
-  row: StoredMcpIntegration,
+  row: GrantedMcpIntegration,
   { unsealer, fingerprintKey }: SpecSecrets,
 ): Record<string, unknown> {
   const stored = readConfigurations(row);
-  const optional = {
-    description: row.description,
-    workspace_id: row.workspace_id,
-    configurations:
-      stored && fingerprintSecrets(unsealer, fingerprintKey, headerPlaces(row.id), stored),
-    secret_mappings: specMappings(row.secret_mappings),
-  };
-  return {
+  const grants = row.grants.map(({ workspace_id: id, enabled }) => ({
+    id,
+    enabled: enabled !== 0,
+  }));
+  return sparse({
     name: row.name,
     slug: row.slug,
     url: row.url,
     auth_type: row.auth_type,
     transport: row.transport,
-    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== null)),
-  };
+    description: row.description,
+    workspace_id: row.workspace_id,
+    configurations:
+      stored && fingerprintSecrets(unsealer, fingerprintKey, headerPlaces(row.id), stored),
+    secret_mappings: specMappings(row.secret_mappings),
+    global_workspace_access: readDocument(row.global_workspace_access),
+    workspaces: grants.length === 0 ? null : grants,
+  });
 }
 
 /** The stored configurations, header values still sealed. */

@@ -8,6 +8,7 @@ import type { Route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { below } from '../../model/fault.ts';
 import { newId } from '../../model/ids.ts';
+import { ownedFaults } from '../../model/integration-access.ts';
 import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
 import { mapItems } from '../../model/long-list.ts';
 import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
@@ -15,9 +16,12 @@ import { McpIntegrationCreate, McpIntegrationUpdate } from '../../model/mcp-inte
 import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
 import { refuseFaults } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
+import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import type { Which } from '../../store/tables/resource-table.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -28,9 +32,9 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
+import { findGrants } from '../request/granted-workspaces.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
-  type Changing,
   createResource,
   deleteResource,
   requireUnchanged,
@@ -41,8 +45,10 @@ import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../r
 import { findMappings } from '../request/secret-mappings.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
-import { findIntegration, mcpScopes } from './mcp-access.ts';
+import { findIntegration, integrationChanging, mcpScopes } from './mcp-access.ts';
+import { writeGrants } from './mcp-integration-grants.ts';
 import {
+  type GrantedMcpIntegration,
   McpIntegrationRecord,
   readConfigurations,
   toListItem,
@@ -71,21 +77,25 @@ const ListQuery = WorkspaceQuery.extend({
   ...pageQuery({ sizeMax: 1000 }),
 });
 
-const changing: Changing<mcpIntegrations.StoredMcpIntegration> = {
-  kind: 'McpIntegration',
-  param: 'mcpIntegrationId',
-  lock: mcpIntegrations.findByIdOrSlugForUpdate,
-  write: mcpIntegrations.update,
-  admit: mcpScopes.require,
-};
-
 export const mcpIntegrationResource: Resource = {
   kind: 'McpIntegration',
   features: ['mcp'],
   routes: mcpIntegrationRoutes,
-  snapshot: snapshotOf(mcpIntegrations.listAllForOrganisation, toSpec),
+  snapshot: snapshotOf(listGranted, toSpec),
   contents: mcpIntegrations.contents,
 };
+
+/** All of them with what they say of workspaces: one query a table. */
+async function listGranted(
+  tx: Db,
+  organisationId: string,
+  which: Which | null,
+): Promise<GrantedMcpIntegration[]> {
+  const rows = await mcpIntegrations.listAllForOrganisation(tx, organisationId, which);
+  const grants = await mcpIntegrationWorkspaces.listAllForOrganisation(tx, organisationId);
+  const byIntegration = Map.groupBy(grants, ({ mcp_integration_id: id }) => id);
+  return rows.map((row) => ({ ...row, grants: byIntegration.get(row.id) ?? [] }));
+}
 
 function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes('/mcp-integrations/:mcpIntegrationId', mcpScopes.either);
@@ -139,17 +149,21 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       auth_type: body.auth_type,
       transport: body.transport,
       configurations: writeDocument(configurations),
+      global_workspace_access: writeDocument(body.global_workspace_access),
       status: 'active' as const,
       owner_id: caller.id,
       created_at: now,
       last_updated_at: now,
     };
     mcpScopes.require(caller, placeless, 'create');
+    if (workspace !== null) refuseFaults(ownedFaults(body));
     const mappings = await findMappings(tx, placeless, body.secret_mappings);
     const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
       mcpIntegrations.insert(tx, given),
     );
+    const grants = await findGrants(tx, caller.organisationId, body.workspaces ?? []);
+    await writeGrants(tx, { integration: row, isWhole: true, now }, grants);
     return { row, changes: { name: body.name } };
   });
   return { id, slug };
@@ -181,12 +195,13 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
-  const { caller, body } = request;
+  const { caller, body, now } = request;
   refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, integrationChanging, {
     columns: async (tx, row) => {
       requireUnchanged('slug', body.slug, row.slug);
+      if (row.workspace_id !== null) refuseFaults(ownedFaults(body));
       const stored = readConfigurations(row);
       if (body.url !== undefined && new URL(body.url).origin !== new URL(row.url).origin) {
         refuseFaults(keptSecretFaults(body.configurations, stored));
@@ -202,19 +217,30 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
         transport: body.transport,
         configurations: rewriteDocument(row.configurations, configurations),
         secret_mappings: rewriteDocument(row.secret_mappings, mappings),
+        global_workspace_access: rewriteDocument(
+          row.global_workspace_access,
+          body.global_workspace_access,
+        ),
       };
+    },
+    elsewhere: async (tx, row) => {
+      if (body.workspaces === undefined) return [];
+      const grants = await findGrants(tx, caller.organisationId, body.workspaces);
+      const writing = { integration: row, isWhole: true, now };
+      return (await writeGrants(tx, writing, grants)) ? ['workspaces'] : [];
     },
   });
   return {};
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, integrationChanging, async (tx, row) => {
     const server = await mcpServers.findByIntegration(tx, row.organisation_id, row.id);
     if (server !== undefined) {
       throw new ApiError('conflict', `The MCP server ${server.slug} uses this integration`);
     }
     await mcpCapabilities.deleteByIntegration(tx, row.organisation_id, row.id);
+    await mcpIntegrationWorkspaces.deleteByIntegration(tx, row.organisation_id, row.id);
     await mcpIntegrations.deleteById(tx, row.organisation_id, row.id);
     return { name: row.name };
   });

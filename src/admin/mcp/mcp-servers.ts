@@ -5,6 +5,7 @@ import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
+import { isGranted } from '../../model/integration-access.ts';
 import { McpServerCreate, McpServerUpdate } from '../../model/mcp-server.ts';
 import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
@@ -12,6 +13,7 @@ import { isUuid } from '../../model/slug.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrailMappings from '../../store/tables/guardrail-mappings.ts';
+import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
@@ -26,17 +28,12 @@ import {
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
-import {
-  type Changing,
-  createResource,
-  deleteResource,
-  updateResource,
-} from '../request/resource-change.ts';
+import { createResource, deleteResource, updateResource } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
-import { findServer } from './mcp-access.ts';
+import { findServer, serverChanging } from './mcp-access.ts';
 import {
   McpServerListItem,
   McpServerRecord,
@@ -61,13 +58,6 @@ const ListQuery = WorkspaceQuery.extend({
   search: z.string().max(255).optional(),
   ...pageQuery(),
 });
-
-const changing: Changing<mcpServers.StoredMcpServer> = {
-  kind: 'McpServer',
-  param: 'mcpServerId',
-  lock: mcpServers.findByIdOrSlugForUpdate,
-  write: mcpServers.update,
-};
 
 export const mcpServerResource: Resource = {
   kind: 'McpServer',
@@ -138,7 +128,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   return { id, slug };
 }
 
-/** An integration of the organisation or of the workspace; it stays until the transaction ends. */
+/** An integration that the workspace may use; it stays until the transaction ends. */
 async function findUsable(
   tx: Db,
   caller: Principal,
@@ -149,6 +139,12 @@ async function findUsable(
   const row = await mcpIntegrations.findByIdOrSlugForShare(tx, organisationId, reference);
   const usable = row !== undefined && [null, workspaceId].includes(row.workspace_id);
   if (!usable) throw new ApiError('notFound', undefined, 'mcp_integration_id');
+  const { findForShare } = mcpIntegrationWorkspaces;
+  const grant = await findForShare(tx, organisationId, row.id, workspaceId);
+  if (!isGranted(row, grant, workspaceId)) {
+    const message = `User not allowed to access the resource: the MCP integration ${row.slug} keeps this workspace out`;
+    throw new ApiError('forbidden', message, 'mcp_integration_id');
+  }
   return row;
 }
 
@@ -204,7 +200,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { name, description } = request.body;
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, serverChanging, {
     columns: (_, row) => ({
       name,
       description: description === undefined ? row.description : emptyToNull(description),
@@ -214,7 +210,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, serverChanging, async (tx, row) => {
     const { organisation_id: organisationId } = row;
     const mappings = await guardrailMappings.listByServer(tx, organisationId, row.id);
     await guardrailMappings.deleteWithClaims(tx, organisationId, mappings);

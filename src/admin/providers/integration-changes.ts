@@ -8,7 +8,8 @@ import type {
   IntegrationCreate,
   IntegrationUpdate,
 } from '../../model/integration.ts';
-import { integrationFaults, ownedFaults } from '../../model/integration-faults.ts';
+import { ownedFaults } from '../../model/integration-access.ts';
+import { integrationFaults } from '../../model/integration-faults.ts';
 import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
 import { refuseFaults } from '../../model/validation-error.ts';
@@ -25,6 +26,7 @@ import type {
   ItemRequest,
   UpdateFields,
 } from '../request/frame-fields.ts';
+import { findGrants } from '../request/granted-workspaces.ts';
 import {
   type Changing,
   createResource,
@@ -36,7 +38,7 @@ import { findMappings } from '../request/secret-mappings.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { ensureProvider, providerSlugForm } from './default-provider.ts';
 import { integrationScopes } from './integration-access.ts';
-import { findGrants, removeGrant, writeGrants } from './integration-grants.ts';
+import { removeGrant, writeGrants } from './integration-grants.ts';
 import { readConfigurations, readModels } from './integration-record.ts';
 import { keyColumns, sealedConfigurations, sealedModels } from './integration-values.ts';
 

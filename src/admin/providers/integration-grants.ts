@@ -3,11 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { newId } from '../../model/ids.ts';
 import type { WorkspaceGrant } from '../../model/integration.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
-import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
 import type { StoredIntegration } from '../../store/tables/integrations.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
 import {
   type Budget,
   type BudgetOwner,
@@ -25,32 +23,6 @@ export interface FoundGrant extends Omit<WorkspaceGrant, 'id'> {
   readonly workspaceId: string;
   /** Sets what was used in the running window to nought. */
   readonly resetsUsage?: boolean;
-}
-
-/**
- * The grants with their workspaces, which stay until the transaction ends.
- *
- * @throws ApiError `invalid` for a workspace that is not there, or is named twice.
- */
-export async function findGrants<G extends WorkspaceGrant>(
-  tx: Db,
-  organisationId: string,
-  sent: readonly G[],
-): Promise<(Omit<G, 'id'> & { readonly workspaceId: string })[]> {
-  const references = sent.map(({ id }) => id);
-  const rows = await workspaces.listByReferencesForShare(tx, organisationId, references);
-  const idOf = new Map(rows.flatMap((row) => [[row.id, row.id] as const, [row.slug, row.id]]));
-  const seen = new Set<string>();
-  return sent.map(({ id: reference, ...grant }, at) => {
-    const workspaceId = idOf.get(reference) ?? idOf.get(reference.toLowerCase());
-    const path = ['workspaces', at, 'id'];
-    if (workspaceId === undefined) {
-      throw validationError({ path, message: 'names no workspace of the organisation' });
-    }
-    if (seen.has(workspaceId)) throw validationError({ path, message: 'is named twice' });
-    seen.add(workspaceId);
-    return { ...grant, workspaceId };
-  });
 }
 
 /** What is written, and by whom. */

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { type DefaultProvider, IntegrationWorkspacesPut } from '../../model/integration.ts';
-import { isOpenToAll } from '../../model/integration-access.ts';
-import { ownedFaults } from '../../model/integration-faults.ts';
+import { isOpenToAll, ownedFaults } from '../../model/integration-access.ts';
 import { readDocument, rewriteDocument } from '../../model/json-record.ts';
 import { pageQuery, toPage } from '../../model/paging.ts';
 import {
@@ -25,12 +24,13 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
+import { findGrants } from '../request/granted-workspaces.ts';
 import { updateResource } from '../request/resource-change.ts';
 import { requireWorkspace } from '../request/scoping.ts';
 import { ensureProvider } from './default-provider.ts';
 import { findIntegration, integrationScopes } from './integration-access.ts';
 import { changing } from './integration-changes.ts';
-import { type FoundGrant, findGrants, writeGrants } from './integration-grants.ts';
+import { type FoundGrant, writeGrants } from './integration-grants.ts';
 
 const path = '/integrations/:integrationId/workspaces';
 

@@ -20,6 +20,8 @@ interface McpIntegrationRow extends Versioned {
   transport: string;
   configurations: string | null;
   secret_mappings: string | null;
+  /** What holds of workspaces that have no row in mcp_integration_workspaces. */
+  global_workspace_access: string | null;
   status: 'active' | 'archived';
   owner_id: string;
 }
@@ -44,8 +46,10 @@ export const {
   deleteById,
 } = resourceTable('mcp_integrations');
 
-/** With its capabilities. */
+/** With its capabilities, and with what is said of the workspace in integrations of the organisation. */
 export const contents = contentsOf('McpIntegration', 'mcp_integrations', (at) => [
+  sql`delete from mcp_integration_workspaces
+    where organisation_id = ${at.organisationId} and workspace_id = ${at.workspaceId}`,
   sql`delete from mcp_capabilities where organisation_id = ${at.organisationId}
     and mcp_integration_id in ${heldIds('mcp_integrations', at)}`,
 ]);

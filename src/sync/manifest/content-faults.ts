@@ -6,7 +6,8 @@ import { below, type Fault } from '../../model/fault.ts';
 import type { GuardrailCreate } from '../../model/guardrail.ts';
 import { guardrailFaults } from '../../model/guardrail-checks.ts';
 import type { IntegrationCreate } from '../../model/integration.ts';
-import { integrationFaults, ownedFaults } from '../../model/integration-faults.ts';
+import { ownedFaults } from '../../model/integration-access.ts';
+import { integrationFaults } from '../../model/integration-faults.ts';
 import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
 import type { McpIntegrationCreate } from '../../model/mcp-integration.ts';
 import { type SecretReferenceCreate, secretReferenceFaults } from '../../model/secret-reference.ts';
@@ -58,7 +59,8 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
     }
     case 'McpIntegration': {
       const filled = withSecrets(spec, secrets) as unknown as McpIntegrationCreate;
-      return mcpIntegrationFaults(filled, trusted);
+      const owned = identity.workspace === null ? [] : ownedFaults(filled);
+      return [...mcpIntegrationFaults(filled, trusted), ...owned];
     }
     case 'Integration': {
       const filled = withSecrets(spec, secrets) as unknown as IntegrationCreate;

@@ -12,6 +12,11 @@ function below(prefix: string, fields: Readonly<Record<string, string>>): Record
 }
 
 const limits = { usage_limits: 'no budget', rate_limits: 'no rate limit' };
+const openAccess = {
+  'global_workspace_access.enabled': 'true',
+  global_workspace_access: 'every workspace',
+  workspaces: 'none',
+};
 const texts = { description: 'none', icon: 'none' };
 
 /** By place in the spec: what holds where nothing is set. */
@@ -55,6 +60,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     slug: 'one made from the name',
     configurations: 'none',
     secret_mappings: 'none',
+    ...openAccess,
     workspace_id: 'the organisation',
   },
   McpServer: { ...texts, slug: 'one made from the name' },
@@ -78,9 +84,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     'capabilities.*': 'auto',
     allow_all_models: 'true',
     models: 'none',
-    'global_workspace_access.enabled': 'true',
-    global_workspace_access: 'every workspace',
-    workspaces: 'none',
+    ...openAccess,
     workspace_id: 'the organisation',
   },
   Provider: {

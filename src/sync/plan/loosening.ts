@@ -129,6 +129,12 @@ const policyRules: Rules = {
   workspace_id: unknown,
 };
 
+/** Which workspaces may use an integration. */
+const workspaceRules: Rules = {
+  'global_workspace_access.enabled': noLonger(false),
+  'workspaces.*.enabled': opens,
+};
+
 /** One place for what loosens access. A place without a rule never does. */
 const rules: Readonly<Record<KindName, KindRules>> = {
   Workspace: { values: { ...budgetRules('usage_limits.*.'), ...rateLimitRules } },
@@ -183,6 +189,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       auth_type: becomes('none'),
       'configurations.passthrough_header.*': gives,
       'configurations.passthrough_headers.*': gives,
+      ...workspaceRules,
       workspace_id: guards,
     },
   },
@@ -206,8 +213,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
     values: {
       allow_all_models: noLonger(false),
       'models.*.enabled': opens,
-      'global_workspace_access.enabled': noLonger(false),
-      'workspaces.*.enabled': opens,
+      ...workspaceRules,
       'workspaces.*.rate_limits.*.value': ceiling,
       ...budgetRules('workspaces.*.usage_limits.*.'),
       'configurations.custom_host': unknown,

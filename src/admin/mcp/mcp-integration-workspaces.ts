@@ -1,0 +1,141 @@
+/** Knows over HTTP which workspaces may use an MCP integration of the organisation. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { isOpenToAll, ownedFaults } from '../../model/integration-access.ts';
+import { rewriteDocument } from '../../model/json-record.ts';
+import { McpIntegrationWorkspacesPut } from '../../model/mcp-integration.ts';
+import { pageQuery, toPage } from '../../model/paging.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as grants from '../../store/tables/mcp-integration-workspaces.ts';
+import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
+import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  type QueryRequest,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { findGrants } from '../request/granted-workspaces.ts';
+import { updateResource } from '../request/resource-change.ts';
+import { requireWorkspace } from '../request/scoping.ts';
+import { findIntegration, integrationChanging, mcpScopes } from './mcp-access.ts';
+import { type FoundGrant, writeGrants } from './mcp-integration-grants.ts';
+
+const path = '/mcp-integrations/:mcpIntegrationId/workspaces';
+/** Clients ask for all of them at once. */
+const pageSizeMax = 1000;
+
+const PutBody = McpIntegrationWorkspacesPut.extend({ workspace_id: updateFields.workspace_id });
+const ListQuery = WorkspaceQuery.extend({
+  /** Any text asks for the list under `data`, as newer clients read it. */
+  version: z.string().max(64).optional(),
+  ...pageQuery({ sizeDefault: pageSizeMax, sizeMax: pageSizeMax }),
+});
+
+const Grant = z.object({
+  /** Of the workspace. */
+  id: z.uuid(),
+  enabled: z.boolean(),
+  status: z.literal('active'),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+});
+const frame = {
+  object: z.literal('list'),
+  total: z.int().min(0),
+  global_workspace_access: z.object({ enabled: z.boolean() }),
+};
+const GrantList = z.union([
+  z.object({ ...frame, workspaces: z.array(Grant) }),
+  z.object({ ...frame, data: z.array(Grant) }),
+]);
+
+type PutRequest = BodyRequest<z.infer<typeof PutBody>>;
+
+export function mcpIntegrationWorkspaceRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      mounts: everyMount,
+      method: 'GET',
+      path,
+      scope: mcpScopes.either('read'),
+      summary: 'List the workspaces of which an MCP integration says something',
+      query: ListQuery,
+      response: GrantList,
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...{ mounts: everyMount, ...forOwners, method: 'PUT', path, versioned: true },
+      scope: mcpScopes.either('update'),
+      summary: 'Let workspaces use an MCP integration, or keep them out; others stay as they are',
+      body: PutBody,
+      response: z.object({}),
+      handle: (request) => put(deps, request),
+    }),
+  ];
+}
+
+async function list(
+  deps: AdminDeps,
+  request: QueryRequest<z.infer<typeof ListQuery>>,
+): Promise<z.infer<typeof GrantList>> {
+  const { caller, query } = request;
+  const db = deps.database.readable;
+  const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
+  await requireWorkspace(db, caller, row, query.workspace_id);
+  mcpScopes.require(caller, row, 'read');
+  const found =
+    row.workspace_id === null
+      ? await grants.list(db, caller.organisationId, row.id, toPage(query))
+      : { rows: [{ ...row, workspace_id: row.workspace_id, enabled: 1 }], total: 1 };
+  const told = found.rows.map((grant) => ({
+    id: grant.workspace_id,
+    enabled: grant.enabled !== 0,
+    status: 'active' as const,
+    created_at: formatTimestamp(grant.created_at),
+    last_updated_at: formatTimestamp(grant.last_updated_at),
+  }));
+  const shared = {
+    object: 'list' as const,
+    total: found.total,
+    global_workspace_access: { enabled: row.workspace_id === null && isOpenToAll(row) },
+  };
+  return query.version === undefined ? { ...shared, workspaces: told } : { ...shared, data: told };
+}
+
+async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string, never>> {
+  const { body, now } = request;
+  await updateResource(deps, request, integrationChanging, {
+    columns: (_, row) => {
+      if (row.workspace_id !== null) refuseFaults(ownedFaults(body));
+      const { global_workspace_access: access } = body;
+      return { global_workspace_access: rewriteDocument(row.global_workspace_access, access) };
+    },
+    elsewhere: async (tx, row) => {
+      const sent = await findGrants(tx, row.organisation_id, body.workspaces ?? []);
+      const all = [...(await overridden(tx, row, body, sent)), ...sent];
+      const writing = { integration: row, isWhole: false, now };
+      return (await writeGrants(tx, writing, all)) ? ['workspaces'] : [];
+    },
+  });
+  return {};
+}
+
+/** What was said of workspaces before becomes what is said of all, where that is asked for. */
+async function overridden(
+  tx: Db,
+  row: mcpIntegrations.StoredMcpIntegration,
+  body: PutRequest['body'],
+  sent: readonly FoundGrant[],
+): Promise<FoundGrant[]> {
+  const { override_existing_workspace_access: isAsked, global_workspace_access: access } = body;
+  if (isAsked !== true || access === undefined) return [];
+  const named = new Set(sent.map(({ workspaceId }) => workspaceId));
+  const stored = await grants.listByIntegration(tx, row.organisation_id, row.id);
+  return stored
+    .filter(({ workspace_id: id }) => !named.has(id))
+    .map(({ workspace_id: workspaceId }) => ({ workspaceId, enabled: access?.enabled ?? true }));
+}

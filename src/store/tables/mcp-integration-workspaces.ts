@@ -1,0 +1,132 @@
+/** Knows the mcp_integration_workspaces table: which workspaces may use MCP integrations of the organisation. */
+import type { Insertable, Selectable } from 'kysely';
+import type { Page } from '../../model/paging.ts';
+import type { Db } from '../connection/db.ts';
+import { listPage } from './paging.ts';
+import { lockInShareMode } from './portable-sql.ts';
+import * as snapshotMarks from './snapshot-marks.ts';
+
+interface McpIntegrationWorkspaceRow {
+  id: string;
+  organisation_id: string;
+  mcp_integration_id: string;
+  workspace_id: string;
+  enabled: number;
+  created_at: number;
+  last_updated_at: number;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    mcp_integration_workspaces: McpIntegrationWorkspaceRow;
+  }
+}
+
+/** What is said of one workspace, as stored. */
+export type StoredMcpIntegrationWorkspace = Selectable<McpIntegrationWorkspaceRow>;
+
+export async function insertMany(
+  tx: Db,
+  organisationId: string,
+  rows: readonly Insertable<McpIntegrationWorkspaceRow>[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  snapshotMarks.replaceOne(tx, organisationId);
+  await tx.insertInto('mcp_integration_workspaces').values(rows).execute();
+}
+
+/** Lets these in, or keeps them out. */
+export async function updateEnabled(
+  tx: Db,
+  organisationId: string,
+  ids: readonly string[],
+  columns: Pick<StoredMcpIntegrationWorkspace, 'enabled' | 'last_updated_at'>,
+): Promise<void> {
+  if (ids.length === 0) return;
+  snapshotMarks.replaceOne(tx, organisationId);
+  await tx
+    .updateTable('mcp_integration_workspaces')
+    .set(columns)
+    .where('organisation_id', '=', organisationId)
+    .where('id', 'in', ids)
+    .execute();
+}
+
+export async function deleteByIds(
+  tx: Db,
+  organisationId: string,
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length === 0) return;
+  snapshotMarks.replaceOne(tx, organisationId);
+  await tx
+    .deleteFrom('mcp_integration_workspaces')
+    .where('organisation_id', '=', organisationId)
+    .where('id', 'in', ids)
+    .execute();
+}
+
+export async function deleteByIntegration(
+  tx: Db,
+  organisationId: string,
+  integrationId: string,
+): Promise<void> {
+  await tx
+    .deleteFrom('mcp_integration_workspaces')
+    .where('organisation_id', '=', organisationId)
+    .where('mcp_integration_id', '=', integrationId)
+    .execute();
+}
+
+/** Those of one integration, oldest first. */
+export function listByIntegration(
+  db: Db,
+  organisationId: string,
+  integrationId: string,
+): Promise<StoredMcpIntegrationWorkspace[]> {
+  return ofIntegration(db, organisationId, integrationId).selectAll().orderBy('id').execute();
+}
+
+/** One page of those of one integration, newest first. */
+export function list(
+  db: Db,
+  organisationId: string,
+  integrationId: string,
+  page: Page,
+): Promise<{ rows: StoredMcpIntegrationWorkspace[]; total: number }> {
+  return listPage(ofIntegration(db, organisationId, integrationId), page);
+}
+
+/** What is said of one workspace, which stays until the transaction ends. */
+export function findForShare(
+  tx: Db,
+  organisationId: string,
+  integrationId: string,
+  workspaceId: string,
+): Promise<StoredMcpIntegrationWorkspace | undefined> {
+  return ofIntegration(tx, organisationId, integrationId)
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .modifyEnd(lockInShareMode)
+    .executeTakeFirst();
+}
+
+/** Oldest first. */
+export function listAllForOrganisation(
+  db: Db,
+  organisationId: string,
+): Promise<StoredMcpIntegrationWorkspace[]> {
+  return db
+    .selectFrom('mcp_integration_workspaces')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .orderBy('id')
+    .execute();
+}
+
+function ofIntegration(db: Db, organisationId: string, integrationId: string) {
+  return db
+    .selectFrom('mcp_integration_workspaces')
+    .where('organisation_id', '=', organisationId)
+    .where('mcp_integration_id', '=', integrationId);
+}
