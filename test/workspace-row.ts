@@ -20,6 +20,7 @@ export async function insertWorkspace(db: Db, organisationId: string, id: string
       is_default: 0,
       api_key_max_ttl_days: null,
       settings: null,
+      security_settings: null,
       created_by: 'test',
       created_at: 0,
       last_updated_at: 0,

@@ -14,7 +14,7 @@ import type { FailureThrottle } from './failure-throttle.ts';
 import { createFreshCache, type FreshCache } from './fresh-cache.ts';
 import { findGrants, rolesByWorkspace } from './grants.ts';
 import type { DeploymentKeys } from './keyring.ts';
-import type { Principal } from './principal.ts';
+import type { Person, Principal } from './principal.ts';
 
 /** What a request carried, as the HTTP layer hands it over. */
 export interface OfferedCredentials {
@@ -122,6 +122,7 @@ async function findStanding(deps: AuthDeps, grant: TokenGrant): Promise<Standing
     roles,
     caller: {
       kind: 'service-account',
+      person: null,
       id: account.id,
       name: account.name,
       organisationId: organisation.id,
@@ -155,6 +156,7 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
   recordUse(deps, row, now);
   return {
     kind: 'api-key',
+    person: personOf(row),
     id: row.id,
     name: row.name,
     organisationId: row.organisation_id,
@@ -162,6 +164,12 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
     workspaceId: row.workspace_id,
     scopes: scopesOf(row),
   };
+}
+
+/** A service key may name somebody, too, and is not theirs. */
+function personOf({ type, user_id: userId }: apiKeys.StoredApiKey): Person | null {
+  const isOwn = type === 'organisation-user' || type === 'workspace-user';
+  return isOwn && userId !== null ? { userId } : null;
 }
 
 /** Not waited for, and no reason to refuse: reads are answered while nothing can be written. */
@@ -215,6 +223,7 @@ async function byClientSecret(
   if (organisation === undefined) throw new ApiError('unauthorized');
   return {
     kind: 'service-account',
+    person: null,
     id: account.id,
     name: account.name,
     organisationId: organisation.id,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { described } from './described.ts';
 import { freeText, ResourceName } from './resource-fields.ts';
 import { Scopes } from './scope-list.ts';
+import { SecuritySettings } from './security-settings.ts';
 import type { SlugForm } from './slug.ts';
 import { WorkspaceRateLimits, WorkspaceUsageLimits } from './workspace-limits.ts';
 
@@ -13,6 +14,29 @@ export const workspaceSlugForm: SlugForm = { prefix: 'ws', nameLengthMax: 6 };
 const Metadata = z.record(z.string().min(1).max(255), z.string().max(4096));
 const metadataMeaning = 'Added to the metadata of every request.';
 export const GuardrailReferences = z.array(z.string().min(1).max(255)).max(guardrailsMax);
+
+const daysMax = 36_500;
+
+/** What a workspace says of the keys of its people; absent keys stay, null clears. */
+export const WorkspaceSettings = z.strictObject({
+  user_api_key_auto_create: described(
+    z.boolean().nullable().optional(),
+    'Whether somebody who joins is given a key.',
+  ),
+  user_api_key_auto_create_scopes: described(
+    Scopes.nullable().optional(),
+    'What such a key may do; completions.write where nothing is said.',
+  ),
+  user_api_keys_max: described(
+    z.int().min(0).max(1_000_000).nullable().optional(),
+    'How many keys of people the workspace has at most.',
+  ),
+  api_key_max_ttl_days: described(
+    z.int().min(1).max(daysMax).nullable().optional(),
+    'Longest life of any key of the workspace, in days.',
+  ),
+});
+export type WorkspaceSettings = z.infer<typeof WorkspaceSettings>;
 
 const shared = {
   description: described(freeText(4096).nullable().optional(), 'What the workspace is for.'),
@@ -26,6 +50,14 @@ const shared = {
   rate_limits: described(
     WorkspaceRateLimits.nullable().optional(),
     'Rate limit of all keys of the workspace together; at most one.',
+  ),
+  settings: described(
+    WorkspaceSettings.nullable().optional(),
+    'What holds for the keys of its people.',
+  ),
+  security_settings: described(
+    SecuritySettings.nullable().optional(),
+    'What its members and managers see and write.',
   ),
 };
 
@@ -69,21 +101,6 @@ export interface WorkspaceDefaults {
   input_guardrails?: string[];
   output_guardrails?: string[];
 }
-
-const daysMax = 36_500;
-
-/** What a workspace says of the keys of its people; absent keys stay, null clears. */
-export const WorkspaceSettings = z.strictObject({
-  /** Whether somebody who joins is given a key. */
-  user_api_key_auto_create: z.boolean().nullable().optional(),
-  /** What such a key may do; `completions.write` where nothing is said. */
-  user_api_key_auto_create_scopes: Scopes.nullable().optional(),
-  /** How many keys of people the workspace has at most. */
-  user_api_keys_max: z.int().min(0).max(1_000_000).nullable().optional(),
-  /** Longest life of any key of the workspace. */
-  api_key_max_ttl_days: z.int().min(1).max(daysMax).nullable().optional(),
-});
-export type WorkspaceSettings = z.infer<typeof WorkspaceSettings>;
 
 /** Body of DELETE /admin/workspaces/{id}; a name is the caller's confirmation. */
 export const WorkspaceDelete = z.object({

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestLog } from '../../src/gateway/request-log.ts';
 import { eventually } from '../eventually.ts';
 import { type Inference, startInference } from '../inference.ts';
+import { addUser } from '../people.ts';
 import { requestRecord } from '../request-records.ts';
+import type { TestResponse } from '../server.ts';
 
 const providerKey = 'sk-canary-of-the-provider';
 let inference: Inference;
@@ -192,5 +194,87 @@ describe('analytics', () => {
     expect(JSON.stringify(rows)).toMatch(
       /"type":"(?:range|ref)".*"(?:PRIMARY|request_totals_\w+)"|Index (?:range scan|lookup) on request_totals/,
     );
+  });
+});
+
+describe('what people see of a workspace', () => {
+  let place: string;
+  const calls = new Map<string, (path: string) => Promise<TestResponse>>();
+  const put = (security_settings: Record<string, boolean | null>) =>
+    inference.server.request('PUT', `/admin/v2/workspaces/${place}`, {
+      body: { security_settings },
+    });
+  const seen = async (who: string, path: string) => {
+    const { status, body } = await calls.get(who)!(path);
+    return status === 200 ? (body.data?.length ?? body.requests) : status;
+  };
+  /** How many requests each sees in the log and in the sums. */
+  const seenByAll = async () => {
+    const rows = [...calls.keys()].map(async (who) => [
+      who,
+      [await seen(who, '/v1/logs'), await seen(who, '/v1/analytics/summary')],
+    ]);
+    return Object.fromEntries(await Promise.all(rows));
+  };
+
+  beforeAll(async () => {
+    const { server } = inference;
+    const { body } = await server.request('POST', '/admin/v2/workspaces', {
+      body: { name: 'seen', security_settings: { membersViewAllData: true } },
+    });
+    place = body.id;
+    const log = new RequestLog({ database: server.app.database, onLoss: () => {} });
+    for (const who of ['member', 'manager', 'admin', 'organisation admin', 'service'] as const) {
+      const user_id = await addUser(server, {
+        role: who === 'organisation admin' ? 'admin' : 'member',
+      });
+      const role = who === 'organisation admin' || who === 'service' ? 'member' : who;
+      await server.request('POST', `/v1/admin/workspaces/${place}/users`, {
+        body: { users: [{ id: user_id, role }] },
+      });
+      const type = who === 'service' ? 'service' : 'user';
+      const made = await server.request('POST', `/v1/api-keys/workspace/${type}`, {
+        body: { name: who, user_id, workspace_id: place, scopes: ['logs.list', 'analytics.view'] },
+      });
+      const { id, key } = made.body;
+      log.record(
+        requestRecord(server.organisationId, {
+          ...{ workspaceId: place, apiKeyId: id, startedAt: server.clock.now() - 240 },
+        }),
+      );
+      calls.set(who, (path) =>
+        server.request('GET', path, { auth: 'none', headers: { 'x-gateway-api-key': key } }),
+      );
+    }
+    await log.close(60_000);
+  });
+
+  const all = [5, 5];
+  const others = { admin: all, 'organisation admin': all, service: all };
+
+  it('is everything, as long as nothing is said', async () => {
+    expect(await seenByAll()).toEqual({ member: all, manager: all, ...others });
+  });
+
+  it('is what their own keys did, where the workspace says so of their role', async () => {
+    await put({ membersViewAllData: false });
+    expect(await seenByAll()).toEqual({ member: [1, 1], manager: all, ...others });
+    await put({ managersViewAllData: false });
+    expect(await seenByAll()).toEqual({ member: [1, 1], manager: [1, 1], ...others });
+    await put({ membersViewAllData: null, managersViewAllData: null });
+    expect(await seenByAll()).toEqual({ member: all, manager: all, ...others });
+  });
+
+  it('is nothing of logs or of sums, where the workspace says so of their role', async () => {
+    await put({ membersViewLogs: false, managersViewAnalytics: false });
+    expect(await seenByAll()).toEqual({ member: [403, 5], manager: [5, 403], ...others });
+  });
+
+  it('is told whole of the workspace, what was not said too', async () => {
+    const { body } = await get(`/v2/workspaces/${place}`);
+    expect(body.security_settings).toMatchObject({
+      ...{ membersViewLogs: false, managersViewAnalytics: false, managersViewLogs: true },
+      ...{ membersWritePrompts: false, managersWritePrompts: true },
+    });
   });
 });

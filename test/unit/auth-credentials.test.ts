@@ -95,6 +95,7 @@ describe('credentials', () => {
 describe('authorisation', () => {
   const caller: Principal = {
     kind: 'api-key',
+    person: null,
     id: '1',
     name: 'k',
     organisationId: '2',

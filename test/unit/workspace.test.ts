@@ -54,7 +54,7 @@ const workspace = {
   status: 'active' as const,
   is_default: 0,
   api_key_max_ttl_days: null,
-  settings: null,
+  ...{ settings: null, security_settings: null },
   ...{ excludes_input_guardrails: 0, excludes_output_guardrails: 0 },
   created_by: 'x',
 };
@@ -126,6 +126,8 @@ describe('the spec of a workspace', () => {
       defaults: '{"metadata":{"a":"1"},"input_guardrails":["pg-x"]}',
       usage_limits: '[{"credit_limit":5,"periodic_reset":null}]',
       rate_limits: '[]',
+      ...{ settings: '{"user_api_keys_max":2}', api_key_max_ttl_days: 9 },
+      security_settings: '{"membersViewAllData":false}',
     });
     expect(spec).toEqual({
       name: 'Ops',
@@ -133,6 +135,8 @@ describe('the spec of a workspace', () => {
       defaults: { metadata: { a: '1' } },
       usage_limits: [{ credit_limit: 5 }],
       rate_limits: [],
+      settings: { user_api_keys_max: 2, api_key_max_ttl_days: 9 },
+      security_settings: { membersViewAllData: false },
     });
     expect(WorkspaceCreate.strict().parse(spec)).toEqual(spec);
     expect(displayName({ name: 'Ops', icon: '🚀' })).toBe('🚀 Ops');

@@ -9,6 +9,7 @@ import * as requestTotals from '../../store/tables/request-totals.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
+import { requireRight, visibleKeys } from '../request/visibility.ts';
 import { dayMs, type Range, rangeOf, rangeQuery } from './range.ts';
 import { toFigures } from './request-log-record.ts';
 
@@ -117,6 +118,8 @@ async function ask(
 ) {
   const db = database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  await requireRight(db, caller, workspace, 'ViewAnalytics');
+  const apiKeyIds = await visibleKeys(db, caller, workspace);
   const { from, to }: Range = rangeOf(query, now, question.daysMax);
   const range = { from: totalsStepOf(from), to: totalsStepOf(to) };
   const { api_key_id, provider, model } = query;
@@ -127,7 +130,7 @@ async function ask(
   const sums = await requestTotals.sum(
     db,
     caller.organisationId,
-    { ...range, equal },
+    { ...range, equal, apiKeyIds },
     question.by,
     question.limit,
   );

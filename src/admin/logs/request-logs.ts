@@ -11,6 +11,7 @@ import * as requestLogs from '../../store/tables/request-logs.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
+import { requireRight, visibleKeys } from '../request/visibility.ts';
 import { rangeOf, rangeQuery } from './range.ts';
 import { toRecord } from './request-log-record.ts';
 
@@ -53,11 +54,13 @@ async function list(
 ) {
   const db = database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  await requireRight(db, caller, workspace, 'ViewLogs');
+  const apiKeyIds = await visibleKeys(db, caller, workspace);
   const { api_key_id, config_id, provider, model, trace_id, guardrail_verdict, page_size } = query;
   const [statusFrom, statusTo] = statusesOf(query.status);
   const filter: requestLogs.RequestLogFilter = {
     ...rangeOf(query, now, daysMax),
-    ...{ statusFrom, statusTo, before: placeOf(query.cursor) },
+    ...{ statusFrom, statusTo, before: placeOf(query.cursor), apiKeyIds },
     equal: {
       ...{ workspace_id: workspace?.id, api_key_id: api_key_id?.toLowerCase() },
       ...{ config_id, provider, model, trace_id, guardrail_verdict },

@@ -91,7 +91,7 @@ export async function deleteUserKeys(
   of: { readonly userId: string; readonly workspaceId?: string },
 ): Promise<void> {
   const { organisationId } = author.caller;
-  const keys = await apiKeys.listOfUser(tx, organisationId, of.userId, of.workspaceId);
+  const keys = await apiKeys.listOfUserForUpdate(tx, organisationId, of.userId, of.workspaceId);
   for (const { id, workspace_id: workspaceId } of keys) {
     await apiKeys.deleteById(tx, organisationId, id);
     await closeBudget(tx, { organisationId, kind: 'api_key', id });

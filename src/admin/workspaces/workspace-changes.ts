@@ -11,7 +11,6 @@ import {
   type WorkspaceCreate,
   type WorkspaceDefaults,
   type WorkspaceDelete,
-  type WorkspaceSettings,
   type WorkspaceUpdate,
   workspaceSlugForm,
 } from '../../model/workspace.ts';
@@ -41,14 +40,13 @@ import {
 } from '../request/resource-change.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { addMembers } from './workspace-member-changes.ts';
-import { requireGrantableSettings, settingColumns } from './workspace-settings.ts';
+import { noSettings, requireGrantableSettings, settingColumns } from './workspace-settings.ts';
 
 type Managed = Pick<CreateFields, 'managed_by'>;
 
 /** What is no part of the declared workspace, because people come and go without a manifest. */
 interface WithPeople {
   readonly users?: readonly Membership[] | undefined;
-  readonly settings?: WorkspaceSettings | null | undefined;
 }
 
 /** Answers the row as stored. */
@@ -71,7 +69,7 @@ export async function create(
     rate_limits: writeDocument(body.rate_limits),
     status: 'active',
     is_default: 0,
-    ...settingColumns({ settings: null, api_key_max_ttl_days: null }, body.settings),
+    ...settingColumns(noSettings, body),
     ...{ excludes_input_guardrails: 0, excludes_output_guardrails: 0 },
     created_by: caller.id,
     version: 1,
@@ -116,7 +114,7 @@ export async function update(
   await updateResource(deps, request, changing, {
     columns: async (tx, row) => {
       requireGrantableSettings(caller, body.settings, row);
-      return { ...(await columnsOf(tx, body, row)), ...settingColumns(row, body.settings) };
+      return { ...(await columnsOf(tx, body, row)), ...settingColumns(row, body) };
     },
     follow: async (tx, row, changed) => {
       if (body.usage_limits === undefined || changed.usage_limits === undefined) return;

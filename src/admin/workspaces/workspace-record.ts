@@ -4,6 +4,11 @@ import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
 import type { RateLimits } from '../../model/key-limits.ts';
 import { Flag } from '../../model/resource-fields.ts';
 import {
+  effectiveSettings,
+  SecurityRecord,
+  type SecuritySettings,
+} from '../../model/security-settings.ts';
+import {
   AnsweredTimestamp,
   formatTimestamp,
   formatTimestampOrNull,
@@ -38,7 +43,7 @@ export const WorkspaceItem = WorkspaceCreated.omit({ users: true }).extend({
   icon: z.string().nullable(),
   is_default: Flag,
   status: z.enum(['active', 'archived']),
-  security_settings: JsonRecord,
+  security_settings: SecurityRecord,
   scim_source_id: z.null(),
 });
 
@@ -73,7 +78,7 @@ export function toItem(row: StoredWorkspace, names: NameFormat): z.infer<typeof 
     icon: row.icon,
     is_default: row.is_default === 0 ? 0 : 1,
     status: row.status,
-    security_settings: {},
+    security_settings: effectiveSettings(readDocument<SecuritySettings>(row.security_settings)),
     scim_source_id: null,
     object: 'workspace',
   };
@@ -109,7 +114,13 @@ export function toSpec(row: StoredWorkspace): Record<string, unknown> {
     defaults: defaults?.metadata === undefined ? null : { metadata: defaults.metadata },
     usage_limits: usageLimits === null ? null : usageLimits.map((limits) => sparse(limits)),
     rate_limits: readDocument<RateLimits>(row.rate_limits),
+    settings: orNull(toldSettings(row)),
+    security_settings: readDocument<SecuritySettings>(row.security_settings),
   });
+}
+
+function orNull<T extends object>(told: T): T | null {
+  return Object.keys(told).length === 0 ? null : told;
 }
 
 function commonFields(row: StoredWorkspace, names: NameFormat) {

@@ -1,31 +1,39 @@
 /** Knows how the settings of a workspace are merged, kept and told. */
 import type { Principal } from '../../auth/principal.ts';
-import { rewriteDocument, sparse } from '../../model/json-record.ts';
-import type { WorkspaceSettings } from '../../model/workspace.ts';
+import { readDocument, rewriteDocument, sparse } from '../../model/json-record.ts';
+import type { WorkspaceSettings, WorkspaceUpdate } from '../../model/workspace.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import { requireGrantable } from '../request/grantable.ts';
 import { settingsOf } from '../request/user-keys.ts';
 
-type Columns = Pick<StoredWorkspace, 'settings' | 'api_key_max_ttl_days'>;
+type Columns = Pick<StoredWorkspace, 'settings' | 'api_key_max_ttl_days' | 'security_settings'>;
+type Sent = Pick<WorkspaceUpdate, 'settings' | 'security_settings'>;
+
+/** Of a workspace that has been told none. */
+export const noSettings: Columns = {
+  ...{ settings: null, api_key_max_ttl_days: null, security_settings: null },
+};
 
 /** The columns once what was sent is merged key by key; null clears one key, or all of them. */
-export function settingColumns(
-  stored: Columns,
-  sent: WorkspaceSettings | null | undefined,
-): Columns {
-  const { settings, api_key_max_ttl_days } = stored;
-  if (sent === undefined) return { settings, api_key_max_ttl_days };
-  if (sent === null) return { settings: null, api_key_max_ttl_days: null };
-  const { api_key_max_ttl_days: days = api_key_max_ttl_days, ...rest } = sent;
-  const merged = sparse({ ...settingsOf(stored), ...rest });
+export function settingColumns(stored: Columns, sent: Sent): Columns {
+  const { api_key_max_ttl_days: daysStored, settings, security_settings } = stored;
+  const { api_key_max_ttl_days: daysSent, ...rest } = sent.settings ?? {};
+  const days = daysSent === undefined ? daysStored : daysSent;
   return {
-    settings: rewriteDocument(settings, Object.keys(merged).length === 0 ? null : merged),
-    api_key_max_ttl_days: days,
+    settings: merged(settings, sent.settings && rest),
+    api_key_max_ttl_days: sent.settings === null ? null : days,
+    security_settings: merged(security_settings, sent.security_settings),
   };
 }
 
+function merged(stored: string | null, sent: object | null | undefined): string | null {
+  if (sent === undefined || sent === null) return sent === null ? null : stored;
+  const document = sparse({ ...readDocument<object>(stored), ...sent });
+  return rewriteDocument(stored, Object.keys(document).length === 0 ? null : document);
+}
+
 /** Nothing that was not set is told. */
-export function toldSettings(row: Columns): WorkspaceSettings {
+export function toldSettings(row: Omit<Columns, 'security_settings'>): WorkspaceSettings {
   const days = row.api_key_max_ttl_days;
   return { ...settingsOf(row), ...(days === null ? {} : { api_key_max_ttl_days: days }) };
 }

@@ -7,12 +7,7 @@ import { ApiError } from '../../model/errors.ts';
 import { mapItems } from '../../model/long-list.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { FirstMembers } from '../../model/person.ts';
-import {
-  WorkspaceCreate,
-  WorkspaceDelete,
-  WorkspaceSettings,
-  WorkspaceUpdate,
-} from '../../model/workspace.ts';
+import { WorkspaceCreate, WorkspaceDelete, WorkspaceUpdate } from '../../model/workspace.ts';
 import * as usageBudgets from '../../store/tables/usage-budgets.ts';
 import type { WorkspaceContents } from '../../store/tables/workspace-contents.ts';
 import * as workspaceMembers from '../../store/tables/workspace-members.ts';
@@ -32,10 +27,7 @@ import {
   WorkspaceRecord,
 } from './workspace-record.ts';
 
-const shared = {
-  managed_by: createFields.managed_by,
-  settings: WorkspaceSettings.nullable().optional(),
-};
+const shared = { managed_by: createFields.managed_by };
 const CreateBody = WorkspaceCreate.extend({ ...shared, users: FirstMembers.optional() });
 /** The organisation is the token's. */
 const ignoredFields = ['organisation_id'];

@@ -246,23 +246,36 @@ export function countUserKeys(
   );
 }
 
-/** A person's keys, or those in one workspace; held until the transaction ends. */
+type KeysOfUser = Promise<Pick<StoredApiKey, 'id' | 'workspace_id'>[]>;
+
+/** A person's keys, or those in one workspace. */
 export function listOfUser(
+  db: Db,
+  organisationId: string,
+  userId: string,
+  workspaceId: string | undefined,
+): KeysOfUser {
+  return ofUser(db, organisationId, userId, workspaceId).execute();
+}
+
+/** As {@link listOfUser}; held until the transaction ends. */
+export function listOfUserForUpdate(
   tx: Db,
   organisationId: string,
   userId: string,
   workspaceId: string | undefined,
-): Promise<Pick<StoredApiKey, 'id' | 'workspace_id'>[]> {
-  return tx
+): KeysOfUser {
+  return ofUser(tx, organisationId, userId, workspaceId).orderBy('id').forUpdate().execute();
+}
+
+function ofUser(db: Db, organisationId: string, userId: string, workspaceId: string | undefined) {
+  return db
     .selectFrom('api_keys')
     .select(['id', 'workspace_id'])
     .where('organisation_id', '=', organisationId)
     .where('user_id', '=', userId)
     .where('type', 'in', ['organisation-user', 'workspace-user'])
-    .$if(workspaceId !== undefined, (keys) => keys.where('workspace_id', '=', workspaceId!))
-    .orderBy('id')
-    .forUpdate()
-    .execute();
+    .$if(workspaceId !== undefined, (keys) => keys.where('workspace_id', '=', workspaceId!));
 }
 
 export interface ApiKeyFilter {

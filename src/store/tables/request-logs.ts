@@ -95,6 +95,8 @@ export interface RequestLogFilter {
     Readonly<Partial<Record<'provider' | 'model' | 'trace_id', string | undefined>>> & {
       readonly guardrail_verdict?: GuardrailVerdict | undefined;
     };
+  /** Those of these keys only; null for all. */
+  readonly apiKeyIds: readonly string[] | null;
   readonly statusFrom: number;
   readonly statusTo: number;
   /** The last row of the page before; null for the first page. */
@@ -108,7 +110,8 @@ export async function list(
   filter: RequestLogFilter,
   limit: number,
 ): Promise<RequestLogRow[]> {
-  const { from, to, equal, statusFrom, statusTo, before } = filter;
+  const { from, to, equal, apiKeyIds, statusFrom, statusTo, before } = filter;
+  if (apiKeyIds?.length === 0) return [];
   let query = db
     .selectFrom('request_logs')
     .selectAll()
@@ -118,6 +121,7 @@ export async function list(
   for (const [column, value] of Object.entries(equal)) {
     if (value !== undefined) query = query.where(sql.ref(column), '=', value);
   }
+  if (apiKeyIds !== null) query = query.where('api_key_id', 'in', apiKeyIds);
   if (statusFrom > 0) query = query.where('status', '>=', statusFrom);
   if (statusTo < statusMax) query = query.where('status', '<=', statusTo);
   if (before !== null) {

@@ -84,6 +84,8 @@ export interface TotalsFilter {
   readonly to: number;
   /** Values of columns; those undefined are not asked for. */
   readonly equal: Readonly<Partial<Record<Exclude<TotalsDimension, 'status'>, string | undefined>>>;
+  /** Those of these keys only; null for all. */
+  readonly apiKeyIds: readonly string[] | null;
 }
 
 /** Sums of rows that have something in common. */
@@ -104,6 +106,8 @@ export async function sum(
   by: SumsBy,
   limit: number,
 ): Promise<RequestSums[]> {
+  const { apiKeyIds } = filter;
+  if (apiKeyIds?.length === 0) return [];
   const shared = sharedOf(by);
   const sums = countColumns.map(
     (name) => sql`CAST(SUM(${sql.ref(name)}) AS DOUBLE) AS ${sql.ref(name)}`,
@@ -111,6 +115,7 @@ export async function sum(
   const wheres = Object.entries(filter.equal).flatMap(([column, value]) =>
     value === undefined ? [] : [sql`AND ${sql.ref(column)} = ${value}`],
   );
+  if (apiKeyIds !== null) wheres.push(sql`AND api_key_id IN (${sql.join(apiKeyIds)})`);
   const isByTime = by !== null && typeof by === 'object';
   const order = isByTime ? sql`shared` : sql`cost_units DESC, requests DESC, shared`;
   // Losses are of the organisation: they have nothing else in common with anything.

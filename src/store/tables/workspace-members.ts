@@ -117,6 +117,21 @@ export async function listWorkspaceIds(
   );
 }
 
+/** The role of a user in each workspace that the user is in, by its id. */
+export async function listRoles(
+  db: Db,
+  organisationId: string,
+  userId: string,
+): Promise<Map<string, WorkspaceRole>> {
+  const rows = await db
+    .selectFrom('workspace_members')
+    .select(['workspace_id', 'role'])
+    .where('organisation_id', '=', organisationId)
+    .where('user_id', '=', userId)
+    .execute();
+  return new Map(rows.map(({ workspace_id, role }) => [workspace_id, role]));
+}
+
 export interface MemberFilter {
   readonly role?: WorkspaceRole | undefined;
   /** The whole address, as its key. */

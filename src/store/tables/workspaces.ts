@@ -23,6 +23,8 @@ interface WorkspaceRow extends Versioned {
   is_default: number;
   api_key_max_ttl_days: number | null;
   settings: string | null;
+  /** JSON of what was said. */
+  security_settings: string | null;
   excludes_input_guardrails: Generated<number>;
   excludes_output_guardrails: Generated<number>;
   created_by: string;

@@ -1,0 +1,77 @@
+/** Knows what people see of a workspace's requests and prompts (docs/api.md, Visibility); credentials of nobody in person see all. */
+import type { Principal } from '../../auth/principal.ts';
+import { ApiError } from '../../model/errors.ts';
+import { readDocument } from '../../model/json-record.ts';
+import { actsEverywhere, type WorkspaceRole } from '../../model/person.ts';
+import { givesRight, type Right, type SecuritySettings } from '../../model/security-settings.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as apiKeys from '../../store/tables/api-keys.ts';
+import * as users from '../../store/tables/users.ts';
+import * as workspaceMembers from '../../store/tables/workspace-members.ts';
+import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+
+/** Null for all of the organisation. */
+type Place = Pick<StoredWorkspace, 'id' | 'security_settings'> | null;
+
+/**
+ * Refuses what the workspace does not let its members, or its managers, do.
+ *
+ * @throws ApiError `forbidden`
+ */
+export async function requireRight(
+  db: Db,
+  caller: Principal,
+  workspace: Place,
+  right: Exclude<Right, 'ViewAllData'>,
+): Promise<void> {
+  if (await hasRight(db, caller, workspace, right)) return;
+  throw new ApiError('forbidden', 'The workspace does not allow this to people of your role');
+}
+
+/**
+ * The keys whose requests the caller may see; null for those of all. Who acts for a person in all of
+ * the organisation, without being an administrator of it, sees that person's own.
+ */
+export async function visibleKeys(
+  db: Db,
+  caller: Principal,
+  workspace: Place,
+): Promise<readonly string[] | null> {
+  const { person, organisationId } = caller;
+  if (person === null) return null;
+  const role = await roleOf(db, caller, workspace);
+  const seesAll =
+    role === 'admin' ||
+    (workspace !== null && givesRight(settingsOf(workspace), role, 'ViewAllData'));
+  if (seesAll) return null;
+  const own = await apiKeys.listOfUser(db, organisationId, person.userId, workspace?.id);
+  return own.map(({ id }) => id);
+}
+
+async function hasRight(
+  db: Db,
+  caller: Principal,
+  workspace: Place,
+  right: Right,
+): Promise<boolean> {
+  if (caller.person === null) return true;
+  return givesRight(settingsOf(workspace), await roleOf(db, caller, workspace), right);
+}
+
+/** Administrators of the organisation are those of each workspace; who is in it no more is a plain member. */
+async function roleOf(
+  db: Db,
+  { organisationId, person }: Principal,
+  workspace: Place,
+): Promise<WorkspaceRole> {
+  const userId = person!.userId;
+  const user = await users.findById(db, organisationId, userId);
+  if (user !== undefined && actsEverywhere(user)) return 'admin';
+  if (workspace === null) return 'member';
+  const roles = await workspaceMembers.listRoles(db, organisationId, userId);
+  return roles.get(workspace.id) ?? 'member';
+}
+
+function settingsOf(workspace: Place): SecuritySettings | null {
+  return workspace === null ? null : readDocument<SecuritySettings>(workspace.security_settings);
+}
