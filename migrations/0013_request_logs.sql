@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS request_logs (
   cache_write_tokens BIGINT NULL,
   cost_units BIGINT NULL,
   is_estimated TINYINT NOT NULL,
+  earlier_attempts LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
   metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   PRIMARY KEY (organisation_id, ended_at, id),
   KEY request_logs_workspace (organisation_id, workspace_id, ended_at),

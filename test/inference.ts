@@ -7,6 +7,8 @@ import { startUpstream, type TestUpstream } from './upstream.ts';
 export interface Inference extends AsyncDisposable {
   readonly server: TestServer;
   readonly upstream: TestUpstream;
+  /** `http://127.0.0.1:port` that is trusted, and where nothing listens. */
+  readonly nowhere: string;
   /** A new key that may complete, with what else its body says. */
   addKey(more?: object): Promise<{ readonly key: string; readonly id: string }>;
   /** Asks with a key for a chat completion by a config of the upstream, unless that is null. */
@@ -23,16 +25,20 @@ interface Asked {
   readonly headers?: Record<string, string>;
 }
 
+/** Nothing of this machine listens there. */
+const nowhere = '127.0.0.1:1';
+
 /** A server whose private upstream is trusted. */
 export async function startInference(more: Partial<Settings> = {}): Promise<Inference> {
   const upstream = await startUpstream();
-  const trusted = readTrustedHosts(upstream.host);
+  const trusted = readTrustedHosts(`${upstream.host},${nowhere}`);
   const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
   const server = await startTestServer({ settings: { trustedHosts, ...more } });
   const config = { provider: 'mock-upstream', custom_host: upstream.url };
   return {
     server,
     upstream,
+    nowhere: `http://${nowhere}`,
     addKey: async (more = {}) => {
       const type = 'workspace_id' in more ? 'workspace' : 'organisation';
       const made = await server.request('POST', `/v1/api-keys/${type}/service`, {

@@ -13,7 +13,8 @@ export function requestRecord(
     ...{ model: 'gpt-4o', targetPath: 'config', retries: 0, cacheStatus: 'MISS', isStream: false },
     ...{ answeredModel: 'gpt-4o-2026-08-06', guardrailVerdict: null },
     tokens: { inputTokens: 10, outputTokens: 5, cachedInputTokens: 2, cacheWriteTokens: 0 },
-    ...{ costUnits: 125, isEstimated: false, errorCode: null, metadata: { team: 'a' } },
+    ...{ costUnits: 125, isEstimated: false, earlierAttempts: [], errorCode: null },
+    metadata: { team: 'a' },
     ...more,
   };
 }

@@ -112,6 +112,17 @@ export async function insertCounter(
   return id;
 }
 
+/** What is counted for a key under budgets, in all windows. */
+export async function keyUnits(db: Db, keyId: string): Promise<number> {
+  const rows = await db
+    .selectFrom('usage_counters')
+    .select('used_units')
+    .where('subject_kind', '=', 'api_key')
+    .where('subject_id', '=', idToBytes(keyId))
+    .execute();
+  return rows.reduce((sum, row) => sum + Number(row.used_units), 0);
+}
+
 /** What a reset leaves behind of the window before it. */
 export async function endWindow(
   db: Db,

@@ -30,7 +30,7 @@ export interface Admission {
 }
 
 /** A call that asks to be let through. */
-interface Asking {
+export interface Asking {
   readonly account: Account;
   readonly target: ResolvedTarget;
   readonly limits: readonly Limit[];
@@ -142,6 +142,15 @@ function wantsUsageOfStream(endpoint: string, params: ResolvedTarget['params']):
 /** What the ledger is told of a call: what the provider said, with what it costs. */
 export function usageOf({ bound }: Pick<Admission, 'bound'>, usage: TokenUsage) {
   return { ...usage, costUnits: bound.price === null ? 0 : costUnits(bound.price, usage) };
+}
+
+/** Of a call whose answer never began: all that was granted where that counts, else what is likely. */
+export function lostUsage(admission: Admission): TokenUsage {
+  const { bound, isCounted } = admission;
+  const inputTokens = bound.likelyInputTokens;
+  return isCounted
+    ? grantedUsage(admission)
+    : { ...grantedUsage(admission), inputTokens, outputTokens: 0 };
 }
 
 /** All that was granted: of a call of which nobody knows what it used. */

@@ -8,6 +8,7 @@ import type { CacheStatus, KeptAnswer } from './answer-cache.ts';
 import type { Caller } from './caller.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { GuardedAnswer } from './guarded-answer.ts';
+import { linger } from './linger.ts';
 import type { Metered } from './meter.ts';
 import type { RequestTrace } from './request-trace.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
@@ -31,6 +32,8 @@ export interface Attempted {
   readonly metered?: Metered;
   /** Why there is no answer; null where there is one. */
   readonly error: GatewayError | null;
+  /** Whether anything of the last call may have come to the provider. */
+  readonly isSent: boolean;
   /** Of the answer, or what stands for it. */
   readonly status: number;
   /** How often it was tried again; -1 when all tries were used up. */
@@ -42,6 +45,11 @@ export interface Attempted {
 export interface AttemptOptions {
   readonly origins: Origins;
   readonly retry: RetryRule | null;
+  /**
+   * Asked before a target is tried again: what this try has used is used, and yields how the next one goes.
+   * Throws where that is not let through.
+   */
+  readonly admitAgain: (tried: Attempted) => ResolvedTarget | Promise<ResolvedTarget>;
   readonly timeoutMs: number | null;
   readonly caller: Caller;
   /** How long the answer is waited for when the caller has gone; 0 for not at all. */
@@ -60,12 +68,14 @@ const noClock = (): void => {};
 export function answeredBefore(target: ResolvedTarget, kept: KeptAnswer): Attempted {
   return {
     ...{ target, kept, call: null, error: null, status: kept.status, retries: 0 },
-    ...{ cacheStatus: 'HIT', stopClock: noClock },
+    ...{ cacheStatus: 'HIT', isSent: false, stopClock: noClock },
   };
 }
 
-export async function attempt(target: ResolvedTarget, options: AttemptOptions): Promise<Attempted> {
+/** @throws GatewayError where the target may not be tried again */
+export async function attempt(first: ResolvedTarget, options: AttemptOptions): Promise<Attempted> {
   const { retry, caller } = options;
+  let target = first;
   let waitedMs = 0;
   for (let tries = 0; ; tries += 1) {
     const attempted = await callOnce(target, options, tries);
@@ -80,6 +90,7 @@ export async function attempt(target: ResolvedTarget, options: AttemptOptions): 
     letGo(attempted);
     await caller.wait(waitMs);
     if (caller.isGone) return attempted;
+    target = await options.admitAgain(attempted);
   }
 }
 
@@ -99,18 +110,17 @@ async function callOnce(
   const call = begin(target, origins, trace);
   let lingering: NodeJS.Timeout | null = null;
   caller.onLeave(() => {
-    const cut = (): void => call.cut(new CallCut('the caller has gone'));
-    if (lingerMs === 0) cut();
-    else lingering = setTimeout(cut, lingerMs);
+    lingering = linger(call, lingerMs);
   });
   const stopClock = timeoutMs === null ? noClock : startClock(call, timeoutMs);
   try {
     await call.begun;
-    return { ...told, call, error: null, status: call.status, stopClock };
+    return { ...told, call, error: null, status: call.status, isSent: true, stopClock };
   } catch (thrown) {
     stopClock();
     const error = errorOf(thrown);
-    return { ...told, call: null, error, status: error.status, stopClock: noClock };
+    const { isSent } = call;
+    return { ...told, call: null, error, status: error.status, isSent, stopClock: noClock };
   } finally {
     if (lingering !== null) clearTimeout(lingering);
   }

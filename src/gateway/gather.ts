@@ -1,8 +1,9 @@
 /** Knows how the answer of a provider is read whole, before anything of it goes to the caller. */
-import { type Call, CallCut } from '../upstream/call.ts';
+import type { Call } from '../upstream/call.ts';
 import type { Caller } from './caller.ts';
 import { isInCrumbs } from './crumbs.ts';
 import { GatewayError } from './gateway-error.ts';
+import { linger } from './linger.ts';
 import type { EventFilter, RelayEnd } from './relay.ts';
 
 /** An answer that is larger is not judged. */
@@ -35,9 +36,7 @@ export function gather(
   let lingering: NodeJS.Timeout | null = null;
   caller.onLeave(() => {
     hasLeft = true;
-    const cut = (): void => call.cut(new CallCut('the caller has gone'));
-    if (lingerMs === 0) cut();
-    else lingering = setTimeout(cut, lingerMs);
+    lingering = linger(call, lingerMs);
   });
   const keep = (chunk: Buffer): void => {
     bytes += chunk.length;

@@ -158,7 +158,8 @@ function thatJudge(
 function refused(target: ResolvedTarget, guarded: GuardedAnswer): Attempted {
   return {
     ...{ target, call: null, kept: null, error: null, status: guarded.status, retries: 0 },
-    ...{ cacheStatus: 'DISABLED', stopClock: () => undefined, verdict: 'denied', guarded },
+    ...{ cacheStatus: 'DISABLED', isSent: false, stopClock: () => undefined },
+    ...{ verdict: 'denied', guarded },
   };
 }
 

@@ -63,6 +63,11 @@ export class Meter {
     return this.#admission.bound.price === null ? null : fromUnits(costUnits, 'cost');
   }
 
+  /** What was charged; null while nothing was. */
+  get metered(): Metered | null {
+    return this.#metered;
+  }
+
   /** The answer is over; charges what {@link readWhole} has not. */
   finish(end: RelayEnd): Metered {
     const isRead = end.kind === 'whole' || (end.kind === 'left' && end.isRead);

@@ -3,6 +3,7 @@ import { type Call, CallCut } from '../upstream/call.ts';
 import { type Attempted, errorOf } from './attempt.ts';
 import { type Calling, ourHeaders } from './calling.ts';
 import { limitHeaders } from './limit-headers.ts';
+import { linger } from './linger.ts';
 import { drained } from './object-back.ts';
 import { passedHeaders, type RelayEnd, stalledMs } from './relay.ts';
 
@@ -29,9 +30,9 @@ export async function sendNoted(
   const { lingerMs } = calls;
   const meter = calls.meter();
   const events = translator === null ? meter.events! : translator.events(meter.events)!;
-  const lingering = new Lingering(call);
+  let lingering: NodeJS.Timeout | null = null;
   caller.onLeave(() => {
-    if (!notes.outlivesCaller) lingering.begin(lingerMs);
+    if (!notes.outlivesCaller) lingering = linger(call, lingerMs);
   });
   const headers = passedHeaders(call.headers, ourHeaders(arrival, attempted), headerPrefix);
   for (const name of ['content-length', 'content-encoding']) delete headers[name];
@@ -60,8 +61,10 @@ export async function sendNoted(
     await tell(events.rest());
   } catch (thrown) {
     end = { kind: 'broken', error: thrown as Error, isStarted: true };
+    // Where it was the note that failed, the provider would go on for nobody.
+    call.cut(new CallCut('the rest is not noted'));
   }
-  lingering.end();
+  if (lingering !== null) clearTimeout(lingering);
   attempted.stopClock();
   const hasLeft = caller.isGone;
   const isRead = end.kind === 'whole';
@@ -110,25 +113,5 @@ async function* bytesOf(call: Call): AsyncGenerator<Buffer> {
     wake = resolve;
     call.resume();
     await promise;
-  }
-}
-
-/** How long the rest is read of an answer whose caller has gone. */
-class Lingering {
-  readonly #call: Call;
-  #timer: NodeJS.Timeout | null = null;
-
-  constructor(call: Call) {
-    this.#call = call;
-  }
-
-  begin(ms: number): void {
-    const cut = (): void => this.#call.cut(new CallCut('the caller has gone'));
-    if (ms === 0) cut();
-    else this.#timer = setTimeout(cut, ms);
-  }
-
-  end(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
   }
 }

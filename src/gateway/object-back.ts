@@ -11,7 +11,7 @@ export function answerHere(target: ResolvedTarget): Attempted {
   const answer = { status: 200, headers: {}, body: Buffer.alloc(0), metered: meteredNothing };
   return {
     ...{ target, call: null, kept: null, error: null, status: 200, retries: 0 },
-    ...{ cacheStatus: 'DISABLED', stopClock: () => undefined },
+    ...{ cacheStatus: 'DISABLED', isSent: false, stopClock: () => undefined },
     guarded: { ...answer, cost: 0, providerStatus: null },
   };
 }

@@ -1,21 +1,20 @@
 /** Knows the way of one inference request: who asks, by which config, to which provider, and back. */
 import type { IncomingMessage } from 'node:http';
 import { Secret } from '../secret.ts';
-import type { Attempted } from './attempt.ts';
 import { authenticate, credentialsOf } from './authenticate.ts';
 import { Caller } from './caller.ts';
 import { type Arrival, type Findings, ourHeaders, type Pipeline } from './calling.ts';
+import type { ChargedCall } from './charged-calls.ts';
 import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError, gatewayErrorBody } from './gateway-error.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { metadataOf } from './metadata.ts';
-import type { Metered } from './meter.ts';
 import { ownedPathOf } from './owned-path.ts';
 import { ProviderCalls } from './provider-calls.ts';
 import { isJsonType, parseParams, readBody } from './read-body.ts';
 import { isEventStream } from './relay.ts';
-import type { RequestRecord } from './request-record.ts';
+import type { EarlierAttempt, RequestRecord } from './request-record.ts';
 import { beginTrace } from './request-trace.ts';
 import { callProvider } from './send-back.ts';
 
@@ -152,7 +151,9 @@ export function recordOf(
   found: Findings,
   startedAt: number,
 ): RequestRecord {
-  const { key, exchange, config, attempted, firstByteMs, metered, error } = found;
+  const { key, exchange, config, calls, attempted, firstByteMs, error } = found;
+  // Of a call without an answer it is known once it is given up.
+  const metered = found.metered ?? (attempted && calls?.charged.lost) ?? null;
   const { id, response, path, beganMs } = arrival;
   const call = attempted?.call ?? null;
   return {
@@ -167,7 +168,7 @@ export function recordOf(
     provider: attempted?.target.provider ?? null,
     requestedModel: textOrNull(exchange?.params.model),
     model: attempted?.target.model ?? null,
-    answeredModel: answeredModelOf(metered, attempted),
+    answeredModel: metered?.model ?? null,
     targetPath: attempted?.target.path ?? null,
     retries: attempted?.retries ?? 0,
     cacheStatus: attempted?.cacheStatus ?? null,
@@ -176,14 +177,20 @@ export function recordOf(
     tokens: metered?.usage ?? null,
     costUnits: metered?.costUnits ?? null,
     isEstimated: metered?.isEstimated ?? false,
+    earlierAttempts: earlierAttemptsOf(calls?.charged.beside(metered)),
     errorCode: error?.code ?? null,
     metadata: exchange?.metadata ?? {},
   };
 }
 
-function answeredModelOf(metered: Metered | null, attempted: Attempted | null): string | null {
-  const model = metered?.model ?? null;
-  return model === attempted?.target.model ? null : model;
+const none: readonly never[] = [];
+
+function earlierAttemptsOf(charged: readonly ChargedCall[] = none): readonly EarlierAttempt[] {
+  if (charged.length === 0) return none;
+  return charged.map(({ attempted: { target, status }, metered }) => ({
+    ...{ provider: target.provider, model: target.model, targetPath: target.path, status },
+    ...{ tokens: metered.usage, costUnits: metered.costUnits, isEstimated: metered.isEstimated },
+  }));
 }
 
 function textOrNull(value: unknown): string | null {

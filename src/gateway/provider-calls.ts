@@ -6,7 +6,7 @@ import type { PolicyTerms } from '../ledger/limits-of-request.ts';
 import type { Leaf } from '../model/config-tree.ts';
 import type { Call } from '../upstream/call.ts';
 import type { Origins } from '../upstream/origins.ts';
-import { type Admission, admit, grantedUsage, usageOf } from './admit.ts';
+import { type Admission, type Asking, admit, lostUsage, usageOf } from './admit.ts';
 import {
   type AnswerCache,
   type CacheStatus,
@@ -16,6 +16,7 @@ import {
 } from './answer-cache.ts';
 import { type Attempted, answeredBefore, attempt } from './attempt.ts';
 import type { Caller } from './caller.ts';
+import { ChargedCalls } from './charged-calls.ts';
 import type { Exchange } from './exchange.ts';
 import { limitsOf } from './limits.ts';
 import { Meter } from './meter.ts';
@@ -41,8 +42,6 @@ export interface ProviderCallsOptions {
 
 /** How long an answer is waited for whose caller has gone, where it has to be known what it used. */
 const lingerMs = 10_000;
-/** Nothing can have reached the provider. */
-const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 export class ProviderCalls {
   readonly #options: ProviderCallsOptions;
@@ -53,6 +52,8 @@ export class ProviderCalls {
     readonly use: CacheUse;
     attempted: Attempted | null;
   } | null = null;
+  /** What of it was charged, for its record. */
+  readonly charged = new ChargedCalls();
   /** What the answer that comes is kept under; null for none that is. */
   #keptUnder: string | null = null;
   #isSent = false;
@@ -73,7 +74,7 @@ export class ProviderCalls {
    * @throws GatewayError where the target cannot be called, or its limits do not let it be
    */
   async call(leaf: Leaf, exchange: Exchange): Promise<Attempted> {
-    this.#closeOpen();
+    this.#endCall();
     const { config, policies, origins, caller, trace } = this.#options;
     const { answers, enforcesLimits } = this.#options;
     const resolved = this.targetOf(leaf, exchange);
@@ -82,17 +83,31 @@ export class ProviderCalls {
     const use = cacheUseOf(leaf.settings, target, exchange);
     const kept = answers.find(use, exchange.now);
     if (kept !== null) return this.#answerBefore(target, limits, kept);
-    const asked = admit({ account: this.#account, target, limits, exchange });
+    const asking = { account: this.#account, target, limits, exchange };
+    const asked = admit(asking);
     const admission = asked instanceof Promise ? await asked : asked;
     this.#open = { admission, use, attempted: null };
     const { retry, requestTimeoutMs: timeoutMs } = leaf.settings;
     const attempted = await attempt(admission.target, {
       ...{ origins, retry, timeoutMs, caller, trace },
       ...{ lingerMs: this.lingerMs, cacheStatus: statusOf(use) },
+      admitAgain: (tried) => this.#admitAgain(tried, asking),
     });
     this.#open.attempted = attempted;
-    this.#isSent ||= isSent(attempted);
+    this.#isSent ||= attempted.isSent;
     return attempted;
+  }
+
+  /** What a provider may have done for a try counts beside what it does for the next one. */
+  async #admitAgain(tried: Attempted, asking: Asking): Promise<ResolvedTarget> {
+    const { admission, use } = this.#open!;
+    this.#isSent ||= tried.isSent;
+    if (hasUsedNothing(tried)) return admission.target;
+    this.#open!.attempted = tried;
+    this.#endCall();
+    const again = await admit(asking);
+    this.#open = { admission: again, use, attempted: null };
+    return again.target;
   }
 
   /** Uses no tokens and costs nothing, but is a request like others. */
@@ -134,11 +149,13 @@ export class ProviderCalls {
     const isAsAsked = admission.outputTokens >= admission.bound.outputTokens;
     this.#keptUnder = isAsAsked ? use.mark : null;
     const { call, status } = attempted!;
-    return new Meter(admission, this.#account, {
+    const meter = new Meter(admission, this.#account, {
       endpoint: attempted!.target.endpoint,
       isStream: call !== null && isEventStream(call.headers),
       status,
     });
+    this.charged.watch(attempted!, meter);
+    return meter;
   }
 
   /** To be called at the end, whatever it was: what was not charged is, or given back. */
@@ -147,16 +164,27 @@ export class ProviderCalls {
     if (!this.#isSent) this.#account.uncount();
   }
 
+  /** Another one may follow. */
+  #endCall(): void {
+    this.#closeOpen();
+    this.charged.endCall();
+  }
+
   /** A call whose answer nobody gets: refused by the provider, or without an answer. */
   #closeOpen(): void {
     const open = this.#open;
     this.#open = null;
     if (open === null) return;
     const { admission, attempted } = open;
-    const hasUsedNothing = attempted === null || !isSent(attempted) || isRefusal(attempted);
+    if (attempted === null || hasUsedNothing(attempted)) {
+      this.#account.release();
+      return;
+    }
     // Where nobody can say what it did, all that it may have done counts.
-    if (hasUsedNothing) this.#account.release();
-    else this.#account.settle(usageOf(admission, grantedUsage(admission)));
+    const usage = lostUsage(admission);
+    const { costUnits } = usageOf(admission, usage);
+    this.#account.settle({ ...usage, costUnits });
+    this.charged.lose(attempted, { usage, costUnits, isEstimated: true, model: null });
   }
 }
 
@@ -165,13 +193,7 @@ function statusOf({ mark, isRefresh }: CacheUse): CacheStatus {
   return isRefresh ? 'REFRESH' : 'MISS';
 }
 
-function isRefusal({ call, status }: Attempted): boolean {
-  return call !== null && status >= 300;
-}
-
-function isSent({ error }: Attempted): boolean {
-  if (error === null) return true;
-  if (error.code === 'custom_host_refused') return false;
-  const { code = '' } = (error.cause ?? {}) as NodeJS.ErrnoException;
-  return !neverSent.has(code);
+/** Nothing of it came to the provider, or the provider has refused it. */
+function hasUsedNothing({ call, status, isSent }: Attempted): boolean {
+  return !isSent || (call !== null && status >= 300);
 }

@@ -1,9 +1,10 @@
 /** Knows how the answer of a provider goes to the caller: its bytes as they are, no faster than the caller takes them. */
 import type { ServerResponse } from 'node:http';
-import { type AnswerHeaders, type Call, CallCut, type Sink } from '../upstream/call.ts';
+import type { AnswerHeaders, Call, Sink } from '../upstream/call.ts';
 import type { Caller } from './caller.ts';
 import { isInCrumbs } from './crumbs.ts';
 import { GatewayError } from './gateway-error.ts';
+import { linger } from './linger.ts';
 
 /** What the bytes of a stream go through on their way. */
 export interface EventFilter {
@@ -114,14 +115,8 @@ class Relay implements Sink {
   /** The caller has gone. */
   leave(): void {
     this.#hasLeft = true;
-    const { lingerMs } = this.#options;
-    const cut = (): void => this.#call.cut(new CallCut('the caller has gone'));
-    if (lingerMs === 0) {
-      cut();
-      return;
-    }
-    this.#lingering = setTimeout(cut, lingerMs);
-    this.#call.resume();
+    this.#lingering = linger(this.#call, this.#options.lingerMs);
+    if (this.#lingering !== null) this.#call.resume();
   }
 
   data(chunk: Buffer): boolean {

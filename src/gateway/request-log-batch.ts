@@ -53,7 +53,7 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
     provider: cut(entry.provider),
     requested_model: cut(entry.requestedModel),
     model: cut(entry.model),
-    answered_model: cut(entry.answeredModel),
+    answered_model: entry.answeredModel === entry.model ? null : cut(entry.answeredModel),
     target_path: cut(entry.targetPath),
     retries: entry.retries,
     cache_status: entry.cacheStatus,
@@ -67,8 +67,25 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
     cache_write_tokens: whole(tokens?.cacheWriteTokens),
     cost_units: whole(entry.costUnits),
     is_estimated: Number(entry.isEstimated),
+    earlier_attempts: earlierAttemptsOf(entry),
     metadata: JSON.stringify(entry.metadata),
   });
+}
+
+/** As the log shows them, in JSON; null for none, as nearly always. */
+function earlierAttemptsOf({ earlierAttempts }: RequestRecord): string | null {
+  if (earlierAttempts.length === 0) return null;
+  const told = earlierAttempts.map(
+    ({ tokens, ...attempt }): requestLogs.EarlierAttempt => ({
+      ...{ provider: attempt.provider.slice(0, textCharsMax), model: cut(attempt.model) },
+      ...{ target_path: attempt.targetPath, status: attempt.status },
+      ...{ input_tokens: tokens.inputTokens, output_tokens: tokens.outputTokens },
+      cached_input_tokens: tokens.cachedInputTokens,
+      cache_write_tokens: tokens.cacheWriteTokens,
+      ...{ cost_units: attempt.costUnits, is_estimated: attempt.isEstimated },
+    }),
+  );
+  return JSON.stringify(told);
 }
 
 function cut(text: string | null): string | null {
@@ -96,6 +113,7 @@ function totalsOf(rows: readonly requestLogs.WrittenRow[]): requestTotals.Reques
     // Most are like the one before, which is seen sooner than looked up.
     if (latest === null || !isAlike(latest, row)) latest = totalOf(totals, row);
     count(latest, row);
+    if (row.earlier_attempts !== null) countEarlier(totals, row, row.earlier_attempts);
   }
   return [...totals.values()];
 }
@@ -113,7 +131,7 @@ function isAlike(total: requestTotals.RequestTotalRow, row: requestLogs.RequestL
 
 function totalOf(
   totals: Map<string, requestTotals.RequestTotalRow>,
-  row: requestLogs.RequestLogRow,
+  row: Shared & Pick<requestLogs.RequestLogRow, 'organisation_id' | 'ended_at'>,
 ): requestTotals.RequestTotalRow {
   const { organisation_id, workspace_id, api_key_id, provider, model, status } = row;
   const shared = { workspace_id, api_key_id, provider, model, status };
@@ -152,12 +170,33 @@ function count(total: requestTotals.RequestTotalRow, row: requestLogs.RequestLog
   total.requests += 1;
   total.cache_hits += Number(row.cache_status === 'HIT');
   if (row.guardrail_verdict !== null) total[`guardrail_${row.guardrail_verdict}`] += 1;
-  total.input_tokens += row.input_tokens ?? 0;
-  total.output_tokens += row.output_tokens ?? 0;
-  total.cached_input_tokens += row.cached_input_tokens ?? 0;
-  total.cost_units += row.cost_units ?? 0;
+  countUse(total, row);
   total.duration_ms += row.duration_ms;
   for (const [bound, column] of latencyColumns) if (row.duration_ms <= bound) total[column] += 1;
+}
+
+type Use = Pick<
+  requestLogs.RequestLogRow,
+  'input_tokens' | 'output_tokens' | 'cached_input_tokens' | 'cost_units'
+>;
+
+function countUse(total: requestTotals.RequestTotalRow, use: Use): void {
+  total.input_tokens += use.input_tokens ?? 0;
+  total.output_tokens += use.output_tokens ?? 0;
+  total.cached_input_tokens += use.cached_input_tokens ?? 0;
+  total.cost_units += use.cost_units ?? 0;
+}
+
+/** What they used counts with their own providers and models; a request is counted where it was answered. */
+function countEarlier(
+  totals: Map<string, requestTotals.RequestTotalRow>,
+  row: requestLogs.RequestLogRow,
+  attempts: string,
+): void {
+  for (const attempt of JSON.parse(attempts) as readonly requestLogs.EarlierAttempt[]) {
+    const { provider, model, status } = attempt;
+    countUse(totalOf(totals, { ...row, provider, model, status }), attempt);
+  }
 }
 
 /** Requests of one hour of which no row could be kept; what else they were is not known any more. */

@@ -2,6 +2,20 @@
 import type { TokenUsage } from '../model/pricing.ts';
 import type { GuardrailVerdict } from '../model/request-log.ts';
 
+/** A call that was charged although its answer is not the one that the caller got. */
+export interface EarlierAttempt {
+  readonly provider: string;
+  /** As the provider was asked for it. */
+  readonly model: string | null;
+  readonly targetPath: string;
+  /** Of its answer, or what stands for it. */
+  readonly status: number;
+  readonly tokens: TokenUsage;
+  /** Micro-dollars; 0 where nobody knows the price. */
+  readonly costUnits: number;
+  readonly isEstimated: boolean;
+}
+
 export interface RequestRecord {
   readonly id: string;
   /** Milliseconds since the epoch. */
@@ -21,7 +35,7 @@ export interface RequestRecord {
   readonly requestedModel: string | null;
   /** As the provider was asked for it. */
   readonly model: string | null;
-  /** As the provider says that it is; null where it says nothing else. */
+  /** As the provider names it; null where it does not. */
   readonly answeredModel: string | null;
   /** `config.targets[0]`; null where none was called. */
   readonly targetPath: string | null;
@@ -36,6 +50,8 @@ export interface RequestRecord {
   /** Micro-dollars; 0 where nobody knows the price. */
   readonly costUnits: number | null;
   readonly isEstimated: boolean;
+  /** In their order. */
+  readonly earlierAttempts: readonly EarlierAttempt[];
   /** Code of the error that the gateway itself answered; null for none. */
   readonly errorCode: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;

@@ -19,6 +19,21 @@ export type GuardrailVerdict = (typeof guardrailVerdicts)[number];
 
 const count = z.int().min(0);
 
+/** What a call has used whose answer is not the one that the caller got. */
+export const EarlierAttemptRecord = z.object({
+  provider: z.string(),
+  model: z.string().nullable(),
+  target_path: z.string(),
+  status: z.int(),
+  input_tokens: count,
+  output_tokens: count,
+  cached_input_tokens: count,
+  cache_write_tokens: count,
+  cost: z.number(),
+  is_estimated: z.boolean(),
+});
+export type EarlierAttemptRecord = z.infer<typeof EarlierAttemptRecord>;
+
 /** A request as the log shows it. */
 export const RequestLogRecord = z.object({
   id: z.uuid(),
@@ -49,6 +64,7 @@ export const RequestLogRecord = z.object({
   cache_write_tokens: count.nullable(),
   cost: z.number().nullable(),
   is_estimated: z.boolean(),
+  earlier_attempts: z.array(EarlierAttemptRecord),
   metadata: z.record(z.string(), z.unknown()),
 });
 export type RequestLogRecord = z.infer<typeof RequestLogRecord>;

@@ -36,6 +36,8 @@ export class CallCut extends Error {
 export class Call implements Dispatcher.DispatchHandler {
   /** Resolves when the answer begins; rejects when none comes. */
   readonly begun: Promise<void>;
+  /** Whether anything of it may have come to the provider. */
+  isSent = false;
   status = 0;
   headers: AnswerHeaders = {};
   #controller: Dispatcher.DispatchController | null = null;
@@ -81,7 +83,8 @@ export class Call implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#cut !== null) controller.abort(this.#cut);
+    if (this.#cut === null) this.isSent = true;
+    else controller.abort(this.#cut);
   }
 
   onResponseStart(_: unknown, status: number, headers: AnswerHeaders): void {

@@ -3,16 +3,18 @@ import { idFromBytes } from '../../model/ids.ts';
 import { fromUnits } from '../../model/limits.ts';
 import {
   durationAt,
+  type EarlierAttemptRecord,
   latencyBoundsMs,
   type RequestFigures,
   type RequestLogRecord,
 } from '../../model/request-log.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
-import type { RequestLogRow } from '../../store/tables/request-logs.ts';
+import type { EarlierAttempt, RequestLogRow } from '../../store/tables/request-logs.ts';
 import type { RequestSums } from '../../store/tables/request-totals.ts';
 
 export function toRecord(row: RequestLogRow): RequestLogRecord {
   const { organisation_id: _, id, ended_at, cost_units, metadata, ...rest } = row;
+  const { earlier_attempts: attempts } = row;
   return {
     ...rest,
     id: idFromBytes(id),
@@ -22,8 +24,13 @@ export function toRecord(row: RequestLogRow): RequestLogRecord {
     is_stream: row.is_stream === 1,
     is_estimated: row.is_estimated === 1,
     cost: cost_units === null ? null : fromUnits(cost_units, 'cost'),
+    earlier_attempts: attempts === null ? [] : JSON.parse(attempts).map(toEarlierAttempt),
     metadata: JSON.parse(metadata),
   };
+}
+
+function toEarlierAttempt({ cost_units, ...rest }: EarlierAttempt): EarlierAttemptRecord {
+  return { ...rest, cost: fromUnits(cost_units, 'cost') };
 }
 
 /** Of no rows, nothing but noughts. */

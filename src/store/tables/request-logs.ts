@@ -4,6 +4,20 @@ import type { GuardrailVerdict } from '../../model/request-log.ts';
 import type { Db } from '../connection/db.ts';
 import { type InsertTarget, insertTuples, tupleOf } from './bulk-insert.ts';
 
+/** A call that was charged although its answer is not the one that the caller got. */
+export interface EarlierAttempt {
+  readonly provider: string;
+  readonly model: string | null;
+  readonly target_path: string;
+  readonly status: number;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cached_input_tokens: number;
+  readonly cache_write_tokens: number;
+  readonly cost_units: number;
+  readonly is_estimated: boolean;
+}
+
 export interface RequestLogRow {
   organisation_id: string;
   /** Milliseconds since the epoch. */
@@ -35,6 +49,8 @@ export interface RequestLogRow {
   cache_write_tokens: number | null;
   cost_units: number | null;
   is_estimated: number;
+  /** JSON: a list of {@link EarlierAttempt}; null for none. */
+  earlier_attempts: string | null;
   metadata: string;
 }
 
@@ -50,7 +66,13 @@ const columns: readonly (keyof RequestLogRow)[] = [
   ...(['model', 'answered_model', 'target_path', 'retries', 'cache_status'] as const),
   ...(['guardrail_verdict', 'is_stream', 'duration_ms'] as const),
   ...(['first_byte_ms', 'input_tokens', 'output_tokens', 'cached_input_tokens'] as const),
-  ...(['cache_write_tokens', 'cost_units', 'is_estimated', 'metadata'] as const),
+  ...([
+    'cache_write_tokens',
+    'cost_units',
+    'is_estimated',
+    'earlier_attempts',
+    'metadata',
+  ] as const),
 ];
 
 const target: InsertTarget<RequestLogRow> = { table: 'request_logs', columns };
