@@ -18,6 +18,7 @@ CREATE TABLE IF NOT EXISTS threads (
   id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   workspace_id VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   api_key_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  tool_resources TEXT NOT NULL,
   metadata TEXT NOT NULL,
   created_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, id)

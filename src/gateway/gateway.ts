@@ -114,10 +114,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { bodyBytesMax, enforcesLimits, record, spanExport, onFault } = options;
   const { hashCredential, unsealerOf } = options;
   const vectors = vectorsOf(options);
-  const drivers = new RunDrivers({
-    ...{ database, callsOf: storedCallers(() => pipeline), onFault },
-    now: () => options.clock.now(),
-  });
+  const { storeSearch: search } = vectors;
+  const callsOf = storedCallers(() => pipeline);
+  const now = () => options.clock.now();
+  const drivers = new RunDrivers({ database, callsOf, search, now, onFault });
   const pipeline: Pipeline = {
     keys: new GatewayKeys({ database, hashCredential, fresh: keys }),
     tokens,
@@ -131,8 +131,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       new Providers({ database, unsealerOf, fresh: providers, secrets }),
     ),
     ...{ origins, breakers: new Breakers(), bodyBytesMax, enforcesLimits },
-    ...{ isUnavailable, record, spanExport, onFault },
-    now: () => options.clock.now(),
+    ...{ isUnavailable, record, spanExport, onFault, now },
     policies: new Policies(database, policies),
     ledger,
     answers: new AnswerCache(),
@@ -142,7 +141,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     }),
     objects: ownObjectsOf(options, [
       ...vectors.families,
-      new AssistantObjects({ database, drivers }),
+      new AssistantObjects({ database, drivers, search }),
     ]),
     headerPrefixes: ['x-gateway-', ...options.headerAliases],
   };

@@ -7,6 +7,7 @@ import type { Calling, Pipeline } from './calling.ts';
 import type { Exchange, ReadHeader } from './exchange.ts';
 import { InnerCalls } from './inner-call.ts';
 import { metadataOf } from './metadata.ts';
+import { ownerOf } from './owned-lookup.ts';
 
 /** Good beyond the end of the request; what is asked so is not sent to the model before it. */
 export function modelCallsOf({ pipeline, exchange, config }: Calling): ModelCalls {
@@ -55,7 +56,7 @@ export function modelCallerOf({ key, credential, header }: Exchange): ModelCalle
   if (headers.config?.startsWith('{') === true) {
     throw refusal('a saved config by its slug: none that comes with a request is kept');
   }
-  return { organisationId: key.organisationId, apiKeyId: key.id, headers };
+  return { ...ownerOf(key), headers };
 }
 
 /** Key and config are looked up at each call. `pipelineOf` because these calls are part of it. */

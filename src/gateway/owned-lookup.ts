@@ -24,11 +24,8 @@ export class OwnedLookup {
   readonly db: Db;
   readonly #families: readonly ObjectFamily[];
 
-  constructor(
-    { organisationId, workspace, id }: Exchange['key'],
-    { database, responses, families }: OwnObjectsOptions,
-  ) {
-    this.owner = { organisationId, workspaceId: workspace?.id ?? '', apiKeyId: id };
+  constructor(key: Exchange['key'], { database, responses, families }: OwnObjectsOptions) {
+    this.owner = ownerOf(key);
     this.db = database.db;
     this.#families = [responses, ...families];
   }
@@ -63,6 +60,10 @@ export class OwnedLookup {
     const rows = await ownedObjects.listKnown(this.db, { ...this.owner, kind }, others);
     return [...own, ...rows.map((row) => row.object_id)];
   }
+}
+
+export function ownerOf({ organisationId, workspace, id }: Exchange['key']): Owner {
+  return { organisationId, workspaceId: workspace?.id ?? '', apiKeyId: id };
 }
 
 /** Alike for what does not exist and what is not the caller's. */

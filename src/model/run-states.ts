@@ -3,7 +3,7 @@
  *                         submit
  *            .-------------------------------.
  *            v                               |
- *   (made) queued --begin--> in_progress --ask--> requires_action
+ *   (made) queued --begin--> in_progress --ask--> requires_action      search: in_progress, again
  *            |                |   |  '--end--> completed | incomplete | failed
  *            '----cancel------+---'                  |
  *                             v                      '--cancel--> cancelled
@@ -26,6 +26,8 @@ export type RunStatus =
 export type RunMove =
   /** Somebody begins to ask the model, or does so in place of another who is gone. */
   | 'begin'
+  /** The model looks for texts, which is done without the caller. */
+  | 'search'
   /** The model calls functions that the caller has to run. */
   | 'ask'
   /** The caller hands in what they have yielded. */
@@ -42,6 +44,7 @@ export type RunMove =
 
 const moves: Readonly<Record<RunMove, Partial<Record<RunStatus, RunStatus>>>> = {
   begin: { queued: 'in_progress', in_progress: 'in_progress' },
+  search: { in_progress: 'in_progress' },
   ask: { in_progress: 'requires_action' },
   submit: { requires_action: 'queued' },
   cancel: { queued: 'cancelling', in_progress: 'cancelling', requires_action: 'cancelled' },

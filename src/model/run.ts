@@ -1,6 +1,7 @@
 /** Knows the bodies by which runs are made and go on, their terms, and the bounds of both. */
 import { z } from 'zod';
 import { type AssistantTerms, Metadata, modelTerms } from './assistant.ts';
+import { fileSearchName, ToolResources, vectorStoreIdsIn } from './run-tool.ts';
 import { Messages, ThreadCreate } from './thread.ts';
 
 /** After this a run that has not ended has expired. */
@@ -15,6 +16,7 @@ const ToolChoice = z.union([
     type: z.literal('function'),
     function: z.strictObject({ name: z.string().min(1).max(64) }),
   }),
+  z.strictObject({ type: z.literal(fileSearchName) }),
 ]);
 
 const Truncation = z
@@ -55,7 +57,7 @@ export type RunCreate = z.infer<typeof RunCreate>;
 export const ThreadAndRunCreate = z.strictObject({
   ...runFields,
   thread: ThreadCreate.nullable().optional(),
-  tool_resources: z.null().optional(),
+  tool_resources: ToolResources.nullable().optional(),
 });
 export type ThreadAndRunCreate = z.infer<typeof ThreadAndRunCreate>;
 
@@ -74,16 +76,24 @@ export const ToolOutputsSubmit = z.strictObject({
 export type ToolOutputsSubmit = z.infer<typeof ToolOutputsSubmit>;
 
 /** How a run asks its model, from its beginning to its end. */
-export interface RunTerms extends AssistantTerms {
+export interface RunTerms extends Omit<AssistantTerms, 'tool_resources'> {
   readonly max_prompt_tokens: number | null;
   readonly max_completion_tokens: number | null;
   readonly truncation_strategy: { readonly type: string; readonly last_messages: number | null };
   readonly tool_choice: z.infer<typeof ToolChoice>;
   readonly parallel_tool_calls: boolean;
+  /** Of the assistant and the thread, as they were when the run was made. */
+  readonly vector_store_ids: readonly string[];
 }
 
 /** What a run says counts before what its assistant says. */
-export function runTermsOf(asked: RunCreate | ThreadAndRunCreate, own: AssistantTerms): RunTerms {
+export function runTermsOf(
+  asked: RunCreate | ThreadAndRunCreate,
+  own: AssistantTerms,
+  ofThread: ToolResources | null,
+): RunTerms {
+  const given = 'tool_resources' in asked ? asked.tool_resources : null;
+  const stores = [...vectorStoreIdsIn(given ?? own.tool_resources), ...vectorStoreIdsIn(ofThread)];
   const more = 'additional_instructions' in asked ? asked.additional_instructions : null;
   const instructions = asked.instructions ?? own.instructions;
   return {
@@ -102,5 +112,6 @@ export function runTermsOf(asked: RunCreate | ThreadAndRunCreate, own: Assistant
     },
     tool_choice: asked.tool_choice ?? 'auto',
     parallel_tool_calls: asked.parallel_tool_calls ?? true,
+    vector_store_ids: [...new Set(stores)],
   };
 }

@@ -1,6 +1,7 @@
 /** Knows the bodies by which threads and their messages are made and changed. */
 import { z } from 'zod';
-import { Metadata, NoToolResources } from './assistant.ts';
+import { Metadata } from './assistant.ts';
+import { ToolResources } from './run-tool.ts';
 
 /** Of one message, in all of its parts. */
 const textCharsMax = 256_000;
@@ -31,7 +32,7 @@ export const MessageCreate = z.strictObject({
   metadata: Metadata.nullable().optional(),
   attachments: z
     .array(z.unknown())
-    .max(0, 'must be empty: no tools are run here that search files or run code')
+    .max(0, 'must be empty: put files into a vector store, and name it in tool_resources')
     .nullable()
     .optional(),
 });
@@ -43,21 +44,34 @@ export const Messages = z.array(MessageCreate).max(messagesMax);
 export const ThreadCreate = z.strictObject({
   messages: Messages.optional(),
   metadata: Metadata.nullable().optional(),
-  tool_resources: NoToolResources,
+  tool_resources: ToolResources.nullable().optional(),
 });
 export type ThreadCreate = z.infer<typeof ThreadCreate>;
 
-/** Body by which a thread, a message or a run is changed. */
-export const MetadataUpdate = z.strictObject({
+/** Body by which a message or a run is changed. */
+export const MetadataUpdate = z.strictObject({ metadata: Metadata.nullable().optional() });
+
+/** Body by which a thread is changed. */
+export const ThreadUpdate = z.strictObject({
   metadata: Metadata.nullable().optional(),
-  tool_resources: NoToolResources,
+  tool_resources: ToolResources.nullable().optional(),
 });
+
+/** Where a text names the file that it was taken from. */
+export interface FileCitation {
+  readonly type: 'file_citation';
+  /** The mark in the text. */
+  readonly text: string;
+  readonly start_index: number;
+  readonly end_index: number;
+  readonly file_citation: { readonly file_id: string };
+}
 
 /** As a record of a message shows it, and as it is stored. */
 export type MessagePart =
   | {
       readonly type: 'text';
-      readonly text: { readonly value: string; readonly annotations: readonly [] };
+      readonly text: { readonly value: string; readonly annotations: readonly FileCitation[] };
     }
   | z.infer<typeof ImagePart>;
 
@@ -66,6 +80,6 @@ export function partsOf(content: MessageCreate['content']): MessagePart[] {
   return content.map((part) => (part.type === 'text' ? textPart(part.text) : part));
 }
 
-export function textPart(value: string): MessagePart {
-  return { type: 'text', text: { value, annotations: [] } };
+export function textPart(value: string, annotations: readonly FileCitation[] = []): MessagePart {
+  return { type: 'text', text: { value, annotations } };
 }

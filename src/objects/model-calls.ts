@@ -1,4 +1,5 @@
 /** Knows how objects ask models in the name of a caller: while its request is answered, and long after that, maybe at another replica. */
+import type { Owner } from './owner.ts';
 
 export interface ModelCalls {
   /**
@@ -27,9 +28,7 @@ export interface ModelAnswer {
 }
 
 /** On whose behalf; stored beside what asks, so that another replica can go on. It holds no secret. */
-export interface ModelCaller {
-  readonly organisationId: string;
-  readonly apiKeyId: string;
+export interface ModelCaller extends Owner {
   /** What the caller's request said of its way, by headers of ours without their prefix. */
   readonly headers: Readonly<Record<string, string>>;
 }

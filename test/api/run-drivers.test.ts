@@ -7,6 +7,7 @@ import type { ModelAnswer } from '../../src/objects/model-calls.ts';
 import type { ObjectKind, ObjectRequest } from '../../src/objects/object-request.ts';
 import { AssistantObjects } from '../../src/objects/runs/assistant-objects.ts';
 import { RunDrivers } from '../../src/objects/runs/run-drivers.ts';
+import type { FoundText, StoreSearch } from '../../src/objects/store-search.ts';
 import type { Database, Db } from '../../src/store/connection/db.ts';
 import * as runSteps from '../../src/store/tables/run-steps.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
@@ -32,7 +33,7 @@ interface Shown {
 const leaseMs = 30_000;
 const owner = { organisationId: newId(), workspaceId: '', apiKeyId: newId() };
 const said = { status: 200, body: chatAnswer };
-const calls = {
+const calling = (...called: [string, string][]) => ({
   status: 200,
   body: {
     ...chatAnswer,
@@ -41,11 +42,18 @@ const calls = {
         finish_reason: 'tool_calls',
         message: {
           role: 'assistant',
-          tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }],
+          tool_calls: called.map(([id, name]) => ({
+            ...{ id, type: 'function', function: { name, arguments: '{"queries":["why"]}' } },
+          })),
         },
       },
     ],
   },
+});
+const calls = calling(['a', 'f']);
+const searches = calling(['s', 'file_search']);
+const found: FoundText = {
+  ...{ fileId: 'file_1', filename: 'notes.md', score: 0.5, attributes: {}, text: 'because' },
 };
 
 let test: TestDatabase;
@@ -72,6 +80,15 @@ async function startAnew(): Promise<void> {
   await test.database.db.deleteFrom('runs').execute();
 }
 
+/** Asks a model, as it does where the gateway keeps vector stores. */
+const search: StoreSearch = {
+  search: async (_owner, _ids, { models, queries }) => {
+    await models.call('/embeddings', { input: queries });
+    return [found];
+  },
+  listSearchable: async (_, ids) => ids,
+};
+
 /** A process: what answers callers there, and what drives. */
 function replica({
   database = test.database as Parts,
@@ -83,8 +100,9 @@ function replica({
     now: () => now,
     onFault: (error) => faults.push(error),
     callsOf: () => ({
-      call: async (_, params, { signal } = {}) => {
+      call: async (path, params, { signal } = {}) => {
         step();
+        if (path === '/embeddings') return { status: 200, body: null };
         const { promise, resolve } = Promise.withResolvers<ModelAnswer>();
         asked.push({ params, signal: signal!, answer: resolve });
         const answer = await promise;
@@ -92,9 +110,11 @@ function replica({
         return answer;
       },
     }),
+    search,
   });
   replicas.push(drivers);
-  return { drivers, faults, objects: new AssistantObjects({ database: test.database, drivers }) };
+  const objects = new AssistantObjects({ database: test.database, drivers, search });
+  return { drivers, faults, objects };
 }
 
 type Replica = ReturnType<typeof replica>;
@@ -121,8 +141,11 @@ async function ask(
 }
 
 async function newRun(of: Replica): Promise<Shown> {
-  const tools = [{ type: 'function', function: { name: 'f' } }];
-  const assistant = await ask(of, 'POST', 'assistants', { model: 'm', tools });
+  const tools = [{ type: 'function', function: { name: 'f' } }, { type: 'file_search' }];
+  const resources = { file_search: { vector_store_ids: ['vs_1'] } };
+  const assistant = await ask(of, 'POST', 'assistants', {
+    ...{ model: 'm', tools, tool_resources: resources },
+  });
   const thread = { messages: [{ role: 'user', content: 'hello' }] };
   return ask(of, 'POST', 'threads/runs', { assistant_id: assistant.id, thread });
 }
@@ -144,6 +167,21 @@ const question = (number: number): Promise<Asked> =>
     expect(asked.length).toBeGreaterThan(number);
     return asked[number]!;
   });
+
+const told = ({ params }: Asked) => params.messages as readonly object[];
+
+/** Gives one answer after the other to what is asked from now on, until it is so. */
+async function answerAll(isSo: () => Promise<boolean>, answers: readonly ModelAnswer[]) {
+  const before = asked.length;
+  const given = new Set<Asked>();
+  await eventually(async () => {
+    for (const [at, one] of asked.slice(before).entries()) {
+      if (!given.has(one)) one.answer(answers[at]!);
+      given.add(one);
+    }
+    expect(await isSo()).toBe(true);
+  });
+}
 
 /** What stands of the run: texts that it has said, and places of its steps. */
 async function traces(of: Replica, run: Shown) {
@@ -209,6 +247,40 @@ describe('a driver that dies', () => {
       const ended = await becomes(successor, run, 'completed');
       expect(ended.usage).toMatchObject({ total_tokens: 7 });
       expect(await traces(successor, run)).toEqual({ messages: 1, steps: ['0 completed'] });
+    }
+  });
+
+  it('while it searches leaves what the model has called to another: no answer of it is asked for twice', async () => {
+    const successor = replica();
+    const answers = [searches, said];
+    let isWhole = false;
+    for (let diesAt = 1; !isWhole; diesAt += 1) {
+      asked = [];
+      const death = dying(diesAt);
+      const victim = replica(death);
+      const run = await newRun(victim);
+      await answerAll(async () => {
+        const isOver = (await look(successor, run)).status === 'completed';
+        return isOver || victim.faults.length === 1;
+      }, answers);
+      isWhole = victim.faults.length === 0;
+      const isWritten = (await traces(successor, run)).steps.length;
+      const askedBefore = asked.length;
+      now += leaseMs;
+      await successor.drivers.takeOver();
+      await answerAll(
+        async () => (await look(successor, run)).status === 'completed',
+        answers.slice(Math.min(1, isWritten)),
+      );
+      const ended = await becomes(successor, run, 'completed');
+      expect(ended.usage).toMatchObject({ total_tokens: 14 });
+      expect(await traces(successor, run)).toEqual({
+        ...{ messages: 1, steps: ['1 completed', '2 completed'] },
+      });
+      expect(asked.length - askedBefore).toBe(2 - isWritten);
+      expect(told(asked.at(-1)!).at(-1)).toEqual({
+        ...{ role: 'tool', tool_call_id: 's', content: '【1:0†source】 notes.md\nbecause' },
+      });
     }
   });
 
@@ -322,7 +394,10 @@ interface Expected {
   ageMs: number;
 }
 
-const commands = ['answer', 'call', 'refuse', 'submit', 'cancel', 'die', 'wait', 'look'] as const;
+const commands = [
+  ...(['answer', 'call', 'search', 'both', 'refuse'] as const),
+  ...(['submit', 'cancel', 'die', 'wait', 'look'] as const),
+];
 
 describe('runs under whatever happens to them', () => {
   it('are in the state that a model of them is in', async () => {
@@ -358,16 +433,27 @@ async function happen(
   switch (happening) {
     case 'answer':
     case 'call':
+    case 'both':
     case 'refuse': {
-      const answers = { answer: said, call: calls, refuse: { status: 500, body: null } };
+      const both = calling(['s', 'file_search'], ['a', 'f']);
+      const answers = { answer: said, call: calls, both, refuse: { status: 500, body: null } };
       asked.at(-1)!.answer(answers[happening]);
       if (!isAsking) return at;
       expected.status = (
-        { answer: 'completed', call: 'requires_action', refuse: 'failed' } as const
+        {
+          ...({ answer: 'completed', refuse: 'failed' } as const),
+          ...({ call: 'requires_action', both: 'requires_action' } as const),
+        } as const
       )[happening];
       if (happening !== 'refuse') expected.tokens += 7;
       return at;
     }
+    case 'search':
+      asked.at(-1)!.answer(searches);
+      if (!isAsking) return at;
+      expected.tokens += 7;
+      await question(before);
+      return at;
     case 'submit': {
       const outputs = { tool_outputs: [{ tool_call_id: 'a', output: 'x' }] };
       const submitting = ask(at, 'POST', `${path}/submit_tool_outputs`, outputs);

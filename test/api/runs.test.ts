@@ -1,8 +1,8 @@
 /** Guarantees of assistants, threads and runs: unmodified clients of OpenAI, every state, every loss, and two tenants. */
-import OpenAI from 'openai';
+import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Inference, startInference } from '../inference.ts';
-import { chatAnswer, sendJson } from '../upstream.ts';
+import { chatAnswer, sendJson, type TestUpstream } from '../upstream.ts';
 
 let inference: Inference;
 let client: OpenAI;
@@ -172,6 +172,209 @@ describe('a client of OpenAI', () => {
   });
 });
 
+describe('a run that searches files', () => {
+  let searching: OpenAI;
+  let storeId: string;
+  let fileId: string;
+  /** What is answered to questions of a chat. */
+  let answers: object[];
+  const chats = () =>
+    inference.upstream.reached
+      .filter(({ url }) => url.endsWith('/chat/completions'))
+      .map(({ body }) => JSON.parse(body.toString()));
+
+  beforeAll(async () => {
+    const { server, upstream } = inference;
+    const config = { provider: 'mock-upstream', custom_host: upstream.url };
+    const made = await server.request('POST', '/v2/configs', { body: { name: 'kept', config } });
+    searching = await clientOf({ defaults: { config_id: made.body.slug } });
+    upstream.script = embedding;
+    const file = await toFile(Buffer.from('Frogs are green.'), 'frogs【x】.txt');
+    ({ id: storeId } = await searching.vectorStores.create({ name: 'animals' }));
+    const files = searching.vectorStores.files;
+    const poll = { pollIntervalMs: 20 };
+    ({ id: fileId } = await files.uploadAndPoll(storeId, file, poll));
+  });
+
+  beforeEach(() => {
+    answers = [];
+    inference.upstream.script = (request, response) => {
+      if (request.url.endsWith('/embeddings')) return embedding(request, response);
+      sendJson(response, answers.shift());
+    };
+  });
+
+  const embedding: TestUpstream['script'] = (request, response) => {
+    const { input } = JSON.parse(request.body.toString());
+    const data = input.map((_: string, index: number) => ({ index, embedding: [1, 0] }));
+    sendJson(response, { data, usage: { prompt_tokens: 3, total_tokens: 3 } });
+  };
+
+  const called = (...calls: (readonly [id: string, name: string, given: object | string])[]) => ({
+    ...chatAnswer,
+    choices: [
+      {
+        ...{ index: 0, finish_reason: 'tool_calls' },
+        message: {
+          ...{ role: 'assistant', content: null },
+          tool_calls: calls.map(([id, name, given]) => ({
+            ...{ id, type: 'function' },
+            function: {
+              name,
+              arguments: typeof given === 'string' ? given : JSON.stringify(given),
+            },
+          })),
+        },
+      },
+    ],
+  });
+  const saying = (content: string) => ({
+    ...chatAnswer,
+    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
+  });
+  const look = { queries: ['What colour is a frog?'] };
+
+  const assistantOf = (more: object = {}) =>
+    searching.beta.assistants.create({
+      model: 'gpt-test',
+      tools: [weather, { type: 'file_search' }],
+      tool_resources: { file_search: { vector_store_ids: [storeId] } },
+      ...more,
+    });
+  const thread = { messages: [{ role: 'user' as const, content: 'frogs?' }] };
+
+  it('goes on by itself, keeps what was found as a step, and cites it', async () => {
+    const { beta } = searching;
+    const assistant = await assistantOf();
+    expect(assistant.tool_resources).toEqual({ file_search: { vector_store_ids: [storeId] } });
+    answers = [
+      called(['s', 'file_search', look]),
+      saying('Green【1:0†source】, not【9:9†source】.'),
+    ];
+    const run = await beta.threads.createAndRunPoll(
+      { assistant_id: assistant.id, thread },
+      { pollIntervalMs: 20 },
+    );
+    expect(run).toMatchObject({ status: 'completed', usage: { total_tokens: 14 } });
+    const { tools, messages } = chats().at(-1);
+    expect(tools.map((tool: { function: { name: string } }) => tool.function.name)).toEqual([
+      ...['weather', 'file_search'],
+    ]);
+    expect(messages.slice(-2)).toMatchObject([
+      { tool_calls: [{ function: { name: 'file_search', arguments: JSON.stringify(look) } }] },
+      { tool_call_id: 's', content: '【1:0†source】 frogs【x】.txt\nFrogs are green.' },
+    ]);
+    const { data } = await beta.threads.messages.list(run.thread_id);
+    expect(data[0]!.content).toMatchObject([
+      {
+        text: {
+          annotations: [
+            {
+              ...{ type: 'file_citation', text: '【1:0†source】', start_index: 5, end_index: 17 },
+              file_citation: { file_id: fileId },
+            },
+          ],
+        },
+      },
+    ]);
+    const steps = (include: string[]) =>
+      beta.threads.runs.steps.list(run.id, {
+        ...{ thread_id: run.thread_id, order: 'asc', include: include as never[] },
+      });
+    const plain = { file_id: fileId, file_name: 'frogs【x】.txt', score: 1 };
+    const callOf = (result: object) => ({
+      ...{ id: 's', type: 'file_search' },
+      file_search: {
+        ranking_options: { ranker: 'default_2024_08_21', score_threshold: 0 },
+        results: [result],
+      },
+    });
+    const told = (await steps([])).data.map(({ step_details: details }) => details);
+    expect(told[0]).toEqual({ type: 'tool_calls', tool_calls: [callOf(plain)] });
+    const text = { type: 'text', text: 'Frogs are green.' };
+    const texts = await steps(['step_details.tool_calls[*].file_search.results[*].content']);
+    expect(texts.data[0]!.step_details).toMatchObject({
+      tool_calls: [callOf({ ...plain, content: [text] })],
+    });
+  });
+
+  it('is told as a stream, with what the caller is to run beside the search', async () => {
+    const { threads } = searching.beta;
+    const { id } = await assistantOf();
+    answers = [
+      called(['s', 'file_search', look], ['w', 'weather', {}]),
+      saying('Yes【1:0†source】'),
+    ];
+    const stream = threads.createAndRunStream({ assistant_id: id, thread });
+    const asking = await stream.finalRun();
+    expect(asking.status).toBe('requires_action');
+    const { tool_calls: pending } = asking.required_action!.submit_tool_outputs;
+    expect(pending.map((call) => call.id)).toEqual(['w']);
+    const second = threads.runs.submitToolOutputsStream(asking.id, {
+      ...{ thread_id: asking.thread_id, tool_outputs: [{ tool_call_id: 'w', output: 'dry' }] },
+    });
+    expect((await second.finalRun()).status).toBe('completed');
+    const [message] = await second.finalMessages();
+    const kept = await threads.messages.retrieve(message!.id, { thread_id: asking.thread_id });
+    expect(kept.content).toMatchObject([{ text: { annotations: [{ text: '【1:0†source】' }] } }]);
+    expect(message!.content).toMatchObject(kept.content);
+    expect(chats().at(-1).messages.slice(-2)).toMatchObject([
+      { tool_call_id: 's', content: expect.stringContaining('green') },
+      { tool_call_id: 'w', content: 'dry' },
+    ]);
+  });
+
+  it('is refused, fails or tells the model why, where it cannot search', async () => {
+    const { assistants, threads } = searching.beta;
+    const endOf = (more: object) =>
+      threads.createAndRunPoll({ thread, ...more } as never, { pollIntervalMs: 20 });
+    const forced = { tool_choice: { type: 'file_search' } };
+    const bare = await assistantOf({ tool_resources: null });
+    await expect(endOf({ assistant_id: bare.id, ...forced })).rejects.toMatchObject(
+      refused(/searches no files/),
+    );
+    answers = [saying('no idea')];
+    expect((await endOf({ assistant_id: bare.id })).status).toBe('completed');
+    expect(chats().at(-1).tools).toHaveLength(1);
+    const twice = [{ type: 'file_search' as const }, { type: 'file_search' as const }];
+    await expect(assistants.create({ model: 'm', tools: twice })).rejects.toMatchObject(
+      refused(/one file_search at most/),
+    );
+    const { id } = await assistantOf();
+    answers = [called(['s', 'file_search', '{"queries":']), saying('hm')];
+    expect((await endOf({ assistant_id: id, ...forced })).status).toBe('completed');
+    expect(chats().at(-2).tool_choice).toEqual({
+      ...{ type: 'function', function: { name: 'file_search' } },
+    });
+    expect(chats().at(-1).messages.at(-1).content).toContain('must be {"queries"');
+    answers = Array.from({ length: 21 }, () => called(['s', 'file_search', look]));
+    expect(await endOf({ assistant_id: id })).toMatchObject({
+      last_error: { message: expect.stringContaining('searched 20 times') },
+    });
+    const gone = await searching.vectorStores.create({ name: 'soon gone' });
+    const resources = { file_search: { vector_store_ids: [gone.id] } };
+    const late = await assistantOf({ tool_resources: resources });
+    await searching.vectorStores.delete(gone.id);
+    answers = [called(['s', 'file_search', look])];
+    expect(await endOf({ assistant_id: late.id })).toMatchObject({
+      last_error: { code: 'server_error', message: expect.stringContaining(gone.id) },
+    });
+    await expect(threads.create({ tool_resources: resources })).rejects.toMatchObject({
+      status: 404,
+    });
+    await expect(
+      client.beta.threads.create({
+        tool_resources: { file_search: { vector_store_ids: [storeId] } },
+      }),
+    ).resolves.toMatchObject({ tool_resources: { file_search: { vector_store_ids: [storeId] } } });
+    await expect(
+      other.beta.threads.create({
+        tool_resources: { file_search: { vector_store_ids: [storeId] } },
+      }),
+    ).rejects.toMatchObject({ status: 404 });
+  });
+});
+
 /** A run that waits for the outputs of calls with these ids. */
 async function askingRun(...ids: string[]) {
   const { assistants, threads } = client.beta;
@@ -260,11 +463,10 @@ describe('a run', () => {
     const tools = Array.from({ length: 21 }, (_, at) => named(at));
     await expect(assistants.create({ model: 'm', tools })).rejects.toMatchObject(refused(/tools/));
     await assistants.create({ model: 'm', tools: tools.slice(1) });
-    for (const type of ['code_interpreter', 'file_search'] as const) {
-      await expect(assistants.create({ model: 'm', tools: [{ type }] })).rejects.toMatchObject(
-        refused(new RegExp(`tools\\[0\\].type: ${type} is not run here`)),
-      );
-    }
+    const code = [{ type: 'code_interpreter' as const }];
+    await expect(assistants.create({ model: 'm', tools: code })).rejects.toMatchObject(
+      refused(/tools\[0\].type: code_interpreter is not run here/),
+    );
   });
 
   it('is admitted, counted and logged as a request of its key', async () => {

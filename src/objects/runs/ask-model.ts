@@ -4,14 +4,13 @@ import type { Database } from '../../store/connection/db.ts';
 import * as runSteps from '../../store/tables/run-steps.ts';
 import type { StoredRun } from '../../store/tables/runs.ts';
 import * as threadMessages from '../../store/tables/thread-messages.ts';
-import type { ModelAnswer, ModelCaller, ModelCallsOf } from '../model-calls.ts';
+import type { ModelAnswer, ModelCalls } from '../model-calls.ts';
 import { type ModelTurn, TurnParts, turnOfAnswer } from './model-turn.ts';
 import { chatParams, type PromptParts } from './prompt.ts';
-import type { RunFailure } from './records.ts';
+import { failureOf, type RunFailure } from './run-failure.ts';
 
 /** Of a thread, as much as one turn is told at most. */
 const messagesMax = 1_000;
-const messageCharsMax = 2_000;
 
 /** What the database knows of what is to be said to the model. */
 export async function promptParts(
@@ -25,33 +24,40 @@ export async function promptParts(
   return { run, terms: JSON.parse(run.terms) as RunTerms, messages: messages.reverse(), steps };
 }
 
-export interface Asking {
-  readonly callsOf: ModelCallsOf;
-  /** Aborted when nobody wants the answer any more. */
-  readonly signal: AbortSignal;
-  /** Gets what the model says as it says it; null where nobody listens. */
-  readonly onText: ((text: string) => void) | null;
+/** Those calls, until nobody wants their answers any more: whoever waits for one then gets none. */
+export function wantedCalls(models: ModelCalls, signal: AbortSignal): ModelCalls {
+  const { promise: gone, resolve } = Promise.withResolvers<ModelAnswer>();
+  const none: ModelAnswer = { status: 499, body: null };
+  signal.addEventListener('abort', () => resolve(none), { once: true });
+  return {
+    call: async (path, params, { onEvent } = {}) => {
+      if (signal.aborted) return none;
+      const heard = (data: string): void => {
+        if (!signal.aborted) onEvent?.(data);
+      };
+      const asked = models.call(path, params, {
+        ...{ signal },
+        ...(onEvent === undefined ? {} : { onEvent: heard }),
+      });
+      return Promise.race([asked, gone]);
+    },
+  };
 }
 
-/** Null where nobody wants the answer any more. */
+/** `onText` gets what the model says as it says it; null where nobody listens. */
 export async function askModel(
   parts: PromptParts,
-  { callsOf, signal, onText }: Asking,
-): Promise<ModelTurn | RunFailure | null> {
-  if (signal.aborted) return null;
+  models: ModelCalls,
+  onText: ((text: string) => void) | null,
+): Promise<ModelTurn | RunFailure> {
   const stream = new TurnParts();
-  const onEvent = (data: string): void => {
-    if (!signal.aborted) onText?.(stream.event(data));
-  };
-  const gone = Promise.withResolvers<null>();
-  signal.addEventListener('abort', () => gone.resolve(null), { once: true });
-  const calls = callsOf(JSON.parse(parts.run.caller) as ModelCaller);
-  const asked = calls.call('/chat/completions', chatParams(parts, onText !== null), {
-    ...{ signal },
-    ...(onText === null ? {} : { onEvent }),
-  });
-  const answer = await Promise.race([asked, gone.promise]);
-  if (answer === null || signal.aborted) return null;
+  const onEvent = (data: string): void => onText?.(stream.event(data));
+  const options = onText === null ? {} : { onEvent };
+  const answer = await models.call(
+    '/chat/completions',
+    chatParams(parts, onText !== null),
+    options,
+  );
   if (answer.status !== 200) return refusal(answer);
   const turn = turnOfAnswer(answer.body) ?? (onText === null ? null : stream.turn());
   if (turn !== null && (turn.finish !== null || turn.text !== '' || turn.calls.length > 0)) {
@@ -64,13 +70,5 @@ export async function askModel(
 function refusal({ status, body }: ModelAnswer): RunFailure {
   const said = (body as { readonly error?: { readonly message?: unknown } } | null)?.error;
   const text = typeof said?.message === 'string' ? said.message : `The model answered ${status}`;
-  return { code: codes.get(status) ?? 'server_error', message: text.slice(0, messageCharsMax) };
+  return failureOf({ status, message: text });
 }
-
-const codes = new Map([
-  [400, 'invalid_prompt'],
-  [422, 'invalid_prompt'],
-  [446, 'invalid_prompt'],
-  [412, 'rate_limit_exceeded'],
-  [429, 'rate_limit_exceeded'],
-]);

@@ -10,6 +10,7 @@ import {
   type ObjectRequest,
 } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
+import type { StoreSearch } from '../store-search.ts';
 import { answerAssistants } from './assistants.ts';
 import type { RunDrivers } from './run-drivers.ts';
 import { Runs } from './runs.ts';
@@ -18,36 +19,37 @@ import { answerMessages, answerThread, createThread } from './threads.ts';
 export interface AssistantObjectsOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly drivers: RunDrivers;
+  readonly search: StoreSearch;
 }
 
 export class AssistantObjects implements ObjectFamily {
   readonly kinds: readonly ObjectKind[] = ['assistants', 'threads'];
-  readonly #database: AssistantObjectsOptions['database'];
+  readonly #options: AssistantObjectsOptions;
   readonly #runs: Runs;
 
   constructor(options: AssistantObjectsOptions) {
-    this.#database = options.database;
+    this.#options = options;
     this.#runs = new Runs(options);
   }
 
   listOwned(owner: Owner, kind: ObjectKind, ids: readonly string[]): Promise<readonly string[]> {
     const table = kind === 'assistants' ? assistants : threads;
-    return table.listIds(this.#database.db, owner, ids);
+    return table.listIds(this.#options.database.db, owner, ids);
   }
 
   async answer(request: ObjectRequest): Promise<ObjectAnswer | null> {
     const { kind, id, method, rest, owner } = request;
-    if (kind === 'assistants') return answerAssistants(this.#database, request);
+    if (kind === 'assistants') return answerAssistants(this.#options, request);
     if (id === null) {
       const asked = [method, ...rest].join(' ');
-      if (asked === 'POST') return createThread(this.#database, request);
+      if (asked === 'POST') return createThread(this.#options, request);
       return asked === 'POST runs' ? this.#runs.createWithThread(request) : null;
     }
-    const thread = await threads.find(this.#database.db, owner, id);
+    const thread = await threads.find(this.#options.database.db, owner, id);
     if (thread === undefined) return null;
     const [word, ...behind] = rest;
-    if (word === undefined) return answerThread(this.#database, request, thread);
-    if (word === 'messages') return answerMessages(this.#database, request, thread, behind);
+    if (word === undefined) return answerThread(this.#options, request, thread);
+    if (word === 'messages') return answerMessages(this.#options.database, request, thread, behind);
     if (word === 'runs') return this.#runs.answer(request, thread, behind);
     throw new ObjectError('not_found', `A thread has no ${word}`);
   }

@@ -6,8 +6,10 @@ import * as assistants from '../../store/tables/assistants.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
 import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
+import type { StoreSearch } from '../store-search.ts';
 import { answerPage } from './pages.ts';
 import { assistantRecord } from './records.ts';
+import { requireSearchable } from './searched-stores.ts';
 
 /** As one is that says nothing but its model. */
 const usualTerms: Omit<AssistantTerms, 'model'> = {
@@ -17,19 +19,25 @@ const usualTerms: Omit<AssistantTerms, 'model'> = {
   top_p: null,
   response_format: 'auto',
   reasoning_effort: null,
+  tool_resources: {},
 };
+
+interface AssistantParts {
+  readonly database: Pick<Database, 'db'>;
+  readonly search: StoreSearch;
+}
 
 /** Of changes that meet one another. */
 const attemptsMax = 5;
 
 export async function answerAssistants(
-  { db }: Pick<Database, 'db'>,
+  { database: { db }, search }: AssistantParts,
   request: ObjectRequest,
 ): Promise<ObjectAnswer | null> {
   const { id, method, rest, owner, query } = request;
   const asked = [method, ...rest].join(' ');
   if (id === null) {
-    if (asked === 'POST') return { body: await create(db, request) };
+    if (asked === 'POST') return { body: await create(db, search, request) };
     if (asked !== 'GET') return null;
     return answerPage(query, {
       find: (one) => assistants.find(db, owner, one),
@@ -43,7 +51,7 @@ export async function answerAssistants(
     case 'GET':
       return { body: assistantRecord(row) };
     case 'POST':
-      return { body: assistantRecord(await change(db, request, row)) };
+      return { body: assistantRecord(await change(db, search, request, row)) };
     case 'DELETE':
       await assistants.deleteById(db, owner, id);
       return { body: { id, object: 'assistant.deleted', deleted: true } };
@@ -52,19 +60,18 @@ export async function answerAssistants(
   }
 }
 
-async function create(db: Database['db'], { owner, params, now }: ObjectRequest) {
-  const {
-    name,
-    description,
-    metadata,
-    tool_resources: _,
-    ...terms
-  } = readParams(AssistantCreate, params);
+async function create(db: Database['db'], search: StoreSearch, request: ObjectRequest) {
+  const { owner, params, now } = request;
+  const { name, description, metadata, tool_resources, ...terms } = readParams(
+    AssistantCreate,
+    params,
+  );
+  await requireSearchable(search, request, tool_resources);
   const row: StoredAssistant = {
     ...{ organisation_id: owner.organisationId, id: newObjectId('asst') },
     ...{ workspace_id: owner.workspaceId, api_key_id: owner.apiKeyId },
     ...{ name: name ?? null, description: description ?? null },
-    terms: JSON.stringify({ ...usualTerms, ...terms }),
+    terms: JSON.stringify({ ...usualTerms, ...terms, tool_resources: tool_resources ?? {} }),
     ...{ metadata: JSON.stringify(metadata ?? {}), created_at: now },
   };
   await assistants.insert(db, row);
@@ -73,16 +80,20 @@ async function create(db: Database['db'], { owner, params, now }: ObjectRequest)
 
 async function change(
   db: Database['db'],
-  { params, owner }: ObjectRequest,
+  search: StoreSearch,
+  request: ObjectRequest,
   read: StoredAssistant,
 ): Promise<StoredAssistant> {
-  const {
-    name,
-    description,
-    metadata,
-    tool_resources: _,
-    ...terms
-  } = readParams(AssistantUpdate, params);
+  const { params, owner } = request;
+  const { name, description, metadata, tool_resources, ...changed } = readParams(
+    AssistantUpdate,
+    params,
+  );
+  await requireSearchable(search, request, tool_resources);
+  const terms = {
+    ...changed,
+    ...(tool_resources === undefined ? {} : { tool_resources: tool_resources ?? {} }),
+  };
   let row: StoredAssistant | undefined = read;
   for (let attempt = 0; row !== undefined && attempt < attemptsMax; attempt += 1) {
     const set = {

@@ -1,6 +1,6 @@
 /** Knows what a model has answered at one turn of a run, whole or event by event. */
 import { newId } from '../../model/ids.ts';
-import type { FunctionCall } from './records.ts';
+import type { FunctionCall } from './step-calls.ts';
 
 export interface ModelTurn {
   readonly text: string;

@@ -1,10 +1,12 @@
 /** Knows what a model is asked at one turn of a run: instructions, what the thread says, and what the run did so far. */
 import type { RunTerms } from '../../model/run.ts';
+import { isFileSearch } from '../../model/run-tool.ts';
 import type { MessagePart } from '../../model/thread.ts';
 import type { StoredStep } from '../../store/tables/run-steps.ts';
 import type { StoredRun } from '../../store/tables/runs.ts';
 import type { StoredMessage } from '../../store/tables/thread-messages.ts';
-import type { FunctionCall } from './records.ts';
+import { searchFunction, searchToolOf, toldSearches } from './file-search.ts';
+import { asFunction, callsIn, type FunctionCall, isSearch } from './step-calls.ts';
 
 type Message = Readonly<Record<string, unknown>>;
 
@@ -31,7 +33,8 @@ export function usedUp({ run, terms }: Pick<PromptParts, 'run' | 'terms'>): stri
 /** Parameters of a chat. */
 export function chatParams(parts: PromptParts, isStream: boolean): Record<string, unknown> {
   const { run, terms } = parts;
-  const { instructions, tools, tool_choice: choice, response_format: format } = terms;
+  const { instructions, tool_choice: choice, response_format: format } = terms;
+  const tools = toolsOf(terms);
   const system =
     instructions === null || instructions === '' ? [] : [{ role: 'system', content: instructions }];
   const bound = terms.max_completion_tokens;
@@ -43,7 +46,7 @@ export function chatParams(parts: PromptParts, isStream: boolean): Record<string
       : {
           tools,
           // One that is forced would be forced again and again.
-          tool_choice: run.turn === 0 || choice === 'none' ? choice : 'auto',
+          tool_choice: run.turn === 0 || choice === 'none' ? choiceOf(choice) : 'auto',
           parallel_tool_calls: terms.parallel_tool_calls,
         }),
     ...(terms.temperature === null ? {} : { temperature: terms.temperature }),
@@ -53,6 +56,17 @@ export function chatParams(parts: PromptParts, isStream: boolean): Record<string
     ...(bound === null ? {} : { max_completion_tokens: bound - run.completion_tokens }),
     ...(isStream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
+}
+
+/** As models know them: all of them are functions. */
+function toolsOf(terms: RunTerms): object[] {
+  const search = searchToolOf(terms) === null ? [] : [searchFunction];
+  return [...terms.tools.filter((tool) => !isFileSearch(tool)), ...search];
+}
+
+function choiceOf(choice: RunTerms['tool_choice']): RunTerms['tool_choice'] {
+  if (typeof choice === 'string' || choice.type === 'function') return choice;
+  return { type: 'function', function: { name: choice.type } };
 }
 
 /** What the thread said before the run, as much of it as the run's terms let it hear. */
@@ -82,20 +96,20 @@ function ownMessages({ messages, steps }: PromptParts): Message[] {
       said = texts.get(details.message_creation.message_id) ?? null;
       continue;
     }
-    const calls = details.tool_calls as readonly (FunctionCall & {
-      readonly function: { readonly output: string };
-    })[];
-    own.push({ role: 'assistant', content: said, tool_calls: calls.map(asCalled) });
+    const calls = callsIn(step.details);
+    own.push({ role: 'assistant', content: said, tool_calls: calls.map(asFunction) });
+    const searches = toldSearches(step);
     for (const call of calls) {
-      own.push({ role: 'tool', tool_call_id: call.id, content: call.function.output });
+      const content = isSearch(call) ? searches.get(call.id) : outputOf(call);
+      own.push({ role: 'tool', tool_call_id: call.id, content });
     }
     said = null;
   }
   return own;
 }
 
-function asCalled({ id, type, function: { name, arguments: given } }: FunctionCall): FunctionCall {
-  return { id, type, function: { name, arguments: given } };
+function outputOf({ function: called }: FunctionCall): unknown {
+  return (called as { readonly output?: unknown }).output;
 }
 
 /** One text where there is nothing else. */

@@ -1,31 +1,19 @@
 /** Knows assistants, threads, messages, runs and steps as callers get them. */
+import type { RunTerms } from '../../model/run.ts';
 import { hasEnded } from '../../model/run-states.ts';
+import type { MessagePart } from '../../model/thread.ts';
 import type { StoredAssistant } from '../../store/tables/assistants.ts';
 import type { StoredStep } from '../../store/tables/run-steps.ts';
 import type { StoredRun } from '../../store/tables/runs.ts';
 import type { StoredMessage } from '../../store/tables/thread-messages.ts';
 import type { StoredThread } from '../../store/tables/threads.ts';
-
-/** A call of a function that its caller has to run. */
-export interface FunctionCall {
-  readonly id: string;
-  readonly type: 'function';
-  readonly function: { readonly name: string; readonly arguments: string };
-}
-
-export interface RunFailure {
-  readonly code: string;
-  readonly message: string;
-}
-
-const noResources = { tool_resources: {} };
+import { callsIn, shownCall } from './step-calls.ts';
 
 export function assistantRecord(row: StoredAssistant) {
   return {
     ...{ id: row.id, object: 'assistant', created_at: seconds(row.created_at) },
     ...{ name: row.name, description: row.description },
     ...(JSON.parse(row.terms) as object),
-    ...noResources,
     metadata: JSON.parse(row.metadata),
   };
 }
@@ -33,7 +21,7 @@ export function assistantRecord(row: StoredAssistant) {
 export function threadRecord(row: StoredThread) {
   return {
     ...{ id: row.id, object: 'thread', created_at: seconds(row.created_at) },
-    ...noResources,
+    tool_resources: JSON.parse(row.tool_resources),
     metadata: JSON.parse(row.metadata),
   };
 }
@@ -47,7 +35,7 @@ export function messageRecord(row: StoredMessage) {
     incomplete_details: reason === null ? null : { reason },
     completed_at: reason === null ? at : null,
     incomplete_at: reason === null ? null : at,
-    ...{ role: row.role, content: JSON.parse(row.content), attachments: [] },
+    ...{ role: row.role, content: JSON.parse(row.content) as MessagePart[], attachments: [] },
     ...{ assistant_id: row.assistant_id, run_id: row.run_id },
     metadata: JSON.parse(row.metadata),
   };
@@ -57,6 +45,7 @@ export function runRecord(row: StoredRun) {
   const { status, ended_at: endedAt } = row;
   const failure = row.failure === null ? null : JSON.parse(row.failure);
   const calls = row.pending_calls === null ? null : JSON.parse(row.pending_calls);
+  const { vector_store_ids: _, ...terms } = JSON.parse(row.terms) as RunTerms;
   const endedIn = (one: StoredRun['status']) => (status === one ? seconds(endedAt) : null);
   return {
     ...{ id: row.id, object: 'thread.run', created_at: seconds(row.created_at) },
@@ -72,20 +61,25 @@ export function runRecord(row: StoredRun) {
     cancelled_at: endedIn('cancelled'),
     failed_at: endedIn('failed'),
     completed_at: endedIn('completed'),
-    ...(JSON.parse(row.terms) as object),
+    ...terms,
     metadata: JSON.parse(row.metadata),
     usage: hasEnded(status) ? usageOf(row) : null,
   };
 }
 
-export function stepRecord(row: StoredStep) {
+/** Texts that a search has found are shown to those who ask for them. */
+export function stepRecord(row: StoredStep, showsTexts = false) {
   const { status, ended_at: endedAt } = row;
-  const details = JSON.parse(row.details) as { readonly type: string };
+  const { type, ...rest } = JSON.parse(row.details) as { readonly type: string };
+  const details =
+    type === 'tool_calls'
+      ? { type, tool_calls: callsIn(row.details).map((call) => shownCall(call, showsTexts)) }
+      : { type, ...rest };
   const endedIn = (one: StoredStep['status']) => (status === one ? seconds(endedAt) : null);
   return {
     ...{ id: row.id, object: 'thread.run.step', created_at: seconds(row.created_at) },
     ...{ run_id: row.run_id, assistant_id: row.assistant_id, thread_id: row.thread_id },
-    ...{ type: details.type, status, step_details: details },
+    ...{ type, status, step_details: details },
     completed_at: endedIn('completed'),
     cancelled_at: endedIn('cancelled'),
     failed_at: endedIn('failed'),

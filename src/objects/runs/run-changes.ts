@@ -6,10 +6,9 @@ import * as runSteps from '../../store/tables/run-steps.ts';
 import type { StoredRun } from '../../store/tables/runs.ts';
 import * as runs from '../../store/tables/runs.ts';
 import { ObjectError } from '../object-request.ts';
-import type { FunctionCall } from './records.ts';
 import type { RunDrivers } from './run-drivers.ts';
 import { moveRun, settled } from './run-ending.ts';
-import { callsDetails } from './turn-rows.ts';
+import { callsDetails, callsIn, type FunctionCall } from './step-calls.ts';
 
 interface ChangeOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
@@ -32,7 +31,7 @@ export async function submitOutputs(
 ): Promise<{ readonly goingOn: StoredRun; readonly step: runSteps.StoredStep }> {
   if (run.pending_calls === null) throw notWaiting(run);
   const calls = JSON.parse(run.pending_calls) as FunctionCall[];
-  const details = JSON.stringify(callsDetails(calls, outputsOf(asked, calls)));
+  const outputs = outputsOf(asked, calls);
   const lease = drivers.newLease();
   const set = {
     ...({ status: 'queued', pending_calls: null } as const),
@@ -41,8 +40,11 @@ export async function submitOutputs(
   const when = { from: ['requires_action'], turn: run.turn, aliveAt: now } as const;
   const step = await database.transaction(async (tx) => {
     if (!(await runs.update(tx, run, when, set))) return null;
-    await runSteps.updateOpen(tx, run, { status: 'completed', ended_at: now, details });
-    return (await runSteps.listAll(tx, run)).at(-1)!;
+    const open = (await runSteps.listAll(tx, run)).at(-1)!;
+    const details = callsDetails(callsIn(open.details), outputs);
+    const ended = { status: 'completed', ended_at: now, details } as const;
+    await runSteps.updateOpen(tx, run, ended);
+    return { ...open, ...ended };
   });
   if (step === null) throw notWaiting(await again(database, run, now));
   return { goingOn: { ...run, ...set }, step };

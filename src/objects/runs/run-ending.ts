@@ -1,5 +1,5 @@
 /** Knows how a run gets from one state into another for good: one conditional statement, and with it what has to be written when it succeeds. */
-import { hasEnded, type RunMove, statusAfter } from '../../model/run-states.ts';
+import { hasEnded, type RunMove, type RunStatus, statusAfter } from '../../model/run-states.ts';
 import type { Database, Db } from '../../store/connection/db.ts';
 import * as runSteps from '../../store/tables/run-steps.ts';
 import type { RunWhen, StoredRun } from '../../store/tables/runs.ts';
@@ -18,18 +18,25 @@ export interface Move {
   readonly when?: Omit<RunWhen, 'from'>;
   /** Written with it. */
   readonly rows?: TurnRows;
+  /** What becomes of the step that has not ended. */
+  readonly openStep?: Parameters<typeof runSteps.updateOpen>[2];
 }
 
-const stepStatuses = { cancelled: 'cancelled', failed: 'failed', expired: 'expired' } as const;
+/** Of a step that ends with its run. */
+const stepStatuses = new Map<RunStatus, runSteps.StepStatus>([
+  ['cancelled', 'cancelled'],
+  ['failed', 'failed'],
+  ['expired', 'expired'],
+]);
 
 /**
  * Yields the run as it is then; null where it was not as `run` says it is, or has no way from there.
- * Of a run that ends, a step that waits for its caller ends with it.
+ * Of a run that ends, a step that has not ended ends with it.
  */
 export function moveRun(
   { transaction }: Transactions,
   run: StoredRun,
-  { move, now, set = {}, when = {}, rows }: Move,
+  { move, now, set = {}, when = {}, rows, openStep }: Move,
 ): Promise<StoredRun | null> {
   const to = statusAfter(run.status, move);
   if (to === null) return Promise.resolve(null);
@@ -43,8 +50,10 @@ export function moveRun(
   const withTurn = { turn: run.turn, ...when };
   return transaction(async (tx) => {
     if (!(await runs.update(tx, run, { from: [run.status], ...withTurn }, change))) return null;
-    if (isOver && run.status === 'requires_action') {
-      const status = stepStatuses[to as keyof typeof stepStatuses];
+    if (openStep !== undefined) await runSteps.updateOpen(tx, run, openStep);
+    // A run whose model has not answered has none.
+    const status = stepStatuses.get(to);
+    if (status !== undefined && run.turn > 0) {
       await runSteps.updateOpen(tx, run, { status, ended_at: now });
     }
     if (rows !== undefined) await insertRows(tx, rows);

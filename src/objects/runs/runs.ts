@@ -2,15 +2,16 @@
 import type { AssistantTerms } from '../../model/assistant.ts';
 import {
   RunCreate,
+  type RunTerms,
   runLifetimeMs,
   runTermsOf,
   ThreadAndRunCreate,
   ToolOutputsSubmit,
 } from '../../model/run.ts';
+import type { ToolResources } from '../../model/run-tool.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as assistants from '../../store/tables/assistants.ts';
 import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
-import * as runSteps from '../../store/tables/run-steps.ts';
 import type { StoredRun } from '../../store/tables/runs.ts';
 import * as runs from '../../store/tables/runs.ts';
 import * as threadMessages from '../../store/tables/thread-messages.ts';
@@ -19,17 +20,22 @@ import * as threads from '../../store/tables/threads.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
 import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
+import type { StoreSearch } from '../store-search.ts';
+import { searchToolOf } from './file-search.ts';
 import { answerPage } from './pages.ts';
 import { runRecord, stepRecord, threadRecord } from './records.ts';
 import { cancelRun, submitOutputs } from './run-changes.ts';
 import type { RunDrivers } from './run-drivers.ts';
 import { settled } from './run-ending.ts';
 import { RunEvents } from './run-events.ts';
+import { requireSearchable } from './searched-stores.ts';
+import { answerSteps } from './steps.ts';
 import { insertThread, messageRows, metadataOf, refuseActive } from './threads.ts';
 
 export interface RunsOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly drivers: RunDrivers;
+  readonly search: StoreSearch;
 }
 
 export class Runs {
@@ -42,7 +48,10 @@ export class Runs {
   /** A thread with a run in it, in one request. */
   async createWithThread(request: ObjectRequest): Promise<ObjectAnswer> {
     const asked = readParams(ThreadAndRunCreate, request.params);
-    const draft = await this.#draft(request, asked);
+    const { search } = this.#options;
+    await requireSearchable(search, request, asked.tool_resources);
+    await requireSearchable(search, request, asked.thread?.tool_resources);
+    const draft = await this.#draft(request, asked, asked.thread?.tool_resources ?? null);
     const { thread, run } = await this.#options.database.transaction(async (tx) => {
       const made = await insertThread(tx, request, asked.thread ?? {});
       const row = { ...draft, thread_id: made.id };
@@ -87,16 +96,7 @@ export class Runs {
     const { method, query, params, now } = request;
     const [word, stepId] = behind;
     if (method === 'GET' && word === 'steps' && behind.length <= 2) {
-      if (stepId === undefined) {
-        return answerPage(query, {
-          find: (one) => runSteps.find(db, run, one),
-          list: (page) => runSteps.list(db, run, page),
-          record: stepRecord,
-        });
-      }
-      const step = await runSteps.find(db, run, stepId);
-      if (step === undefined) throw noSuch('step of this id in this run');
-      return { body: stepRecord(step) };
+      return answerSteps(db, query, run, stepId);
     }
     switch ([method, ...behind].join(' ')) {
       case 'GET':
@@ -118,7 +118,9 @@ export class Runs {
   async #create(request: ObjectRequest, thread: StoredThread): Promise<ObjectAnswer> {
     const { database } = this.#options;
     const asked = readParams(RunCreate, request.params);
-    const run = { ...(await this.#draft(request, asked)), thread_id: thread.id };
+    const resources = JSON.parse(thread.tool_resources) as ToolResources;
+    const draft = await this.#draft(request, asked, resources);
+    const run = { ...draft, thread_id: thread.id };
     await refuseActive(database, thread, request.now);
     const messages = messageRows(thread, asked.additional_messages ?? [], request.now);
     try {
@@ -138,18 +140,21 @@ export class Runs {
   async #draft(
     { owner, now, modelCaller }: ObjectRequest,
     asked: RunCreate | ThreadAndRunCreate,
+    ofThread: ToolResources | null,
   ): Promise<StoredRun> {
     const { db } = this.#options.database;
     const assistant = await assistants.find(db, owner, asked.assistant_id);
     if (assistant === undefined) {
       throw new ObjectError('not_found', 'There is no assistant of this id', 'assistant_id');
     }
+    const terms = runTermsOf(asked, JSON.parse(assistant.terms) as AssistantTerms, ofThread);
+    requireChoice(terms);
     const caller = modelCaller();
     const lease = this.#options.drivers.newLease();
     return {
       ...{ organisation_id: owner.organisationId, id: newObjectId('run'), thread_id: '' },
       ...{ assistant_id: assistant.id, status: 'queued', active: 1 },
-      terms: JSON.stringify(runTermsOf(asked, JSON.parse(assistant.terms) as AssistantTerms)),
+      terms: JSON.stringify(terms),
       ...{ metadata: JSON.stringify(asked.metadata ?? {}), caller: JSON.stringify(caller) },
       ...{ turn: 0, pending_calls: null, failure: null, prompt_tokens: 0, completion_tokens: 0 },
       ...{ lease_owner: lease.owner, lease_until: lease.until, lease_count: 1 },
@@ -177,6 +182,16 @@ export class Runs {
     events?.tell('thread.run.step.completed', stepRecord(step));
     return this.#drive(goingOn, events);
   }
+}
+
+/** @throws ObjectError where a search is forced that the run cannot do */
+function requireChoice(terms: RunTerms): void {
+  const { tool_choice: choice } = terms;
+  const isForced = typeof choice === 'object' && choice.type === 'file_search';
+  if (!isForced || searchToolOf(terms) !== null) return;
+  const message =
+    'tool_choice: the run searches no files: it needs the tool file_search, and a vector store in tool_resources of its assistant or thread';
+  throw new ObjectError('invalid_request', message, 'tool_choice');
 }
 
 function noSuch(what: string): ObjectError {

@@ -1,5 +1,11 @@
 /** Knows threads and their messages. */
-import { MessageCreate, MetadataUpdate, partsOf, ThreadCreate } from '../../model/thread.ts';
+import {
+  MessageCreate,
+  MetadataUpdate,
+  partsOf,
+  ThreadCreate,
+  ThreadUpdate,
+} from '../../model/thread.ts';
 import type { Database, Db } from '../../store/connection/db.ts';
 import * as runs from '../../store/tables/runs.ts';
 import type { StoredMessage } from '../../store/tables/thread-messages.ts';
@@ -9,21 +15,29 @@ import * as threads from '../../store/tables/threads.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
 import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
+import type { StoreSearch } from '../store-search.ts';
 import { answerPage } from './pages.ts';
 import { messageRecord, threadRecord } from './records.ts';
 import { settled } from './run-ending.ts';
+import { requireSearchable } from './searched-stores.ts';
 
 type Parts = Pick<Database, 'db' | 'transaction'>;
+
+interface ThreadParts {
+  readonly database: Parts;
+  readonly search: StoreSearch;
+}
 
 /** Within a transaction. */
 export async function insertThread(
   tx: Db,
   { owner, now }: ObjectRequest,
-  { messages = [], metadata }: ThreadCreate,
+  { messages = [], metadata, tool_resources }: ThreadCreate,
 ): Promise<StoredThread> {
   const row: StoredThread = {
     ...{ organisation_id: owner.organisationId, id: newObjectId('thread') },
     ...{ workspace_id: owner.workspaceId, api_key_id: owner.apiKeyId },
+    tool_resources: JSON.stringify(tool_resources ?? {}),
     ...{ metadata: JSON.stringify(metadata ?? {}), created_at: now },
   };
   await threads.insert(tx, row);
@@ -46,33 +60,40 @@ export function messageRows(
 }
 
 export async function createThread(
-  { transaction }: Parts,
+  { database: { transaction }, search }: ThreadParts,
   request: ObjectRequest,
 ): Promise<ObjectAnswer> {
   const asked = readParams(ThreadCreate, request.params);
+  await requireSearchable(search, request, asked.tool_resources);
   return { body: threadRecord(await transaction((tx) => insertThread(tx, request, asked))) };
 }
 
 /** Of one thread, without what is behind it. */
 export async function answerThread(
-  { db, transaction }: Parts,
-  { method, params }: ObjectRequest,
+  { database: { db, transaction }, search }: ThreadParts,
+  request: ObjectRequest,
   thread: StoredThread,
 ): Promise<ObjectAnswer> {
   const { id } = thread;
-  switch (method) {
+  switch (request.method) {
     case 'GET':
       return { body: threadRecord(thread) };
     case 'POST': {
-      const metadata = metadataOf(params, thread.metadata);
-      await threads.updateMetadata(db, thread, metadata);
-      return { body: threadRecord({ ...thread, metadata }) };
+      const { metadata, tool_resources: resources } = readParams(ThreadUpdate, request.params);
+      await requireSearchable(search, request, resources);
+      const set = {
+        metadata: metadata === undefined ? thread.metadata : JSON.stringify(metadata ?? {}),
+        tool_resources:
+          resources === undefined ? thread.tool_resources : JSON.stringify(resources ?? {}),
+      };
+      await threads.update(db, thread, set);
+      return { body: threadRecord({ ...thread, ...set }) };
     }
     case 'DELETE':
       await transaction((tx) => threads.deleteById(tx, thread));
       return { body: { id, object: 'thread.deleted', deleted: true } };
     default:
-      throw new ObjectError('not_found', `A thread has no ${method}`);
+      throw new ObjectError('not_found', `A thread has no ${request.method}`);
   }
 }
 

@@ -4,8 +4,9 @@ import type { StepStatus, StoredStep } from '../../store/tables/run-steps.ts';
 import type { StoredRun } from '../../store/tables/runs.ts';
 import type { StoredMessage } from '../../store/tables/thread-messages.ts';
 import { newObjectId } from '../object-id.ts';
+import { citationsIn } from './file-search.ts';
 import type { ModelTurn } from './model-turn.ts';
-import type { FunctionCall } from './records.ts';
+import { callsDetails, type StepCall } from './step-calls.ts';
 
 /** Names what a turn says before it has ended. */
 export interface TurnIds {
@@ -39,20 +40,22 @@ export interface Saying {
   /** Milliseconds since the epoch; null for a step that goes on. */
   readonly endedAt: number | null;
   readonly reason: StoredMessage['incomplete_reason'];
+  /** What the run did before, whose finds it may name. */
+  readonly steps: readonly StoredStep[];
 }
 
 export function turnRows(
   run: StoredRun,
   ids: TurnIds,
   turn: Pick<ModelTurn, 'text' | 'promptTokens' | 'completionTokens'> & {
-    readonly calls: readonly FunctionCall[];
+    readonly calls: readonly StepCall[];
   },
   saying: Saying,
 ): TurnRows {
   const isSaid = turn.text !== '' || turn.calls.length === 0;
   const used = { prompt_tokens: turn.promptTokens, completion_tokens: turn.completionTokens };
   const nothing = { prompt_tokens: 0, completion_tokens: 0 };
-  const message = isSaid ? messageRow(run, ids, turn.text, saying.reason) : null;
+  const message = isSaid ? messageRow(run, ids, turn.text, saying) : null;
   return {
     message,
     messageStep: isSaid
@@ -74,22 +77,8 @@ export function turnRows(
             ...stepRow(run, ids.callsStepId, run.turn * 2 + 1, ids.beganAt),
             ...{ status: 'in_progress', ended_at: null },
             ...(isSaid ? nothing : used),
-            details: JSON.stringify(callsDetails(turn.calls, new Map())),
+            details: callsDetails(turn.calls, new Map()),
           },
-  };
-}
-
-/** Calls with what they have yielded; null for what is not known yet. */
-export function callsDetails(
-  calls: readonly FunctionCall[],
-  outputs: ReadonlyMap<string, string>,
-): object {
-  return {
-    type: 'tool_calls',
-    tool_calls: calls.map((call) => ({
-      ...call,
-      function: { ...call.function, output: outputs.get(call.id) ?? null },
-    })),
   };
 }
 
@@ -97,11 +86,12 @@ function messageRow(
   run: StoredRun,
   ids: TurnIds,
   text: string,
-  reason: StoredMessage['incomplete_reason'],
+  { reason, steps }: Saying,
 ): StoredMessage {
+  const parts = [textPart(text, citationsIn(text, steps))];
   return {
     ...{ organisation_id: run.organisation_id, id: ids.messageId, thread_id: run.thread_id },
-    ...{ role: 'assistant', content: JSON.stringify([textPart(text)]), metadata: '{}' },
+    ...{ role: 'assistant', content: JSON.stringify(parts), metadata: '{}' },
     ...{ assistant_id: run.assistant_id, run_id: run.id, incomplete_reason: reason },
     created_at: ids.beganAt,
   };

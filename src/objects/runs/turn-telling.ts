@@ -1,4 +1,6 @@
 /** Knows the events of one turn: a message as it grows, and what stands when the turn is written down. */
+import type { MessagePart } from '../../model/thread.ts';
+import type { StoredStep } from '../../store/tables/run-steps.ts';
 import type { StoredRun } from '../../store/tables/runs.ts';
 import type { ModelTurn } from './model-turn.ts';
 import { messageRecord, stepRecord } from './records.ts';
@@ -43,6 +45,7 @@ export class TurnTelling {
       if (turn !== null) this.text(turn.text.slice(this.#said.length));
       this.#begin();
       const record = messageRecord(message);
+      this.#citations(record.content);
       events.tell(`thread.message.${record.status}`, record);
       events.tell(`thread.run.step.${messageStep.status}`, stepRecord(messageStep));
     }
@@ -59,11 +62,26 @@ export class TurnTelling {
     });
   }
 
+  /** A search is over. */
+  searched(step: StoredStep): void {
+    this.#events?.tell('thread.run.step.completed', stepRecord(step));
+  }
+
+  /** All at once, when the message is whole. */
+  #citations([part]: readonly MessagePart[]): void {
+    if (part?.type !== 'text' || part.text.annotations.length === 0) return;
+    const annotations = part.text.annotations.map((one, index) => ({ index, ...one }));
+    const content = [{ index: 0, type: 'text', text: { value: '', annotations } }];
+    this.#events?.tell('thread.message.delta', {
+      ...{ id: this.ids.messageId, object: 'thread.message.delta', delta: { content } },
+    });
+  }
+
   #begin(): void {
     if (this.#isBegun || this.#events === null) return;
     this.#isBegun = true;
     const nothing = { text: '', calls: [], promptTokens: 0, completionTokens: 0 };
-    const open = { status: 'in_progress', endedAt: null, reason: null } as const;
+    const open = { status: 'in_progress', endedAt: null, reason: null, steps: [] } as const;
     const { message, messageStep } = turnRows(this.#run, this.ids, nothing, open);
     const step = stepRecord(messageStep!);
     this.#events.tell('thread.run.step.created', step);

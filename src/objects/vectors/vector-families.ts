@@ -1,17 +1,20 @@
 /** Knows how what concerns files and vector stores is put together, and how it ends. */
 import type { Database } from '../../store/connection/db.ts';
 import type { ObjectFamily } from '../object-request.ts';
+import type { StoreSearch } from '../store-search.ts';
 import { FileBatches } from './file-batches.ts';
 import { Files } from './files.ts';
 import { Ingestion } from './ingestion.ts';
 import { Readings } from './readings.ts';
 import { Scans } from './scans.ts';
 import { StoreFiles } from './store-files.ts';
+import { StoreSearches } from './store-searches.ts';
 import { VectorSearch } from './vector-search.ts';
 import { VectorStores } from './vector-stores.ts';
 
 export interface VectorFamilies extends AsyncDisposable {
   readonly families: readonly ObjectFamily[];
+  readonly storeSearch: StoreSearch;
 }
 
 export interface VectorFamiliesOptions {
@@ -38,6 +41,7 @@ export function vectorFamilies({ database, now, onFault }: VectorFamiliesOptions
       new Files({ database, now }),
       new VectorStores({ database, ingestion, storeFiles, batches, search }),
     ],
+    storeSearch: new StoreSearches(database, search),
     [Symbol.asyncDispose]: async () => {
       await ingestion.close();
       readings[Symbol.dispose]();

@@ -7,6 +7,8 @@ import * as storeFiles from '../../store/tables/vector-store-files.ts';
 import type { StoredVectorStore } from '../../store/tables/vector-stores.ts';
 import { readParams } from '../object-params.ts';
 import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
+import type { Owner } from '../owner.ts';
+import type { FoundText, TextsAsked } from '../store-search.ts';
 import { EmbeddingError, embed, numbersOf } from './embeddings.ts';
 import type { Nearest } from './nearest.ts';
 import type { Scans } from './scans.ts';
@@ -28,21 +30,16 @@ export class VectorSearch {
   /** @throws ObjectError */
   async answer(store: StoredVectorStore, request: ObjectRequest): Promise<ObjectAnswer> {
     const params = readParams(VectorStoreSearch, request.params);
-    const queries = typeof params.query === 'string' ? [params.query] : params.query;
-    const place = { organisationId: store.organisation_id, vectorStoreId: store.id };
-    const rows = await storeFiles.listCompleted(this.#database.db, place);
-    const searched = rows
-      .map((row): Searched => ({ row, attributes: JSON.parse(row.attributes) }))
-      .filter(({ attributes }) => params.filters == null || fulfils(attributes, params.filters))
-      .filter(({ row }) => row.chunks > 0);
-    const { max_num_results: limit, ranking_options: ranking } = params;
-    const nearest =
-      searched.length === 0
-        ? []
-        : await this.#nearest(store, searched, {
-            ...{ queries, limit, scoreMin: ranking?.score_threshold ?? 0, models: request.models },
-          });
-    const data = await this.#told(place, searched, nearest, request);
+    const { owner, models, now } = request;
+    const { query, filters = null, max_num_results: limit, ranking_options: ranking } = params;
+    const queries = typeof query === 'string' ? [query] : query;
+    const scoreMin = ranking?.score_threshold ?? 0;
+    const found = await this.search(store, owner, {
+      ...{ queries, filters, limit, scoreMin, models, now },
+    }).catch(refused);
+    const data = found.map(({ fileId, text, ...told }) => ({
+      ...{ file_id: fileId, ...told, content: [{ type: 'text', text }] },
+    }));
     return {
       body: {
         ...{ object: 'vector_store.search_results.page', search_query: queries, data },
@@ -51,18 +48,30 @@ export class VectorSearch {
     };
   }
 
+  /**
+   * Best first.
+   *
+   * @throws EmbeddingError or ObjectError
+   */
+  async search(store: StoredVectorStore, owner: Owner, asked: TextsAsked): Promise<FoundText[]> {
+    const { filters } = asked;
+    const place = { organisationId: store.organisation_id, vectorStoreId: store.id };
+    const rows = await storeFiles.listCompleted(this.#database.db, place);
+    const searched = rows
+      .map((row): Searched => ({ row, attributes: JSON.parse(row.attributes) }))
+      .filter(({ attributes }) => filters === null || fulfils(attributes, filters))
+      .filter(({ row }) => row.chunks > 0);
+    const nearest = searched.length === 0 ? [] : await this.#nearest(store, searched, asked);
+    return this.#told(place, searched, nearest, { owner, now: asked.now });
+  }
+
   /** Of all the questions together, best first; a chunk counts by the question that it is nearest to. */
   async #nearest(
     store: StoredVectorStore,
     searched: readonly Searched[],
-    asked: Pick<ObjectRequest, 'models'> & {
-      readonly queries: readonly string[];
-      readonly limit: number;
-      readonly scoreMin: number;
-    },
+    { queries, limit, scoreMin, models }: TextsAsked,
   ): Promise<Nearest[]> {
-    const { queries, limit, scoreMin, models } = asked;
-    const vectors = await embed(models, store.embedding_model, queries).catch(refused);
+    const vectors = await embed(models, store.embedding_model, queries);
     const [{ length: dimensions }] = vectors as [Float32Array];
     if (store.dimensions !== null && dimensions !== store.dimensions) {
       const message = `The model gives ${dimensions} numbers, but the store holds ${store.dimensions}`;
@@ -91,8 +100,8 @@ export class VectorSearch {
     place: storeFiles.StorePlace,
     searched: readonly Searched[],
     nearest: readonly Nearest[],
-    { owner, now }: ObjectRequest,
-  ): Promise<object[]> {
+    { owner, now }: { readonly owner: Owner; readonly now: number },
+  ): Promise<FoundText[]> {
     const { db } = this.#database;
     const named = nearest.map((one) => ({
       ...{ fileId: searched[one.matrix]!.row.id, number: one.row, score: one.score },
@@ -108,9 +117,8 @@ export class VectorSearch {
     return named.flatMap(({ fileId, number, score, attributes }) => {
       const text = texts.find((one) => one.file_id === fileId && one.number === number);
       if (text === undefined) return [];
-      const content = [{ type: 'text', text: text.content }];
       const filename = names.get(fileId) ?? '';
-      return [{ file_id: fileId, filename, score: Math.min(1, score), attributes, content }];
+      return [{ fileId, filename, score: Math.min(1, score), attributes, text: text.content }];
     });
   }
 }

@@ -17,6 +17,7 @@ import type { Owner } from '../owner.ts';
 import type { FileBatches } from './file-batches.ts';
 import type { Ingestion } from './ingestion.ts';
 import type { StoreFiles } from './store-files.ts';
+import { dayMs, isExpired, noteUse } from './store-use.ts';
 import type { VectorSearch } from './vector-search.ts';
 import { vectorStoreRecord } from './vector-store-record.ts';
 
@@ -30,9 +31,6 @@ export interface VectorStoresOptions {
 
 type Row = vectorStores.StoredVectorStore;
 
-const dayMs = 86_400_000;
-/** Moments of use are written down no more often. */
-const activityMs = 60_000;
 const embeddingModelUsual = 'text-embedding-3-small';
 
 export class VectorStores implements ObjectFamily {
@@ -56,7 +54,7 @@ export class VectorStores implements ObjectFamily {
     if (part === undefined) return this.#answerForStore(row, request);
     if (isExpired(row, now))
       throw new ObjectError('invalid_request', 'The vector store has expired');
-    await this.#noteUse(row, now);
+    await noteUse(this.#options.database.db, row, now);
     if (part === 'search' && rest.length === 1 && method === 'POST') {
       return this.#options.search.answer(row, request);
     }
@@ -171,17 +169,4 @@ export class VectorStores implements ObjectFamily {
     const counts = await storeFiles.countByStatus(db, row.organisation_id, [row.id]);
     return { body: vectorStoreRecord(row, counts, now) };
   }
-
-  async #noteUse(row: Row, now: number): Promise<void> {
-    if (now - row.last_active_at < activityMs) return;
-    const days = row.expires_after_days;
-    await vectorStores.update(this.#options.database.db, row, {
-      last_active_at: now,
-      ...(days === null ? {} : { expires_at: now + days * dayMs }),
-    });
-  }
-}
-
-function isExpired({ status, expires_at: at }: Row, now: number): boolean {
-  return status !== 'active' || (at !== null && at <= now);
 }

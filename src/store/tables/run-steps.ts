@@ -72,11 +72,11 @@ export function listAll(db: Db, run: Run): Promise<StoredStep[]> {
     .execute();
 }
 
-/** Ends the step of a run that has not ended, of which there is one at most. */
+/** Changes the step of a run that has not ended, of which there is one at most. */
 export async function updateOpen(
   tx: Db,
   run: Run,
-  set: Readonly<{ status: StepStatus; ended_at: number; details?: string }>,
+  set: Readonly<Partial<Pick<StoredStep, 'status' | 'ended_at' | 'details'>>>,
 ): Promise<void> {
   await tx
     .updateTable('run_steps')

@@ -7,6 +7,8 @@ interface ThreadRow {
   /** '' for a key of the organisation. */
   workspace_id: string;
   api_key_id: string;
+  /** JSON object: what tools of its runs work on. */
+  tool_resources: string;
   /** JSON object. */
   metadata: string;
   created_at: number;
@@ -67,14 +69,14 @@ export async function listIds(db: Db, place: Place, ids: readonly string[]): Pro
   return rows.map(({ id }) => id);
 }
 
-export async function updateMetadata(
+export async function update(
   db: Db,
   { organisation_id: organisationId, id }: StoredThread,
-  metadata: string,
+  set: Pick<StoredThread, 'metadata' | 'tool_resources'>,
 ): Promise<void> {
   await db
     .updateTable('threads')
-    .set({ metadata })
+    .set(set)
     .where('organisation_id', '=', organisationId)
     .where('id', '=', id)
     .execute();

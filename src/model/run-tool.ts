@@ -1,0 +1,98 @@
+/** Knows the tools that assistants and runs have: functions that callers run, and the search that the gateway does itself. */
+import { z } from 'zod';
+
+const toolsMax = 20;
+const storesMax = 5;
+const functionName = /^[\w-]{1,64}$/;
+
+/** How models know the search. */
+export const fileSearchName = 'file_search';
+
+interface FunctionTool {
+  readonly type: 'function';
+  readonly function: Readonly<Record<string, unknown>> & { readonly name: string };
+}
+
+const FunctionTool = z.strictObject({
+  type: z.literal('function'),
+  function: z.strictObject({
+    name: z.string().regex(functionName, 'must be 1 to 64 letters, digits, dashes or underscores'),
+    description: z.string().max(1024).optional(),
+    parameters: z.record(z.string(), z.unknown()).optional(),
+    strict: z.boolean().nullable().optional(),
+  }),
+});
+
+const FileSearchTool = z.strictObject({
+  type: z.literal(fileSearchName),
+  file_search: z
+    .strictObject({
+      max_num_results: z.int().min(1).max(50).optional(),
+      ranking_options: z
+        .strictObject({
+          ranker: z.enum(['auto', 'default_2024_08_21']).optional(),
+          score_threshold: z.number().min(0).max(1),
+        })
+        .optional(),
+    })
+    .optional(),
+});
+export type FileSearchTool = z.infer<typeof FileSearchTool>;
+
+export type RunTool = FunctionTool | FileSearchTool;
+
+const refusal = 'code_interpreter is not run here: declare a function and run it yourself';
+
+/** A kind that is not run here is refused before its fields are looked at. */
+const Tool = z.unknown().transform((value, context): RunTool => {
+  const type = (value as { readonly type?: unknown } | null)?.type;
+  const isRefused = type === 'code_interpreter';
+  const read = (type === fileSearchName ? FileSearchTool : FunctionTool).safeParse(value);
+  if (!isRefused && read.success) return read.data;
+  const issues = isRefused ? [{ path: ['type'], message: refusal }] : read.error!.issues;
+  for (const { path, message } of issues) context.addIssue({ code: 'custom', path, message });
+  return z.NEVER;
+});
+
+export const Tools = z
+  .array(Tool)
+  .max(toolsMax)
+  .refine(
+    (tools) => tools.filter(isFileSearch).length < 2,
+    `must have one ${fileSearchName} at most`,
+  )
+  .refine(
+    (tools) =>
+      !tools.some(isFileSearch) ||
+      tools.every((tool) => isFileSearch(tool) || tool.function.name !== fileSearchName),
+    `must have no function ${fileSearchName} beside the tool of this name`,
+  );
+
+export function isFileSearch(tool: RunTool): tool is FileSearchTool {
+  return tool.type === fileSearchName;
+}
+
+/** What tools work on. Runs take those of their assistant and those of their thread. */
+export const ToolResources = z.strictObject({
+  file_search: z
+    .strictObject({
+      vector_store_ids: z.array(z.string().min(1).max(255)).max(storesMax).optional(),
+      vector_stores: z
+        .array(z.unknown())
+        .max(0, 'must be left out: make a vector store, and name it in vector_store_ids')
+        .optional(),
+    })
+    .nullable()
+    .optional(),
+  code_interpreter: z
+    .strictObject({
+      file_ids: z.array(z.unknown()).max(0, 'must be empty: no code is run here').optional(),
+    })
+    .nullable()
+    .optional(),
+});
+export type ToolResources = z.infer<typeof ToolResources>;
+
+export function vectorStoreIdsIn(resources: ToolResources | null | undefined): readonly string[] {
+  return resources?.file_search?.vector_store_ids ?? [];
+}
