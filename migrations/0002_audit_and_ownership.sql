@@ -1,7 +1,7 @@
 -- Who changed what, which declared manifest a resource belongs to, who writes for an owner now, and what
 -- is written first when something is decided about several resources of an organisation at once.
 -- `at` stands in the key so that the log can be cut into partitions of time and dropped by them;
--- position and hash are a row's place in its organisation's chain.
+-- what begins with chain is a row's place in its organisation's chain (0021), null until the row is sealed.
 CREATE TABLE IF NOT EXISTS audit_log (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   at BIGINT NOT NULL,
@@ -15,9 +15,11 @@ CREATE TABLE IF NOT EXISTS audit_log (
   request_id VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   changes LONGTEXT NOT NULL,
   chain_position BIGINT UNSIGNED NULL,
+  chain_previous BINARY(16) NULL,
   chain_hash BINARY(32) NULL,
   PRIMARY KEY (organisation_id, at, id),
-  KEY audit_log_resource (organisation_id, resource_id, at)
+  KEY audit_log_resource (organisation_id, resource_id, at),
+  KEY audit_log_chain (organisation_id, chain_position, at, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS managed_resources (

@@ -174,7 +174,7 @@ function assemble(parts: Parts): App {
   const { settings, database, keyring, clock, log } = parts;
   const requestLog = createRequestLog(database, log);
   const metrics = createMetrics({ ...parts, version: packageVersion(), requestLog });
-  const jobs = createJobs({ ...parts, onRun: metrics.observeJob });
+  const jobs = createJobs({ ...parts, auditKeyOf: keyring.auditKey, onRun: metrics.observeJob });
   const { host, port, metricsPort, drainSeconds, lameDuckSeconds } = settings.server;
   let isConnected = false;
   let isListening = false;

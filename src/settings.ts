@@ -93,6 +93,8 @@ export interface Settings {
   readonly inference: InferenceSettings;
   /** Who is told when budgets reach their threshold or their end. */
   readonly alerts: AlertSettings;
+  /** Days that sealed rows of the audit log are kept; null for good. */
+  readonly auditDays: number | null;
   /** Null when unset: info for servers, warn for commands that end by themselves. */
   readonly logLevel: LogLevel | null;
   /** At least 32 bytes, or null when unset. */
@@ -344,6 +346,7 @@ function assemble(
     },
     inference: inferenceSettings(values, secretOf),
     alerts: alertSettings(values, secretOf),
+    auditDays: values.GATEWRIGHT_AUDIT_RETENTION_DAYS ?? null,
     logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? null,
     apiKeyPrefix: values.API_KEY_PREFIX ?? '',
     configTargets: {

@@ -12,6 +12,7 @@ import { accessPolicyRoutes } from './identity/access-policies.ts';
 import { iamScopeRoutes } from './identity/iam-scopes.ts';
 import { tokenRoutes } from './identity/tokens.ts';
 import { analyticsRoutes } from './logs/analytics.ts';
+import { auditLogRoutes } from './logs/audit-logs.ts';
 import { requestLogRoutes } from './logs/request-logs.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpIntegrationWorkspaceRoutes } from './mcp/mcp-integration-workspaces.ts';
@@ -66,6 +67,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...governed(['scim'], scimGroupRoutes(deps)),
     ...workspaceMemberRoutes(deps),
     ...requestLogRoutes(deps),
+    ...auditLogRoutes(deps),
     ...analyticsRoutes(deps),
     ...snapshotRoutes(deps, resources),
     ...changeSetRoutes(deps),

@@ -6,26 +6,30 @@ import { allJobs } from '../jobs/all-jobs.ts';
 import type { JobOutcome } from '../jobs/job-run.ts';
 import { createMailer } from '../jobs/mailer.ts';
 import { createScheduler, type Scheduler } from '../jobs/scheduler.ts';
+import type { AuditKeyOf } from '../jobs/seal-audit-log.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 
 /** The scheduler of every job, idle until its `start()`; what it runs carries this process's name. */
 export function createJobs(parts: {
-  readonly settings: Pick<Settings, 'features' | 'inference' | 'alerts'>;
+  readonly settings: Pick<Settings, 'features' | 'inference' | 'alerts' | 'auditDays'>;
   readonly database: Database;
+  readonly auditKeyOf: AuditKeyOf;
   readonly clock: SharedClock;
   readonly log: Log;
   readonly onRun?: (run: JobOutcome) => void;
 }): Scheduler {
-  const { settings, ...rest } = parts;
+  const { settings, auditKeyOf, ...rest } = parts;
   const { mail, recipients } = settings.alerts;
   return createScheduler({
     ...rest,
-    jobs: allJobs(settings.features, settings.inference.retention, {
-      sendMail: mail && createMailer(mail),
-      recipients,
-    }),
+    jobs: allJobs(
+      settings.features,
+      settings.inference.retention,
+      { sendMail: mail && createMailer(mail), recipients },
+      { auditDays: settings.auditDays, auditKeyOf },
+    ),
     owner: `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`,
   });
 }

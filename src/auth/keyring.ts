@@ -17,6 +17,8 @@ export interface DeploymentKeys {
   readonly pepperId: string;
   /** Key of the HMAC that proves a write-only value unchanged without showing it; another for each organisation and owner. */
   fingerprintKey(organisationId: string, owner: string): Buffer;
+  /** Key of the HMACs that seal the audit log of an organisation. */
+  auditKey(organisationId: string): Buffer;
   /** 32 bytes for the token signer. */
   readonly tokenSigningSeed: Buffer;
   /** Ten digits: the tenant that a deployment has before anybody names one. */
@@ -57,12 +59,14 @@ export function deriveKeys(deploymentKey: Buffer): DeploymentKeys {
   // Read once: a raw key would be taken in anew for every credential.
   const pepper = createSecretKey(derive('pepper'));
   const fingerprint = derive('fingerprint');
+  const audit = derive('audit');
   const clientSecrets = derive('client-secrets');
   return {
     hashCredential: (credential) => createHmac('sha256', pepper).update(credential).digest(),
     pepperId: derive('pepper-id').toString('hex', 0, 4),
     fingerprintKey: (organisationId, owner) =>
       createHmac('sha256', fingerprint).update(`${organisationId}\n${owner}`).digest(),
+    auditKey: (organisationId) => createHmac('sha256', audit).update(organisationId).digest(),
     tokenSigningSeed: derive('token-sign'),
     derivedTsgId: String(tsgIdMin + (derive('tsg-id').readBigUInt64BE() % (9n * tsgIdMin))),
     deriveClientSecret: (clientId) =>
@@ -99,6 +103,7 @@ export function createKeyring(
       return opened().pepperId;
     },
     fingerprintKey: (...of) => opened().fingerprintKey(...of),
+    auditKey: (organisationId) => opened().auditKey(organisationId),
     get tokenSigningSeed() {
       return opened().tokenSigningSeed;
     },

@@ -48,6 +48,7 @@ export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = 
   ['history', async () => bound('history', (await import('./history.ts')).history)],
   ['rollback', async () => bound('rollback', (await import('./rollback.ts')).rollback)],
   ['logs', async () => bound('logs', (await import('./logs.ts')).logs)],
+  ['audit', async () => bound('audit', (await import('./audit.ts')).audit)],
   ['adopt', async () => bound('adopt', (await import('./hand-over.ts')).adopt)],
   ['release', async () => bound('release', (await import('./hand-over.ts')).release)],
   ['export', async () => bound('export', (await import('./export.ts')).exportCommand)],

@@ -1,6 +1,7 @@
 /** Knows the command that shows the jobs of a deployment and runs one now. */
 import { resolve } from 'node:path';
 import { createJobs } from '../app/jobs.ts';
+import type { Keyring } from '../auth/keyring.ts';
 import { createSharedClock, systemClock } from '../clock.ts';
 import { type Ending, Failure } from '../failure.ts';
 import type { JobOutcome } from '../jobs/job-run.ts';
@@ -11,6 +12,7 @@ import { openDatabase } from '../store/connection/db.ts';
 import { readServerTime } from '../store/connection/server-time.ts';
 import type { Command, CommandIo } from './shared/command.ts';
 import { assertMigrated, resolveDatabase } from './shared/database.ts';
+import { openKeyring } from './shared/keyring.ts';
 import { homeOption, optionalWord, outputForm, quoted, requiredChoice } from './shared/option.ts';
 import { formatTable } from './shared/table.ts';
 
@@ -44,7 +46,12 @@ export const jobs: Command<Options> = {
     const log = createLog({ level: settings.logLevel ?? 'warn', destination: io.stderr });
     await using database = openDatabase(databaseSettings, { log });
     const clock = createSharedClock(systemClock, () => readServerTime(database.db));
-    const scheduler = createJobs({ settings, database, clock, log });
+    let keyring: Promise<Keyring> | undefined;
+    const auditKeyOf = async (organisationId: string) => {
+      keyring ??= openKeyring(settings, home, database);
+      return (await keyring).auditKey(organisationId);
+    };
+    const scheduler = createJobs({ settings, database, auditKeyOf, clock, log });
     return options.action === 'list'
       ? await listJobs(scheduler, options, io)
       : await runJob(scheduler, options, io);

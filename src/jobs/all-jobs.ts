@@ -3,6 +3,7 @@ import type { Feature, Settings } from '../settings.ts';
 import { chargeLostSlices } from './charge-lost-slices.ts';
 import { deleteExpiredFiles } from './delete-expired-files.ts';
 import { deleteOldAnswers } from './delete-old-answers.ts';
+import { type AuditRetentionOptions, deleteOldAuditLogs } from './delete-old-audit-logs.ts';
 import { deleteOldLogs } from './delete-old-logs.ts';
 import { deleteOldResponses } from './delete-old-responses.ts';
 import { deleteOldUsage } from './delete-old-usage.ts';
@@ -11,12 +12,14 @@ import { expireKeys } from './expire-keys.ts';
 import { expireRuns } from './expire-runs.ts';
 import type { Job } from './job.ts';
 import { resetUsage } from './reset-usage.ts';
+import { sealAuditLog } from './seal-audit-log.ts';
 import { type SendAlertsOptions, sendAlerts } from './send-alerts.ts';
 
 export function allJobs(
   features: Readonly<Record<Feature, boolean>>,
   retention: Settings['inference']['retention'],
   alerts: SendAlertsOptions,
+  audit: AuditRetentionOptions,
 ): Job[] {
   return [
     expireKeys(features),
@@ -25,6 +28,8 @@ export function allJobs(
     deleteOldAnswers(),
     deleteOldLogs(retention),
     deleteOldResponses(retention),
+    sealAuditLog({ ...features, ...audit }),
+    deleteOldAuditLogs(audit),
     deleteExpiredFiles(),
     emptyVectorStores(),
     expireRuns(),

@@ -41,7 +41,9 @@ export const environment = z.object({
   USAGE_LIMITS_ENABLED: feature(
     'OFF: the routes of usage-limit policies answer 403 and no counter is reset.',
   ),
-  AUDIT_LOGS_ENABLED: feature('OFF: changes leave no audit rows.'),
+  AUDIT_LOGS_ENABLED: feature(
+    'OFF: changes leave no audit rows, none is sealed, and the route of the audit log answers 403.',
+  ),
   SCIM_ENABLED: feature('OFF: the routes of SCIM answer 403. What directories have brought stays.'),
   POLICY_ENABLED: feature('OFF: the routes of policies answer 403.'),
   MCP_ENABLED: feature('OFF: the routes of MCP integrations and servers answer 403.'),
@@ -58,6 +60,11 @@ export const environment = z.object({
     days,
     '90',
     'Days that each request for a model is kept in the log.',
+  ),
+  GATEWRIGHT_AUDIT_RETENTION_DAYS: optional(
+    'Retention',
+    days,
+    'Days that rows of the audit log are kept; for good when unset.',
   ),
   GATEWRIGHT_RESPONSE_RETENTION_DAYS: defaulted(
     'Retention',

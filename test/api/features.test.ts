@@ -18,6 +18,7 @@ const governed = {
   '/v1/policies/rate-limits': 'POLICY_ENABLED',
   '/v2/policies/usage-limits': 'USAGE_LIMITS_ENABLED',
   '/v1/scim/groups': 'SCIM_ENABLED',
+  '/v2/audit-logs': 'AUDIT_LOGS_ENABLED',
 } as const;
 const always = ['/admin/v2/configs', '/admin/v2/workspaces', '/iam/v1/access_policies'];
 
@@ -81,6 +82,7 @@ describe('every route of a governed family', () => {
       [/^\/scim\//, ['scim']],
       [/^\/(guardrails|admin\/organisation\/defaults|workspace-exclusions)/, ['guardrails']],
       [/^\/mcp/, ['mcp']],
+      [/^\/audit-logs/, ['auditLogs']],
       [/^\/api-keys/, ['apiAccess']],
       [/^\/policies\/usage-limits/, ['policy', 'usageLimits']],
       [/^\/policies\/rate-limits/, ['policy']],

@@ -20,6 +20,7 @@ import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { eventually } from '../eventually.ts';
 
 const untold = { sendMail: null, recipients: [] };
+const audit = { auditDays: null, auditKeyOf: () => Buffer.alloc(32) };
 const kept = { logDays: 90, totalsDays: 365, responseDays: 30 };
 const minute = Date.parse('2026-11-21T12:00:00Z');
 let test: TestDatabase;
@@ -178,7 +179,7 @@ describe('a process whose clock is wrong', () => {
       readServerTime(test.database.db),
     );
     const features = { usageLimits: true, auditLogs: true } as Parameters<typeof allJobs>[0];
-    const outcome = await replica(allJobs(features, kept, untold), { clock: ahead }).runNow(
+    const outcome = await replica(allJobs(features, kept, untold, audit), { clock: ahead }).runNow(
       'expire-keys',
     );
     expect(outcome.state).toBe('failed');
@@ -342,7 +343,7 @@ describe('list', () => {
 
   it('shows a job as idle with its reason, and refuses to run it', async () => {
     const features = { usageLimits: false, auditLogs: true } as Parameters<typeof allJobs>[0];
-    const scheduler = replica(allJobs(features, kept, untold));
+    const scheduler = replica(allJobs(features, kept, untold, audit));
     const idle = (await scheduler.list()).find((listed) => listed.name === 'reset-usage');
     expect(idle).toMatchObject({ nextRunAt: null, idleBecause: 'USAGE_LIMITS_ENABLED is OFF' });
     await expect(scheduler.runNow('reset-usage')).rejects.toThrow(/idle/);

@@ -24,7 +24,7 @@ const tenantTables = Object.keys(vschema.gatewright.tables);
 const jobs = [
   ...['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'],
   ...['charge-lost-slices', 'delete-old-logs', 'delete-old-responses', 'expire-runs'],
-  ...['delete-expired-files', 'empty-vector-stores'],
+  ...['delete-expired-files', 'empty-vector-stores', 'seal-audit-log'],
 ];
 const yearMs = 366 * 86_400_000;
 
@@ -299,7 +299,7 @@ async function record(send: Send): Promise<void> {
 const lists = [
   ...['/admin/v2/workspaces', '/v1/api-keys', '/v2/configs', '/v2/guardrails', '/v2/mcp-servers'],
   ...['/admin/v2/mcp-integrations', '/v2/guardrails/mcp-mappings', '/v2/policies/usage-limits'],
-  '/v2/policies/rate-limits',
+  ...['/v2/policies/rate-limits', '/v2/audit-logs'],
 ];
 
 let inference: Inference;
@@ -358,7 +358,7 @@ describe('what is sent to the database', () => {
       new Set([
         ...['api_keys', 'usage_budgets', 'usage_limit_policies'],
         ...['usage_windows', 'idempotency_keys', 'usage_holders', 'rate_counters'],
-        ...['responses', 'files', 'vector_stores', 'runs'],
+        ...['responses', 'files', 'vector_stores', 'runs', 'audit_log'],
       ]),
     );
   });

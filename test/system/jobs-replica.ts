@@ -14,6 +14,7 @@ const scheduler = createScheduler({
     features,
     { logDays: 90, totalsDays: 365, responseDays: 30 },
     { sendMail: null, recipients: [] },
+    { auditDays: null, auditKeyOf: () => Buffer.alloc(32) },
   ),
   clock: createSharedClock({ now: () => nowMs, monotonicMs: () => nowMs }, async () => nowMs),
   log: createLog({ level: 'warn' }),

@@ -47,6 +47,7 @@ const mayImport: Record<string, readonly string[]> = {
   'commands/mock-upstream': [],
   'commands/shared': [
     'app',
+    'auth',
     'embedded',
     'sync',
     'kube',

@@ -308,6 +308,7 @@ describe('docs/jobs.md', () => {
         features,
         { logDays: 90, totalsDays: 365, responseDays: 30 },
         { sendMail: null, recipients: [] },
+        { auditDays: null, auditKeyOf: () => Buffer.alloc(32) },
       ).map(({ name, cron }) => [name, cron]),
     );
   });

@@ -27,9 +27,19 @@ const aheadMs = 60_000;
  */
 export function rangeOf(query: z.infer<typeof RangeQuery>, now: number, daysMax: number): Range {
   const { time_of_generation_min: min, time_of_generation_max: max } = query;
+  return stretchOf({ min, max }, now, { daysMax, daysUsual: 1, path: 'time_of_generation_min' });
+}
+
+/** As {@link rangeOf}, of fields by other names: `path` is that of the beginning. */
+export function stretchOf(
+  { min, max }: { readonly min: string | undefined; readonly max: string | undefined },
+  now: number,
+  { daysMax, daysUsual, path: name }: { daysMax: number; daysUsual: number; path: string },
+): Range {
   const to = max === undefined ? now + aheadMs : Date.parse(max);
-  const from = min === undefined ? Math.max(0, Math.min(now, to) - dayMs) : Date.parse(min);
-  const path = ['time_of_generation_min'];
+  const usualMs = daysUsual * dayMs;
+  const from = min === undefined ? Math.max(0, Math.min(now, to) - usualMs) : Date.parse(min);
+  const path = [name];
   if (from > to) throw validationError({ path, message: 'must not lie after the end' });
   if (to - from > daysMax * dayMs + aheadMs) {
     throw validationError({ path, message: `must lie at most ${daysMax} days before the end` });

@@ -2,16 +2,14 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
-import { idFromBytes, idToBytes } from '../../model/ids.ts';
 import { wholeNumber } from '../../model/paging.ts';
 import { guardrailVerdicts, RequestLogPage } from '../../model/request-log.ts';
-import { isUuid } from '../../model/slug.ts';
-import { validationError } from '../../model/validation-error.ts';
 import * as requestLogs from '../../store/tables/request-logs.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
 import { requireRight, visibleKeys } from '../request/visibility.ts';
+import { cursorOf, placeOf } from './cursor.ts';
 import { rangeOf, rangeQuery } from './range.ts';
 import { toRecord } from './request-log-record.ts';
 
@@ -58,9 +56,11 @@ async function list(
   const apiKeyIds = await visibleKeys(db, caller, workspace);
   const { api_key_id, config_id, provider, model, trace_id, guardrail_verdict, page_size } = query;
   const [statusFrom, statusTo] = statusesOf(query.status);
+  const place = placeOf(query.cursor);
   const filter: requestLogs.RequestLogFilter = {
     ...rangeOf(query, now, daysMax),
-    ...{ statusFrom, statusTo, before: placeOf(query.cursor), apiKeyIds },
+    ...{ statusFrom, statusTo, apiKeyIds },
+    before: place === null ? null : { ended_at: place.at, id: place.id },
     equal: {
       ...{ workspace_id: workspace?.id, api_key_id: api_key_id?.toLowerCase() },
       ...{ config_id, provider, model, trace_id, guardrail_verdict },
@@ -72,7 +72,7 @@ async function list(
   return {
     object: 'list' as const,
     data: page.map(toRecord),
-    next_cursor: last === undefined ? null : `${last.ended_at}_${idFromBytes(last.id)}`,
+    next_cursor: last === undefined ? null : cursorOf(last.ended_at, last.id),
   };
 }
 
@@ -81,13 +81,4 @@ function statusesOf(status: string | undefined): [number, number] {
   if (!status.endsWith('xx')) return [Number(status), Number(status)];
   const first = Number(status[0]) * 100;
   return [first, first + 99];
-}
-
-function placeOf(cursor: string | undefined): requestLogs.RequestLogFilter['before'] {
-  if (cursor === undefined) return null;
-  const [endedAt = '', id = ''] = cursor.split('_');
-  if (/^\d{1,15}$/.test(endedAt) && isUuid(id)) {
-    return { ended_at: Number(endedAt), id: idToBytes(id) };
-  }
-  throw validationError({ path: ['cursor'], message: 'must be the next_cursor of a page' });
 }

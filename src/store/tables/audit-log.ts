@@ -1,11 +1,12 @@
-/** Knows the audit_log table: rows are only ever added, in the transaction of the change they record. */
+/** Knows the audit_log table: rows are added in the transaction of the change they record, and read by page. */
 import { type RawBuilder, sql } from 'kysely';
 import { idToBytes, newId } from '../../model/ids.ts';
 import type { Db } from '../connection/db.ts';
 import { insertion } from '../connection/statement.ts';
 
-interface AuditRow {
+export interface AuditRow {
   organisation_id: string;
+  /** Milliseconds since the epoch. */
   at: number;
   id: Buffer;
   workspace_id: string | null;
@@ -16,8 +17,10 @@ interface AuditRow {
   resource_id: string;
   request_id: string;
   changes: string;
-  /** Place in the organisation's hash chain; null where none is kept. */
+  /** Place in the organisation's chain, from 1; null until the row is sealed. */
   chain_position: number | null;
+  /** Id of the row before it in the chain; null for the first, and until the row is sealed. */
+  chain_previous: Buffer | null;
   chain_hash: Buffer | null;
 }
 
@@ -110,6 +113,74 @@ function rowOf(entry: AuditEntry) {
     request_id: entry.requestId,
     changes: JSON.stringify(entry.changes),
     chain_position: null,
+    chain_previous: null,
     chain_hash: null,
   };
+}
+
+/** Where a row stands in the order of time. */
+export type AuditPlace = Pick<AuditRow, 'at' | 'id'>;
+
+export interface AuditFilter {
+  /** Milliseconds since the epoch, both included. */
+  readonly from: number;
+  readonly to: number;
+  /** Values of columns; those undefined are not asked for. */
+  readonly equal: Readonly<
+    Partial<
+      Record<
+        'workspace_id' | 'actor_kind' | 'actor_id' | 'resource_kind' | 'resource_id' | 'request_id',
+        string | undefined
+      >
+    >
+  >;
+  /** Any of these; null for all. */
+  readonly actions: readonly string[] | null;
+  /** The last row of the page before; null for the first page. */
+  readonly before: AuditPlace | null;
+}
+
+/** Up to `limit` of an organisation's, newest first, from `offset` on. */
+export async function list(
+  db: Db,
+  organisationId: string,
+  { from, to, equal, actions, before }: AuditFilter,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<AuditRow[]> {
+  let query = db
+    .selectFrom('audit_log')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('at', '>=', from)
+    .where('at', '<=', before === null ? to : Math.min(to, before.at));
+  for (const [column, value] of Object.entries(equal)) {
+    if (value !== undefined) query = query.where(sql.ref(column), '=', value);
+  }
+  if (actions !== null) query = query.where('action', 'in', actions);
+  if (before !== null) {
+    const { at, id } = before;
+    query = query.where((eb) => eb.or([eb('at', '<', at), eb('id', '<', id)]));
+  }
+  query = query.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit);
+  return await (offset === 0 ? query : query.offset(offset)).execute();
+}
+
+/** Up to `limit` of an organisation's in a stretch of time (milliseconds, both ends included), behind a row; null for the first. */
+export async function listOldestFirst(
+  db: Db,
+  organisationId: string,
+  { from, to }: { readonly from: number; readonly to: number },
+  after: AuditPlace | null,
+  limit: number,
+): Promise<AuditRow[]> {
+  let query = db
+    .selectFrom('audit_log')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('at', '>=', Math.max(from, after?.at ?? 0))
+    .where('at', '<=', to);
+  if (after !== null) {
+    query = query.where((eb) => eb.or([eb('at', '>', after.at), eb('id', '>', after.id)]));
+  }
+  return await query.orderBy('at').orderBy('id').limit(limit).execute();
 }

@@ -7,6 +7,9 @@ export type Aged =
   | { readonly table: 'request_logs'; readonly column: 'ended_at' }
   | { readonly table: 'request_totals'; readonly column: 'began_at' };
 
+/** As {@link Aged}, of a table whose rows go by another rule. */
+type Dated = Aged | { readonly table: 'audit_log'; readonly column: 'at' };
+
 /** Deletes up to `limit`, oldest first, and yields how many those were. */
 export async function deleteBefore(
   tx: Db,
@@ -27,7 +30,7 @@ export async function deleteBefore(
 
 export async function hasBefore(
   db: Db,
-  { table, column }: Aged,
+  { table, column }: Dated,
   organisationId: string,
   before: number,
 ): Promise<boolean> {

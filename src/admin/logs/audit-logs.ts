@@ -1,0 +1,90 @@
+/** Knows the audit log over HTTP (docs/api.md, Audit): a page of changes, newest first. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { AuditLogPage, methodOfAction, toAuditRecord } from '../../model/audit-log.ts';
+import { wholeNumber } from '../../model/paging.ts';
+import { Timestamp } from '../../model/timestamp.ts';
+import * as auditLog from '../../store/tables/audit-log.ts';
+import { type AdminDeps, everyMount } from '../request/deps.ts';
+import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
+import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
+import { cursorOf, placeOf } from './cursor.ts';
+import { stretchOf } from './range.ts';
+
+const daysMax = 366;
+const daysUsual = 31;
+const pageSizeDefault = 50;
+const pageSizeMax = 100;
+/** Rows before the page are read to be left out; who goes further takes cursors. */
+const currentPageMax = 1_000;
+const text = z.string().min(1).max(255).optional();
+
+const AuditLogsQuery = WorkspaceQuery.extend({
+  ...{ start_time: Timestamp.optional(), end_time: Timestamp.optional() },
+  organisation_id: z.string().max(64).optional(),
+  ...{
+    user_id: text,
+    user_type: text,
+    action: text,
+    method: z.enum(['POST', 'PUT', 'DELETE']).optional(),
+  },
+  ...{ resource_type: text, resource_id: text, request_id: text },
+  page_size: wholeNumber(1, pageSizeMax).default(pageSizeDefault),
+  current_page: wholeNumber(0, currentPageMax).default(0),
+  cursor: z.string().max(64).optional(),
+});
+
+export function auditLogRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      mounts: everyMount,
+      method: 'GET',
+      path: '/audit-logs',
+      scope: 'audit_logs.list',
+      features: ['auditLogs'],
+      summary: 'List changes, who made them and when',
+      query: AuditLogsQuery,
+      response: AuditLogPage,
+      handle: (request) => list(deps, request),
+    }),
+  ];
+}
+
+async function list(
+  { database }: AdminDeps,
+  { caller, query, now }: QueryRequest<z.infer<typeof AuditLogsQuery>>,
+) {
+  const db = database.readable;
+  requireOwnOrganisation(caller, query.organisation_id);
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  const { resource_type, resource_id, request_id, user_id, user_type, page_size } = query;
+  const before = placeOf(query.cursor);
+  const { start_time: min, end_time: max } = query;
+  const filter: auditLog.AuditFilter = {
+    ...stretchOf({ min, max }, now, { daysMax, daysUsual, path: 'start_time' }),
+    before: before === null ? null : { at: before.at, id: before.id },
+    actions: actionsOf(query),
+    equal: {
+      ...{ workspace_id: workspace?.id, resource_kind: resource_type, resource_id, request_id },
+      ...{ actor_id: user_id, actor_kind: user_type?.replaceAll('_', '-') },
+    },
+  };
+  const offset = before === null ? query.current_page * page_size : 0;
+  const page = { limit: page_size + 1, offset };
+  const rows = await auditLog.list(db, caller.organisationId, filter, page);
+  const records = rows.slice(0, page_size);
+  const last = rows.length > page_size ? records.at(-1) : undefined;
+  return {
+    object: 'list' as const,
+    records: records.map(toAuditRecord),
+    next_cursor: last === undefined ? null : cursorOf(last.at, last.id),
+  };
+}
+
+/** Null for all. */
+function actionsOf({ action, method }: z.infer<typeof AuditLogsQuery>): string[] | null {
+  if (method === undefined) return action === undefined ? null : [action];
+  const ofMethod = Object.keys(methodOfAction).filter((one) => methodOfAction[one] === method);
+  return action === undefined ? ofMethod : [ofMethod.includes(action) ? action : ''];
+}

@@ -1,0 +1,22 @@
+/** Knows how a page of a log says where the next one begins: by the moment and the id of its last row. */
+import { idFromBytes, idToBytes } from '../../model/ids.ts';
+import { isUuid } from '../../model/slug.ts';
+import { validationError } from '../../model/validation-error.ts';
+
+interface Place {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly id: Buffer;
+}
+
+export function cursorOf(at: number, id: Buffer): string {
+  return `${at}_${idFromBytes(id)}`;
+}
+
+/** Null for the first page. @throws ApiError `invalid` for what no page has told */
+export function placeOf(cursor: string | undefined): Place | null {
+  if (cursor === undefined) return null;
+  const [at = '', id = ''] = cursor.split('_');
+  if (/^\d{1,15}$/.test(at) && isUuid(id)) return { at: Number(at), id: idToBytes(id) };
+  throw validationError({ path: ['cursor'], message: 'must be the next_cursor of a page' });
+}

@@ -1,0 +1,24 @@
+/** Knows how a command comes to the keys of the database that it is about. */
+import { missingMasterKey } from '../../app.ts';
+import { createKeyring, type Keyring } from '../../auth/keyring.ts';
+import { createMasterKeys } from '../../auth/master-keys.ts';
+import type { Settings } from '../../settings.ts';
+import type { Database } from '../../store/connection/db.ts';
+import { readHomeKeys } from './home-keys.ts';
+
+/**
+ * Under the master key of the settings, else that of the home (a folder).
+ *
+ * @throws Failure where there is none, or another than the database is under
+ */
+export async function openKeyring(
+  settings: Pick<Settings, 'masterKeys'>,
+  home: string,
+  database: Pick<Database, 'db' | 'readable'>,
+): Promise<Keyring> {
+  const masterKeys = settings.masterKeys ?? readHomeKeys(home);
+  if (masterKeys === null) throw missingMasterKey();
+  const keyring = createKeyring(database, createMasterKeys(masterKeys));
+  await keyring.open();
+  return keyring;
+}
