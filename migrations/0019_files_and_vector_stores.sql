@@ -15,13 +15,27 @@ CREATE TABLE IF NOT EXISTS files (
   CONSTRAINT files_bytes CHECK (bytes >= 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- What is in a file, cut so that no statement grows with it.
-CREATE TABLE IF NOT EXISTS file_parts (
+-- Bytes that are kept in the database, in a folder or in a bucket, from before they are written until after they are deleted.
+CREATE TABLE IF NOT EXISTS blobs (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  file_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  place VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  status VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  bytes BIGINT NOT NULL,
+  sha256 BINARY(32) NULL,
+  due_at BIGINT NULL,
+  PRIMARY KEY (organisation_id, id),
+  KEY blobs_due (due_at),
+  CONSTRAINT blobs_bytes CHECK (bytes >= 0)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- Those in the database, cut so that no statement grows with them.
+CREATE TABLE IF NOT EXISTS blob_parts (
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  blob_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   number INT NOT NULL,
   content MEDIUMBLOB NOT NULL,
-  PRIMARY KEY (organisation_id, file_id, number)
+  PRIMARY KEY (organisation_id, blob_id, number)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- Stores of texts that are found by what they mean.

@@ -1,6 +1,7 @@
 /** Knows how the parts make a server: database, keys, authentication, Admin API, inference, probes, metrics. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes } from './admin/index.ts';
+import { openBlobs } from './app/blobs.ts';
 import { createAppGateway, inferencePort } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
@@ -40,6 +41,7 @@ import {
   isOutcomeUnknown,
   isUnavailable,
 } from './store/connection/unavailable.ts';
+import type { KeptBlobs } from './store/kept-blobs.ts';
 import { assertUsable } from './store/migrations/migration-state.ts';
 import { readSchemaStatus } from './store/schema-status.ts';
 import { auditTrail } from './store/tables/audit-log.ts';
@@ -121,6 +123,7 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   const sharedClock = createSharedClock(clock, readSharedTime);
   return assemble({
     ...{ settings, clock: sharedClock, log, masterKeys, keyring, database },
+    blobs: openBlobs({ settings, database, clock: sharedClock }),
     spanExport: createSpanExport(settings, log),
     components: overrides.components ?? allComponents,
     prove: async () => {
@@ -158,6 +161,7 @@ interface Parts {
   readonly database: Database;
   readonly masterKeys: MasterKeys;
   readonly keyring: Keyring;
+  readonly blobs: KeptBlobs;
   readonly clock: SharedClock;
   readonly log: Log;
   /** Null where no traces are recorded. */
@@ -235,7 +239,7 @@ function assemble(parts: Parts): App {
       };
       await Promise.all([close(), jobs.stop()]);
       await gateway[Symbol.asyncDispose]();
-      await metricsServer.close(0);
+      await Promise.all([metricsServer.close(0), parts.blobs[Symbol.asyncDispose]()]);
       await database[Symbol.asyncDispose]();
     },
   };

@@ -1,8 +1,9 @@
 /** Knows the settings of a deployment, read from the environment and `.env` and checked all at once. */
-import type { z } from 'zod';
 import { Failure } from './failure.ts';
 import type { Secret } from './secret.ts';
+import { type BlobSettings, blobFaults, blobSettings } from './settings/blobs.ts';
 import { readDatabases } from './settings/database.ts';
+import { faultOf } from './settings/fault.ts';
 import type { databaseTlsModes, driftModes, logLevels } from './settings/forms.ts';
 import { type InferenceSettings, inferenceSettings, tokenFaults } from './settings/inference.ts';
 import { type AlertSettings, alertSettings, mailFaults } from './settings/mail.ts';
@@ -91,6 +92,8 @@ export interface Settings {
     readonly drainSeconds: number;
   };
   readonly inference: InferenceSettings;
+  /** Where files of callers lie. */
+  readonly blobs: BlobSettings;
   /** Who is told when budgets reach their threshold or their end. */
   readonly alerts: AlertSettings;
   /** Days that sealed rows of the audit log are kept; null for good. */
@@ -226,11 +229,10 @@ export function inspectSettings(
   const { database, databaseReader } = readDatabases({
     ...{ values, given, unread, wrong, now, faults, warnings },
   });
+  const isGiven = (name: Name): boolean => given.has(name) || unread.has(name);
+  const wholes = [notifyFaults, tokenFaults, blobFaults, mailFaults];
   faults.push(...signatureFaults(values, wrong), ...vaultFaults(values, wrong));
-  faults.push(...masterKeyFaults(values, wrong));
-  faults.push(...notifyFaults(values, (name) => given.has(name) || unread.has(name)));
-  faults.push(...tokenFaults(values, (name) => given.has(name) || unread.has(name)));
-  faults.push(...mailFaults(values, (name) => given.has(name) || unread.has(name)));
+  faults.push(...masterKeyFaults(values, wrong), ...wholes.flatMap((of) => of(values, isGiven)));
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
   const { slips, idle } = sortUnknown(namesSet(sources));
   (strict ? faults : warnings).push(...slips);
@@ -298,26 +300,6 @@ function parseAll(
   return { values: values as Values, wrong };
 }
 
-function faultOf(name: Name, given: Given, { issues }: z.ZodError): string {
-  const [issue] = issues;
-  if (issue?.code === 'custom' && typeof issue.params?.fault === 'string') {
-    return `${name} (${given.from}) ${issue.params.fault}`;
-  }
-  const { secret, file, expected, example } = factsAbout(name);
-  const fix = `for example ${name}=${example}`;
-  const value = secret || file ? lengthOf(given.text) : shown(given.text);
-  return `${name} (${given.from}) is ${value}: expected ${expected}, ${fix}`;
-}
-
-/** Secrets get pasted into the wrong variable: only what looks harmless is repeated. */
-function shown(text: string): string {
-  return text.length <= 40 && /^[\w .,:+-]+$/.test(text) ? `"${text}"` : lengthOf(text);
-}
-
-function lengthOf(text: string): string {
-  return `a text of ${text.length} characters (not shown)`;
-}
-
 function assemble(
   values: Values,
   given: ReadonlyMap<Name, Given>,
@@ -345,6 +327,7 @@ function assemble(
       drainSeconds: values.GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS,
     },
     inference: inferenceSettings(values, secretOf),
+    blobs: blobSettings(values, secretOf),
     alerts: alertSettings(values, secretOf),
     auditDays: values.GATEWRIGHT_AUDIT_RETENTION_DAYS ?? null,
     logLevel: values.GATEWRIGHT_LOG_LEVEL ?? values.LOG_LEVEL ?? null,

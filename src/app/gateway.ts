@@ -13,6 +13,7 @@ import type { TokenSettings } from '../settings/inference.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
+import type { KeptBlobs } from '../store/kept-blobs.ts';
 
 /** Where neither setting nor option says otherwise. */
 const inferencePortUsual = 8787;
@@ -23,6 +24,7 @@ const closeMs = 5_000;
 export function createAppGateway(parts: {
   readonly settings: Settings;
   readonly database: Database;
+  readonly blobs: KeptBlobs;
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
@@ -34,14 +36,15 @@ export function createAppGateway(parts: {
   /** Throws, as a database that is away does, until it has been proved to be the right one. */
   readonly requireConnection: () => void;
 }): Gateway {
-  const { settings, database, keyring, clock, log } = parts;
+  const { settings, database, keyring, clock, log, blobs } = parts;
   const { metrics, requestLog, spanExport, requireConnection } = parts;
   const { inference, configTargets, trustedHosts, proxies } = settings;
   const { tokens, ...rest } = inference;
   let quietUntilMs = 0;
   const gateway = createGateway({
     ...{ database, clock, configTargets, trustedHosts, isUnavailable, proxies },
-    ...{ ...rest, requireConnection, spanExport },
+    ...{ ...rest, requireConnection, spanExport, blobs },
+    fileBytesMax: settings.blobs.fileBytesMax,
     record: (entry) => {
       metrics.observeInference(entry);
       requestLog.record(entry);

@@ -10,24 +10,30 @@ import type { AuditKeyOf } from '../jobs/seal-audit-log.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
+import type { KeptBlobs } from '../store/kept-blobs.ts';
 
 /** The scheduler of every job, idle until its `start()`; what it runs carries this process's name. */
 export function createJobs(parts: {
   readonly settings: Pick<Settings, 'features' | 'inference' | 'alerts' | 'auditDays'>;
   readonly database: Database;
   readonly auditKeyOf: AuditKeyOf;
+  readonly blobs: KeptBlobs;
   readonly clock: SharedClock;
   readonly log: Log;
   readonly onRun?: (run: JobOutcome) => void;
 }): Scheduler {
-  const { settings, auditKeyOf, ...rest } = parts;
+  const { settings, auditKeyOf, blobs, ...rest } = parts;
   const { mail, recipients } = settings.alerts;
   return createScheduler({
     ...rest,
     jobs: allJobs(
       settings.features,
       settings.inference.retention,
-      { sendMail: mail && createMailer(mail), recipients },
+      {
+        recipients,
+        sendMail: mail && createMailer(mail),
+        sweepBlobs: (signal) => blobs.sweep(signal),
+      },
       { auditDays: settings.auditDays, auditKeyOf },
     ),
     owner: `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`,

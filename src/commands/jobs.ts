@@ -1,5 +1,6 @@
 /** Knows the command that shows the jobs of a deployment and runs one now. */
 import { resolve } from 'node:path';
+import { openBlobs } from '../app/blobs.ts';
 import { createJobs } from '../app/jobs.ts';
 import type { Keyring } from '../auth/keyring.ts';
 import { createSharedClock, systemClock } from '../clock.ts';
@@ -46,12 +47,13 @@ export const jobs: Command<Options> = {
     const log = createLog({ level: settings.logLevel ?? 'warn', destination: io.stderr });
     await using database = openDatabase(databaseSettings, { log });
     const clock = createSharedClock(systemClock, () => readServerTime(database.db));
+    await using blobs = openBlobs({ settings, database, clock });
     let keyring: Promise<Keyring> | undefined;
     const auditKeyOf = async (organisationId: string) => {
       keyring ??= openKeyring(settings, home, database);
       return (await keyring).auditKey(organisationId);
     };
-    const scheduler = createJobs({ settings, database, auditKeyOf, clock, log });
+    const scheduler = createJobs({ settings, database, blobs, auditKeyOf, clock, log });
     return options.action === 'list'
       ? await listJobs(scheduler, options, io)
       : await runJob(scheduler, options, io);

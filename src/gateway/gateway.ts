@@ -13,6 +13,7 @@ import { type VectorFamilies, vectorFamilies } from '../objects/vectors/vector-f
 import type { Proxies } from '../remote/proxies.ts';
 import { SecretManagers } from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
+import type { KeptBlobs } from '../store/kept-blobs.ts';
 import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { Origins } from '../upstream/origins.ts';
@@ -44,6 +45,10 @@ export interface GatewayOptions
     'bodyBytesMax' | 'enforcesLimits' | 'isUnavailable' | 'record' | 'spanExport' | 'onFault'
   > {
   readonly database: Pick<Database, 'readable' | 'db' | 'transaction'>;
+  /** Where the bytes of files lie. */
+  readonly blobs: KeptBlobs;
+  /** Of one file of a caller. */
+  readonly fileBytesMax: number;
   /** That all replicas share. */
   readonly clock: Clock;
   readonly hashCredential: (value: string) => Buffer;
@@ -170,9 +175,15 @@ function ownObjectsOf(
   return new OwnObjects({ database, families, responses });
 }
 
-function vectorsOf({ database, clock, onFault }: GatewayOptions): VectorFamilies {
+function vectorsOf({
+  database,
+  blobs,
+  fileBytesMax,
+  clock,
+  onFault,
+}: GatewayOptions): VectorFamilies {
   return vectorFamilies({
-    ...{ database, now: () => clock.now() },
+    ...{ database, blobs, fileBytesMax, now: () => clock.now() },
     onFault: (error) => onFault(error, 'a file of a vector store'),
   });
 }

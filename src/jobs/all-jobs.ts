@@ -1,5 +1,6 @@
 /** Knows every job there is. */
 import type { Feature, Settings } from '../settings.ts';
+import type { KeptBlobs } from '../store/kept-blobs.ts';
 import { chargeLostSlices } from './charge-lost-slices.ts';
 import { deleteExpiredFiles } from './delete-expired-files.ts';
 import { deleteOldAnswers } from './delete-old-answers.ts';
@@ -7,6 +8,7 @@ import { type AuditRetentionOptions, deleteOldAuditLogs } from './delete-old-aud
 import { deleteOldLogs } from './delete-old-logs.ts';
 import { deleteOldResponses } from './delete-old-responses.ts';
 import { deleteOldUsage } from './delete-old-usage.ts';
+import { deleteUnusedBlobs } from './delete-unused-blobs.ts';
 import { emptyVectorStores } from './empty-vector-stores.ts';
 import { expireKeys } from './expire-keys.ts';
 import { expireRuns } from './expire-runs.ts';
@@ -18,7 +20,7 @@ import { type SendAlertsOptions, sendAlerts } from './send-alerts.ts';
 export function allJobs(
   features: Readonly<Record<Feature, boolean>>,
   retention: Settings['inference']['retention'],
-  alerts: SendAlertsOptions,
+  means: SendAlertsOptions & { readonly sweepBlobs: KeptBlobs['sweep'] },
   audit: AuditRetentionOptions,
 ): Job[] {
   return [
@@ -32,8 +34,9 @@ export function allJobs(
     deleteOldAuditLogs(audit),
     deleteExpiredFiles(),
     emptyVectorStores(),
+    deleteUnusedBlobs(means.sweepBlobs),
     expireRuns(),
     chargeLostSlices(),
-    sendAlerts(alerts),
+    sendAlerts(means),
   ];
 }

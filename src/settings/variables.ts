@@ -1,5 +1,6 @@
 /** Knows every environment variable: its name, form, default, group and meaning, in one schema. */
 import { z } from 'zod';
+import { blobVariables } from './blob-variables.ts';
 import { databaseVariables } from './database-variables.ts';
 import * as forms from './forms.ts';
 import { inferenceVariables } from './inference-variables.ts';
@@ -196,6 +197,7 @@ export const environment = z.object({
   ),
 
   ...inferenceVariables,
+  ...blobVariables,
   ...traceVariables,
   ...mailVariables,
 

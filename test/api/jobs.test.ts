@@ -19,7 +19,11 @@ import { apiKeyRow, insertApiKeys } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { eventually } from '../eventually.ts';
 
-const untold = { sendMail: null, recipients: [] };
+const untold = {
+  sendMail: null,
+  recipients: [],
+  sweepBlobs: () => Promise.reject(new Error('unused')),
+};
 const audit = { auditDays: null, auditKeyOf: () => Buffer.alloc(32) };
 const kept = { logDays: 90, totalsDays: 365, responseDays: 30 };
 const minute = Date.parse('2026-11-21T12:00:00Z');

@@ -24,7 +24,8 @@ const tenantTables = Object.keys(vschema.gatewright.tables);
 const jobs = [
   ...['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'],
   ...['charge-lost-slices', 'delete-old-logs', 'delete-old-responses', 'expire-runs'],
-  ...['delete-expired-files', 'empty-vector-stores', 'seal-audit-log'],
+  ...['delete-expired-files', 'delete-unused-blobs', 'empty-vector-stores'],
+  'seal-audit-log',
 ];
 const yearMs = 366 * 86_400_000;
 
@@ -358,7 +359,7 @@ describe('what is sent to the database', () => {
       new Set([
         ...['api_keys', 'usage_budgets', 'usage_limit_policies'],
         ...['usage_windows', 'idempotency_keys', 'usage_holders', 'rate_counters'],
-        ...['responses', 'files', 'vector_stores', 'runs', 'audit_log'],
+        ...['responses', 'files', 'blobs', 'vector_stores', 'runs', 'audit_log'],
       ]),
     );
   });

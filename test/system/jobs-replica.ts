@@ -13,7 +13,7 @@ const scheduler = createScheduler({
   jobs: allJobs(
     features,
     { logDays: 90, totalsDays: 365, responseDays: 30 },
-    { sendMail: null, recipients: [] },
+    { sendMail: null, recipients: [], sweepBlobs: () => Promise.reject(new Error('unused')) },
     { auditDays: null, auditKeyOf: () => Buffer.alloc(32) },
   ),
   clock: createSharedClock({ now: () => nowMs, monotonicMs: () => nowMs }, async () => nowMs),

@@ -307,7 +307,7 @@ describe('docs/jobs.md', () => {
       allJobs(
         features,
         { logDays: 90, totalsDays: 365, responseDays: 30 },
-        { sendMail: null, recipients: [] },
+        { sendMail: null, recipients: [], sweepBlobs: () => Promise.reject(new Error('unused')) },
         { auditDays: null, auditKeyOf: () => Buffer.alloc(32) },
       ).map(({ name, cron }) => [name, cron]),
     );

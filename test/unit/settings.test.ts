@@ -542,6 +542,38 @@ const mailing = {
   SMTP_USER: 'u',
 };
 
+const bucketed = {
+  GATEWRIGHT_BLOB_S3_BUCKET: 'files',
+  GATEWRIGHT_BLOB_S3_ACCESS_KEY_ID: 'id',
+  GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY: 'canary-secret',
+  GATEWRIGHT_BLOB_STORE: 's3',
+};
+
+describe('places for files', () => {
+  it('are the database, or the one that is set, or the one that is said of several', () => {
+    const { GATEWRIGHT_BLOB_STORE: _, ...bucket } = bucketed;
+    const folder = { GATEWRIGHT_BLOB_DIR: '/blobs' };
+    expect(read({}).blobs).toMatchObject({ writesTo: 'database', directory: null, s3: null });
+    expect(read(folder).blobs).toMatchObject({ writesTo: 'directory', directory: '/blobs' });
+    expect(read(bucket).blobs).toMatchObject({
+      writesTo: 's3',
+      s3: { endpoint: new URL('https://s3.us-east-1.amazonaws.com'), bucket: 'files', prefix: '' },
+    });
+    const both = { ...folder, ...bucket };
+    expect(faultsOf(both)).toContain('say by GATEWRIGHT_BLOB_STORE where new files go');
+    expect(read({ ...both, GATEWRIGHT_BLOB_STORE: 'database' }).blobs.writesTo).toBe('database');
+  });
+
+  it('make a whole or are faults that say what is missing', () => {
+    const { GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY: _, ...half } = bucketed;
+    expect(faultsOf(half)).toContain('GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY is not: set both');
+    const { GATEWRIGHT_BLOB_S3_BUCKET: __, ...idle } = bucketed;
+    expect(faultsOf(idle)).toContain('set GATEWRIGHT_BLOB_S3_BUCKET');
+    expect(faultsOf(idle)).not.toContain('canary');
+    expect(faultsOf({ GATEWRIGHT_BLOB_STORE: 'directory' })).toContain('set GATEWRIGHT_BLOB_DIR');
+  });
+});
+
 describe('the reference', () => {
   it('names every setting in Markdown and in the JSON Schema', () => {
     const schema = settingsJsonSchema() as { properties: Record<string, Record<string, unknown>> };
@@ -564,6 +596,7 @@ describe('the reference', () => {
         ...(name.startsWith('GATEWRIGHT_GIT_') ? verified : {}),
         ...(name.startsWith('GATEWRIGHT_VAULT_') ? vaultOf(name) : {}),
         ...(name.startsWith('SMTP_') || /SMTP_TLS|ALERT_EMAILS/.test(name) ? mailing : {}),
+        ...(name.includes('BLOB_') ? bucketed : {}),
         ...(name.includes('JWT_')
           ? { GATEWRIGHT_JWT_JWKS_URIS: 'https://login.example.com/k' }
           : {}),

@@ -1,6 +1,6 @@
 /** Knows how one file gets into a vector store: read, cut into chunks, embedded and written, as long as its lease is held. */
 import type { Database } from '../../store/connection/db.ts';
-import * as fileParts from '../../store/tables/file-parts.ts';
+import type { KeptBlobs, ReadBlob } from '../../store/kept-blobs.ts';
 import * as files from '../../store/tables/files.ts';
 import * as vectorChunks from '../../store/tables/vector-chunks.ts';
 import * as storeFiles from '../../store/tables/vector-store-files.ts';
@@ -12,6 +12,7 @@ import type { Readings } from './readings.ts';
 
 export interface FileIngestionOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
+  readonly blobs: KeptBlobs;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly readings: Readings;
@@ -33,6 +34,7 @@ export interface IngestionTask {
 export const leaseMs = 120_000;
 const chunksPerCall = 32;
 const chunksMax = 20_000;
+const readBytesMax = 64 * 1024 * 1024;
 
 /** That the file itself is to blame for, or the model; told to its owner. */
 export class IngestionError extends Error {
@@ -82,16 +84,16 @@ export class FileIngestion {
 
   async #chunksOf(): Promise<readonly string[]> {
     const { owner, row } = this.#task;
-    const { database, now, readings } = this.#options;
+    const { blobs, database, now, readings } = this.#options;
     const file = await files.find(database.db, owner, row.id, now());
-    const content =
-      file && (await fileParts.read(database.db, file.organisation_id, file.id, file.bytes));
-    if (file === undefined || content === undefined || content === null) {
+    const blob = file && (await blobs.read({ organisationId: owner.organisationId, id: file.id }));
+    if (file === undefined || blob === undefined || blob === null) {
       throw new IngestionError('invalid_file', 'The file was deleted');
     }
+    const content = await contentOf(blob);
     const end = await readings.read({
       name: file.name,
-      content: Uint8Array.from(content),
+      content,
       sizes: { tokensMax: row.chunk_tokens, overlapTokens: row.overlap_tokens },
     });
     if (end.kind === 'failed') throw new IngestionError(end.code, end.message);
@@ -141,4 +143,18 @@ export class FileIngestion {
       await vectorChunks.insert(tx, rows);
     });
   }
+}
+
+async function contentOf({ bytes, pieces }: ReadBlob): Promise<Uint8Array<ArrayBuffer>> {
+  if (bytes > readBytesMax) {
+    const message = `The file has more than ${readBytesMax} bytes, which is too much to be read`;
+    throw new IngestionError('invalid_file', message);
+  }
+  const content = new Uint8Array(bytes);
+  let at = 0;
+  for await (const piece of pieces) {
+    content.set(piece, at);
+    at += piece.length;
+  }
+  return content;
 }

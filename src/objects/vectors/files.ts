@@ -1,7 +1,8 @@
 /** Knows the files that the gateway keeps: how they are sent, told, read and deleted. */
+import { Readable } from 'node:stream';
 import { FileFields, filePurposes } from '../../model/stored-file.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as fileParts from '../../store/tables/file-parts.ts';
+import type { KeptBlobs } from '../../store/kept-blobs.ts';
 import * as files from '../../store/tables/files.ts';
 import { newObjectId } from '../object-id.ts';
 import { objectList, objectPageOf } from '../object-page.ts';
@@ -18,6 +19,9 @@ import { fileFormOf } from './file-form.ts';
 
 export interface FilesOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
+  readonly blobs: KeptBlobs;
+  /** Of one file. */
+  readonly fileBytesMax: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -69,6 +73,11 @@ export class Files implements ObjectFamily {
     if (form.content.length === 0) {
       throw new ObjectError('invalid_request', 'The file is empty', 'file');
     }
+    const { fileBytesMax } = this.#options;
+    if (form.content.length > fileBytesMax) {
+      const message = `The file has more than ${fileBytesMax} bytes`;
+      throw new ObjectError('invalid_request', message, 'file');
+    }
     const row: files.StoredFile = {
       organisation_id: owner.organisationId,
       id: newObjectId('file'),
@@ -80,9 +89,12 @@ export class Files implements ObjectFamily {
       created_at: now,
       expires_at: expiryOf(fields, now),
     };
-    await this.#options.database.transaction(async (tx) => {
+    const { blobs, database } = this.#options;
+    const key = { organisationId: row.organisation_id, id: row.id };
+    const written = await blobs.write(key, Readable.from([form.content]));
+    await database.transaction(async (tx) => {
+      await blobs.keep(tx, written);
       await files.insert(tx, { ...row });
-      await fileParts.insert(tx, row.organisation_id, row.id, form.content);
     });
     return { body: recordOf(row) };
   }
@@ -104,16 +116,24 @@ export class Files implements ObjectFamily {
     return { body: objectList(shown, rows.length > limit) };
   }
 
-  async #read({ organisation_id, id, bytes }: files.StoredFile): Promise<ObjectAnswer | null> {
-    const body = await fileParts.read(this.#options.database.db, organisation_id, id, bytes);
-    return body === null ? null : { contentType: 'application/octet-stream', body };
+  async #read({ organisation_id, id }: files.StoredFile): Promise<ObjectAnswer | null> {
+    const found = await this.#options.blobs.read({ organisationId: organisation_id, id });
+    if (found === null) return null;
+    const body = Buffer.concat(await Array.fromAsync(found.pieces));
+    return { contentType: 'application/octet-stream', body };
   }
 
   async #delete(owner: Owner, id: string): Promise<ObjectAnswer | null> {
-    const isDeleted = await this.#options.database.transaction((tx) =>
-      files.deleteById(tx, owner, id),
-    );
-    return isDeleted ? { body: { id, object: 'file', deleted: true } } : null;
+    const { blobs, database } = this.#options;
+    const { organisationId } = owner;
+    const isDeleted = await database.transaction(async (tx) => {
+      if (!(await files.deleteById(tx, owner, id))) return false;
+      await blobs.markDeleted(tx, organisationId, [id]);
+      return true;
+    });
+    if (!isDeleted) return null;
+    await blobs.erase({ organisationId, id });
+    return { body: { id, object: 'file', deleted: true } };
   }
 }
 

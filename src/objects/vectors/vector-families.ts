@@ -1,5 +1,6 @@
 /** Knows how what concerns files and vector stores is put together, and how it ends. */
 import type { Database } from '../../store/connection/db.ts';
+import type { KeptBlobs } from '../../store/kept-blobs.ts';
 import type { ObjectFamily } from '../object-request.ts';
 import type { StoreSearch } from '../store-search.ts';
 import { FileBatches } from './file-batches.ts';
@@ -19,6 +20,9 @@ export interface VectorFamilies extends AsyncDisposable {
 
 export interface VectorFamiliesOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
+  readonly blobs: KeptBlobs;
+  /** Of one file. */
+  readonly fileBytesMax: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Of work that nobody waits for. */
@@ -29,16 +33,17 @@ export interface VectorFamiliesOptions {
 const heldBytesMax = 256 * 1024 * 1024;
 
 /** Dispose of them when no request comes any more. */
-export function vectorFamilies({ database, now, onFault }: VectorFamiliesOptions): VectorFamilies {
+export function vectorFamilies(options: VectorFamiliesOptions): VectorFamilies {
+  const { database, blobs, fileBytesMax, now, onFault } = options;
   const readings = new Readings();
   const scans = new Scans(heldBytesMax);
-  const ingestion = new Ingestion({ database, now, readings, onFault });
+  const ingestion = new Ingestion({ database, blobs, now, readings, onFault });
   const storeFiles = new StoreFiles(database);
   const batches = new FileBatches(database, storeFiles);
   const search = new VectorSearch(database, scans);
   return {
     families: [
-      new Files({ database, now }),
+      new Files({ database, blobs, fileBytesMax, now }),
       new VectorStores({ database, ingestion, storeFiles, batches, search }),
     ],
     storeSearch: new StoreSearches(database, search),

@@ -101,7 +101,7 @@ export function list(
     .execute();
 }
 
-/** With what is in it, and out of the vector stores that it is in; whether it was there. */
+/** Also out of the vector stores that it is in; whether it was there. */
 export async function deleteById(
   tx: Db,
   { organisationId, workspaceId }: FileOwner,
@@ -114,17 +114,8 @@ export async function deleteById(
     .where('workspace_id', '=', workspaceId)
     .executeTakeFirstOrThrow();
   if (numDeletedRows === 0n) return false;
-  await deleteRest(tx, organisationId, [id]);
+  await deleteEverywhere(tx, organisationId, [id]);
   return true;
-}
-
-async function deleteRest(tx: Db, organisationId: string, ids: readonly string[]): Promise<void> {
-  await deleteEverywhere(tx, organisationId, ids);
-  await tx
-    .deleteFrom('file_parts')
-    .where('organisation_id', '=', organisationId)
-    .where('file_id', 'in', ids)
-    .execute();
 }
 
 /** Organisations that have files which expired at `moment` or before, those of the oldest `limit`. */
@@ -143,13 +134,13 @@ export async function listOrganisationsExpired(
   return [...new Set(rows.map((row) => row.organisation_id))];
 }
 
-/** Deletes files of an organisation which expired at `moment` or before, with all that is made of them; yields how many. */
+/** Deletes files of an organisation which expired at `moment` or before, also out of vector stores; yields which. */
 export async function deleteExpired(
   tx: Db,
   organisationId: string,
   moment: number,
   limit: number,
-): Promise<number> {
+): Promise<string[]> {
   const rows = await tx
     .selectFrom('files')
     .select('id')
@@ -158,13 +149,13 @@ export async function deleteExpired(
     .orderBy('expires_at')
     .limit(limit)
     .execute();
-  if (rows.length === 0) return 0;
+  if (rows.length === 0) return [];
   const ids = rows.map(({ id }) => id);
-  const { numDeletedRows } = await tx
+  await tx
     .deleteFrom('files')
     .where('organisation_id', '=', organisationId)
     .where('id', 'in', ids)
-    .executeTakeFirstOrThrow();
-  await deleteRest(tx, organisationId, ids);
-  return Number(numDeletedRows);
+    .execute();
+  await deleteEverywhere(tx, organisationId, ids);
+  return ids;
 }

@@ -1,0 +1,40 @@
+/** Knows how bytes are kept in the database: in parts of a mebibyte. */
+import { type BlobKey, type BlobStore, BlobUnavailable, cut } from '../blobs/blob-store.ts';
+import type { Database } from './connection/db.ts';
+import * as blobParts from './tables/blob-parts.ts';
+
+/** A statement with twice as much in it is one that every server takes as it comes out of the box. */
+const partBytes = 1024 * 1024;
+const deletedAtOnce = 16;
+
+export class DatabaseBlobs implements BlobStore {
+  readonly #database: Pick<Database, 'db'>;
+
+  constructor(database: Pick<Database, 'db'>) {
+    this.#database = database;
+  }
+
+  async write({ organisationId, id }: BlobKey, pieces: AsyncIterable<Buffer>): Promise<void> {
+    let number = 0;
+    for await (const content of cut(pieces, partBytes)) {
+      const row = { organisation_id: organisationId, blob_id: id, number, content };
+      await blobParts.insert(this.#database.db, row);
+      number += 1;
+    }
+  }
+
+  async *read({ organisationId, id }: BlobKey, bytes: number): AsyncGenerator<Buffer, void> {
+    for (let number = 0; number * partBytes < bytes; number += 1) {
+      const part = await blobParts.read(this.#database.db, { organisationId, id, number });
+      if (part === undefined) throw new BlobUnavailable('It was deleted while it was read');
+      yield part;
+    }
+  }
+
+  async delete({ organisationId, id }: BlobKey): Promise<void> {
+    const { db } = this.#database;
+    while ((await blobParts.deleteSome(db, { organisationId, id }, deletedAtOnce)) > 0);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}

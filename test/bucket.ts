@@ -1,0 +1,72 @@
+/** Knows how a test gets a bucket: of a real S3-compatible server, behind a relay that counts, fails and goes away. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import S3rver from '@20minutes/s3rver';
+import type { S3Place } from '../src/blobs/s3.ts';
+import { Secret } from '../src/secret.ts';
+
+export interface Bucket extends AsyncDisposable {
+  readonly place: S3Place;
+  /** `METHOD /path` of what was asked. */
+  readonly asked: string[];
+  /** Answers in place of the server where it yields a status. */
+  interfere: (asked: string) => number | null;
+  /** Names of the objects that are there. */
+  objects(): string[];
+}
+
+/** It judges signatures by the time and the one key that it knows. */
+export async function startBucket(): Promise<Bucket> {
+  const directory = mkdtempSync(join(tmpdir(), 'gatewright-bucket-'));
+  const server = new S3rver({
+    ...{ address: '127.0.0.1', port: 0, silent: true, directory },
+    configureBuckets: [{ name: 'files' }],
+  });
+  const { port } = await server.run();
+  const bucket = {
+    asked: [] as string[],
+    interfere: (_: string): number | null => null,
+  };
+  const relay = createServer((from, to) => {
+    const asked = `${from.method} ${from.url}`;
+    bucket.asked.push(asked);
+    const status = bucket.interfere(asked);
+    if (status === null) pass(port, from, to);
+    else {
+      from.resume().on('end', () => to.writeHead(status).end('<Error><Code>Busy</Code></Error>'));
+    }
+  });
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
+  const { port: relayed } = relay.address() as AddressInfo;
+  return Object.assign(bucket, {
+    place: {
+      ...{ endpoint: new URL(`http://127.0.0.1:${relayed}`), region: 'us-east-1', bucket: 'files' },
+      ...{ prefix: 'kept/', accessKeyId: 'S3RVER', secretAccessKey: new Secret('S3RVER', 'test') },
+    },
+    objects: () =>
+      readdirSync(join(directory, 'files'), { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('_object'))
+        .map((name) => name.slice(0, -'._S3rver_object'.length))
+        .toSorted(),
+    [Symbol.asyncDispose]: async () => {
+      relay.closeAllConnections();
+      relay.close();
+      await server.close();
+      rmSync(directory, { recursive: true });
+    },
+  });
+}
+
+/** With the headers as they came, which are signed. */
+function pass(port: number, from: IncomingMessage, to: ServerResponse): void {
+  const { method, url, headers } = from;
+  const onward = request({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {
+    to.writeHead(answer.statusCode!, answer.headers);
+    answer.pipe(to);
+  });
+  onward.on('error', () => to.destroy());
+  from.pipe(onward);
+}
