@@ -1,9 +1,12 @@
 /** Knows how tests run gateways as their users do: each a process of its own, which can be killed. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { inject } from 'vitest';
+import { Secret } from '../../src/secret.ts';
+import type { MasterKeySettings } from '../../src/settings/master-keys.ts';
 import type { Settings } from '../../src/settings.ts';
 
 export interface GatewayProcess extends AsyncDisposable {
@@ -64,6 +67,13 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
     kill: () => end('SIGKILL'),
     [Symbol.asyncDispose]: () => end('SIGTERM'),
   };
+}
+
+/** Which a process takes, too: none that anybody could guess. */
+export function newMasterKeys(): MasterKeySettings {
+  const current = new Secret(randomBytes(32), 'test');
+  const settings: MasterKeySettings = { current, previous: [], refresh: () => settings };
+  return settings;
 }
 
 /** Words for Node under which a process believes another time. */

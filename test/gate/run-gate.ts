@@ -1,10 +1,8 @@
 /** Knows the gate that limits have to pass: three gateways and a crowd on one limit, a window that turns over, and a death. */
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { chargeLostSlices } from '../../src/jobs/charge-lost-slices.ts';
-import { Secret } from '../../src/secret.ts';
-import type { MasterKeySettings } from '../../src/settings/master-keys.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
@@ -21,7 +19,7 @@ import {
   trueUnits,
 } from './counters.ts';
 import { type Asked, Driver, isRefused } from './driver.ts';
-import { type GatewayProcess, startGatewayProcess } from './gateway-processes.ts';
+import { type GatewayProcess, newMasterKeys, startGatewayProcess } from './gateway-processes.ts';
 import { type Entry, type Journal, startJournal } from './journal.ts';
 import { numbersOf, type Plan, planOf } from './plan.ts';
 import { falseRefusals, type Known, outputTokensLeast } from './refusals.ts';
@@ -91,7 +89,7 @@ export async function runGate(options: GateOptions): Promise<GateReport> {
   const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
   const { between = async (real) => real } = options;
   const server = stack.use(
-    await startTestServer({ between, settings: { trustedHosts, masterKeys: masterKeys() } }),
+    await startTestServer({ between, settings: { trustedHosts, masterKeys: newMasterKeys() } }),
   );
   server.clock.set(Date.now());
   const { key, limits } = await addLimits(server, options.terms);
@@ -135,13 +133,6 @@ export async function runGate(options: GateOptions): Promise<GateReport> {
   for (const limit of limits) await checkCounters(round, limit);
   await useTheRest(round);
   return reportOf(round);
-}
-
-/** Which a process takes, too: none that anybody could guess. */
-function masterKeys(): MasterKeySettings {
-  const current = new Secret(randomBytes(32), 'test');
-  const settings: MasterKeySettings = { current, previous: [], refresh: () => settings };
-  return settings;
 }
 
 /** `GATE_SEED` of a run that failed draws the same requests again. */
