@@ -58,7 +58,7 @@ export type RelayEnd =
   | { readonly kind: 'broken'; readonly error: Error; readonly isStarted: boolean };
 
 /** Longer than a provider may be silent, so that nobody is cut off for what another does. */
-export const stalledMs = 330_000;
+export const stalledMs = 630_000;
 /** Answers up to here are sent in one piece, which costs the least. */
 const gatheredBytesMax = 4 * 1024 * 1024;
 /** Longer ones cost more to copy than a second write does. */

@@ -69,9 +69,8 @@ interface Base {
   readonly search: string;
 }
 
-/** Answers may take their time before they begin; clients end sooner where they want to. */
-const firstByteTimeoutMs = 600_000;
-const idleTimeoutMs = 300_000;
+/** Answers may take their time; clients end sooner where they want to. */
+const silenceTimeoutMs = 600_000;
 const basesMax = 10_000;
 
 export class Targets {
@@ -187,7 +186,7 @@ export class Targets {
       method: exchange.request.method as Dispatcher.HttpMethod,
       headers: translator === null ? headers : translator.headersOf(headers),
       body,
-      ...{ firstByteTimeoutMs, idleTimeoutMs },
+      silenceTimeoutMs,
     };
     return { call, endpoint, params, translator };
   }

@@ -8,10 +8,11 @@ export interface CallRequest {
   readonly method: Dispatcher.HttpMethod;
   readonly headers: Record<string, string>;
   readonly body: Buffer | null;
-  /** Longest wait for the first header of the answer. */
-  readonly firstByteTimeoutMs: number;
-  /** Longest wait between two pieces of the body. */
-  readonly idleTimeoutMs: number;
+  /**
+   * Longest wait for the first header of the answer, and between two pieces of its body: were they
+   * two figures, each answer would take another timer, which stays in the heap long after it is cleared.
+   */
+  readonly silenceTimeoutMs: number;
 }
 
 /** Takes the body of an answer, a piece after the other; exactly one of `end` and `fail` comes last. */
@@ -57,8 +58,8 @@ export class Call implements Dispatcher.DispatchHandler {
     this.#refuse = reject;
     this.#watch = watch;
     const { origin, path, method, headers, body } = request;
-    const { firstByteTimeoutMs: headersTimeout, idleTimeoutMs: bodyTimeout } = request;
-    const limits = { headersTimeout, bodyTimeout };
+    const { silenceTimeoutMs: timeoutMs } = request;
+    const limits = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
     dispatcher.dispatch({ origin, path, method, headers, body, ...limits }, this);
   }
 

@@ -49,7 +49,7 @@ export class Outbound {
     const { origin, pathname, search } = new URL(url);
     const call = new Call(this.#origins.at(origin), {
       ...{ origin, path: pathname + search, method, headers, body },
-      ...{ firstByteTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs },
+      silenceTimeoutMs: timeoutMs,
     });
     const timer = setTimeout(() => {
       call.cut(new OutboundFailure(`there was no answer within ${timeoutMs} ms`));

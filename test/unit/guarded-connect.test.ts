@@ -50,7 +50,7 @@ async function call(host: string, trust: string, resolve?: Resolve): Promise<str
   const request = { origin, path: '/', method: 'GET', headers: {}, body: null };
   const one = new Call(origins.at(origin), {
     ...request,
-    ...{ firstByteTimeoutMs: 0, idleTimeoutMs: 0 },
+    ...{ silenceTimeoutMs: 0 },
   });
   try {
     await one.begun;

@@ -44,7 +44,7 @@ it.each(['text/event-stream', 'application/json'])(
       const request = { origin: `http://127.0.0.1:${port}`, path: '/', method: 'GET' as const };
       const call = new Call(pool, {
         ...{ ...request, headers: {}, body: null },
-        ...{ firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000 },
+        ...{ silenceTimeoutMs: 60_000 },
       });
       await call.begun;
       const end = await relay(call, {

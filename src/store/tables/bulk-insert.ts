@@ -24,14 +24,13 @@ export async function bulkInsert<Row extends object>(
   await insertTuples(tx, target, tuples, rest);
 }
 
-/** A row as it stands in a statement. */
+/**
+ * A row as it stands in a statement. Made by one `join`: put together value by value it would keep a
+ * tree of all its pieces for as long as the row waits.
+ */
 export function tupleOf<Row extends object>({ columns }: InsertTarget<Row>, row: Row): string {
-  let tuple = '(';
-  for (const column of columns) {
-    const value = literal(row[column] as Value);
-    tuple += tuple.length === 1 ? value : `,${value}`;
-  }
-  return `${tuple})`;
+  const values = columns.map((column) => literal(row[column] as Value));
+  return `(${values.join(',')})`;
 }
 
 /** As {@link bulkInsert}, of rows that {@link tupleOf} has written before. */
