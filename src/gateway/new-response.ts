@@ -32,6 +32,11 @@ export function asksForResponse(
   return kind === 'responses' && id === null && rest.length === 0 && method === 'POST';
 }
 
+/** Whether the caller asks for it, and later on how far it has come. */
+export function isInBackground({ params }: Pick<Exchange, 'params'>): boolean {
+  return params.background === true && params.stream !== true;
+}
+
 /** @throws ObjectError or GatewayError where it goes on from what cannot be gone on from, or is too large */
 export async function newResponse(
   exchange: Exchange,
@@ -39,6 +44,10 @@ export async function newResponse(
 ): Promise<NewResponseRequest> {
   const { params } = exchange;
   const { owner, responses } = options;
+  if (params.background === true && params.store === false) {
+    const message = 'background: true asks for a response that is kept: leave store out';
+    throw new GatewayError('invalid_request', message, 'store');
+  }
   const id = newObjectId('resp');
   const given = params.previous_response_id;
   const named = typeof given === 'string' ? given : null;

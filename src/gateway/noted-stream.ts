@@ -1,4 +1,5 @@
 /** Knows how the events of a stream go to the caller while somebody takes note of them, each before it is sent. */
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { type Call, CallCut } from '../upstream/call.ts';
 import { type Attempted, errorOf } from './attempt.ts';
 import { type Calling, ourHeaders } from './calling.ts';
@@ -18,11 +19,64 @@ export interface StreamNotes {
   readonly isUnwanted: boolean;
 }
 
+/** What the caller gets while the rest is noted. */
+interface Told {
+  /** Headers of an answer that begins. */
+  begin(status: number, headers: OutgoingHttpHeaders): void;
+  /** Resolves when more can be told. */
+  events(bytes: Buffer): Promise<void>;
+  /** `isWhole` is false where the caller is to see that there should have been more. */
+  end(last: Buffer, isWhole: boolean): void;
+}
+
+/** The events, as they come. */
+export function eventsTo(response: ServerResponse): Told {
+  return {
+    begin: (status, headers) => {
+      if (!response.headersSent) response.writeHead(status, headers);
+      // Flushed, its headers would go out in UTF-8.
+      response.write(Buffer.alloc(0));
+      response.socket?.setTimeout(stalledMs);
+    },
+    events: async (bytes) => {
+      const isTaken = response.destroyed || response.writableEnded || response.write(bytes);
+      if (!isTaken) await drained(response);
+    },
+    end: (last, isWhole) => {
+      if (isWhole) response.end(last);
+      else response.destroy();
+    },
+  };
+}
+
+/** One object, once `record` yields it. */
+export function recordTo(response: ServerResponse, record: () => object | null): Told {
+  let begin = (): void => undefined;
+  const tell = (): void => {
+    const found = response.headersSent || response.destroyed ? null : record();
+    if (found === null) return;
+    begin();
+    response.end(JSON.stringify(found));
+  };
+  return {
+    begin: (status, headers) => {
+      const told = { ...headers, 'content-type': 'application/json' };
+      begin = () => void response.writeHead(status, told);
+    },
+    events: async () => tell(),
+    end: () => {
+      tell();
+      if (!response.writableEnded) response.destroy();
+    },
+  };
+}
+
 /** Resolves when all has been noted and sent; what the caller has not taken when it went is noted only. */
 export async function sendNoted(
   { arrival, found, exchange, caller, calls }: Calling,
   attempted: Attempted,
   notes: StreamNotes,
+  told: Told,
 ): Promise<void> {
   const { response, beganMs, headerPrefix } = arrival;
   const call = attempted.call!;
@@ -37,16 +91,11 @@ export async function sendNoted(
   const headers = passedHeaders(call.headers, ourHeaders(arrival, attempted), headerPrefix);
   for (const name of ['content-length', 'content-encoding']) delete headers[name];
   const left = limitHeaders(calls.left(), headerPrefix, exchange.now);
-  if (!response.headersSent)
-    response.writeHead(attempted.passedOn?.status ?? call.status, { ...headers, ...left });
-  // Flushed, its headers would go out in UTF-8.
-  response.write(Buffer.alloc(0));
-  response.socket?.setTimeout(stalledMs);
+  told.begin(attempted.passedOn?.status ?? call.status, { ...headers, ...left });
   const tell = async (bytes: Buffer): Promise<void> => {
     if (bytes.length === 0) return;
     await notes.note(bytes);
-    const isTaken = response.destroyed || response.writableEnded || response.write(bytes);
-    if (!isTaken) await drained(response);
+    await told.events(bytes);
   };
   let end: RelayEnd = { kind: 'whole' };
   try {
@@ -75,8 +124,8 @@ export async function sendNoted(
     throw thrown;
   });
   if (end.kind === 'broken' && !hasLeft && !notes.isUnwanted) found.error = errorOf(end.error);
-  if (end.kind === 'broken' && last.length === 0) response.destroy();
-  else response.end(Buffer.concat([last, attempted.passedOn?.trailer ?? Buffer.alloc(0)]));
+  const trailer = attempted.passedOn?.trailer ?? Buffer.alloc(0);
+  told.end(Buffer.concat([last, trailer]), end.kind === 'whole' || last.length > 0);
 }
 
 /** The pieces of an answer, none before the one before it is done with. */

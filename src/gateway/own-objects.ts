@@ -9,18 +9,16 @@ import type { Calling } from './calling.ts';
 import { GatewayError } from './gateway-error.ts';
 import { GuardedCalls } from './guarded-calls.ts';
 import { modelCallerOf, modelCallsOf } from './model-callers.ts';
-import { asksForResponse, newResponse, noteOfResponse } from './new-response.ts';
+import { asksForResponse, isInBackground, newResponse, noteOfResponse } from './new-response.ts';
+import { sendAndNote } from './noted-answer.ts';
 import { noteOf } from './noted-objects.ts';
-import { sendNoted } from './noted-stream.ts';
 import { answerHere, sendObject } from './object-back.ts';
 import { listAt } from './owned-list.ts';
 import { leafTo, notFound, OwnedLookup, type OwnObjectsOptions } from './owned-lookup.ts';
 import type { OwnedPath } from './owned-path.ts';
 import { type Reference, tellsOfObjects } from './owned-references.ts';
-import { isEventStream } from './relay.ts';
 import { providerOf, type ResolvedTarget } from './resolve-target.ts';
-import { attemptOf, send, sendGuarded } from './send-back.ts';
-import { unanswered, wholeAnswer } from './whole-answer.ts';
+import { attemptOf, send } from './send-back.ts';
 
 export class OwnObjects {
   readonly #options: OwnObjectsOptions;
@@ -177,9 +175,9 @@ class OwnedRequest {
   /** `row` where one object is asked for that a provider has. */
   async #finish(attempted: Attempted | null, row: ownedObjects.OwnedObject | null): Promise<void> {
     if (this.#answer !== null) return sendObject(this.#calling, this.#answer);
-    const { exchange, found, caller, calls } = this.#calling;
+    const { exchange } = this.#calling;
     const { method } = exchange.request;
-    const { status, call, guarded, target } = attempted!;
+    const { status, target } = attempted!;
     const isDone = status >= 200 && status <= 299;
     const { db, owner } = this.#lookup;
     if (isDone && row !== null && method === 'DELETE' && this.#owned.rest.length === 0) {
@@ -191,13 +189,7 @@ class OwnedRequest {
     const note = isMadeHere
       ? noteOfResponse(this.#keeping!)
       : noteOf(this.#calling, this.#owned, { db, owner, target });
-    if (call !== null && isEventStream(call.headers)) {
-      return sendNoted(this.#calling, attempted!, note.ofStream());
-    }
-    const read = guarded ?? (await wholeAnswer(attempted!, { calls, caller }));
-    if ('error' in read) return send(this.#calling, unanswered(attempted!, read));
-    found.metered = read.metered;
-    await note.whole(read.body, read.headers);
-    sendGuarded(this.#calling, attempted!, { ...read, status, providerStatus: status });
+    const record = isMadeHere && isInBackground(exchange) ? () => this.#keeping!.record : null;
+    return sendAndNote(this.#calling, attempted!, note, record);
   }
 }

@@ -253,8 +253,46 @@ describe('a stream of a response that the gateway keeps', () => {
     expect(await client.responses.cancel(id)).toMatchObject({ id, status: 'cancelled' });
     chat.end();
     expect(await client.responses.cancel(id)).toMatchObject({ status: 'cancelled' });
-    const whole = client.responses.create({ model: 'm', input: 'hello', background: true });
-    await expect(whole).rejects.toBeInstanceOf(BadRequestError);
+  });
+
+  it('in the background is polled until it is done, cancelled or failed, and has to be kept', async () => {
+    const inBackground = { model: 'm', input: 'hello', background: true } as const;
+    const unkept = client.responses.create({ ...inBackground, store: false });
+    await expect(unkept).rejects.toMatchObject({ status: 400, param: 'store' });
+    const begin = async () => {
+      const begun = streamScript();
+      const creating = client.responses.create(inBackground);
+      const chat = await begun;
+      chat.say({ content: 'a' });
+      const response = await creating;
+      expect(response).toMatchObject({ status: 'in_progress', background: true, output: [] });
+      return { chat, id: response.id };
+    };
+    const becomes = (id: string, status: string) =>
+      eventually(async () => {
+        const response = await client.responses.retrieve(id);
+        expect(response.status).toBe(status);
+        return response;
+      });
+    const done = await begin();
+    done.chat.say({ content: 'b' });
+    expect(await client.responses.retrieve(done.id)).toMatchObject({ status: 'in_progress' });
+    done.chat.end();
+    expect((await becomes(done.id, 'completed')).output_text).toBe('ab');
+    const events = await all(await client.responses.retrieve(done.id, { stream: true }));
+    expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, at) => at));
+    const unwanted = await begin();
+    await client.responses.cancel(unwanted.id);
+    unwanted.chat.end();
+    await becomes(unwanted.id, 'cancelled');
+    const broken = await begin();
+    broken.chat.breakOff();
+    await becomes(broken.id, 'failed');
+    inference.upstream.script = (_, response) => sendJson(response, chatAnswer);
+    expect(await client.responses.create(inBackground)).toMatchObject({ status: 'completed' });
+    inference.upstream.script = (_, response) =>
+      sendJson(response, { error: { message: 'no' } }, 429);
+    await expect(client.responses.create(inBackground)).rejects.toMatchObject({ status: 429 });
   });
 
   it('has failed a minute after its process gave its last sign of life', async () => {

@@ -62,6 +62,11 @@ export class ResponseKeeping {
     }
   }
 
+  /** As it is by now; null before it has begun, and where that is not kept yet. */
+  get record(): ResponseRecord | null {
+    return this.#isStored ? this.#record : null;
+  }
+
   /** A response that is there as a whole. */
   async whole(record: ResponseRecord): Promise<void> {
     this.#record = record;

@@ -15,7 +15,8 @@ export function chatRequest(asked: Json, maxName: 'max_tokens' | 'max_completion
   );
   requireUsual(request);
   request.at('model').text();
-  const isStream = request.at('stream').value === true;
+  // Of one in the background is to be known how far it has come.
+  const isStream = request.at('stream').value === true || request.at('background').value === true;
   const most = request.at('max_output_tokens');
   return {
     model: asked.model,
@@ -53,10 +54,6 @@ const includedWithoutEffect = new Set<unknown>([
 
 /** They may say what goes without saying. */
 function requireUsual(request: Place): void {
-  const background = request.at('background');
-  if (background.value === true && request.at('stream').value !== true) {
-    background.refuse('is for streams only with a provider of this format: send stream: true');
-  }
   const truncation = request.at('truncation');
   if (!truncation.isAbsent && truncation.value !== 'disabled') truncation.refuseWord();
   const logprobs = request.at('top_logprobs');

@@ -1,0 +1,43 @@
+/** Knows how an answer that tells of objects goes back, whole or event by event: not before it is noted. */
+import type { Attempted } from './attempt.ts';
+import type { Calling } from './calling.ts';
+import { GatewayError } from './gateway-error.ts';
+import type { Note } from './noted-objects.ts';
+import { eventsTo, recordTo, sendNoted } from './noted-stream.ts';
+import { isEventStream } from './relay.ts';
+import { send, sendGuarded } from './send-back.ts';
+import { type ReadAnswer, unanswered, wholeAnswer } from './whole-answer.ts';
+
+/** With a `record` the caller gets what that yields, in place of the events of a stream. */
+export async function sendAndNote(
+  calling: Calling,
+  attempted: Attempted,
+  note: Note,
+  record: (() => object | null) | null,
+): Promise<void> {
+  const { arrival, found, caller, calls } = calling;
+  const { call, guarded, status } = attempted;
+  if (call !== null && isEventStream(call.headers)) {
+    const { response } = arrival;
+    const told = record === null ? eventsTo(response) : recordTo(response, record);
+    return sendNoted(calling, attempted, note.ofStream(), told);
+  }
+  const read = guarded ?? (await wholeAnswer(attempted, { calls, caller }));
+  if ('error' in read) return send(calling, unanswered(attempted, read));
+  found.metered = read.metered;
+  await note.whole(read.body, read.headers);
+  const shown = record === null ? read : { ...read, ...wholeRecord(record()) };
+  sendGuarded(calling, attempted, { ...shown, status, providerStatus: status });
+}
+
+/** In place of the events that have told it. */
+function wholeRecord(record: object | null): Pick<ReadAnswer, 'headers' | 'body'> {
+  if (record === null) {
+    const message = 'The answer of the provider is a stream that tells of nothing';
+    throw new GatewayError('answer_unreadable', message);
+  }
+  return {
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify(record)),
+  };
+}
