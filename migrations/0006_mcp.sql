@@ -32,7 +32,8 @@ CREATE TABLE IF NOT EXISTS mcp_capabilities (
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, id),
-  UNIQUE KEY mcp_capabilities_identity (organisation_id, mcp_integration_id, type, name)
+  UNIQUE KEY mcp_capabilities_identity (organisation_id, mcp_integration_id, type, name),
+  KEY mcp_capabilities_enabled (organisation_id, enabled)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS mcp_servers (
@@ -43,6 +44,7 @@ CREATE TABLE IF NOT EXISTS mcp_servers (
   slug VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   description TEXT NULL,
+  default_user_access VARCHAR(8) CHARACTER SET ascii COLLATE ascii_bin NULL,
   status VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,

@@ -71,6 +71,13 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     ...{ name: 'one', mcp_integration_id: ids['mcp-integrations'] },
     workspace_id: ids.workspaces,
   }),
+  '/mcp-servers/{mcpServerId}/capabilities': () => ({
+    capabilities: [{ name: `t${randomUUID()}`, type: 'tool', enabled: true }],
+  }),
+  '/mcp-servers/{mcpServerId}/user-access': ({ ids }) => ({
+    user_access: [{ user_id: ids.users, enabled: true }],
+  }),
+  '/mcp-servers/{mcpServerId}/tokens': () => ({ access_token: 'a' }),
   '/integrations': () => ({ name: 'one', ai_provider_id: 'openai' }),
   '/integrations/{integrationId}/models': () => ({
     models: [{ slug: randomUUID(), enabled: true }],
@@ -199,9 +206,9 @@ export class RightRequests {
     if (isMapping) await this.#putMapping(path, found);
     if (forgetsModels({ method, path })) await this.#putModel(found);
     // What is put there twice is no change.
-    if (method === 'PUT' && /mcp-integrations\/.*\/workspaces$/.test(path)) {
-      const id = await this.#make('/v2/mcp-integrations');
-      return found.replace(this.ids['mcp-integrations']!, id);
+    const [, put] = /\/(mcp-\w+)\/\{\w+\}\/(?:workspaces|user-access)$/.exec(path) ?? [];
+    if (put !== undefined && method === 'PUT') {
+      return found.replace(this.ids[put]!, await this.#make(`/v2/${put}`));
     }
     const isItem = path.endsWith('}') && !path.includes('/leases/');
     if (isMapping || method !== 'DELETE' || !isItem) return found;

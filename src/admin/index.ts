@@ -15,8 +15,10 @@ import { analyticsRoutes } from './logs/analytics.ts';
 import { auditLogRoutes } from './logs/audit-logs.ts';
 import { requestLogRoutes } from './logs/request-logs.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
+import { mcpConnectionRoutes } from './mcp/mcp-connections.ts';
 import { mcpIntegrationWorkspaceRoutes } from './mcp/mcp-integration-workspaces.ts';
 import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
+import { mcpUserAccessRoutes } from './mcp/mcp-user-access.ts';
 import { inviteRoutes } from './people/invites.ts';
 import { scimDiscoveryRoutes } from './people/scim-discovery.ts';
 import { scimGroupRoutes } from './people/scim-groups.ts';
@@ -53,6 +55,8 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...governed(['mcp'], mcpCapabilityRoutes(deps)),
     ...governed(['mcp'], mcpIntegrationWorkspaceRoutes(deps)),
     ...governed(['mcp'], mcpMetadataRoutes(deps)),
+    ...governed(['mcp'], mcpUserAccessRoutes(deps)),
+    ...governed(['mcp'], mcpConnectionRoutes(deps)),
     ...integrationModelRoutes(deps),
     ...integrationWorkspaceRoutes(deps),
     ...aiProviderRoutes(),

@@ -52,6 +52,27 @@ export const McpWorkspaceGrant = z.strictObject({
 });
 export type McpWorkspaceGrant = z.infer<typeof McpWorkspaceGrant>;
 
+export const McpCapabilityType = z.enum(['tool', 'prompt', 'resource', 'resource_template']);
+export type McpCapabilityType = z.infer<typeof McpCapabilityType>;
+
+/** Which capabilities may not be used; all others may. */
+export const DisabledCapabilities = z
+  .array(
+    z.strictObject({
+      type: described(McpCapabilityType.clone(), 'What it is.'),
+      name: described(ResourceName.clone(), 'Its name at the server.'),
+    }),
+  )
+  .max(capabilitiesMax);
+
+/** What of the server may be used. */
+const openness = {
+  disabled_capabilities: described(
+    DisabledCapabilities.optional(),
+    'Tools, prompts and resources that may not be used; all others may.',
+  ),
+};
+
 /** Who may use an integration of the organisation. */
 const access = {
   global_workspace_access: described(
@@ -81,11 +102,12 @@ export const McpIntegrationCreate = z.object({
     SecretMappings.optional(),
     'Secrets that the server holds, and the fields that they go into.',
   ),
+  ...openness,
   ...access,
 });
 export type McpIntegrationCreate = z.infer<typeof McpIntegrationCreate>;
 
-/** Body of PUT /mcp-integrations/{id}; absent fields stay, null clears, `workspaces` are replaced whole. */
+/** Body of PUT /mcp-integrations/{id}; absent fields stay, null clears, lists are replaced whole. */
 export const McpIntegrationUpdate = z.object({
   name: ResourceName.optional(),
   description: freeText(5000).nullable().optional(),
@@ -94,6 +116,7 @@ export const McpIntegrationUpdate = z.object({
   transport: Transport.optional(),
   configurations: McpConfigurations.nullable().optional(),
   secret_mappings: SecretMappings.nullable().optional(),
+  ...openness,
   ...access,
 });
 export type McpIntegrationUpdate = z.infer<typeof McpIntegrationUpdate>;
@@ -105,9 +128,7 @@ export const McpIntegrationWorkspacesPut = z.object({
 });
 export type McpIntegrationWorkspacesPut = z.infer<typeof McpIntegrationWorkspacesPut>;
 
-export const McpCapabilityType = z.enum(['tool', 'prompt', 'resource']);
-
-/** Body of PUT /mcp-integrations/{id}/capabilities: merged by type and name. */
+/** Body of PUT …/capabilities: merged by type and name. */
 export const McpCapabilitiesPut = z.object({
   capabilities: z
     .array(z.strictObject({ name: ResourceName, type: McpCapabilityType, enabled: z.boolean() }))

@@ -98,6 +98,10 @@ const ofPeople = [
   ['scim_group_members', 'user_id', 'users', 'user_id'],
   ['scim_mappings', 'group_id', 'scim_groups', 'id'],
   ['scim_mappings', 'workspace_id', 'workspaces', 'id'],
+  ['mcp_server_users', 'user_id', 'users', 'user_id'],
+  ['mcp_server_users', 'mcp_server_id', 'mcp_servers', 'user_id'],
+  ['mcp_server_capabilities', 'mcp_server_id', 'mcp_servers', 'mcp_server_id'],
+  ['mcp_connections', 'mcp_server_id', 'mcp_servers', 'user_id'],
 ] as const;
 
 const rules: readonly Rule[] = [

@@ -144,6 +144,9 @@ describe('MCP', () => {
       ...{ data: [lookup], tools: { total: 1, enabled: 1 } },
     });
     expect((await mcpIntegrations.getMetadata(integrationId)).last_synced_at).toBeNull();
+    const access = { workspaces: [{ id: workspaceId, enabled: true }] };
+    expect(await mcpIntegrations.setWorkspaces(integrationId, access)).toEqual({});
+    expect(await mcpIntegrations.getWorkspaces(integrationId)).toMatchObject(access);
   });
 
   it('servers', async () => {
@@ -159,6 +162,15 @@ describe('MCP', () => {
     await mcpServers.update(serverId, { name: 'Docs', description: 'what is written' });
     const told = { name: 'Docs', description: 'what is written' };
     expect(await mcpServers.get(serverId)).toMatchObject(told);
+    const lookup = { name: 'lookup', type: 'tool', enabled: false };
+    await mcpServers.updateCapabilities(serverId, { capabilities: [lookup] });
+    const { data } = await mcpServers.getCapabilities(serverId, { page: 1, type: 'tool' });
+    expect(data).toMatchObject([{ ...lookup, integration_enabled: true }]);
+    await mcpServers.updateUserAccess(serverId, { default_user_access: 'deny' });
+    const access = await mcpServers.getUserAccess(serverId, { page: 1, page_size: 10 });
+    expect(access.default_user_access).toBe('deny');
+    expect(await mcpServers.getConnections(serverId)).toMatchObject({ total: 0, data: [] });
+    expect(await mcpServers.deleteConnections(serverId)).toEqual({ success: true });
   });
 
   it('what guards servers', async () => {
@@ -413,14 +425,6 @@ it('everything else that the client can do is not there yet', () => {
   const other = /^(?:auditLogs|logExports|organisations|plugins|telemetry)\./;
   expect(methods.missed().filter((name) => !other.test(name))).toEqual([
     'deployments.ping',
-    'mcpIntegrations.getWorkspaces',
-    'mcpIntegrations.setWorkspaces',
-    'mcpServers.deleteConnections',
-    'mcpServers.getCapabilities',
-    'mcpServers.getConnections',
-    'mcpServers.getUserAccess',
     'mcpServers.test',
-    'mcpServers.updateCapabilities',
-    'mcpServers.updateUserAccess',
   ]);
 });

@@ -1,6 +1,8 @@
 /** Guarantees of MCP servers over HTTP: what they are made of, their place, isolation and end. */
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestServer, type TestServer } from '../server.ts';
+import { addUser, ownerOf } from '../people.ts';
+import { exchange, startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../tenant.ts';
 
 const path = '/v2/mcp-servers';
@@ -61,6 +63,7 @@ describe('200', () => {
         organisation_id: server.organisationId,
         workspace_id: workspace.id,
         mcp_integration_id: integration.id,
+        default_user_access: 'allow',
         mcp_integration_details: {
           id: integration.id,
           slug: integration.slug,
@@ -216,6 +219,166 @@ describe('403 and 404', () => {
     });
     expect((await send('GET', `/v1/mcp-servers/${hidden}`)).status).toBe(404);
     expect((await send('DELETE', `/v1/mcp-servers/${made.body.id}`)).status).toBe(403);
+  });
+});
+
+async function specOf(id: string): Promise<Record<string, unknown>> {
+  const { body } = await server.request('GET', '/admin/v2/gatewright/snapshot?owner=a');
+  return body.resources.find((resource: { id: string }) => resource.id === id).spec;
+}
+
+describe('capabilities', () => {
+  const tool = (name: string, enabled: boolean) => ({ name, type: 'tool', enabled });
+  const read = async (id: string, query = '') =>
+    (await server.request('GET', `${path}/${id}/capabilities${query}`)).body;
+
+  it('are those of the integration, with what each server says by itself', async () => {
+    const own = await makeIntegration();
+    const known = `/v2/mcp-integrations/${own.id}/capabilities`;
+    const sent = [tool('read', true), tool('write', false)];
+    await server.request('PUT', known, { body: { capabilities: sent } });
+    const { id } = await make({ mcp_integration_id: own.id });
+    const { id: other } = await make({ mcp_integration_id: own.id });
+    const at = `${path}/${id}/capabilities`;
+    const body = { capabilities: [tool('read', false), { ...tool('x', true), type: 'prompt' }] };
+    expect((await server.request('PUT', at, { body })).body).toEqual({ success: true });
+    const told = await read(id, '?page_size=2');
+    expect(told).toMatchObject({ object: 'list', total: 3, has_more: true });
+    expect(told.counts).toMatchObject({
+      tools: { total: 2, enabled: 1 },
+      prompts: { total: 1, enabled: 1 },
+      resource_templates: { total: 0, enabled: 0 },
+    });
+    expect(told.data).toMatchObject([
+      { name: 'write', enabled: true, integration_enabled: false, id: expect.any(String) },
+      { name: 'read', enabled: false, integration_enabled: true },
+    ]);
+    expect(await read(id, '?page_size=2&page=2')).toMatchObject({
+      data: [{ name: 'x', id: null, enabled: true, integration_enabled: null }],
+      has_more: false,
+    });
+    expect(await read(id, '?type=prompt')).toMatchObject({ total: 1, data: [{ name: 'x' }] });
+    expect(await read(other)).toMatchObject({ total: 2, counts: { tools: { enabled: 2 } } });
+    expect((await server.request('GET', known)).body.counts.tools.enabled).toBe(1);
+  });
+
+  it('are disabled as a whole list by an update, which is what the snapshot tells', async () => {
+    const off = { type: 'tool', name: 'drop' };
+    const { id } = await make({ disabled_capabilities: [off] });
+    expect(await specOf(id)).toMatchObject({ disabled_capabilities: [off] });
+    const next = { type: 'resource', name: 'secrets' };
+    const body = { disabled_capabilities: [next] };
+    const before = (await server.request('GET', `${path}/${id}`)).headers.etag;
+    await server.request('PUT', `${path}/${id}`, { body });
+    expect(await specOf(id)).toMatchObject({ disabled_capabilities: [next] });
+    expect((await read(id)).data).toMatchObject([
+      { name: 'secrets', enabled: false },
+      { name: 'drop', enabled: true },
+    ]);
+    const etag = (await server.request('GET', `${path}/${id}`)).headers.etag;
+    expect(etag).not.toBe(before);
+    await server.request('PUT', `${path}/${id}`, { body });
+    expect((await server.request('GET', `${path}/${id}`)).headers.etag).toBe(etag);
+    const ofIntegration = await makeIntegration({ disabled_capabilities: [off] });
+    expect(await specOf(ofIntegration.id)).toMatchObject({ disabled_capabilities: [off] });
+  });
+});
+
+describe('people', () => {
+  const put = (id: string, body: object) =>
+    server.request('PUT', `${path}/${id}/user-access`, { body });
+  const read = async (id: string, query = '') =>
+    (await server.request('GET', `${path}/${id}/user-access${query}`)).body;
+
+  it('of the workspace may use it, unless all of them or one may not', async () => {
+    const [anna, bert] = [randomUUID(), randomUUID()].toSorted();
+    for (const id of [anna, bert]) await addUser(server, { id: id! });
+    await server.request('POST', `/v1/admin/workspaces/${workspace.id}/users`, {
+      body: { users: [{ id: anna, role: 'member' }] },
+    });
+    const { id } = await make();
+    expect(await read(id)).toMatchObject({
+      ...{ total: 1, has_more: false, default_user_access: 'allow' },
+      data: [{ user_id: anna, enabled: true, has_override: false }],
+    });
+    const said = [{ user_id: bert, enabled: true }];
+    const closing = { user_access: said, default_user_access: 'deny' };
+    expect((await put(id, closing)).body).toEqual({ success: true });
+    expect((await read(id)).data).toMatchObject([
+      { user_id: bert, enabled: true, has_override: true, connection_status: 'not_connected' },
+      { user_id: anna, enabled: false, has_override: false },
+    ]);
+    expect(await read(id, '?page_size=1&page=2')).toMatchObject({
+      ...{ total: 2, has_more: false, data: [{ user_id: anna }] },
+    });
+    expect(await specOf(id)).toMatchObject({ default_user_access: 'deny', user_access: said });
+    const check = async (query: string) =>
+      (await server.request('GET', `${path}/${id}/user-access/check${query}`)).body;
+    expect(await check(`?user_id=${anna}`)).toMatchObject({ user_id: anna, enabled: false });
+    expect(await check(`?user_id=${bert}`)).toMatchObject({ enabled: true, has_override: true });
+    expect(await check('')).toMatchObject({ user_id: null, enabled: true });
+    await server.request('PUT', `${path}/${id}`, { body: { user_access: [] } });
+    expect((await read(id)).data).toMatchObject([{ user_id: anna, enabled: false }]);
+    expect(await listAudit(server, id)).toHaveLength(3);
+  });
+
+  it('are found by a part of their name, and refused when there are none of that id', async () => {
+    const { id } = await make();
+    const nobody = { user_id: '01a1ffa6-2a67-76f7-a225-ed57537ed994', enabled: true };
+    const refused = await put(id, { user_access: [nobody] });
+    expect(refused.body.error).toMatchObject({ code: 'AB01', param: 'user_access[0].user_id' });
+    const owner = await ownerOf(server);
+    await put(id, { user_access: [{ id: owner, enabled: false }] });
+    expect((await read(id, '?search=nobody%20of%20that')).total).toBe(0);
+    const twice = { user_access: [1, 2].map(() => ({ id: owner, enabled: true })) };
+    expect((await put(id, twice)).status).toBe(400);
+    expect((await put(id, {})).status).toBe(400);
+  });
+
+  it('have tokens of their own, sealed and shown nowhere, which end with user, server and address', async () => {
+    const own = await makeIntegration();
+    const { id } = await make({ mcp_integration_id: own.id });
+    const user = await addUser(server);
+    await server.request('POST', `/v1/admin/workspaces/${workspace.id}/users`, {
+      body: { users: [{ id: user, role: 'member' }] },
+    });
+    const made = await server.request('POST', '/v1/api-keys/workspace/user', {
+      body: { name: 'k', user_id: user, workspace_id: workspace.id, scopes: ['mcp.invoke'] },
+    });
+    const headers = { 'x-gateway-api-key': made.body.key };
+    const at = `/v1/mcp-servers/${id}`;
+    const ask = (method: string, what: string, body?: object) =>
+      exchange(method, `${server.url}${at}/${what}`, body, headers);
+    expect((await ask('GET', 'tokens')).body).toMatchObject({ connected: false });
+    const tokens = { access_token: 'canary-token-1', refresh_token: 'canary-token-2' };
+    expect((await ask('PUT', 'tokens', tokens)).body).toEqual({ success: true });
+    const told = (await ask('GET', 'tokens')).body;
+    expect(told).toMatchObject({ connected: true, access_token: '********' });
+    expect((await ask('GET', 'connections')).status).toBe(403);
+    const connections = () => server.request('GET', `${at}/connections?user_id=${user}`);
+    expect((await connections()).body).toMatchObject({ total: 1, data: [{ user_id: user }] });
+    expect((await read(id, `?search=`)).data).toContainEqual(
+      expect.objectContaining({ user_id: user, connection_status: 'connected' }),
+    );
+    const rows = () => server.database.db.selectFrom('mcp_connections').selectAll().execute();
+    expect(JSON.stringify([await rows(), told, await listAudit(server, id)])).not.toContain(
+      'canary',
+    );
+    const forget = () => server.request('DELETE', `${at}/connections?user_id=${user}`);
+    expect((await forget()).body).toEqual({ success: true });
+    expect((await connections()).body.total).toBe(0);
+    await ask('PUT', 'tokens', tokens);
+    const move = { url: 'https://other.example.com/mcp' };
+    await server.request('PUT', `/v2/mcp-integrations/${own.id}`, { body: move });
+    expect((await connections()).body.total).toBe(0);
+    await ask('PUT', 'tokens', tokens);
+    await server.request('DELETE', `/v1/admin/users/${user}`);
+    expect((await connections()).body.total).toBe(0);
+    const info = (await server.request('GET', `${at}/client-info`)).body;
+    expect(info).toMatchObject({ client_name: 'gatewright', client_id: null, ...move });
+    await server.request('PUT', `${at}/tokens`, { body: { access_token: 'a' } });
+    await server.request('DELETE', at);
+    expect(await rows()).toEqual([]);
   });
 });
 

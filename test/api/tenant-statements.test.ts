@@ -227,7 +227,26 @@ async function useMcp(send: Send, workspace: string): Promise<void> {
   await send('GET', `${at}/workspaces`);
   const made = { name: 'm', mcp_integration_id: integration.body.id, workspace_id: workspace };
   const server = await send('POST', '/v2/mcp-servers', { body: made });
-  await send('DELETE', `/v2/mcp-servers/${server.body.id}`);
+  const served = `/v2/mcp-servers/${server.body.id}`;
+  const off = { name: 't', type: 'tool', enabled: false };
+  await send('PUT', `${served}/capabilities`, { body: { capabilities: [off] } });
+  await send('GET', `${served}/capabilities`);
+  const [owner] = (await send('GET', '/v1/admin/users?role=owner')).body.data;
+  for (const enabled of [true, false]) {
+    const body = { user_access: [{ user_id: owner.id, enabled }] };
+    await send('PUT', `${served}/user-access`, { body });
+  }
+  await send('GET', `${served}/user-access?search=a`);
+  await send('GET', `${served}/user-access/check?user_id=${owner.id}`);
+  await send('PUT', served, { body: { user_access: [], disabled_capabilities: [] } });
+  await send('PUT', `${served}/tokens`, { body: { access_token: 'a' } });
+  for (const what of ['tokens', 'connections']) {
+    await send('GET', `${served}/${what}`);
+    await send('DELETE', `${served}/${what}`);
+  }
+  const moved = { url: 'https://other.example.com', disabled_capabilities: [] };
+  await send('PUT', at, { body: moved });
+  await send('DELETE', served);
   await send('PUT', at, { body: { workspaces: [] } });
   await send('DELETE', at);
 }

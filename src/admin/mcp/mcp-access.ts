@@ -1,6 +1,9 @@
-/** Knows how requests find MCP integrations and servers, what their changes go through, and which scope an integration asks for. */
+/** Knows how requests find MCP integrations and servers and their own user, and which scope an integration asks for. */
 
+import type { Principal } from '../../auth/principal.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as apiKeys from '../../store/tables/api-keys.ts';
+import type { ConnectionKey } from '../../store/tables/mcp-connections.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import type { AdminRequest } from '../request/deps.ts';
@@ -44,4 +47,19 @@ export async function findServer(
   find: typeof mcpServers.findByIdOrSlug,
 ): Promise<mcpServers.StoredMcpServer> {
   return findOr404(caller, await find(db, caller.organisationId, params.mcpServerId!));
+}
+
+/** The user whose key asks; null for a credential of nobody. */
+export async function userIdOf(db: Db, caller: Principal): Promise<string | null> {
+  if (caller.kind !== 'api-key') return null;
+  const key = await apiKeys.findById(db, caller.organisationId, caller.id);
+  return key?.user_id ?? null;
+}
+
+/** What a token of a connection is sealed to. */
+export function connectionContext(
+  { mcp_server_id: serverId, user_id: userId }: ConnectionKey,
+  column: 'access_token' | 'refresh_token',
+): string {
+  return `mcp_connections|${serverId}|${userId}|${column}`;
 }

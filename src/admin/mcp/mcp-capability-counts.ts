@@ -1,9 +1,7 @@
-/** Knows how many capabilities of each type an MCP integration has, and how many are enabled. */
+/** Knows how many capabilities of each type there are, and how many of them are enabled. */
 
 import { z } from 'zod';
-import type { Db } from '../../store/connection/db.ts';
-import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
-import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
+import type { CapabilityCount } from '../../store/tables/mcp-capabilities.ts';
 
 const Count = z.object({ total: z.int().min(0), enabled: z.int().min(0) });
 export const CapabilityCounts = z.object({
@@ -12,22 +10,19 @@ export const CapabilityCounts = z.object({
   resources: Count,
   resource_templates: Count,
 });
-type CapabilityCounts = z.infer<typeof CapabilityCounts>;
+export type CapabilityCounts = z.infer<typeof CapabilityCounts>;
 
-/** What an integration offers, by type; resource templates are not told apart yet. */
-export async function countCapabilities(
-  db: Db,
-  integration: Pick<StoredMcpIntegration, 'id' | 'organisation_id'>,
-): Promise<CapabilityCounts> {
-  const rows = await mcpCapabilities.listCounts(db, integration.organisation_id, integration.id);
-  const countOf = (type: mcpCapabilities.CapabilityCount['type']): z.infer<typeof Count> => {
-    const row = rows.find((one) => one.type === type);
-    return { total: row?.total ?? 0, enabled: row?.enabled ?? 0 };
+/** By type; several rows of one type are added up. */
+export function toCounts(rows: readonly CapabilityCount[]): CapabilityCounts {
+  const countOf = (type: CapabilityCount['type']): z.infer<typeof Count> => {
+    const of = rows.filter((row) => row.type === type);
+    const sum = (field: 'total' | 'enabled') => of.reduce((all, row) => all + row[field], 0);
+    return { total: sum('total'), enabled: sum('enabled') };
   };
   return {
     tools: countOf('tool'),
     prompts: countOf('prompt'),
     resources: countOf('resource'),
-    resource_templates: { total: 0, enabled: 0 },
+    resource_templates: countOf('resource_template'),
   };
 }

@@ -8,6 +8,7 @@ import { SecretMapping, specMappings, toldMappings } from '../../model/secret-ma
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredMcpIntegrationWorkspace } from '../../store/tables/mcp-integration-workspaces.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
+import type { CapabilityName } from '../../store/tables/mcp-server-capabilities.ts';
 import type { SpecSecrets } from '../request/resource.ts';
 import { headerPlaces, type SealedConfigurations } from './mcp-secrets.ts';
 
@@ -64,9 +65,10 @@ export function toListItem(row: StoredMcpIntegration, form: 'object' | 'text') {
   return { ...record, configurations: JSON.stringify(record.configurations) };
 }
 
-/** An integration with what it says of workspaces. */
+/** An integration with what it says of workspaces and capabilities. */
 export interface GrantedMcpIntegration extends StoredMcpIntegration {
   readonly grants: readonly StoredMcpIntegrationWorkspace[];
+  readonly disabled: readonly CapabilityName[];
 }
 
 /** The body that would create this integration, sparse; header values stand in it as fingerprints. */
@@ -92,7 +94,13 @@ export function toSpec(
     secret_mappings: specMappings(row.secret_mappings),
     global_workspace_access: readDocument(row.global_workspace_access),
     workspaces: grants.length === 0 ? null : grants,
+    disabled_capabilities: specCapabilities(row.disabled),
   });
+}
+
+/** Null for none. */
+export function specCapabilities(disabled: readonly CapabilityName[]): CapabilityName[] | null {
+  return disabled.length === 0 ? null : disabled.map(({ type, name }) => ({ type, name }));
 }
 
 /** The stored configurations, header values still sealed. */

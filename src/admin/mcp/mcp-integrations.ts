@@ -18,6 +18,7 @@ import { emptyToNull } from '../../model/resource-fields.ts';
 import { refuseFaults } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
+import * as mcpConnections from '../../store/tables/mcp-connections.ts';
 import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
@@ -46,6 +47,7 @@ import { findMappings } from '../request/secret-mappings.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
 import { findIntegration, integrationChanging, mcpScopes } from './mcp-access.ts';
+import { disableAtIntegration } from './mcp-capability-changes.ts';
 import { writeGrants } from './mcp-integration-grants.ts';
 import {
   type GrantedMcpIntegration,
@@ -85,7 +87,7 @@ export const mcpIntegrationResource: Resource = {
   contents: mcpIntegrations.contents,
 };
 
-/** All of them with what they say of workspaces: one query a table. */
+/** All of them with what they say of workspaces and capabilities: one query a table. */
 async function listGranted(
   tx: Db,
   organisationId: string,
@@ -93,8 +95,14 @@ async function listGranted(
 ): Promise<GrantedMcpIntegration[]> {
   const rows = await mcpIntegrations.listAllForOrganisation(tx, organisationId, which);
   const grants = await mcpIntegrationWorkspaces.listAllForOrganisation(tx, organisationId);
-  const byIntegration = Map.groupBy(grants, ({ mcp_integration_id: id }) => id);
-  return rows.map((row) => ({ ...row, grants: byIntegration.get(row.id) ?? [] }));
+  const disabled = await mcpCapabilities.listDisabled(tx, organisationId);
+  const grantsOf = Map.groupBy(grants, ({ mcp_integration_id: id }) => id);
+  const disabledOf = Map.groupBy(disabled, ({ mcp_integration_id: id }) => id);
+  return rows.map((row) => ({
+    ...row,
+    grants: grantsOf.get(row.id) ?? [],
+    disabled: disabledOf.get(row.id) ?? [],
+  }));
 }
 
 function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -164,6 +172,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
     );
     const grants = await findGrants(tx, caller.organisationId, body.workspaces ?? []);
     await writeGrants(tx, { integration: row, isWhole: true, now }, grants);
+    await disableAtIntegration(tx, row, body.disabled_capabilities ?? [], now);
     return { row, changes: { name: body.name } };
   });
   return { id, slug };
@@ -205,6 +214,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       const stored = readConfigurations(row);
       if (body.url !== undefined && new URL(body.url).origin !== new URL(row.url).origin) {
         refuseFaults(keptSecretFaults(body.configurations, stored));
+        await mcpConnections.deleteByIntegration(tx, row.organisation_id, row.id);
       }
       const configurations = sealed(sealer, row.id, body.configurations, stored);
       const mappings = await findMappings(tx, row, body.secret_mappings);
@@ -224,10 +234,15 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       };
     },
     elsewhere: async (tx, row) => {
-      if (body.workspaces === undefined) return [];
-      const grants = await findGrants(tx, caller.organisationId, body.workspaces);
-      const writing = { integration: row, isWhole: true, now };
-      return (await writeGrants(tx, writing, grants)) ? ['workspaces'] : [];
+      const fields: string[] = [];
+      if (body.workspaces !== undefined) {
+        const grants = await findGrants(tx, caller.organisationId, body.workspaces);
+        const writing = { integration: row, isWhole: true, now };
+        if (await writeGrants(tx, writing, grants)) fields.push('workspaces');
+      }
+      if (body.disabled_capabilities === undefined) return fields;
+      const count = await disableAtIntegration(tx, row, body.disabled_capabilities, now);
+      return count > 0 ? [...fields, 'disabled_capabilities'] : fields;
     },
   });
   return {};

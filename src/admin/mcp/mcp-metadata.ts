@@ -5,13 +5,14 @@ import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { AnsweredTimestamp } from '../../model/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { WorkspaceQuery } from '../request/frame-fields.ts';
 import { requireWorkspace } from '../request/scoping.ts';
 import { findIntegration, findServer, mcpScopes } from './mcp-access.ts';
-import { countCapabilities } from './mcp-capability-counts.ts';
+import { toCounts } from './mcp-capability-counts.ts';
 
 /**
  * Nobody has asked the server yet (integrations are saved without a connection), so most is null, or
@@ -71,10 +72,7 @@ async function describe(
   organisationId: string,
   integrationId: string,
 ): Promise<z.infer<typeof Metadata>> {
-  const counts = await countCapabilities(db, {
-    id: integrationId,
-    organisation_id: organisationId,
-  });
+  const counts = toCounts(await mcpCapabilities.listCounts(db, organisationId, integrationId));
   return {
     server_name: '',
     server_version: '',

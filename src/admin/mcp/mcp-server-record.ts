@@ -1,11 +1,15 @@
 /** Knows what the API tells about an MCP server, and the body that would make it again. */
 import { z } from 'zod';
+import { sparse } from '../../model/json-record.ts';
 import { McpConfigurations } from '../../model/mcp-integration.ts';
+import { DefaultUserAccess } from '../../model/mcp-server.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
+import type { CapabilityName } from '../../store/tables/mcp-server-capabilities.ts';
+import type { StoredMcpServerUser } from '../../store/tables/mcp-server-users.ts';
 import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
-import { toRecord as toIntegrationRecord } from './mcp-integration-record.ts';
+import { specCapabilities, toRecord as toIntegrationRecord } from './mcp-integration-record.ts';
 
 const shape = {
   id: z.uuid(),
@@ -16,6 +20,7 @@ const shape = {
   organisation_id: z.uuid(),
   workspace_id: z.uuid(),
   mcp_integration_id: z.uuid(),
+  default_user_access: DefaultUserAccess,
   created_at: AnsweredTimestamp,
   last_updated_at: AnsweredTimestamp,
   object: z.literal('mcp-server'),
@@ -79,15 +84,25 @@ export function toRecord(row: StoredMcpServer, integration: StoredMcpIntegration
   };
 }
 
+/** A server with what it says of capabilities and people. */
+export interface OpenedMcpServer extends StoredMcpServer {
+  readonly disabled: readonly CapabilityName[];
+  readonly people: readonly Pick<StoredMcpServerUser, 'user_id' | 'enabled'>[];
+}
+
 /** The body that would create this server, for the snapshot that sync compares with its manifests. */
-export function toSpec(row: StoredMcpServer): Record<string, unknown> {
-  return {
+export function toSpec(row: OpenedMcpServer): Record<string, unknown> {
+  const people = row.people.map(({ user_id, enabled }) => ({ user_id, enabled: enabled !== 0 }));
+  return sparse({
     name: row.name,
     slug: row.slug,
     mcp_integration_id: row.mcp_integration_id,
     workspace_id: row.workspace_id,
-    ...(row.description === null ? {} : { description: row.description }),
-  };
+    description: row.description,
+    default_user_access: row.default_user_access,
+    user_access: people.length === 0 ? null : people,
+    disabled_capabilities: specCapabilities(row.disabled),
+  });
 }
 
 function fieldsOf(row: StoredMcpServer) {
@@ -100,6 +115,7 @@ function fieldsOf(row: StoredMcpServer) {
     organisation_id: row.organisation_id,
     workspace_id: row.workspace_id,
     mcp_integration_id: row.mcp_integration_id,
+    default_user_access: row.default_user_access ?? ('allow' as const),
     created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at),
     object: 'mcp-server' as const,

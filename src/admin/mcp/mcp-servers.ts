@@ -13,9 +13,13 @@ import { isUuid } from '../../model/slug.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrailMappings from '../../store/tables/guardrail-mappings.ts';
+import * as mcpConnections from '../../store/tables/mcp-connections.ts';
 import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
+import * as serverCapabilities from '../../store/tables/mcp-server-capabilities.ts';
+import * as serverUsers from '../../store/tables/mcp-server-users.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import type { Which } from '../../store/tables/resource-table.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
@@ -34,13 +38,16 @@ import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../r
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
 import { findServer, serverChanging } from './mcp-access.ts';
+import { disableAtServer } from './mcp-capability-changes.ts';
 import {
   McpServerListItem,
   McpServerRecord,
+  type OpenedMcpServer,
   toListItem,
   toRecord,
   toSpec,
 } from './mcp-server-record.ts';
+import { writeUserAccess } from './mcp-user-changes.ts';
 
 const slugForm = { prefix: '', nameLengthMax: 40 };
 const idsMax = 100;
@@ -63,9 +70,27 @@ export const mcpServerResource: Resource = {
   kind: 'McpServer',
   features: ['mcp'],
   routes: mcpServerRoutes,
-  snapshot: snapshotOf(mcpServers.listAllForOrganisation, toSpec),
+  snapshot: snapshotOf(listOpened, toSpec),
   contents: mcpServers.contents,
 };
+
+/** All of them with what they say of capabilities and people: one query a table. */
+async function listOpened(
+  tx: Db,
+  organisationId: string,
+  which: Which | null,
+): Promise<OpenedMcpServer[]> {
+  const rows = await mcpServers.listAllForOrganisation(tx, organisationId, which);
+  const disabled = await serverCapabilities.listDisabled(tx, organisationId);
+  const people = await serverUsers.listAllForOrganisation(tx, organisationId);
+  const disabledOf = Map.groupBy(disabled, ({ mcp_server_id: id }) => id);
+  const peopleOf = Map.groupBy(people, ({ mcp_server_id: id }) => id);
+  return rows.map((row) => ({
+    ...row,
+    disabled: disabledOf.get(row.id) ?? [],
+    people: peopleOf.get(row.id) ?? [],
+  }));
+}
 
 function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes('/mcp-servers/:mcpServerId', (action) => `mcp_servers.${action}`);
@@ -116,6 +141,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       mcp_integration_id: integration.id,
       name: body.name,
       description: emptyToNull(body.description),
+      default_user_access: body.default_user_access ?? null,
       status: 'active' as const,
       created_at: now,
       last_updated_at: now,
@@ -123,6 +149,8 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
       mcpServers.insert(tx, given),
     );
+    await disableAtServer(tx, row, body.disabled_capabilities ?? [], now);
+    await writeUserAccess(tx, { server: row, isWhole: true, now }, peopleOf(body));
     return { row, changes: { name: body.name, mcp_integration: integration.slug } };
   });
   return { id, slug };
@@ -199,14 +227,32 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
-  const { name, description } = request.body;
+  const { body, now } = request;
+  const { name, description, default_user_access } = body;
   await updateResource(deps, request, serverChanging, {
     columns: (_, row) => ({
       name,
       description: description === undefined ? row.description : emptyToNull(description),
+      default_user_access,
     }),
+    elsewhere: async (tx, row) => {
+      const fields: string[] = [];
+      const { disabled_capabilities: disabled, user_access: people } = body;
+      if (disabled !== undefined && (await disableAtServer(tx, row, disabled, now)) > 0) {
+        fields.push('disabled_capabilities');
+      }
+      const writing = { server: row, isWhole: true, now };
+      if (people !== undefined && (await writeUserAccess(tx, writing, peopleOf(body)))) {
+        fields.push('user_access');
+      }
+      return fields;
+    },
   });
   return {};
+}
+
+function peopleOf({ user_access: people = [] }: Pick<McpServerUpdate, 'user_access'>) {
+  return people.map(({ user_id: userId, enabled }) => ({ userId: userId.toLowerCase(), enabled }));
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
@@ -214,6 +260,9 @@ async function remove(deps: AdminDeps, request: ItemRequest) {
     const { organisation_id: organisationId } = row;
     const mappings = await guardrailMappings.listByServer(tx, organisationId, row.id);
     await guardrailMappings.deleteWithClaims(tx, organisationId, mappings);
+    await serverCapabilities.deleteByServer(tx, organisationId, row.id);
+    await serverUsers.deleteByServer(tx, organisationId, row.id);
+    await mcpConnections.deleteByServer(tx, organisationId, row.id);
     await mcpServers.deleteById(tx, organisationId, row.id);
     return { name: row.name, mappings: mappings.length };
   });

@@ -2,6 +2,8 @@
 import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../model/errors.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as mcpConnections from '../../store/tables/mcp-connections.ts';
+import * as mcpServerUsers from '../../store/tables/mcp-server-users.ts';
 import * as scimGroups from '../../store/tables/scim-groups.ts';
 import * as users from '../../store/tables/users.ts';
 import * as workspaceMembers from '../../store/tables/workspace-members.ts';
@@ -43,7 +45,7 @@ export function refuseOwner(): never {
   throw new ApiError('conflict', 'The owner of the organisation stays its owner', 'id');
 }
 
-/** Memberships and keys go along. */
+/** Memberships, keys, and what MCP servers say of the user go along. */
 export async function deleteUser(
   tx: Db,
   deps: AdminDeps,
@@ -57,6 +59,8 @@ export async function deleteUser(
     await dismissMember(tx, deps, author, { organisation_id, workspace_id, user_id: id });
   }
   await scimGroups.deleteMembershipsOf(tx, organisation_id, id);
+  await mcpServerUsers.deleteByUser(tx, organisation_id, id);
+  await mcpConnections.deleteByUser(tx, organisation_id, id);
   await users.deleteById(tx, organisation_id, id);
   await auditChange(tx, deps, author, {
     ...{ action: 'delete', kind: 'User', resourceId: id, workspaceId: null, changes: {} },

@@ -51,8 +51,8 @@ export async function recordChange(
 /** What has no manifest, because people are no configuration. */
 type PeopleKind = 'User' | 'UserInvite' | 'WorkspaceMember' | 'ScimGroup' | 'ScimMapping';
 
-/** What has no manifest, because its credential is told once, to whoever asked. */
-type CredentialKind = 'Deployment';
+/** What has no manifest, because its credential is told once, to whoever asked, or is one of a person's own. */
+type CredentialKind = 'Deployment' | 'McpConnection';
 
 /** What an audit row tells. */
 interface Told extends Pick<Change, 'resourceId' | 'workspaceId' | 'changes'> {

@@ -1,15 +1,17 @@
 /** Knows the mcp_capabilities table: the tools, prompts and resources an integration is known to offer. */
 import type { Insertable, Selectable } from 'kysely';
 import { sql } from 'kysely';
+import type { McpCapabilityType } from '../../model/mcp-integration.ts';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
+import * as snapshotMarks from './snapshot-marks.ts';
 
 export interface McpCapabilityRow {
   id: string;
   organisation_id: string;
   mcp_integration_id: string;
-  type: 'tool' | 'prompt' | 'resource';
+  type: McpCapabilityType;
   /** As bytes: text would compare equal to the same text with spaces behind it. */
   name: Buffer;
   enabled: number;
@@ -31,8 +33,11 @@ type Named<Row> = Omit<Row, 'name'> & { readonly name: string };
 /** Adds capabilities; of those known by type and name only `enabled` is written, and ids stay. */
 export async function upsertMany(
   tx: Db,
+  organisationId: string,
   rows: readonly Named<Insertable<McpCapabilityRow>>[],
 ): Promise<void> {
+  if (rows.length === 0) return;
+  snapshotMarks.replaceOne(tx, organisationId);
   await tx
     .insertInto('mcp_capabilities')
     .values(rows.map((row) => ({ ...row, name: Buffer.from(row.name) })))
@@ -97,6 +102,23 @@ export async function listByIntegration(
     .select(['type', 'name', 'enabled'])
     .where('organisation_id', '=', organisationId)
     .where('mcp_integration_id', '=', integrationId)
+    .execute();
+  return rows.map((row) => ({ ...row, name: row.name.toString() }));
+}
+
+/** What is disabled of the integrations of an organisation, in a fixed order. */
+export async function listDisabled(
+  db: Db,
+  organisationId: string,
+): Promise<Pick<StoredMcpCapability, 'mcp_integration_id' | 'type' | 'name'>[]> {
+  const rows = await db
+    .selectFrom('mcp_capabilities')
+    .select(['mcp_integration_id', 'type', 'name'])
+    .where('organisation_id', '=', organisationId)
+    .where('enabled', '=', 0)
+    .orderBy('mcp_integration_id')
+    .orderBy('type')
+    .orderBy('name')
     .execute();
   return rows.map((row) => ({ ...row, name: row.name.toString() }));
 }

@@ -1,9 +1,10 @@
 /** Knows the mcp_servers table: integrations as workspaces use them. */
 import type { Selectable } from 'kysely';
+import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
-import { contentsOf } from './workspace-contents.ts';
+import { contentsOf, heldIds } from './workspace-contents.ts';
 
 interface McpServerRow extends Versioned {
   id: string;
@@ -13,6 +14,8 @@ interface McpServerRow extends Versioned {
   slug: string;
   name: string;
   description: string | null;
+  /** Of people of whom nothing is said; null lets them in. */
+  default_user_access: 'allow' | 'deny' | null;
   status: 'active' | 'archived';
 }
 
@@ -36,7 +39,15 @@ export const {
   deleteById,
 } = resourceTable('mcp_servers');
 
-export const contents = contentsOf('McpServer', 'mcp_servers');
+/** What is kept of servers beside their rows. */
+const dependents = ['mcp_server_capabilities', 'mcp_server_users', 'mcp_connections'];
+
+export const contents = contentsOf('McpServer', 'mcp_servers', (at) =>
+  dependents.map(
+    (table) => sql`delete from ${sql.table(table)} where organisation_id = ${at.organisationId}
+      and mcp_server_id in ${heldIds('mcp_servers', at)}`,
+  ),
+);
 
 /** A server made from the integration, if there is one. */
 export function findByIntegration(

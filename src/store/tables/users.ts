@@ -64,6 +64,24 @@ export function findByIdForShare(
   return one(tx, organisationId, id).modifyEnd(lockInShareMode).executeTakeFirst();
 }
 
+/** Those of the ids that are there, which stay until the transaction ends. */
+export async function listIdsForShare(
+  tx: Db,
+  organisationId: string,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await tx
+    .selectFrom('users')
+    .select('id')
+    .where('organisation_id', '=', organisationId)
+    .where('id', 'in', ids)
+    .orderBy('id')
+    .modifyEnd(lockInShareMode)
+    .execute();
+  return new Set(rows.map(({ id }) => id));
+}
+
 function one(db: Db, organisationId: string, id: string) {
   return db
     .selectFrom('users')

@@ -190,10 +190,18 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       'configurations.passthrough_header.*': gives,
       'configurations.passthrough_headers.*': gives,
       ...workspaceRules,
+      'disabled_capabilities.*.name': guards,
       workspace_id: guards,
     },
   },
-  McpServer: { values: {}, creating: true },
+  McpServer: {
+    values: {
+      default_user_access: noLonger('deny'),
+      'user_access.*.enabled': opens,
+      'disabled_capabilities.*.name': guards,
+    },
+    creating: true,
+  },
   GuardrailMcpBinding: {
     values: { guardrail_id: unknown, mcp_server_id: unknown },
     fields: {

@@ -1,0 +1,138 @@
+/** Knows what the API tells about a capability of an MCP integration or server, and how lists of them are put. */
+import { z } from 'zod';
+import type { Fault } from '../../model/fault.ts';
+import { LongList } from '../../model/long-list.ts';
+import { type McpCapabilitiesPut, McpCapabilityType } from '../../model/mcp-integration.ts';
+import { type Page, wholeNumber } from '../../model/paging.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import type { StoredMcpCapability } from '../../store/tables/mcp-capabilities.ts';
+import type { ServerCapability } from '../../store/tables/mcp-server-capabilities.ts';
+import { WorkspaceQuery } from '../request/frame-fields.ts';
+import { CapabilityCounts } from './mcp-capability-counts.ts';
+
+const pageSizeMax = 500;
+
+export const CapabilityQuery = WorkspaceQuery.extend({
+  type: McpCapabilityType.optional(),
+  /** Counted from 1, unlike other lists (docs/api.md, Paging). */
+  page: wholeNumber(1, 1_000_000).default(1),
+  page_size: wholeNumber(1, pageSizeMax).default(100),
+});
+
+export const CapabilityReceipt = z.object({ success: z.literal(true) });
+
+const JsonObject = z.record(z.string(), z.unknown());
+const shape = {
+  /** Null where a server says something of what its integration does not know. */
+  id: z.uuid().nullable(),
+  name: z.string(),
+  type: McpCapabilityType,
+  enabled: z.boolean(),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+  /** From here on what the server says of it, and nobody has asked the server yet. */
+  title: z.string().nullable(),
+  description: z.string().nullable(),
+  icons: z.array(z.unknown()).nullable(),
+  input_schema: JsonObject.nullable(),
+  output_schema: JsonObject.nullable(),
+  execution: JsonObject.nullable(),
+  annotations: JsonObject.nullable(),
+  object: z.literal('mcp-capability'),
+};
+const Capability = z.object(shape);
+const ServedCapability = z.object({
+  ...shape,
+  /** Null where the integration does not know it. */
+  integration_enabled: z.boolean().nullable(),
+});
+
+function listOfThem<T extends z.ZodType>(item: T) {
+  return z.object({
+    object: z.literal('list'),
+    data: z.array(item),
+    total: z.int().min(0),
+    has_more: z.boolean(),
+    counts: CapabilityCounts,
+  });
+}
+export const CapabilityList = listOfThem(Capability);
+export const ServedCapabilityList = listOfThem(ServedCapability);
+
+/** The rows that a query asks for. */
+export function toCapabilityPage(query: z.infer<typeof CapabilityQuery>): Page {
+  return { limit: query.page_size, offset: query.page_size * (query.page - 1) };
+}
+
+export function capabilityReply<T>(
+  data: Iterable<T>,
+  found: { readonly length: number; readonly total: number },
+  page: Page,
+  counts: z.infer<typeof CapabilityCounts>,
+) {
+  const { total } = found;
+  const has_more = page.offset + found.length < total;
+  return new LongList<{
+    object: 'list';
+    data: T[];
+    total: number;
+    has_more: boolean;
+    counts: z.infer<typeof CapabilityCounts>;
+  }>({ object: 'list' }, 'data', data, { total, has_more, counts });
+}
+
+export function repeatedFaults(capabilities: McpCapabilitiesPut['capabilities']): Fault[] {
+  const seen = new Set<string>();
+  return capabilities.flatMap((capability, at) => {
+    const identity = identityOf(capability);
+    if (seen.has(identity)) return [{ path: ['capabilities', at], message: 'is named twice' }];
+    seen.add(identity);
+    return [];
+  });
+}
+
+/** One text for one capability. */
+export function identityOf({
+  type,
+  name,
+}: {
+  readonly type: string;
+  readonly name: string;
+}): string {
+  return `${type} ${name}`;
+}
+
+export function toRecord(row: StoredMcpCapability | ServerCapability): z.infer<typeof Capability> {
+  return {
+    id: 'id' in row ? row.id : null,
+    name: row.name,
+    type: row.type,
+    enabled: row.enabled !== 0,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    title: null,
+    description: null,
+    icons: null,
+    input_schema: null,
+    output_schema: null,
+    execution: null,
+    annotations: null,
+    object: 'mcp-capability',
+  };
+}
+
+/** `said` is what the server itself says of it, undefined for nothing. */
+export function toServedRecord(
+  row: StoredMcpCapability,
+  said: ServerCapability | undefined,
+): z.infer<typeof ServedCapability> {
+  return {
+    ...toRecord(row),
+    enabled: said === undefined || said.enabled !== 0,
+    integration_enabled: row.enabled !== 0,
+  };
+}
+
+export function toUnknownRecord(row: ServerCapability): z.infer<typeof ServedCapability> {
+  return { ...toRecord(row), integration_enabled: null };
+}

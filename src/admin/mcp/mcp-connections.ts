@@ -1,0 +1,234 @@
+/** Knows over HTTP by which tokens people are known to an MCP server, and who has any. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { secretMask } from '../../model/mcp-integration.ts';
+import { McpTokensPut } from '../../model/mcp-server.ts';
+import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as mcpConnections from '../../store/tables/mcp-connections.ts';
+import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
+import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import { auditChange } from '../request/change.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  type ItemRequest,
+  type QueryRequest,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { findOr404, requireWorkspace } from '../request/scoping.ts';
+import { connectionContext, findServer, userIdOf } from './mcp-access.ts';
+import { readConfigurations } from './mcp-integration-record.ts';
+
+const PutBody = McpTokensPut.extend({ workspace_id: updateFields.workspace_id });
+const OfUser = WorkspaceQuery.extend({ user_id: z.uuid().optional() });
+const ListQuery = OfUser.extend(pageQuery());
+
+const Connection = z.object({
+  user_id: z.uuid(),
+  connected: z.literal(true),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+});
+/** Tokens stand in it as a mask. */
+const Tokens = z.object({
+  connected: z.boolean(),
+  access_token: z.string().nullable(),
+  refresh_token: z.string().nullable(),
+  created_at: AnsweredTimestamp.nullable(),
+  last_updated_at: AnsweredTimestamp.nullable(),
+  object: z.literal('mcp-tokens'),
+});
+const ClientInfo = z.object({
+  client_name: z.string(),
+  /** Of a client that an administrator has registered; the gateway registers none by itself. */
+  client_id: z.string().nullable(),
+  url: z.string(),
+  auth_type: z.string(),
+  transport: z.string(),
+  object: z.literal('mcp-client-info'),
+});
+const Receipt = z.object({ success: z.literal(true) });
+
+export function mcpConnectionRoutes(deps: AdminDeps): Route<Principal>[] {
+  const shared = { mounts: everyMount } as const;
+  const connections = { ...shared, path: '/mcp-servers/:mcpServerId/connections' } as const;
+  const tokens = { ...shared, path: '/mcp-servers/:mcpServerId/tokens' } as const;
+  return [
+    route({
+      ...{ ...connections, method: 'GET', scope: 'mcp_servers.read' },
+      summary: 'List who has tokens for an MCP server',
+      query: ListQuery,
+      response: pageOf(Connection),
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...{ ...connections, method: 'DELETE', scope: 'mcp_servers.update' },
+      summary: 'Forget the tokens that a user, or the caller, has for an MCP server',
+      query: OfUser,
+      response: Receipt,
+      handle: (request) => forget(deps, request, request.query.user_id),
+    }),
+    route({
+      ...{ ...tokens, method: 'GET', scope: ['mcp_servers.read', 'mcp.invoke'] },
+      summary: "Say whether there are tokens of the caller's for an MCP server; they are masked",
+      query: WorkspaceQuery,
+      response: Tokens,
+      handle: (request) => getTokens(deps, request),
+    }),
+    route({
+      ...{ ...tokens, method: 'PUT', scope: ['mcp_servers.update', 'mcp.invoke'] },
+      summary: 'Keep the tokens by which the caller is known to an MCP server',
+      body: PutBody,
+      response: Receipt,
+      handle: (request) => putTokens(deps, request),
+    }),
+    route({
+      ...{ ...tokens, method: 'DELETE', scope: ['mcp_servers.update', 'mcp.invoke'] },
+      summary: 'Forget the tokens by which the caller is known to an MCP server',
+      query: WorkspaceQuery,
+      response: Receipt,
+      handle: (request) => forget(deps, request, undefined),
+    }),
+    route({
+      ...{ ...shared, method: 'GET', path: '/mcp-servers/:mcpServerId/client-info' },
+      scope: 'mcp_servers.read',
+      summary: 'Say as which client the gateway is known to an MCP server',
+      query: WorkspaceQuery,
+      response: ClientInfo,
+      handle: (request) => clientInfo(deps, request),
+    }),
+  ];
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { query } = request;
+  const db = deps.database.readable;
+  const row = await placed(db, request, query.workspace_id);
+  const page = toPage(query);
+  const at = { organisation_id: row.organisation_id, mcp_server_id: row.id };
+  const found = await mcpConnections.list(db, at, query.user_id?.toLowerCase(), page);
+  const data = found.rows.map(({ user_id, created_at, last_updated_at }) => ({
+    user_id,
+    connected: true as const,
+    created_at: formatTimestamp(created_at),
+    last_updated_at: formatTimestamp(last_updated_at),
+  }));
+  return pageReply(data, page, found);
+}
+
+async function forget(
+  deps: AdminDeps,
+  request: ItemRequest,
+  asked: string | undefined,
+): Promise<z.infer<typeof Receipt>> {
+  await deps.database.transaction(async (tx) => {
+    const row = await placed(tx, request, request.query.workspace_id);
+    const key = await keyOf(tx, request.caller, row, asked?.toLowerCase());
+    if (!(await mcpConnections.deleteOne(tx, key))) return;
+    await auditTokens(tx, deps, request, 'delete', row, key.user_id);
+  });
+  return { success: true };
+}
+
+async function getTokens(deps: AdminDeps, request: ItemRequest): Promise<z.infer<typeof Tokens>> {
+  const db = deps.database.readable;
+  const row = await placed(db, request, request.query.workspace_id);
+  const kept = await mcpConnections.find(db, await keyOf(db, request.caller, row, undefined));
+  const refresh = kept?.refresh_token ?? null;
+  return {
+    connected: kept !== undefined,
+    access_token: kept === undefined ? null : secretMask,
+    refresh_token: refresh === null ? null : secretMask,
+    created_at: kept === undefined ? null : formatTimestamp(kept.created_at),
+    last_updated_at: kept === undefined ? null : formatTimestamp(kept.last_updated_at),
+    object: 'mcp-tokens',
+  };
+}
+
+async function putTokens(
+  deps: AdminDeps,
+  request: BodyRequest<z.infer<typeof PutBody>>,
+): Promise<z.infer<typeof Receipt>> {
+  const { caller, body, now } = request;
+  const sealer = await deps.keyring.sealerOf(caller.organisationId);
+  await deps.database.transaction(async (tx) => {
+    const row = await findServer(tx, request, mcpServers.findByIdOrSlugForUpdate);
+    await requireWorkspace(tx, caller, row, body.workspace_id);
+    // A change of its address forgets tokens, and comes before or after.
+    const { organisation_id: organisationId, mcp_integration_id: integrationId } = row;
+    await mcpIntegrations.findByIdOrSlugForShare(tx, organisationId, integrationId);
+    const key = await keyOf(tx, caller, row, undefined);
+    const seal = (text: string, column: 'access_token' | 'refresh_token') =>
+      sealer.seal(text, connectionContext(key, column));
+    const refresh = body.refresh_token ?? null;
+    await mcpConnections.put(tx, {
+      ...key,
+      access_token: seal(body.access_token, 'access_token'),
+      refresh_token: refresh === null ? null : seal(refresh, 'refresh_token'),
+      created_at: now,
+      last_updated_at: now,
+    });
+    await auditTokens(tx, deps, request, 'update', row, key.user_id);
+  });
+  return { success: true };
+}
+
+async function clientInfo(
+  deps: AdminDeps,
+  request: ItemRequest,
+): Promise<z.infer<typeof ClientInfo>> {
+  const db = deps.database.readable;
+  const row = await placed(db, request, request.query.workspace_id);
+  const { organisation_id: organisationId, mcp_integration_id: id } = row;
+  const integration = findOr404(
+    { ...request.caller, workspaceId: null },
+    await mcpIntegrations.findByIdOrSlug(db, organisationId, id),
+  );
+  const { oauth_client_id: clientId } = readConfigurations(integration) ?? {};
+  const { url, auth_type, transport } = integration;
+  return {
+    client_name: 'gatewright',
+    client_id: typeof clientId === 'string' ? clientId : null,
+    ...{ url, auth_type, transport },
+    object: 'mcp-client-info',
+  };
+}
+
+async function placed(
+  db: Db,
+  request: Pick<AdminRequest, 'caller' | 'params'>,
+  workspace: string | undefined,
+): Promise<mcpServers.StoredMcpServer> {
+  const row = await findServer(db, request, mcpServers.findByIdOrSlug);
+  await requireWorkspace(db, request.caller, row, workspace);
+  return row;
+}
+
+/** Who has no user is known to servers as the credential that asks. */
+async function keyOf(
+  db: Db,
+  caller: Principal,
+  { organisation_id, id: mcp_server_id }: mcpServers.StoredMcpServer,
+  asked: string | undefined,
+): Promise<mcpConnections.ConnectionKey> {
+  const user_id = asked ?? (await userIdOf(db, caller)) ?? caller.id;
+  return { organisation_id, mcp_server_id, user_id };
+}
+
+async function auditTokens(
+  tx: Db,
+  deps: AdminDeps,
+  request: Pick<AdminRequest, 'caller' | 'now' | 'requestId'>,
+  action: 'update' | 'delete',
+  { id, workspace_id }: mcpServers.StoredMcpServer,
+  userId: string,
+): Promise<void> {
+  await auditChange(tx, deps, request, {
+    ...{ action, kind: 'McpConnection', resourceId: id, workspaceId: workspace_id },
+    changes: { user_id: userId },
+  });
+}

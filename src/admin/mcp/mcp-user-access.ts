@@ -1,0 +1,168 @@
+/** Knows over HTTP which people may use an MCP server. */
+import { z } from 'zod';
+import { authorise } from '../../auth/authenticate.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { DefaultUserAccess, McpUserAccessPut } from '../../model/mcp-server.ts';
+import { wholeNumber } from '../../model/paging.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as serverUsers from '../../store/tables/mcp-server-users.ts';
+import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import * as users from '../../store/tables/users.ts';
+import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  type QueryRequest,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { updateResource } from '../request/resource-change.ts';
+import { requireWorkspace } from '../request/scoping.ts';
+import { findServer, serverChanging, userIdOf } from './mcp-access.ts';
+import { writeUserAccess } from './mcp-user-changes.ts';
+
+const path = '/mcp-servers/:mcpServerId/user-access';
+const pageSizeMax = 500;
+
+const PutBody = McpUserAccessPut.extend({ workspace_id: updateFields.workspace_id });
+const ListQuery = WorkspaceQuery.extend({
+  search: z.string().max(255).optional(),
+  /** Counted from 1, unlike other lists (docs/api.md, Paging). */
+  page: wholeNumber(1, 1_000_000).default(1),
+  page_size: wholeNumber(1, pageSizeMax).default(100),
+});
+const CheckQuery = WorkspaceQuery.extend({ user_id: z.uuid().optional() });
+
+const UserAccess = z.object({
+  user_id: z.uuid(),
+  first_name: z.string().nullable(),
+  last_name: z.string().nullable(),
+  enabled: z.boolean(),
+  /** Whether something is said of this user. */
+  has_override: z.boolean(),
+  connection_status: z.enum(['connected', 'not_connected']),
+});
+const UserAccessList = z.object({
+  object: z.literal('list'),
+  data: z.array(UserAccess),
+  total: z.int().min(0),
+  has_more: z.boolean(),
+  default_user_access: DefaultUserAccess,
+});
+const Check = z.object({
+  /** Null for a credential of nobody, which the setting does not bind. */
+  user_id: z.uuid().nullable(),
+  enabled: z.boolean(),
+  has_override: z.boolean(),
+  default_user_access: DefaultUserAccess,
+});
+
+type PutRequest = BodyRequest<z.infer<typeof PutBody>>;
+
+export function mcpUserAccessRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      ...{ mounts: everyMount, method: 'GET', path, scope: 'mcp_servers.read' },
+      summary: 'List the people of an MCP server, and who of them may use it',
+      query: ListQuery,
+      response: UserAccessList,
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...{ mounts: everyMount, ...forOwners, method: 'PUT', path, versioned: true },
+      scope: 'mcp_servers.update',
+      summary: 'Let people use an MCP server, or keep them out; others stay as they are',
+      body: PutBody,
+      response: z.object({ success: z.literal(true) }),
+      handle: (request) => put(deps, request),
+    }),
+    route({
+      ...{ mounts: everyMount, method: 'GET', path: `${path}/check` },
+      scope: ['mcp_servers.read', 'mcp.invoke'],
+      summary: 'Say whether a user, or the caller, may use an MCP server',
+      query: CheckQuery,
+      response: Check,
+      handle: (request) => check(deps, request),
+    }),
+  ];
+}
+
+async function list(
+  deps: AdminDeps,
+  request: QueryRequest<z.infer<typeof ListQuery>>,
+): Promise<z.infer<typeof UserAccessList>> {
+  const { caller, query } = request;
+  const db = deps.database.readable;
+  const row = await findServer(db, request, mcpServers.findByIdOrSlug);
+  await requireWorkspace(db, caller, row, query.workspace_id);
+  const page = { limit: query.page_size, offset: query.page_size * (query.page - 1) };
+  const search = query.search === '' ? undefined : query.search;
+  const { rows, total } = await serverUsers.list(db, row, search, page);
+  const default_user_access = row.default_user_access ?? 'allow';
+  return {
+    object: 'list',
+    data: rows.map((user) => ({
+      user_id: user.id,
+      first_name: user.first_name,
+      last_name: user.last_name,
+      enabled: user.enabled === null ? default_user_access === 'allow' : user.enabled !== 0,
+      has_override: user.enabled !== null,
+      connection_status: user.connected === 0 ? 'not_connected' : 'connected',
+    })),
+    total,
+    has_more: page.offset + rows.length < total,
+    default_user_access,
+  };
+}
+
+async function put(deps: AdminDeps, request: PutRequest) {
+  const { body, now } = request;
+  await updateResource(deps, request, serverChanging, {
+    columns: () => ({ default_user_access: body.default_user_access }),
+    elsewhere: async (tx, row) => {
+      const sent = (body.user_access ?? []).map((one) => ({
+        userId: (one.user_id ?? one.id!).toLowerCase(),
+        enabled: one.enabled,
+      }));
+      const writing = { server: row, isWhole: false, now };
+      return (await writeUserAccess(tx, writing, sent)) ? ['user_access'] : [];
+    },
+  });
+  return { success: true as const };
+}
+
+async function check(
+  deps: AdminDeps,
+  request: QueryRequest<z.infer<typeof CheckQuery>>,
+): Promise<z.infer<typeof Check>> {
+  const { caller, query } = request;
+  const db = deps.database.readable;
+  const row = await findServer(db, request, mcpServers.findByIdOrSlug);
+  await requireWorkspace(db, caller, row, query.workspace_id);
+  const userId = await askedUser(db, caller, query.user_id);
+  const default_user_access = row.default_user_access ?? 'allow';
+  if (userId === null) {
+    return { user_id: null, enabled: true, has_override: false, default_user_access };
+  }
+  const said = await serverUsers.find(db, caller.organisationId, row.id, userId);
+  return {
+    user_id: userId,
+    enabled: said === undefined ? default_user_access === 'allow' : said.enabled !== 0,
+    has_override: said !== undefined,
+    default_user_access,
+  };
+}
+
+async function askedUser(
+  db: Db,
+  caller: Principal,
+  asked: string | undefined,
+): Promise<string | null> {
+  const own = await userIdOf(db, caller);
+  if (asked === undefined || asked.toLowerCase() === own) return own;
+  authorise(caller, 'mcp_servers.read');
+  const user = await users.findById(db, caller.organisationId, asked.toLowerCase());
+  if (user === undefined) throw new ApiError('notFound', undefined, 'user_id');
+  return user.id;
+}

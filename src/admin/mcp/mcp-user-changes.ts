@@ -1,0 +1,49 @@
+/** Knows how it is written whom MCP servers are open to. */
+import { below, faultAt } from '../../model/fault.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as serverUsers from '../../store/tables/mcp-server-users.ts';
+import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
+import * as users from '../../store/tables/users.ts';
+
+interface Writing {
+  readonly server: Pick<StoredMcpServer, 'id' | 'organisation_id'>;
+  /** Whether people who are not named lose what is said of them. */
+  readonly isWhole: boolean;
+  readonly now: number;
+}
+
+/**
+ * Yields whether anything is otherwise than before. The row of the server is locked.
+ *
+ * @throws ApiError `invalid` for a user who is not there, or is named twice.
+ */
+export async function writeUserAccess(
+  tx: Db,
+  { server, isWhole, now }: Writing,
+  sent: readonly serverUsers.UserAccess[],
+): Promise<boolean> {
+  const { organisation_id: organisationId, id } = server;
+  const named = new Set(sent.map(({ userId }) => userId));
+  const there = await users.listIdsForShare(tx, organisationId, [...named]);
+  const faultOf = (userId: string, at: number): string | null => {
+    if (!there.has(userId)) return 'names no user of the organisation';
+    return sent.findIndex((one) => one.userId === userId) < at ? 'is named twice' : null;
+  };
+  refuseFaults(
+    sent.flatMap(({ userId }, at) =>
+      below(['user_access', at], faultAt('user_id', faultOf(userId, at))),
+    ),
+  );
+  const stored = await serverUsers.listByServer(tx, organisationId, id);
+  const storedBy = new Map(stored.map((row) => [row.user_id, row]));
+  const changed = sent.filter(({ userId, enabled }) => {
+    const row = storedBy.get(userId);
+    return row === undefined || (row.enabled !== 0) !== enabled;
+  });
+  const left = isWhole ? stored.filter((row) => !named.has(row.user_id)) : [];
+  await serverUsers.upsertMany(tx, organisationId, id, changed, now);
+  const gone = left.map((row) => row.user_id);
+  await serverUsers.deleteMany(tx, organisationId, id, gone);
+  return changed.length + gone.length > 0;
+}
