@@ -47,7 +47,7 @@ export async function heldUnits(db: Db, { subjectId }: GateLimit): Promise<numbe
 /** Micro-dollars of the mock upstream: one for a token of input, two for one of output. */
 const cost = (inputTokens: number, outputTokens: number): number => inputTokens + 2 * outputTokens;
 
-function units(type: UsageType, inputTokens: number, outputTokens: number): number {
+export function units(type: UsageType, inputTokens: number, outputTokens: number): number {
   if (type === 'requests') return 1;
   return type === 'cost' ? cost(inputTokens, outputTokens) : inputTokens + outputTokens;
 }
@@ -60,10 +60,4 @@ export function trueUnits(type: UsageType, entry: Entry): number {
 /** The most that a request can use, which is charged where nobody is told what it did. */
 export function boundUnits(type: UsageType, plan: Plan, outputTokens: number): number {
   return units(type, plan.body.length, outputTokens);
-}
-
-/** What a limit has to be charged with for a request that its provider knows of. */
-export function chargedUnits(type: UsageType, entry: Entry, plan: Plan): number {
-  const isTold = entry.kind !== 'cut' && entry.kind !== 'silent';
-  return isTold ? trueUnits(type, entry) : boundUnits(type, plan, entry.outputTokensMax);
 }

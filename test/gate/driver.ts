@@ -92,7 +92,8 @@ export class Driver implements AsyncDisposable {
     const going = plan.kind === 'gone' ? AbortSignal.timeout(this.#crowd.random() * 30) : null;
     const { statusCode: status, body } = await pool.request({
       ...{ path: '/v1/chat/completions', method: 'POST' as Dispatcher.HttpMethod },
-      ...{ headers: this.#crowd.headers, body: plan.body, signal: going },
+      headers: { ...this.#crowd.headers, 'x-gateway-trace-id': plan.id },
+      ...{ body: plan.body, signal: going },
     });
     if (plan.kind === 'left' && status === 200) {
       for await (const _ of body) break;

@@ -1,16 +1,8 @@
 /** Knows which refusals were false: of requests that would have fitted, at every moment of their waiting, beside all that was used and open. */
-import { boundUnits, chargedUnits, type GateLimit } from './counters.ts';
+import { chargedUnits, type Known, mostUnits } from './charges.ts';
+import { boundUnits, type GateLimit } from './counters.ts';
 import type { Asked } from './driver.ts';
 import { isRefused } from './driver.ts';
-import type { Entry } from './journal.ts';
-import type { Plan } from './plan.ts';
-
-/** A request that its provider knows of. */
-export interface Known {
-  readonly entry: Entry;
-  readonly plan: Plan;
-  readonly asked: Asked;
-}
 
 /** Output that no request makes do with less than. */
 export const outputTokensLeast = 16;
@@ -29,14 +21,10 @@ export function falseRefusals(
   return asked.filter((one) => {
     if (!isRefused(one)) return false;
     return limits.every((limit) => {
-      const ofWindow = (entry: Entry): boolean =>
-        limit.name !== 'key' || isTurned(entry.atMs) === isTurned(one.sentMs);
+      const ofWindow = ({ entry, asked: { sentMs } }: Known): boolean =>
+        limit.name !== 'key' || isTurned(entry?.atMs ?? sentMs) === isTurned(one.sentMs);
       const units = boundUnits(limit.type, one.plan, outputTokensLeast);
-      const loads = loadOf(
-        limit,
-        known.filter(({ entry }) => ofWindow(entry)),
-        deadGate,
-      );
+      const loads = loadOf(limit, known.filter(ofWindow), deadGate);
       return mostWithin(loads, one.sentMs, one.doneMs) + units <= limit.units;
     });
   });
@@ -47,12 +35,13 @@ type Step = readonly [atMs: number, units: number];
 /** What was used and open, from each moment on. */
 function loadOf({ type }: GateLimit, known: readonly Known[], deadGate: number | null): Step[] {
   const steps: Step[] = [];
-  for (const { entry, plan, asked } of known) {
-    const open = boundUnits(type, plan, entry.outputTokensMax);
+  for (const request of known) {
+    const { entry, asked } = request;
+    const open = mostUnits(type, request);
     steps.push([asked.sentMs, open]);
     if (asked.gate === deadGate) continue;
-    const endedMs = Math.max(asked.doneMs, entry.endedMs ?? 0);
-    steps.push([endedMs, chargedUnits(type, entry, plan) - open]);
+    const endedMs = Math.max(asked.doneMs, entry?.endedMs ?? 0);
+    steps.push([endedMs, chargedUnits(type, request) - open]);
   }
   let load = 0;
   return steps

@@ -9,10 +9,10 @@ import { readTrustedHosts } from '../../src/trusted-hosts.ts';
 import { eventually } from '../eventually.ts';
 import { jobContext } from '../job-context.ts';
 import { startTestServer, type TestServer } from '../server.ts';
+import { chargedUnits, chargeFault, type Known, knownRequests, logIsWritten } from './charges.ts';
 import {
   boundUnits,
   type Counter,
-  chargedUnits,
   countersOf,
   type GateLimit,
   heldUnits,
@@ -22,7 +22,7 @@ import { type Asked, Driver, isRefused } from './driver.ts';
 import { type GatewayProcess, newMasterKeys, startGatewayProcess } from './gateway-processes.ts';
 import { type Entry, type Journal, startJournal } from './journal.ts';
 import { numbersOf, type Plan, planOf } from './plan.ts';
-import { falseRefusals, type Known, outputTokensLeast } from './refusals.ts';
+import { falseRefusals, outputTokensLeast } from './refusals.ts';
 
 /** What is limited, and to how many units. */
 interface GateTerms {
@@ -63,6 +63,7 @@ export interface RunningGate {
 export interface GateReport {
   readonly entries: readonly Entry[];
   readonly asked: readonly Asked[];
+  readonly known: readonly Known[];
   /** The greatest part of any limit that was used in its last window. */
   readonly usedShare: number;
   readonly falselyRefused: readonly Asked[];
@@ -76,8 +77,6 @@ const gatewayCount = 3;
 const fewCallers = 2;
 const watchMs = 100;
 const turnsAfterMs = 1_000;
-/** So long after its caller an answer is read to its end for certain. */
-const readOnMs = 5_000;
 
 /** Asks until the limits are reached, and holds what the database says against the journal. */
 export async function runGate(options: GateOptions): Promise<GateReport> {
@@ -121,7 +120,7 @@ export async function runGate(options: GateOptions): Promise<GateReport> {
     death.atMs = Date.now();
     void processes[death.gate]!.kill().then(dying.resolve);
   };
-  const round = { server, journal, driver, limits, turnsMs, death };
+  const round = { server, journal, processes, driver, limits, turnsMs, death };
   const over = new AbortController();
   const watching = watchCounters(round, over.signal);
   const meanwhile = options.meanwhile?.({ server, journal, processes });
@@ -130,9 +129,10 @@ export async function runGate(options: GateOptions): Promise<GateReport> {
   over.abort();
   await watching;
   await bringToRest(round, options);
-  for (const limit of limits) await checkCounters(round, limit);
+  const known = await checkCharges(round);
+  for (const limit of limits) await checkCounters(round, limit, known);
   await useTheRest(round);
-  return reportOf(round);
+  return reportOf(round, known);
 }
 
 /** `GATE_SEED` of a run that failed draws the same requests again. */
@@ -143,12 +143,20 @@ export function newSeed(): number {
 }
 
 /** In one line, for who compares runs. */
-export function tell({ asked, entries, usedShare, falselyRefused, windows }: GateReport): void {
+export function tell(report: GateReport): void {
+  const { asked, entries, known, usedShare, falselyRefused, windows } = report;
   const answers = Object.groupBy(asked, ({ status, code }) => `${status} ${code ?? ''}`.trim());
   const counts = Object.entries(answers).map(([answer, some]) => `${some!.length} × ${answer}`);
   const share = `${(usedShare * 100).toFixed(2)} % used`;
   const rest = `${falselyRefused.length} falsely refused, ${windows} windows`;
   console.log(`${entries.length} reached the provider, ${share}, ${rest}; ${counts.join(', ')}`);
+  const estimated = known.filter(({ charge }) => charge?.isEstimated);
+  const kinds = Object.groupBy(
+    estimated,
+    ({ plan, entry }) => plan.kind + (entry ? '' : ' unseen'),
+  );
+  const most = Object.entries(kinds).map(([kind, some]) => `${some!.length} × ${kind}`);
+  console.log(`estimated: ${most.join(', ')}`);
 }
 
 interface Death {
@@ -157,9 +165,7 @@ interface Death {
   atMs: number;
 }
 
-interface Round {
-  readonly server: TestServer;
-  readonly journal: Journal;
+interface Round extends RunningGate {
   readonly driver: Driver;
   readonly limits: readonly GateLimit[];
   /** When the window of the key turns over. */
@@ -280,49 +286,42 @@ async function bringToRest(
   });
 }
 
-/** Requests that the provider knows of, with what they were and by way of whom they came. */
-function knownRequests({ journal, driver }: Round): Known[] {
-  const seen = new Map(driver.asked.map((asked) => [asked.plan.id, asked]));
-  return journal.entries.map((entry) => ({
-    entry,
-    plan: driver.sent.get(entry.id)!,
-    asked: seen.get(entry.id)!,
-  }));
+/** Each request of a gateway that lives was charged with what its provider says, or, where nobody is told, with no less. */
+async function checkCharges(round: Round): Promise<Known[]> {
+  const { server, journal, processes, driver, death } = round;
+  await logIsWritten(processes.filter((_, at) => at !== death.gate));
+  const known = await knownRequests(server.database.db, journal.entries, driver.asked, death.gate);
+  const ofLiving = known.filter(({ asked }) => asked.gate !== death.gate);
+  expect(ofLiving.map(chargeFault).filter((fault) => fault !== null)).toEqual([]);
+  return known;
 }
 
-/** The ledger agrees with the journal to the unit, but for what the dead gateway held. */
-async function checkCounters(round: Round, limit: GateLimit): Promise<void> {
-  const { server, turnsMs, death } = round;
+/** The ledger agrees with the log to the unit, but for what the dead gateway held; the journal is within the limit. */
+async function checkCounters(
+  { server, turnsMs, death }: Round,
+  limit: GateLimit,
+  known: readonly Known[],
+): Promise<void> {
   const { type, units, name } = limit;
   const counters = await countersOf(server.database.db, limit);
-  const sum = { least: 0, most: 0, ofDead: 0, beforeTurn: 0, afterTurn: 0, true: 0 };
-  for (const { entry, plan, asked } of knownRequests(round)) {
+  const sum = { ofLiving: 0, ofDead: 0, beforeTurn: 0, afterTurn: 0, true: 0 };
+  for (const request of known) {
+    const { entry, asked } = request;
+    sum[asked.gate === death.gate ? 'ofDead' : 'ofLiving'] += chargedUnits(type, request);
+    if (entry === null) continue;
     const isTurned = name === 'key' && turnsMs !== null;
     if (!isTurned || entry.atMs < turnsMs) sum.beforeTurn += trueUnits(type, entry);
     else if (asked.sentMs >= turnsMs) sum.afterTurn += trueUnits(type, entry);
     sum.true += trueUnits(type, entry);
-    const charged = chargedUnits(type, entry, plan);
-    if (asked.gate === death.gate) sum.ofDead += charged;
-    else {
-      sum.least += charged;
-      sum.most += mayBeUnread({ entry, asked })
-        ? boundUnits(type, plan, entry.outputTokensMax)
-        : charged;
-    }
   }
   const told = (field: 'used' | 'assumed') =>
     counters.reduce((total, counter) => total + counter[field], 0);
   for (const { used } of counters) expect(used).toBeLessThanOrEqual(units);
   expect([sum.beforeTurn, sum.afterTurn].every((one) => one <= units)).toBe(true);
   expect(told('used')).toBeGreaterThanOrEqual(sum.true);
-  expect(told('used') - told('assumed')).toBeGreaterThanOrEqual(sum.least);
-  expect(told('used') - told('assumed')).toBeLessThanOrEqual(sum.most + sum.ofDead);
-}
-
-/** One whose caller has gone is read on for ten seconds; on a busy machine that may not suffice. */
-function mayBeUnread({ entry, asked }: { readonly entry: Entry; readonly asked: Asked }): boolean {
-  if (entry.kind !== 'left' && entry.kind !== 'gone') return false;
-  return entry.endedMs === null || entry.endedMs > asked.doneMs + readOnMs;
+  const ofDead = told('used') - told('assumed') - sum.ofLiving;
+  expect(ofDead).toBeGreaterThanOrEqual(0);
+  expect(ofDead).toBeLessThanOrEqual(sum.ofDead);
 }
 
 /** A request that may use all that is left is let through and does so; the next one is refused. */
@@ -355,7 +354,7 @@ function planOfAll(id: string, outputTokens: number): Plan {
   return planOf({ ...told, inputTokens: length }, outputTokens);
 }
 
-async function reportOf(round: Round): Promise<GateReport> {
+async function reportOf(round: Round, known: readonly Known[]): Promise<GateReport> {
   const { journal, driver, limits, server, turnsMs, death } = round;
   const shares = await Promise.all(
     limits.map(async (limit) => {
@@ -366,8 +365,8 @@ async function reportOf(round: Round): Promise<GateReport> {
   const { asked } = driver;
   const options = { turnsMs, deadGate: death.gate };
   return {
-    ...{ entries: journal.entries, asked, usedShare: Math.max(...shares) },
+    ...{ entries: journal.entries, asked, known, usedShare: Math.max(...shares) },
     windows: (await countersOf(server.database.db, limits[0]!)).length,
-    falselyRefused: falseRefusals(limits, knownRequests(round), asked, options),
+    falselyRefused: falseRefusals(limits, known, asked, options),
   };
 }
