@@ -1,9 +1,11 @@
 /** Guarantees of a gateway that runs without the Admin API, while its database is away. */
 import { describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
+import { createLog } from '../../src/log.ts';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
 import { type DatabaseLink, startDatabaseLink } from '../database-link.ts';
 import { eventually } from '../eventually.ts';
+import { logIsWritten } from '../request-log.ts';
 import { exchange, startTestServer, type TestResponse } from '../server.ts';
 import { chatAnswer, sendJson, startUpstream } from '../upstream.ts';
 
@@ -11,6 +13,9 @@ const chat = { model: 'gpt-test', messages: [{ role: 'user', content: 'hello' }]
 
 interface GatewayAlone extends AsyncDisposable {
   readonly link: DatabaseLink;
+  readonly metricsUrl: string;
+  /** Requests that were lost for the log of requests, as the log of the process tells it. */
+  readonly lossesTold: () => readonly number[];
   /** A key that it has not seen. */
   newKey(more?: object): Promise<string>;
   ask(key: string): Promise<number>;
@@ -28,20 +33,27 @@ async function startGatewayAlone(graceSeconds: number): Promise<GatewayAlone> {
   const link = parts.use(await startDatabaseLink());
   const { settings, clock } = server;
   const database = await link.leadHasty(settings.database!);
+  const lines: string[] = [];
+  const write = (line: string): boolean => lines.push(line) > 0;
+  const log = createLog({ level: 'error', destination: { write } });
   const gateway = parts.use(
     await createApp(
       {
-        ...{ ...settings, database, logLevel: 'error' },
+        ...{ ...settings, database },
         inference: { ...settings.inference, graceSeconds },
       },
-      { clock, readSharedTime: async () => clock.now(), components: ['gateway'] },
+      { clock, readSharedTime: async () => clock.now(), components: ['gateway'], log },
     ),
   );
   const { inferenceUrl, metricsUrl } = await gateway.listen();
   const config = { provider: 'openai', api_key: 'sk', custom_host: upstream.url };
   const started = parts.move();
   return {
-    link,
+    ...{ link, metricsUrl },
+    lossesTold: () =>
+      lines
+        .filter((line) => line.includes('missing in the log'))
+        .map((line) => JSON.parse(line).requests),
     newKey: async (more = {}) => {
       const body = { name: 'caller', scopes: ['completions.write'], ...more };
       const path = '/v1/api-keys/organisation/service';
@@ -76,6 +88,9 @@ describe('a gateway without the Admin API', () => {
       expect((await gateway.ready()).body.status).toBe('ok');
     });
     expect([await gateway.ask(used), await gateway.ask(unused)]).toEqual([200, 200]);
+    await logIsWritten(gateway);
+    await gateway[Symbol.asyncDispose]();
+    expect(gateway.lossesTold()).toEqual([]);
   });
 
   it('holds a limited key to what it had of its limit before: beyond that it answers 503, and has counted none of it', async () => {
@@ -116,6 +131,11 @@ describe('a gateway without the Admin API', () => {
         expect(await gateway.ready()).toMatchObject({ status: 503, body });
       });
       expect(await gateway.ask(used)).toBe(503);
+      gateway.link.mend();
     }
+    // What one has answered may wait for the log until its database is there again.
+    await logIsWritten(over);
+    await over[Symbol.asyncDispose]();
+    expect(over.lossesTold()).toEqual([]);
   });
 });

@@ -1,9 +1,7 @@
 /** Knows what each request was charged with, by the log of the gateways, and whether that is what it may be. */
 import type { Db } from '../../src/store/connection/db.ts';
-import { eventually } from '../eventually.ts';
 import { boundUnits, trueUnits, units } from './counters.ts';
 import { type Asked, isRefused } from './driver.ts';
-import type { GatewayProcess } from './gateway-processes.ts';
 import type { Entry } from './journal.ts';
 import type { Plan } from './plan.ts';
 
@@ -24,17 +22,6 @@ export interface Known {
   readonly entry: Entry | null;
   /** Null where nothing was charged; of a gateway that was killed, also where the log has no row. */
   readonly charge: Charge | null;
-}
-
-/** Resolves once all that these gateways have told of requests is written. */
-export async function logIsWritten(gateways: readonly GatewayProcess[]): Promise<void> {
-  await eventually(async () => {
-    for (const { metricsUrl } of gateways) {
-      const text = await (await fetch(`${metricsUrl}/metrics`)).text();
-      const waiting = /^gatewright_request_log_waiting (\d+)$/m.exec(text)?.[1];
-      if (waiting !== '0') throw new Error(`${waiting} wait for the log`);
-    }
-  });
 }
 
 /** By the id of its plan, each request that was charged. */

@@ -8,8 +8,9 @@ import { isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
 import { eventually } from '../eventually.ts';
 import { jobContext } from '../job-context.ts';
+import { logIsWritten } from '../request-log.ts';
 import { startTestServer, type TestServer } from '../server.ts';
-import { chargedUnits, chargeFault, type Known, knownRequests, logIsWritten } from './charges.ts';
+import { chargedUnits, chargeFault, type Known, knownRequests } from './charges.ts';
 import {
   boundUnits,
   type Counter,
@@ -289,7 +290,7 @@ async function bringToRest(
 /** Each request of a gateway that lives was charged with what its provider says, or, where nobody is told, with no less. */
 async function checkCharges(round: Round): Promise<Known[]> {
   const { server, journal, processes, driver, death } = round;
-  await logIsWritten(processes.filter((_, at) => at !== death.gate));
+  await Promise.all(processes.filter((_, at) => at !== death.gate).map(logIsWritten));
   const known = await knownRequests(server.database.db, journal.entries, driver.asked, death.gate);
   const ofLiving = known.filter(({ asked }) => asked.gate !== death.gate);
   expect(ofLiving.map(chargeFault).filter((fault) => fault !== null)).toEqual([]);
