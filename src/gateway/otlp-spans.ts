@@ -119,7 +119,8 @@ function callSpan({ trace, record }: TracedRequest, call: CallSpan): object {
       'gen_ai.operation.name': operation,
       'gen_ai.provider.name': operation === null ? null : (providerNames[service] ?? service),
       'gen_ai.request.model': model,
-      ...(isCharged(record, trace.calls, call) ? usageAttributes(record) : {}),
+      ...(operation === null ? {} : call.settings),
+      ...(isCharged(record, trace.calls, call) ? answerAttributes(record, call) : {}),
       'gatewright.target': call.targetPath,
     }),
     ...(errorType === null ? {} : { status: failed }),
@@ -136,9 +137,18 @@ function isCharged(
   return isAnswered && call === calls.at(-1) && cacheStatus !== 'HIT';
 }
 
-function usageAttributes({ tokens }: TracedRequest['record']): Attributes {
-  if (tokens === null) return {};
+function answerAttributes(
+  { tokens, answeredModel, isStream, firstByteMs }: TracedRequest['record'],
+  { beganMs }: CallSpan,
+): Attributes {
+  const firstMs = isStream && firstByteMs !== null ? firstByteMs - beganMs : null;
+  const told = {
+    'gen_ai.response.model': answeredModel,
+    'gen_ai.response.time_to_first_chunk': firstMs === null ? null : firstMs / 1000,
+  };
+  if (tokens === null) return told;
   return {
+    ...told,
     'gen_ai.usage.input_tokens': tokens.inputTokens,
     'gen_ai.usage.output_tokens': tokens.outputTokens,
     'gen_ai.usage.cache_read.input_tokens': tokens.cachedInputTokens,
@@ -171,14 +181,24 @@ function nanoseconds(ms: number): string {
 /** Those that have a value. */
 function listed(attributes: Attributes): object[] {
   return Object.entries(attributes).flatMap(([key, value]) =>
-    value === null ? [] : [{ key, value: attributeValue(value) }],
+    value === null ? [] : [{ key, value: attributeValue(key, value) }],
   );
 }
 
-function attributeValue(value: string | number | boolean): object {
+/** Numbers that are no whole ones by the conventions, even where they happen to be. */
+const doubles = new Set([
+  ...['temperature', 'top_p', 'top_k', 'frequency_penalty', 'presence_penalty'].map(
+    (name) => `gen_ai.request.${name}`,
+  ),
+  'gen_ai.response.time_to_first_chunk',
+]);
+
+function attributeValue(key: string, value: string | number | boolean): object {
   if (typeof value === 'string') return { stringValue: cut(value) };
   if (typeof value === 'boolean') return { boolValue: value };
-  return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+  // Collectors refuse all of a body in which a whole number is none that 64 bits hold.
+  const isWhole = Number.isSafeInteger(value) && !doubles.has(key);
+  return isWhole ? { intValue: String(value) } : { doubleValue: value };
 }
 
 /** Without half a character at its end, which is no UTF-8. */

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { CallRequest } from '../upstream/call.ts';
+import { type AskedSettings, askedSettings } from './asked-settings.ts';
 import type { RequestRecord } from './request-record.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
 import { isSampled, type SamplerTerms } from './sampler.ts';
@@ -25,19 +26,22 @@ export class CallSpan {
   readonly method: string;
   readonly origin: string;
   readonly targetPath: string;
+  readonly settings: AskedSettings;
   readonly beganMs: number;
   readonly #requestBeganMs: number;
   #endedMs: number | null = null;
   #status = 0;
   #errorType: string | null = null;
 
-  constructor({ pricing, endpoint, model, call, path }: ResolvedTarget, requestBeganMs: number) {
+  constructor(target: ResolvedTarget, requestBeganMs: number) {
+    const { pricing, endpoint, model, call, path, params } = target;
     this.service = pricing.service;
     this.endpoint = endpoint;
     this.model = model;
     this.method = call.method;
     this.origin = call.origin;
     this.targetPath = path;
+    this.settings = askedSettings(params);
     this.#requestBeganMs = requestBeganMs;
     this.beganMs = performance.now() - requestBeganMs;
   }

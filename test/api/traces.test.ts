@@ -196,8 +196,10 @@ describe('the spans of a request', () => {
         'gen_ai.request.model': 'gpt-test',
         'gen_ai.usage.input_tokens': '5',
         'gen_ai.usage.output_tokens': '2',
+        'gen_ai.response.model': chatAnswer.model,
       },
     });
+    expect(call.said).not.toHaveProperty('gen_ai.response.time_to_first_chunk');
     const [reached] = upstream.reached;
     expect(reached!.headers.traceparent).toBe(`00-${traceId}-${call.spanId}-01`);
     expect(reached!.headers.tracestate).toBe('vendor=1');
@@ -224,6 +226,37 @@ describe('the spans of a request', () => {
     expect(headers.tracestate).toBeUndefined();
     const spans = await spansOf(traceOf(headers.traceparent), 2);
     expect(spans.find(({ kind }) => kind === 2)).not.toHaveProperty('parentSpanId');
+  });
+
+  it('tell what the model was asked with, in the types of the conventions, and no text of it', async () => {
+    const trace = 'b'.repeat(32);
+    upstream.script = (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(`data: ${JSON.stringify({ ...chatAnswer, choices: [] })}\n\ndata: [DONE]\n\n`);
+    };
+    const asked = {
+      ...{ max_completion_tokens: 30, temperature: 1, top_p: 0.5, seed: 1e300, n: 2, stream: true },
+      ...{ presence_penalty: 'canary', stop: ['canary'], response_format: { type: 'json_object' } },
+    };
+    const config = { override_params: asked };
+    await send({ traceparent: `00-${trace}-${callerSpan}-01` }, { config });
+    const call = (await spansOf(trace, 2)).find(({ kind }) => kind === 3)!;
+    const { 'gen_ai.response.time_to_first_chunk': seconds, ...said } = call.said;
+    expect(seconds).toBeGreaterThan(0);
+    expect(
+      Object.entries(said).filter(([key]) => /gen_ai\.(request|output|resp)/.test(key)),
+    ).toEqual([
+      ['gen_ai.request.model', 'gpt-test'],
+      ['gen_ai.request.max_tokens', '30'],
+      ['gen_ai.request.temperature', 1],
+      ['gen_ai.request.top_p', 0.5],
+      ['gen_ai.request.seed', 1e300],
+      ['gen_ai.request.choice.count', '2'],
+      ['gen_ai.request.stream', true],
+      ['gen_ai.output.type', 'json'],
+      ['gen_ai.response.model', chatAnswer.model],
+    ]);
+    expect(JSON.stringify(call)).not.toContain('canary');
   });
 
   it('are none where the caller records none, and its traceparent goes on as it came', async () => {
