@@ -25,11 +25,13 @@ export interface GatewayProcessOptions {
   readonly trusted: string;
   /** How far its clock is ahead. */
   readonly clockOffMs?: number;
+  /** Where inference listens; anywhere when absent. */
+  readonly port?: number;
 }
 
 /** Resolves once it listens. Disposed of, it ends in an orderly way. */
 export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
-  const { settings, trusted, clockOffMs = 0 } = options;
+  const { settings, trusted, clockOffMs = 0, port: listenedPort = 0 } = options;
   const { host, port, user, password, name, connectTimeoutSeconds } = settings.database!;
   const words = ['serve', '--components', 'gateway', '--metrics-port', '0'];
   const child = spawn(process.execPath, [inject('builtProgram'), ...words], {
@@ -41,7 +43,7 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
         GATEWRIGHT_DB_CONNECT_TIMEOUT_SECONDS: String(connectTimeoutSeconds),
       }),
       GATEWRIGHT_MASTER_KEY: settings.masterKeys!.current.reveal().toString('base64'),
-      GATEWRIGHT_INFERENCE_PORT: '0',
+      GATEWRIGHT_INFERENCE_PORT: String(listenedPort),
       GATEWRIGHT_LAME_DUCK_SECONDS: '0',
       TRUSTED_CUSTOM_HOSTS: trusted,
       ...(clockOffMs !== 0 && { NODE_OPTIONS: clockOff(clockOffMs) }),

@@ -41,6 +41,7 @@ type Moment = (typeof moments)[number];
 let inference: Inference;
 let gate: StatementGate;
 let victim: GatewayProcess;
+let key: string;
 /** Of the gateway that dies, and of the one that stays. */
 let clients: { readonly dying: OpenAI; readonly staying: OpenAI };
 let keyId: string;
@@ -129,15 +130,29 @@ beforeAll(async () => {
     ...{ defaults: { config_id: made.body.slug }, usage_limits: { credit_limit: 100 } },
   });
   keyId = added.id;
+  key = added.key;
   gate = await startStatementGate(server.settings.database!, fateOf);
   victim = await startGatewayProcess({
     settings: { ...server.settings, database: gate.settings },
     trusted: upstream.host,
   });
-  const clientAt = (url: string): OpenAI =>
-    new OpenAI({ apiKey: added.key, baseURL: `${url}/v1`, maxRetries: 0, timeout: 600_000 });
   clients = { dying: clientAt(victim.inferenceUrl), staying: clientAt(server.inferenceUrl) };
 });
+
+const clientAt = (url: string, maxRetries = 0): OpenAI =>
+  new OpenAI({ apiKey: key, baseURL: `${url}/v1`, maxRetries, timeout: 600_000 });
+
+/** What time would bring about: whoever has died is taken for dead. */
+async function endLeases(): Promise<void> {
+  const { server } = inference;
+  const { db } = server.database;
+  server.clock.set(Date.now());
+  const runs = db.updateTable('runs').set({ lease_until: 0 });
+  await runs.where('lease_until', 'is not', null).execute();
+  const responses = db.updateTable('responses').set({ alive_until: 0 });
+  await responses.where('alive_until', 'is not', null).execute();
+  await db.updateTable('vector_store_files').set({ leased_until: 0 }).execute();
+}
 
 afterAll(async () => {
   await victim.kill();
@@ -207,18 +222,7 @@ it('in every state of a run, and of a response: no step is there twice, and no a
     ...{ search: 'in_progress', cancel: 'cancelling' },
   });
   await victim.kill();
-  server.clock.set(Date.now());
-  // What time would bring about.
-  await db
-    .updateTable('runs')
-    .set({ lease_until: 0 })
-    .where('lease_until', 'is not', null)
-    .execute();
-  await db
-    .updateTable('responses')
-    .set({ alive_until: 0 })
-    .where('alive_until', 'is not', null)
-    .execute();
+  await endLeases();
 
   const asking = runs.get('ask')!;
   await staying.beta.threads.runs.submitToolOutputs(asking.id, {
@@ -274,4 +278,77 @@ it('in every state of a run, and of a response: no step is there twice, and no a
   await db.updateTable('usage_holders').set({ lease_until: 0 }).execute();
   await chargeLostSlices().run(jobContext(server.database, Date.now()));
   expect(await chargedUnits()).toBe(units(answered));
+});
+
+it('on the way of the helpers of a client, and started again, is where they come to their end', async () => {
+  const { server, upstream } = inference;
+  const trusted = upstream.host;
+  const port = Number(new URL(victim.inferenceUrl).port);
+  const start = () => startGatewayProcess({ settings: server.settings, trusted, port });
+  victim = await start();
+  /** Of what the helpers poll. */
+  const polls = new Set<string>();
+  const client = clientAt(victim.inferenceUrl, 50).withOptions({
+    fetch: async (url, init) => {
+      const answer = await fetch(url, init);
+      if (init?.method?.toUpperCase() === 'GET') polls.add(String(url));
+      return answer;
+    },
+  });
+  const { threads, assistants } = client.beta;
+  const poll = { pollIntervalMs: 50 };
+  const tools = [{ type: 'function' as const, function: { name: 'f' } }];
+  const { id: assistant_id } = await assistants.create({ model: 'gpt-test', tools });
+  const threadOf = (content: string) => ({ messages: [{ role: 'user' as const, content }] });
+  const asking = await threads.createAndRunPoll({ assistant_id, thread: threadOf('ask') }, poll);
+  const store = await client.vectorStores.create({ name: 'plants' });
+  const file = await toFile(Buffer.from('Moss is green.'), 'moss.txt');
+  const thread = await threads.create(threadOf('poll'));
+  const streamed = await threads.create(threadOf('told'));
+  for (const name of ['poll', 'both', 'told', 'half', 'Moss is green.']) {
+    unanswered.add(name);
+  }
+  polls.clear();
+  const outputs = [{ tool_call_id: 'f', output: 'submit' }];
+
+  const polled = [
+    threads.runs.createAndPoll(thread.id, { assistant_id }, poll),
+    threads.createAndRunPoll({ assistant_id, thread: threadOf('both') }, poll),
+    threads.runs.submitToolOutputsAndPoll(
+      asking.id,
+      { thread_id: asking.thread_id, tool_outputs: outputs },
+      poll,
+    ),
+  ];
+  const uploaded = client.vectorStores.files.uploadAndPoll(store.id, file, poll);
+  const told = threads.runs.stream(streamed.id, { assistant_id });
+  const toldRun = Promise.withResolvers<string>();
+  told.on('event', ({ event, data }) => {
+    if (event === 'thread.run.created') toldRun.resolve(data.id);
+  });
+  const broken = expect(told.done()).rejects.toThrow();
+  const response = client.responses.stream({ model: 'm', input: 'half' });
+  const responseId = Promise.withResolvers<string>();
+  response.on('response.created', (event) => responseId.resolve(event.response.id));
+  const brokenToo = expect(response.done()).rejects.toThrow();
+  const [runId, halfId] = [await toldRun.promise, await responseId.promise];
+  // What makes something has been answered: helpers ask for it again where it has not, and then there are two.
+  await eventually(() => {
+    expect([...unanswered]).toEqual([]);
+    expect(polls.size).toBe(polled.length + 1);
+  });
+
+  await victim.kill();
+  await endLeases();
+  victim = await start();
+  for (const run of await Promise.all(polled)) expect(run.status).toBe('completed');
+  expect((await uploaded).status).toBe('completed');
+  await Promise.all([broken, brokenToo]);
+  const run = await threads.runs.poll(runId, { thread_id: streamed.id }, poll);
+  expect(run.status).toBe('completed');
+  const again = client.responses.stream({ response_id: halfId, starting_after: 0 });
+  const types: string[] = [];
+  again.on('event', ({ type }) => types.push(type));
+  await again.done();
+  expect(types.at(-1)).toBe('response.failed');
 });

@@ -35,17 +35,29 @@ export async function* eventsFrom(
         yield eventText(line);
       }
     }
-    if (row.alive_until !== null) {
-      await delay(lookMs);
-      continue;
-    }
     const last = row.last_events === null ? [] : unpackedEvents(row.last_events);
-    for (const line of last) if (numberOf(line) > told) yield eventText(line);
-    // Its process told no end of it.
-    if (last.length === 0) yield endOf(row, Math.max(told, from - 1) + 1);
-    return;
+    for (const line of last.filter((one) => numberOf(one) > told)) {
+      told = numberOf(line);
+      yield eventText(line);
+    }
+    if (row.alive_until === null) {
+      // Unless its process has told the end of it.
+      if (!isEnd(last.at(-1))) yield endOf(row, Math.max(told, from - 1) + 1);
+      return;
+    }
+    await delay(lookMs);
   }
 }
+
+function isEnd(line: string | undefined): boolean {
+  if (line === undefined) return false;
+  const { type } = JSON.parse(line) as { readonly type: string };
+  return ends.has(type);
+}
+
+const ends = new Set(
+  ['completed', 'incomplete', 'failed', 'cancelled'].map((status) => `response.${status}`),
+);
 
 function endOf(row: StoredResponse, number: number): string {
   const type = `response.${row.status}`;

@@ -107,7 +107,8 @@ export class ResponseKeeping {
   /** Kept before anybody learns its id. */
   async #flush(): Promise<void> {
     this.#flushedAtMs = performance.now();
-    if (!this.#isStored) return this.#insert(null);
+    // They wait on: what has begun stands in its row until there is more of it.
+    if (!this.#isStored) return this.#insert(packedEvents(this.#waiting));
     await this.#giveSign();
     if (this.#isOver) return;
     const lines = this.#waiting;

@@ -20,7 +20,7 @@ interface ResponseRow {
   input: string;
   /** JSON, as callers get it. */
   record: string;
-  /** Of a stream: those that no row of response_events holds. */
+  /** Of a stream: those with which it began or, when it has ended, those that no row of response_events holds. */
   last_events: Buffer | null;
   created_at: number;
 }
