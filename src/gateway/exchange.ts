@@ -29,6 +29,8 @@ export interface Exchange {
   readonly params: Readonly<Record<string, unknown>>;
   readonly isJson: boolean;
   readonly metadata: Readonly<Record<string, unknown>>;
+  /** A file on its way, of which nothing is read; left out for any other request. */
+  readonly unread?: IncomingMessage;
   /** Of a request for a response that the gateway may come to keep. */
   readonly begun?: BegunResponse;
 }

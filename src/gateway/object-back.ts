@@ -1,5 +1,5 @@
 /** Knows how an answer goes back that the gateway itself has given about what callers keep. */
-import type { ObjectAnswer } from '../objects/object-request.ts';
+import { ByteStream, type ObjectAnswer } from '../objects/object-request.ts';
 import type { Attempted } from './attempt.ts';
 import { type Calling, ourHeaders } from './calling.ts';
 import { meteredNothing } from './meter.ts';
@@ -26,6 +26,8 @@ export async function sendObject(
   found.firstByteMs = performance.now() - beganMs;
   found.metered = meteredNothing;
   response.socket?.setTimeout(stalledMs);
+  if (body instanceof ByteStream)
+    return sendBytes(response, body, { status, headers, contentType });
   if (Symbol.asyncIterator in body) {
     response.writeHead(status, { ...headers, 'content-type': 'text/event-stream; charset=utf-8' });
     response.write(Buffer.alloc(0));
@@ -36,13 +38,45 @@ export async function sendObject(
     response.end();
     return;
   }
-  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
+  const bytes = Buffer.from(JSON.stringify(body));
   response.writeHead(status, {
     ...headers,
     'content-type': contentType ?? 'application/json',
     'content-length': bytes.length,
   });
   response.end(bytes);
+}
+
+interface Head {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly contentType: string | undefined;
+}
+
+/** The head goes when the first piece is there, so that what cannot be read is answered as any error. */
+async function sendBytes(
+  response: Calling['arrival']['response'],
+  { bytes, pieces }: ByteStream,
+  { status, headers, contentType = 'application/octet-stream' }: Head,
+): Promise<void> {
+  const reader = pieces[Symbol.asyncIterator]();
+  let next = await reader.next();
+  response.writeHead(status, {
+    ...headers,
+    'content-type': contentType,
+    'content-length': bytes,
+  });
+  try {
+    for (; next.done !== true; next = await reader.next()) {
+      if (response.destroyed) return void (await reader.return?.());
+      if (!response.write(next.value)) await drained(response);
+    }
+  } catch (error) {
+    // Less than was said, so that nobody takes it for all of it.
+    response.destroy();
+    throw error;
+  }
+  response.end();
 }
 
 /** Or gone. */

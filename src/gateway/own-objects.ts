@@ -1,18 +1,18 @@
 /** Knows requests about what callers keep: whose it is, who keeps it, and that nobody reaches what others keep. */
 import { type KeptBy, keptBy } from '../model/capabilities.ts';
 import type { Leaf } from '../model/config-tree.ts';
-import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../objects/object-request.ts';
+import { type ObjectAnswer, ObjectError } from '../objects/object-request.ts';
 import type { ResponseKeeping } from '../objects/responses/response-keeping.ts';
 import * as ownedObjects from '../store/tables/owned-objects.ts';
 import type { Attempted } from './attempt.ts';
 import type { Calling } from './calling.ts';
 import { GatewayError } from './gateway-error.ts';
 import { GuardedCalls } from './guarded-calls.ts';
-import { modelCallerOf, modelCallsOf } from './model-callers.ts';
 import { asksForResponse, isInBackground, newResponse, noteOfResponse } from './new-response.ts';
 import { sendAndNote } from './noted-answer.ts';
 import { noteOf } from './noted-objects.ts';
 import { answerHere, sendObject } from './object-back.ts';
+import { objectRequestOf, withBody } from './object-request.ts';
 import { listAt } from './owned-list.ts';
 import { leafTo, notFound, OwnedLookup, type OwnObjectsOptions } from './owned-lookup.ts';
 import type { OwnedPath } from './owned-path.ts';
@@ -43,17 +43,18 @@ export class OwnObjects {
       await new OwnedRequest(one, owned, lookup, asked.keeping).run();
     } catch (thrown) {
       if (!(thrown instanceof ObjectError)) throw thrown;
-      const { code, message, param } = thrown;
+      const { code, message, param, cause } = thrown;
+      if (code === 'unavailable') calling.pipeline.onFault(cause, exchange.id);
       throw new GatewayError(code, message, param, { cause: thrown });
     }
   }
 }
 
 class OwnedRequest {
-  readonly #calling: Calling;
+  #calling: Calling;
   readonly #owned: OwnedPath;
   readonly #lookup: OwnedLookup;
-  readonly #guarded: GuardedCalls;
+  #guarded: GuardedCalls;
   /** Of a response that the gateway keeps if it makes it. */
   readonly #keeping: ResponseKeeping | null;
   #answer: ObjectAnswer | null = null;
@@ -64,12 +65,11 @@ class OwnedRequest {
     lookup: OwnedLookup,
     keeping: ResponseKeeping | null,
   ) {
-    const { pipeline, exchange, caller, calls } = calling;
     this.#calling = calling;
     this.#owned = owned;
     this.#lookup = lookup;
     this.#keeping = keeping;
-    this.#guarded = new GuardedCalls({ guardrails: pipeline.guardrails, calls, exchange, caller });
+    this.#guarded = guardedCallsOf(calling);
   }
 
   async run(): Promise<void> {
@@ -103,20 +103,9 @@ class OwnedRequest {
 
   #native(): Promise<ObjectAnswer | null> {
     const family = this.#lookup.family(this.#owned.kind);
-    return family === undefined ? Promise.resolve(null) : family.answer(this.#request());
-  }
-
-  #request(): ObjectRequest {
-    const { exchange } = this.#calling;
-    const { now, request, params, body } = exchange;
-    const { kind, id, rest } = this.#owned;
-    return {
-      ...{ owner: this.#lookup.owner, now, kind, id, rest, params, body },
-      ...{ method: request.method!, query: new URLSearchParams(exchange.query) },
-      contentType: request.headers['content-type'] ?? null,
-      models: modelCallsOf(this.#calling),
-      modelCaller: () => modelCallerOf(exchange),
-    };
+    return family === undefined
+      ? Promise.resolve(null)
+      : family.answer(objectRequestOf(this.#calling, this.#owned, this.#lookup.owner));
   }
 
   #unknown(): Reference {
@@ -163,7 +152,15 @@ class OwnedRequest {
       });
       return answerHere(target);
     }
+    await this.#readWhole();
     return this.#guarded.call(leaf);
+  }
+
+  /** A file that goes to a provider goes as one body. */
+  async #readWhole(): Promise<void> {
+    if (this.#calling.exchange.unread === undefined) return;
+    this.#calling = await withBody(this.#calling);
+    this.#guarded = guardedCallsOf(this.#calling);
   }
 
   #keeperAt({ pricing, workspaceProvider }: ResolvedTarget): KeptBy {
@@ -192,4 +189,8 @@ class OwnedRequest {
     const record = isMadeHere && isInBackground(exchange) ? () => this.#keeping!.record : null;
     return sendAndNote(this.#calling, attempted!, note, record);
   }
+}
+
+function guardedCallsOf({ pipeline, exchange, caller, calls }: Calling): GuardedCalls {
+  return new GuardedCalls({ guardrails: pipeline.guardrails, calls, exchange, caller });
 }

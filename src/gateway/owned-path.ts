@@ -1,4 +1,5 @@
 /** Knows which paths are about objects that callers keep: of which kind, and which one. */
+import type { IncomingMessage } from 'node:http';
 import type { Capability } from '../model/capabilities.ts';
 import type { ObjectKind } from '../objects/object-request.ts';
 
@@ -57,6 +58,15 @@ export function ownedPathOf(path: string): OwnedPath | null {
   const rest = isWord ? [named.toLowerCase(), ...behind] : behind;
   const written = [...segments.slice(0, at), kind, ...(id === null ? [] : [id]), ...rest];
   return { kind, capability, id, rest, path: `/${written.map(encodeURIComponent).join('/')}` };
+}
+
+/** Whether the body is a form with a file, which may be larger than bodies are. */
+export function sendsFile(
+  { kind, id, rest }: OwnedPath,
+  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+): boolean {
+  if (kind !== 'files' || id !== null || rest.length > 0 || method !== 'POST') return false;
+  return /^multipart\/form-data/i.test(headers['content-type'] ?? '');
 }
 
 /** That it can be, the listener has made sure. */

@@ -10,7 +10,7 @@ import type { Exchange } from './exchange.ts';
 import { GatewayError, gatewayErrorBody } from './gateway-error.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { metadataOf } from './metadata.ts';
-import { ownedPathOf } from './owned-path.ts';
+import { ownedPathOf, sendsFile } from './owned-path.ts';
 import { ProviderCalls } from './provider-calls.ts';
 import { isJsonType, parseParams, readBody } from './read-body.ts';
 import { isEventStream } from './relay.ts';
@@ -62,16 +62,19 @@ async function exchangeOf(
     const message = 'The body must be sent without a content encoding';
     throw new GatewayError('unsupported_encoding', message, 'content-encoding');
   }
-  const body = await readBody(request, pipeline.bodyBytesMax);
+  const owned = ownedPathOf(arrival.path);
+  const isUnread = owned !== null && sendsFile(owned, request);
+  const body = isUnread ? null : await readBody(request, pipeline.bodyBytesMax);
   const isJson = body !== null && isJsonType(request.headers['content-type']);
   const params = isJson ? parseParams(body) : {};
   const metadata = metadataOf(key, header, params.user);
   const { id, path, query, errorForm, headerPrefix } = arrival;
-  const exchange: Exchange = {
+  const read: Exchange = {
     ...{ id, request, header, headerPrefix, path, query, errorForm, now, key },
     ...{ credential: shown.credential, body, params, isJson, metadata },
     sentKey: new Secret(shown.key!, 'the request'),
   };
+  const exchange = isUnread ? { ...read, unread: request } : read;
   found.exchange = exchange;
   pipeline.keys.noteUse(key, now);
   const given = pipeline.policies.of(key.organisationId);
@@ -84,7 +87,6 @@ async function exchangeOf(
   found.calls = calls;
   try {
     const calling = { pipeline, arrival, found, exchange, config, caller, calls };
-    const owned = ownedPathOf(path);
     await (owned === null ? callProvider(calling) : pipeline.objects.serve(calling, owned));
   } finally {
     calls.close();

@@ -27,8 +27,8 @@ export interface ObjectRequest {
   readonly query: URLSearchParams;
   /** What a JSON body says; empty for any other. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** As it came; null for none. */
-  readonly body: Buffer | null;
+  /** A file that is sent, and not read yet; null for any other request. */
+  readonly upload: Upload | null;
   readonly contentType: string | null;
   readonly models: ModelCalls;
   /**
@@ -39,12 +39,31 @@ export interface ObjectRequest {
   readonly modelCaller: () => ModelCaller;
 }
 
+/** A form on its way. */
+export interface Upload {
+  /** Of all of it; null where nobody says. */
+  readonly bytes: number | null;
+  /** Throws where the caller goes away; may be left before its end. */
+  readonly pieces: AsyncIterable<Buffer>;
+}
+
+/** Bytes that are sent as they are read. */
+export class ByteStream {
+  readonly bytes: number;
+  readonly pieces: AsyncIterable<Buffer>;
+
+  constructor(bytes: number, pieces: AsyncIterable<Buffer>) {
+    this.bytes = bytes;
+    this.pieces = pieces;
+  }
+}
+
 export interface ObjectAnswer {
   /** 200 where it is left out. */
   readonly status?: number;
   readonly contentType?: string;
-  /** The bytes, an answer in JSON, or the events of a stream as they come. */
-  readonly body: Buffer | object | AsyncIterable<string>;
+  /** Bytes, an answer in JSON, or the events of a stream as they come. */
+  readonly body: ByteStream | object | AsyncIterable<string>;
 }
 
 /** Objects of some kinds that the gateway keeps itself. */
@@ -63,12 +82,17 @@ export interface ObjectFamily {
 /** Meant for the caller. */
 export class ObjectError extends Error {
   override name = 'ObjectError';
-  readonly code: 'not_found' | 'invalid_request' | 'conflict';
+  readonly code: 'not_found' | 'invalid_request' | 'conflict' | 'body_too_large' | 'unavailable';
   /** Parameter or JSON path to blame; null where there is none. */
   readonly param: string | null;
 
-  constructor(code: ObjectError['code'], message: string, param: string | null = null) {
-    super(message);
+  constructor(
+    code: ObjectError['code'],
+    message: string,
+    param: string | null = null,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
     this.code = code;
     this.param = param;
   }

@@ -74,8 +74,9 @@ export class KeptBlobs implements AsyncDisposable {
         }),
       );
     } catch (error) {
-      // The row stays until it is due: something may still be on its way to the place.
-      await store.delete(key).catch(() => undefined);
+      // Where the place failed, something may still be on its way there: the row stays until it is due.
+      const isOfPlace = error instanceof BlobUnavailable;
+      await (isOfPlace ? store.delete(key) : this.discard(key)).catch(() => undefined);
       throw error;
     }
     return { ...key, bytes, sha256: hash.digest() };
@@ -85,6 +86,13 @@ export class KeptBlobs implements AsyncDisposable {
   async keep(tx: Db, written: WrittenBlob): Promise<void> {
     if (await blobs.keep(tx, written, written)) return;
     throw new BlobUnavailable('It took too long to be written');
+  }
+
+  /** What was written and is not to be kept after all. */
+  async discard(key: BlobKey): Promise<void> {
+    const { database, now } = this.#options;
+    await blobs.markDeleted(database.db, key.organisationId, [key.id], now());
+    await this.erase(key);
   }
 
   /** Null where nothing is kept under the key. */

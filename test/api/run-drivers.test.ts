@@ -129,7 +129,7 @@ async function ask(
   const request: ObjectRequest = {
     ...{ owner, now, method, kind: kind as ObjectKind, params: { ...params } },
     ...(id === 'runs' ? { id: null, rest: ['runs'] } : { id, rest }),
-    ...{ query: new URLSearchParams('order=asc'), body: null, contentType: null },
+    ...{ query: new URLSearchParams('order=asc'), upload: null, contentType: null },
     modelCaller: () => ({ ...owner, headers: {} }),
     models: {
       call: () => Promise.reject(new Error('no model is asked while a request is answered')),

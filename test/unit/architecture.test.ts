@@ -119,7 +119,7 @@ const mayImport: Record<string, readonly string[]> = {
   ledger: ['store', 'model', 'clock'],
   objects: ['store', 'model', 'clock'],
   'objects/responses': ['objects', 'store', 'model', 'clock'],
-  'objects/vectors': ['objects', 'store', 'model', 'clock'],
+  'objects/vectors': ['objects', 'store', 'blobs', 'model', 'clock'],
   'objects/runs': ['objects', 'store', 'model', 'clock'],
   auth: ['store', 'model', 'settings', 'clock'],
   'secret-managers': ['vault', 'upstream', 'remote', 'model', 'clock'],

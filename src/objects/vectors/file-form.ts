@@ -1,19 +1,32 @@
-/** Knows how a file is sent: the parts of a form, of which one is the file. */
+/** Knows how a file is sent: the parts of a form, of which one is the file, which is handed on as it comes. */
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { Busboy } from '@fastify/busboy';
 import { faultOfFileName } from '../../model/stored-file.ts';
-import { ObjectError } from '../object-request.ts';
+import { ObjectError, type Upload } from '../object-request.ts';
 
-export interface FileForm {
+export interface FileForm<Kept> {
   /** Without folders. */
   readonly name: string;
-  readonly content: Buffer;
+  /** What was made of the bytes. */
+  readonly content: Kept;
   /** The other parts by their names: `expires_after[seconds]`. */
   readonly fields: ReadonlyMap<string, string>;
 }
 
-interface CameForm extends Pick<FileForm, 'fields'> {
+export interface FileFormTerms<Kept> {
+  readonly upload: Upload | null;
+  readonly contentType: string | null;
+  /** Of the file. */
+  readonly bytesMax: number;
+  /** Takes the file in; its pieces throw where the form turns out to be none, or its caller goes away. */
+  readonly keep: (content: AsyncIterable<Buffer>) => Promise<Kept>;
+}
+
+interface Filed<Kept> {
   readonly name: string;
-  readonly pieces: Buffer[];
+  readonly stream: Readable;
+  readonly content: Promise<Kept>;
 }
 
 const limits = {
@@ -24,62 +37,125 @@ const limits = {
   fieldSize: 1_000,
   headerPairs: 20,
 };
+/** All parts but the file, with what stands between them. */
+const restBytesMax = 64 * 1024;
 
-/** @throws ObjectError for what is no such form */
-export async function fileFormOf(
-  body: Buffer | null,
-  contentType: string | null,
-): Promise<FileForm> {
+/**
+ * Reads no faster than the file is taken in.
+ *
+ * @throws ObjectError for what is no such form, or what `keep` throws, which has come to its end then
+ */
+export async function readFileForm<Kept>(terms: FileFormTerms<Kept>): Promise<FileForm<Kept>> {
+  const { upload, contentType, bytesMax } = terms;
   if (contentType === null || !/^multipart\/form-data\s*;/i.test(contentType)) {
     throw refused('A file is sent as multipart/form-data');
   }
-  const { promise, resolve, reject } = Promise.withResolvers<CameForm>();
-  const fields = new Map<string, string>();
-  let file: Omit<CameForm, 'fields'> | null = null;
-  const form = openForm(contentType);
-  const refuse = (message: string, param: string | null = null) => reject(refused(message, param));
-  form.on('file', (field, stream, name) => {
-    if (field !== 'file') {
-      stream.resume();
-      return refuse('The file must be the part named file', shown(field));
-    }
-    const pieces: Buffer[] = [];
-    file = { name, pieces };
-    stream.on('data', (piece: Buffer) => pieces.push(piece));
-    // Of a file that ends too early; the form says so, too.
-    stream.on('error', () => refuse('The form ends in the midst of the file'));
-  });
-  form.on('field', (field, value, isNameCut, isValueCut) => {
-    if (isNameCut || isValueCut) return refuse('A part of the form is too long', shown(field));
-    if (field === 'file') return refuse('The part named file must have a filename', 'file');
-    if (fields.has(field)) return refuse('A part of the form is there twice', shown(field));
-    fields.set(field, value);
-  });
-  for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
-    form.on(event, () => refuse('The form has too many parts'));
+  if ((upload?.bytes ?? 0) > bytesMax + restBytesMax) throw tooLarge(bytesMax);
+  const form = new ComingForm(contentType, terms);
+  try {
+    return await form.read(upload?.pieces ?? nothing());
+  } catch (error) {
+    await form.leave(error as Error);
+    throw error;
   }
-  form.on('error', () => refuse('The body is no valid form'));
-  form.on('finish', () => {
-    if (file === null) return refuse('A file must be sent, as the part named file', 'file');
-    resolve({ ...file, fields });
-  });
-  form.end(body ?? Buffer.alloc(0));
-  const { name, pieces, fields: others } = await promise;
-  return { name: nameOf(name), content: Buffer.concat(pieces), fields: others };
 }
 
-function openForm(contentType: string): InstanceType<typeof Busboy> {
+/** One that is being read. */
+class ComingForm<Kept> {
+  readonly #terms: FileFormTerms<Kept>;
+  readonly #form: InstanceType<typeof Busboy>;
+  readonly #fields = new Map<string, string>();
+  readonly #refusal = Promise.withResolvers<never>();
+  readonly #finish = Promise.withResolvers<void>();
+  #file: Filed<Kept> | null = null;
+  #isLeft = false;
+
+  constructor(contentType: string, terms: FileFormTerms<Kept>) {
+    this.#terms = terms;
+    this.#form = openForm(contentType, terms.bytesMax);
+    this.#form.on('file', (field, stream, name) => this.#takeFile(field, stream, name));
+    this.#form.on('field', (...[field, value, isNameCut, isValueCut]) =>
+      this.#takeField(field, value, isNameCut || isValueCut),
+    );
+    for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const) {
+      this.#form.on(event, () => this.#refuse('The form has too many parts'));
+    }
+    this.#form.on('error', () => this.#refuse('The body is no valid form'));
+    this.#form.on('finish', this.#finish.resolve);
+  }
+
+  async read(pieces: AsyncIterable<Buffer>): Promise<FileForm<Kept>> {
+    const whole = Promise.all([this.#pump(pieces), this.#finish.promise]);
+    await Promise.race([this.#refusal.promise, whole]);
+    if (this.#file === null) throw refused('A file must be sent, as the part named file', 'file');
+    const { name, content } = this.#file;
+    return { name, content: await content, fields: this.#fields };
+  }
+
+  /** Ends what takes the file in, and waits until it has. */
+  async leave(reason: Error): Promise<void> {
+    this.#isLeft = true;
+    this.#file?.stream.destroy(reason);
+    await this.#file?.content.catch(() => undefined);
+  }
+
+  async #pump(pieces: AsyncIterable<Buffer>): Promise<void> {
+    for await (const piece of pieces) {
+      if (this.#isLeft) return;
+      if (!this.#form.write(piece)) await once(this.#form, 'drain');
+    }
+    this.#form.end();
+  }
+
+  #takeFile(field: string, stream: Readable & { truncated: boolean }, name: string): void {
+    const fault = field === 'file' ? faultOfFileName(name ?? '') : null;
+    if (field === 'file' && fault === null) {
+      const content = this.#terms.keep(contentOf(stream, this.#terms.bytesMax));
+      content.catch(this.#refusal.reject);
+      this.#file = { name, stream, content };
+      return;
+    }
+    stream.on('error', () => undefined).resume();
+    if (fault !== null) this.#refuse(`The filename ${fault}`, 'file');
+    else this.#refuse('The file must be the part named file', shown(field));
+  }
+
+  #takeField(field: string, value: string, isCut: boolean): void {
+    if (isCut) this.#refuse('A part of the form is too long', shown(field));
+    else if (field === 'file') this.#refuse('The part named file must have a filename', 'file');
+    else if (this.#fields.has(field))
+      this.#refuse('A part of the form is there twice', shown(field));
+    else this.#fields.set(field, value);
+  }
+
+  #refuse(message: string, param: string | null = null): void {
+    this.#refusal.reject(refused(message, param));
+  }
+}
+
+async function* contentOf(
+  stream: Readable & { readonly truncated: boolean },
+  bytesMax: number,
+): AsyncGenerator<Buffer, void> {
   try {
-    return new Busboy({ headers: { 'content-type': contentType }, limits });
+    yield* stream;
+  } catch (error) {
+    // Of a file that ends too early; the form says so, too.
+    const isOfForm = /^Part terminated early/.test((error as Error).message);
+    throw isOfForm ? refused('The form ends in the midst of the file') : error;
+  }
+  if (stream.truncated) throw tooLarge(bytesMax);
+}
+
+async function* nothing(): AsyncGenerator<Buffer, void> {}
+
+function openForm(contentType: string, fileSize: number): InstanceType<typeof Busboy> {
+  try {
+    const headers = { 'content-type': contentType };
+    return new Busboy({ headers, limits: { ...limits, fileSize } });
   } catch {
     throw refused('The Content-Type of a form must say its boundary');
   }
-}
-
-function nameOf(name: string | undefined): string {
-  const fault = faultOfFileName(name ?? '');
-  if (fault !== null) throw refused(`The filename ${fault}`, 'file');
-  return name!;
 }
 
 /** As it may be told. */
@@ -89,4 +165,8 @@ function shown(field: string): string {
 
 function refused(message: string, param: string | null = null): ObjectError {
   return new ObjectError('invalid_request', message, param);
+}
+
+function tooLarge(bytesMax: number): ObjectError {
+  return new ObjectError('body_too_large', `The file has more than ${bytesMax} bytes`, 'file');
 }

@@ -1,13 +1,14 @@
 /** Knows the files that the gateway keeps: how they are sent, told, read and deleted. */
-import { Readable } from 'node:stream';
+import { BlobUnavailable } from '../../blobs/blob-store.ts';
 import { FileFields, filePurposes } from '../../model/stored-file.ts';
 import type { Database } from '../../store/connection/db.ts';
-import type { KeptBlobs } from '../../store/kept-blobs.ts';
+import type { KeptBlobs, WrittenBlob } from '../../store/kept-blobs.ts';
 import * as files from '../../store/tables/files.ts';
 import { newObjectId } from '../object-id.ts';
 import { objectList, objectPageOf } from '../object-page.ts';
 import { readParams } from '../object-params.ts';
 import {
+  ByteStream,
   type ObjectAnswer,
   ObjectError,
   type ObjectFamily,
@@ -15,7 +16,7 @@ import {
   type ObjectRequest,
 } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
-import { fileFormOf } from './file-form.ts';
+import { type FileForm, readFileForm } from './file-form.ts';
 
 export interface FilesOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
@@ -67,36 +68,32 @@ export class Files implements ObjectFamily {
     return files.find(this.#options.database.db, owner, id, now);
   }
 
-  async #upload({ owner, now, body, contentType }: ObjectRequest): Promise<ObjectAnswer> {
-    const form = await fileFormOf(body, contentType);
-    const fields = readParams(FileFields, Object.fromEntries(form.fields));
-    if (form.content.length === 0) {
-      throw new ObjectError('invalid_request', 'The file is empty', 'file');
-    }
-    const { fileBytesMax } = this.#options;
-    if (form.content.length > fileBytesMax) {
-      const message = `The file has more than ${fileBytesMax} bytes`;
-      throw new ObjectError('invalid_request', message, 'file');
-    }
-    const row: files.StoredFile = {
-      organisation_id: owner.organisationId,
-      id: newObjectId('file'),
-      workspace_id: owner.workspaceId,
-      api_key_id: owner.apiKeyId,
-      name: form.name,
-      purpose: fields.purpose,
-      bytes: form.content.length,
-      created_at: now,
-      expires_at: expiryOf(fields, now),
+  async #upload({ owner, now, upload, contentType }: ObjectRequest): Promise<ObjectAnswer> {
+    const { blobs, fileBytesMax: bytesMax } = this.#options;
+    const id = newObjectId('file');
+    const key = { organisationId: owner.organisationId, id };
+    let isWritten = false;
+    const keep = async (content: AsyncIterable<Buffer>) => {
+      const written = await blobs.write(key, content);
+      isWritten = true;
+      return written;
     };
+    try {
+      const form = await readFileForm({ upload, contentType, bytesMax, keep });
+      return { body: recordOf(await this.#keep(rowOf(owner, form, now), form.content)) };
+    } catch (error) {
+      if (isWritten) await blobs.discard(key);
+      throw told(error);
+    }
+  }
+
+  async #keep(row: files.StoredFile, written: WrittenBlob): Promise<files.StoredFile> {
     const { blobs, database } = this.#options;
-    const key = { organisationId: row.organisation_id, id: row.id };
-    const written = await blobs.write(key, Readable.from([form.content]));
     await database.transaction(async (tx) => {
       await blobs.keep(tx, written);
       await files.insert(tx, { ...row });
     });
-    return { body: recordOf(row) };
+    return row;
   }
 
   async #list({ owner, query, now }: ObjectRequest): Promise<ObjectAnswer> {
@@ -119,7 +116,7 @@ export class Files implements ObjectFamily {
   async #read({ organisation_id, id }: files.StoredFile): Promise<ObjectAnswer | null> {
     const found = await this.#options.blobs.read({ organisationId: organisation_id, id });
     if (found === null) return null;
-    const body = Buffer.concat(await Array.fromAsync(found.pieces));
+    const body = new ByteStream(found.bytes, toldOf(found.pieces));
     return { contentType: 'application/octet-stream', body };
   }
 
@@ -134,6 +131,38 @@ export class Files implements ObjectFamily {
     if (!isDeleted) return null;
     await blobs.erase({ organisationId, id });
     return { body: { id, object: 'file', deleted: true } };
+  }
+}
+
+function rowOf(
+  owner: Owner,
+  { name, content, fields: given }: FileForm<WrittenBlob>,
+  now: number,
+): files.StoredFile {
+  const fields = readParams(FileFields, Object.fromEntries(given));
+  if (content.bytes === 0) throw new ObjectError('invalid_request', 'The file is empty', 'file');
+  return {
+    organisation_id: owner.organisationId,
+    id: content.id,
+    workspace_id: owner.workspaceId,
+    api_key_id: owner.apiKeyId,
+    ...{ name, purpose: fields.purpose, bytes: content.bytes },
+    ...{ created_at: now, expires_at: expiryOf(fields, now) },
+  };
+}
+
+/** What a place does not do is no fault of the caller, who may try again. */
+function told(error: unknown): unknown {
+  if (!(error instanceof BlobUnavailable)) return error;
+  const message = 'Where files are kept does not do its part, try again';
+  return new ObjectError('unavailable', message, null, { cause: error });
+}
+
+async function* toldOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  try {
+    yield* pieces;
+  } catch (error) {
+    throw told(error);
   }
 }
 

@@ -1,0 +1,40 @@
+/** Knows what a family of objects is told of a request, and a file that is sent with it, which is read by who takes it. */
+import type { IncomingMessage } from 'node:http';
+import type { ObjectRequest, Upload } from '../objects/object-request.ts';
+import type { Owner } from '../objects/owner.ts';
+import type { Calling } from './calling.ts';
+import { modelCallerOf, modelCallsOf } from './model-callers.ts';
+import type { OwnedPath } from './owned-path.ts';
+import { readBody } from './read-body.ts';
+
+export function objectRequestOf(calling: Calling, owned: OwnedPath, owner: Owner): ObjectRequest {
+  const { exchange } = calling;
+  const { now, request, params, unread } = exchange;
+  const { kind, id, rest } = owned;
+  return {
+    ...{ owner, now, kind, id, rest, params },
+    upload: unread === undefined ? null : uploadOf(unread),
+    ...{ method: request.method!, query: new URLSearchParams(exchange.query) },
+    contentType: request.headers['content-type'] ?? null,
+    models: modelCallsOf(calling),
+    modelCaller: () => modelCallerOf(exchange),
+  };
+}
+
+/** With all that is on its way. @throws GatewayError where that is more than a body may have */
+export async function withBody(calling: Calling): Promise<Calling> {
+  const { exchange, pipeline, found } = calling;
+  const { unread, ...rest } = exchange;
+  const body = await readBody(unread!, pipeline.bodyBytesMax);
+  found.exchange = { ...rest, body };
+  return { ...calling, exchange: found.exchange };
+}
+
+/** Leaving it does not end the connection, by which the answer goes. */
+function uploadOf(request: IncomingMessage): Upload {
+  const length = request.headers['content-length'];
+  return {
+    bytes: length === undefined ? null : Number(length),
+    pieces: request.iterator({ destroyOnReturn: false }),
+  };
+}
