@@ -19,6 +19,7 @@ const words: Record<string, string> = {
   ...{ type: 'workspace', subType: 'service', owner: 'platform' },
   number: '1',
   group: 'models',
+  ...{ graph: 'errors', part: 'rate', key: 'team', chart: 'cost', dimension: 'model' },
 };
 
 /** Whose lease is held all the time. */
@@ -224,13 +225,7 @@ export class RightRequests {
     const asksOwner = path.includes('/sync/') && !records && !takesBody;
     return {
       body: takesBody && method !== 'DELETE' ? this.#bodyOf(method, path) : undefined,
-      query: forgetsModels(one)
-        ? '?slugs=forgotten'
-        : path.endsWith('/static-resources/schema')
-          ? '?resource=guardrails'
-          : path.endsWith('/snapshot') || asksOwner
-            ? `?owner=${recorder}`
-            : '',
+      query: asksOwner ? `?owner=${recorder}` : this.#queryOf(one),
       headers: { ...(gives && { 'gatewright-fence': '1' }), ...(records && this.#lease) },
     };
   }
@@ -290,6 +285,15 @@ export class RightRequests {
   #operation(method: string, path: string): Operation {
     const name = nameOf({ method, path });
     return this.#description.operations.find((one) => nameOf(one) === name)!;
+  }
+
+  #queryOf(one: Operation): string {
+    const { path } = one;
+    if (forgetsModels(one)) return '?slugs=forgotten';
+    if (path.endsWith('/static-resources/schema')) return '?resource=guardrails';
+    if (path.endsWith('/snapshot')) return `?owner=${recorder}`;
+    const isChart = /^\/v2\/(?:logs$|logs\/(?:charts|groups)\/|analytics\/filter-b)/.test(path);
+    return isChart ? `?workspaceSlug=${this.ids.workspaces}` : '';
   }
 
   #bodyOf(method: string, path: string): unknown {

@@ -13,7 +13,11 @@ import { iamScopeRoutes } from './identity/iam-scopes.ts';
 import { tokenRoutes } from './identity/tokens.ts';
 import { analyticsRoutes } from './logs/analytics.ts';
 import { auditLogRoutes } from './logs/audit-logs.ts';
+import { graphRoutes } from './logs/graphs.ts';
+import { requestGroupRoutes } from './logs/request-groups.ts';
 import { requestLogRoutes } from './logs/request-logs.ts';
+import { telemetryChartRoutes } from './logs/telemetry-charts.ts';
+import { telemetryLogRoutes } from './logs/telemetry-logs.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpConnectionRoutes } from './mcp/mcp-connections.ts';
 import { mcpIntegrationWorkspaceRoutes } from './mcp/mcp-integration-workspaces.ts';
@@ -73,6 +77,10 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...requestLogRoutes(deps),
     ...auditLogRoutes(deps),
     ...analyticsRoutes(deps),
+    ...graphRoutes(deps),
+    ...requestGroupRoutes(deps),
+    ...telemetryChartRoutes(deps),
+    ...telemetryLogRoutes(deps),
     ...snapshotRoutes(deps, resources),
     ...changeSetRoutes(deps),
     ...leaseRoutes(deps),

@@ -17,6 +17,12 @@ export const errorTable = {
     message: 'This feature is switched off on this deployment',
   },
   notFound: { status: 404, code: 'AB08', type: 'Client Error', message: 'Resource not found' },
+  unplaced: {
+    status: 404,
+    code: 'AB02',
+    type: 'Client Error',
+    message: 'Request Validation Error',
+  },
   methodNotAllowed: {
     status: 405,
     code: 'AB01',

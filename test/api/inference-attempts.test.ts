@@ -81,7 +81,7 @@ const told = ({ cost }: { readonly cost: number | null }): number =>
 
 async function rowsOf(keyId: string, count: number): Promise<RequestLogRecord[]> {
   return eventually(async () => {
-    const path = `/v2/logs?api_key_id=${keyId}&page_size=100`;
+    const path = `/admin/v2/logs?api_key_id=${keyId}&page_size=100`;
     const { data } = (await inference.server.request('GET', path)).body;
     expect(data).toHaveLength(count);
     return data;

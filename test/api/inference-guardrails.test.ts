@@ -210,7 +210,8 @@ describe('the log of requests', () => {
     const stream = { ...asking('a bomb'), stream: true };
     await ask('stream-failed', { input_guardrails: [forbids('bomb', {})] }, stream);
     const get = (path: string) => inference.server.request('GET', path);
-    const logs = async (more = '') => (await get(`/v2/logs?api_key_id=${id}${more}`)).body.data;
+    const logs = async (more = '') =>
+      (await get(`/admin/v2/logs?api_key_id=${id}${more}`)).body.data;
     await eventually(async () => expect(await logs()).toHaveLength(7));
     const told = (await logs()).map((one: Record<string, unknown>) => [
       ...[one.trace_id, one.guardrail_verdict, one.answered_model],

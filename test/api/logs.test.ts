@@ -34,13 +34,13 @@ beforeAll(async () => {
   for (const { key } of [keys.own, keys.bound]) await chat(key, { config, headers });
   await chat(keys.own.key, { config: { ...config, provider: 'nobody-knows', custom_host: null } });
   await chat('not-a-key', { config });
-  await eventually(async () => expect((await get('/v2/logs')).body.data).toHaveLength(3));
+  await eventually(async () => expect((await get('/admin/v2/logs')).body.data).toHaveLength(3));
 });
 afterAll(() => inference[Symbol.asyncDispose]());
 
 describe('GET /logs', () => {
   it('shows each request with what became of it, newest first, and those of unknown keys not', async () => {
-    const { status, body } = await get('/v2/logs');
+    const { status, body } = await get('/admin/v2/logs');
     expect(status).toBe(200);
     expect(body.next_cursor).toBeNull();
     const ends = body.data.map((one: { ended_at: string }) => one.ended_at);
@@ -63,7 +63,7 @@ describe('GET /logs', () => {
     const ids: string[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
       const query: string = cursor === '' ? '' : `&cursor=${cursor}`;
-      const { body } = await get(`/v2/logs?page_size=1${query}`);
+      const { body } = await get(`/admin/v2/logs?page_size=1${query}`);
       ids.push(...body.data.map((one: { id: string }) => one.id));
       cursor = body.next_cursor;
     }
@@ -79,7 +79,7 @@ describe('GET /logs', () => {
     ['provider=other', 0],
     ['time_of_generation_max=2027-01-04T07:00:00Z', 0],
   ])('is narrowed by %s', async (query, expected) => {
-    expect((await get(`/v2/logs?${query}`)).body.data).toHaveLength(expected);
+    expect((await get(`/admin/v2/logs?${query}`)).body.data).toHaveLength(expected);
   });
 
   it.each([
@@ -89,7 +89,7 @@ describe('GET /logs', () => {
     'time_of_generation_min=2026-01-01T00:00:00Z',
     'time_of_generation_min=2027-01-05T00:00:00Z&time_of_generation_max=2027-01-04T00:00:00Z',
   ])('refuses %s', async (query) => {
-    expect((await get(`/v2/logs?${query}`)).status).toBe(400);
+    expect((await get(`/admin/v2/logs?${query}`)).status).toBe(400);
   });
 
   it('shows a key of a workspace nothing of others', async () => {
@@ -112,7 +112,12 @@ describe('GET /logs', () => {
     const rows = await server.database.db.selectFrom('request_logs').selectAll().execute();
     const totals = await server.database.db.selectFrom('request_totals').selectAll().execute();
     const figures = await fetch(`${server.metricsUrl}/metrics`).then((answer) => answer.text());
-    const told = JSON.stringify([rows, totals, (await get('/v2/logs')).body, server.logLines]);
+    const told = JSON.stringify([
+      rows,
+      totals,
+      (await get('/admin/v2/logs')).body,
+      server.logLines,
+    ]);
     for (const secret of [providerKey, keys.own.key, keys.bound.key]) {
       expect(told + figures).not.toContain(secret);
     }

@@ -3,21 +3,23 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { wholeNumber } from '../../model/paging.ts';
-import { RequestFigures, totalsStepMs, totalsStepOf } from '../../model/request-log.ts';
+import { RequestFigures, totalsStepMs } from '../../model/request-log.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import * as requestTotals from '../../store/tables/request-totals.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
-import { resolveWorkspace } from '../request/scoping.ts';
-import { requireRight, visibleKeys } from '../request/visibility.ts';
-import { dayMs, type Range, rangeOf, rangeQuery } from './range.ts';
+import {
+  ClientGroups,
+  clientGroupQuery,
+  clientGroups,
+  isClientGroup,
+  listClientGroup,
+} from './client-groups.ts';
+import { dayMs, rangeOf } from './range.ts';
+import { filterQuery } from './request-filter.ts';
 import { toFigures } from './request-log-record.ts';
+import { openQuestions, pieces, type Questions } from './request-question.ts';
 
-const text = z.string().min(1).max(255).optional();
-const AnalyticsQuery = WorkspaceQuery.extend({
-  ...rangeQuery,
-  ...{ api_key_id: z.uuid().optional(), provider: text, model: text },
-});
+const AnalyticsQuery = WorkspaceQuery.extend(filterQuery);
 type AnalyticsQuery = z.infer<typeof AnalyticsQuery>;
 
 const intervals = { hour: totalsStepMs, day: dayMs } as const;
@@ -31,10 +33,14 @@ const dimensions = {
   statuses: 'status',
 } as const;
 const GroupParams = z.object({
-  group: z.enum(['workspaces', 'api-keys', 'providers', 'models', 'statuses']),
+  group: z.enum([
+    ...(['workspaces', 'api-keys', 'providers', 'models', 'statuses'] as const),
+    ...clientGroups,
+  ]),
 });
 const groupsMax = 100;
 const GroupsQuery = AnalyticsQuery.extend({
+  ...clientGroupQuery,
   page_size: wholeNumber(1, groupsMax).default(groupsMax),
 });
 
@@ -59,8 +65,9 @@ export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
         ...RequestFigures.shape,
       }),
       handle: async (request) => {
-        const { sums, stretch } = await ask(deps, request, { by: null, daysMax, limit: 1 });
-        return { object: 'analytics-summary' as const, ...stretch, ...toFigures(sums[0]) };
+        const questions = await open(deps, request);
+        const figures = toFigures(await questions.whole());
+        return { object: 'analytics-summary' as const, ...stretchOf(questions), ...figures };
       },
     }),
     route({
@@ -77,13 +84,19 @@ export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Sum up requests for models by what they share',
       params: GroupParams,
       query: GroupsQuery,
-      response: Stretch.extend({ object: z.literal('list'), data: z.array(Group) }),
+      response: z.union([
+        Stretch.extend({ object: z.literal('list'), data: z.array(Group) }),
+        ClientGroups,
+      ]),
       handle: async (request) => {
-        const by = dimensions[request.params.group];
+        const { group } = request.params;
+        if (isClientGroup(group)) return listClientGroup(deps, request, group);
+        const by = dimensions[group];
         const limit = request.query.page_size;
-        const { sums, stretch } = await ask(deps, request, { by, daysMax, limit });
-        const data = sums.map((one) => ({ value: one.shared, ...toFigures(one) }));
-        return { object: 'list' as const, ...stretch, data };
+        const questions = await open(deps, request);
+        const sums = await questions.ask({ by: [by], order: 'cost', limit });
+        const data = sums.map((one) => ({ value: one.shared[0] ?? null, ...toFigures(one) }));
+        return { object: 'list' as const, ...stretchOf(questions), data };
       },
     }),
   ];
@@ -91,49 +104,29 @@ export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
 
 /** A point for each piece of time, those without requests too. */
 async function graph(deps: AdminDeps, request: QueryRequest<z.infer<typeof GraphQuery>>) {
-  const stepMs = intervals[request.query.interval];
-  const days = request.query.interval === 'hour' ? hourlyDaysMax : daysMax;
+  const { caller, query, now } = request;
+  const stepMs = intervals[query.interval];
+  const days = query.interval === 'hour' ? hourlyDaysMax : daysMax;
+  rangeOf(query, now, days);
+  const questions = await open(deps, { caller, query, now });
   const limit = Math.ceil((days * dayMs) / stepMs) + 2;
-  const asked = await ask(deps, request, { by: { stepMs }, daysMax: days, limit });
-  const found = new Map(asked.sums.map((one) => [Number(one.shared), one]));
-  const data = [];
-  const { from, to } = asked.range;
-  for (let at = from - (from % stepMs); at <= to; at += stepMs) {
-    data.push({ timestamp: formatTimestamp(at), ...toFigures(found.get(at)) });
-  }
-  return { object: 'analytics-graph' as const, ...asked.stretch, data };
-}
-
-interface Question {
-  readonly by: requestTotals.SumsBy;
-  readonly daysMax: number;
-  readonly limit: number;
+  const sums = await questions.ask({ by: [{ stepMs }], limit });
+  const found = new Map(sums.map((one) => [Number(one.shared[0]), one]));
+  const data = pieces({ ...questions, stepMs }, found).map(({ at, sums: of }) => ({
+    timestamp: formatTimestamp(at),
+    ...toFigures(of),
+  }));
+  return { object: 'analytics-graph' as const, ...stretchOf(questions), data };
 }
 
 /** What a caller of one workspace asks is about that one, whatever it names. */
-async function ask(
-  { database }: AdminDeps,
-  { caller, query, now }: Pick<QueryRequest<AnalyticsQuery>, 'caller' | 'query' | 'now'>,
-  question: Question,
-) {
-  const db = database.readable;
-  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
-  await requireRight(db, caller, workspace, 'ViewAnalytics');
-  const apiKeyIds = await visibleKeys(db, caller, workspace);
-  const { from, to }: Range = rangeOf(query, now, question.daysMax);
-  const range = { from: totalsStepOf(from), to: totalsStepOf(to) };
-  const { api_key_id, provider, model } = query;
-  const equal = {
-    ...{ workspace_id: workspace?.id, api_key_id: api_key_id?.toLowerCase() },
-    ...{ provider, model },
-  };
-  const sums = await requestTotals.sum(
-    db,
-    caller.organisationId,
-    { ...range, equal, apiKeyIds },
-    question.by,
-    question.limit,
-  );
-  const end = formatTimestamp(range.to + totalsStepMs);
-  return { sums, range, stretch: { from: formatTimestamp(range.from), to: end } };
+function open(
+  deps: AdminDeps,
+  request: Pick<QueryRequest<AnalyticsQuery>, 'caller' | 'query' | 'now'>,
+): Promise<Questions> {
+  return openQuestions(deps, request, request.query, 'may be left out');
+}
+
+function stretchOf({ stretch: { from, to } }: Questions) {
+  return { from: formatTimestamp(from), to: formatTimestamp(to) };
 }

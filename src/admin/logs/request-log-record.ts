@@ -10,7 +10,7 @@ import {
 } from '../../model/request-log.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
 import type { EarlierAttempt, RequestLogRow } from '../../store/tables/request-logs.ts';
-import type { RequestSums } from '../../store/tables/request-totals.ts';
+import type { SharedSums } from '../../store/tables/request-sums.ts';
 
 export function toRecord(row: RequestLogRow): RequestLogRecord {
   const { organisation_id: _, id, ended_at, cost_units, metadata, ...rest } = row;
@@ -34,7 +34,7 @@ function toEarlierAttempt({ cost_units, ...rest }: EarlierAttempt): EarlierAttem
 }
 
 /** Of no rows, nothing but noughts. */
-export function toFigures(sums: RequestSums | undefined): RequestFigures {
+export function toFigures(sums: SharedSums | undefined): RequestFigures {
   if (sums === undefined) return nothing;
   const { requests, duration_ms } = sums;
   const within = latencyBoundsMs.map((bound) => sums[`within_${bound}_ms`]);

@@ -34,7 +34,7 @@ const LogsQuery = WorkspaceQuery.extend({
 export function requestLogRoutes(deps: AdminDeps): Route<Principal>[] {
   return [
     route({
-      mounts: everyMount,
+      mounts: { v1: everyMount.v1, admin: everyMount.admin },
       method: 'GET',
       path: '/logs',
       scope: 'logs.list',

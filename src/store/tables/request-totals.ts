@@ -1,5 +1,4 @@
 /** Knows the request_totals table: requests of an hour that are alike, counted. */
-import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { bulkInsert } from './bulk-insert.ts';
 
@@ -74,64 +73,4 @@ export async function addMany(tx: Db, rows: readonly RequestTotalRow[]): Promise
 /** Writes rows that nobody else adds to; twice is the same as once. */
 export async function putMany(tx: Db, rows: readonly RequestTotalRow[]): Promise<void> {
   await bulkInsert(tx, target, rows, 'ON DUPLICATE KEY UPDATE status = VALUES(status)');
-}
-
-type TotalsDimension = 'workspace_id' | 'api_key_id' | 'provider' | 'model' | 'status';
-
-export interface TotalsFilter {
-  /** Of the first hour and of the last, both included. */
-  readonly from: number;
-  readonly to: number;
-  /** Values of columns; those undefined are not asked for. */
-  readonly equal: Readonly<Partial<Record<Exclude<TotalsDimension, 'status'>, string | undefined>>>;
-  /** Those of these keys only; null for all. */
-  readonly apiKeyIds: readonly string[] | null;
-}
-
-/** Sums of rows that have something in common. */
-export interface RequestSums extends RequestCounts {
-  /** Of those with a status of 400 or above. */
-  readonly errors: number;
-  readonly shared: string | number | null;
-}
-
-/** By what sums are taken: by time, in steps of whole hours, or by a column; null for one sum of all. */
-export type SumsBy = { readonly stepMs: number } | TotalsDimension | null;
-
-/** Of time in its order, else those with the most cost and requests first. */
-export async function sum(
-  db: Db,
-  organisationId: string,
-  filter: TotalsFilter,
-  by: SumsBy,
-  limit: number,
-): Promise<RequestSums[]> {
-  const { apiKeyIds } = filter;
-  if (apiKeyIds?.length === 0) return [];
-  const shared = sharedOf(by);
-  const sums = countColumns.map(
-    (name) => sql`CAST(SUM(${sql.ref(name)}) AS DOUBLE) AS ${sql.ref(name)}`,
-  );
-  const wheres = Object.entries(filter.equal).flatMap(([column, value]) =>
-    value === undefined ? [] : [sql`AND ${sql.ref(column)} = ${value}`],
-  );
-  if (apiKeyIds !== null) wheres.push(sql`AND api_key_id IN (${sql.join(apiKeyIds)})`);
-  const isByTime = by !== null && typeof by === 'object';
-  const order = isByTime ? sql`shared` : sql`cost_units DESC, requests DESC, shared`;
-  // Losses are of the organisation: they have nothing else in common with anything.
-  const whole = by === null || isByTime ? sql`` : sql`AND requests > 0`;
-  const { rows } = await sql<RequestSums>`
-    SELECT ${shared} AS shared, ${sql.join(sums)},
-      CAST(SUM(CASE WHEN status >= 400 THEN requests ELSE 0 END) AS DOUBLE) AS errors
-    FROM request_totals
-    WHERE organisation_id = ${organisationId} AND began_at >= ${filter.from}
-      AND began_at <= ${filter.to} ${sql.join([...wheres, whole], sql` `)}
-    GROUP BY shared ORDER BY ${order} LIMIT ${limit}`.execute(db);
-  return rows;
-}
-
-function sharedOf(by: SumsBy) {
-  if (by === null) return sql`1`;
-  if (typeof by === 'string') return sql.ref(by);
-  return sql`began_at - began_at % ${by.stepMs}`;
 }

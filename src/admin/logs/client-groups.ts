@@ -1,0 +1,113 @@
+/** Knows groups of requests in the form that clients of other gateways read. */
+import { z } from 'zod';
+import { wholeNumber } from '../../model/paging.ts';
+import { formatTimestamp } from '../../model/timestamp.ts';
+import type { SharedSums, SumsKey } from '../../store/tables/request-sums.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
+import { filterQuery } from './request-filter.ts';
+import { openQuestions, type Questions } from './request-question.ts';
+import { averageOf, centsOf, percentileOf, shareOf, tokensOf } from './sums-figures.ts';
+
+const pageSizeMax = 100;
+export const clientGroupQuery = {
+  ...filterQuery,
+  columns: z.string().max(1024).optional(),
+  current_page: wholeNumber(0, 999_999).default(0),
+};
+export const PlacedGroupQuery = WorkspaceQuery.extend({
+  ...clientGroupQuery,
+  page_size: wholeNumber(1, pageSizeMax).default(pageSizeMax),
+});
+
+const Row = z
+  .object({ object: z.literal('analytics-group'), requests: z.int() })
+  .catchall(z.unknown());
+export const ClientGroups = z.object({
+  object: z.literal('list'),
+  is_quota_exceeded: z.literal(false),
+  total: z.int().min(0),
+  data: z.array(Row),
+});
+/** What requests share, by the name that clients ask for, and the field that tells it. */
+export const groupings = {
+  ...{ ai_service: ['provider', 'ai_service'], provider: ['provider', 'provider'] },
+  ...{ model: ['model', 'model'], 'ai-models': ['model', 'ai_model'] },
+  ...{ api_key: ['api_key_id', 'api_key'], status_code: ['status', 'status_code'] },
+  ...{ config: ['config_id', 'config'], workspace: ['workspace_id', 'workspace_id'] },
+  users: [{ metadata: '_user' }, 'user'],
+} as const satisfies Record<string, readonly [SumsKey, string]>;
+
+type ClientGroup = keyof typeof groupings;
+export const clientGroups = Object.keys(groupings) as readonly ClientGroup[];
+
+export function isClientGroup(name: string): name is ClientGroup {
+  return Object.hasOwn(groupings, name);
+}
+
+/** Told of every group; clients of v2 name those they want. */
+const figures: Readonly<Record<string, (sums: SharedSums) => number | string | null>> = {
+  cost: centsOf,
+  total_tokens: tokensOf,
+  avg_tokens: (sums) => averageOf(tokensOf(sums), sums),
+  avg_input_tokens: (sums) => averageOf(sums.input_tokens, sums),
+  avg_output_tokens: (sums) => averageOf(sums.output_tokens, sums),
+  avg_latency: (sums) => averageOf(sums.duration_ms, sums),
+  p95_latency: (sums) => percentileOf(0.95, sums),
+  p99_latency: (sums) => percentileOf(0.99, sums),
+  success_rate: (sums) => shareOf(sums.requests - sums.errors, sums),
+  error_count: ({ errors }) => errors,
+  cache_hit_rate: (sums) => shareOf(sums.cache_hits, sums),
+  last_seen: ({ lastAt }) => (lastAt === null ? null : formatTimestamp(lastAt)),
+  first_seen: ({ firstAt }) => (firstAt === null ? null : formatTimestamp(firstAt)),
+};
+
+interface Cut {
+  readonly page_size: number;
+  readonly current_page: number;
+  /** Those wanted, between commas; all when undefined. */
+  readonly columns?: string | undefined;
+}
+
+/** What clients of v1 get for a group that ours have no name for. */
+export async function listClientGroup(
+  deps: AdminDeps,
+  request: QueryRequest<z.infer<typeof PlacedGroupQuery>>,
+  group: ClientGroup,
+): Promise<z.infer<typeof ClientGroups>> {
+  const questions = await openQuestions(deps, request, request.query, 'may be left out');
+  return listGroups(questions, groupings[group], request.query);
+}
+
+export async function listGroups(
+  questions: Questions,
+  [key, field]: readonly [SumsKey, string],
+  cut: Cut,
+): Promise<z.infer<typeof ClientGroups>> {
+  const { rows, total } = await pageOfGroups(questions, key, cut);
+  const wanted = cut.columns?.split(',').map((name) => name.trim());
+  const told = Object.entries(figures).filter(([name]) => wanted?.includes(name) ?? true);
+  const data = rows.map((sums) => ({
+    [field]: sums.shared[0] ?? null,
+    requests: sums.requests,
+    ...Object.fromEntries(told.map(([name, tell]) => [name, tell(sums)])),
+    object: 'analytics-group' as const,
+  }));
+  return { object: 'list', is_quota_exceeded: false, total, data };
+}
+
+export async function pageOfGroups(
+  questions: Questions,
+  key: SumsKey,
+  { page_size, current_page }: Cut,
+) {
+  const sought = {
+    by: [key],
+    order: 'requests' as const,
+    ...{ limit: page_size, offset: page_size * current_page },
+  };
+  const rows = await questions.ask(sought);
+  const isLast = rows.length < page_size && (rows.length > 0 || current_page === 0);
+  const total = isLast ? sought.offset + rows.length : await questions.count(sought);
+  return { rows, total };
+}
