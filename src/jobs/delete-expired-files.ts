@@ -1,6 +1,8 @@
 /** Knows how files go that callers wanted to be kept for a time only. */
 import * as blobs from '../store/tables/blobs.ts';
 import * as files from '../store/tables/files.ts';
+import { listOrganisationsBefore } from '../store/tables/old-rows.ts';
+import { deleteDue } from './delete-due.ts';
 import type { Job } from './job.ts';
 
 /** Each may have 20,000 chunks in vector stores. */
@@ -13,20 +15,18 @@ export function deleteExpiredFiles(): Job {
     cron: '*/10 * * * *',
     summary: 'Deletes files of callers whose expires_after has passed',
     idleBecause: null,
-    run: async ({ db, transaction, now, signal }) => {
-      let deleted = 0;
-      while (!signal.aborted) {
-        const due = await files.listOrganisationsExpired(db, now, lookedAtMax);
-        if (due.length === 0) break;
-        // A transaction an organisation, so that each stays on one shard.
-        for (const organisationId of due) {
-          deleted += await transaction(async (tx) => {
-            const ids = await files.deleteExpired(tx, organisationId, now, batchFilesMax);
-            await blobs.markDeleted(tx, organisationId, ids, now);
-            return ids.length;
-          });
-        }
-      }
+    run: async (context) => {
+      const { now } = context;
+      // What expires now has expired.
+      const before = now + 1;
+      const deleted = await deleteDue(context, {
+        listOrganisations: (db) => listOrganisationsBefore(db, files.aged, before, lookedAtMax),
+        deleteSome: async (tx, organisationId) => {
+          const ids = await files.deleteExpired(tx, organisationId, before, batchFilesMax);
+          await blobs.markDeleted(tx, organisationId, ids, now);
+          return ids.length;
+        },
+      });
       return { deleted };
     },
   };

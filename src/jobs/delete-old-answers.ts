@@ -1,9 +1,11 @@
 /** Knows how answers kept for repeated requests are deleted once they are too old to be asked for. */
 import { answersKeptMs } from '../model/idempotency.ts';
-import * as idempotencyKeys from '../store/tables/idempotency-keys.ts';
+import { deleteBefore, listOrganisationsBefore } from '../store/tables/old-rows.ts';
+import { deleteDue } from './delete-due.ts';
 import type { Job } from './job.ts';
 
 const batchRowsMax = 1000;
+const aged = { table: 'idempotency_keys', column: 'created_at' } as const;
 
 export function deleteOldAnswers(): Job {
   return {
@@ -11,19 +13,14 @@ export function deleteOldAnswers(): Job {
     cron: '*/10 * * * *',
     summary: 'Deletes what was answered under an Idempotency-Key more than 24 hours ago',
     idleBecause: null,
-    run: async ({ db, transaction, now, signal }) => {
-      const before = now - answersKeptMs;
-      let deleted = 0;
-      while (!signal.aborted) {
-        const due = await idempotencyKeys.listOrganisationsOlderThan(db, before, batchRowsMax);
-        if (due.length === 0) break;
-        // A transaction an organisation, so that each stays on one shard.
-        for (const organisationId of due) {
-          deleted += await transaction((tx) =>
-            idempotencyKeys.deleteOlderThan(tx, organisationId, before, batchRowsMax),
-          );
-        }
-      }
+    run: async (context) => {
+      // After exactly so long, a key is new again.
+      const before = context.now - answersKeptMs + 1;
+      const deleted = await deleteDue(context, {
+        listOrganisations: (db) => listOrganisationsBefore(db, aged, before, batchRowsMax),
+        deleteSome: (tx, organisationId) =>
+          deleteBefore(tx, aged, organisationId, before, batchRowsMax),
+      });
       return { deleted };
     },
   };

@@ -1,6 +1,8 @@
 /** Knows how responses are deleted that the gateway has kept for long enough. */
 import type { Settings } from '../settings.ts';
+import { listOrganisationsBefore } from '../store/tables/old-rows.ts';
 import * as responses from '../store/tables/responses.ts';
+import { deleteDue } from './delete-due.ts';
 import type { Job } from './job.ts';
 
 /** Rows may be large. */
@@ -16,19 +18,14 @@ export function deleteOldResponses({
     summary:
       'Deletes responses that the gateway keeps for callers once they are older than is kept',
     idleBecause: null,
-    run: async ({ db, transaction, now, signal }) => {
-      const before = now - responseDays * dayMs;
-      let deleted = 0;
-      while (!signal.aborted) {
-        const due = await responses.listOrganisationsOlderThan(db, before, batchRowsMax);
-        if (due.length === 0) break;
-        // A transaction an organisation, so that each stays on one shard.
-        for (const organisationId of due) {
-          deleted += await transaction((tx) =>
-            responses.deleteOlderThan(tx, organisationId, before, batchRowsMax),
-          );
-        }
-      }
+    run: async (context) => {
+      const before = context.now - responseDays * dayMs;
+      const deleted = await deleteDue(context, {
+        listOrganisations: (db) =>
+          listOrganisationsBefore(db, responses.aged, before, batchRowsMax),
+        deleteSome: (tx, organisationId) =>
+          responses.deleteOld(tx, organisationId, before, batchRowsMax),
+      });
       return { deleted };
     },
   };

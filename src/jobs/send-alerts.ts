@@ -2,6 +2,7 @@
 import { fromUnits } from '../model/limits.ts';
 import { formatTimestamp } from '../model/timestamp.ts';
 import * as usageAlerts from '../store/tables/usage-alerts.ts';
+import { deleteDue } from './delete-due.ts';
 import { countsOf, type Undone } from './due-work.ts';
 import type { Job, JobContext } from './job.ts';
 import { messageOf } from './job-run.ts';
@@ -121,18 +122,12 @@ function mailOf(alert: usageAlerts.StoredUsageAlert, to: readonly string[]): Mai
   return { to, subject, text: `${lines.join('\n')}\n`, id: usageAlerts.markOf(alert) };
 }
 
-/** Those that nobody waits for any more, an organisation at a time, so that each stays on one shard. */
-async function deleteOld({ db, transaction, now, signal }: JobContext): Promise<number> {
-  const before = now - keptMs;
-  let total = 0;
-  while (!signal.aborted) {
-    const due = await usageAlerts.listOrganisationsOlderThan(db, before, deletedMax);
-    if (due.length === 0) break;
-    for (const organisationId of due) {
-      total += await transaction((tx) =>
-        usageAlerts.deleteOlderThan(tx, organisationId, before, deletedMax),
-      );
-    }
-  }
-  return total;
+/** Those that nobody waits for any more. */
+function deleteOld(context: JobContext): Promise<number> {
+  const before = context.now - keptMs;
+  return deleteDue(context, {
+    listOrganisations: (db) => usageAlerts.listOrganisationsOlderThan(db, before, deletedMax),
+    deleteSome: (tx, organisationId) =>
+      usageAlerts.deleteOlderThan(tx, organisationId, before, deletedMax),
+  });
 }

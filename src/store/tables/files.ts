@@ -1,6 +1,7 @@
 /** Knows the files table: files that the gateway keeps for callers, without what is in them. */
 import type { Db } from '../connection/db.ts';
 import { insertion, statement } from '../connection/statement.ts';
+import { listIdsBefore } from './old-rows.ts';
 import { beyond, type RowPage } from './row-page.ts';
 import { deleteEverywhere } from './vector-store-files.ts';
 
@@ -118,39 +119,17 @@ export async function deleteById(
   return true;
 }
 
-/** Organisations that have files which expired at `moment` or before, those of the oldest `limit`. */
-export async function listOrganisationsExpired(
-  db: Db,
-  moment: number,
-  limit: number,
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom('files')
-    .select('organisation_id')
-    .where('expires_at', '<=', moment)
-    .orderBy('expires_at')
-    .limit(limit)
-    .execute();
-  return [...new Set(rows.map((row) => row.organisation_id))];
-}
+export const aged = { table: 'files', column: 'expires_at' } as const;
 
-/** Deletes files of an organisation which expired at `moment` or before, also out of vector stores; yields which. */
+/** Deletes up to `limit` files of an organisation which expired before then, also out of vector stores; yields their ids. */
 export async function deleteExpired(
   tx: Db,
   organisationId: string,
-  moment: number,
+  before: number,
   limit: number,
 ): Promise<string[]> {
-  const rows = await tx
-    .selectFrom('files')
-    .select('id')
-    .where('organisation_id', '=', organisationId)
-    .where('expires_at', '<=', moment)
-    .orderBy('expires_at')
-    .limit(limit)
-    .execute();
-  if (rows.length === 0) return [];
-  const ids = rows.map(({ id }) => id);
+  const ids = await listIdsBefore(tx, aged, organisationId, before, limit);
+  if (ids.length === 0) return [];
   await tx
     .deleteFrom('files')
     .where('organisation_id', '=', organisationId)

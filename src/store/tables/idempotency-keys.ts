@@ -64,36 +64,3 @@ export async function update(
     .where('idempotency_key', '=', identity.idempotency_key)
     .execute();
 }
-
-/** Organisations that have rows made at `moment` or before, those of the oldest `limit` rows. */
-export async function listOrganisationsOlderThan(
-  db: Db,
-  moment: number,
-  limit: number,
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom('idempotency_keys')
-    .select('organisation_id')
-    .where('created_at', '<=', moment)
-    .orderBy('created_at')
-    .limit(limit)
-    .execute();
-  return [...new Set(rows.map((row) => row.organisation_id))];
-}
-
-/** Deletes an organisation's oldest rows made at `moment` or before; yields how many. */
-export async function deleteOlderThan(
-  tx: Db,
-  organisationId: string,
-  moment: number,
-  limit: number,
-): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('idempotency_keys')
-    .where('organisation_id', '=', organisationId)
-    .where('created_at', '<=', moment)
-    .orderBy('created_at')
-    .limit(limit)
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
-}

@@ -2,10 +2,19 @@
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 
-/** A table whose keys begin with the organisation and this column, in milliseconds since the epoch. */
+/** A table whose rows are known by the organisation and this column, in milliseconds since the epoch. */
 export type Aged =
   | { readonly table: 'request_logs'; readonly column: 'ended_at' }
-  | { readonly table: 'request_totals'; readonly column: 'began_at' };
+  | { readonly table: 'request_totals'; readonly column: 'began_at' }
+  | { readonly table: 'idempotency_keys'; readonly column: 'created_at' };
+
+/** A table whose rows are found by this column in all organisations at once, and have an id. */
+type Told =
+  | { readonly table: 'responses'; readonly column: 'created_at' }
+  | { readonly table: 'files'; readonly column: 'expires_at' };
+
+/** The same, whether they have an id or not. */
+type Shared = Told | { readonly table: 'idempotency_keys'; readonly column: 'created_at' };
 
 /** As {@link Aged}, of a table whose rows go by another rule. */
 type Dated = Aged | { readonly table: 'audit_log'; readonly column: 'at' };
@@ -42,4 +51,40 @@ export async function hasBefore(
     .limit(1)
     .executeTakeFirst();
   return found !== undefined;
+}
+
+/** Organisations that have any, those of the oldest `limit` rows. */
+export async function listOrganisationsBefore(
+  db: Db,
+  { table, column }: Shared,
+  before: number,
+  limit: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom(table)
+    .select('organisation_id')
+    .where(sql.ref(column), '<', before)
+    .orderBy(sql.ref(column))
+    .limit(limit)
+    .execute();
+  return [...new Set(rows.map((row) => row.organisation_id))];
+}
+
+/** Ids of an organisation's oldest `limit`. */
+export async function listIdsBefore(
+  db: Db,
+  { table, column }: Told,
+  organisationId: string,
+  before: number,
+  limit: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom(table)
+    .select('id')
+    .where('organisation_id', '=', organisationId)
+    .where(sql.ref(column), '<', before)
+    .orderBy(sql.ref(column))
+    .limit(limit)
+    .execute();
+  return rows.map(({ id }) => id);
 }

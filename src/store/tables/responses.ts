@@ -1,6 +1,7 @@
 /** Knows the responses table: responses that the gateway keeps, with what they were asked and what they go on from. */
 import type { Db } from '../connection/db.ts';
 import { insertion, statement } from '../connection/statement.ts';
+import { listIdsBefore } from './old-rows.ts';
 
 type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
 
@@ -145,39 +146,17 @@ async function deleteEvents(tx: Db, organisationId: string, ids: readonly string
     .execute();
 }
 
-/** Organisations that have responses made at `moment` or before, those of the oldest `limit`. */
-export async function listOrganisationsOlderThan(
-  db: Db,
-  moment: number,
-  limit: number,
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom('responses')
-    .select('organisation_id')
-    .where('created_at', '<=', moment)
-    .orderBy('created_at')
-    .limit(limit)
-    .execute();
-  return [...new Set(rows.map((row) => row.organisation_id))];
-}
+export const aged = { table: 'responses', column: 'created_at' } as const;
 
-/** Deletes an organisation's oldest made at `moment` or before, with their events; yields how many. */
-export async function deleteOlderThan(
+/** Deletes up to `limit` of an organisation's that were made before then, oldest first, with their events; yields how many. */
+export async function deleteOld(
   tx: Db,
   organisationId: string,
-  moment: number,
+  before: number,
   limit: number,
 ): Promise<number> {
-  const rows = await tx
-    .selectFrom('responses')
-    .select('id')
-    .where('organisation_id', '=', organisationId)
-    .where('created_at', '<=', moment)
-    .orderBy('created_at')
-    .limit(limit)
-    .execute();
-  if (rows.length === 0) return 0;
-  const ids = rows.map(({ id }) => id);
+  const ids = await listIdsBefore(tx, aged, organisationId, before, limit);
+  if (ids.length === 0) return 0;
   await deleteEvents(tx, organisationId, ids);
   const { numDeletedRows } = await tx
     .deleteFrom('responses')
