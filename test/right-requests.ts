@@ -95,6 +95,14 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/virtual-keys': ({ ids }) => ({
     ...{ name: 'one', provider: 'openai', key: 'k', workspace_id: ids.workspaces },
   }),
+  '/labels': () => ({ name: `l${randomUUID()}` }),
+  '/collections': ({ ids }) => ({ name: 'one', workspace_id: ids.workspaces }),
+  '/prompts/partials': () => ({ name: 'one', string: 'Be kind.' }),
+  '/prompts/partials/{partialId}/makeDefault': () => ({ version: 1 }),
+  '/prompts': ({ ids }) => ({ name: 'one', string: 'Hello', collection_id: ids.collections }),
+  '/prompts/{promptId}/makeDefault': () => ({ version: 1 }),
+  '/prompts/{promptId}/versions/{versionId}': ({ ids }) => ({ label_id: ids.labels }),
+  '/prompts/{promptId}/render': () => ({ variables: {} }),
   '/policies/rate-limits': ({ ids }) => ({
     ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
     ...{ type: 'requests', unit: 'rpm', value: 1, workspace_id: ids.workspaces },
@@ -186,6 +194,11 @@ export class RightRequests {
     ids.integrations = await this.#make('/v2/integrations');
     ids.providers = await this.#make('/v2/providers');
     ids['virtual-keys'] = await this.#make('/v2/virtual-keys');
+    for (const path of ['labels', 'collections', 'prompts']) {
+      ids[path] = await this.#make(`/v2/${path}`);
+    }
+    ids.partials = await this.#make('/v2/prompts/partials');
+    ids.versions = '1';
     ids.access_policies = await this.#make('/iam/v1/access_policies');
     ids['rate-limits'] = await this.#make('/v2/policies/rate-limits');
     const policy = await this.#make('/v2/policies/usage-limits');

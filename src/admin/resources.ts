@@ -7,6 +7,10 @@ import { mcpIntegrationResource } from './mcp/mcp-integrations.ts';
 import { mcpServerResource } from './mcp/mcp-servers.ts';
 import { rateLimitPolicyResource } from './policies/rate-limit-policies.ts';
 import { usageLimitPolicyResource } from './policies/usage-limit-policies.ts';
+import { promptCollectionResource } from './prompts/prompt-collections.ts';
+import { promptLabelResource } from './prompts/prompt-labels.ts';
+import { promptPartialResource } from './prompts/prompt-partials.ts';
+import { promptResource } from './prompts/prompts.ts';
 import { integrationResource } from './providers/integrations.ts';
 import { providerResource } from './providers/providers.ts';
 import type { Resource } from './request/resource.ts';
@@ -26,4 +30,8 @@ export const resources: readonly Resource[] = [
   rateLimitPolicyResource,
   integrationResource,
   providerResource,
+  promptLabelResource,
+  promptCollectionResource,
+  promptPartialResource,
+  promptResource,
 ];

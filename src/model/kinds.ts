@@ -17,6 +17,10 @@ export const kindNames = [
   'RateLimitPolicy',
   'Integration',
   'Provider',
+  'PromptLabel',
+  'PromptCollection',
+  'PromptPartial',
+  'Prompt',
 ] as const;
 
 export type KindName = (typeof kindNames)[number];
@@ -314,5 +318,55 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     sets: ['rate_limits'],
     ...collection('/v2/providers'),
     makeBody: async () => (await import('./provider.ts')).ProviderCreate.strict(),
+  },
+
+  PromptLabel: {
+    plural: 'prompt-labels',
+    ...plain,
+    workspaced: 'optional',
+    references: [workspaceReference],
+    immutable: ['workspace_id'],
+    ...collection('/v2/labels'),
+    makeBody: async () => (await import('./prompt-label.ts')).PromptLabelCreate.strict(),
+  },
+
+  PromptCollection: {
+    plural: 'prompt-collections',
+    ...plain,
+    workspaced: 'required',
+    references: [workspaceReference],
+    immutable: ['slug', 'workspace_id'],
+    ...collection('/v2/collections'),
+    makeBody: async () => (await import('./prompt-collection.ts')).makePromptCollectionSpec(),
+  },
+
+  PromptPartial: {
+    plural: 'prompt-partials',
+    ...plain,
+    workspaced: 'optional',
+    references: [workspaceReference],
+    immutable: ['slug', 'workspace_id'],
+    ...collection('/v2/prompts/partials'),
+    makeBody: async () => (await import('./prompt-partial.ts')).PromptPartialCreate.strict(),
+  },
+
+  Prompt: {
+    plural: 'prompts',
+    ...plain,
+    workspaced: 'required',
+    references: [
+      workspaceReference,
+      {
+        path: 'collection_id',
+        manifestField: 'collectionRef',
+        kind: 'PromptCollection',
+        by: 'id',
+      },
+      { path: 'virtual_key', manifestField: 'providerRef', kind: 'Provider', by: 'slug' },
+    ],
+    opaque: ['parameters', 'functions', 'tools', 'tool_choice', 'template_metadata'],
+    immutable: ['slug', 'workspace_id'],
+    ...collection('/v2/prompts'),
+    makeBody: async () => (await import('./prompt.ts')).PromptCreate.strict(),
   },
 };

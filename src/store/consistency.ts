@@ -71,6 +71,10 @@ const tableOfKind: Readonly<Record<KindName, string>> = {
   RateLimitPolicy: 'rate_limit_policies',
   Integration: 'integrations',
   Provider: 'providers',
+  PromptLabel: 'prompt_labels',
+  PromptCollection: 'prompt_collections',
+  PromptPartial: 'prompt_partials',
+  Prompt: 'prompts',
 };
 
 /** Where the subjects of counters are. */
@@ -86,6 +90,7 @@ const ofOwners = ['sync_status', 'sync_revisions', 'sync_suspensions'];
 const inWorkspace = [
   ...['api_keys', 'configs', 'guardrails', 'mcp_integrations', 'mcp_servers'],
   ...['integrations', 'integration_workspaces', 'mcp_integration_workspaces', 'providers'],
+  ...['prompt_labels', 'prompt_collections', 'prompt_partials', 'prompts'],
 ];
 /** Kinds of subjects with a budget of their own. */
 const budgeted = ['api_key', 'workspace', 'provider', 'integration_workspace'] as const;
@@ -123,6 +128,27 @@ const rules: readonly Rule[] = [
   reference('guardrail_mcp_mappings', 'mcp_server_id', 'mcp_servers'),
   versions('config_versions', 'configs'),
   versions('guardrail_versions', 'guardrails'),
+  reference('prompts', 'collection_id', 'prompt_collections'),
+  reference('prompt_collections', 'parent_collection_id', 'prompt_collections'),
+  {
+    table: 'prompt_versions',
+    fault: 'is a version of what is neither in prompts nor in prompt_partials',
+    broken: sql`SELECT kept.organisation_id, LOWER(HEX(kept.id)) AS id,
+        LOWER(HEX(kept.resource_id)) AS detail
+      FROM prompt_versions AS kept
+      LEFT JOIN prompts ON prompts.organisation_id = kept.organisation_id
+        AND ${bytesOfId(sql.ref('prompts.id'))} = kept.resource_id
+      LEFT JOIN prompt_partials ON prompt_partials.organisation_id = kept.organisation_id
+        AND ${bytesOfId(sql.ref('prompt_partials.id'))} = kept.resource_id
+      WHERE prompts.id IS NULL AND prompt_partials.id IS NULL`,
+  },
+  {
+    table: 'prompt_versions',
+    fault: 'bears what is not in prompt_labels',
+    broken: missing('prompt_versions', 'label_id', 'prompt_labels', {
+      id: sql`LOWER(HEX(referring.id))`,
+    }),
+  },
   ...['usage_limit_policies', 'rate_limit_policies'].map((table) => ({
     table,
     fault: 'is active in a workspace that is gone',

@@ -8,12 +8,14 @@ interface Case {
   /** As the OpenAPI document writes it. */
   readonly pattern: string;
   /** Makes one and yields its path, and the id that its traces bear where the path does not end in it. */
-  readonly make: () => Promise<{ path: string; id?: string }>;
+  readonly make: () => Promise<{ path: string; id?: string; whole?: string }>;
   readonly update: Record<string, unknown>;
   /** The same with keys, ids and defaults written in another way; the update itself where absent. */
   readonly alike?: Record<string, unknown>;
   /** Whether manifests declare it. */
   readonly isDeclared?: boolean;
+  /** Whether it is an update of a part, told with the `whole`, and nothing that can be deleted. */
+  readonly isPart?: boolean;
 }
 
 let server: TestServer;
@@ -62,6 +64,25 @@ function makeAccount(): Promise<string> {
   count += 1;
   const fields = { ai_provider_id: 'openai', key: 'sk-first' };
   return post('/v2/integrations', { name: `account ${count}`, ...fields });
+}
+
+function makeCollection(): Promise<string> {
+  return post('/v2/collections', { name: 'all', workspace_id: workspaceId });
+}
+
+function makePrompt(): Promise<string> {
+  return post('/v2/prompts', {
+    name: 'hello',
+    string: 'Hello {{name}}',
+    workspace_id: workspaceId,
+  });
+}
+
+/** A second version, which is not in use yet. */
+async function makePublishable(path: string, id: string) {
+  const put = await server.request('PUT', `${path}/${id}`, { body: { string: 'Bye' } });
+  expect(put.status).toBe(200);
+  return { path: `${path}/${id}/makeDefault`, id, whole: `${path}/${id}` };
 }
 
 async function makeServer(): Promise<string> {
@@ -255,6 +276,64 @@ const cases: Case[] = [
     },
   },
   {
+    pattern: '/v2/labels/{labelId}',
+    make: async () => {
+      count += 1;
+      return made('/v2/labels', { name: `stage-${count}` })();
+    },
+    update: { name: 'production', description: 'why', color_code: '#fff' },
+  },
+  {
+    pattern: '/v2/collections/{collectionId}',
+    make: async () => ({ path: `/v2/collections/${await makeCollection()}` }),
+    update: { name: 'renamed' },
+  },
+  {
+    pattern: '/v2/prompts/partials/{partialId}',
+    make: made('/v2/prompts/partials', { name: 'tone', string: 'Be kind.' }),
+    update: { name: 'renamed', string: 'Be brief.', version_description: 'brief' },
+  },
+  {
+    pattern: '/v2/prompts/{promptId}',
+    make: async () => ({ path: `/v2/prompts/${await makePrompt()}` }),
+    update: {
+      ...{ name: 'renamed', string: 'Bye {{name}}', model: 'm', virtual_key: 'openai' },
+      ...{ parameters: { a: 1, b: 2 }, tool_choice: 'auto', version_description: 'why' },
+    },
+    alike: { string: 'Bye {{name}}', parameters: { b: 2, a: 1 }, model: 'm' },
+  },
+  {
+    pattern: '/v2/prompts/{promptId}/makeDefault',
+    make: async () => makePublishable('/v2/prompts', await makePrompt()),
+    update: { version: 2 },
+    isDeclared: false,
+    isPart: true,
+  },
+  {
+    pattern: '/v2/prompts/partials/{partialId}/makeDefault',
+    make: async () => {
+      const id = await post('/v2/prompts/partials', { name: 'tone', string: 'Be kind.' });
+      return makePublishable('/v2/prompts/partials', id);
+    },
+    update: { version: 2 },
+    isDeclared: false,
+    isPart: true,
+  },
+  {
+    pattern: '/v2/prompts/{promptId}/versions/{versionId}',
+    make: async () => {
+      const id = await makePrompt();
+      const path = `/v2/prompts/${id}/versions/1`;
+      count += 1;
+      const body = { label_id: await post('/v2/labels', { name: `stage-${count}` }) };
+      expect((await server.request('PUT', path, { body })).status).toBe(200);
+      return { path, id, whole: `/v2/prompts/${id}` };
+    },
+    update: { label_id: null },
+    isDeclared: false,
+    isPart: true,
+  },
+  {
     pattern: '/v2/guardrails/{guardrailId}/mcp-servers/{mcpServerId}',
     make: async () => {
       const fields = { target: 'mcp_tools', checks: [check] };
@@ -278,16 +357,18 @@ function mark(): Record<string, unknown> {
   return { owner: 'platform', workspace: null, name, source, last_applied: { a: 1, b: 2 } };
 }
 
-describe.each(cases)('$pattern', ({ make, update, alike = update, isDeclared = true }) => {
+describe.each(cases)('$pattern', (one) => {
+  const { make, update, alike = update, isDeclared = true, isPart = false } = one;
+
   it('writes nothing when an update is sent again, neither row nor version nor trace', async () => {
-    const { path, id = path.split('/').at(-1)! } = await make();
+    const { path, id = path.split('/').at(-1)!, whole = path } = await make();
     const owned = isDeclared ? { managed_by: mark() } : {};
-    const headers = await leases(server.request, 'platform');
+    const headers = isDeclared ? await leases(server.request, 'platform') : {};
     const body = { ...update, ...owned };
-    const before = await server.request('GET', path);
+    const before = await server.request('GET', whole);
     server.clock.advance(1000);
     expect((await server.request('PUT', path, { body, headers })).status).toBe(200);
-    const changed = await server.request('GET', path);
+    const changed = await server.request('GET', whole);
     expect(changed.headers.etag).not.toBe(before.headers.etag);
     const audit = await listAudit(server, id);
     const bare = isDeclared ? [owned] : [];
@@ -296,7 +377,7 @@ describe.each(cases)('$pattern', ({ make, update, alike = update, isDeclared = t
       const mine = 'managed_by' in again ? { headers } : {};
       expect((await server.request('PUT', path, { body: again, ...mine })).status).toBe(200);
     }
-    const after = await server.request('GET', path);
+    const after = await server.request('GET', whole);
     expect(after.body).toEqual(changed.body);
     expect(after.headers.etag).toBe(changed.headers.etag);
     expect(await listAudit(server, id)).toEqual(audit);
@@ -306,6 +387,7 @@ describe.each(cases)('$pattern', ({ make, update, alike = update, isDeclared = t
     const { path } = await make();
     const headers = { 'if-match': '"999"' };
     expect((await server.request('PUT', path, { body: update, headers })).status).toBe(412);
+    if (isPart) return;
     const body = path.startsWith('/v2/workspaces') ? { name: 'Sales' } : undefined;
     expect((await server.request('DELETE', path, { headers, body })).status).toBe(412);
   });

@@ -122,6 +122,14 @@ async function fill(): Promise<typeof made> {
     workspace_id: workspace.slug,
     usage_limits: { credit_limit: 5 },
   });
+  const label = await create('/v2/labels', { name: 'staging', color_code: '#2f6fde' });
+  const place = { workspace_id: workspace.id };
+  const collection = await create('/v2/collections', { ...place, name: 'Support' });
+  const partial = await create('/v2/prompts/partials', { name: 'tone', string: 'Be kind.' });
+  const prompt = await create('/v2/prompts', {
+    ...{ name: 'welcome', collection_id: collection.slug, virtual_key: provider.id },
+    ...{ string: `{{>${partial.slug}}}`, parameters: { temperature: 0 }, model: 'm' },
+  });
   return {
     Workspace: workspace,
     Guardrail: guardrail,
@@ -135,6 +143,10 @@ async function fill(): Promise<typeof made> {
     RateLimitPolicy: ratePolicy,
     Integration: account,
     Provider: provider,
+    PromptLabel: label,
+    PromptCollection: collection,
+    PromptPartial: partial,
+    Prompt: prompt,
   };
 }
 

@@ -44,8 +44,10 @@ async function useEverything(inference: Inference): Promise<void> {
   const other = await addTenant(server);
   organisationIds.add(server.organisationId).add(other.organisationId);
   await using sync = openSync(server);
-  await sync.cycle(everyKind);
-  await sync.cycle(everyKind.replaceAll('1000', '2000').replace('attempts: 3', 'attempts: 4'));
+  const manifests = everyKind + prompts;
+  await sync.cycle(manifests);
+  await sync.cycle(manifests.replaceAll('1000', '2000').replace('attempts: 3', 'attempts: 4'));
+  await usePrompts(inference);
   await use((method, path, options) => server.request(method, path, options));
   await use(other.send);
   await keepObjects(inference);
@@ -58,6 +60,61 @@ async function useEverything(inference: Inference): Promise<void> {
   server.clock.advance(2 * yearMs);
   for (const job of jobs) await server.app.jobs.runNow(job);
   await sync.cycle('');
+}
+
+const prompts = `---
+apiVersion: gatewright.dev/v1
+kind: PromptLabel
+metadata: {name: staging, workspace: support}
+spec: {description: up to 1000}
+---
+apiVersion: gatewright.dev/v1
+kind: PromptCollection
+metadata: {name: answers, workspace: support}
+spec: {slug: answers}
+---
+apiVersion: gatewright.dev/v1
+kind: PromptPartial
+metadata: {name: tone, workspace: support}
+spec: {slug: tone, string: Answer in 1000 words.}
+---
+apiVersion: gatewright.dev/v1
+kind: Prompt
+metadata: {name: welcome, workspace: support}
+spec: {slug: welcome, collectionRef: answers, string: '{{>tone}}', parameters: {max_tokens: 1000}}
+`;
+
+/** A prompt that is corrected, published, labelled, moved and rendered in every way that names a version. */
+async function usePrompts({ server }: Inference): Promise<void> {
+  const ask = async (method: string, path: string, body?: object) => {
+    const { status, body: answer } = await server.request(method, `/v1${path}`, { body });
+    expect({ path, status, answer }).toMatchObject({ status: 200 });
+    return answer;
+  };
+  const { id: label } = await ask('POST', '/labels', { name: 'production' });
+  const { id: child } = await ask('POST', '/collections', {
+    ...{ name: 'child', workspace_id: (await ask('GET', '/collections/answers')).workspace_id },
+    parent_collection_id: 'answers',
+  });
+  await ask('PUT', '/prompts/welcome', { string: 'Bye', collection_id: child });
+  await ask('PUT', '/prompts/welcome', { virtual_key: 'openai' });
+  await ask('PUT', '/prompts/welcome/versions/latest', { label_id: label });
+  for (const version of ['1', 'latest', 'default', 'production', label]) {
+    await server.request('GET', `/v1/prompts/welcome?version=${version}`);
+  }
+  await ask('PUT', '/prompts/welcome/makeDefault', { version: 2 });
+  await ask('POST', '/prompts/welcome/render', {});
+  for (const list of ['/prompts?collection_id=answers', '/labels?search=p', '/collections']) {
+    await ask('GET', list);
+  }
+  for (const of of ['/prompts/welcome', '/prompts/partials/tone']) {
+    await ask('GET', `${of}/versions`);
+  }
+  await ask('DELETE', `/labels/${label}`);
+  const { id } = await ask('POST', '/prompts', { name: 'p', string: 'Hi', collection_id: child });
+  await ask('DELETE', `/prompts/${id}`);
+  await ask('PUT', '/prompts/welcome', { collection_id: 'answers' });
+  await ask('DELETE', `/collections/${child}`);
 }
 
 /** A response that is made, read and deleted, one that nobody has, and a gateway that is registered. */
@@ -349,7 +406,7 @@ const tablesOf = ({ text }: Sent): string[] =>
 const toldTables = [
   ...['workspaces', 'guardrails', 'configs', 'api_keys', 'mcp_integrations', 'mcp_servers'],
   ...['guardrail_mcp_mappings', 'usage_limit_policies', 'rate_limit_policies'],
-  'managed_resources',
+  ...['prompt_labels', 'prompt_collections', 'prompt_partials', 'prompts', 'managed_resources'],
 ];
 const changesTold = ({ text }: Sent): boolean =>
   toldTables.includes(/^\s*(?:insert into|update|delete from) (\w+)/i.exec(text)?.[1] ?? '') &&

@@ -147,6 +147,22 @@ const bodies: Record<KindName, Body> = {
     rate_limits: [{ type: 'requests', unit: 'rpm', value: 5 }],
     expires_at: '2092-01-01T00:00:00Z',
   },
+  PromptLabel: { name: 'staging', description: 'd', color_code: '#2f6fde' },
+  PromptCollection: { name: 'x' },
+  PromptPartial: { name: 'x', string: 'Be {{tone}}.', version_description: 'd' },
+  Prompt: {
+    name: 'x',
+    string: '[{"role": "user", "content": "Hello {{name}}"}]',
+    parameters: { temperature: 0.5 },
+    model: 'm',
+    virtual_key: 'openai',
+    functions: [{ name: 'f' }],
+    tools: [{ type: 'function' }],
+    tool_choice: 'auto',
+    template_metadata: { env: 'test' },
+    is_raw_template: 1,
+    version_description: 'd',
+  },
 };
 
 beforeAll(async () => {

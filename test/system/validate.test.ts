@@ -26,7 +26,7 @@ it('counts the resources of a good source by kind, with exit code 0', async () =
   expect(result).toEqual({
     exitCode: 0,
     stderr: '',
-    stdout: `17 resources in 8 files, all valid
+    stdout: `21 resources in 9 files, all valid
   Workspace            2
   Guardrail            2
   Config               2
@@ -39,6 +39,10 @@ it('counts the resources of a good source by kind, with exit code 0', async () =
   RateLimitPolicy      1
   Integration          1
   Provider             2
+  PromptLabel          1
+  PromptCollection     1
+  PromptPartial        1
+  Prompt               1
 `,
   });
 });

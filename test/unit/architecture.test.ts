@@ -75,6 +75,7 @@ const mayImport: Record<string, readonly string[]> = {
     'people',
     'secrets',
     'deployments',
+    'prompts',
   ),
   gateway: [
     ...['guardrails', 'ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model'],

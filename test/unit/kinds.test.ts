@@ -8,6 +8,10 @@ import { GuardrailUpdate } from '../../src/model/guardrail.ts';
 import { type KindName, kindNames, kinds } from '../../src/model/kinds.ts';
 import { McpIntegrationUpdate } from '../../src/model/mcp-integration.ts';
 import { McpServerUpdate } from '../../src/model/mcp-server.ts';
+import { PromptUpdate } from '../../src/model/prompt.ts';
+import { PromptCollectionUpdate } from '../../src/model/prompt-collection.ts';
+import { PromptLabelUpdate } from '../../src/model/prompt-label.ts';
+import { PromptPartialUpdate } from '../../src/model/prompt-partial.ts';
 import { RateLimitPolicyUpdate } from '../../src/model/rate-limit-policy.ts';
 import { SecretReferenceUpdate } from '../../src/model/secret-reference.ts';
 import { UsageLimitPolicyUpdate } from '../../src/model/usage-limit-policy.ts';
@@ -23,6 +27,10 @@ const updates = {
   SecretReference: SecretReferenceUpdate,
   UsageLimitPolicy: UsageLimitPolicyUpdate,
   RateLimitPolicy: RateLimitPolicyUpdate,
+  PromptLabel: PromptLabelUpdate,
+  PromptCollection: PromptCollectionUpdate,
+  PromptPartial: PromptPartialUpdate,
+  Prompt: PromptUpdate,
 };
 
 const bodies = Object.fromEntries(

@@ -407,6 +407,18 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ['an expiry removed', { expires_at: '2027-01-02T00:00:00Z' }, {}, ['/expires_at']],
     ['a text', { note: 'a' }, { note: 'b' }, []],
   ],
+  PromptLabel: [['a text', { description: 'a' }, { description: 'b' }, []]],
+  PromptCollection: [['a name', { name: 'a' }, { name: 'b' }, []]],
+  PromptPartial: [['a template', { string: 'a' }, { string: 'b' }, []]],
+  Prompt: [
+    [
+      'longer answers',
+      { parameters: { max_tokens: 5 } },
+      { parameters: { max_tokens: 6 } },
+      ['/parameters/max_tokens'],
+    ],
+    ['another template', { string: 'a' }, { string: 'b' }, []],
+  ],
 };
 
 describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {

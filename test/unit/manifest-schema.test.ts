@@ -23,6 +23,8 @@ const [workspace, ...others] = [
   { kind: 'External', metadata: { name: 'ai' }, spec: { kind: 'Integration', slug: 'ai' } },
   { kind: 'External', metadata: { name: 'k' }, spec: { kind: 'ApiKey', slug: 'k' } },
   { kind: 'External', metadata: { name: 'v' }, spec: { kind: 'SecretReference', slug: 'v' } },
+  { kind: 'External', metadata: { name: 'c' }, spec: { kind: 'PromptCollection', slug: 'c' } },
+  { kind: 'External', metadata: { name: 'p' }, spec: { kind: 'Provider', slug: 'p' } },
 ].map((document) => ({ name: document.metadata.name, text: dump({ apiVersion, ...document }) }));
 
 const budget = {
@@ -185,6 +187,24 @@ const specs: Record<KindName, Document> = {
     usageLimits: budget,
     rateLimits: [{ type: 'requests', unit: 'rpm', value: 5 }],
     expiresAt: '2092-01-01T00:00:00Z',
+  },
+  PromptLabel: { name: 'staging', description: 'd', colorCode: '#2f6fde' },
+  PromptCollection: { name: 'x', slug: 'x' },
+  PromptPartial: { name: 'x', slug: 'tone', string: 'Be {{tone}}.', versionDescription: 'd' },
+  Prompt: {
+    name: 'x',
+    slug: 'x',
+    collectionRef: 'c',
+    providerRef: 'p',
+    string: 'Hello {{name}}',
+    parameters: { temperature: 0.5 },
+    model: 'm',
+    functions: [{ name: 'f' }],
+    tools: [{ type: 'function' }],
+    toolChoice: 'auto',
+    templateMetadata: { env: 'test' },
+    isRawTemplate: 1,
+    versionDescription: 'd',
   },
 };
 

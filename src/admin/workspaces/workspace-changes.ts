@@ -4,6 +4,7 @@ import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
 import type { Membership } from '../../model/person.ts';
+import { collectionSlugForm, defaultCollectionName } from '../../model/prompt-collection.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
 import { validationError } from '../../model/validation-error.ts';
 import {
@@ -17,6 +18,7 @@ import {
 import type { WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
+import * as promptCollections from '../../store/tables/prompt-collections.ts';
 import * as scimMappings from '../../store/tables/scim-mappings.ts';
 import * as workspaceContents from '../../store/tables/workspace-contents.ts';
 import * as workspaceMembers from '../../store/tables/workspace-members.ts';
@@ -83,9 +85,24 @@ export async function create(
       workspaces.insert(tx, given),
     );
     if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
+    await addDefaultCollection(tx, row);
     await addMembers(tx, deps, request, row, body.users ?? []);
     return { row: inItself(row), changes: { fields: sentFields(body) } };
   });
+}
+
+/** Where prompts lie of which nobody says where; it comes and goes with the workspace, without a trace of its own. */
+async function addDefaultCollection(
+  tx: Db,
+  { id: workspace_id, organisation_id, created_at }: workspaces.StoredWorkspace,
+): Promise<void> {
+  const unnamed = {
+    ...{ id: newId(), organisation_id, workspace_id, parent_collection_id: null },
+    ...{ name: defaultCollectionName, is_default: 1, created_at, last_updated_at: created_at },
+  };
+  await insertUnderSlug(collectionSlugForm, undefined, unnamed, (given) =>
+    promptCollections.insert(tx, given),
+  );
 }
 
 type Placed = workspaces.StoredWorkspace & { readonly workspace_id: string };

@@ -47,7 +47,8 @@ const hasSlug: {
   ...{ workspaces: true, guardrails: true, configs: true, mcp_integrations: true },
   ...{ mcp_servers: true, integrations: true, providers: true, secret_references: true },
   ...{ api_keys: false, usage_limit_policies: false, rate_limit_policies: false },
-  ...{ guardrail_mcp_mappings: false, gateway_deployments: true },
+  ...{ guardrail_mcp_mappings: false, gateway_deployments: true, prompt_labels: false },
+  ...{ prompt_collections: true, prompts: true, prompt_partials: true },
 };
 
 /** Filters of the plain list; those that are undefined let every row through. */

@@ -1,5 +1,5 @@
 /** Knows what is kept of a resource's earlier contents: numbered from 1, the latest hundred. */
-import type { Insertable, Kysely } from 'kysely';
+import { type Insertable, type Kysely, type RawBuilder, sql } from 'kysely';
 import { idToBytes } from '../../model/ids.ts';
 import type { Db, Tables } from '../connection/db.ts';
 
@@ -33,10 +33,15 @@ export function versionTable<T extends VersionTable>(table: T) {
   const tableOf = (db: Db) => db as unknown as Kysely<{ t: VersionRow }>;
   return {
     /**
-     * Gives the version the resource's next number and forgets the oldest beyond the hundred. Call
-     * it in a transaction that has made or locked the resource, so that nobody else takes the number.
+     * Gives the version the resource's next number, which it yields, and forgets the oldest beyond
+     * the hundred, save for those that `kept` finds. Call it in a transaction that has made or locked
+     * the resource, so that nobody else takes the number.
      */
-    insertVersion: async (tx: Db, version: NewVersion<Tables[T]>): Promise<void> => {
+    insertVersion: async (
+      tx: Db,
+      version: NewVersion<Tables[T]>,
+      kept: RawBuilder<boolean> = sql<boolean>`false`,
+    ): Promise<number> => {
       const { organisation_id } = version as unknown as VersionRow;
       const resource_id = idToBytes(version.resource_id);
       const latest = await tableOf(tx)
@@ -53,13 +58,15 @@ export function versionTable<T extends VersionTable>(table: T) {
         .insertInto(name)
         .values(row as unknown as VersionRow)
         .execute();
-      if (number <= versionsKept) return;
+      if (number <= versionsKept) return number;
       await tableOf(tx)
         .deleteFrom(name)
         .where('organisation_id', '=', organisation_id)
         .where('resource_id', '=', resource_id)
         .where('number', '<=', number - versionsKept)
+        .where((eb) => eb.not(kept))
         .execute();
+      return number;
     },
     deleteVersions: async (tx: Db, organisationId: string, resourceId: string): Promise<void> => {
       await tableOf(tx)

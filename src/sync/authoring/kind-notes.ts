@@ -112,4 +112,26 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
     spec: {},
     references: [{ field: 'integrationRef', kind: 'Integration' }],
   },
+  PromptLabel: {
+    ...none,
+    meaning: 'A name that versions of prompts bear, such as the stage that they are for.',
+    spec: {},
+  },
+  PromptCollection: {
+    meaning: 'A folder of prompts in a workspace.',
+    isUsuallyPlaced: true,
+    spec: {},
+    references: [],
+  },
+  PromptPartial: {
+    ...none,
+    meaning: 'A part that prompts share and include by its slug.',
+    spec: { slug: 'tone', string: 'Answer in one sentence.' },
+  },
+  Prompt: {
+    meaning: 'A template of a request for a model, with versions.',
+    isUsuallyPlaced: true,
+    spec: { string: 'Say hello to {{name}}.', model: 'gpt-4o' },
+    references: [],
+  },
 };

@@ -10,6 +10,8 @@ import { ownedFaults } from '../../model/integration-access.ts';
 import { integrationFaults } from '../../model/integration-faults.ts';
 import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
 import type { McpIntegrationCreate } from '../../model/mcp-integration.ts';
+import type { PromptCreate } from '../../model/prompt.ts';
+import { templateFaults } from '../../model/prompt-rendering.ts';
 import { type SecretReferenceCreate, secretReferenceFaults } from '../../model/secret-reference.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { SourceFault } from '../source/source-files.ts';
@@ -69,6 +71,10 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
     }
     case 'SecretReference':
       return secretReferenceFaults(withSecrets(spec, secrets) as unknown as SecretReferenceCreate);
+    case 'Prompt':
+      return templateFaults(spec as unknown as PromptCreate);
+    case 'PromptPartial':
+      return templateFaults({ string: String(spec.string), is_raw_template: 1 });
     default:
       return [];
   }

@@ -20,6 +20,7 @@ const bound: Partial<Record<KindName, 'always' | 'in-a-workspace'>> = {
   ApiKey: 'in-a-workspace',
   McpServer: 'always',
   Provider: 'always',
+  Prompt: 'always',
 };
 
 /** Why a resource may not refer to another, in the server's rules; undefined when it may. */

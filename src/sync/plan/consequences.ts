@@ -101,6 +101,20 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     slug: 'one made from the name',
     expires_at: 'never',
   },
+  PromptLabel: { description: 'none', color_code: 'none', workspace_id: 'the organisation' },
+  PromptCollection: { slug: 'one made from the name' },
+  PromptPartial: {
+    slug: 'one made from the name',
+    workspace_id: 'the organisation',
+    version_description: 'none',
+  },
+  Prompt: {
+    slug: 'one made from the name',
+    collection_id: 'the default collection',
+    virtual_key: 'the provider of the caller',
+    ...{ parameters: 'none', functions: 'none', tools: 'none', tool_choice: 'none' },
+    ...{ template_metadata: 'none', is_raw_template: '0', version_description: 'none' },
+  },
 };
 
 /** What a field that is removed goes back to, in words. */
@@ -130,6 +144,10 @@ const endings: Readonly<Record<KindName, readonly string[]>> = {
   RateLimitPolicy: ['its id', 'what it has counted in the running time'],
   Integration: ['its id', 'the usage counted for workspaces in it'],
   Provider: ['its id', 'the usage counted for it'],
+  PromptLabel: ['its id', 'which versions bear it'],
+  PromptCollection: ['its id'],
+  PromptPartial: ['its id', 'its former versions'],
+  Prompt: ['its id', 'its former versions and their labels'],
 };
 
 export function endsWithReplace(kind: KindName): readonly string[] {

@@ -232,6 +232,10 @@ const rules: Readonly<Record<KindName, KindRules>> = {
     values: { ...rateLimitRules, ...budgetRules('usage_limits.'), expires_at: deadline },
     creating: true,
   },
+  PromptLabel: { values: {} },
+  PromptCollection: { values: {} },
+  PromptPartial: { values: {} },
+  Prompt: { values: { 'parameters.max_tokens': ceiling } },
 };
 
 function listOf(value: Maybe): string[] {

@@ -1,0 +1,98 @@
+/** Knows what the API tells about a collection of prompts, and the body that would make it again. */
+import { z } from 'zod';
+import { Flag } from '../../model/resource-fields.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import type {
+  CollectionDetails,
+  StoredPromptCollection,
+} from '../../store/tables/prompt-collections.ts';
+
+const Details = z.object({
+  child_collections_count: z.int(),
+  prompts_count: z.int(),
+  child_collections_last_updated_at: AnsweredTimestamp.nullable(),
+  prompts_last_updated_at: AnsweredTimestamp.nullable(),
+});
+
+const shape = {
+  id: z.uuid(),
+  name: z.string(),
+  slug: z.string(),
+  organisation_id: z.uuid(),
+  workspace_id: z.uuid(),
+  parent_collection_id: z.uuid().nullable(),
+  /** An integer: clients of this API cannot read a boolean here. */
+  is_default: Flag,
+  status: z.literal('active'),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+  object: z.literal('collection'),
+};
+
+export const PromptCollectionListItem = z.object({ ...shape, collection_details: Details });
+
+export const PromptCollectionRecord = z.object({
+  ...shape,
+  child_collections: z.array(
+    z.object({
+      ...{ id: z.uuid(), name: z.string(), slug: z.string(), last_updated_at: AnsweredTimestamp },
+      collection_details: Details,
+    }),
+  ),
+});
+
+export function toListItem(
+  row: StoredPromptCollection,
+  details: CollectionDetails,
+): z.infer<typeof PromptCollectionListItem> {
+  return { ...fieldsOf(row), collection_details: toDetails(details) };
+}
+
+export function toRecord(
+  row: StoredPromptCollection,
+  children: readonly StoredPromptCollection[],
+  details: ReadonlyMap<string, CollectionDetails>,
+): z.infer<typeof PromptCollectionRecord> {
+  return {
+    ...fieldsOf(row),
+    child_collections: children.map(({ id, name, slug, last_updated_at }) => ({
+      ...{ id, name, slug, last_updated_at: formatTimestamp(last_updated_at) },
+      collection_details: toDetails(details.get(id)!),
+    })),
+  };
+}
+
+/** The body that would create this collection, for the snapshot that sync compares with its manifests. */
+export function toSpec({ name, slug, workspace_id }: StoredPromptCollection) {
+  return { name, slug, workspace_id };
+}
+
+function toDetails(details: CollectionDetails): z.infer<typeof Details> {
+  const { collections, collectionsUpdatedAt, prompts, promptsUpdatedAt } = details;
+  return {
+    child_collections_count: collections,
+    prompts_count: prompts,
+    child_collections_last_updated_at: momentOrNull(collectionsUpdatedAt),
+    prompts_last_updated_at: momentOrNull(promptsUpdatedAt),
+  };
+}
+
+function momentOrNull(at: number | null): string | null {
+  return at === null ? null : formatTimestamp(at);
+}
+
+function fieldsOf(row: StoredPromptCollection) {
+  return {
+    id: row.id,
+    name: row.name,
+    slug: row.slug,
+    organisation_id: row.organisation_id,
+    workspace_id: row.workspace_id,
+    parent_collection_id: row.parent_collection_id,
+    is_default: row.is_default === 0 ? (0 as const) : (1 as const),
+    status: 'active' as const,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    object: 'collection' as const,
+  };
+}

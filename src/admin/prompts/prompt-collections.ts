@@ -1,0 +1,189 @@
+/** Knows collections of prompts over HTTP (docs/api.md, Prompts). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import type { Route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import {
+  collectionSlugForm,
+  PromptCollectionCreate,
+  PromptCollectionUpdate,
+} from '../../model/prompt-collection.ts';
+import { validationError } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as promptCollections from '../../store/tables/prompt-collections.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  createFields,
+  type ItemRequest,
+  type QueryRequest,
+  someField,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  updateResource,
+} from '../request/resource-change.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { insertUnderSlug } from '../request/slugs.ts';
+import { versioned } from '../request/version.ts';
+import { findVisible, placeOfList } from './prompt-access.ts';
+import {
+  PromptCollectionListItem,
+  PromptCollectionRecord,
+  toListItem,
+  toRecord,
+  toSpec,
+} from './prompt-collection-record.ts';
+
+const CreateBody = PromptCollectionCreate.extend(createFields);
+const UpdateBody = PromptCollectionUpdate.extend(updateFields).meta(someField);
+const ListQuery = WorkspaceQuery.extend({
+  search: z.string().max(255).optional(),
+  ...pageQuery(),
+});
+
+type Stored = promptCollections.StoredPromptCollection;
+
+const changing: Changing<Stored> = {
+  kind: 'PromptCollection',
+  param: 'collectionId',
+  lock: promptCollections.findByIdOrSlugForUpdate,
+  write: promptCollections.update,
+  admit: (_, row, action) => {
+    // The API that clients know says of it that there is none to delete.
+    if (action === 'delete' && row.is_default === 1) throw new ApiError('notFound');
+  },
+};
+
+export const promptCollectionResource: Resource = {
+  kind: 'PromptCollection',
+  routes: promptCollectionRoutes,
+  snapshot: snapshotOf(promptCollections.listMade, toSpec),
+  contents: promptCollections.contents,
+};
+
+function promptCollectionRoutes(deps: AdminDeps): Route<Principal>[] {
+  const on = resourceRoutes('/collections/:collectionId', (action) => `prompts.${action}`);
+  return [
+    on.create({
+      summary: 'Create a collection of prompts',
+      body: CreateBody,
+      response: z.object({ id: z.uuid(), slug: z.string(), object: z.literal('collection') }),
+      handle: (request) => create(deps, request),
+    }),
+    on.list({
+      summary: 'List collections, with what lies in each',
+      query: ListQuery,
+      response: listOf(PromptCollectionListItem),
+      handle: (request) => list(deps, request),
+    }),
+    on.get({
+      summary: 'Get a collection with those that lie in it',
+      query: WorkspaceQuery,
+      response: PromptCollectionRecord,
+      handle: (request) => get(deps, request),
+    }),
+    on.update({
+      summary: 'Rename a collection',
+      body: UpdateBody,
+      ignoredFields: ['id', 'slug', 'description'],
+      response: z.object({}),
+      handle: (request) => update(deps, request),
+    }),
+    on.remove({
+      summary: 'Delete a collection that is empty and not the default one',
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
+  const { caller, body, now } = request;
+  const make = async (tx: Db, workspace: { readonly id: string } | null) => {
+    if (workspace === null) {
+      throw validationError({ path: ['workspace_id'], message: 'is required' });
+    }
+    const parent = await findParent(tx, caller.organisationId, workspace.id, body);
+    const unnamed = {
+      id: newId(),
+      organisation_id: caller.organisationId,
+      workspace_id: workspace.id,
+      parent_collection_id: parent?.id ?? null,
+      name: body.name,
+      is_default: 0,
+      created_at: now,
+      last_updated_at: now,
+    };
+    const row = await insertUnderSlug(collectionSlugForm, body.slug, unnamed, (given) =>
+      promptCollections.insert(tx, given),
+    );
+    return { row, changes: { name: row.name } };
+  };
+  const { id, slug } = await createResource(deps, request, 'PromptCollection', make);
+  return { id, slug, object: 'collection' as const };
+}
+
+/** Of the same workspace; it stays until the transaction ends. */
+async function findParent(
+  tx: Db,
+  organisationId: string,
+  workspaceId: string,
+  { parent_collection_id: reference }: z.infer<typeof CreateBody>,
+): Promise<Stored | null> {
+  if (reference === undefined || reference === null) return null;
+  const row = await promptCollections.findByIdOrSlugForShare(tx, organisationId, reference);
+  if (row?.workspace_id !== workspaceId) {
+    throw new ApiError('notFound', undefined, 'parent_collection_id');
+  }
+  return row;
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { caller, query } = request;
+  const { organisationId } = caller;
+  const db = deps.database.readable;
+  const workspace = await placeOfList(db, caller, query.workspace_id);
+  const filter = { workspaceId: workspace?.id, search: query.search || undefined };
+  const found = await promptCollections.list(db, organisationId, filter, toPage(query));
+  const ids = found.rows.map(({ id }) => id);
+  const details = await promptCollections.detailsOf(db, organisationId, ids);
+  const items = found.rows.values().map((row) => toListItem(row, details.get(row.id)!));
+  return listReply(items, found.total);
+}
+
+async function get(deps: AdminDeps, request: ItemRequest) {
+  const { caller, params } = request;
+  const { organisationId } = caller;
+  const db = deps.database.readable;
+  const finding = promptCollections.findByIdOrSlug(db, organisationId, params.collectionId!);
+  const row = await findVisible(db, request, finding);
+  const children = await promptCollections.listChildren(db, organisationId, row.id);
+  const ids = children.map(({ id }) => id);
+  const details = await promptCollections.detailsOf(db, organisationId, ids);
+  return versioned(toRecord(row, children, details), row);
+}
+
+async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
+  await updateResource(deps, request, changing, { columns: () => ({ name: request.body.name }) });
+  return {};
+}
+
+async function remove(deps: AdminDeps, request: ItemRequest) {
+  return deleteResource(deps, request, changing, async (tx, row) => {
+    const { organisation_id: organisationId, id } = row;
+    const details = (await promptCollections.detailsOf(tx, organisationId, [id])).get(id)!;
+    if (details.prompts + details.collections > 0) {
+      const message = `The collection holds ${details.prompts} prompts and ${details.collections} collections; delete or move them first`;
+      throw new ApiError('conflict', message);
+    }
+    await promptCollections.deleteById(tx, organisationId, id);
+    return { name: row.name };
+  });
+}

@@ -1,0 +1,157 @@
+/** Knows labels over HTTP: names that versions of prompts bear (docs/api.md, Prompts). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import type { Route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import { PromptLabelCreate, PromptLabelUpdate } from '../../model/prompt-label.ts';
+import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
+import * as promptLabels from '../../store/tables/prompt-labels.ts';
+import * as promptVersions from '../../store/tables/prompt-versions.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  createFields,
+  type ItemRequest,
+  type QueryRequest,
+  someField,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  updateResource,
+} from '../request/resource-change.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { idOr404, requireOwnOrganisation } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { findVisible, placeOfList } from './prompt-access.ts';
+import { PromptLabelRecord, toRecord, toSpec } from './prompt-label-record.ts';
+
+const CreateBody = PromptLabelCreate.extend(createFields);
+const UpdateBody = PromptLabelUpdate.extend(updateFields).meta(someField);
+const ListQuery = WorkspaceQuery.extend({
+  organisation_id: createFields.organisation_id,
+  search: z.string().max(255).optional(),
+  ...pageQuery(),
+});
+
+const changing: Changing<promptLabels.StoredPromptLabel> = {
+  kind: 'PromptLabel',
+  param: 'labelId',
+  lock: (tx, organisationId, id) => promptLabels.findByIdForUpdate(tx, organisationId, idOr404(id)),
+  write: async (tx, organisationId, id, columns) =>
+    underFreeName(promptLabels.update(tx, organisationId, id, columns)),
+};
+
+export const promptLabelResource: Resource = {
+  kind: 'PromptLabel',
+  routes: promptLabelRoutes,
+  snapshot: snapshotOf(promptLabels.listAllForOrganisation, toSpec),
+  contents: promptLabels.contents,
+};
+
+function promptLabelRoutes(deps: AdminDeps): Route<Principal>[] {
+  const on = resourceRoutes('/labels/:labelId', (action) => `prompts.${action}`);
+  return [
+    on.create({
+      summary: 'Create a label for versions of prompts',
+      body: CreateBody,
+      response: z.object({ id: z.uuid() }),
+      handle: (request) => create(deps, request),
+    }),
+    on.list({
+      summary: 'List labels; with a workspace, those that its prompts can bear',
+      query: ListQuery,
+      response: listOf(PromptLabelRecord),
+      handle: (request) => list(deps, request),
+    }),
+    on.get({
+      summary: 'Get a label',
+      query: WorkspaceQuery,
+      response: PromptLabelRecord,
+      handle: (request) => get(deps, request),
+    }),
+    on.update({
+      summary: 'Replace the fields sent of a label',
+      body: UpdateBody,
+      ignoredFields: ['id', 'organisation_id'],
+      response: z.object({}),
+      handle: (request) => update(deps, request),
+    }),
+    on.remove({
+      summary: 'Delete a label and take it off the versions that bear it',
+      handle: (request) => remove(deps, request),
+    }),
+  ];
+}
+
+async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
+  const { caller, body, now } = request;
+  const { id } = await createResource(deps, request, 'PromptLabel', async (tx, workspace) => {
+    const row = {
+      id: newId(),
+      organisation_id: caller.organisationId,
+      workspace_id: workspace?.id ?? null,
+      name: body.name,
+      description: body.description ?? null,
+      color_code: body.color_code ?? null,
+      created_at: now,
+      last_updated_at: now,
+    };
+    await underFreeName(promptLabels.insert(tx, row));
+    return { row, changes: { name: row.name } };
+  });
+  return { id };
+}
+
+/** @throws ApiError `conflict` */
+async function underFreeName(writing: Promise<void>): Promise<void> {
+  try {
+    await writing;
+  } catch (error) {
+    if (!isDuplicateEntry(error)) throw error;
+    throw new ApiError('conflict', undefined, 'name');
+  }
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { caller, query } = request;
+  const db = deps.database.readable;
+  requireOwnOrganisation(caller, query.organisation_id);
+  const workspace = await placeOfList(db, caller, query.workspace_id);
+  const filter = {
+    ...(workspace === null ? {} : { workspaceId: workspace.id }),
+    ...(query.search === undefined ? {} : { search: query.search }),
+  };
+  const found = await promptLabels.list(db, caller.organisationId, filter, toPage(query));
+  return listReply(found.rows.values().map(toRecord), found.total);
+}
+
+async function get(deps: AdminDeps, request: ItemRequest) {
+  const { caller, params } = request;
+  const db = deps.database.readable;
+  const finding = promptLabels.findById(db, caller.organisationId, idOr404(params.labelId!));
+  const row = await findVisible(db, request, finding);
+  return versioned(toRecord(row), row);
+}
+
+async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
+  const { name, description, color_code } = request.body;
+  await updateResource(deps, request, changing, {
+    columns: () => ({ name, description, color_code }),
+  });
+  return {};
+}
+
+async function remove(deps: AdminDeps, request: ItemRequest) {
+  return deleteResource(deps, request, changing, async (tx, row) => {
+    await promptVersions.clearLabel(tx, row.organisation_id, row.id);
+    await promptLabels.deleteById(tx, row.organisation_id, row.id);
+    return { name: row.name };
+  });
+}

@@ -1,0 +1,96 @@
+/** Knows what the API tells about a partial and its versions, and the body that would make it again. */
+import { z } from 'zod';
+import { sparse } from '../../model/json-record.ts';
+import { type PartialContent, PartialStatus } from '../../model/prompt-partial.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import type { StoredPromptPartial } from '../../store/tables/prompt-partials.ts';
+import type { StoredPromptVersion } from '../../store/tables/prompt-versions.ts';
+
+/** Items of the list. */
+export const PromptPartialListItem = z.object({
+  id: z.uuid(),
+  slug: z.string(),
+  name: z.string(),
+  workspace_id: z.uuid().nullable(),
+  status: PartialStatus,
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+  object: z.literal('partial'),
+});
+
+/** Response of get: a partial with one of its versions, the published one unless another is asked for. */
+export const PromptPartialRecord = PromptPartialListItem.extend({
+  organisation_id: z.uuid(),
+  string: z.string(),
+  version: z.int(),
+  version_description: z.string().nullable(),
+  prompt_partial_version_id: z.uuid(),
+  prompt_partial_version_status: z.literal('active'),
+});
+
+/** Items of the list of versions. */
+export const PromptPartialVersionItem = z.object({
+  prompt_partial_id: z.uuid(),
+  prompt_partial_version_id: z.uuid(),
+  slug: z.string(),
+  version: z.int(),
+  string: z.string(),
+  description: z.string().optional(),
+  prompt_version_status: z.literal('active'),
+  created_at: AnsweredTimestamp,
+  object: z.literal('partial'),
+});
+
+export function toListItem(
+  row: Pick<StoredPromptPartial, Exclude<keyof z.infer<typeof PromptPartialListItem>, 'object'>>,
+): z.infer<typeof PromptPartialListItem> {
+  return {
+    id: row.id,
+    slug: row.slug,
+    name: row.name,
+    workspace_id: row.workspace_id,
+    status: row.status,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    object: 'partial',
+  };
+}
+
+export function toRecord(
+  row: StoredPromptPartial,
+  version: StoredPromptVersion,
+): z.infer<typeof PromptPartialRecord> {
+  const { string, version_description } = JSON.parse(version.content) as PartialContent;
+  return {
+    ...toListItem(row),
+    organisation_id: row.organisation_id,
+    ...{ string, version: version.number, version_description },
+    prompt_partial_version_id: version.id,
+    prompt_partial_version_status: 'active',
+  };
+}
+
+export function toVersionItem(
+  row: Pick<StoredPromptPartial, 'id' | 'slug'>,
+  version: StoredPromptVersion,
+): z.infer<typeof PromptPartialVersionItem> {
+  const { string, version_description } = JSON.parse(version.content) as PartialContent;
+  return {
+    prompt_partial_id: row.id,
+    prompt_partial_version_id: version.id,
+    slug: row.slug,
+    version: version.number,
+    string,
+    ...(version_description === null ? {} : { description: version_description }),
+    prompt_version_status: 'active',
+    created_at: formatTimestamp(version.created_at),
+    object: 'partial',
+  };
+}
+
+/** The body that would create this partial, for the snapshot that sync compares with its manifests. */
+export function toSpec(row: StoredPromptPartial): Record<string, unknown> {
+  const { name, slug, workspace_id } = row;
+  const content = JSON.parse(row.content) as PartialContent;
+  return sparse({ name, slug, workspace_id, ...content });
+}

@@ -1,0 +1,246 @@
+/** Knows partials over HTTP: templates that prompts include (docs/api.md, Prompts). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import { Publication } from '../../model/prompt.ts';
+import {
+  type PartialContent,
+  PromptPartialCreate,
+  PromptPartialUpdate,
+} from '../../model/prompt-partial.ts';
+import { templateFaults } from '../../model/prompt-rendering.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
+import * as promptPartials from '../../store/tables/prompt-partials.ts';
+import * as promptVersions from '../../store/tables/prompt-versions.ts';
+import { type AdminDeps, everyMount } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  createFields,
+  type ItemRequest,
+  type QueryRequest,
+  someField,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  updateResource,
+} from '../request/resource-change.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { insertUnderSlug } from '../request/slugs.ts';
+import { versioned } from '../request/version.ts';
+import { findVisible, placeOfList } from './prompt-access.ts';
+import {
+  PromptPartialListItem,
+  PromptPartialRecord,
+  PromptPartialVersionItem,
+  toListItem,
+  toRecord,
+  toSpec,
+  toVersionItem,
+} from './prompt-partial-record.ts';
+import { VersionQuery } from './prompt-versions.ts';
+import { planVersions, type VersionPlan } from './version-plan.ts';
+
+const slugForm = { prefix: 'pp', nameLengthMax: 10 };
+
+const CreateBody = PromptPartialCreate.extend(createFields);
+const UpdateBody = PromptPartialUpdate.extend(updateFields).meta(someField);
+const ListQuery = WorkspaceQuery.extend({
+  search: z.string().max(255).optional(),
+  ...pageQuery(),
+});
+const PageQuery = WorkspaceQuery.extend(pageQuery());
+const PublicationBody = Publication.extend({ workspace_id: updateFields.workspace_id });
+
+const Created = z.object({ id: z.uuid(), slug: z.string(), version_id: z.uuid() });
+/** Empty where nothing was sent that a version says. */
+const Updated = z.object({
+  ...{ id: z.uuid().optional(), slug: z.string().optional() },
+  prompt_partial_version_id: z.uuid().optional(),
+});
+
+const changing: Changing<promptPartials.StoredPromptPartial> = {
+  kind: 'PromptPartial',
+  param: 'partialId',
+  lock: promptPartials.findByIdOrSlugForUpdate,
+  write: promptPartials.update,
+};
+
+export const promptPartialResource: Resource = {
+  kind: 'PromptPartial',
+  routes: promptPartialRoutes,
+  snapshot: snapshotOf(promptPartials.listAllForOrganisation, toSpec),
+  contents: promptPartials.contents,
+};
+
+function promptPartialRoutes(deps: AdminDeps): Route<Principal>[] {
+  const path = '/prompts/partials/:partialId';
+  const on = resourceRoutes(path, (action) => `prompts.${action}`);
+  return [
+    on.create({
+      summary: 'Create a partial, whose first version is published',
+      body: CreateBody,
+      response: Created,
+      handle: (request) => create(deps, request),
+    }),
+    on.list({
+      summary: 'List partials without their templates',
+      query: ListQuery,
+      response: listOf(PromptPartialListItem),
+      handle: (request) => list(deps, request),
+    }),
+    on.get({
+      summary: 'Get a partial with its published version, or with another',
+      query: VersionQuery,
+      response: PromptPartialRecord,
+      handle: (request) => get(deps, request),
+    }),
+    on.update({
+      summary: 'Change a partial; what it says becomes a new version',
+      body: UpdateBody,
+      ignoredFields: ['id', 'slug'],
+      response: Updated,
+      handle: (request) => update(deps, request),
+    }),
+    on.remove({
+      summary: 'Delete a partial with its versions',
+      handle: (request) => remove(deps, request),
+    }),
+    route({
+      mounts: everyMount,
+      path: `${path}/versions`,
+      ...{ method: 'GET', scope: 'prompts.read' },
+      summary: 'List the versions of a partial, newest first',
+      query: PageQuery,
+      response: listOf(PromptPartialVersionItem),
+      handle: (request) => listVersions(deps, request),
+    }),
+    route({
+      mounts: everyMount,
+      path: `${path}/makeDefault`,
+      ...{ method: 'PUT', scope: 'prompts.publish', versioned: true },
+      summary: 'Publish a version of a partial',
+      body: PublicationBody,
+      response: z.object({}),
+      handle: (request) => publish(deps, request),
+    }),
+  ];
+}
+
+async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
+  const { caller, body, now } = request;
+  const { string, version_description = null } = body;
+  const content: PartialContent = sound({ string, version_description });
+  const made = await createResource(deps, request, 'PromptPartial', async (tx, workspace) => {
+    const unnamed = {
+      id: newId(),
+      organisation_id: caller.organisationId,
+      workspace_id: workspace?.id ?? null,
+      name: body.name,
+      status: 'active' as const,
+      content: JSON.stringify(content),
+      ...{ version_id: newId(), version_number: 1 },
+      ...{ created_at: now, last_updated_at: now },
+    };
+    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
+      promptPartials.insert(tx, given),
+    );
+    const version = { name: row.name, content: row.content, created_by: caller.id };
+    await promptVersions.insertVersion(tx, row, {
+      ...{ ...version, id: row.version_id, created_at: now },
+    });
+    return { row, changes: { name: row.name } };
+  });
+  return { id: made.id, slug: made.slug, version_id: made.version_id };
+}
+
+/** @throws ApiError `invalid` where a content has no sound template */
+function sound(content: PartialContent): PartialContent {
+  refuseFaults(templateFaults({ string: content.string, is_raw_template: 1 }));
+  return content;
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { caller, query } = request;
+  const db = deps.database.readable;
+  const workspace = await placeOfList(db, caller, query.workspace_id);
+  const filter = { workspaceId: workspace?.id, search: query.search || undefined };
+  const page = toPage(query);
+  const { listedColumns } = promptPartials;
+  const found = await promptPartials.list(db, caller.organisationId, filter, page, listedColumns);
+  return listReply(found.rows.values().map(toListItem), found.total);
+}
+
+async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof VersionQuery>>) {
+  const db = deps.database.readable;
+  const row = await find(deps, request);
+  const version = await promptVersions.find(db, row, request.query.version ?? 'default');
+  if (version === undefined) throw new ApiError('notFound', undefined, 'version');
+  return versioned(toRecord(row, version), row);
+}
+
+async function listVersions(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQuery>>) {
+  const row = await find(deps, request);
+  const found = await promptVersions.list(deps.database.readable, row, toPage(request.query));
+  const items = async function* () {
+    for await (const version of found.rows) yield toVersionItem(row, version);
+  };
+  return listReply(items(), found.total);
+}
+
+function find(deps: AdminDeps, request: ItemRequest) {
+  const { caller, params } = request;
+  const db = deps.database.readable;
+  const finding = promptPartials.findByIdOrSlug(db, caller.organisationId, params.partialId!);
+  return findVisible(db, request, finding);
+}
+
+async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
+  const { name, status, string, version_description } = request.body;
+  let plan: VersionPlan | null = null;
+  const { id, slug } = await updateResource(deps, request, changing, {
+    columns: async (tx, row) => {
+      plan = await planVersions<PartialContent>(tx, request, row, {
+        next: (before) =>
+          sound({
+            string: string ?? before.string,
+            version_description:
+              version_description === undefined ? before.version_description : version_description,
+          }),
+        saysTheSame: (one, other) => one.string === other.string,
+        corrected: (published) => published,
+      });
+      return { name, status, ...plan.columns };
+    },
+    elsewhere: (tx, row) => plan!.follow(tx, row),
+  });
+  if (string === undefined) return {};
+  return { id, slug, prompt_partial_version_id: plan!.versionId };
+}
+
+async function publish(deps: AdminDeps, request: BodyRequest<z.infer<typeof PublicationBody>>) {
+  const { version: number } = request.body;
+  await updateResource(deps, request, changing, {
+    columns: async (tx, row) => {
+      const version = await promptVersions.find(tx, row, String(number));
+      if (version === undefined) throw new ApiError('notFound', undefined, 'version');
+      const { content, id: version_id } = version;
+      return { content, version_id, version_number: version.number };
+    },
+  });
+  return {};
+}
+
+async function remove(deps: AdminDeps, request: ItemRequest) {
+  return deleteResource(deps, request, changing, async (tx, row) => {
+    await promptPartials.deleteById(tx, row.organisation_id, row.id);
+    return { name: row.name };
+  });
+}

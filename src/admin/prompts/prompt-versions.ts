@@ -1,0 +1,157 @@
+/** Knows the versions of prompts over HTTP: which there are, which is in use, what labels they bear, what they render to. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import { PromptVersionUpdate, Publication } from '../../model/prompt.ts';
+import { modelOf } from '../../model/prompt-content.ts';
+import { validationError } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as promptLabels from '../../store/tables/prompt-labels.ts';
+import * as promptVersions from '../../store/tables/prompt-versions.ts';
+import * as prompts from '../../store/tables/prompts.ts';
+import { type AdminDeps, everyMount } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  type QueryRequest,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { type Changing, updateResource } from '../request/resource-change.ts';
+import { versioned } from '../request/version.ts';
+import { findVisible } from './prompt-access.ts';
+import { PromptRecord, PromptVersionItem, toRecord, toVersionItem } from './prompt-record.ts';
+
+const item = { mounts: everyMount, path: '/prompts/:promptId' };
+const { workspace_id } = updateFields;
+
+export const VersionQuery = WorkspaceQuery.extend({
+  /** A number, `latest`, `default`, an id, or the name of a label. */
+  version: z.string().min(1).max(255).optional(),
+});
+const PageQuery = WorkspaceQuery.extend(pageQuery());
+const PublicationBody = Publication.extend({ workspace_id });
+const VersionBody = PromptVersionUpdate.extend({ workspace_id });
+
+export function promptVersionRoutes(
+  deps: AdminDeps,
+  changing: Changing<prompts.StoredPrompt>,
+): Route<Principal>[] {
+  const versions = { ...item, path: `${item.path}/versions` };
+  const version = { ...item, path: `${versions.path}/:versionId` };
+  return [
+    route({
+      ...versions,
+      ...{ method: 'GET', scope: 'prompts.read' },
+      summary: 'List the versions of a prompt, newest first',
+      query: PageQuery,
+      response: listOf(PromptVersionItem),
+      handle: (request) => list(deps, request),
+    }),
+    route({
+      ...version,
+      ...{ method: 'GET', scope: 'prompts.read' },
+      summary: 'Get a prompt with one of its versions',
+      query: WorkspaceQuery,
+      response: PromptRecord,
+      handle: (request) => answerVersion(deps, request, request.params.versionId!),
+    }),
+    route({
+      ...version,
+      ...{ method: 'PUT', scope: 'prompts.update', versioned: true },
+      summary: 'Put a label on a version and take it off the others, or take it off',
+      body: VersionBody,
+      response: z.object({}),
+      handle: (request) => label(deps, request, changing),
+    }),
+    route({
+      ...item,
+      path: `${item.path}/makeDefault`,
+      ...{ method: 'PUT', scope: 'prompts.publish', versioned: true },
+      summary: 'Publish a version of a prompt',
+      body: PublicationBody,
+      response: z.object({}),
+      handle: (request) => publish(deps, request, changing),
+    }),
+  ];
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQuery>>) {
+  const db = deps.database.readable;
+  const row = await find(db, request);
+  const found = await promptVersions.list(db, row, toPage(request.query));
+  const items = async function* () {
+    for await (const version of found.rows) yield toVersionItem(row, version);
+  };
+  return listReply(items(), found.total);
+}
+
+/** The prompt that a path names with the version that is asked for. */
+export async function answerVersion(
+  deps: AdminDeps,
+  request: QueryRequest<z.infer<typeof WorkspaceQuery>>,
+  reference: string,
+) {
+  const db = deps.database.readable;
+  const row = await find(db, request);
+  const version = await promptVersions.find(db, row, reference);
+  if (version === undefined) throw new ApiError('notFound', undefined, 'version');
+  const { label_id: labelId } = version;
+  const bears =
+    labelId === null ? undefined : await promptLabels.findById(db, row.organisation_id, labelId);
+  return versioned(toRecord(row, version, bears), row);
+}
+
+function find(db: Db, request: QueryRequest<z.infer<typeof WorkspaceQuery>>) {
+  const { caller, params } = request;
+  const finding = prompts.findByIdOrSlug(db, caller.organisationId, params.promptId!);
+  return findVisible(db, request, finding);
+}
+
+async function label(
+  deps: AdminDeps,
+  request: BodyRequest<z.infer<typeof VersionBody>>,
+  changing: Changing<prompts.StoredPrompt>,
+) {
+  const { body, params } = request;
+  const { label_id: labelId } = body;
+  await updateResource(deps, request, changing, {
+    columns: () => ({}),
+    elsewhere: async (tx, row) => {
+      const version = await promptVersions.find(tx, row, params.versionId!);
+      if (version === undefined) throw new ApiError('notFound', undefined, 'versionId');
+      if (labelId === undefined || labelId === version.label_id) return [];
+      if (labelId !== null) await requireLabel(tx, row, labelId);
+      await promptVersions.updateLabel(tx, row, version.number, labelId);
+      return ['label_id'];
+    },
+  });
+  return {};
+}
+
+/** Of the prompt's workspace or of the organisation; it stays until the transaction ends. */
+async function requireLabel(tx: Db, row: prompts.StoredPrompt, labelId: string): Promise<void> {
+  const found = await promptLabels.findByIdForUpdate(tx, row.organisation_id, labelId);
+  if (found !== undefined && [null, row.workspace_id].includes(found.workspace_id)) return;
+  throw validationError({ path: ['label_id'], message: 'names an unknown label' });
+}
+
+async function publish(
+  deps: AdminDeps,
+  request: BodyRequest<z.infer<typeof PublicationBody>>,
+  changing: Changing<prompts.StoredPrompt>,
+) {
+  const { version: number } = request.body;
+  await updateResource(deps, request, changing, {
+    columns: async (tx, row) => {
+      const version = await promptVersions.find(tx, row, String(number));
+      if (version === undefined) throw new ApiError('notFound', undefined, 'version');
+      return {
+        ...{ content: version.content, model: modelOf(JSON.parse(version.content)) },
+        ...{ version_id: version.id, version_number: version.number },
+      };
+    },
+  });
+  return {};
+}

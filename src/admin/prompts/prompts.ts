@@ -1,0 +1,228 @@
+/** Knows prompts over HTTP (docs/api.md, Prompts). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import type { Route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
+import { JsonRecord } from '../../model/json-record.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import { PromptCreate, PromptUpdate } from '../../model/prompt.ts';
+import {
+  contentWith,
+  modelOf,
+  type PromptContent,
+  saysTheSame,
+} from '../../model/prompt-content.ts';
+import { templateFaults } from '../../model/prompt-rendering.ts';
+import { refuseFaults } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as promptCollections from '../../store/tables/prompt-collections.ts';
+import * as promptVersions from '../../store/tables/prompt-versions.ts';
+import * as prompts from '../../store/tables/prompts.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  createFields,
+  type ItemRequest,
+  type QueryRequest,
+  someField,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  updateResource,
+} from '../request/resource-change.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import { insertUnderSlug } from '../request/slugs.ts';
+import { placeOfList } from './prompt-access.ts';
+import { collectionFor, findWithin, providerSlug } from './prompt-places.ts';
+import { PromptListItem, PromptRecord, toListItem, toSpec } from './prompt-record.ts';
+import { promptRenderRoutes } from './prompt-render.ts';
+import { answerVersion, promptVersionRoutes, VersionQuery } from './prompt-versions.ts';
+import { planVersions, type VersionPlan } from './version-plan.ts';
+
+const slugForm = { prefix: 'pp', nameLengthMax: 10 };
+
+const CreateBody = PromptCreate.extend(createFields);
+const UpdateBody = PromptUpdate.extend({
+  ...updateFields,
+  /** Another name of `template_metadata`. */
+  prompt_metadata: JsonRecord.nullable().optional(),
+}).meta(someField);
+const ListQuery = WorkspaceQuery.extend({
+  collection_id: z.string().min(1).max(255).optional(),
+  search: z.string().max(255).optional(),
+  ...pageQuery(),
+});
+
+const Created = z.object({
+  ...{ id: z.uuid(), slug: z.string(), version_id: z.uuid(), object: z.literal('prompt') },
+});
+/** Empty where nothing was sent that a version says. */
+const Updated = z.object({
+  ...{ id: z.uuid().optional(), slug: z.string().optional() },
+  prompt_version_id: z.uuid().optional(),
+  object: z.literal('prompt').optional(),
+});
+
+const changing: Changing<prompts.StoredPrompt> = {
+  kind: 'Prompt',
+  param: 'promptId',
+  lock: prompts.findByIdOrSlugForUpdate,
+  write: prompts.update,
+};
+
+export const promptResource: Resource = {
+  kind: 'Prompt',
+  routes: promptRoutes,
+  snapshot: snapshotOf(async (tx, organisationId, which) => {
+    const rows = await prompts.listAllForOrganisation(tx, organisationId, which);
+    const defaults = await promptCollections.listDefaultIds(tx, organisationId);
+    return rows.map((row) => ({ ...row, isInDefault: defaults.has(row.collection_id) }));
+  }, toSpec),
+  contents: prompts.contents,
+};
+
+function promptRoutes(deps: AdminDeps): Route<Principal>[] {
+  const on = resourceRoutes('/prompts/:promptId', (action) => `prompts.${action}`);
+  return [
+    on.create({
+      summary: 'Create a prompt, whose first version is published',
+      body: CreateBody,
+      response: Created,
+      handle: (request) => create(deps, request),
+    }),
+    on.list({
+      summary: 'List prompts without their templates',
+      query: ListQuery,
+      response: listOf(PromptListItem),
+      handle: (request) => list(deps, request),
+    }),
+    on.get({
+      summary: 'Get a prompt with its published version, or with another',
+      query: VersionQuery,
+      response: PromptRecord,
+      handle: (request) => answerVersion(deps, request, request.query.version ?? 'default'),
+    }),
+    on.update({
+      summary: 'Change a prompt; what it says becomes a new version',
+      body: UpdateBody,
+      ignoredFields: ['id', 'slug', 'patch'],
+      response: Updated,
+      handle: (request) => update(deps, request),
+    }),
+    on.remove({
+      summary: 'Delete a prompt with its versions',
+      handle: (request) => remove(deps, request),
+    }),
+    ...promptVersionRoutes(deps, changing),
+    ...promptRenderRoutes(deps),
+  ];
+}
+
+async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
+  const { caller, body, now } = request;
+  const { organisationId } = caller;
+  const make = async (tx: Db, named: { readonly id: string } | null) => {
+    const collection = await collectionFor(tx, caller, named, body.collection_id);
+    const { workspace_id, id: collection_id } = collection;
+    const virtual_key = await providerSlug(tx, organisationId, workspace_id, body.virtual_key);
+    const content = sound(contentWith({ ...body, virtual_key }));
+    const unnamed = {
+      ...{ id: newId(), organisation_id: organisationId, workspace_id, collection_id },
+      name: body.name,
+      ...{ content: JSON.stringify(content), model: modelOf(content) },
+      ...{ version_id: newId(), version_number: 1 },
+      ...{ created_at: now, last_updated_at: now },
+    };
+    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
+      prompts.insert(tx, given),
+    );
+    const version = { name: row.name, content: row.content, created_by: caller.id };
+    await promptVersions.insertVersion(tx, row, {
+      ...{ ...version, id: row.version_id, created_at: now },
+    });
+    return { row, changes: { name: row.name } };
+  };
+  const { id, slug, version_id } = await createResource(deps, request, 'Prompt', make);
+  return { id, slug, version_id, object: 'prompt' as const };
+}
+
+/** @throws ApiError `invalid` where a content has no sound template */
+function sound(content: PromptContent): PromptContent {
+  refuseFaults(templateFaults(content));
+  return content;
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { caller, query } = request;
+  const { organisationId } = caller;
+  const db = deps.database.readable;
+  const workspace = await placeOfList(db, caller, query.workspace_id);
+  const { collection_id: reference, search } = query;
+  const collection =
+    reference === undefined
+      ? null
+      : await promptCollections.findByIdOrSlug(db, organisationId, reference);
+  if (collection === undefined) throw new ApiError('notFound', undefined, 'collection_id');
+  const filter = {
+    workspaceId: workspace?.id,
+    collectionId: collection?.id,
+    search: search || undefined,
+  };
+  const found = await prompts.list(db, organisationId, filter, toPage(query));
+  return listReply(found.rows.values().map(toListItem), found.total);
+}
+
+async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
+  const { body } = request;
+  const { prompt_metadata, ...rest } = body;
+  const sent = { ...rest, template_metadata: rest.template_metadata ?? prompt_metadata };
+  let plan: VersionPlan | null = null;
+  const { id, slug } = await updateResource(deps, request, changing, {
+    columns: async (tx, row) => {
+      const { organisation_id, workspace_id } = row;
+      const key = await providerSlug(tx, organisation_id, workspace_id, sent.virtual_key);
+      plan = await planVersions<PromptContent>(tx, request, row, {
+        next: (before) => sound(contentWith({ ...sent, virtual_key: key }, before)),
+        saysTheSame,
+        corrected: (published, { virtual_key }) =>
+          sent.virtual_key === undefined ? published : { ...published, virtual_key },
+      });
+      const { content } = plan.columns;
+      return {
+        name: body.name,
+        ...(await movedTo(tx, row, body.collection_id)),
+        ...plan.columns,
+        ...(content === undefined ? {} : { model: modelOf(JSON.parse(content)) }),
+      };
+    },
+    elsewhere: (tx, row) => plan!.follow(tx, row),
+  });
+  if (!speaksOfVersion(sent)) return {};
+  return { id, slug, prompt_version_id: plan!.versionId, object: 'prompt' as const };
+}
+
+async function movedTo(tx: Db, row: prompts.StoredPrompt, reference: string | undefined) {
+  if (reference === undefined) return {};
+  const { organisation_id, workspace_id } = row;
+  return { collection_id: (await findWithin(tx, organisation_id, workspace_id, reference)).id };
+}
+
+/** Whether a body says anything of what a version of its own would be made of. */
+function speaksOfVersion(sent: z.infer<typeof PromptUpdate>): boolean {
+  const { string, parameters, model, functions, tools, tool_choice, is_raw_template } = sent;
+  const said = [string, parameters ?? undefined, model, functions, tools, tool_choice];
+  return [...said, sent.template_metadata, is_raw_template].some((value) => value !== undefined);
+}
+
+async function remove(deps: AdminDeps, request: ItemRequest) {
+  return deleteResource(deps, request, changing, async (tx, row) => {
+    await prompts.deleteById(tx, row.organisation_id, row.id);
+    return { name: row.name };
+  });
+}

@@ -1,0 +1,31 @@
+/** Knows the bodies by which collections of prompts are made and changed. */
+import { z } from 'zod';
+import { described } from './described.ts';
+import { ResourceName, WorkspaceReference } from './resource-fields.ts';
+import { Slug, type SlugForm } from './slug.ts';
+
+export const collectionSlugForm: SlugForm = { prefix: 'co', nameLengthMax: 6 };
+
+/** Of the collection that every workspace has. */
+export const defaultCollectionName = 'Default';
+
+/** Body of POST /collections. */
+export const PromptCollectionCreate = z.object({
+  name: ResourceName,
+  workspace_id: WorkspaceReference.optional(),
+  parent_collection_id: described(
+    z.string().min(1).max(255).nullable().optional(),
+    'Collection that it lies in, by UUID or slug.',
+  ),
+  slug: described(Slug.optional(), 'Short name in addresses; made from the name when left out.'),
+});
+export type PromptCollectionCreate = z.infer<typeof PromptCollectionCreate>;
+
+/** Body of PUT /collections/{id}. */
+export const PromptCollectionUpdate = z.object({ name: ResourceName.optional() });
+export type PromptCollectionUpdate = z.infer<typeof PromptCollectionUpdate>;
+
+/** What a manifest's spec must parse to: where a collection lies among others is no part of it. */
+export function makePromptCollectionSpec(): z.ZodObject {
+  return PromptCollectionCreate.omit({ parent_collection_id: true }).strict();
+}

@@ -1,0 +1,281 @@
+/** Guarantees of prompts over the API: versions, publishing, labels, collections, partials, places, kept versions. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { leaseHeaders } from '../lease.ts';
+import { startTestServer, type TestServer } from '../server.ts';
+import { addTenant } from '../tenant.ts';
+
+let server: TestServer;
+let workspaceId: string;
+let otherId: string;
+beforeAll(async () => {
+  server = await startTestServer();
+  workspaceId = (await ask('POST', '/admin/workspaces', { name: 'Support' })).id;
+  otherId = (await ask('POST', '/admin/workspaces', { name: 'Sales' })).id;
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+type Body = Record<string, unknown>;
+
+const send = (method: string, path: string, body?: Body) =>
+  server.request(method, `/v1${path}`, { body, auth: 'key' });
+
+async function ask(method: string, path: string, body?: Body) {
+  const { status, body: answer } = await send(method, path, body);
+  expect({ path, status, answer }).toMatchObject({ status: 200 });
+  return answer;
+}
+
+const makePrompt = (more: Body = {}) =>
+  ask('POST', '/prompts', { name: 'hello', workspace_id: workspaceId, string: 'Hi', ...more });
+
+describe('versions of a prompt', () => {
+  it('a new name makes none, a new template makes one that is in use once it is published', async () => {
+    const { id, slug, version_id } = await makePrompt({ parameters: { a: 1 }, model: 'm' });
+    expect(slug).toMatch(/^pp-hello-[0-9a-f]{6}$/);
+    // As clients send it that change nothing of the parameters.
+    expect(await ask('PUT', `/prompts/${slug}`, { name: 'bye', parameters: null })).toEqual({});
+    const first = await ask('GET', `/prompts/${id}`);
+    expect(first).toMatchObject({ name: 'bye', prompt_version: 1, prompt_version_id: version_id });
+    expect(first).toMatchObject({ parameters: { a: 1, model: 'm' }, is_raw_template: 0 });
+    const put = await ask('PUT', `/prompts/${slug}`, { string: 'Bye', version_description: 'two' });
+    expect(put).toMatchObject({ id, slug, object: 'prompt' });
+    expect(await ask('GET', `/prompts/${slug}`)).toMatchObject({ string: 'Hi', prompt_version: 1 });
+    const { data, total } = await ask('GET', `/prompts/${slug}/versions`);
+    expect([total, data.map((one: Body) => one.prompt_version)]).toEqual([2, [2, 1]]);
+    expect(data[0]).toMatchObject({ id: put.prompt_version_id, prompt_template: 'Bye' });
+    expect(await ask('PUT', `/prompts/${slug}/makeDefault`, { version: 2 })).toEqual({});
+    const second = await ask('GET', `/prompts/${slug}`);
+    expect(second).toMatchObject({ string: 'Bye', prompt_version: 2, model: 'm' });
+    expect(await ask('GET', `/prompts/${slug}?version=1`)).toMatchObject({ string: 'Hi' });
+    await ask('DELETE', `/prompts/${slug}`);
+    expect((await send('GET', `/prompts/${slug}`)).status).toBe(404);
+  });
+
+  it('another provider makes none, and counts for the latest and the published one', async () => {
+    const { id } = await makePrompt({ virtual_key: 'one' });
+    await ask('PUT', `/prompts/${id}`, { string: 'Bye' });
+    expect(await ask('PUT', `/prompts/${id}`, { virtual_key: '@two', parameters: null })).toEqual(
+      {},
+    );
+    for (const version of ['default', 'latest']) {
+      const told = await ask('GET', `/prompts/${id}?version=${version}`);
+      expect(told).toMatchObject({ virtual_key: 'two' });
+    }
+    expect((await ask('GET', `/prompts/${id}/versions`)).total).toBe(2);
+  });
+
+  it('what a manifest says is held against the published one, and published at once', async () => {
+    const { id } = await makePrompt();
+    const managed_by = {
+      ...{ owner: 'platform', workspace: null, name: 'hello', last_applied: {} },
+      source: { repo: 'https://git.example.com/a', revision: 'a1' },
+    };
+    const headers = await leaseHeaders(server.request, 'platform');
+    const apply = (string: string) =>
+      server.request('PUT', `/v2/prompts/${id}`, { body: { string, managed_by }, headers });
+    expect((await apply('Bye')).status).toBe(200);
+    expect(await ask('GET', `/prompts/${id}`)).toMatchObject({ string: 'Bye', prompt_version: 2 });
+    await ask('PUT', `/prompts/${id}/makeDefault`, { version: 1 });
+    expect((await apply('Bye')).status).toBe(200);
+    expect(await ask('GET', `/prompts/${id}`)).toMatchObject({ string: 'Bye', prompt_version: 3 });
+  });
+
+  it('of many only the latest hundred are kept, the published one and those with a label', async () => {
+    const { id } = await makePrompt({ string: '0' });
+    const { id: label_id } = await ask('POST', '/labels', { name: 'kept' });
+    for (let number = 1; number <= 103; number += 1) {
+      await ask('PUT', `/prompts/${id}`, { string: String(number) });
+      if (number === 2) await ask('PUT', `/prompts/${id}/versions/3`, { label_id });
+    }
+    const { data, total } = await ask('GET', `/prompts/${id}/versions?page_size=3&current_page=33`);
+    expect(total).toBe(102);
+    expect(data.map((one: Body) => one.prompt_version)).toEqual([5, 3, 1]);
+  });
+
+  it('changes at once each get a number of their own', async () => {
+    const { id } = await makePrompt();
+    const texts = Array.from({ length: 12 }, (_, at) => `text ${at}`);
+    await Promise.all(texts.map((string) => ask('PUT', `/prompts/${id}`, { string })));
+    const { data } = await ask('GET', `/prompts/${id}/versions`);
+    const numbers = data.map((one: Body) => one.prompt_version);
+    expect(numbers).toEqual(Array.from({ length: 13 }, (_, at) => 13 - at));
+  });
+});
+
+describe('labels', () => {
+  it('are on one version of a prompt, go over to another, and are gone when they are deleted', async () => {
+    const { id } = await makePrompt();
+    await ask('PUT', `/prompts/${id}`, { string: 'Bye' });
+    const { id: label_id } = await ask('POST', '/labels', {
+      name: 'stage',
+      workspace_id: workspaceId,
+    });
+    for (const version of [1, 2]) {
+      await ask('PUT', `/prompts/${id}/versions/${version}`, { label_id });
+      const told = await ask('GET', `/prompts/${id}?version=stage`);
+      expect(told).toMatchObject({ prompt_version: version, prompt_version_label_name: 'stage' });
+    }
+    expect(await ask('GET', `/prompts/${id}/versions/1`)).toMatchObject({
+      prompt_version_label_id: null,
+      prompt_version_labels: [],
+    });
+    await ask('DELETE', `/labels/${label_id}`);
+    expect((await send('GET', `/prompts/${id}?version=stage`)).status).toBe(404);
+    expect(await ask('GET', `/prompts/${id}/versions/2`)).toMatchObject({
+      prompt_version_label_id: null,
+    });
+  });
+
+  it('of another workspace or with the name of one that is there are refused', async () => {
+    const { id } = await makePrompt();
+    const { id: label_id } = await ask('POST', '/labels', { name: 'far', workspace_id: otherId });
+    const refused = await send('PUT', `/prompts/${id}/versions/1`, { label_id });
+    expect(refused).toMatchObject({ status: 400, body: { error: { param: 'label_id' } } });
+    const twin = await send('POST', '/labels', { name: 'far', workspace_id: otherId });
+    expect(twin).toMatchObject({ status: 409, body: { error: { param: 'name' } } });
+    await ask('POST', '/labels', { name: 'far', workspace_id: workspaceId });
+    for (const name of ['latest', 'default', '12', 'a b']) {
+      expect((await send('POST', '/labels', { name })).status, name).toBe(400);
+    }
+    const { data } = await ask('GET', `/labels?workspace_id=${workspaceId}&search=fa`);
+    expect(data).toMatchObject([{ name: 'far', workspace_id: workspaceId, is_universal: false }]);
+  });
+});
+
+describe('collections', () => {
+  const listed = async (of: string) =>
+    (await ask('GET', `/collections?workspace_id=${of}`)).data as Body[];
+
+  it('every workspace has a default one, which takes prompts and cannot be deleted', async () => {
+    const { id } = await ask('POST', '/admin/workspaces', { name: 'New' });
+    const [first, ...others] = await listed(id);
+    expect(others).toEqual([]);
+    expect(first).toMatchObject({ is_default: 1, parent_collection_id: null, status: 'active' });
+    const prompt = await makePrompt({ workspace_id: id });
+    expect(await ask('GET', `/prompts/${prompt.id}`)).toMatchObject({ collection_id: first!.id });
+    expect((await send('DELETE', `/collections/${first!.id}`)).status).toBe(404);
+    const blocked = await send('DELETE', `/admin/workspaces/${id}`, { name: 'New' });
+    expect(blocked).toMatchObject({ status: 409 });
+    expect(blocked.body.error.message).toContain('holds 1 Prompt;');
+    await ask('DELETE', `/admin/workspaces/${id}`, { name: 'New', force_delete: true });
+    expect((await send('GET', `/prompts/${prompt.id}`)).status).toBe(404);
+    expect((await send('GET', `/collections/${first!.id}`)).status).toBe(404);
+  });
+
+  it('lie in one another, tell what lies in them, and are deleted when they are empty', async () => {
+    const place = { workspace_id: workspaceId };
+    const parent = await ask('POST', '/collections', { ...place, name: 'Answers' });
+    expect(parent.slug).toMatch(/^co-answer-[0-9a-f]{6}$/);
+    const child = await ask('POST', '/collections', {
+      ...{ ...place, name: 'Mails', parent_collection_id: parent.slug },
+    });
+    const prompt = await ask('POST', '/prompts', {
+      ...{ name: 'hello', collection_id: child.id, string: 'Hi', parameters: {} },
+    });
+    expect(await ask('GET', `/prompts/${prompt.id}`)).toMatchObject(place);
+    const told = await ask('GET', `/collections/${parent.slug}`);
+    expect(told.child_collections).toMatchObject([
+      { id: child.id, collection_details: { prompts_count: 1, child_collections_count: 0 } },
+    ]);
+    const item = (await listed(workspaceId)).find(({ id }) => id === parent.id);
+    expect(item).toMatchObject({ collection_details: { child_collections_count: 1 } });
+    for (const { id } of [parent, child]) {
+      expect((await send('DELETE', `/collections/${id}`)).status).toBe(409);
+    }
+    const moved = { collection_id: parent.id };
+    await ask('PUT', `/prompts/${prompt.id}`, moved);
+    await ask('DELETE', `/collections/${child.id}`);
+    const { data } = await ask('GET', `/prompts?collection_id=${parent.slug}&search=HELL`);
+    expect(data).toMatchObject([{ id: prompt.id, collection_id: parent.id, object: 'prompt' }]);
+  });
+
+  it('of another workspace are as good as none', async () => {
+    const { id } = await ask('POST', '/collections', { name: 'far', workspace_id: otherId });
+    const prompt = await makePrompt();
+    const place = { workspace_id: workspaceId };
+    for (const answer of [
+      await send('POST', '/prompts', { name: 'p', string: 'Hi', collection_id: id, ...place }),
+      await send('PUT', `/prompts/${prompt.id}`, { collection_id: id }),
+    ]) {
+      expect(answer).toMatchObject({ status: 404, body: { error: { param: 'collection_id' } } });
+    }
+    const body = { name: 'in', parent_collection_id: id, ...place };
+    expect((await send('POST', '/collections', body)).status).toBe(404);
+  });
+});
+
+it('partials have versions as prompts have', async () => {
+  const made = await ask('POST', '/prompts/partials', { name: 'tone', string: 'Be kind.' });
+  const path = `/prompts/partials/${made.slug}`;
+  expect(await ask('PUT', path, { name: 'manners' })).toEqual({});
+  const { prompt_partial_version_id: id } = await ask('PUT', path, { string: 'Be brief.' });
+  const told = { string: 'Be kind.', version: 1, prompt_partial_version_id: made.version_id };
+  expect(await ask('GET', path)).toMatchObject(told);
+  const { data } = await ask('GET', `${path}/versions`);
+  expect(data[0]).toMatchObject({ prompt_partial_version_id: id, version: 2 });
+  await ask('PUT', `${path}/makeDefault`, { version: 2 });
+  expect(await ask('GET', path)).toMatchObject({
+    string: 'Be brief.',
+    version: 2,
+    name: 'manners',
+  });
+  expect((await ask('GET', '/prompts/partials')).data).toMatchObject([{ slug: made.slug }]);
+  await ask('DELETE', path);
+  expect((await send('GET', path)).status).toBe(404);
+});
+
+describe('a template', () => {
+  it('that cannot be read is refused with its place, in a message of a chat too', async () => {
+    const chat = JSON.stringify([{ role: 'user', content: '{{#a}}' }]);
+    for (const string of ['Hi {{name', chat]) {
+      const refused = await send('POST', '/prompts', {
+        name: 'p',
+        string,
+        workspace_id: workspaceId,
+      });
+      expect(refused).toMatchObject({ status: 400, body: { error: { param: 'string' } } });
+    }
+  });
+
+  it('is rendered with partials, variables and what is sent beside them', async () => {
+    await ask('POST', '/prompts/partials', { name: 'tone', slug: 'tone', string: 'Be {{how}}.' });
+    const string = JSON.stringify([
+      { role: 'system', content: [{ type: 'text', text: '{{>tone}}' }] },
+      { role: 'user', content: 'Greet "{{name}}".' },
+    ]);
+    const { slug } = await makePrompt({ string, model: 'm', parameters: { temperature: 0, n: 1 } });
+    const variables = { how: 'kind', name: '"Ada" <a@b>' };
+    const rendered = await ask('POST', `/prompts/${slug}/render`, {
+      variables,
+      n: 2,
+      promptID: slug,
+    });
+    expect(rendered).toEqual({
+      success: true,
+      data: {
+        ...{ temperature: 0, model: 'm', n: 2 },
+        messages: [
+          { role: 'system', content: [{ type: 'text', text: 'Be kind.' }] },
+          { role: 'user', content: 'Greet ""Ada" <a@b>".' },
+        ],
+      },
+    });
+    await ask('PUT', '/prompts/partials/tone', { status: 'archived' });
+    const refused = await send('POST', `/prompts/${slug}/render`, { variables });
+    expect(refused).toMatchObject({ status: 400 });
+    expect(refused.body.error.message).toContain('There is no partial tone');
+  });
+});
+
+it('another tenant finds none of it, and cannot tell it from what does not exist', async () => {
+  const other = await addTenant(server);
+  const { id } = await makePrompt();
+  const absent = '01a1ffa6-2a67-76f7-a225-ed57537ed994';
+  for (const rest of ['', '/versions', '/versions/1']) {
+    const [foreign, none] = await Promise.all(
+      [id, absent].map((one) => other.send('GET', `/v1/prompts/${one}${rest}`)),
+    );
+    expect(foreign!.status).toBe(404);
+    expect(foreign!.body).toEqual(none!.body);
+  }
+});
