@@ -10,6 +10,7 @@ import { member as hostileConnections } from './hostile-connections.ts';
 import { member as jobs } from './jobs.ts';
 import { member as largeAnswers } from './large-answers.ts';
 import { member as serve } from './serve.ts';
+import { member as stateful } from './stateful.ts';
 import { member as sync } from './sync.ts';
 import { member as syncFirst } from './sync-first.ts';
 import { member as syncIdle } from './sync-idle.ts';
@@ -36,6 +37,7 @@ const all = [
   gateway,
   ...hostile,
   jobs,
+  stateful,
   syncFirst,
   sync,
   syncIdle,

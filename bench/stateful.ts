@@ -1,0 +1,395 @@
+/** Knows what objects that the gateway keeps cost: a search beside the bare scan, ingestion beside its tokenizer, a response beside a chat. */
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base';
+import { Connection } from 'mysql2';
+import { createApp } from '../src/app.ts';
+import { createLog } from '../src/log.ts';
+import type { ModelCalls } from '../src/objects/model-calls.ts';
+import { bytesOf, embed } from '../src/objects/vectors/embeddings.ts';
+import { FileIngestion, leaseMs } from '../src/objects/vectors/file-ingestion.ts';
+import { Readings } from '../src/objects/vectors/readings.ts';
+import { Scans } from '../src/objects/vectors/scans.ts';
+import { VectorSearch } from '../src/objects/vectors/vector-search.ts';
+import { Secret } from '../src/secret.ts';
+import { type DatabaseSettings, readSettings } from '../src/settings.ts';
+import { bootstrapTenant } from '../src/store/bootstrap.ts';
+import { type Database, openDatabase } from '../src/store/connection/db.ts';
+import { DatabaseBlobs } from '../src/store/database-blobs.ts';
+import { KeptBlobs } from '../src/store/kept-blobs.ts';
+import { migrate } from '../src/store/migrations/migrate.ts';
+import * as files from '../src/store/tables/files.ts';
+import * as vectorChunks from '../src/store/tables/vector-chunks.ts';
+import * as storeFiles from '../src/store/tables/vector-store-files.ts';
+import * as vectorStores from '../src/store/tables/vector-stores.ts';
+import { readTrustedHosts } from '../src/trusted-hosts.ts';
+import { startTestDatabaseServer } from '../test/database-server.ts';
+import { chatAnswer, sendJson, startUpstream } from '../test/upstream.ts';
+import { type Member, quartilesOf, type Row } from './harness.ts';
+
+const now = Date.parse('2026-11-23T00:00:00Z');
+const owner = {
+  organisationId: 'b6e7a3f0-0000-4000-8000-000000000001',
+  workspaceId: '',
+  apiKeyId: 'k',
+};
+const dimensions = 384;
+const chunksOfFile = 1_000;
+const found = 10;
+const searchRounds = 41;
+const ingestionRounds = 5;
+const requests = 200;
+const mebibyte = 1024 * 1024;
+const json = 'application/json';
+
+export const member: Member = {
+  name: 'stateful: search, ingestion, stored responses',
+  run: async (scale): Promise<Row[]> => {
+    const server = await startTestDatabaseServer(['--innodb-buffer-pool-size=512M']);
+    const { host, port, user, password } = server.server;
+    const settings: DatabaseSettings = {
+      ...{ host, port, socketPath: null, user, name: 'gatewright_test', poolSize: 8 },
+      password: new Secret(password, 'bench'),
+      tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
+    };
+    try {
+      await migrate(settings, { log: createLog({ level: 'silent' }) });
+      const rows: Row[] = [];
+      {
+        await using database = openDatabase(settings);
+        rows.push(...(await search(database, Math.max(2, Math.round(100 * scale)))));
+        rows.push(...(await ingestion(database)));
+      }
+      return [...rows, ...(await storedResponses(settings))];
+    } finally {
+      await server.stop();
+    }
+  },
+};
+
+interface Cost {
+  /** User and system time of this process, all threads. */
+  readonly cpuMs: number;
+  readonly wallMs: number;
+}
+
+async function cost(work: () => unknown): Promise<Cost> {
+  const before = process.cpuUsage();
+  const began = performance.now();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return { cpuMs: (user + system) / 1000, wallMs: performance.now() - began };
+}
+
+function ratioOf(
+  metric: string,
+  pairs: readonly (readonly [number, number])[],
+  aim: number | null,
+): Row {
+  const [lower, ratio, upper] = quartilesOf(pairs.map(([top, base]) => top / base));
+  return { metric, ratio, aim, quartiles: [lower, upper] };
+}
+
+/** What a store of that many files holds: one embedding after the other, each of length 1. */
+async function fill(database: Database, store: vectorStores.StoredVectorStore, fileCount: number) {
+  const matrix = new Float32Array(fileCount * chunksOfFile * dimensions);
+  await vectorStores.insert(database.db, { ...store });
+  for (let file = 0; file < fileCount; file += 1) {
+    const id = `file_${file}`;
+    await storeFiles.put(database.db, storeFileRow(store, id, chunksOfFile));
+    for (let from = 0; from < chunksOfFile; from += 250) {
+      const rows = Array.from({ length: 250 }, (_, n) => {
+        const at = (file * chunksOfFile + from + n) * dimensions;
+        const vector = matrix.subarray(at, at + dimensions);
+        drawUnit(vector);
+        return {
+          ...{ organisation_id: store.organisation_id, vector_store_id: store.id, file_id: id },
+          ...{
+            number: from + n,
+            content: 'What is said here. '.repeat(40),
+            embedding: bytesOf(vector),
+          },
+        };
+      });
+      await vectorChunks.insert(database.db, rows);
+    }
+  }
+  return matrix;
+}
+
+function drawUnit(vector: Float32Array): void {
+  let square = 0;
+  for (let n = 0; n < vector.length; n += 1) {
+    const number = Math.random() - 0.5;
+    vector[n] = number;
+    square += number * number;
+  }
+  const length = Math.sqrt(square);
+  for (let n = 0; n < vector.length; n += 1) vector[n] = vector[n]! / length;
+}
+
+/** A question to a store, whole but for the model, and the product of one matrix with one vector in one thread. */
+async function search(database: Database, fileCount: number): Promise<Row[]> {
+  const store = storeRow('vs_search', dimensions);
+  const matrix = await fill(database, store, fileCount);
+  const models = modelsOf(dimensions);
+  using scans = new Scans(256 * mebibyte);
+  const searching = new VectorSearch(database, scans);
+  const asked = { queries: ['a'], filters: null, limit: found, scoreMin: 0, models, now };
+  const [query] = await embed(models, 'm', ['a']);
+  const pairs: (readonly [Cost, Cost])[] = [];
+  for (let round = -2; round < searchRounds; round += 1) {
+    const bare = await cost(() => bareScan(matrix, query!));
+    const ours = await cost(() => searching.search(store, owner, asked));
+    if (round >= 0) pairs.push([ours, bare]);
+  }
+  const label = `search of ${(fileCount * chunksOfFile).toLocaleString('en')} chunks`;
+  return [
+    ratioOf(
+      `${label} / bare scan, wall clock`,
+      pairs.map(([a, b]) => [a.wallMs, b.wallMs]),
+      1.5,
+    ),
+    ratioOf(
+      `${label} / bare scan, CPU`,
+      pairs.map(([a, b]) => [a.cpuMs, b.cpuMs]),
+      null,
+    ),
+    ...(await engineIndex(
+      database,
+      store,
+      fileCount,
+      pairs.map(([a]) => a.wallMs),
+    )),
+  ];
+}
+
+/** The best of all rows, with four sums, so that no addition waits for the one before. */
+function bareScan(matrix: Float32Array, query: Float32Array): number {
+  let best = -1;
+  for (let at = 0; at < matrix.length; at += dimensions) {
+    let [a, b, c, d] = [0, 0, 0, 0];
+    for (let n = 0; n < dimensions; n += 4) {
+      a += matrix[at + n]! * query[n]!;
+      b += matrix[at + n + 1]! * query[n + 1]!;
+      c += matrix[at + n + 2]! * query[n + 2]!;
+      d += matrix[at + n + 3]! * query[n + 3]!;
+    }
+    best = Math.max(best, a + b + c + d);
+  }
+  return best;
+}
+
+/** Beside the index of the engine, where it has one; nothing where it has none. */
+async function engineIndex(
+  database: Database,
+  store: vectorStores.StoredVectorStore,
+  fileCount: number,
+  oursMs: readonly number[],
+): Promise<Row[]> {
+  const { sql } = await import('kysely');
+  const made = await sql
+    .raw(
+      `CREATE TABLE bench_vectors (id INT PRIMARY KEY, v VECTOR(${dimensions}) NOT NULL, VECTOR INDEX (v) DISTANCE=cosine)`,
+    )
+    .execute(database.db)
+    .then(() => true)
+    .catch(() => false);
+  if (!made) {
+    process.stdout.write('  this engine has no vector index to be compared with\n');
+    return [];
+  }
+  for (let file = 0; file < fileCount; file += 1) {
+    const bytes = await vectorChunks.readEmbeddings(database.db, {
+      ...{ organisationId: store.organisation_id, vectorStoreId: store.id, id: `file_${file}` },
+    });
+    for (let row = 0; row < chunksOfFile; row += 1) {
+      const embedding = bytes.subarray(row * dimensions * 4, (row + 1) * dimensions * 4);
+      const id = file * chunksOfFile + row;
+      await sql`INSERT INTO bench_vectors VALUES (${id}, ${embedding})`.execute(database.db);
+    }
+  }
+  const query = new Float32Array(dimensions);
+  const pairs: (readonly [number, number])[] = [];
+  for (const ours of oursMs) {
+    drawUnit(query);
+    const { wallMs } = await cost(() =>
+      sql`SELECT id FROM bench_vectors ORDER BY VEC_DISTANCE_COSINE(v, ${bytesOf(query)}) LIMIT 10`.execute(
+        database.db,
+      ),
+    );
+    pairs.push([ours, wallMs]);
+  }
+  return [ratioOf('search / index of the engine, which guesses, wall clock', pairs, null)];
+}
+
+/** A file that is read, cut, embedded and written, and its tokens counted. */
+async function ingestion(database: Database): Promise<Row[]> {
+  const text = prose(mebibyte);
+  const blobs = new KeptBlobs({
+    ...{ database, now: () => now, writesTo: 'database' },
+    places: { database: new DatabaseBlobs(database) },
+  });
+  using readings = new Readings();
+  const models = modelsOf(dimensions);
+  const store = storeRow('vs_ingestion', dimensions);
+  await vectorStores.insert(database.db, { ...store });
+  const pairs: (readonly [number, number])[] = [];
+  for (let round = -1; round < ingestionRounds; round += 1) {
+    const bare = await cost(() => countTokens(text));
+    const id = `file_${round + 1}`;
+    await keepFile(database, blobs, id, text);
+    const row = storeFileRow(store, id, 0);
+    await storeFiles.put(database.db, row);
+    const place = { organisationId: owner.organisationId, vectorStoreId: store.id, id };
+    const lease = randomBytes(16);
+    await storeFiles.takeLease(database.db, place, lease, { now, until: now + leaseMs });
+    const task = { owner, store, models, row, place, lease, isClosing: () => false };
+    const options = { database, blobs, readings, now: () => now };
+    const ours = await cost(() => new FileIngestion(options, task).run());
+    if (round >= 0) pairs.push([ours.cpuMs, bare.cpuMs]);
+  }
+  return [ratioOf('ingestion of 1 MB of text / its tokenizer alone, CPU', pairs, null)];
+}
+
+async function keepFile(database: Database, blobs: KeptBlobs, id: string, text: string) {
+  const content = Buffer.from(text);
+  const pieces = (async function* () {
+    yield content;
+  })();
+  const written = await blobs.write({ organisationId: owner.organisationId, id }, pieces);
+  await database.transaction(async (tx) => {
+    await blobs.keep(tx, written);
+    await files.insert(tx, {
+      ...{ organisation_id: owner.organisationId, id, workspace_id: '', api_key_id: 'k' },
+      ...{ name: 'a.txt', purpose: 'assistants', bytes: content.length },
+      ...{ created_at: now, expires_at: null },
+    });
+  });
+}
+
+/** Of the documents of this repository, as often as it takes. */
+function prose(bytes: number): string {
+  const folder = resolve(import.meta.dirname, '../docs');
+  const texts = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => readFileSync(resolve(folder, name), 'utf8'));
+  const text = texts.join('\n');
+  return text.repeat(Math.ceil(bytes / text.length)).slice(0, bytes);
+}
+
+/** How often the gateway asks the database more for a response that it keeps than for a chat. */
+async function storedResponses(database: DatabaseSettings): Promise<Row[]> {
+  await using upstream = await startUpstream();
+  upstream.script = (_, response) => sendJson(response, chatAnswer);
+  const trusted = readTrustedHosts(upstream.host);
+  const settings = readSettings(
+    {
+      PORT: '0',
+      GATEWRIGHT_METRICS_PORT: '0',
+      GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('hex'),
+    },
+    { cwd: '/nonexistent' },
+  );
+  const log = createLog({ level: 'silent' });
+  const app = await createApp(
+    { ...settings, database, trustedHosts: 'hosts' in trusted ? trusted.hosts : [] },
+    { log, components: ['admin', 'gateway'] },
+  );
+  try {
+    const tenant = await bootstrapTenant(app.database, {
+      ...{ keyring: app.keyring, name: 'bench', apiKeyPrefix: '', now: Date.now() },
+    });
+    const { adminUrl, inferenceUrl } = await app.listen();
+    const key = await keyOf(adminUrl!, tenant.organisationApiKey.reveal());
+    const config = JSON.stringify({ provider: 'mock-upstream', custom_host: upstream.url });
+    const ask = async (path: string, body: object): Promise<void> => {
+      const answer = await fetch(`${inferenceUrl}/v1${path}`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'x-gateway-config': config,
+          'content-type': json,
+        },
+        body: JSON.stringify({ model: 'm', ...body }),
+      });
+      if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
+      await answer.arrayBuffer();
+    };
+    const chat = () => ask('/chat/completions', { messages: [{ role: 'user', content: 'hello' }] });
+    const response = () => ask('/responses', { input: 'hello' });
+    await chat();
+    await response();
+    const chats = await tripsOf(chat);
+    const responses = await tripsOf(response);
+    const metric = 'round trips to the database of a stored response, above a chat';
+    return [{ metric, ratio: (responses - chats) / requests, aim: 1.5 }];
+  } finally {
+    await app[Symbol.asyncDispose]();
+  }
+}
+
+async function keyOf(url: string, organisationApiKey: string): Promise<string> {
+  const answer = await fetch(`${url}/v1/api-keys/organisation/service`, {
+    method: 'POST',
+    headers: { 'x-gateway-api-key': organisationApiKey, 'content-type': json },
+    body: JSON.stringify({ name: 'bench', scopes: ['completions.write'] }),
+  });
+  return ((await answer.json()) as { key: string }).key;
+}
+
+/** Those of looks for changes among them, which come to a few a second. */
+async function tripsOf(ask: () => Promise<void>): Promise<number> {
+  const { query, execute } = Connection.prototype;
+  let trips = 0;
+  for (const [name, send] of Object.entries({ query, execute })) {
+    Object.assign(Connection.prototype, {
+      [name](this: unknown, ...given: unknown[]) {
+        trips += 1;
+        return Reflect.apply(send, this, given);
+      },
+    });
+  }
+  try {
+    for (let n = 0; n < requests; n += 1) await ask();
+  } finally {
+    Object.assign(Connection.prototype, { query, execute });
+  }
+  return trips;
+}
+
+/** A model whose embeddings cost next to nothing; all are alike but for one number. */
+function modelsOf(width: number): ModelCalls {
+  return {
+    call: async (_, { input }) => {
+      const data = (input as string[]).map((_, index) => ({
+        index,
+        embedding: Array.from({ length: width }, (_, n) => (n === index % width ? 1 : 0.1)),
+      }));
+      return { status: 200, body: { data } };
+    },
+  };
+}
+
+function storeRow(id: string, width: number): vectorStores.StoredVectorStore {
+  return {
+    ...{ organisation_id: owner.organisationId, id, workspace_id: '', api_key_id: 'k' },
+    ...{ name: null, description: null, metadata: '{}', embedding_model: 'm', dimensions: width },
+    ...{ status: 'active', expires_after_days: null, expires_at: null },
+    ...{ created_at: now, last_active_at: now },
+  };
+}
+
+function storeFileRow(
+  store: vectorStores.StoredVectorStore,
+  id: string,
+  chunks: number,
+): storeFiles.StoredVectorStoreFile {
+  return {
+    ...{ organisation_id: store.organisation_id, vector_store_id: store.id, id, batch_id: null },
+    ...{ status: chunks > 0 ? 'completed' : 'in_progress', error_code: null, error_message: null },
+    ...{ attributes: '{}', chunk_tokens: 800, overlap_tokens: 400, usage_bytes: 0, chunks },
+    ...{ lease: null, leased_until: 0, created_at: now },
+  };
+}
