@@ -29,6 +29,8 @@ CREATE TABLE IF NOT EXISTS mcp_capabilities (
   type VARCHAR(24) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   name VARBINARY(1020) NOT NULL,
   enabled TINYINT NOT NULL,
+  facts LONGTEXT NULL,
+  last_seen_at BIGINT NULL,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, id),

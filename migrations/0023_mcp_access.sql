@@ -1,5 +1,5 @@
 -- Which workspaces may use the MCP integrations of an organisation, what of them is open at single servers, to whom,
--- and the tokens by which people are known to the servers.
+-- the tokens by which people are known to the servers, and what servers say of themselves.
 CREATE TABLE IF NOT EXISTS mcp_integration_workspaces (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -46,4 +46,14 @@ CREATE TABLE IF NOT EXISTS mcp_connections (
   last_updated_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, mcp_server_id, user_id),
   KEY mcp_connections_user (organisation_id, user_id)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+CREATE TABLE IF NOT EXISTS mcp_metadata (
+  organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  mcp_integration_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  facts LONGTEXT NULL,
+  sync_status VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  sync_error TEXT NULL,
+  last_synced_at BIGINT NULL,
+  PRIMARY KEY (organisation_id, mcp_integration_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,9 +1,11 @@
 /** Knows how the parts make a server: database, keys, authentication, Admin API, inference, probes, metrics. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes } from './admin/index.ts';
+import type { AdminDeps } from './admin/request/deps.ts';
 import { openBlobs } from './app/blobs.ts';
 import { createAppGateway, inferencePort } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
+import { createMcpCaller } from './app/mcp.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { type ProbeSources, probeRoutes } from './app/probes.ts';
 import { createRequestLog } from './app/request-log.ts';
@@ -184,8 +186,7 @@ function assemble(parts: Parts): App {
   let isListening = false;
   let isDraining = false;
   const probes = createProbes(parts, {
-    isConnected: () => isConnected,
-    isDraining: () => isDraining,
+    ...{ isConnected: () => isConnected, isDraining: () => isDraining },
     // The Admin API has nothing to say then, and both are sent traffic together.
     servesWithoutDatabase: () => !runs('admin') && gateway.servesWithoutDatabase(),
   });
@@ -193,7 +194,8 @@ function assemble(parts: Parts): App {
     // Whose schema and master key nobody has proved yet.
     if (!isConnected) throw new DatabaseUnavailable('The database is still waited for');
   };
-  const admin = createAdminServer(parts, metrics, probes, requireConnection);
+  const mcp = createMcpCaller(parts);
+  const admin = createAdminServer(parts, metrics, probes, requireConnection, mcp);
   const metricsServer = createMetricsServer(parts, [...metrics.routes, ...probes]);
   const gateway = createAppGateway({ ...parts, requestLog, metrics, requireConnection });
   const runs = (component: Component): boolean => parts.components.includes(component);
@@ -238,7 +240,7 @@ function assemble(parts: Parts): App {
         await Promise.all([admin.close(graceMs), gateway.server.close(graceMs)]);
       };
       await Promise.all([close(), jobs.stop()]);
-      await gateway[Symbol.asyncDispose]();
+      await Promise.all([gateway[Symbol.asyncDispose](), mcp[Symbol.asyncDispose]()]);
       await Promise.all([metricsServer.close(0), parts.blobs[Symbol.asyncDispose]()]);
       await database[Symbol.asyncDispose]();
     },
@@ -285,6 +287,7 @@ function createAdminServer(
   metrics: Metrics,
   probes: readonly Route<null>[],
   requireConnection: () => void,
+  mcp: AdminDeps['mcp'],
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
   const throttle = createFailureThrottle();
@@ -298,6 +301,7 @@ function createAdminServer(
       throttle,
       trustedHosts: settings.trustedHosts,
       configTargets: settings.configTargets,
+      mcp,
     },
     tokens,
   );

@@ -60,7 +60,8 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     auth_config: { aws_auth_type: 'serviceRole' },
   }),
   '/mcp-integrations': () => ({
-    ...{ name: 'one', url: 'https://mcp.example.com', auth_type: 'none', transport: 'http' },
+    // Nobody is there to be asked, which is known without asking a network.
+    ...{ name: 'one', url: 'https://mcp.invalid', auth_type: 'none', transport: 'http' },
   }),
   '/mcp-integrations/{mcpIntegrationId}/capabilities': () => ({
     capabilities: [{ name: `t${randomUUID()}`, type: 'tool', enabled: true }],
@@ -68,6 +69,8 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/mcp-integrations/{mcpIntegrationId}/workspaces': ({ ids }) => ({
     workspaces: [{ id: ids.workspaces, enabled: true }],
   }),
+  '/mcp-integrations/{mcpIntegrationId}/sync': () => ({ capabilities: [] }),
+  '/mcp-integrations/{mcpIntegrationId}/test': () => ({}),
   '/mcp-servers': ({ ids }) => ({
     ...{ name: 'one', mcp_integration_id: ids['mcp-integrations'] },
     workspace_id: ids.workspaces,
@@ -79,6 +82,9 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     user_access: [{ user_id: ids.users, enabled: true }],
   }),
   '/mcp-servers/{mcpServerId}/tokens': () => ({ access_token: 'a' }),
+  '/mcp-servers/{mcpServerId}/test': () => ({}),
+  '/mcp-servers/{mcpServerId}/capabilities/sync': () => ({ capabilities: [] }),
+  '/mcp-servers/{mcpServerId}/metadata/sync': () => ({ title: 'one' }),
   '/integrations': () => ({ name: 'one', ai_provider_id: 'openai' }),
   '/integrations/{integrationId}/models': () => ({
     models: [{ slug: randomUUID(), enabled: true }],

@@ -1,6 +1,7 @@
 /** Knows a provider of a workspace as the gateway uses it: account, address, models, and whether it may be used now. */
 import { configurationPlaces, keyContext, modelPlaces } from '../auth/integration-secrets.ts';
 import type { Unsealer } from '../auth/keyring.ts';
+import { type MappedField, readFields } from '../auth/mapped-fields.ts';
 import { openSecrets, type SecretPlaces } from '../auth/secret-values.ts';
 import type { Capabilities } from '../model/capabilities.ts';
 import type {
@@ -14,13 +15,7 @@ import { readDocument } from '../model/json-record.ts';
 import { Secret } from '../secret.ts';
 import type { ReachedProvider } from '../store/tables/providers.ts';
 import { GatewayError } from './gateway-error.ts';
-import {
-  type Account,
-  accountWith,
-  type MappedField,
-  type OpenedAccount,
-  readFields,
-} from './mapped-account.ts';
+import { type Account, accountWith, type OpenedAccount } from './mapped-account.ts';
 import type { OwnTerms } from './own-terms.ts';
 
 type Headers = Readonly<Record<string, string>>;

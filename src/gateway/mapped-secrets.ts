@@ -1,10 +1,11 @@
 /** Knows how an account comes by its values of secret managers: at once where they are known, else after they were read. */
+import type { MappedField } from '../auth/mapped-fields.ts';
 import type { KeptSecret } from '../secret-managers/kept-secret.ts';
 import { SecretUnreadable } from '../secret-managers/kept-secret.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { GatewayProvider } from './gateway-provider.ts';
 import type { KeptValues } from './kept-values.ts';
-import { accountWith, filled, type MappedField } from './mapped-account.ts';
+import { accountWith, filled } from './mapped-account.ts';
 
 export class MappedSecrets {
   readonly #values: Pick<KeptValues, 'peek' | 'get'>;

@@ -28,8 +28,12 @@ export function errorKindsOf(
 }
 
 /** Whether the route heeds `Idempotency-Key` (see admin/request/idempotency.ts). */
-export function isIdempotent({ method, bodyType }: Route<never>): boolean {
-  return method === 'POST' && bodyType !== 'form';
+export function isIdempotent({
+  method,
+  bodyType,
+  repeatable,
+}: Pick<Route, 'method' | 'bodyType' | 'repeatable'>): boolean {
+  return method === 'POST' && bodyType !== 'form' && repeatable !== true;
 }
 
 function honoursOwner({ leaseHeaders = [] }: Route<never>): boolean {

@@ -159,6 +159,8 @@ export interface Route<Caller = unknown> {
   readonly successStatus?: 200 | 201 | 204;
   /** Whether an answer may close its connection, on which nothing behind it is begun before; for routes without body. */
   readonly mayClose?: boolean;
+  /** Whether a POST sent twice does no more than one, so that it needs no `Idempotency-Key`. */
+  readonly repeatable?: boolean;
   /** Whether the handler honours `If-Match`; any other never sees it. */
   readonly versioned?: boolean;
   /** Whether the handler honours `If-None-Match` and may answer 304. */

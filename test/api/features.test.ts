@@ -75,6 +75,7 @@ describe('every route of a governed family', () => {
         ...{ database: server.database, keyring: server.app.keyring, audit: auditTrail(true) },
         throttle: createFailureThrottle(),
         ...{ apiKeyPrefix: '', trustedHosts: [], configTargets: server.settings.configTargets },
+        mcp: { explore: () => Promise.reject(new Error('nothing is asked')) },
       },
       createAccessTokens(server.app.keyring),
     );

@@ -275,13 +275,14 @@ async function useScopes(send: Send): Promise<void> {
 async function useMcp(send: Send, workspace: string): Promise<void> {
   const path = '/v2/mcp-integrations';
   const integration = await send('POST', path, {
-    body: { name: 'm', url: 'https://mcp.example.com', auth_type: 'none', transport: 'http' },
+    body: { name: 'm', url: 'https://mcp.invalid', auth_type: 'none', transport: 'http' },
   });
   const at = `${path}/${integration.body.id}`;
   for (const enabled of [true, false, true]) {
     await send('PUT', `${at}/workspaces`, { body: { workspaces: [{ id: workspace, enabled }] } });
   }
   await send('GET', `${at}/workspaces`);
+  await send('POST', `${at}/sync`, { body: { server_info: {}, capabilities: [] } });
   const made = { name: 'm', mcp_integration_id: integration.body.id, workspace_id: workspace };
   const server = await send('POST', '/v2/mcp-servers', { body: made });
   const served = `/v2/mcp-servers/${server.body.id}`;
@@ -301,6 +302,8 @@ async function useMcp(send: Send, workspace: string): Promise<void> {
     await send('GET', `${served}/${what}`);
     await send('DELETE', `${served}/${what}`);
   }
+  await send('POST', `${served}/test`);
+  await send('POST', `${served}/capabilities/sync`);
   const moved = { url: 'https://other.example.com', disabled_capabilities: [] };
   await send('PUT', at, { body: moved });
   await send('DELETE', served);

@@ -83,7 +83,7 @@ const mayImport: Record<string, readonly string[]> = {
     // For the collector of traces, whom the operator names, as a proxy of the operator reaches it.
     'remote',
   ],
-  mcp: ['guardrails', 'ledger', 'upstream', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
+  mcp: ['secret-managers', 'upstream', 'auth', 'store', 'model', 'clock'],
   jobs: ['ledger', 'objects/*', 'store', 'model', 'settings', 'log', 'clock'],
   sync: ['sync/*', 'model', 'log', 'clock'],
   'sync/authoring': [
@@ -122,7 +122,8 @@ const mayImport: Record<string, readonly string[]> = {
   'objects/responses': ['objects', 'store', 'model', 'clock'],
   'objects/vectors': ['objects', 'store', 'blobs', 'model', 'clock'],
   'objects/runs': ['objects', 'store', 'model', 'clock'],
-  auth: ['store', 'model', 'settings', 'clock'],
+  // Where a value of a secret manager lies is sealed, like what it is.
+  auth: ['secret-managers', 'store', 'model', 'settings', 'clock'],
   'secret-managers': ['vault', 'upstream', 'remote', 'model', 'clock'],
   upstream: ['upstream/*', 'model'],
   'upstream/dialects': ['model'],

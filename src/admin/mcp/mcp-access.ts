@@ -1,9 +1,11 @@
 /** Knows how requests find MCP integrations and servers and their own user, and which scope an integration asks for. */
 
 import type { Principal } from '../../auth/principal.ts';
+import { ApiError } from '../../model/errors.ts';
+import { isGranted } from '../../model/integration-access.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
-import type { ConnectionKey } from '../../store/tables/mcp-connections.ts';
+import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import type { AdminRequest } from '../request/deps.ts';
@@ -56,10 +58,20 @@ export async function userIdOf(db: Db, caller: Principal): Promise<string | null
   return key?.user_id ?? null;
 }
 
-/** What a token of a connection is sealed to. */
-export function connectionContext(
-  { mcp_server_id: serverId, user_id: userId }: ConnectionKey,
-  column: 'access_token' | 'refresh_token',
-): string {
-  return `mcp_connections|${serverId}|${userId}|${column}`;
+/**
+ * Refuses a workspace that the integration keeps out; what it says of it stays until the transaction ends.
+ *
+ * @throws ApiError `forbidden`
+ */
+export async function requireGranted(
+  tx: Db,
+  integration: mcpIntegrations.StoredMcpIntegration,
+  workspaceId: string,
+  param: string,
+): Promise<void> {
+  const { organisation_id: organisationId, id, slug } = integration;
+  const grant = await mcpIntegrationWorkspaces.findForShare(tx, organisationId, id, workspaceId);
+  if (isGranted(integration, grant, workspaceId)) return;
+  const message = `User not allowed to access the resource: the MCP integration ${slug} keeps this workspace out`;
+  throw new ApiError('forbidden', message, param);
 }

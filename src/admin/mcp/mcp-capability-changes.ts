@@ -1,5 +1,7 @@
 /** Knows how it is written which capabilities of MCP integrations and servers may be used. */
 import { newId } from '../../model/ids.ts';
+import { writeDocument } from '../../model/json-record.ts';
+import type { FoundCapability } from '../../model/mcp-found.ts';
 import type { McpCapabilityType } from '../../model/mcp-integration.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
@@ -7,6 +9,9 @@ import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.t
 import * as serverCapabilities from '../../store/tables/mcp-server-capabilities.ts';
 import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
 import { identityOf } from './mcp-capability-record.ts';
+
+/** Of one statement; each may hold a schema. */
+const rowsMax = 100;
 
 interface Named {
   readonly type: McpCapabilityType;
@@ -37,11 +42,29 @@ export async function putAtIntegration(
       type,
       name,
       enabled: enabled ? 1 : 0,
+      facts: null,
+      last_seen_at: null,
       created_at: now,
       last_updated_at: now,
     })),
   );
   return changed.length;
+}
+
+/** Keeps what the server offers: what is new is enabled, and what is known stays as it is. */
+export async function keepFound(
+  tx: Db,
+  { id, organisation_id }: Pick<StoredMcpIntegration, 'id' | 'organisation_id'>,
+  found: readonly FoundCapability[],
+  now: number,
+): Promise<void> {
+  const rows = found.map(({ type, name, facts }) => ({
+    ...{ id: newId(), organisation_id, mcp_integration_id: id, type, name, enabled: 1 },
+    ...{ facts: writeDocument(facts), last_seen_at: now, created_at: now, last_updated_at: now },
+  }));
+  for (let at = 0; at < rows.length; at += rowsMax) {
+    await mcpCapabilities.upsertFound(tx, rows.slice(at, at + rowsMax));
+  }
 }
 
 /** As {@link putAtIntegration}, for what a server says by itself. */

@@ -1,10 +1,16 @@
 /** Knows what the API tells about a capability of an MCP integration or server, and how lists of them are put. */
 import { z } from 'zod';
 import type { Fault } from '../../model/fault.ts';
+import { readDocument } from '../../model/json-record.ts';
 import { LongList } from '../../model/long-list.ts';
+import type { McpCapabilityFacts } from '../../model/mcp-found.ts';
 import { type McpCapabilitiesPut, McpCapabilityType } from '../../model/mcp-integration.ts';
 import { type Page, wholeNumber } from '../../model/paging.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import {
+  AnsweredTimestamp,
+  formatTimestamp,
+  formatTimestampOrNull,
+} from '../../model/timestamp.ts';
 import type { StoredMcpCapability } from '../../store/tables/mcp-capabilities.ts';
 import type { ServerCapability } from '../../store/tables/mcp-server-capabilities.ts';
 import { WorkspaceQuery } from '../request/frame-fields.ts';
@@ -30,7 +36,9 @@ const shape = {
   enabled: z.boolean(),
   created_at: AnsweredTimestamp,
   last_updated_at: AnsweredTimestamp,
-  /** From here on what the server says of it, and nobody has asked the server yet. */
+  /** When the server last offered it. */
+  last_seen_at: AnsweredTimestamp.nullable(),
+  /** From here on what the server says of it. */
   title: z.string().nullable(),
   description: z.string().nullable(),
   icons: z.array(z.unknown()).nullable(),
@@ -38,6 +46,11 @@ const shape = {
   output_schema: JsonObject.nullable(),
   execution: JsonObject.nullable(),
   annotations: JsonObject.nullable(),
+  arguments: z.array(z.unknown()).nullable(),
+  uri: z.string().nullable(),
+  uri_template: z.string().nullable(),
+  mime_type: z.string().nullable(),
+  size: z.number().nullable(),
   object: z.literal('mcp-capability'),
 };
 const Capability = z.object(shape);
@@ -103,20 +116,28 @@ export function identityOf({
 }
 
 export function toRecord(row: StoredMcpCapability | ServerCapability): z.infer<typeof Capability> {
+  const known = 'id' in row ? row : null;
+  const facts = readDocument<McpCapabilityFacts>(known?.facts ?? null);
   return {
-    id: 'id' in row ? row.id : null,
+    id: known?.id ?? null,
     name: row.name,
     type: row.type,
     enabled: row.enabled !== 0,
     created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at),
-    title: null,
-    description: null,
-    icons: null,
-    input_schema: null,
-    output_schema: null,
-    execution: null,
-    annotations: null,
+    last_seen_at: formatTimestampOrNull(known?.last_seen_at ?? null),
+    title: facts?.title ?? null,
+    description: facts?.description ?? null,
+    icons: facts?.icons ?? null,
+    input_schema: facts?.input_schema ?? null,
+    output_schema: facts?.output_schema ?? null,
+    execution: facts?.execution ?? null,
+    annotations: facts?.annotations ?? null,
+    arguments: facts?.arguments ?? null,
+    uri: facts?.uri ?? null,
+    uri_template: facts?.uri_template ?? null,
+    mime_type: facts?.mime_type ?? null,
+    size: facts?.size ?? null,
     object: 'mcp-capability',
   };
 }

@@ -1,5 +1,6 @@
 /** Knows over HTTP by which tokens people are known to an MCP server, and who has any. */
 import { z } from 'zod';
+import { connectionContext } from '../../auth/mcp-secrets.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { secretMask } from '../../model/mcp-integration.ts';
@@ -20,7 +21,7 @@ import {
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { findOr404, requireWorkspace } from '../request/scoping.ts';
-import { connectionContext, findServer, userIdOf } from './mcp-access.ts';
+import { findServer, userIdOf } from './mcp-access.ts';
 import { readConfigurations } from './mcp-integration-record.ts';
 
 const PutBody = McpTokensPut.extend({ workspace_id: updateFields.workspace_id });

@@ -1,5 +1,6 @@
 /** Knows what the API tells about an MCP integration, and the body that would make it again. */
 import { z } from 'zod';
+import { headerPlaces } from '../../auth/mcp-secrets.ts';
 import { fingerprintSecrets, maskSecrets } from '../../auth/secret-values.ts';
 import { isOpenToAll } from '../../model/integration-access.ts';
 import { readDocument, sparse } from '../../model/json-record.ts';
@@ -8,9 +9,11 @@ import { SecretMapping, specMappings, toldMappings } from '../../model/secret-ma
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredMcpIntegrationWorkspace } from '../../store/tables/mcp-integration-workspaces.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
+import type { StoredMcpMetadata } from '../../store/tables/mcp-metadata.ts';
 import type { CapabilityName } from '../../store/tables/mcp-server-capabilities.ts';
 import type { SpecSecrets } from '../request/resource.ts';
-import { headerPlaces, type SealedConfigurations } from './mcp-secrets.ts';
+import { ShortMetadata, toShortMetadata } from './mcp-metadata-record.ts';
+import type { SealedConfigurations } from './mcp-secrets.ts';
 
 /** Response of get; in lists of the newer planes `configurations` is JSON text. */
 export const McpIntegrationRecord = z.object({
@@ -33,6 +36,9 @@ export const McpIntegrationRecord = z.object({
   last_updated_at: AnsweredTimestamp,
   object: z.literal('mcp-integration'),
 });
+
+/** Items of the list. */
+export const McpIntegrationItem = McpIntegrationRecord.extend({ metadata: ShortMetadata });
 
 /** No value of a header is in it. */
 export function toRecord(row: StoredMcpIntegration) {
@@ -59,8 +65,12 @@ export function toRecord(row: StoredMcpIntegration) {
 }
 
 /** As {@link toRecord}; some clients read `configurations` as JSON text. */
-export function toListItem(row: StoredMcpIntegration, form: 'object' | 'text') {
-  const record = toRecord(row);
+export function toListItem(
+  row: StoredMcpIntegration,
+  form: 'object' | 'text',
+  metadata: StoredMcpMetadata | undefined,
+) {
+  const record = { ...toRecord(row), metadata: toShortMetadata(metadata) };
   if (form === 'object') return record;
   return { ...record, configurations: JSON.stringify(record.configurations) };
 }

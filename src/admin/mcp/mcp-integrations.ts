@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import type { Sealer } from '../../auth/keyring.ts';
+import { headerPlaces } from '../../auth/mcp-secrets.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { sealSecrets } from '../../auth/secret-values.ts';
 import type { Route } from '../../http/route.ts';
@@ -21,6 +22,7 @@ import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import * as mcpConnections from '../../store/tables/mcp-connections.ts';
 import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
+import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import type { Which } from '../../store/tables/resource-table.ts';
 import type { AdminDeps } from '../request/deps.ts';
@@ -51,13 +53,14 @@ import { disableAtIntegration } from './mcp-capability-changes.ts';
 import { writeGrants } from './mcp-integration-grants.ts';
 import {
   type GrantedMcpIntegration,
+  McpIntegrationItem,
   McpIntegrationRecord,
   readConfigurations,
   toListItem,
   toRecord,
   toSpec,
 } from './mcp-integration-record.ts';
-import { headerPlaces, keptSecretFaults, type SealedConfigurations } from './mcp-secrets.ts';
+import { keptSecretFaults, type SealedConfigurations } from './mcp-secrets.ts';
 
 const slugForm = { prefix: '', nameLengthMax: 40 };
 
@@ -117,7 +120,7 @@ function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List MCP integrations',
       query: ListQuery,
-      response: pageOf(McpIntegrationRecord),
+      response: pageOf(McpIntegrationItem),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -191,7 +194,9 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const page = toPage(query);
   const found = await mcpIntegrations.list(db, caller.organisationId, filter, page);
   const form = mount === 'v1' ? 'object' : 'text';
-  const items = mapItems(found.rows, (row) => toListItem(row, form));
+  const told = await mcpMetadata.listByIntegrations(db, caller.organisationId, found.ids);
+  const toldOf = new Map(told.map((row) => [row.mcp_integration_id, row]));
+  const items = mapItems(found.rows, (row) => toListItem(row, form, toldOf.get(row.id)));
   return pageReply(items, page, { rows: found.ids, total: found.total });
 }
 
@@ -215,6 +220,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       if (body.url !== undefined && new URL(body.url).origin !== new URL(row.url).origin) {
         refuseFaults(keptSecretFaults(body.configurations, stored));
         await mcpConnections.deleteByIntegration(tx, row.organisation_id, row.id);
+        await mcpMetadata.deleteByIntegration(tx, row.organisation_id, row.id);
       }
       const configurations = sealed(sealer, row.id, body.configurations, stored);
       const mappings = await findMappings(tx, row, body.secret_mappings);
@@ -256,6 +262,7 @@ async function remove(deps: AdminDeps, request: ItemRequest) {
     }
     await mcpCapabilities.deleteByIntegration(tx, row.organisation_id, row.id);
     await mcpIntegrationWorkspaces.deleteByIntegration(tx, row.organisation_id, row.id);
+    await mcpMetadata.deleteByIntegration(tx, row.organisation_id, row.id);
     await mcpIntegrations.deleteById(tx, row.organisation_id, row.id);
     return { name: row.name };
   });

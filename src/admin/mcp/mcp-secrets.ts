@@ -1,5 +1,4 @@
 /** Knows which values of MCP integrations are secrets, and which of them an update may keep. */
-import type { SecretPlaces } from '../../auth/secret-values.ts';
 import type { Fault } from '../../model/fault.ts';
 import {
   type McpConfigurations,
@@ -9,13 +8,6 @@ import {
 
 /** Configurations as stored: the values of secret header maps are sealed texts. */
 export type SealedConfigurations = McpConfigurations;
-
-const secrets = secretHeaderMaps.map((field) => `${field}.*`);
-
-/** Those of the configurations of one integration. */
-export function headerPlaces(integrationId: string): SecretPlaces {
-  return { context: `mcp_integrations|${integrationId}|configurations`, secrets };
-}
 
 /**
  * The stored values that an update would keep, by a mask or by saying nothing of the configurations:

@@ -5,11 +5,13 @@ import { McpConfigurations } from '../../model/mcp-integration.ts';
 import { DefaultUserAccess } from '../../model/mcp-server.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
+import type { StoredMcpMetadata } from '../../store/tables/mcp-metadata.ts';
 import type { CapabilityName } from '../../store/tables/mcp-server-capabilities.ts';
 import type { StoredMcpServerUser } from '../../store/tables/mcp-server-users.ts';
 import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import { specCapabilities, toRecord as toIntegrationRecord } from './mcp-integration-record.ts';
+import { ShortMetadata, toShortMetadata } from './mcp-metadata-record.ts';
 
 const shape = {
   id: z.uuid(),
@@ -35,6 +37,7 @@ export const McpServerListItem = z.object({
   mcp_integration_url: z.string(),
   auth_type: z.string(),
   url: z.string(),
+  metadata: ShortMetadata,
 });
 
 /** Response of get. */
@@ -56,6 +59,7 @@ export function toListItem(
   row: StoredMcpServer,
   integration: StoredMcpIntegration,
   workspace: StoredWorkspace | undefined,
+  metadata: StoredMcpMetadata | undefined,
 ): z.infer<typeof McpServerListItem> {
   return {
     ...fieldsOf(row),
@@ -65,6 +69,7 @@ export function toListItem(
     mcp_integration_url: integration.url,
     auth_type: integration.auth_type,
     url: integration.url,
+    metadata: toShortMetadata(metadata),
   };
 }
 

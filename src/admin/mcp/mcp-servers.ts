@@ -5,7 +5,6 @@ import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
-import { isGranted } from '../../model/integration-access.ts';
 import { McpServerCreate, McpServerUpdate } from '../../model/mcp-server.ts';
 import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
@@ -14,8 +13,8 @@ import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrailMappings from '../../store/tables/guardrail-mappings.ts';
 import * as mcpConnections from '../../store/tables/mcp-connections.ts';
-import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
+import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
 import * as serverCapabilities from '../../store/tables/mcp-server-capabilities.ts';
 import * as serverUsers from '../../store/tables/mcp-server-users.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
@@ -37,7 +36,7 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
-import { findServer, serverChanging } from './mcp-access.ts';
+import { findServer, requireGranted, serverChanging } from './mcp-access.ts';
 import { disableAtServer } from './mcp-capability-changes.ts';
 import {
   McpServerListItem,
@@ -167,12 +166,7 @@ async function findUsable(
   const row = await mcpIntegrations.findByIdOrSlugForShare(tx, organisationId, reference);
   const usable = row !== undefined && [null, workspaceId].includes(row.workspace_id);
   if (!usable) throw new ApiError('notFound', undefined, 'mcp_integration_id');
-  const { findForShare } = mcpIntegrationWorkspaces;
-  const grant = await findForShare(tx, organisationId, row.id, workspaceId);
-  if (!isGranted(row, grant, workspaceId)) {
-    const message = `User not allowed to access the resource: the MCP integration ${row.slug} keeps this workspace out`;
-    throw new ApiError('forbidden', message, 'mcp_integration_id');
-  }
+  await requireGranted(tx, row, workspaceId, 'mcp_integration_id');
   return row;
 }
 
@@ -200,6 +194,8 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const wanted = [...new Set(found.rows.map((row) => row.mcp_integration_id))];
   const integrations = await mcpIntegrations.listByIds(db, organisationId, wanted);
   const integrationById = new Map(integrations.map((row) => [row.id, row]));
+  const told = await mcpMetadata.listByIntegrations(db, organisationId, wanted);
+  const toldOf = new Map(told.map((one) => [one.mcp_integration_id, one]));
   const places = await workspaces.listAllForOrganisation(db, organisationId);
   const placeById = new Map(places.map((row) => [row.id, row]));
   // A server whose integration went between the two reads is going too.
@@ -207,7 +203,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     const integration = integrationById.get(row.mcp_integration_id);
     return integration === undefined
       ? []
-      : [toListItem(row, integration, placeById.get(row.workspace_id))];
+      : [toListItem(row, integration, placeById.get(row.workspace_id), toldOf.get(integration.id))];
   });
   return pageReply(data, page, found);
 }

@@ -4,8 +4,10 @@ import type { Keyring } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { CredentialKind, LeaseHeader, Mount, RouteRequest } from '../../http/route.ts';
 import type { TargetLimits } from '../../model/config-document.ts';
+import type { McpFound } from '../../model/mcp-found.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { AuditTrail } from '../../store/tables/audit-log.ts';
+import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 
 export interface AdminDeps {
@@ -22,6 +24,21 @@ export interface AdminDeps {
   readonly trustedHosts: TrustedHosts;
   /** How many targets a config may have; null means the built-in limit. */
   readonly configTargets: TargetLimits;
+  readonly mcp: McpExplorer;
+}
+
+/** Asks servers of MCP integrations. */
+export interface McpExplorer {
+  /** @throws McpUnreachable where it could not be asked */
+  explore(asked: {
+    readonly integration: StoredMcpIntegration;
+    /** In whose name; null for the organisation. */
+    readonly workspaceId: string | null;
+    /** By which the caller is known to the server; null for none. */
+    readonly accessToken: string | null;
+    /** Also what it offers. */
+    readonly wantsLists: boolean;
+  }): Promise<McpFound & { readonly status: number | null }>;
 }
 
 /** A request as Admin handlers see it. */

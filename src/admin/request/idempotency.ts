@@ -4,6 +4,7 @@ import type { Sealer } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { answerOf } from '../../http/respond.ts';
 import { RawReply, type Route, type RouteRequest } from '../../http/route.ts';
+import { isIdempotent } from '../../http/route-errors.ts';
 import { ApiError } from '../../model/errors.ts';
 import { answersKeptMs } from '../../model/idempotency.ts';
 import * as idempotencyKeys from '../../store/tables/idempotency-keys.ts';
@@ -60,7 +61,7 @@ export function createIdempotency(given: AdminDeps): Idempotency {
   };
   const heed = (route: Route<Principal>): Route<Principal> => {
     // The token service makes nothing that a second request would double.
-    if (route.method !== 'POST' || route.bodyType === 'form') return route;
+    if (!isIdempotent(route)) return route;
     const handle: Route<Principal>['handle'] = (request) =>
       request.idempotencyKey === null
         ? route.handle(request)

@@ -15,6 +15,10 @@ export interface McpCapabilityRow {
   /** As bytes: text would compare equal to the same text with spaces behind it. */
   name: Buffer;
   enabled: number;
+  /** What the server says of it, as model/mcp-found.ts has it; null before it has. */
+  facts: string | null;
+  /** When the server last offered it. */
+  last_seen_at: number | null;
   created_at: number;
   last_updated_at: number;
 }
@@ -44,6 +48,22 @@ export async function upsertMany(
     .onDuplicateKeyUpdate({
       last_updated_at: sql`if(enabled = values(enabled), last_updated_at, values(last_updated_at))`,
       enabled: sql`values(enabled)`,
+    })
+    .execute();
+}
+
+/** Adds what a server offers, enabled; of what is known its facts are written, and when it was seen. */
+export async function upsertFound(
+  tx: Db,
+  rows: readonly Named<Insertable<McpCapabilityRow>>[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await tx
+    .insertInto('mcp_capabilities')
+    .values(rows.map((row) => ({ ...row, name: Buffer.from(row.name) })))
+    .onDuplicateKeyUpdate({
+      facts: sql`values(facts)`,
+      last_seen_at: sql`values(last_seen_at)`,
     })
     .execute();
 }

@@ -46,12 +46,14 @@ export const {
   deleteById,
 } = resourceTable('mcp_integrations');
 
-/** With its capabilities, and with what is said of the workspace in integrations of the organisation. */
+/** With its capabilities and metadata, and with what is said of the workspace in integrations of the organisation. */
 export const contents = contentsOf('McpIntegration', 'mcp_integrations', (at) => [
   sql`delete from mcp_integration_workspaces
     where organisation_id = ${at.organisationId} and workspace_id = ${at.workspaceId}`,
-  sql`delete from mcp_capabilities where organisation_id = ${at.organisationId}
-    and mcp_integration_id in ${heldIds('mcp_integrations', at)}`,
+  ...['mcp_capabilities', 'mcp_metadata'].map(
+    (table) => sql`delete from ${sql.table(table)} where organisation_id = ${at.organisationId}
+      and mcp_integration_id in ${heldIds('mcp_integrations', at)}`,
+  ),
 ]);
 
 export interface McpIntegrationFilter extends Omit<ListFilter, 'ids'> {
