@@ -179,12 +179,21 @@ function lists<Stored>(filtered: Filtered, table: ResourceTable) {
   };
 }
 
-function writes<Row>(name: 't') {
-  const inserting = insertion((tx, row: Record<string, unknown>) =>
-    tableOf(tx)
-      .insertInto(name)
-      .values(row as unknown as Insertable<Common>),
-  );
+/** Counted writes to a table of people, which no gateway reads. */
+export function peopleTable<T extends People>(table: T) {
+  const { update, deleteById } = countedWrites(table as unknown as 't');
+  return {
+    /** Writes the given columns and counts the write; throws errno 1062 when what must be unique is taken. */
+    update: (
+      tx: Db,
+      { organisation_id, id }: { readonly organisation_id: string; readonly id: string },
+      columns: Omit<Updateable<Tables[T]>, 'id' | 'organisation_id' | 'version'>,
+    ): Promise<void> => update(tx, organisation_id, id, columns),
+    deleteById,
+  };
+}
+
+function countedWrites(name: 't') {
   const updating = statement(
     (tx, { of: organisationId, at: id, ...columns }: Record<string, unknown> & Place) =>
       tableOf(tx)
@@ -192,6 +201,27 @@ function writes<Row>(name: 't') {
         .set({ ...columns, version: sql`version + 1` })
         .where('organisation_id', '=', organisationId)
         .where('id', '=', id),
+  );
+  return {
+    update: async (tx: Db, organisationId: string, id: string, columns: object): Promise<void> => {
+      await updating.all(tx, { ...columns, of: organisationId, at: id });
+    },
+    deleteById: async (tx: Db, organisationId: string, id: string): Promise<void> => {
+      await tableOf(tx)
+        .deleteFrom(name)
+        .where('organisation_id', '=', organisationId)
+        .where('id', '=', id)
+        .execute();
+    },
+  };
+}
+
+function writes<Row>(name: 't') {
+  const counted = countedWrites(name);
+  const inserting = insertion((tx, row: Record<string, unknown>) =>
+    tableOf(tx)
+      .insertInto(name)
+      .values(row as unknown as Insertable<Common>),
   );
   return {
     /** Throws errno 1062 when what must be unique is taken. */
@@ -208,15 +238,11 @@ function writes<Row>(name: 't') {
       columns: Omit<Updateable<Row>, 'id' | 'organisation_id' | 'version'>,
     ): Promise<void> => {
       snapshotMarks.replaceOne(tx, organisationId);
-      await updating.all(tx, { ...columns, of: organisationId, at: id });
+      await counted.update(tx, organisationId, id, columns);
     },
     deleteById: async (tx: Db, organisationId: string, id: string): Promise<void> => {
       snapshotMarks.replaceOne(tx, organisationId);
-      await tableOf(tx)
-        .deleteFrom(name)
-        .where('organisation_id', '=', organisationId)
-        .where('id', '=', id)
-        .execute();
+      await counted.deleteById(tx, organisationId, id);
     },
   };
 }

@@ -1,9 +1,10 @@
 /** Knows the scim_groups and scim_group_members tables: groups of a directory, and who is in them. */
-import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
+import { peopleTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 
 interface ScimGroupRow extends Versioned {
@@ -86,27 +87,7 @@ export function list(
   return listPage(query, page);
 }
 
-/** Writes the given columns and counts the write; throws errno 1062 as {@link insert} does. */
-export async function update(
-  tx: Db,
-  { organisation_id, id }: Pick<StoredScimGroup, 'organisation_id' | 'id'>,
-  columns: Omit<Updateable<ScimGroupRow>, 'id' | 'organisation_id' | 'version'>,
-): Promise<void> {
-  await tx
-    .updateTable('scim_groups')
-    .set({ ...columns, version: sql`version + 1` })
-    .where('organisation_id', '=', organisation_id)
-    .where('id', '=', id)
-    .execute();
-}
-
-export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
-  await tx
-    .deleteFrom('scim_groups')
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
-}
+export const { update, deleteById } = peopleTable('scim_groups');
 
 /** Users of these groups, or the groups of one user. */
 export function listMembers(

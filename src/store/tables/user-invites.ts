@@ -1,11 +1,11 @@
 /** Knows the user_invites table: who was asked into an organisation; of one address one invite is open at most. */
-import type { Insertable, Selectable, Updateable } from 'kysely';
-import { sql } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import type { InviteStatus } from '../../model/invite.ts';
 import type { Page } from '../../model/paging.ts';
 import type { AssignedRole } from '../../model/person.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
+import { peopleTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 
 interface UserInviteRow extends Versioned {
@@ -122,16 +122,4 @@ export function list(
   return listPage(query, page);
 }
 
-/** Writes the given columns and counts the write; throws errno 1062 as {@link insert} does. */
-export async function update(
-  tx: Db,
-  { organisation_id, id }: Pick<StoredInvite, 'organisation_id' | 'id'>,
-  columns: Omit<Updateable<UserInviteRow>, 'id' | 'organisation_id' | 'version'>,
-): Promise<void> {
-  await tx
-    .updateTable('user_invites')
-    .set({ ...columns, version: sql`version + 1` })
-    .where('organisation_id', '=', organisation_id)
-    .where('id', '=', id)
-    .execute();
-}
+export const { update } = peopleTable('user_invites');

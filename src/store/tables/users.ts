@@ -1,11 +1,12 @@
 /** Knows the users table: the people of an organisation, each by one e-mail address. */
-import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { OrganisationRole } from '../../model/person.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
 import { lockInShareMode } from './portable-sql.ts';
+import { peopleTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 
 interface UserRow extends Versioned {
@@ -152,24 +153,4 @@ function holds(column: ReturnType<typeof sql>, part: string) {
   return sql<boolean>`locate(lower(cast(${part} as char)), lower(${column})) > 0`;
 }
 
-/** Writes the given columns and counts the write. */
-export async function update(
-  tx: Db,
-  { organisation_id, id }: Pick<StoredUser, 'organisation_id' | 'id'>,
-  columns: Omit<Updateable<UserRow>, 'id' | 'organisation_id' | 'version'>,
-): Promise<void> {
-  await tx
-    .updateTable('users')
-    .set({ ...columns, version: sql`version + 1` })
-    .where('organisation_id', '=', organisation_id)
-    .where('id', '=', id)
-    .execute();
-}
-
-export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
-  await tx
-    .deleteFrom('users')
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
-}
+export const { update, deleteById } = peopleTable('users');
