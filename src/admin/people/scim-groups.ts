@@ -1,7 +1,7 @@
 /** Knows groups as a directory provisions them, over SCIM 2.0 (docs/api.md, Provisioning). */
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { RawReply, type Route, route } from '../../http/route.ts';
+import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import {
   groupStateOf,
@@ -21,6 +21,8 @@ import {
   pageOfScim,
   ScimItemQuery,
   ScimListQuery,
+  scimDeleted,
+  scimDeletion,
   scimList,
   scimListOf,
   scimRoute,
@@ -84,14 +86,9 @@ export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...item,
-      method: 'DELETE',
+      ...scimDeletion,
       summary: 'Take a group away',
-      successStatus: 204,
-      response: z.object({}),
-      handle: async (request) => {
-        await remove(deps, request);
-        return new RawReply(204, null);
-      },
+      handle: (request) => scimDeleted(remove(deps, request)),
     }),
   ];
 }

@@ -1,5 +1,6 @@
 /** Knows what the routes of SCIM 2.0 have in common: mount, credentials, errors, lists. */
 import { z } from 'zod';
+import { RawReply } from '../../http/route.ts';
 import type { Page } from '../../model/paging.ts';
 import { wholeNumber } from '../../model/paging.ts';
 
@@ -9,6 +10,18 @@ export const scimRoute = {
   scope: 'organisation_users.update',
   errors: 'scim',
 } as const;
+
+/** Of a route that deletes; its answer has no body. */
+export const scimDeletion = {
+  method: 'DELETE',
+  successStatus: 204,
+  response: z.object({}),
+} as const;
+
+export async function scimDeleted(removing: Promise<unknown>): Promise<RawReply> {
+  await removing;
+  return new RawReply(204, null);
+}
 
 /** Of one page. */
 export const resultsMax = 100;

@@ -1,7 +1,6 @@
 /** Knows users as a directory provisions them, over SCIM 2.0 (docs/api.md, Provisioning). */
-import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { RawReply, type Route, route } from '../../http/route.ts';
+import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { emailKey } from '../../model/person.ts';
 import {
@@ -17,7 +16,15 @@ import type { QueryRequest } from '../request/frame-fields.ts';
 import { idOr404 } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { ScimUser, toScimUser, toUserState } from './scim-record.ts';
-import { pageOfScim, ScimListQuery, scimList, scimListOf, scimRoute } from './scim-routes.ts';
+import {
+  pageOfScim,
+  ScimListQuery,
+  scimDeleted,
+  scimDeletion,
+  scimList,
+  scimListOf,
+  scimRoute,
+} from './scim-routes.ts';
 import { change, create, remove } from './scim-user-changes.ts';
 import { refuseBound } from './user-changes.ts';
 
@@ -74,15 +81,10 @@ export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...item,
-      method: 'DELETE',
+      ...scimDeletion,
       summary: 'Take a user away',
       refusals: ['conflict'],
-      successStatus: 204,
-      response: z.object({}),
-      handle: async (request) => {
-        await remove(deps, request);
-        return new RawReply(204, null);
-      },
+      handle: (request) => scimDeleted(remove(deps, request)),
     }),
   ];
 }
