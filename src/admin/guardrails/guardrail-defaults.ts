@@ -117,7 +117,7 @@ async function idsNamed(
   return [...new Set(ids as string[])];
 }
 
-/** Whether one of these is among the defaults of the organisation. */
+/** Whether a guardrail is among the defaults of the organisation. */
 export async function isDefault(tx: Db, organisationId: string, id: string): Promise<boolean> {
   const stored = await organisationDefaults.find(tx, organisationId);
   return sides.some((side) => idsOf(stored, side).includes(id));
