@@ -73,15 +73,22 @@ export function answeredBefore(target: ResolvedTarget, kept: KeptAnswer): Attemp
 }
 
 /** @throws GatewayError where the target may not be tried again */
-export async function attempt(first: ResolvedTarget, options: AttemptOptions): Promise<Attempted> {
-  const { retry, caller } = options;
+export function attempt(target: ResolvedTarget, options: AttemptOptions): Promise<Attempted> {
+  const { retry } = options;
+  return retry === null ? callOnce(target, options, 0) : attemptAgain(target, retry, options);
+}
+
+async function attemptAgain(
+  first: ResolvedTarget,
+  retry: RetryRule,
+  options: AttemptOptions,
+): Promise<Attempted> {
+  const { caller } = options;
   let target = first;
   let waitedMs = 0;
   for (let tries = 0; ; tries += 1) {
     const attempted = await callOnce(target, options, tries);
-    if (retry === null || caller.isGone || !retry.statusCodes.has(attempted.status)) {
-      return attempted;
-    }
+    if (caller.isGone || !retry.statusCodes.has(attempted.status)) return attempted;
     if (tries >= retry.attempts)
       return retry.attempts === 0 ? attempted : { ...attempted, retries: -1 };
     const waitMs = waitOf(retry, attempted, tries);

@@ -1,12 +1,12 @@
 /** Knows how the body of a request is taken in: whole, bounded, and read as JSON where it is that. */
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { membersOf } from '../model/json-object.ts';
+import { countMembers } from '../model/json-object.ts';
 import { isInCrumbs } from './crumbs.ts';
 import { GatewayError } from './gateway-error.ts';
 
 /** The bytes; null for a request without any. Throws a GatewayError beyond the bound. */
-export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer | null> {
+export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> | null {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
   if (coding === undefined && (length === undefined || length === '0')) return null;
   if (length !== undefined && Number(length) > bytesMax) throw tooLarge(bytesMax);
@@ -56,15 +56,16 @@ export function isJsonType(type: string | undefined): boolean {
  * twice at the top, where the model and the bounds of an answer stand.
  */
 export function parseParams(body: Buffer): Params {
-  const value = parsed(body);
+  const text = textOf(body);
+  const value = parsed(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
   }
-  const members = membersOf(body);
-  if (members === null) {
+  const names = Object.keys(value);
+  if (countMembers(text) !== names.length) {
     throw new GatewayError('invalid_json', 'The JSON body has the same member twice');
   }
-  for (const name of members.keys()) refuseTwin(name);
+  for (const name of names) refuseTwin(name);
   return value as Params;
 }
 
@@ -82,10 +83,16 @@ function refuseTwin(name: string): void {
   throw new GatewayError('invalid_json', `${folded} must be written in small letters`, folded);
 }
 
-function parsed(body: Buffer): unknown {
+function textOf(body: Buffer): string {
+  // Most are plain, and are then read without a look at how they are written.
+  if (isAscii(body)) return body.toString('latin1');
   if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is no valid UTF-8');
+  return body.toString('utf8');
+}
+
+function parsed(text: string): unknown {
   try {
-    return JSON.parse(body.toString('utf8'));
+    return JSON.parse(text);
   } catch {
     throw new GatewayError('invalid_json', 'The body is no valid JSON');
   }

@@ -17,26 +17,29 @@ export async function callProvider(calling: Calling): Promise<void> {
 }
 
 /** What comes of the targets of the config. */
-export async function attemptOf(
+export function attemptOf(
   { pipeline, found, exchange, config, caller }: Omit<Calling, 'arrival' | 'calls'>,
   call: (leaf: Leaf) => Promise<Attempted>,
 ): Promise<Attempted> {
   const { params, metadata, path, now } = exchange;
-  const attempted = await walk(config.root, {
+  const attempting = walk(config.root, {
     ...{ mark: config.mark, now, breakers: pipeline.breakers, caller, chance: Math.random },
     ...{ subject: { metadata, params, url: { pathname: `/v1${path}` } }, call },
   });
-  found.attempted = attempted;
-  found.metered = attempted.metered ?? null;
-  return attempted;
+  return attempting.then((attempted) => {
+    found.attempted = attempted;
+    found.metered = attempted.metered ?? null;
+    return attempted;
+  });
 }
 
 /** @throws GatewayError where there is no answer */
-export async function send(calling: Calling, attempted: Attempted): Promise<void> {
+export function send(calling: Calling, attempted: Attempted): Promise<void> | undefined {
   if (attempted.guarded !== undefined) sendGuarded(calling, attempted, attempted.guarded);
   else if (attempted.kept !== null) sendKept(calling, attempted, attempted.kept);
   else if (attempted.call === null) throw attempted.error!;
-  else await sendBack(calling, attempted);
+  else return sendBack(calling, attempted);
+  return undefined;
 }
 
 /** An answer that was given before: of the limits it counts as a request, and nothing else. */

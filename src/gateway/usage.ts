@@ -1,5 +1,5 @@
 /** Knows what a provider says of the tokens that a request has used, in each of the formats. */
-import { membersOf } from '../model/json-object.ts';
+import { pickMembers } from '../model/json-object.ts';
 import type { TokenUsage } from '../model/pricing.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -39,21 +39,15 @@ const openBrace = 0x7b;
  */
 export function usageParts(body: Buffer | null): Json | null {
   if (body === null || !beginsObject(body)) return null;
-  const members = membersOf(body);
-  // Of two with one key the last counts, as everywhere.
-  if (members === null) return JSON.parse(body.toString('utf8')) as Json;
   const parts: Record<string, unknown> = {};
-  for (const name of holders) {
-    const member = members.get(name);
-    if (member === undefined) continue;
-    parts[name] = JSON.parse(body.toString('utf8', member.valueStart, member.end));
-  }
+  for (const [name, value] of pickMembers(body, holders)) parts[name] = JSON.parse(value);
   return parts;
 }
 
 function beginsObject(body: Buffer): boolean {
-  for (const byte of body) if (!blanks.has(byte)) return byte === openBrace;
-  return false;
+  let at = 0;
+  while (blanks.has(body[at]!)) at += 1;
+  return body[at] === openBrace;
 }
 
 /** Takes in a body, or the data of one event of a stream. */

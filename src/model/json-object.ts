@@ -13,6 +13,59 @@ const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 /**
+ * How many members an object has whose text `JSON.parse` has read: more than were read where two have one
+ * key, of which two readers could each take another.
+ */
+export function countMembers(text: string): number {
+  let count = 0;
+  let at = skipBlank(text, text.indexOf('{') + 1);
+  while (text.charCodeAt(at) !== closeBrace) {
+    at = skipBlank(text, stringEnd(text, at));
+    at = skipBlank(text, valueEnd(text, skipBlank(text, at + 1)));
+    if (text.charCodeAt(at) === comma) at = skipBlank(text, at + 1);
+    count += 1;
+  }
+  return count;
+}
+
+/**
+ * The values of some members of an object, as text; of two with one key the last, as everywhere. Throws a
+ * TypeError where the bytes end before the object does.
+ */
+export function pickMembers(bytes: Buffer, names: readonly string[]): ReadonlyMap<string, string> {
+  const text = bytes.toString('latin1');
+  const found = new Map<string, string>();
+  let at = skipBlank(text, text.indexOf('{') + 1);
+  while (text.charCodeAt(at) !== closeBrace) {
+    const start = at;
+    const keyEnd = stringEnd(text, at);
+    at = skipBlank(text, keyEnd);
+    if (text.charCodeAt(at) !== colon) throw new TypeError('the bytes hold no object');
+    const valueStart = skipBlank(text, at + 1);
+    const end = valueEnd(text, valueStart);
+    const key = keyAmong(names, bytes, text, start, keyEnd);
+    if (key !== null) found.set(key, bytes.toString('utf8', valueStart, end));
+    at = skipBlank(text, end);
+    if (text.charCodeAt(at) === comma) at = skipBlank(text, at + 1);
+  }
+  return found;
+}
+
+function keyAmong(
+  names: readonly string[],
+  bytes: Buffer,
+  text: string,
+  ...[start, end]: readonly [start: number, end: number]
+): string | null {
+  for (const name of names) {
+    if (end - start === name.length + 2 && text.startsWith(name, start + 1)) return name;
+  }
+  if (!text.slice(start, end).includes('\\')) return null;
+  const key = keyOf(bytes, text, start, end);
+  return names.includes(key) ? key : null;
+}
+
+/**
  * The members of an object that `JSON.parse` has read, so that its form is known to be right; null
  * where two have one key, of which two readers could each take another.
  */

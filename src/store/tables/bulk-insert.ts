@@ -29,8 +29,14 @@ export async function bulkInsert<Row extends object>(
  * tree of all its pieces for as long as the row waits.
  */
 export function tupleOf<Row extends object>({ columns }: InsertTarget<Row>, row: Row): string {
-  const values = columns.map((column) => literal(row[column] as Value));
+  const values = columns.map((column) => literalOf(row[column] as Value));
   return `(${values.join(',')})`;
+}
+
+/** Most columns hold numbers or nothing, of which the driver would ask first what else they could be. */
+function literalOf(value: Value): string {
+  if (value === null) return 'NULL';
+  return typeof value === 'number' ? String(value) : literal(value);
 }
 
 /** As {@link bulkInsert}, of rows that {@link tupleOf} has written before. */
