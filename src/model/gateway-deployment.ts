@@ -1,6 +1,7 @@
 /** Knows the bodies by which deployments (gateways that an organisation runs) are made and changed, and what becomes of their settings. */
 import { z } from 'zod';
 import { JsonRecord } from './json-record.ts';
+import { anyHost, outboundUrlFault } from './outbound-url.ts';
 import { ResourceName, WorkspaceReference } from './resource-fields.ts';
 import { Slug } from './slug.ts';
 
@@ -15,7 +16,14 @@ export const DeploymentStatus = z.enum(['active', 'archived']);
 export type DeploymentStatus = z.infer<typeof DeploymentStatus>;
 
 const Tags = z.record(z.string().min(1).max(255), z.string().max(1024));
-const Address = z.url({ protocol: /^https?$/ }).max(2048);
+const Address = z
+  .string()
+  .max(2048)
+  .superRefine((text, context) => {
+    const fault = outboundUrlFault(text, anyHost);
+    if (fault !== null) context.addIssue({ code: 'custom', message: fault });
+  })
+  .meta({ format: 'uri' });
 const Flag = z.literal([0, 1]);
 const Subject = z.string().min(1).max(255);
 const References = z.array(WorkspaceReference).max(workspacesMax);

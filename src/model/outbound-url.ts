@@ -41,6 +41,9 @@ const servicePorts = new Set([
   ...[6379, 6443, 7001, 9042, 9092, 9200, 9300, 10250, 10255, 11211, 27017, 27018],
 ]);
 
+/** For what stands in private networks as a rule: every host but those of cloud metadata. */
+export const anyHost: TrustedHosts = [{ text: '*', port: null, covers: () => true }];
+
 /**
  * What is wrong with an address an administrator gives, or null. Public host names are accepted as
  * they are, others where they are trusted; what they resolve to is judged when they are called.

@@ -1,10 +1,9 @@
 /** Knows the secret managers that values may be kept in, how each is signed in to, and what that takes. */
 import { z } from 'zod';
 import { didYouMean } from '../suggest.ts';
-import type { TrustedHosts } from '../trusted-hosts.ts';
 import { described } from './described.ts';
 import { type Fault, faultAt } from './fault.ts';
-import { outboundUrlFault } from './outbound-url.ts';
+import { anyHost, outboundUrlFault } from './outbound-url.ts';
 import { authSecrets, maskedPrefix } from './secret-fields.ts';
 
 export const ManagerType = z.enum(['aws_sm', 'azure_kv', 'hashicorp_vault']);
@@ -138,11 +137,9 @@ function strangeness(name: string, chosen: string, own: Iterable<string>): strin
   return hint === undefined ? 'is not known' : `is not known; ${hint}`;
 }
 
-/** Managers stand in private networks as a rule: where a name leads is judged when it is called. */
-const anyHost: TrustedHosts = [{ text: '*', port: null, covers: () => true }];
-
 function addressFault(address: unknown): string | null {
   if (!isSet(address)) return null;
+  // Managers stand in private networks as a rule: where a name leads is judged when it is called.
   const fault = outboundUrlFault(address, anyHost);
   if (fault !== null) return fault;
   return new URL(address).search === '' ? null : 'must not have a query';

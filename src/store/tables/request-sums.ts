@@ -122,14 +122,11 @@ export async function listMetadataKeys(
   organisationId: string,
   question: SumsQuestion,
 ): Promise<string[]> {
-  const { rows } = await sql<{ names: string | string[] }>`
-    SELECT DISTINCT JSON_KEYS(metadata) AS names
+  const { rows } = await sql<{ names: string }>`
+    SELECT DISTINCT CAST(JSON_KEYS(metadata) AS CHAR) AS names
     FROM ${sourceOf(organisationId, { ...question, asksLog: true })}
     ORDER BY names LIMIT ${question.limit}`.execute(db);
-  // MySQL has a type for JSON, MariaDB has text.
-  const sets = rows.map(({ names }): string[] => {
-    return typeof names === 'string' ? JSON.parse(names) : names;
-  });
+  const sets = rows.map(({ names }): string[] => JSON.parse(names));
   return [...new Set(sets.flat())].sort();
 }
 
