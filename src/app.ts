@@ -7,6 +7,7 @@ import { createAppGateway, inferencePort } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
 import { createMcpCaller } from './app/mcp.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
+import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
 import { type ProbeSources, probeRoutes } from './app/probes.ts';
 import { createRequestLog } from './app/request-log.ts';
 import { createSpanExport } from './app/span-export.ts';
@@ -34,8 +35,7 @@ import { createHttpServer, type HttpServer, usualLimits } from './http/server.ts
 import type { Scheduler } from './jobs/scheduler.ts';
 import { createLog, type Log } from './log.ts';
 import { packageVersion } from './package-root.ts';
-import type { MasterKeySettings } from './settings/master-keys.ts';
-import type { DatabaseSettings, Feature, Settings } from './settings.ts';
+import type { Feature, Settings } from './settings.ts';
 import { type Database, openDatabase } from './store/connection/db.ts';
 import { readServerTime } from './store/connection/server-time.ts';
 import {
@@ -47,7 +47,6 @@ import type { KeptBlobs } from './store/kept-blobs.ts';
 import { assertUsable } from './store/migrations/migration-state.ts';
 import { readSchemaStatus } from './store/schema-status.ts';
 import { auditTrail } from './store/tables/audit-log.ts';
-import * as dataKeys from './store/tables/data-keys.ts';
 import { tryWrite } from './store/tables/deployment.ts';
 
 export interface AppOverrides {
@@ -136,26 +135,6 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
       if (deviation !== null) log.warn(deviation);
     },
   });
-}
-
-/**
- * Proves the master keys against a database that may need migrating first. Throws a Failure when its keys
- * are under another; all else that is wrong with the database is for those who go on to use it.
- */
-export async function proveMasterKeys(
-  databaseSettings: DatabaseSettings,
-  masterKeys: MasterKeySettings,
-): Promise<void> {
-  await using database = openDatabase(databaseSettings);
-  const fault = await findMissing(database.db, createMasterKeys(masterKeys)).catch(() => null);
-  if (fault !== null) throw fault;
-}
-
-/** Whether a database that may need migrating first has keys under a master key; false where it does not answer. */
-export async function usesMasterKey(databaseSettings: DatabaseSettings): Promise<boolean> {
-  await using database = openDatabase(databaseSettings);
-  const key = await dataKeys.find(database.db, dataKeys.deploymentId).catch(() => undefined);
-  return key !== undefined;
 }
 
 interface Parts {
@@ -372,20 +351,4 @@ function classifyError(error: unknown): 'outcomeUnknown' | 'unavailable' | 'inte
 function disabledFeatures({ features }: Settings): ReadonlySet<Feature> {
   const names = Object.keys(features) as (keyof typeof features)[];
   return new Set(names.filter((name) => !features[name]));
-}
-
-export function missingMasterKey(): Failure {
-  return new Failure(
-    'invalidInput',
-    'GATEWRIGHT_MASTER_KEY is not set. It protects every key and secret in the database, which cannot be ' +
-      'read without it. Make one with `openssl rand -base64 32` and keep it safe.',
-  );
-}
-
-function missingDatabase(): Failure {
-  return new Failure(
-    'invalidInput',
-    'No database is set. Set DB_HOST, DB_USER, DB_PASS and DB_NAME to those of a MariaDB 10.11 ' +
-      'or MySQL 8 server, or run `gatewright up`, which brings its own.',
-  );
 }

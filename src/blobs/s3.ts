@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AwsV4Signer } from 'aws4fetch';
 import type { Dispatcher } from 'undici';
-import { Pools } from '../remote/pools.ts';
+import type { Pools } from '../remote/pools.ts';
 import type { Proxies } from '../remote/proxies.ts';
 import type { Secret } from '../secret.ts';
 import { type BlobKey, type BlobStore, BlobUnavailable, cut, namesOf } from './blob-store.ts';
@@ -45,12 +45,21 @@ interface Answer {
 
 export class S3 implements BlobStore {
   readonly #place: S3Place;
-  readonly #pools: Pools;
+  readonly #proxies: Proxies | null;
+  #opening: Promise<Pools> | null = null;
 
   constructor(place: S3Place, proxies: Proxies | null) {
     this.#place = place;
-    const timeouts = { connectTimeoutMs: 5_000, answerTimeoutMs: 30_000 };
-    this.#pools = new Pools({ connectionsMax, ...timeouts, answerBytesMax }, proxies);
+    this.#proxies = proxies;
+  }
+
+  /** What opens connections is loaded by those who ask the service for something. */
+  #pools(): Promise<Pools> {
+    this.#opening ??= import('../remote/pools.ts').then(({ Pools }) => {
+      const timeouts = { connectTimeoutMs: 5_000, answerTimeoutMs: 30_000 };
+      return new Pools({ connectionsMax, ...timeouts, answerBytesMax }, this.#proxies);
+    });
+    return this.#opening;
   }
 
   async write(key: BlobKey, pieces: AsyncIterable<Buffer>): Promise<void> {
@@ -98,7 +107,7 @@ export class S3 implements BlobStore {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#pools.destroy();
+    await (await this.#opening)?.destroy();
   }
 
   #folderOf(key: BlobKey): string {
@@ -118,7 +127,7 @@ export class S3 implements BlobStore {
       if (!(answer instanceof Error)) return answer;
       const { origin } = this.#place.endpoint;
       const { code = 'no answer' } = answer as NodeJS.ErrnoException;
-      const reason = `is out of reach${this.#pools.way(origin)} (${code})`;
+      const reason = `is out of reach${(await this.#pools()).way(origin)} (${code})`;
       throw new BlobUnavailable(`The bucket at ${origin} ${reason}`, { cause: answer });
     }
   }
@@ -140,7 +149,8 @@ export class S3 implements BlobStore {
     const { headers } = await signer.sign();
     // The address says it.
     headers.delete('host');
-    const answer = await this.#pools.at(url.origin).request({
+    const pools = await this.#pools();
+    const answer = await pools.at(url.origin).request({
       ...{ origin: url.origin, path: url.pathname + url.search },
       method: method as Dispatcher.HttpMethod,
       headers: { ...Object.fromEntries(headers), 'user-agent': 'gatewright' },

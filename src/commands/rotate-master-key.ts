@@ -1,6 +1,6 @@
 /** Knows the command that puts every key of a database under a new master key, beside servers that go on. */
 import { resolve } from 'node:path';
-import { missingMasterKey } from '../app.ts';
+import { missingMasterKey } from '../app/missing-settings.ts';
 import {
   findMissing,
   type RotationProgress,

@@ -1,7 +1,8 @@
 /** Knows the command that serves the Admin API and inference until it is told to stop. */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { type App, allComponents, type Component, missingMasterKey, openApp } from '../app.ts';
+import { missingMasterKey } from '../app/missing-settings.ts';
+import { type App, allComponents, type Component, openApp } from '../app.ts';
 import { createLog, type Log } from '../log.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import { migrate } from '../store/migrations/migrate.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { usesMasterKey } from '../../app.ts';
+import { usesMasterKey } from '../../app/master-key-check.ts';
 import { lockFile } from '../../embedded/file-lock.ts';
 import { writeStateFile } from '../../embedded/state-file.ts';
 import { Failure } from '../../failure.ts';

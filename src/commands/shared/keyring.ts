@@ -1,5 +1,5 @@
 /** Knows how a command comes to the keys of the database that it is about. */
-import { missingMasterKey } from '../../app.ts';
+import { missingMasterKey } from '../../app/missing-settings.ts';
 import { createKeyring, type Keyring } from '../../auth/keyring.ts';
 import { createMasterKeys } from '../../auth/master-keys.ts';
 import type { Settings } from '../../settings.ts';

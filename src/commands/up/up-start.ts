@@ -1,7 +1,8 @@
 /** Knows how `up` starts its parts in order and stops them in the reverse: lock, log, database, server. */
 import { createWriteStream, existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Addresses, createApp, proveMasterKeys } from '../../app.ts';
+import { proveMasterKeys } from '../../app/master-key-check.ts';
+import { type Addresses, createApp } from '../../app.ts';
 import { systemClock } from '../../clock.ts';
 import {
   type EmbeddedDatabase,
