@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { type Inference, startInference } from '../inference.ts';
 import { pdfOf, shownText } from '../pdf.ts';
+import { exchange } from '../server.ts';
 import { sendJson } from '../upstream.ts';
 
 let inference: Inference;
@@ -336,5 +337,85 @@ describe('another workspace', () => {
     expect(await openai.vectorStores.files.poll(store.id, file.id)).toMatchObject({
       status: 'completed',
     });
+  });
+
+  it('is told the same of what is there as of what is not, by every route, and changes nothing', async () => {
+    const file = await upload('secret.txt', 'secret');
+    const store = await openai.vectorStores.create({ name: 'secret' });
+    const at = { vector_store_id: store.id };
+    const batch = await openai.vectorStores.fileBatches.createAndPoll(
+      store.id,
+      { file_ids: [file.id] },
+      { pollIntervalMs: 5 },
+    );
+    const shown = async () => [
+      await openai.files.retrieve(file.id),
+      await openai.vectorStores.retrieve(store.id),
+      await openai.vectorStores.files.retrieve(file.id, at),
+      (await openai.vectorStores.files.content(file.id, at)).data,
+      await openai.vectorStores.fileBatches.retrieve(batch.id, at),
+    ];
+    const own = await stranger.vectorStores.create({});
+    const ownFile = await stranger.files.create({
+      ...{ file: await toFile(Buffer.from('mine'), 'mine.txt'), purpose: 'assistants' as const },
+    });
+    const theirs = { store: store.id, file: file.id, batch: batch.id };
+    const nobodys = {
+      ...{ store: `vs_gw${'0'.repeat(32)}`, file: `file_gw${'0'.repeat(32)}` },
+      batch: `vsfb_gw${'0'.repeat(32)}`,
+    };
+    const before = await shown();
+    const placesIn = ({ store, file, batch }: typeof theirs): string[] => [
+      ...[
+        `/files/${file}`,
+        `/files/${file}/content`,
+        `/files?after=${file}`,
+        `/files?before=${file}`,
+      ],
+      ...[`/vector_stores/${store}`, `/vector_stores/${store}/search`],
+      ...[`/vector_stores?after=${store}`, `/vector_stores?before=${store}`],
+      ...[own.id, store].flatMap((one) =>
+        [
+          ...[`files`, `files/${file}`, `files/${file}/content`, `files?after=${file}`],
+          ...[`files/${ownFile.id}`, `file_batches`, `file_batches/${batch}`],
+          ...[`file_batches/${batch}/cancel`, `file_batches/${batch}/files`],
+        ].map((rest) => `/vector_stores/${one}/${rest}`),
+      ),
+    ];
+    const bodiesWith = (ids: typeof theirs): object[] => [
+      {},
+      { query: 'secret' },
+      { attributes: { a: 1 } },
+      { name: 'mine' },
+      { file_id: ids.file },
+      { file_ids: [ownFile.id, ids.file] },
+      { files: [{ file_id: ids.file, attributes: { a: 1 } }] },
+    ];
+    const config = { provider: 'mock-upstream', custom_host: inference.upstream.url };
+    const headers = {
+      ...{ authorization: `Bearer ${stranger.apiKey}` },
+      'x-gateway-config': JSON.stringify(config),
+    };
+    const answered = async (ids: typeof theirs, method: string, path: string, body?: object) => {
+      const url = `${inference.server.inferenceUrl}/v1${path}`;
+      const answer = await exchange(method, url, body, headers);
+      const text = JSON.stringify(answer.body) ?? '';
+      const blank = Object.values(ids).reduce((told, id) => told.replaceAll(id, 'ID'), text);
+      return [method, answer.status, blank.replaceAll(/vs(?:fb)?_gw\w{32}/g, 'NEW')];
+    };
+    const allAnswered = async (ids: typeof theirs) => {
+      const told: unknown[] = [];
+      for (const path of placesIn(ids)) {
+        for (const method of ['GET', 'DELETE', 'PUT', 'PATCH']) {
+          told.push(await answered(ids, method, path));
+        }
+        for (const body of bodiesWith(ids)) told.push(await answered(ids, 'POST', path, body));
+      }
+      return told;
+    };
+    const foreign = await allAnswered(theirs);
+    expect(foreign).toEqual(await allAnswered(nobodys));
+    expect(JSON.stringify(foreign)).not.toContain('secret.txt');
+    expect(await shown()).toEqual(before);
   });
 });

@@ -2,6 +2,7 @@
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { chargeLostSlices } from '../../src/jobs/charge-lost-slices.ts';
+import { textChunks } from '../../src/objects/vectors/text-chunks.ts';
 import { eventually } from '../eventually.ts';
 import { countersOf } from '../gate/counters.ts';
 import {
@@ -60,6 +61,8 @@ const holds = new Map<string, Moment>();
 const held = new Set<Moment>();
 
 const fateOf = (statement: string, before: readonly string[]): 'pass' | 'hold' | 'lose' => {
+  const reading = fateOfReading(statement, before);
+  if (reading !== 'pass') return reading;
   if (statement.includes('insert into `runs`')) {
     const moment = /moment\\":\\"(\w+)/.exec(statement)?.[1] as Moment;
     for (const [id] of statement.matchAll(/(?:run|thread)_gw[0-9a-f]{32}/g)) holds.set(id, moment);
@@ -81,6 +84,43 @@ const fateOf = (statement: string, before: readonly string[]): 'pass' | 'hold' |
   const moved = before.findLast((text) => text.includes('update `runs`')) ?? '';
   if (isMove(moved, 'completed') && is('commit', moved)) return hold('commit');
   return isMove(moved, 'completed') && is('lose', moved) ? hold('lose', 'lose') : 'pass';
+};
+
+/** Where the gateway that reads a file into a vector store stands when it is killed. */
+const readingMoments = [
+  /** It has begun, and nobody knows. */
+  'take',
+  /** The model is asked for the second embeddings, and has not answered. */
+  'embed',
+  /** They are written, but not for good. */
+  'write',
+  /** They are written for good, and the gateway has not learned that. */
+  'forget',
+  /** All is written, and nothing says so. */
+  'end',
+] as const;
+type ReadingMoment = (typeof readingMoments)[number];
+/** At which statement the file of a store is held, and which of them are. */
+const readings = new Map<string, ReadingMoment>();
+const heldReadings = new Set<ReadingMoment>();
+
+const fateOfReading = (statement: string, before: readonly string[]): 'pass' | 'hold' | 'lose' => {
+  const momentIn = (text: string) => readings.get(/vs_gw[0-9a-f]{32}/.exec(text)?.[0] ?? '');
+  const hold = (moment: ReadingMoment) => {
+    heldReadings.add(moment);
+    return moment === 'forget' ? 'lose' : 'hold';
+  };
+  const isUpdate = statement.includes('update `vector_store_files` set');
+  if (isUpdate && statement.includes('set `lease` =') && momentIn(statement) === 'take') {
+    return hold('take');
+  }
+  if (isUpdate && statement.includes("= 'completed'") && momentIn(statement) === 'end') {
+    return hold('end');
+  }
+  if (!/commit$/i.test(statement)) return 'pass';
+  const written = before.findLast((text) => text.includes('set `chunks` = 64')) ?? '';
+  const moment = momentIn(written);
+  return moment === 'write' || moment === 'forget' ? hold(moment) : 'pass';
 };
 
 const call = (name: string, given: object) => ({
@@ -351,4 +391,52 @@ it('on the way of the helpers of a client, and started again, is where they come
   again.on('event', ({ type }) => types.push(type));
   await again.done();
   expect(types.at(-1)).toBe('response.failed');
+});
+
+it('while it reads files into vector stores: another goes on behind what is written, and no chunk is there twice', async () => {
+  const { server, upstream } = inference;
+  await victim.kill();
+  const settings = { ...server.settings, database: gate.settings };
+  victim = await startGatewayProcess({ settings, trusted: upstream.host });
+  const dying = clientAt(victim.inferenceUrl);
+  const staying = clientAt(server.inferenceUrl);
+  const sizes = { max_chunk_size_tokens: 100, chunk_overlap_tokens: 0 };
+  const chunksOf = (moment: string) => {
+    const text = Array.from({ length: 2_600 }, (_, n) => `${moment}${n}`).join(' ');
+    return { text, chunks: textChunks(text, { tokensMax: 100, overlapTokens: 0 }) };
+  };
+  unanswered.add(chunksOf('embed').chunks[32]!);
+  const stores = new Map<ReadingMoment, { readonly store: string; readonly file: string }>();
+  for (const moment of readingMoments) {
+    const bytes = await toFile(Buffer.from(chunksOf(moment).text), 'words.txt');
+    const file = await dying.files.create({ file: bytes, purpose: 'assistants' });
+    const store = await dying.vectorStores.create({ name: moment });
+    readings.set(store.id, moment);
+    stores.set(moment, { store: store.id, file: file.id });
+    await dying.vectorStores.files.create(store.id, {
+      ...{ file_id: file.id, chunking_strategy: { type: 'static', static: sizes } },
+    });
+  }
+  await eventually(() => {
+    expect([...heldReadings].sort()).toEqual(['end', 'forget', 'take', 'write']);
+    expect([...unanswered]).toEqual([]);
+  });
+  await victim.kill();
+  await endLeases();
+
+  for (const [moment, { store, file }] of stores) {
+    const { chunks } = chunksOf(moment);
+    expect(chunks.length).toBeGreaterThan(64);
+    const read = await staying.vectorStores.files.poll(store, file, { pollIntervalMs: 20 });
+    expect(read.status, moment).toBe('completed');
+    const { data } = await staying.vectorStores.files.content(file, { vector_store_id: store });
+    expect(data.map(({ text }) => text)).toEqual(chunks);
+    const asked = upstream.reached
+      .filter(({ url }) => url.endsWith('/embeddings'))
+      .flatMap(({ body }) => JSON.parse(body.toString()).input as string[]);
+    const times = chunks.map((text) => asked.filter((one) => one === text).length);
+    // Again are only those whose embeddings were on their way, or were not written: one question of 32.
+    const isAgain = moment === 'embed' || moment === 'write';
+    expect(times, moment).toEqual(chunks.map((_, n) => (isAgain && n >= 32 && n < 64 ? 2 : 1)));
+  }
 });
