@@ -22,6 +22,7 @@ import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpConnectionRoutes } from './mcp/mcp-connections.ts';
 import { mcpIntegrationWorkspaceRoutes } from './mcp/mcp-integration-workspaces.ts';
 import { mcpMetadataRoutes } from './mcp/mcp-metadata.ts';
+import { mcpRegistryRoutes } from './mcp/mcp-registry.ts';
 import { mcpSyncRoutes } from './mcp/mcp-syncs.ts';
 import { mcpUserAccessRoutes } from './mcp/mcp-user-access.ts';
 import { inviteRoutes } from './people/invites.ts';
@@ -60,6 +61,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...governed(['mcp'], mcpCapabilityRoutes(deps)),
     ...governed(['mcp'], mcpIntegrationWorkspaceRoutes(deps)),
     ...governed(['mcp'], mcpMetadataRoutes(deps)),
+    ...governed(['mcp'], mcpRegistryRoutes(deps)),
     ...governed(['mcp'], mcpSyncRoutes(deps)),
     ...governed(['mcp'], mcpUserAccessRoutes(deps)),
     ...governed(['mcp'], mcpConnectionRoutes(deps)),

@@ -82,7 +82,7 @@ describe('every route of a governed family', () => {
     const families = [
       [/^\/scim\//, ['scim']],
       [/^\/(guardrails|admin\/organisation\/defaults|workspace-exclusions)/, ['guardrails']],
-      [/^\/mcp/, ['mcp']],
+      [/^\/(?:mcp|v0\.1)/, ['mcp']],
       [/^\/audit-logs/, ['auditLogs']],
       [/^\/api-keys/, ['apiAccess']],
       [/^\/policies\/usage-limits/, ['policy', 'usageLimits']],

@@ -382,6 +382,82 @@ describe('people', () => {
   });
 });
 
+describe('the registry', () => {
+  it('lists since 1.25.0 by cursor what the caller may use, each server once', async () => {
+    const other = await makeWorkspace('Registry');
+    const shared = { workspace_id: other.id, description: 'd'.repeat(200) };
+    const made: Made[] = [];
+    for (const name of ['r1', 'r2', 'r3']) made.push(await make({ ...shared, name }));
+    const closed = await makeIntegration();
+    await make({ ...shared, mcp_integration_id: closed.id });
+    await server.request('PUT', `/v2/mcp-integrations/${closed.id}/workspaces`, {
+      body: { workspaces: [{ id: other.id, enabled: false }] },
+    });
+    const read = async (query: string) =>
+      (await server.request('GET', `/v0.1/servers?workspace_id=${other.id}&${query}`)).body;
+    const names: string[] = [];
+    for (let cursor = ''; ; ) {
+      const { servers, metadata } = await read(`limit=2${cursor}`);
+      names.push(...servers.map((one: { server: { name: string } }) => one.server.name));
+      expect(metadata.count).toBe(servers.length);
+      if (metadata.nextCursor === undefined) break;
+      cursor = `&cursor=${metadata.nextCursor}`;
+    }
+    expect(names).toEqual(made.map(({ slug }) => `gatewright/${slug}`));
+    expect((await read('search=R2')).servers).toEqual([
+      {
+        server: {
+          $schema: expect.stringContaining('2025-12-11'),
+          ...{ name: `gatewright/${made[1]!.slug}`, title: 'r2', version: '0.0.0' },
+          description: 'd'.repeat(100),
+          remotes: [{ type: 'streamable-http', url: 'https://crm.example.com/mcp' }],
+        },
+        _meta: {
+          'io.modelcontextprotocol.registry/official': {
+            ...{ status: 'active', isLatest: true, publishedAt: '2027-01-04T08:00:00.000Z' },
+            updatedAt: '2027-01-04T08:00:00.000Z',
+          },
+        },
+      },
+    ]);
+    expect((await read('updated_since=2027-01-05T00:00:00Z')).servers).toEqual([]);
+    for (const wrong of ['limit=101', 'limit=0', 'cursor=x', 'updated_since=monday']) {
+      expect(await read(wrong)).toMatchObject({ error: { code: 'AB01' } });
+    }
+    const none = await server.request('GET', '/v0.1/servers?workspace_id=none');
+    expect(none.status).toBe(404);
+  });
+
+  it('takes keys, and shows a user nothing that is closed to the user', async () => {
+    const place = await makeWorkspace('People');
+    const user = await addUser(server);
+    await server.request('POST', `/v1/admin/workspaces/${place.id}/users`, {
+      body: { users: [{ id: user, role: 'member' }] },
+    });
+    const open = await make({ workspace_id: place.id });
+    await make({ workspace_id: place.id, default_user_access: 'deny' });
+    const people = [{ user_id: user, enabled: false }];
+    await make({ workspace_id: place.id, user_access: people });
+    const scopes = ['mcp_servers.list'];
+    const made = await server.request('POST', '/v1/api-keys/workspace/user', {
+      body: { name: 'k', user_id: user, workspace_id: place.id, scopes },
+    });
+    const { key } = made.body;
+    const ways: Record<string, string>[] = [
+      { 'x-gateway-api-key': key },
+      { authorization: `Bearer ${key}` },
+    ];
+    for (const headers of ways) {
+      const { body } = await exchange('GET', `${server.url}/v0.1/servers`, undefined, headers);
+      expect(body.servers).toMatchObject([{ server: { name: `gatewright/${open.slug}` } }]);
+    }
+    const all = await server.request('GET', `/v0.1/servers?workspace_id=${place.id}`);
+    expect(all.body.metadata).toEqual({ count: 3 });
+    const { send } = await addKeyCaller(server, ['mcp_servers.read'], place.id);
+    expect((await send('GET', '/v0.1/servers')).status).toBe(403);
+  });
+});
+
 describe('409 and 412', () => {
   it('refuses a slug twice in one organisation', async () => {
     const { slug } = await make({ slug: 'crm-tools' });

@@ -303,6 +303,7 @@ async function useMcp(send: Send, workspace: string): Promise<void> {
     await send('DELETE', `${served}/${what}`);
   }
   await send('POST', `${served}/test`);
+  await send('GET', '/v0.1/servers?search=m');
   await send('POST', `${served}/capabilities/sync`);
   const moved = { url: 'https://other.example.com', disabled_capabilities: [] };
   await send('PUT', at, { body: moved });

@@ -28,7 +28,7 @@ export interface AdminDeps {
 }
 
 /** Asks servers of MCP integrations. */
-export interface McpExplorer {
+interface McpExplorer {
   /** @throws McpUnreachable where it could not be asked */
   explore(asked: {
     readonly integration: StoredMcpIntegration;

@@ -111,6 +111,23 @@ export function findForShare(
     .executeTakeFirst();
 }
 
+/** What these integrations say of these workspaces. */
+export function listBetween(
+  db: Db,
+  organisationId: string,
+  integrationIds: readonly string[],
+  workspaceIds: readonly string[],
+): Promise<StoredMcpIntegrationWorkspace[]> {
+  if (integrationIds.length === 0) return Promise.resolve([]);
+  return db
+    .selectFrom('mcp_integration_workspaces')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('mcp_integration_id', 'in', integrationIds)
+    .where('workspace_id', 'in', workspaceIds)
+    .execute();
+}
+
 /** Oldest first. */
 export function listAllForOrganisation(
   db: Db,

@@ -108,6 +108,24 @@ export function find(
     .executeTakeFirst();
 }
 
+/** What these servers say of one user, by server. */
+export async function listByUser(
+  db: Db,
+  organisationId: string,
+  userId: string,
+  serverIds: readonly string[],
+): Promise<Map<string, boolean>> {
+  if (serverIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('mcp_server_users')
+    .select(['mcp_server_id', 'enabled'])
+    .where('organisation_id', '=', organisationId)
+    .where('user_id', '=', userId)
+    .where('mcp_server_id', 'in', serverIds)
+    .execute();
+  return new Map(rows.map((row) => [row.mcp_server_id, row.enabled !== 0]));
+}
+
 /** Of one server, by user. */
 export function listByServer(
   db: Db,

@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
-import { resourceTable } from './resource-table.ts';
+import { nameOrSlugHolds, resourceTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf, heldIds } from './workspace-contents.ts';
 
@@ -62,4 +62,35 @@ export function findByIntegration(
     .where('mcp_integration_id', '=', integrationId)
     .limit(1)
     .executeTakeFirst();
+}
+
+export interface RegistryFilter {
+  readonly workspaceId?: string | undefined;
+  /** Part of the name or slug, in any case. */
+  readonly search?: string | undefined;
+  /** Milliseconds since the epoch; those changed later. */
+  readonly changedAfter?: number | undefined;
+  /** Id of the last one of the page before. */
+  readonly after?: string | undefined;
+}
+
+/** Active ones, oldest first, from behind one of them on. */
+export function listAfter(
+  db: Db,
+  organisationId: string,
+  { workspaceId, search, changedAfter, after }: RegistryFilter,
+  limit: number,
+): Promise<StoredMcpServer[]> {
+  return db
+    .selectFrom('mcp_servers')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('status', '=', 'active')
+    .$if(workspaceId !== undefined, (rows) => rows.where('workspace_id', '=', workspaceId!))
+    .$if(search !== undefined, (rows) => rows.where(nameOrSlugHolds(search!)))
+    .$if(changedAfter !== undefined, (rows) => rows.where('last_updated_at', '>', changedAfter!))
+    .$if(after !== undefined, (rows) => rows.where('id', '>', after!))
+    .orderBy('id')
+    .limit(limit)
+    .execute();
 }

@@ -1,0 +1,159 @@
+/** Knows the MCP servers of a caller as clients of the MCP registry read them (docs/api.md, MCP registry). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { isGranted } from '../../model/integration-access.ts';
+import { readDocument } from '../../model/json-record.ts';
+import type { McpServerFacts } from '../../model/mcp-found.ts';
+import { wholeNumber } from '../../model/paging.ts';
+import {
+  AnsweredTimestamp,
+  formatTimestamp,
+  parseTimestamp,
+  Timestamp,
+} from '../../model/timestamp.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
+import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
+import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
+import * as serverUsers from '../../store/tables/mcp-server-users.ts';
+import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
+import { resolveWorkspace } from '../request/scoping.ts';
+import { userIdOf } from './mcp-access.ts';
+
+/** Of the form of the entries. */
+const schemaUrl = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
+const official = 'io.modelcontextprotocol.registry/official';
+const descriptionLengthMax = 100;
+/** Of a server that has not said which it is. */
+const versionUnknown = '0.0.0';
+
+const ListQuery = WorkspaceQuery.extend({
+  limit: wholeNumber(1, 100).default(50),
+  /** What the page before has told as `nextCursor`. */
+  cursor: z.uuid().optional(),
+  search: z.string().max(255).optional(),
+  updated_since: Timestamp.optional(),
+});
+
+const Entry = z.object({
+  server: z.object({
+    $schema: z.string(),
+    name: z.string(),
+    title: z.string(),
+    description: z.string(),
+    version: z.string(),
+    websiteUrl: z.string().optional(),
+    remotes: z.array(z.object({ type: z.enum(['streamable-http', 'sse']), url: z.string() })),
+  }),
+  _meta: z.object({
+    [official]: z.object({
+      status: z.literal('active'),
+      publishedAt: AnsweredTimestamp,
+      updatedAt: AnsweredTimestamp,
+      isLatest: z.literal(true),
+    }),
+  }),
+});
+const EntryList = z.object({
+  servers: z.array(Entry),
+  metadata: z.object({ count: z.int().min(0), nextCursor: z.string().optional() }),
+});
+
+export function mcpRegistryRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      mounts: { root: ['access-token', 'api-key', 'bearer-key'] },
+      method: 'GET',
+      path: '/v0.1/servers',
+      scope: 'mcp_servers.list',
+      summary: 'List the MCP servers that the caller may use, as an MCP registry does',
+      query: ListQuery,
+      response: EntryList,
+      handle: (request) => list(deps, request),
+    }),
+  ];
+}
+
+async function list(
+  deps: AdminDeps,
+  { caller, query }: QueryRequest<z.infer<typeof ListQuery>>,
+): Promise<z.infer<typeof EntryList>> {
+  const db = deps.database.readable;
+  const { organisationId } = caller;
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  const { limit, cursor, search, updated_since: since } = query;
+  const filter = {
+    workspaceId: workspace?.id,
+    search: search === '' ? undefined : search,
+    changedAfter: since === undefined ? undefined : parseTimestamp(since),
+    after: cursor?.toLowerCase(),
+  };
+  // One more tells whether there is a further page.
+  const rows = await mcpServers.listAfter(db, organisationId, filter, limit + 1);
+  const page = rows.slice(0, limit);
+  const servers = await entriesOf(db, caller, page);
+  const next = rows.length > limit ? page.at(-1)!.id : undefined;
+  const metadata = { count: servers.length, ...(next !== undefined && { nextCursor: next }) };
+  return { servers, metadata };
+}
+
+/** Those that may be used; a page may have fewer than were asked for. */
+async function entriesOf(
+  db: Db,
+  caller: Principal,
+  rows: readonly mcpServers.StoredMcpServer[],
+): Promise<z.infer<typeof Entry>[]> {
+  const { organisationId } = caller;
+  const wanted = [...new Set(rows.map((row) => row.mcp_integration_id))];
+  const places = [...new Set(rows.map((row) => row.workspace_id))];
+  const userId = await userIdOf(db, caller);
+  const serverIds = rows.map(({ id }) => id);
+  const said =
+    userId === null ? null : await serverUsers.listByUser(db, organisationId, userId, serverIds);
+  const integrations = await mcpIntegrations.listByIds(db, organisationId, wanted);
+  const { listBetween } = mcpIntegrationWorkspaces;
+  const grants = await listBetween(db, organisationId, wanted, places);
+  const told = await mcpMetadata.listByIntegrations(db, organisationId, wanted);
+  return rows.flatMap((row) => {
+    const integration = integrations.find(({ id }) => id === row.mcp_integration_id);
+    const grant = grants.find(
+      (one) =>
+        one.mcp_integration_id === row.mcp_integration_id && one.workspace_id === row.workspace_id,
+    );
+    const isOpen = said === null || (said.get(row.id) ?? row.default_user_access !== 'deny');
+    if (integration === undefined || !isOpen) return [];
+    if (!isGranted(integration, grant, row.workspace_id)) return [];
+    const facts = told.find((one) => one.mcp_integration_id === integration.id)?.facts ?? null;
+    return [toEntry(row, integration, readDocument<McpServerFacts>(facts) ?? {})];
+  });
+}
+
+function toEntry(
+  row: mcpServers.StoredMcpServer,
+  { url, transport }: mcpIntegrations.StoredMcpIntegration,
+  facts: McpServerFacts,
+): z.infer<typeof Entry> {
+  const description = row.description || facts.description || row.name;
+  return {
+    server: {
+      $schema: schemaUrl,
+      name: `gatewright/${row.slug}`,
+      title: row.name,
+      description: [...description].slice(0, descriptionLengthMax).join(''),
+      version: facts.server_version || versionUnknown,
+      ...(facts.website_url && { websiteUrl: facts.website_url }),
+      remotes: [{ type: transport === 'sse' ? 'sse' : 'streamable-http', url }],
+    },
+    _meta: {
+      [official]: {
+        status: 'active',
+        publishedAt: formatTimestamp(row.created_at),
+        updatedAt: formatTimestamp(row.last_updated_at),
+        isLatest: true,
+      },
+    },
+  };
+}
