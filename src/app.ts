@@ -1,6 +1,6 @@
 /** Knows how the parts make a server: database, keys, authentication, Admin API, inference, probes, metrics. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { adminRoutes } from './admin/index.ts';
+import { adminRoutes, browserRoutes } from './admin/index.ts';
 import type { AdminDeps } from './admin/request/deps.ts';
 import { openBlobs } from './app/blobs.ts';
 import { createAppGateway, inferencePort } from './app/gateway.ts';
@@ -10,6 +10,7 @@ import { createMetrics, type Metrics } from './app/metrics.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
 import { type ProbeSources, probeRoutes } from './app/probes.ts';
 import { createRequestLog } from './app/request-log.ts';
+import { createSignIn } from './app/sign-in.ts';
 import { createSpanExport } from './app/span-export.ts';
 import { createWriteCheck } from './app/write-check.ts';
 import { createAccessTokens } from './auth/access-token.ts';
@@ -126,6 +127,7 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
     ...{ settings, clock: sharedClock, log, masterKeys, keyring, database },
     blobs: openBlobs({ settings, database, clock: sharedClock }),
     spanExport: createSpanExport(settings, log),
+    signIn: createSignIn(settings, log),
     components: overrides.components ?? allComponents,
     prove: async () => {
       assertUsable(await readSchemaStatus(database.db), name);
@@ -147,6 +149,8 @@ interface Parts {
   readonly log: Log;
   /** Null where no traces are recorded. */
   readonly spanExport: SpanExport | null;
+  /** Null where nobody signs in. */
+  readonly signIn: ReturnType<typeof createSignIn>;
   readonly components: readonly Component[];
   /** Rejects unless the database is the one that belongs to the settings. */
   readonly prove: () => Promise<void>;
@@ -219,7 +223,7 @@ function assemble(parts: Parts): App {
         await Promise.all([admin.close(graceMs), gateway.server.close(graceMs)]);
       };
       await Promise.all([close(), jobs.stop()]);
-      await Promise.all([gateway[Symbol.asyncDispose](), mcp[Symbol.asyncDispose]()]);
+      await Promise.all([gateway, mcp, parts.signIn].map((one) => one?.[Symbol.asyncDispose]()));
       await Promise.all([metricsServer.close(0), parts.blobs[Symbol.asyncDispose]()]);
       await database[Symbol.asyncDispose]();
     },
@@ -262,7 +266,7 @@ export function listenFailure(host: string, port: number, setting: string, error
 }
 
 function createAdminServer(
-  { settings, database, keyring, clock, log }: Parts,
+  { settings, database, keyring, clock, log, signIn }: Parts,
   metrics: Metrics,
   probes: readonly Route<null>[],
   requireConnection: () => void,
@@ -270,23 +274,22 @@ function createAdminServer(
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
   const throttle = createFailureThrottle();
-  const auth = { database, keyring, tokens, throttle, ...createAuthCaches() };
-  const routes = adminRoutes(
-    {
-      database,
-      keyring,
-      apiKeyPrefix: settings.apiKeyPrefix,
-      audit: auditTrail(settings.features.auditLogs),
-      throttle,
-      trustedHosts: settings.trustedHosts,
-      configTargets: settings.configTargets,
-      mcp,
-    },
-    tokens,
-  );
+  const { signIn: signInSettings, apiKeyPrefix, trustedHosts, configTargets } = settings;
+  const caches = createAuthCaches();
+  const auth = { database, keyring, tokens, throttle, signIn: signInSettings, ...caches };
+  const audit = auditTrail(settings.features.auditLogs);
+  const deps = {
+    ...{ database, keyring, apiKeyPrefix, audit, throttle, trustedHosts, configTargets },
+    ...{ mcp, signIn },
+  };
+  const routes = adminRoutes(deps, tokens);
   return createHttpServer<Principal>({
     routes,
-    publicRoutes: [...probes, openApiRoute(routes, probes)],
+    publicRoutes: [
+      ...probes,
+      ...browserRoutes(deps, requireConnection),
+      openApiRoute(routes, probes),
+    ],
     authenticate: (offered, accepts, now) => {
       requireConnection();
       return authenticate(auth, offered, accepts, now);

@@ -5,6 +5,7 @@ import { type BlobSettings, blobFaults, blobSettings } from './settings/blobs.ts
 import { readDatabases } from './settings/database.ts';
 import { faultOf } from './settings/fault.ts';
 import type { databaseTlsModes, driftModes, logLevels } from './settings/forms.ts';
+import { type GitSettings, gitSettings } from './settings/git.ts';
 import { type InferenceSettings, inferenceSettings, tokenFaults } from './settings/inference.ts';
 import { type AlertSettings, alertSettings, mailFaults } from './settings/mail.ts';
 import {
@@ -15,7 +16,8 @@ import {
 import { commitStatusSettings, notificationSettings, notifyFaults } from './settings/notify.ts';
 import { type ProxySettings, proxySettings } from './settings/proxies.ts';
 import { secretIn } from './settings/secrets.ts';
-import { signatureFaults, signatureSettings } from './settings/signatures.ts';
+import { type SignInSettings, signInFaults, signInSettings } from './settings/sign-in.ts';
+import { signatureFaults } from './settings/signatures.ts';
 import { collect, type Given, namesSet, openSources, type Sources } from './settings/sources.ts';
 import { sortUnknown } from './settings/unknown.ts';
 import { environment, factsAbout, type Name, names, type Values } from './settings/variables.ts';
@@ -94,6 +96,8 @@ export interface Settings {
   readonly inference: InferenceSettings;
   /** Where files of callers lie. */
   readonly blobs: BlobSettings;
+  /** Null where nobody signs in. */
+  readonly signIn: SignInSettings | null;
   /** Who is told when budgets reach their threshold or their end. */
   readonly alerts: AlertSettings;
   /** Days that sealed rows of the audit log are kept; null for good. */
@@ -155,17 +159,7 @@ export interface Settings {
     readonly vault: VaultSettings | null;
     /** Private keys of age that open what sops has encrypted in a source. */
     readonly ageKey: Secret<readonly string[]> | undefined;
-    /** How a Git source is reached. */
-    readonly git: {
-      readonly token: Secret | undefined;
-      readonly username: string | undefined;
-      readonly caFile: string | undefined;
-      readonly sshKeyFile: string | undefined;
-      readonly knownHostsFile: string | undefined;
-      readonly sshAgentSocket: string | undefined;
-      /** What must be signed, and the files of the keys that count; undefined: nothing must be. */
-      readonly signatures: ReturnType<typeof signatureSettings>;
-    };
+    readonly git: GitSettings;
   };
   /** Folder of the embedded database and credentials, as given (`.gatewright`). */
   readonly home: string;
@@ -230,7 +224,7 @@ export function inspectSettings(
     ...{ values, given, unread, wrong, now, faults, warnings },
   });
   const isGiven = (name: Name): boolean => given.has(name) || unread.has(name);
-  const wholes = [notifyFaults, tokenFaults, blobFaults, mailFaults];
+  const wholes = [notifyFaults, tokenFaults, blobFaults, mailFaults, signInFaults];
   faults.push(...signatureFaults(values, wrong), ...vaultFaults(values, wrong));
   faults.push(...masterKeyFaults(values, wrong), ...wholes.flatMap((of) => of(values, isGiven)));
   const strict = options.strict || values.GATEWRIGHT_STRICT_SETTINGS;
@@ -306,6 +300,7 @@ function assemble(
 ): Omit<Settings, 'database' | 'databaseReader' | 'masterKeys' | 'warnings'> {
   const secretOf = secretIn(values, given);
   return {
+    signIn: signInSettings(values, secretOf),
     databasePoolSize: values.DB_POOL_SIZE,
     databaseStartWaitSeconds: values.GATEWRIGHT_DB_START_WAIT_SECONDS,
     writerHadr: values.MYSQL_WRITER_HADR_MODE,
@@ -362,20 +357,8 @@ function assemble(
       variables: values.GATEWRIGHT_SYNC_VARIABLES ?? [],
       vault: vaultSettings(values),
       ageKey: secretOf('GATEWRIGHT_AGE_KEY'),
-      git: gitAccess(values, secretOf),
+      git: gitSettings(values, secretOf),
     },
     home: values.GATEWRIGHT_HOME,
-  };
-}
-
-function gitAccess(values: Values, secretOf: ReturnType<typeof secretIn>): Settings['sync']['git'] {
-  return {
-    token: secretOf('GATEWRIGHT_GIT_TOKEN'),
-    username: values.GATEWRIGHT_GIT_USERNAME,
-    caFile: values.GATEWRIGHT_GIT_CA_FILE,
-    sshKeyFile: values.GATEWRIGHT_GIT_SSH_KEY_FILE,
-    knownHostsFile: values.GATEWRIGHT_GIT_KNOWN_HOSTS_FILE,
-    sshAgentSocket: values.SSH_AUTH_SOCK,
-    signatures: signatureSettings(values),
   };
 }

@@ -35,6 +35,7 @@ const unused = {
   apiKeyPrefix: '',
   audit: auditTrail(true),
   throttle: createFailureThrottle(),
+  signIn: null,
   trustedHosts: [],
   configTargets: { rootMax: null, conditionalRootMax: null, nestedMax: null },
   mcp: { explore: () => Promise.reject(new Error('nothing is asked')) },

@@ -4,6 +4,7 @@ import { type Description, nameOf, type Operation } from './description.ts';
 import { leaseHeaders } from './lease.ts';
 import { addUser } from './people.ts';
 import { exchange, type TestResponse, type TestServer } from './server.ts';
+import { addSession } from './sessions.ts';
 import { insertCounter } from './usage-rows.ts';
 
 export interface Asked {
@@ -11,6 +12,8 @@ export interface Asked {
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+const isOwnSession = ({ path }: Operation): boolean => path === '/v1/session';
 
 export const isToken = ({ path }: Operation): boolean => path === '/oauth2/access_token';
 
@@ -164,6 +167,7 @@ export class RightRequests {
   readonly #judge: (faults: readonly string[]) => void;
 
   #lease: Record<string, string> = {};
+  #cookies: Record<string, string> = {};
 
   /** Hands the faults of every answer to `judge`. */
   constructor(
@@ -185,6 +189,7 @@ export class RightRequests {
     ids.workspaces = await this.#make('/v2/workspaces');
     ids.users = await addUser(server);
     await this.#join(ids.users);
+    await this.#signIn();
     const plain = ['guardrails', 'configs', 'api-keys', 'mcp-integrations'];
     for (const path of [...plain, 'secret-references', 'deployments']) {
       ids[path] = await this.#make(`/v2/${path}`);
@@ -230,6 +235,10 @@ export class RightRequests {
     if (put !== undefined && method === 'PUT') {
       return found.replace(this.ids[put]!, await this.#make(`/v2/${put}`));
     }
+    if (path.endsWith('/sessions/{sessionId}')) {
+      const { id } = await addSession(this.server, this.ids.users!);
+      return found.replace(/[^/]+$/, id);
+    }
     const isItem = path.endsWith('}') && !path.includes('/leases/');
     if (isMapping || method !== 'DELETE' || !isItem) return found;
     const collection = path.replace(/\/\{\w+\}$/, '');
@@ -253,10 +262,14 @@ export class RightRequests {
   async ask(one: Operation, path: string, asked: Asked): Promise<TestResponse> {
     const url = this.server.url + path + (asked.query ?? '');
     const isGuarded = one.statuses.includes('401');
-    const credential = isToken(one) ? this.client() : { authorization: `Bearer ${this.#token}` };
+    const bearer = { authorization: `Bearer ${this.#token}` };
+    const credential = isToken(one) ? this.client() : isOwnSession(one) ? this.#cookies : bearer;
     const headers = { ...(isGuarded ? credential : {}), ...asked.headers };
     const answer = await exchange(one.method, url, asked.body, headers);
     this.#judge(this.#description.faults(one, answer));
+    if (isOwnSession(one) && one.method === 'DELETE' && answer.status === 200) {
+      await this.#signIn();
+    }
     return answer;
   }
 
@@ -281,6 +294,12 @@ export class RightRequests {
     const id = await addUser(this.server, { role: 'admin' });
     if (found.includes('/workspaces/')) await this.#join(id);
     return found.replace(/[^/]+$/, id);
+  }
+
+  async #signIn(): Promise<void> {
+    const { id, headers } = await addSession(this.server, this.ids.users!);
+    this.ids.sessions = id;
+    this.#cookies = headers;
   }
 
   async #join(id: string): Promise<void> {

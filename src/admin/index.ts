@@ -30,6 +30,8 @@ import { scimDiscoveryRoutes } from './people/scim-discovery.ts';
 import { scimGroupRoutes } from './people/scim-groups.ts';
 import { scimMappingRoutes } from './people/scim-mappings.ts';
 import { scimUserRoutes } from './people/scim-users.ts';
+import { sessionRoutes } from './people/sessions.ts';
+import { signInRoutes } from './people/sign-in.ts';
 import { userRoutes } from './people/users.ts';
 import { aiProviderRoutes } from './providers/ai-providers.ts';
 import { integrationModelRoutes } from './providers/integration-models.ts';
@@ -73,6 +75,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...deploymentRoutes(deps),
     ...userRoutes(deps),
     ...inviteRoutes(deps),
+    ...sessionRoutes(deps),
     ...governed(['scim'], scimMappingRoutes(deps)),
     ...governed(['scim'], scimDiscoveryRoutes()),
     ...governed(['scim'], scimUserRoutes(deps)),
@@ -103,4 +106,18 @@ function governed(
   routes: readonly Route<Principal>[],
 ): Route<Principal>[] {
   return routes.map((route) => (features === undefined ? route : { ...route, features }));
+}
+
+/**
+ * Where browsers come without a credential; no part of the API that programs use. `requireConnection`
+ * throws until the database is known to be the right one.
+ */
+export function browserRoutes(deps: AdminDeps, requireConnection: () => void): Route<null>[] {
+  return signInRoutes(deps).map((route) => ({
+    ...route,
+    handle: async (request) => {
+      requireConnection();
+      return route.handle(request);
+    },
+  }));
 }

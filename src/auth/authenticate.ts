@@ -4,7 +4,7 @@ import { isWellFormedApiKey } from '../model/credentials.ts';
 import { ApiError } from '../model/errors.ts';
 import { covers, scopesOfRoles } from '../model/scopes.ts';
 import { validationError } from '../model/validation-error.ts';
-import type { Database, Db } from '../store/connection/db.ts';
+import type { Db } from '../store/connection/db.ts';
 import * as apiKeys from '../store/tables/api-keys.ts';
 import * as organisations from '../store/tables/organisations.ts';
 import * as serviceAccounts from '../store/tables/service-accounts.ts';
@@ -13,27 +13,30 @@ import type { AccessTokens, TokenGrant } from './access-token.ts';
 import type { FailureThrottle } from './failure-throttle.ts';
 import { createFreshCache, type FreshCache } from './fresh-cache.ts';
 import { findGrants, rolesByWorkspace } from './grants.ts';
-import type { DeploymentKeys } from './keyring.ts';
 import type { Person, Principal } from './principal.ts';
+import { bySession, type OfferedCookies, type SessionDeps } from './sessions.ts';
 
 /** What a request carried, as the HTTP layer hands it over. */
 export interface OfferedCredentials {
   readonly authorization: string | null;
   readonly gatewayKey: string | null;
+  /** Null where there are no cookies. Any other credential comes before them: browsers send them unasked. */
+  readonly browser: OfferedCookies | null;
   readonly remoteAddress: string;
 }
 
-export type AcceptedCredential = 'access-token' | 'api-key' | 'bearer-key' | 'client' | 'none';
+export type AcceptedCredential =
+  | 'access-token'
+  | 'api-key'
+  | 'bearer-key'
+  | 'session'
+  | 'client'
+  | 'none';
 
-export interface AuthDeps {
-  readonly database: Pick<Database, 'readable' | 'db'>;
-  readonly keyring: Pick<DeploymentKeys, 'hashCredential'>;
+export interface AuthDeps extends SessionDeps {
   readonly tokens: AccessTokens;
   readonly throttle: FailureThrottle;
   readonly standings: FreshCache<Standing>;
-  readonly organisations: FreshCache<organisations.OrganisationRow>;
-  /** Ids of keys whose use is being written down. */
-  readonly uses: Set<string>;
 }
 
 /** Who a service account is in one tenant, and the roles that it holds there now. */
@@ -78,6 +81,11 @@ export async function authenticate(
   if (scheme === 'bearer' && accepts.includes('access-token')) return byToken(deps, value, now);
   if (scheme === 'basic' && accepts.includes('client')) {
     return byClientSecret(deps, value, offered.remoteAddress, now);
+  }
+  const { browser } = offered;
+  const isAlone = authorization === null && gatewayKey === null;
+  if (isAlone && browser !== null && accepts.includes('session')) {
+    return bySession(deps, browser, now);
   }
   throw new ApiError('unauthorized');
 }
@@ -169,7 +177,8 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
 /** A service key may name somebody, too, and is not theirs. */
 function personOf({ type, user_id: userId }: apiKeys.StoredApiKey): Person | null {
   const isOwn = type === 'organisation-user' || type === 'workspace-user';
-  return isOwn && userId !== null ? { userId } : null;
+  // What a key may do to others' keys, its scopes say.
+  return isOwn && userId !== null ? { userId, sessionId: null, actsForOthers: true } : null;
 }
 
 /** Not waited for, and no reason to refuse: reads are answered while nothing can be written. */

@@ -21,6 +21,8 @@ export interface DeploymentKeys {
   auditKey(organisationId: string): Buffer;
   /** 32 bytes for the token signer. */
   readonly tokenSigningSeed: Buffer;
+  /** 32 bytes that seal what a browser keeps while its owner signs in. */
+  readonly signInKey: Buffer;
   /** Ten digits: the tenant that a deployment has before anybody names one. */
   readonly derivedTsgId: string;
   /** Secret of the service account that every replica can make anew. */
@@ -68,6 +70,7 @@ export function deriveKeys(deploymentKey: Buffer): DeploymentKeys {
       createHmac('sha256', fingerprint).update(`${organisationId}\n${owner}`).digest(),
     auditKey: (organisationId) => createHmac('sha256', audit).update(organisationId).digest(),
     tokenSigningSeed: derive('token-sign'),
+    signInKey: derive('sign-in'),
     derivedTsgId: String(tsgIdMin + (derive('tsg-id').readBigUInt64BE() % (9n * tsgIdMin))),
     deriveClientSecret: (clientId) =>
       new Secret(
@@ -106,6 +109,9 @@ export function createKeyring(
     auditKey: (organisationId) => opened().auditKey(organisationId),
     get tokenSigningSeed() {
       return opened().tokenSigningSeed;
+    },
+    get signInKey() {
+      return opened().signInKey;
     },
     get derivedTsgId() {
       return opened().derivedTsgId;

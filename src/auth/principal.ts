@@ -2,15 +2,19 @@
 
 export interface Person {
   readonly userId: string;
+  /** Null where it is no session but a key. */
+  readonly sessionId: string | null;
+  /** False for who may see and change no user keys but their own. */
+  readonly actsForOthers: boolean;
 }
 
 export interface Principal {
-  readonly kind: 'service-account' | 'api-key';
+  readonly kind: 'service-account' | 'api-key' | 'user';
   /** Whom the credential stands for, where it is somebody's own; null for one of nobody in person. */
   readonly person: Person | null;
-  /** Service account id or API key id (uuid); never the credential itself. */
+  /** Id of the service account, API key or user (uuid); never the credential itself. */
   readonly id: string;
-  /** Service account name or API key name, for messages and audit rows. */
+  /** Name of the service account or API key, or address of the user, for messages and audit rows. */
   readonly name: string;
   readonly organisationId: string;
   readonly tsgId: string;

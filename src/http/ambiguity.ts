@@ -13,6 +13,8 @@ const singleHeaders = new Set([
   'if-none-match',
   'gatewright-owner',
   'gatewright-fence',
+  'gatewright-workspace',
+  'origin',
   'idempotency-key',
   'x-gateway-api-key',
   'x-portkey-api-key',

@@ -97,6 +97,7 @@ export function createEndpoint<Caller>(
           ifMatch: route.versioned === true ? versionOf(header(request, 'if-match')) : null,
           ifNoneMatch: header(request, 'if-none-match'),
           acceptEncoding: header(request, 'accept-encoding'),
+          cookies: header(request, 'cookie'),
           owner: header(request, 'gatewright-owner'),
           fence: isFenced ? fenceOf(header(request, 'gatewright-fence')) : null,
           idempotencyKey:

@@ -20,6 +20,7 @@ const securityOf: Partial<Record<CredentialKind, string>> = {
   'access-token': 'accessToken',
   'api-key': 'gatewayApiKey',
   'bearer-key': 'bearerApiKey',
+  session: 'sessionCookie',
   client: 'clientCredentials',
 };
 
@@ -67,6 +68,7 @@ async function describeApi(mounted: readonly MountedRoute<never>[]): Promise<Jso
         accessToken: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
         bearerApiKey: { type: 'http', scheme: 'bearer' },
         gatewayApiKey: { type: 'apiKey', in: 'header', name: 'x-gateway-api-key' },
+        sessionCookie: { type: 'apiKey', in: 'cookie', name: '__Host-gatewright-session' },
         clientCredentials: { type: 'http', scheme: 'basic' },
       },
       schemas: {

@@ -1,14 +1,14 @@
 /** Knows how answers and errors are written, in each of the three forms that clients read. */
 import { ApiError, type ErrorKind, errorBody, flatErrorBody } from '../model/errors.ts';
 import { LongList } from '../model/long-list.ts';
-import { type CredentialKind, type ErrorForm, RawReply, Reply } from './route.ts';
+import { type CredentialKind, type ErrorForm, type HeaderLines, RawReply, Reply } from './route.ts';
 import { SlicedText } from './sliced-text.ts';
 
 /** What goes out: the status, the text (or null for none) and the headers beyond the usual. */
 export interface Answer {
   readonly status: number;
   readonly text: string | Buffer | SlicedText | null;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: HeaderLines;
 }
 
 /** Headers of every answer: nothing here may be cached by a proxy or guessed at by a browser. */

@@ -19,9 +19,16 @@ export const mountPrefixes: Record<Mount, string> = {
 /**
  * `access-token`: Bearer token of the token service. `api-key`: `x-gateway-api-key` (or its older
  * name) header. `bearer-key`: an API key as a Bearer token, for clients that can send nothing else.
- * `client`: HTTP Basic client id and secret. `none`: public.
+ * `session`: the cookie of somebody who is signed in. `client`: HTTP Basic client id and secret.
+ * `none`: public.
  */
-export type CredentialKind = 'access-token' | 'api-key' | 'bearer-key' | 'client' | 'none';
+export type CredentialKind =
+  | 'access-token'
+  | 'api-key'
+  | 'bearer-key'
+  | 'session'
+  | 'client'
+  | 'none';
 
 export interface RouteRequest<
   Caller,
@@ -46,6 +53,8 @@ export interface RouteRequest<
   readonly fence: number | null;
   /** Value of the `idempotency-key` header of a POST, or null. */
   readonly idempotencyKey: string | null;
+  /** Raw `Cookie` value, or null. */
+  readonly cookies: string | null;
   readonly requestId: string;
   /** Milliseconds since the epoch, read once when the request was accepted. */
   readonly now: number;
@@ -80,6 +89,9 @@ export interface InnerAnswer {
   readonly body: unknown;
 }
 
+/** Several lines for what may be said more than once: `set-cookie`. */
+export type HeaderLines = Readonly<Record<string, string | string[]>>;
+
 /** An answer of the response schema's shape with a status or headers of its own. */
 export class Reply<Body = unknown> {
   readonly status: number;
@@ -101,12 +113,12 @@ export class RawReply {
   readonly status: number;
   /** Goes out as it is; null for no body. */
   readonly text: string | Buffer | SlicedText | null;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: HeaderLines;
 
   constructor(
     status: number,
     text: string | Buffer | SlicedText | null,
-    headers: Readonly<Record<string, string>> = {},
+    headers: HeaderLines = {},
   ) {
     this.status = status;
     this.text = text;

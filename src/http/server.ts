@@ -44,6 +44,14 @@ interface Credentials {
   readonly authorization: string | null;
   /** The `x-gateway-api-key` or `x-portkey-api-key` header, or null. */
   readonly gatewayKey: string | null;
+  /** What a browser sent with its cookies; null where there are none. */
+  readonly browser: {
+    readonly cookies: string;
+    readonly origin: string | null;
+    readonly isChange: boolean;
+    /** The `gatewright-workspace` header, or null. */
+    readonly workspace: string | null;
+  } | null;
   readonly remoteAddress: string;
 }
 
@@ -327,6 +335,15 @@ function credentialsOf(request: FastifyRequest): Credentials {
   return {
     authorization: header(request, 'authorization'),
     gatewayKey: key ?? olderKey,
+    browser: browserOf(request),
     remoteAddress: request.socket.remoteAddress ?? '',
   };
+}
+
+function browserOf(request: FastifyRequest): Credentials['browser'] {
+  const cookies = header(request, 'cookie');
+  if (cookies === null) return null;
+  const isChange = request.method !== 'GET' && request.method !== 'HEAD';
+  const workspace = header(request, 'gatewright-workspace');
+  return { cookies, origin: header(request, 'origin'), isChange, workspace };
 }

@@ -2,6 +2,7 @@
 import type { Feature, Settings } from '../settings.ts';
 import type { KeptBlobs } from '../store/kept-blobs.ts';
 import { chargeLostSlices } from './charge-lost-slices.ts';
+import { deleteEndedSessions } from './delete-ended-sessions.ts';
 import { deleteExpiredFiles } from './delete-expired-files.ts';
 import { deleteOldAnswers } from './delete-old-answers.ts';
 import { type AuditRetentionOptions, deleteOldAuditLogs } from './delete-old-audit-logs.ts';
@@ -33,6 +34,7 @@ export function allJobs(
     sealAuditLog({ ...features, ...audit }),
     deleteOldAuditLogs(audit),
     deleteExpiredFiles(),
+    deleteEndedSessions(),
     emptyVectorStores(),
     deleteUnusedBlobs(means.sweepBlobs),
     expireRuns(),

@@ -71,6 +71,40 @@ export function scopesBeyond(held: readonly string[], wanted: readonly string[])
 
 const readingActions = new Set(['read', 'list', 'view']);
 
+/** What a workspace has of its own, and what is done in it. */
+const ofWorkspaces = new Set([
+  ...['completions', 'mcp', 'agents', 'logs', 'analytics', 'configs', 'prompts', 'providers'],
+  ...['virtual_keys', 'policies', 'guardrails', 'workspaces', 'workspace_users', 'mcp_servers'],
+  ...['workspace_service_api_keys', 'workspace_user_api_keys', 'workspace_integrations'],
+  'workspace_mcp_integrations',
+]);
+/** What is used in a workspace, and belongs to the organisation. */
+const usedInWorkspaces = new Set(['secret_references.read', 'secret_references.list']);
+const notOfWorkspaces = new Set(['workspaces.create', 'workspaces.delete']);
+/** What members do beside reading. */
+const ofMembers = new Set(['write', 'invoke', 'render']);
+
+const workspaceScopes = allScopes.filter((scope) => {
+  const isOwn = ofWorkspaces.has(scope.split('.')[0]!) && !notOfWorkspaces.has(scope);
+  return isOwn || usedInWorkspaces.has(scope);
+});
+
+/** By the role that somebody has in a workspace (docs/api.md, Sign-in). */
+const memberScopes = {
+  admin: workspaceScopes,
+  manager: workspaceScopes.filter((scope) => scope !== 'workspaces.update'),
+  member: workspaceScopes.filter((scope) => {
+    const [resource = '', action = ''] = scope.split('.');
+    if (resource === 'workspace_service_api_keys') return false;
+    const isReading = readingActions.has(action) || ofMembers.has(action);
+    return isReading || resource === 'workspace_user_api_keys';
+  }),
+} as const;
+
+export function scopesOfMember(role: keyof typeof memberScopes): readonly string[] {
+  return memberScopes[role];
+}
+
 /** Roles that exist without being defined by a tenant. */
 const builtInRoles: Readonly<Record<string, readonly string[]>> = {
   superuser: allScopes,

@@ -13,6 +13,7 @@ type Group =
   | 'Inference'
   | 'Files'
   | 'Mail'
+  | 'Sign-in'
   | 'Sync';
 
 export interface Facts {

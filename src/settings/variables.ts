@@ -8,6 +8,7 @@ import { kubernetesVariables } from './kubernetes-variables.ts';
 import { mailVariables } from './mail-variables.ts';
 import { notifyVariables } from './notify-variables.ts';
 import { proxyVariables } from './proxy-variables.ts';
+import { signInVariables } from './sign-in-variables.ts';
 import { traceVariables } from './trace-variables.ts';
 import { defaulted, type Facts, factsOf, optional, type Traits } from './variable.ts';
 import { vaultVariables } from './vault-variables.ts';
@@ -200,6 +201,7 @@ export const environment = z.object({
   ...blobVariables,
   ...traceVariables,
   ...mailVariables,
+  ...signInVariables,
 
   GATEWRIGHT_CREDENTIALS: optional(
     'Sync',

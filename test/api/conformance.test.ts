@@ -11,6 +11,7 @@ import { Description, nameOf, type Operation } from '../description.ts';
 import { ownerOf } from '../people.ts';
 import { type Asked, isToken, RightRequests } from '../right-requests.ts';
 import { exchange, fetchToken, startTestServer, type TestServer } from '../server.ts';
+import { signedInSettings } from '../sessions.ts';
 import { addServiceAccount } from '../tenant.ts';
 
 let link: DatabaseLink;
@@ -20,7 +21,10 @@ let requests: RightRequests;
 
 beforeAll(async () => {
   link = await startDatabaseLink();
-  server = await startTestServer({ between: link.lead });
+  server = await startTestServer({
+    between: link.lead,
+    settings: { signIn: signedInSettings },
+  });
   const document = await exchange('GET', `${server.url}/openapi.json`, undefined, {});
   description = new Description(document.body);
   requests = new RightRequests(server, description, await server.token(), (faults) =>

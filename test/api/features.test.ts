@@ -73,7 +73,7 @@ describe('every route of a governed family', () => {
     const routes = adminRoutes(
       {
         ...{ database: server.database, keyring: server.app.keyring, audit: auditTrail(true) },
-        throttle: createFailureThrottle(),
+        ...{ throttle: createFailureThrottle(), signIn: null },
         ...{ apiKeyPrefix: '', trustedHosts: [], configTargets: server.settings.configTargets },
         mcp: { explore: () => Promise.reject(new Error('nothing is asked')) },
       },

@@ -12,9 +12,13 @@ import { bootstrapTenant } from '../../src/store/bootstrap.ts';
 import * as accessPolicies from '../../src/store/tables/access-policies.ts';
 import * as serviceAccounts from '../../src/store/tables/service-accounts.ts';
 import { everyRoute, pathOf } from '../every-route.ts';
+import { ownerOf } from '../people.ts';
 import { exchange, fetchToken, startTestServer, type TestServer } from '../server.ts';
+import { addSession, signedInSettings } from '../sessions.ts';
 
 const mounted = everyRoute();
+const isSignOut = ({ route, pattern }: MountedRoute<Principal>): boolean =>
+  route.method === 'DELETE' && pattern === '/v1/session';
 const cases = mounted.map((one) => [`${one.route.method} ${one.pattern}`, one] as const);
 
 describe('every route', () => {
@@ -22,7 +26,7 @@ describe('every route', () => {
   let headers: Record<string, Record<string, string>>;
 
   beforeAll(async () => {
-    server = await startTestServer();
+    server = await startTestServer({ settings: { signIn: signedInSettings } });
     const { keyring } = server.app;
     const other = await bootstrapTenant(server.database, {
       keyring,
@@ -69,6 +73,11 @@ describe('every route', () => {
         await tokens.issue({ ...grant, tsgId: '0000000000', roles: ['superuser'] }, now),
       ),
       both: { ...bearer(await server.token()), 'x-gateway-api-key': server.organisationApiKey },
+      session: (await addSession(server, await ownerOf(server))).headers,
+      otherSession: (
+        await addSession({ ...server, ...other }, await ownerOf({ ...server, ...other }))
+      ).headers,
+      wrongSession: { cookie: `__Host-gatewright-session=${randomUUID()}.${randomUUID()}.a` },
       wrongClient: { authorization: `Basic ${Buffer.from('nobody:nothing').toString('base64')}` },
     };
   });
@@ -89,6 +98,7 @@ describe('every route', () => {
       'deletedAccount',
       'unknownTenant',
       'wrongClient',
+      'wrongSession',
     ]) {
       const answer = await send(one, credential);
       expect([credential, answer.status]).toEqual([credential, 401]);
@@ -102,6 +112,7 @@ describe('every route', () => {
       ['olderKey', 'api-key'],
       ['token', 'access-token'],
       ['keyAsBearer', 'bearer-key'],
+      ...(isSignOut(one) ? [] : [['session', 'session'] as const]),
     ] as const) {
       const { status } = await send(one, credential);
       if (one.accepts.includes(kind)) expect([401, 403]).not.toContain(status);
@@ -132,6 +143,9 @@ describe('every route', () => {
       const own = await send(one, 'token', path);
       const foreign = await send(one, 'otherTenant', path);
       expect(foreign.status).toBe(own.status);
+      if (!one.accepts.includes('session')) return;
+      const signedIn = await send(one, 'otherSession', path);
+      expect(['session', signedIn.status]).toEqual(['session', own.status]);
     },
   );
 });

@@ -25,7 +25,7 @@ const jobs = [
   ...['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'],
   ...['charge-lost-slices', 'delete-old-logs', 'delete-old-responses', 'expire-runs'],
   ...['delete-expired-files', 'delete-unused-blobs', 'empty-vector-stores'],
-  'seal-audit-log',
+  ...['seal-audit-log', 'delete-ended-sessions'],
 ];
 const yearMs = 366 * 86_400_000;
 
@@ -440,6 +440,7 @@ describe('what is sent to the database', () => {
         ...['api_keys', 'usage_budgets', 'usage_limit_policies'],
         ...['usage_windows', 'idempotency_keys', 'usage_holders', 'rate_counters'],
         ...['responses', 'files', 'blobs', 'vector_stores', 'runs', 'audit_log'],
+        'user_sessions',
       ]),
     );
   });

@@ -122,8 +122,9 @@ const mayImport: Record<string, readonly string[]> = {
   'objects/responses': ['objects', 'store', 'model', 'clock'],
   'objects/vectors': ['objects', 'store', 'blobs', 'model', 'clock'],
   'objects/runs': ['objects', 'store', 'model', 'clock'],
-  // Where a value of a secret manager lies is sealed, like what it is.
-  auth: ['secret-managers', 'store', 'model', 'settings', 'clock'],
+  // Where a value of a secret manager lies is sealed, like what it is. The rest for the identity
+  // provider, whom the operator names, as a proxy of the operator reaches it.
+  auth: ['secret-managers', 'store', 'model', 'settings', 'clock', 'remote'],
   'secret-managers': ['vault', 'upstream', 'remote', 'model', 'clock'],
   upstream: ['upstream/*', 'model'],
   'upstream/dialects': ['model'],

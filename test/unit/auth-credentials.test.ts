@@ -28,11 +28,14 @@ const deps = {
   tokens: createAccessTokens(keyring),
   throttle: createFailureThrottle(),
   ...createAuthCaches(),
+  signIn: { publicUrl: new URL('https://gateway.example.com'), idleMs: 60_000 },
 };
 const everything: AcceptedCredential[] = ['access-token', 'api-key', 'client'];
 
 function attempt(offered: Partial<OfferedCredentials>, accepts = everything): Promise<Principal> {
-  const nothing = { authorization: null, gatewayKey: null, remoteAddress: '127.0.0.1' };
+  const nothing = {
+    ...{ authorization: null, gatewayKey: null, browser: null, remoteAddress: '127.0.0.1' },
+  };
   return authenticate(deps, { ...nothing, ...offered }, accepts, 0);
 }
 

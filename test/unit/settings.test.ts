@@ -574,6 +574,43 @@ describe('places for files', () => {
   });
 });
 
+const signingIn = {
+  GATEWRIGHT_SIGN_IN_ISSUER: 'https://login.example.com',
+  GATEWRIGHT_SIGN_IN_CLIENT_ID: 'gatewright',
+  GATEWRIGHT_PUBLIC_URL: 'https://gateway.example.com',
+  GATEWRIGHT_SIGN_IN_TSG_ID: '1234567890',
+  GATEWRIGHT_SIGN_IN_ROLE_CLAIM: 'groups',
+  GATEWRIGHT_SIGN_IN_ROLES: 'platform=admin,everyone=member',
+};
+
+describe('signing in', () => {
+  it('is off unless it is set, and is what was set', () => {
+    expect(read({}).signIn).toBeNull();
+    const { signIn } = read(signingIn);
+    expect(signIn).toMatchObject({
+      ...{ clientId: 'gatewright', tsgId: '1234567890', provisions: false },
+      ...{ sessionMs: 43_200_000, idleMs: 3_600_000, scopes: 'openid email profile' },
+    });
+    expect(signIn?.roles?.byValue.get('platform')).toBe('admin');
+  });
+
+  it.each([
+    ['without what makes it whole', { GATEWRIGHT_PUBLIC_URL: undefined }, /set both or none/],
+    ['with roles and no claim', { GATEWRIGHT_SIGN_IN_ROLE_CLAIM: undefined }, /set both or none/],
+    ['in the clear', { GATEWRIGHT_SIGN_IN_ISSUER: 'http://login.example.com' }, /https/],
+    ['below a path', { GATEWRIGHT_PUBLIC_URL: 'https://example.com/gateway' }, /no path/],
+    [
+      'of everybody in no organisation',
+      { GATEWRIGHT_SIGN_IN_TSG_ID: undefined, GATEWRIGHT_SIGN_IN_PROVISION: 'ON' },
+      /without GATEWRIGHT_SIGN_IN_TSG_ID/,
+    ],
+  ] as const)('is refused %s', (_, changes, message) => {
+    const given = Object.entries<string | undefined>({ ...signingIn, ...changes });
+    const set = given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+    expect(() => read(Object.fromEntries(set))).toThrow(message);
+  });
+});
+
 describe('the reference', () => {
   it('names every setting in Markdown and in the JSON Schema', () => {
     const schema = settingsJsonSchema() as { properties: Record<string, Record<string, unknown>> };
@@ -600,6 +637,7 @@ describe('the reference', () => {
         ...(name.includes('JWT_')
           ? { GATEWRIGHT_JWT_JWKS_URIS: 'https://login.example.com/k' }
           : {}),
+        ...(/SIGN_IN|PUBLIC_URL|SESSION_/.test(name) ? signingIn : {}),
         ...outside,
       };
       expect(() => read({ ...rest, [name]: example! }, { strict: true })).not.toThrow();

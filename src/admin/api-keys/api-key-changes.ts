@@ -64,14 +64,20 @@ export function scopeOf(type: ApiKeyType, subType: ApiKeySubType, action: KeyAct
   return `${type}_${subType}_api_keys.${action}`;
 }
 
-/** @throws ApiError `forbidden` unless the caller may do this to keys of this type. */
+/**
+ * @throws ApiError `forbidden` unless the caller may do this to keys of this type; to keys of others
+ *   plain members may do nothing, and find none.
+ */
 export function authoriseType(
   caller: AdminRequest['caller'],
-  row: Pick<apiKeys.StoredApiKey, 'type'>,
+  row: Pick<apiKeys.StoredApiKey, 'type' | 'user_id'>,
   action: KeyAction,
 ): void {
   const wanted = scopeOf(...kindOfKey(row), action);
   if (!covers(caller.scopes, wanted)) throw new ApiError('forbidden');
+  const { person } = caller;
+  if (person === null || person.actsForOthers || row.user_id === person.userId) return;
+  throw new ApiError(action === 'create' ? 'forbidden' : 'notFound');
 }
 
 /** Answers the key's value, the only time that anyone sees it. */
@@ -83,20 +89,33 @@ export async function create(
 ): Promise<{ id: string; key: string; object: 'api-key' }> {
   const { body, caller } = request;
   requireOwnOrganisation(caller, body.organisation_id);
-  authoriseType(caller, { type: `${type}-${subType}` }, 'create');
+  const user_id = userOf(request, subType);
+  authoriseType(caller, { type: `${type}-${subType}`, user_id: user_id ?? null }, 'create');
   if (type === 'organisation' && caller.workspaceId !== null) throw new ApiError('forbidden');
   const workspace_id = body.workspace_id ?? caller.workspaceId ?? undefined;
-  refuseFaults(apiKeyFaults({ type, sub_type: subType, workspace_id, user_id: body.user_id }));
+  refuseFaults(apiKeyFaults({ type, sub_type: subType, workspace_id, user_id }));
   requireGrantable(caller, body.scopes, []);
   const key = chooseKey(deps, body);
   const make = async (tx: Db, workspace: workspaces.StoredWorkspace | null) => {
-    const row = await insertKey(tx, deps, request, { key, type: `${type}-${subType}`, workspace });
+    const row = await insertKey(tx, deps, request, {
+      ...{ key, type: `${type}-${subType}` as const, workspace },
+      userId: user_id ?? null,
+    });
     return { row, changes: { fields: sentFields(body) } };
   };
   // Keys of people are counted before one more is made.
   const hold = type === 'workspace' && subType === 'user' ? 'alone' : 'shared';
   const { id } = await createResource(deps, request, 'ApiKey', make, hold);
   return { id, key, object: 'api-key' };
+}
+
+/** Whoever is signed in makes keys of their own where they name nobody. */
+function userOf(
+  { body, caller }: Pick<BodyRequest<CreateBody>, 'body' | 'caller'>,
+  subType: ApiKeySubType,
+): string | undefined {
+  const isOwn = subType === 'user' && caller.person?.sessionId != null;
+  return body.user_id?.toLowerCase() ?? (isOwn ? caller.person.userId : undefined);
 }
 
 /**
@@ -122,11 +141,11 @@ async function insertKey(
   made: {
     readonly key: string;
     readonly type: apiKeys.StoredApiKey['type'];
+    readonly userId: string | null;
     readonly workspace: workspaces.StoredWorkspace | null;
   },
 ): Promise<{ id: string; workspace_id: string | null }> {
-  const { key, type, workspace } = made;
-  const userId = body.user_id?.toLowerCase() ?? null;
+  const { key, type, userId, workspace } = made;
   await requireUser(tx, caller.organisationId, workspace, userId);
   await requireRoom(tx, workspace, type);
   const expiresAt = typeof body.expires_at === 'string' ? parseTimestamp(body.expires_at) : null;

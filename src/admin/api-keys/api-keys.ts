@@ -226,7 +226,9 @@ async function list(
       .filter((subType) => covers(caller.scopes, scopeOf(type, subType, 'list')))
       .map((subType) => `${type}-${subType}` as const),
   );
-  const filter = { workspaceId: workspace?.id, ids: parseIds(query.ids), types };
+  const isOwnOnly = caller.person?.actsForOthers === false;
+  const userId = isOwnOnly ? caller.person!.userId : undefined;
+  const filter = { workspaceId: workspace?.id, ids: parseIds(query.ids), types, userId };
   const found = await apiKeys.list(db, caller.organisationId, filter, toPage(query));
   const { rows, ids, total } = found;
   const budgets = await usageBudgets.listStates(db, caller.organisationId, 'api_key', ids, now);

@@ -24,7 +24,7 @@ const AccessPolicy = z.object({
 });
 
 const path = '/iam/v1/access_policies';
-const mounts = { root: ['access-token'] } as const;
+const mounts = { root: ['access-token', 'session'] } as const;
 
 export function accessPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
   return [

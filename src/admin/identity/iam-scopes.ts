@@ -24,7 +24,7 @@ const IamScope = z.object({
 const IamScopeList = z.object({ count: z.int().min(0), items: z.array(IamScope) });
 
 export function iamScopeRoutes(deps: AdminDeps): Route<Principal>[] {
-  const all = { path: '/iam/v1/scopes', mounts: { root: ['access-token'] } } as const;
+  const all = { path: '/iam/v1/scopes', mounts: { root: ['access-token', 'session'] } } as const;
   const item = { ...all, path: `${all.path}/:name` } as const;
   return [
     route({

@@ -8,6 +8,7 @@ import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import * as scimGroups from '../../store/tables/scim-groups.ts';
 import * as scimMappings from '../../store/tables/scim-mappings.ts';
 import * as userInvites from '../../store/tables/user-invites.ts';
+import * as userSessions from '../../store/tables/user-sessions.ts';
 import * as users from '../../store/tables/users.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
@@ -80,7 +81,7 @@ export async function remove(deps: AdminDeps, request: Request): Promise<void> {
   });
 }
 
-/** Who is no longer active has no keys, and is in no workspace by a group. */
+/** Who is no longer active has no keys and no sessions, and is in no workspace by a group. */
 async function settleUser(
   tx: Db,
   deps: AdminDeps,
@@ -89,7 +90,10 @@ async function settleUser(
   status: users.StoredUser['status'],
 ): Promise<void> {
   const { organisationId } = author.caller;
-  if (status !== 'active') await deleteUserKeys(tx, deps, author, { userId });
+  if (status !== 'active') {
+    await deleteUserKeys(tx, deps, author, { userId });
+    await userSessions.deleteMany(tx, organisationId, { userId });
+  }
   const groups = await scimGroups.listMembers(tx, organisationId, { userId });
   for (const { group_id } of groups) {
     const mappings = await scimMappings.listByGroup(tx, organisationId, group_id);

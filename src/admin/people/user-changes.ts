@@ -5,6 +5,8 @@ import type { Db } from '../../store/connection/db.ts';
 import * as mcpConnections from '../../store/tables/mcp-connections.ts';
 import * as mcpServerUsers from '../../store/tables/mcp-server-users.ts';
 import * as scimGroups from '../../store/tables/scim-groups.ts';
+import * as userIdentities from '../../store/tables/user-identities.ts';
+import * as userSessions from '../../store/tables/user-sessions.ts';
 import * as users from '../../store/tables/users.ts';
 import * as workspaceMembers from '../../store/tables/workspace-members.ts';
 import { type Author, auditChange } from '../request/change.ts';
@@ -45,7 +47,7 @@ export function refuseOwner(): never {
   throw new ApiError('conflict', 'The owner of the organisation stays its owner', 'id');
 }
 
-/** Memberships, keys, and what MCP servers say of the user go along. */
+/** Memberships, keys, sessions, and what MCP servers say of the user go along. */
 export async function deleteUser(
   tx: Db,
   deps: AdminDeps,
@@ -61,6 +63,8 @@ export async function deleteUser(
   await scimGroups.deleteMembershipsOf(tx, organisation_id, id);
   await mcpServerUsers.deleteByUser(tx, organisation_id, id);
   await mcpConnections.deleteByUser(tx, organisation_id, id);
+  await userSessions.deleteMany(tx, organisation_id, { userId: id });
+  await userIdentities.deleteOfUser(tx, organisation_id, id);
   await users.deleteById(tx, organisation_id, id);
   await auditChange(tx, deps, author, {
     ...{ action: 'delete', kind: 'User', resourceId: id, workspaceId: null, changes: {} },

@@ -1,14 +1,24 @@
 /** Knows what every Admin API handler is given. */
 import type { FailureThrottle } from '../../auth/failure-throttle.ts';
+import type { IdentityProvider } from '../../auth/identity-provider.ts';
 import type { Keyring } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { CredentialKind, LeaseHeader, Mount, RouteRequest } from '../../http/route.ts';
 import type { TargetLimits } from '../../model/config-document.ts';
 import type { McpFound } from '../../model/mcp-found.ts';
+import type { SignInSettings } from '../../settings/sign-in.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { AuditTrail } from '../../store/tables/audit-log.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
+
+/** By what people sign in. */
+export interface SignIn {
+  readonly provider: IdentityProvider;
+  readonly settings: SignInSettings;
+  /** Is told why somebody could not. */
+  readonly onFailure: (error: Error) => void;
+}
 
 export interface AdminDeps {
   /** No `db`: what is read outside of a transaction may come from the reader while the writer is down. */
@@ -25,6 +35,8 @@ export interface AdminDeps {
   /** How many targets a config may have; null means the built-in limit. */
   readonly configTargets: TargetLimits;
   readonly mcp: McpExplorer;
+  /** Null where nobody signs in. */
+  readonly signIn: SignIn | null;
 }
 
 /** Asks servers of MCP integrations. */
@@ -53,9 +65,9 @@ export type AdminRequest<
  * honoured on v1 only, because a gateway key is refused on the admin planes.
  */
 export const everyMount = {
-  v1: ['access-token', 'api-key'],
-  v2: ['access-token'],
-  admin: ['access-token'],
+  v1: ['access-token', 'api-key', 'session'],
+  v2: ['access-token', 'session'],
+  admin: ['access-token', 'session'],
 } as const satisfies Partial<Record<Mount, readonly CredentialKind[]>>;
 
 /** For routes whose changes are recorded, and may be made in the name of an owner: see change.ts. */

@@ -281,6 +281,8 @@ function ofUser(db: Db, organisationId: string, userId: string, workspaceId: str
 export interface ApiKeyFilter {
   readonly workspaceId?: string | undefined;
   readonly ids?: readonly string[] | undefined;
+  /** Those of one person. */
+  readonly userId?: string | undefined;
   readonly types?: readonly ApiKeyRow['type'][] | undefined;
 }
 
@@ -294,6 +296,7 @@ export function list(
   if (filter.workspaceId !== undefined) {
     query = query.where('workspace_id', '=', filter.workspaceId);
   }
+  if (filter.userId !== undefined) query = query.where('user_id', '=', filter.userId);
   if (filter.ids !== undefined) query = query.where('id', 'in', filter.ids);
   if (filter.types !== undefined) query = query.where('type', 'in', filter.types);
   return listPageInSlices(query, page, [

@@ -34,7 +34,7 @@ interface AuditEntry {
   organisationId: string;
   workspaceId: string | null;
   at: number;
-  actorKind: 'service-account' | 'api-key' | 'job' | 'system';
+  actorKind: 'service-account' | 'api-key' | 'user' | 'job' | 'system';
   actorId: string;
   /** Verb in the past is implied: create, update, delete, expire, reset. */
   action: string;

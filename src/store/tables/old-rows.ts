@@ -6,7 +6,8 @@ import type { Db } from '../connection/db.ts';
 export type Aged =
   | { readonly table: 'request_logs'; readonly column: 'ended_at' }
   | { readonly table: 'request_totals'; readonly column: 'began_at' }
-  | { readonly table: 'idempotency_keys'; readonly column: 'created_at' };
+  | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
+  | { readonly table: 'user_sessions'; readonly column: 'expires_at' };
 
 /** A table whose rows are found by this column in all organisations at once, and have an id. */
 type Told =
@@ -14,7 +15,10 @@ type Told =
   | { readonly table: 'files'; readonly column: 'expires_at' };
 
 /** The same, whether they have an id or not. */
-type Shared = Told | { readonly table: 'idempotency_keys'; readonly column: 'created_at' };
+type Shared =
+  | Told
+  | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
+  | { readonly table: 'user_sessions'; readonly column: 'expires_at' };
 
 /** As {@link Aged}, of a table whose rows go by another rule. */
 type Dated = Aged | { readonly table: 'audit_log'; readonly column: 'at' };

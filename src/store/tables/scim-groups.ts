@@ -62,6 +62,21 @@ function by(db: Db, organisationId: string, column: 'id' | 'name', value: string
     .where(column, '=', value);
 }
 
+/** Those of these names that are there. */
+export async function listByNames(
+  db: Db,
+  organisationId: string,
+  names: readonly string[],
+): Promise<Pick<StoredScimGroup, 'id'>[]> {
+  if (names.length === 0) return [];
+  return db
+    .selectFrom('scim_groups')
+    .select('id')
+    .where('organisation_id', '=', organisationId)
+    .where('name', 'in', names)
+    .execute();
+}
+
 export interface ScimGroupFilter {
   /** Part of the name, in any case. */
   readonly search?: string | undefined;

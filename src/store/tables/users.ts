@@ -19,8 +19,8 @@ interface UserRow extends Versioned {
   last_name: string | null;
   role: OrganisationRole;
   status: 'active' | 'inactive';
-  /** What brought the user here: the organisation's own making, an invite, a directory. */
-  source: 'bootstrap' | 'invite' | 'scim';
+  /** What brought the user here: the organisation's own making, an invite, a directory, the identity provider. */
+  source: 'bootstrap' | 'invite' | 'scim' | 'sign-in';
   /** What the directory calls the user. */
   external_id: string | null;
 }
@@ -97,12 +97,24 @@ export function findByEmailKey(
   organisationId: string,
   key: string,
 ): Promise<StoredUser | undefined> {
+  return byEmailKey(db, organisationId, key).executeTakeFirst();
+}
+
+/** As {@link findByEmailKey}, as of now; held until the transaction ends. */
+export function findByEmailKeyForUpdate(
+  tx: Db,
+  organisationId: string,
+  key: string,
+): Promise<StoredUser | undefined> {
+  return byEmailKey(tx, organisationId, key).forUpdate().executeTakeFirst();
+}
+
+function byEmailKey(db: Db, organisationId: string, key: string) {
   return db
     .selectFrom('users')
     .selectAll()
     .where('organisation_id', '=', organisationId)
-    .where('email_key', '=', key)
-    .executeTakeFirst();
+    .where('email_key', '=', key);
 }
 
 /** Whether people are managed here: there are others than whom the organisation was made with. */
@@ -111,7 +123,7 @@ export async function areManaged(db: Db, organisationId: string): Promise<boolea
     .selectFrom('users')
     .select('id')
     .where('organisation_id', '=', organisationId)
-    .where('source', 'in', ['invite', 'scim'])
+    .where('source', 'in', ['invite', 'scim', 'sign-in'])
     .limit(1)
     .executeTakeFirst();
   return found !== undefined;

@@ -1,0 +1,193 @@
+/** Knows sessions of people over HTTP (docs/api.md, Sign-in): one's own, and those of others for who looks after them. */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { endedCookie } from '../../auth/sessions.ts';
+import { RawReply, type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { listOf, listReply } from '../../model/paging.ts';
+import { OrganisationRole, WorkspaceRole } from '../../model/person.ts';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as userIdentities from '../../store/tables/user-identities.ts';
+import * as userSessions from '../../store/tables/user-sessions.ts';
+import * as users from '../../store/tables/users.ts';
+import * as workspaceMembers from '../../store/tables/workspace-members.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import { type Author, auditChange } from '../request/change.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import { idOr404 } from '../request/scoping.ts';
+import { refuseBound } from './user-changes.ts';
+
+const SessionRecord = z.object({
+  id: z.uuid(),
+  created_at: AnsweredTimestamp,
+  /** To the minute. */
+  last_used_at: AnsweredTimestamp,
+  expires_at: AnsweredTimestamp,
+  object: z.literal('session'),
+});
+
+const OwnSession = SessionRecord.extend({
+  user: z.object({ id: z.uuid(), email: z.string(), role: OrganisationRole }),
+  organisation_id: z.uuid(),
+  tsg_id: z.string(),
+  /** In which the session acts; null for an administrator's, or where none is chosen. */
+  workspace_id: z.uuid().nullable(),
+  scopes: z.array(z.string()),
+  /** That the user is in. */
+  workspaces: z.array(
+    z.object({ id: z.uuid(), slug: z.string(), name: z.string(), role: WorkspaceRole }),
+  ),
+});
+const Ended = z.object({
+  /** Where the identity provider ends its own session, or null. */
+  end_session_url: z.string().nullable(),
+});
+
+export function sessionRoutes(deps: AdminDeps): Route<Principal>[] {
+  const own = { mounts: { v1: ['session'] }, path: '/session' } as const;
+  const all = { mounts: everyMount, path: '/admin/users/:id/sessions' } as const;
+  const empty = z.object({});
+  return [
+    route({
+      ...own,
+      method: 'GET',
+      summary: 'Say who is signed in',
+      response: OwnSession,
+      handle: (request) => getOwn(deps, request),
+    }),
+    route({
+      ...own,
+      method: 'DELETE',
+      summary: 'Sign out',
+      response: Ended,
+      handle: (request) => endOwn(deps, request),
+    }),
+    route({
+      ...all,
+      method: 'GET',
+      scope: 'organisation_users.read',
+      summary: 'List the sessions of a user',
+      response: listOf(SessionRecord),
+      handle: async ({ caller, params }) => {
+        const db = deps.database.readable;
+        const { id } = await requireUser(db, caller, params.id!);
+        const rows = await userSessions.listOfUser(db, caller.organisationId, id);
+        return listReply(rows.values().map(present), rows.length);
+      },
+    }),
+    route({
+      ...all,
+      method: 'DELETE',
+      scope: 'organisation_users.update',
+      summary: 'End all sessions of a user',
+      response: empty,
+      handle: (request) => endMany(deps, request, {}),
+    }),
+    route({
+      ...all,
+      method: 'DELETE',
+      path: `${all.path}/:sessionId`,
+      scope: 'organisation_users.update',
+      summary: 'End a session of a user',
+      response: empty,
+      handle: (request) => endMany(deps, request, { id: idOr404(request.params.sessionId!) }),
+    }),
+    route({
+      ...all,
+      method: 'DELETE',
+      path: '/admin/users/:id/identity',
+      scope: 'organisation_users.update',
+      summary: 'Let a user come with another account of the identity provider',
+      response: empty,
+      handle: (request) => unbind(deps, request),
+    }),
+  ];
+}
+
+async function getOwn({ database }: AdminDeps, { caller }: AdminRequest) {
+  const db = database.readable;
+  const { organisationId, tsgId, person, scopes, workspaceId } = caller;
+  const session = await userSessions.findWithUser(db, organisationId, person!.sessionId!);
+  if (session === undefined) throw new ApiError('unauthorized');
+  const roles = await workspaceMembers.listRoles(db, organisationId, caller.id);
+  const rows = await workspaces.listByIds(db, organisationId, [...roles.keys()]);
+  return {
+    ...present(session),
+    user: { id: caller.id, email: session.email, role: session.role },
+    ...{ organisation_id: organisationId, tsg_id: tsgId, workspace_id: workspaceId },
+    scopes: [...scopes],
+    workspaces: rows.map(({ id, slug, name }) => ({ id, slug, name, role: roles.get(id)! })),
+  };
+}
+
+async function endOwn(deps: AdminDeps, request: AdminRequest) {
+  const { caller } = request;
+  const id = caller.person!.sessionId!;
+  await deps.database.transaction(async (tx) => {
+    await userSessions.deleteMany(tx, caller.organisationId, { id });
+    await auditEnd(tx, deps, request, id);
+  });
+  const answer: z.infer<typeof Ended> = {
+    end_session_url: (await deps.signIn?.provider.endAddress()) ?? null,
+  };
+  return new RawReply(200, JSON.stringify(answer), { 'set-cookie': endedCookie });
+}
+
+/** Answers `{}`. @throws ApiError `notFound` for a user or a session that is not there */
+async function endMany(deps: AdminDeps, request: AdminRequest, which: { readonly id?: string }) {
+  const { caller, params } = request;
+  await deps.database.transaction(async (tx) => {
+    const user = await requireUser(tx, caller, params.id!);
+    const { organisationId } = caller;
+    const ended = await userSessions.deleteMany(tx, organisationId, { userId: user.id, ...which });
+    if (which.id !== undefined && ended === 0) throw new ApiError('notFound');
+    if (ended > 0) await auditEnd(tx, deps, request, which.id ?? user.id);
+  });
+  return {};
+}
+
+/** Answers `{}`. Sessions that were opened with the account end. */
+async function unbind(deps: AdminDeps, request: AdminRequest) {
+  const { caller, params } = request;
+  await deps.database.transaction(async (tx) => {
+    const { id: userId } = await requireUser(tx, caller, params.id!);
+    const { organisationId } = caller;
+    if (!(await userIdentities.deleteOfUser(tx, organisationId, userId))) return;
+    await userSessions.deleteMany(tx, organisationId, { userId });
+    const told = { kind: 'User', resourceId: userId, workspaceId: null } as const;
+    await auditChange(tx, deps, request, {
+      action: 'update',
+      ...told,
+      changes: { identity: null },
+    });
+  });
+  return {};
+}
+
+async function requireUser(db: Db, caller: Principal, id: string): Promise<users.StoredUser> {
+  refuseBound(caller);
+  const user = await users.findById(db, caller.organisationId, idOr404(id));
+  if (user === undefined) throw new ApiError('notFound');
+  return user;
+}
+
+async function auditEnd(
+  tx: Db,
+  deps: AdminDeps,
+  author: Author,
+  resourceId: string,
+): Promise<void> {
+  const told = { kind: 'UserSession', resourceId, workspaceId: null } as const;
+  await auditChange(tx, deps, author, { action: 'delete', ...told, changes: {} });
+}
+
+function present(row: userSessions.StoredSession): z.infer<typeof SessionRecord> {
+  return {
+    id: row.id,
+    created_at: formatTimestamp(row.created_at),
+    last_used_at: formatTimestamp(row.last_used_at),
+    expires_at: formatTimestamp(row.expires_at),
+    object: 'session',
+  };
+}

@@ -1,0 +1,174 @@
+/** Knows which user a proven identity is, what follows from what the provider says of it, and how its session is opened. */
+import type { ProvenIdentity } from '../../auth/identity-provider.ts';
+import { textsOf } from '../../auth/identity-provider.ts';
+import type { Principal } from '../../auth/principal.ts';
+import { makeSession } from '../../auth/sessions.ts';
+import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
+import { type AssignedRole, emailKey } from '../../model/person.ts';
+import type { Db } from '../../store/connection/db.ts';
+import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
+import type { OrganisationRow } from '../../store/tables/organisations.ts';
+import * as userIdentities from '../../store/tables/user-identities.ts';
+import * as userInvites from '../../store/tables/user-invites.ts';
+import * as userSessions from '../../store/tables/user-sessions.ts';
+import * as users from '../../store/tables/users.ts';
+import { type Author, auditChange } from '../request/change.ts';
+import type { AdminDeps, SignIn } from '../request/deps.ts';
+import { acceptInvite } from './invite-acceptance.ts';
+import { followGroups } from './sign-in-groups.ts';
+
+type Settings = SignIn['settings'];
+
+interface Coming {
+  readonly organisation: OrganisationRow;
+  readonly identity: ProvenIdentity;
+  readonly request: Pick<Author, 'requestId' | 'now'>;
+}
+
+/** Yields the cookie. @throws ApiError `forbidden` for who is no user here, or may not sign in */
+export async function openSession(
+  deps: AdminDeps,
+  settings: Settings,
+  coming: Coming,
+): Promise<string> {
+  const admit = () => deps.database.transaction((tx) => enter(tx, deps, settings, coming));
+  try {
+    return await admit();
+  } catch (error) {
+    if (!isDuplicateEntry(error)) throw error;
+  }
+  // Somebody else made the same user, or bound it, at the same time: now it is there to be found.
+  try {
+    return await admit();
+  } catch (error) {
+    if (!isDuplicateEntry(error)) throw error;
+    throw new ApiError('forbidden', 'Your address is another account of the identity provider');
+  }
+}
+
+async function enter(tx: Db, deps: AdminDeps, settings: Settings, coming: Coming): Promise<string> {
+  const { organisation, identity, request } = coming;
+  const role = claimedRole(settings, identity);
+  const user = await findOrMake(tx, deps, settings, coming, role);
+  if (user.status !== 'active') throw new ApiError('forbidden', 'Your user is not active');
+  const author = authorOf(coming, user);
+  if (role !== null && user.role !== 'owner' && user.role !== role) {
+    await users.update(tx, user, { role, last_updated_at: request.now });
+    await auditUser(tx, deps, author, user.id, 'update', { role });
+  }
+  if (settings.groupsClaim !== null) {
+    const names = textsOf(identity.claims, settings.groupsClaim);
+    await followGroups(tx, deps, author, user.id, names);
+  }
+  const place = { organisationId: organisation.id, id: newId() };
+  const { tokenHmac, cookie } = makeSession(deps.keyring, place, settings.sessionMs);
+  const { now } = request;
+  await userSessions.insert(tx, {
+    ...{ organisation_id: organisation.id, id: place.id, user_id: user.id, token_hmac: tokenHmac },
+    ...{ subject_hash: identity.subjectHash, provider_session_hash: identity.sessionHash },
+    ...{ created_at: now, last_used_at: now, expires_at: now + settings.sessionMs },
+  });
+  const told = { kind: 'UserSession', resourceId: place.id, workspaceId: null } as const;
+  await auditChange(tx, deps, author, { action: 'create', ...told, changes: { user: user.id } });
+  return cookie;
+}
+
+/** Null where the provider has no say. @throws ApiError `forbidden` for whom it gives no role */
+function claimedRole({ roles }: Settings, { claims }: ProvenIdentity): AssignedRole | null {
+  if (roles === null) return null;
+  const given = textsOf(claims, roles.claim).flatMap((value) => roles.byValue.get(value) ?? []);
+  if (given.length === 0) {
+    throw new ApiError('forbidden', 'The identity provider gives you no role here');
+  }
+  return given.includes('admin') ? 'admin' : 'member';
+}
+
+/**
+ * The user whose account this is; at the first time the one of its address, whoever was invited there, or,
+ * where the provider alone decides, a new one. Held until the transaction ends.
+ */
+async function findOrMake(
+  tx: Db,
+  deps: AdminDeps,
+  settings: Settings,
+  coming: Coming,
+  role: AssignedRole | null,
+): Promise<users.StoredUser> {
+  const { organisation, identity, request } = coming;
+  const { subjectHash, verifiedEmail: email } = identity;
+  const bound = await userIdentities.findUserId(tx, organisation.id, subjectHash);
+  const known = bound && (await users.findByIdForUpdate(tx, organisation.id, bound));
+  if (known) return known;
+  if (email === null) {
+    const message = 'The identity provider has verified no e-mail address of yours';
+    throw new ApiError('forbidden', message);
+  }
+  const key = emailKey(email);
+  // First of all: of several who come with one invite, the others then find the user that one has made.
+  const invite = await userInvites.findOpenForUpdate(tx, organisation.id, key, request.now);
+  const user =
+    (await users.findByEmailKeyForUpdate(tx, organisation.id, key)) ??
+    (await make(tx, deps, settings, coming, { email, role, invite }));
+  await userIdentities.insert(tx, {
+    ...{ organisation_id: organisation.id, user_id: user.id, subject_hash: subjectHash },
+    created_at: request.now,
+  });
+  return user;
+}
+
+interface Newcomer {
+  readonly email: string;
+  readonly role: AssignedRole | null;
+  readonly invite: userInvites.StoredInvite | undefined;
+}
+
+async function make(
+  tx: Db,
+  deps: AdminDeps,
+  settings: Settings,
+  coming: Coming,
+  { email, role, invite }: Newcomer,
+): Promise<users.StoredUser> {
+  const { organisation, identity, request } = coming;
+  const { now } = request;
+  const isWelcome = settings.provisions && settings.tsgId === organisation.tsg_id;
+  if (invite === undefined && !isWelcome) {
+    const message = 'No user of this organisation has your address: ask for an invite';
+    throw new ApiError('forbidden', message);
+  }
+  const user: users.StoredUser = {
+    ...{ id: newId(), organisation_id: organisation.id, email, external_id: null },
+    email_key: emailKey(email),
+    ...{ first_name: identity.firstName, last_name: identity.lastName, status: 'active' },
+    ...{ role: role ?? invite?.role ?? 'member', source: invite ? 'invite' : 'sign-in' },
+    ...{ version: 1, created_at: now, last_updated_at: now },
+  };
+  await users.insert(tx, user);
+  const author = authorOf(coming, user);
+  await auditUser(tx, deps, author, user.id, 'create', {});
+  if (invite !== undefined) await acceptInvite(tx, deps, author, invite, user);
+  return user;
+}
+
+/** People do themselves what follows from their signing in. */
+function authorOf({ organisation, request }: Coming, user: users.StoredUser): Author {
+  const caller: Principal = {
+    ...{ kind: 'user', id: user.id, name: user.email, organisationId: organisation.id },
+    ...{ tsgId: organisation.tsg_id, workspaceId: null, scopes: [] },
+    person: { userId: user.id, sessionId: null, actsForOthers: false },
+  };
+  return { caller, owner: null, fence: null, requestId: request.requestId, now: request.now };
+}
+
+async function auditUser(
+  tx: Db,
+  deps: AdminDeps,
+  author: Author,
+  resourceId: string,
+  action: 'create' | 'update',
+  changes: Record<string, unknown>,
+): Promise<void> {
+  const told = { kind: 'User', resourceId, workspaceId: null, changes } as const;
+  await auditChange(tx, deps, author, { action, ...told });
+}

@@ -1,0 +1,34 @@
+/** Knows how groups that the identity provider names at a sign-in become those that somebody is in. */
+import type { Db } from '../../store/connection/db.ts';
+import * as scimGroups from '../../store/tables/scim-groups.ts';
+import * as scimMappings from '../../store/tables/scim-mappings.ts';
+import type { Author } from '../request/change.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import { settle } from './scim-membership.ts';
+
+const namesMax = 1000;
+
+/** Of the groups that are there, the user is in those named and in no other; workspaces follow. */
+export async function followGroups(
+  tx: Db,
+  deps: AdminDeps,
+  author: Author,
+  userId: string,
+  names: readonly string[],
+): Promise<void> {
+  const { organisationId } = author.caller;
+  const named = await scimGroups.listByNames(tx, organisationId, names.slice(0, namesMax));
+  const held = await scimGroups.listMembers(tx, organisationId, { userId });
+  const was = new Set(held.map(({ group_id }) => group_id));
+  const is = new Set(named.map(({ id }) => id));
+  const [come, gone] = [is.difference(was), was.difference(is)];
+  for (const id of [...come, ...gone].toSorted()) {
+    const group = await scimGroups.findForUpdate(tx, organisationId, 'id', id);
+    if (group === undefined) continue;
+    if (come.has(id)) await scimGroups.addMembers(tx, group, [userId]);
+    else await scimGroups.removeMembers(tx, group, [userId]);
+    for (const { workspace_id } of await scimMappings.listByGroup(tx, organisationId, id)) {
+      await settle(tx, deps, author, userId, workspace_id);
+    }
+  }
+}

@@ -1,0 +1,139 @@
+/** Knows how a browser signs somebody in (docs/api.md, Sign-in): off to the identity provider, and back with a session. */
+import { z } from 'zod';
+import type { ProvenIdentity } from '../../auth/identity-provider.ts';
+import { ProviderUnavailable, SignInRefused } from '../../auth/identity-provider.ts';
+import { attemptCookie, forgottenAttempt, readAttempt } from '../../auth/sign-in-attempts.ts';
+import { RawReply, type Route, type RouteRequest, route } from '../../http/route.ts';
+import { tsgIdPattern } from '../../model/access-policy.ts';
+import { ApiError } from '../../model/errors.ts';
+import { validationError } from '../../model/validation-error.ts';
+import * as organisations from '../../store/tables/organisations.ts';
+import * as userSessions from '../../store/tables/user-sessions.ts';
+import type { AdminDeps, SignIn } from '../request/deps.ts';
+import { openSession } from './sign-in-changes.ts';
+
+/** A path of this host and nothing else, or anybody could be sent anywhere in our name. */
+const ownPathPattern = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2047}$/;
+
+const BeginQuery = z.object({
+  tsg_id: z.string().regex(tsgIdPattern, 'must be ten digits').optional(),
+  return_to: z.string().regex(ownPathPattern, 'must be a path of this server').optional(),
+});
+
+const text = z.string().max(4096).optional();
+/** What of the address counts to which a provider sends people back. */
+const FinishQuery = z.object({
+  ...{ code: text, state: text, iss: text, error: text, error_description: text },
+});
+
+const LogoutBody = z.object({ logout_token: z.string().max(8192) });
+
+/** Who you are, for a deployment where no page is in front. */
+const usualReturn = '/v1/session';
+
+export function signInRoutes(deps: AdminDeps): Route<null>[] {
+  const open = { mounts: { v1: ['none'] }, response: z.object({}) } as const;
+  return [
+    route({
+      ...open,
+      method: 'GET',
+      path: '/sign-in',
+      summary: 'Go and sign in',
+      query: BeginQuery,
+      handle: (request) => begin(deps, request),
+    }),
+    route({
+      ...open,
+      method: 'GET',
+      path: '/sign-in/callback',
+      summary: 'Come back from signing in',
+      query: FinishQuery,
+      handle: (request) => finish(deps, request),
+    }),
+    route({
+      ...open,
+      method: 'POST',
+      path: '/sign-in/back-channel-logout',
+      summary: 'End sessions that the identity provider has ended',
+      bodyType: 'form',
+      body: LogoutBody,
+      handle: (request) => endFromAfar(deps, request),
+    }),
+  ];
+}
+
+type Asked<Query> = RouteRequest<null, Record<string, string>, Query, undefined>;
+
+async function begin(deps: AdminDeps, { query, now }: Asked<z.infer<typeof BeginQuery>>) {
+  const signIn = requireSignIn(deps);
+  const tsgId = query.tsg_id ?? signIn.settings.tsgId;
+  if (tsgId === null) {
+    throw validationError({ path: ['tsg_id'], message: 'is missing: which organisation?' });
+  }
+  const { address, attempt } = await proven(signIn, () => signIn.provider.begin(now));
+  const kept = { ...attempt, tsgId, returnTo: query.return_to ?? usualReturn };
+  return redirect(address.href, [await attemptCookie(deps.keyring, kept, now)]);
+}
+
+async function finish(deps: AdminDeps, request: Asked<z.infer<typeof FinishQuery>>) {
+  const { query, cookies, now } = request;
+  const signIn = requireSignIn(deps);
+  const attempt = await readAttempt(deps.keyring, cookies, now);
+  // Whoever is made to come back with somebody else's code has not begun, or something else.
+  if (attempt === null || attempt.state !== query.state) {
+    const message = 'is of nothing that began here within ten minutes: begin again at /v1/sign-in';
+    throw validationError({ path: ['state'], message });
+  }
+  const answered = Object.fromEntries(
+    Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined),
+  );
+  const identity: ProvenIdentity = await proven(signIn, () =>
+    signIn.provider.finish(answered, attempt, now),
+  );
+  const organisation = await organisations.findByTsgId(deps.database.readable, attempt.tsgId);
+  if (organisation === undefined) throw new ApiError('forbidden', 'There is no such organisation');
+  const cookie = await openSession(deps, signIn.settings, { organisation, identity, request });
+  return redirect(attempt.returnTo, [cookie, forgottenAttempt]);
+}
+
+/** As a provider asks, for all organisations at once: it knows nothing of tenants. */
+async function endFromAfar(
+  deps: AdminDeps,
+  { body, now }: RouteRequest<null, Record<string, string>, unknown, z.infer<typeof LogoutBody>>,
+) {
+  const signIn = requireSignIn(deps);
+  const subject = await proven(signIn, () => signIn.provider.judgeLogout(body.logout_token, now));
+  const ended =
+    'sessionHash' in subject ? { providerSessionHash: subject.sessionHash } : { ...subject };
+  const { readable } = deps.database;
+  for (const organisationId of await userSessions.listOrganisationsOf(readable, ended)) {
+    await deps.database.transaction((tx) => userSessions.deleteMany(tx, organisationId, ended));
+  }
+  return {};
+}
+
+function requireSignIn({ signIn }: AdminDeps): SignIn {
+  if (signIn === null) throw new ApiError('featureDisabled');
+  return signIn;
+}
+
+/** Why it failed is for the log, and in words without secrets for whoever signs in. */
+async function proven<T>({ onFailure }: SignIn, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof SignInRefused) {
+      onFailure(error);
+      throw new ApiError('forbidden', `Signing in failed: ${error.reason}`, '', { cause: error });
+    }
+    if (error instanceof ProviderUnavailable) {
+      onFailure(error);
+      throw new ApiError('unavailable', 'The identity provider does not answer now');
+    }
+    throw error;
+  }
+}
+
+function redirect(location: string, cookies: string[]): RawReply {
+  return new RawReply(302, null, { location, 'set-cookie': cookies });
+}

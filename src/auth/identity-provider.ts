@@ -1,0 +1,284 @@
+/** Knows the identity provider by which people sign in: a client of OpenID Connect, and what it proves of somebody. */
+import { createHash } from 'node:crypto';
+import { createRemoteJWKSet, customFetch as jwksFetch, jwtVerify } from 'jose';
+import type * as OpenId from 'openid-client';
+import { request } from 'undici';
+import { Pools } from '../remote/pools.ts';
+import type { Proxies } from '../remote/proxies.ts';
+import type { SignInSettings } from '../settings/sign-in.ts';
+
+/** What a browser keeps while its owner is with the provider. */
+export interface SignInAttempt {
+  readonly state: string;
+  readonly nonce: string;
+  /** Of which the provider was told a digest: who comes back with the code has to know it (RFC 7636). */
+  readonly verifier: string;
+}
+
+export interface ProvenIdentity {
+  readonly subjectHash: Buffer;
+  /** Null where the provider does not say. */
+  readonly sessionHash: Buffer | null;
+  /** Null unless the provider has made sure of it. */
+  readonly verifiedEmail: string | null;
+  readonly firstName: string | null;
+  readonly lastName: string | null;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+/** Whose sessions a provider ends: of one of its own sessions, or all of an account. */
+export type LogoutSubject = { readonly sessionHash: Buffer } | { readonly subjectHash: Buffer };
+
+/** The provider's word was not good enough; `reason` tells people why, and holds nothing secret. */
+export class SignInRefused extends Error {
+  override name = 'SignInRefused';
+  readonly reason: string;
+
+  constructor(reason: string, options?: ErrorOptions) {
+    super(reason, options);
+    this.reason = reason;
+  }
+}
+
+/** The provider did not answer, or not as one. */
+export class ProviderUnavailable extends Error {
+  override name = 'ProviderUnavailable';
+}
+
+const callbackPath = '/v1/sign-in/callback';
+const limits = {
+  ...{ connectionsMax: 4, connectTimeoutMs: 5_000, answerTimeoutMs: 10_000 },
+  answerBytesMax: 1024 * 1024,
+};
+/** What the provider says of itself is asked for again after this. */
+const freshMs = 3_600_000;
+/** By which the provider's clock may differ. */
+const toleranceSeconds = 30;
+/** A clock of ours that moves less than this against the machine's is the same. */
+const skewStepSeconds = 5;
+
+/** `now` is in milliseconds since the epoch, by the clock that all replicas share. */
+export class IdentityProvider implements AsyncDisposable {
+  readonly #settings: SignInSettings;
+  readonly #pools: Pools;
+  #known: { readonly config: OpenId.Configuration; readonly at: number; skew: number } | null =
+    null;
+  #keys: { readonly url: string; readonly find: ReturnType<typeof createRemoteJWKSet> } | null =
+    null;
+
+  constructor(settings: SignInSettings, proxies: Proxies | null) {
+    this.#settings = settings;
+    this.#pools = new Pools(limits, proxies);
+  }
+
+  /** Where the browser goes, and what it keeps. @throws ProviderUnavailable */
+  async begin(now: number): Promise<{ address: URL; attempt: SignInAttempt }> {
+    const { client, config } = await this.#open(now);
+    const attempt = {
+      ...{ state: client.randomState(), nonce: client.randomNonce() },
+      verifier: client.randomPKCECodeVerifier(),
+    };
+    const address = client.buildAuthorizationUrl(config, {
+      ...{ redirect_uri: this.#callback().href, scope: this.#settings.scopes },
+      ...{ state: attempt.state, nonce: attempt.nonce, code_challenge_method: 'S256' },
+      code_challenge: await client.calculatePKCECodeChallenge(attempt.verifier),
+    });
+    return { address, attempt };
+  }
+
+  /**
+   * Trades the code that the browser came back with.
+   *
+   * @throws SignInRefused, ProviderUnavailable
+   */
+  async finish(
+    answered: Readonly<Record<string, string>>,
+    { state, nonce, verifier }: SignInAttempt,
+    now: number,
+  ): Promise<ProvenIdentity> {
+    const { client, config } = await this.#open(now);
+    const callback = this.#callback();
+    callback.search = new URLSearchParams(answered).toString();
+    const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
+    const tokens = await judged(client, () =>
+      client.authorizationCodeGrant(config, callback, { ...checks, idTokenExpected: true }),
+    );
+    const told = tokens.claims()!;
+    const hasMore = config.serverMetadata().userinfo_endpoint !== undefined;
+    const more = hasMore
+      ? await judged(client, () => client.fetchUserInfo(config, tokens.access_token, told.sub))
+      : {};
+    return identityOf({ ...more, ...told });
+  }
+
+  /** Where somebody signs out of the provider, too; null where it has no such place, or nobody has asked it yet. */
+  async endAddress(): Promise<string | null> {
+    const endpoint = this.#known?.config.serverMetadata().end_session_endpoint;
+    if (endpoint === undefined) return null;
+    const address = new URL(endpoint);
+    address.searchParams.set('client_id', this.#settings.clientId);
+    address.searchParams.set('post_logout_redirect_uri', this.#settings.publicUrl.href);
+    return address.href;
+  }
+
+  /**
+   * What a logout token of the provider ends (OpenID Connect Back-Channel Logout 1.0, 2.6).
+   *
+   * @throws SignInRefused, ProviderUnavailable
+   */
+  async judgeLogout(token: string, now: number): Promise<LogoutSubject> {
+    const { client, config } = await this.#open(now);
+    const { issuer, jwks_uri: url } = config.serverMetadata();
+    if (url === undefined) throw new SignInRefused('the identity provider publishes no keys');
+    const options = { [jwksFetch]: this.#fetch, timeoutDuration: limits.answerTimeoutMs };
+    if (this.#keys?.url !== url) {
+      this.#keys = { url, find: createRemoteJWKSet(new URL(url), options) };
+    }
+    const { find } = this.#keys;
+    const { payload } = await judged(client, () =>
+      jwtVerify(token, find, {
+        ...{ issuer, audience: this.#settings.clientId, currentDate: new Date(now) },
+        ...{ clockTolerance: toleranceSeconds, requiredClaims: ['iat', 'jti', 'events'] },
+        maxTokenAge: '5 minutes',
+      }),
+    );
+    const { events, nonce, sid, sub } = payload;
+    const isLogout = typeof events === 'object' && events !== null && logoutEvent in events;
+    if (!isLogout || nonce !== undefined) throw new SignInRefused('this is no logout token');
+    if (typeof sid === 'string') return { sessionHash: digest(issuer, sid) };
+    if (typeof sub === 'string') return { subjectHash: digest(issuer, sub) };
+    throw new SignInRefused('the logout token names nobody');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pools.destroy();
+  }
+
+  #callback(): URL {
+    return new URL(callbackPath, this.#settings.publicUrl);
+  }
+
+  async #open(now: number): Promise<{ client: typeof OpenId; config: OpenId.Configuration }> {
+    const client = await import('openid-client');
+    const skew = Math.round((now - Date.now()) / 1000);
+    const known = this.#known;
+    const isFresh = known !== null && now - known.at < freshMs && now >= known.at;
+    if (isFresh && Math.abs(skew - known.skew) < skewStepSeconds) {
+      return { client, config: known.config };
+    }
+    const { issuer, clientId, clientSecret } = this.#settings;
+    const metadata = {
+      [client.clockSkew]: skew,
+      [client.clockTolerance]: toleranceSeconds,
+      ...(clientSecret && { client_secret: clientSecret.reveal() }),
+    };
+    const proof = clientSecret ? undefined : client.None();
+    const isPlain = issuer.protocol === 'http:';
+    const config = await judged(client, () =>
+      client.discovery(issuer, clientId, metadata, proof, {
+        [client.customFetch]: this.#fetch,
+        timeout: limits.answerTimeoutMs / 1000,
+        execute: isPlain ? [client.allowInsecureRequests] : [],
+      }),
+    );
+    this.#known = { config, at: now, skew };
+    return { client, config };
+  }
+
+  /** By our own connections, which are bounded and heed the proxy. */
+  readonly #fetch = async (
+    url: string,
+    { method, headers, body, signal }: Pick<RequestInit, 'method' | 'headers' | 'body' | 'signal'>,
+  ): Promise<Response> => {
+    const answer = await request(url, {
+      method: method === 'POST' ? 'POST' : 'GET',
+      headers: Object.fromEntries(new Headers(headers)),
+      body: body instanceof URLSearchParams ? body.toString() : ((body ?? null) as string | null),
+      signal: signal ?? null,
+      dispatcher: this.#pools.at(new URL(url).origin),
+    });
+    const text = await answer.body.text();
+    const type = String(answer.headers['content-type'] ?? '');
+    const isEmpty = answer.statusCode === 204 || answer.statusCode === 304;
+    const init = { status: answer.statusCode, headers: { 'content-type': type } };
+    return new Response(isEmpty ? null : text, init);
+  };
+}
+
+const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
+
+/** Tells what the provider, or its browser, said wrongly from a provider that is not there. */
+async function judged<T>(client: typeof OpenId, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof client.AuthorizationResponseError) {
+      throw new SignInRefused(`the identity provider answers ${plain(error.error)}`, {
+        cause: error,
+      });
+    }
+    if (error instanceof client.ResponseBodyError && error.status < 500) {
+      throw new SignInRefused(`the identity provider answers ${plain(error.error)}`, {
+        cause: error,
+      });
+    }
+    if (isFalse(client, error)) {
+      throw new SignInRefused('what the identity provider says does not hold', { cause: error });
+    }
+    throw new ProviderUnavailable('the identity provider does not answer', { cause: error });
+  }
+}
+
+/** What a token, or the address that a browser came back to, says wrongly; not that nobody answered. */
+function isFalse(client: typeof OpenId, error: unknown): boolean {
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  const falsehoods: unknown[] = [
+    'OAUTH_INVALID_RESPONSE',
+    'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
+    'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
+    'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED',
+    'OAUTH_KEY_SELECTION_FAILED',
+  ];
+  if (typeof code === 'string' && /^ERR_J(?:WT|WS|OSE|WKS_NO)/.test(code)) return true;
+  if (falsehoods.includes(code)) return true;
+  return error instanceof client.ClientError && cause !== undefined && isFalse(client, cause);
+}
+
+/** Codes of errors are words of a few characters; anything else is not shown. */
+function plain(code: string): string {
+  return /^[\w.-]{1,64}$/.test(code) ? code : 'an error';
+}
+
+function identityOf(claims: Readonly<Record<string, unknown>>): ProvenIdentity {
+  const { iss, sub, sid, email, given_name, family_name } = claims;
+  const text = (value: unknown): string | null =>
+    typeof value === 'string' && value !== '' && value.length <= 255 ? value : null;
+  return {
+    subjectHash: digest(String(iss), String(sub)),
+    sessionHash: typeof sid === 'string' ? digest(String(iss), sid) : null,
+    verifiedEmail: claims.email_verified === true ? text(email) : null,
+    ...{ firstName: text(given_name), lastName: text(family_name), claims },
+  };
+}
+
+function digest(issuer: string, name: string): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify([issuer, name]))
+    .digest();
+}
+
+/** The texts of a claim, which may be one or a list, and lie within another: `realm_access.roles`. */
+export function textsOf(claims: Readonly<Record<string, unknown>>, path: string): string[] {
+  const found = Object.hasOwn(claims, path)
+    ? claims[path]
+    : path
+        .split('.')
+        .reduce<unknown>(
+          (value, key) =>
+            typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+              ? (value as Record<string, unknown>)[key]
+              : undefined,
+          claims,
+        );
+  return [found].flat().filter((one): one is string => typeof one === 'string');
+}

@@ -1,0 +1,25 @@
+/** Knows how sessions of people go once they are over. */
+import { deleteBefore, listOrganisationsBefore } from '../store/tables/old-rows.ts';
+import { deleteDue } from './delete-due.ts';
+import type { Job } from './job.ts';
+
+const batchRowsMax = 1000;
+const aged = { table: 'user_sessions', column: 'expires_at' } as const;
+
+export function deleteEndedSessions(): Job {
+  return {
+    name: 'delete-ended-sessions',
+    cron: '*/10 * * * *',
+    summary: 'Deletes sessions of people whose time is over',
+    idleBecause: null,
+    run: async (context) => {
+      const before = context.now + 1;
+      const deleted = await deleteDue(context, {
+        listOrganisations: (db) => listOrganisationsBefore(db, aged, before, batchRowsMax),
+        deleteSome: (tx, organisationId) =>
+          deleteBefore(tx, aged, organisationId, before, batchRowsMax),
+      });
+      return { deleted };
+    },
+  };
+}

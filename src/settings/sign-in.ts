@@ -1,0 +1,98 @@
+/** Knows the settings by which people sign in as a group, and which of them make a whole. */
+import type { Secret } from '../secret.ts';
+import type { Name, Values } from './variables.ts';
+
+export interface SignInSettings {
+  readonly issuer: URL;
+  readonly clientId: string;
+  /** Undefined for a public client. */
+  readonly clientSecret: Secret | undefined;
+  /** Where browsers reach the Admin API. */
+  readonly publicUrl: URL;
+  /** Of the organisation that people sign in to where they name none. */
+  readonly tsgId: string | null;
+  readonly scopes: string;
+  /** Null where the issuer says nothing of roles. */
+  readonly roles: {
+    readonly claim: string;
+    readonly byValue: ReadonlyMap<string, 'admin' | 'member'>;
+  } | null;
+  readonly groupsClaim: string | null;
+  readonly provisions: boolean;
+  readonly sessionMs: number;
+  readonly idleMs: number;
+}
+
+export function signInSettings(
+  values: Values,
+  secretOf: (name: 'GATEWRIGHT_SIGN_IN_CLIENT_SECRET') => Secret | undefined,
+): SignInSettings | null {
+  const {
+    GATEWRIGHT_SIGN_IN_ISSUER: issuer,
+    GATEWRIGHT_SIGN_IN_CLIENT_ID: clientId,
+    GATEWRIGHT_PUBLIC_URL: publicUrl,
+    GATEWRIGHT_SIGN_IN_ROLE_CLAIM: claim,
+    GATEWRIGHT_SIGN_IN_ROLES: byValue,
+  } = values;
+  if (issuer === undefined || clientId === undefined || publicUrl === undefined) return null;
+  return {
+    ...{ issuer, clientId, publicUrl },
+    clientSecret: secretOf('GATEWRIGHT_SIGN_IN_CLIENT_SECRET'),
+    tsgId: values.GATEWRIGHT_SIGN_IN_TSG_ID ?? null,
+    scopes: values.GATEWRIGHT_SIGN_IN_SCOPES,
+    roles: claim === undefined || byValue === undefined ? null : { claim, byValue },
+    groupsClaim: values.GATEWRIGHT_SIGN_IN_GROUPS_CLAIM ?? null,
+    provisions: values.GATEWRIGHT_SIGN_IN_PROVISION,
+    sessionMs: values.GATEWRIGHT_SESSION_HOURS * 3_600_000,
+    idleMs: values.GATEWRIGHT_SESSION_IDLE_MINUTES * 60_000,
+  };
+}
+
+const whole: readonly Name[] = [
+  'GATEWRIGHT_SIGN_IN_ISSUER',
+  'GATEWRIGHT_SIGN_IN_CLIENT_ID',
+  'GATEWRIGHT_PUBLIC_URL',
+];
+
+/** What each setting is nothing without. */
+const needs: Partial<Record<Name, readonly Name[]>> = {
+  ...Object.fromEntries(whole.map((name) => [name, whole.filter((other) => other !== name)])),
+  GATEWRIGHT_SIGN_IN_CLIENT_SECRET: ['GATEWRIGHT_SIGN_IN_ISSUER'],
+  GATEWRIGHT_SIGN_IN_TSG_ID: ['GATEWRIGHT_SIGN_IN_ISSUER'],
+  GATEWRIGHT_SIGN_IN_SCOPES: ['GATEWRIGHT_SIGN_IN_ISSUER'],
+  GATEWRIGHT_SIGN_IN_ROLE_CLAIM: ['GATEWRIGHT_SIGN_IN_ISSUER', 'GATEWRIGHT_SIGN_IN_ROLES'],
+  GATEWRIGHT_SIGN_IN_ROLES: ['GATEWRIGHT_SIGN_IN_ISSUER', 'GATEWRIGHT_SIGN_IN_ROLE_CLAIM'],
+  GATEWRIGHT_SIGN_IN_GROUPS_CLAIM: ['GATEWRIGHT_SIGN_IN_ISSUER'],
+  GATEWRIGHT_SESSION_HOURS: ['GATEWRIGHT_SIGN_IN_ISSUER'],
+  GATEWRIGHT_SESSION_IDLE_MINUTES: ['GATEWRIGHT_SIGN_IN_ISSUER'],
+};
+
+/** @param isGiven whether a setting is set, be it wrongly */
+export function signInFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
+  const pairs = Object.entries(needs) as [Name, readonly Name[]][];
+  const wanting = values.GATEWRIGHT_SIGN_IN_PROVISION
+    ? [...pairs, ['GATEWRIGHT_SIGN_IN_PROVISION', ['GATEWRIGHT_SIGN_IN_TSG_ID']] as const]
+    : pairs;
+  const faults = wanting.flatMap(([name, needed]) =>
+    isGiven(name)
+      ? needed
+          .filter((one) => !isGiven(one))
+          .map((one) => `${name} is set, but does nothing without ${one}: set both or none`)
+      : [],
+  );
+  for (const name of ['GATEWRIGHT_SIGN_IN_ISSUER', 'GATEWRIGHT_PUBLIC_URL'] as const) {
+    const address = values[name];
+    if (address === undefined || address.protocol === 'https:' || isOfThisMachine(address))
+      continue;
+    faults.push(`${name} must begin with https://, save on this machine`);
+  }
+  const at = values.GATEWRIGHT_PUBLIC_URL?.pathname ?? '/';
+  if (at !== '/') {
+    faults.push('GATEWRIGHT_PUBLIC_URL must have no path: cookies are for the whole host');
+  }
+  return faults;
+}
+
+function isOfThisMachine({ hostname }: URL): boolean {
+  return ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+}

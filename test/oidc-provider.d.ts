@@ -1,0 +1,24 @@
+/** Knows what tests use of oidc-provider, which brings no types of its own. */
+declare module 'oidc-provider' {
+  import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+
+  interface Grant {
+    addOIDCScope(scope: string): void;
+    save(): Promise<string>;
+  }
+
+  export default class Provider {
+    constructor(issuer: string, configuration: Record<string, unknown>);
+    readonly Grant: new (of: {
+      clientId: string;
+      accountId: string;
+    }) => Grant;
+    callback(): RequestListener;
+    interactionFinished(
+      request: IncomingMessage,
+      response: ServerResponse,
+      result: Record<string, unknown>,
+    ): Promise<void>;
+    on(event: string, listener: (...args: never[]) => void): this;
+  }
+}
