@@ -226,6 +226,25 @@ describe('rendering', () => {
     });
   });
 
+  it('gives the folder and the key of the bucket to those who serve files alone', async () => {
+    const blobs = {
+      volume: { persistentVolumeClaim: { claimName: 'files' } },
+      s3: { bucket: 'files', endpoint: 'http://minio:9000', existingSecret: 'bucket' },
+    };
+    const settings = { GATEWRIGHT_BLOB_STORE: 's3' };
+    const pods = podsOf(await render({ ...complete, blobs, settings, sync: gitSync }));
+    const servers = pods.filter((pod) => JSON.stringify(pod).includes('"name":"blobs"'));
+    expect(servers.length).toBeGreaterThan(0);
+    for (const pod of pods) {
+      const isServer = servers.includes(pod);
+      expect(JSON.stringify(pod).includes('GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY')).toBe(isServer);
+      if (isServer) expect(JSON.stringify(pod)).toContain('"claimName":"files"');
+    }
+    await expect(render({ ...complete, blobs })).rejects.toThrow('GATEWRIGHT_BLOB_STORE');
+    const keyless = { s3: { bucket: 'files' } };
+    await expect(render({ ...complete, blobs: keyless })).rejects.toThrow('existingSecret');
+  });
+
   it('opens the port at which the mail server of the settings listens to the pods that run jobs', async () => {
     const mailPort = async (settings: object): Promise<unknown> => {
       const values = { ...complete, networkPolicy: { enabled: true }, settings };

@@ -37,6 +37,12 @@
 {{- if and $v.customCA.existingSecret $v.customCA.existingConfigMap -}}
 {{- fail "customCA takes one of existingSecret and existingConfigMap" -}}
 {{- end -}}
+{{- if and $v.blobs.s3.bucket (not $v.blobs.s3.existingSecret) -}}
+{{- fail "blobs.s3.bucket needs blobs.s3.existingSecret, the Secret that holds the key of the bucket" -}}
+{{- end -}}
+{{- if and $v.blobs.s3.bucket $v.blobs.volume (not (hasKey $v.settings "GATEWRIGHT_BLOB_STORE")) -}}
+{{- fail "blobs.volume and blobs.s3.bucket are both set: say by settings.GATEWRIGHT_BLOB_STORE where new files go" -}}
+{{- end -}}
 {{- range $component, $scaling := dict "server" $v.server.autoscaling "gateway" $v.gateway.autoscaling -}}
 {{- if and $scaling.enabled (lt (int $scaling.maxReplicas) (int $scaling.minReplicas)) -}}
 {{- fail (printf "%s.autoscaling.maxReplicas is less than minReplicas" $component) -}}

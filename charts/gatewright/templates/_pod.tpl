@@ -54,6 +54,31 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
+{{- /* Where files of callers lie; for those who serve them. */}}
+{{- define "gatewright.blobEnvironment" -}}
+{{- with .Values.blobs }}
+{{- if .volume }}
+- {name: GATEWRIGHT_BLOB_DIR, value: /var/lib/gatewright/blobs}
+{{- end }}
+{{- with .s3 }}
+{{- if .bucket }}
+- {name: GATEWRIGHT_BLOB_S3_BUCKET, value: {{ .bucket | quote }}}
+{{- with .endpoint }}
+- {name: GATEWRIGHT_BLOB_S3_ENDPOINT, value: {{ . | quote }}}
+{{- end }}
+{{- with .region }}
+- {name: GATEWRIGHT_BLOB_S3_REGION, value: {{ . | quote }}}
+{{- end }}
+{{- with .prefix }}
+- {name: GATEWRIGHT_BLOB_S3_PREFIX, value: {{ . | quote }}}
+{{- end }}
+- {name: GATEWRIGHT_BLOB_S3_ACCESS_KEY_ID, valueFrom: {secretKeyRef: {name: {{ .existingSecret | quote }}, key: {{ .keys.accessKeyId | quote }}}}}
+- {name: GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY, valueFrom: {secretKeyRef: {name: {{ .existingSecret | quote }}, key: {{ .keys.secretAccessKey | quote }}}}}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- /* Takes {root, secret}: the Secret of the user of the database. */}}
 {{- define "gatewright.databaseEnvironment" -}}
 {{- $v := .root.Values -}}

@@ -63,6 +63,7 @@ spec:
             {{- end }}
             - {name: GATEWRIGHT_LAME_DUCK_SECONDS, value: {{ .lameDuckSeconds | quote }}}
             - {name: GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS, value: {{ .drainSeconds | quote }}}
+            {{- include "gatewright.blobEnvironment" $root | nindent 12 }}
             {{- with $block.pod.env }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
@@ -85,6 +86,9 @@ spec:
           volumeMounts:
             {{- include "gatewright.commonMounts" $root | nindent 12 }}
             {{- include "gatewright.databaseMounts" (dict "root" $root "volume" "database") | nindent 12 }}
+            {{- if $v.blobs.volume }}
+            - {name: blobs, mountPath: /var/lib/gatewright/blobs}
+            {{- end }}
             {{- with $block.pod.volumeMounts }}
             {{- toYaml . | nindent 12 }}
             {{- end }}
@@ -99,6 +103,9 @@ spec:
         {{- with $v.sync.pod.volumes }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
+        {{- end }}
+        {{- with $v.blobs.volume }}
+        - {{ merge (dict "name" "blobs") . | toJson }}
         {{- end }}
         {{- with $block.pod.volumes }}
         {{- toYaml . | nindent 8 }}
