@@ -12,7 +12,7 @@ export interface BlobSettings {
   readonly fileBytesMax: number;
 }
 
-export interface S3Settings {
+interface S3Settings {
   readonly endpoint: URL;
   readonly region: string;
   readonly bucket: string;
