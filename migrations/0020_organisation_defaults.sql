@@ -3,6 +3,7 @@ CREATE TABLE IF NOT EXISTS organisation_defaults (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   input_guardrails TEXT CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   output_guardrails TEXT CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  denied_export_fields TEXT CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL

@@ -1,6 +1,6 @@
 /** Knows how the parts make a server: database, keys, authentication, Admin API, inference, probes, metrics. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { adminRoutes, browserRoutes } from './admin/index.ts';
+import { adminRoutes, browserRoutes, publicRoutes } from './admin/index.ts';
 import type { AdminDeps } from './admin/request/deps.ts';
 import { openBlobs } from './app/blobs.ts';
 import { createAppGateway, inferencePort } from './app/gateway.ts';
@@ -266,7 +266,7 @@ export function listenFailure(host: string, port: number, setting: string, error
 }
 
 function createAdminServer(
-  { settings, database, keyring, clock, log, signIn }: Parts,
+  { settings, database, keyring, clock, log, signIn, blobs }: Parts,
   metrics: Metrics,
   probes: readonly Route<null>[],
   requireConnection: () => void,
@@ -280,16 +280,13 @@ function createAdminServer(
   const audit = auditTrail(settings.features.auditLogs);
   const deps = {
     ...{ database, keyring, apiKeyPrefix, audit, throttle, trustedHosts, configTargets },
-    ...{ mcp, signIn },
+    ...{ mcp, signIn, blobs },
   };
   const routes = adminRoutes(deps, tokens);
+  const open = [...probes, ...publicRoutes(deps, requireConnection)];
   return createHttpServer<Principal>({
     routes,
-    publicRoutes: [
-      ...probes,
-      ...browserRoutes(deps, requireConnection),
-      openApiRoute(routes, probes),
-    ],
+    publicRoutes: [...open, ...browserRoutes(deps, requireConnection), openApiRoute(routes, open)],
     authenticate: (offered, accepts, now) => {
       requireConnection();
       return authenticate(auth, offered, accepts, now);

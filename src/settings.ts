@@ -79,6 +79,7 @@ export interface Settings {
     readonly apiAccess: boolean;
     readonly usageLimits: boolean;
     readonly auditLogs: boolean;
+    readonly dataExports: boolean;
     readonly policy: boolean;
     readonly scim: boolean;
     readonly mcp: boolean;
@@ -309,6 +310,7 @@ function assemble(
       apiAccess: values.API_ACCESS_ENABLED,
       usageLimits: values.USAGE_LIMITS_ENABLED,
       auditLogs: values.AUDIT_LOGS_ENABLED,
+      dataExports: values.DATA_EXPORTS_ENABLED,
       policy: values.POLICY_ENABLED,
       scim: values.SCIM_ENABLED,
       mcp: values.MCP_ENABLED,

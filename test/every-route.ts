@@ -9,6 +9,7 @@ import type { Principal } from '../src/auth/principal.ts';
 import { sealingKey } from '../src/auth/sealing.ts';
 import { type MountedRoute, mountRoutes } from '../src/http/registry.ts';
 import { openDatabase } from '../src/store/connection/db.ts';
+import { KeptBlobs } from '../src/store/kept-blobs.ts';
 import { auditTrail } from '../src/store/tables/audit-log.ts';
 
 /** The registry as the server has it; nothing of the dependencies is used before a request comes. */
@@ -21,17 +22,20 @@ export function everyRoute(): MountedRoute<Principal>[] {
   return mountRoutes(adminRoutes({ ...unused, keyring }, createAccessTokens(keyring)));
 }
 
+const database = openDatabase({
+  host: '127.0.0.1',
+  port: 1,
+  socketPath: null,
+  user: 'nobody',
+  password: undefined,
+  name: 'nothing',
+  poolSize: 1,
+  tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
+});
+
 const unused = {
-  database: openDatabase({
-    host: '127.0.0.1',
-    port: 1,
-    socketPath: null,
-    user: 'nobody',
-    password: undefined,
-    name: 'nothing',
-    poolSize: 1,
-    tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
-  }),
+  database,
+  blobs: new KeptBlobs({ database, now: () => 0, writesTo: 'database', places: {} }),
   apiKeyPrefix: '',
   audit: auditTrail(true),
   throttle: createFailureThrottle(),

@@ -150,12 +150,19 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
       },
     ],
   }),
+  '/logs/exports': () => ({ filters: exported }),
+  '/logs/exports/{exportId}': () => ({ description: randomUUID() }),
   '/gatewright/sync/key-uses': () => ({ ids: [randomUUID()] }),
   '/gatewright/sync/releases': ({ ids }) => ({
     resources: [{ kind: 'Config', id: ids.configs ?? randomUUID() }],
   }),
   '/gatewright/sync/suspensions': () => ({ owner: recorder, reason: 'a test' }),
   '/gatewright/key-proofs': ({ server }) => ({ keys: [{ value: server.organisationApiKey }] }),
+};
+
+const exported = {
+  time_of_generation_min: '2027-01-04T00:00:00Z',
+  time_of_generation_max: '2027-01-05T00:00:00Z',
 };
 
 export class RightRequests {
@@ -168,6 +175,8 @@ export class RightRequests {
 
   #lease: Record<string, string> = {};
   #cookies: Record<string, string> = {};
+  /** Of a link to the file of the export. */
+  #link = '';
 
   /** Hands the faults of every answer to `judge`. */
   constructor(
@@ -219,12 +228,32 @@ export class RightRequests {
     ids.entities = await insertCounter(server.database.db, subject, counter);
     const revisions = this.#operation('POST', '/admin/v2/gatewright/sync/revisions');
     await this.ask(revisions, revisions.path, this.right(revisions));
+    await this.#export();
+  }
+
+  /** One that is written, and the link to its file. */
+  async #export(): Promise<void> {
+    const { ids, server } = this;
+    ids.exports = await this.#make('/v2/logs/exports');
+    const path = `/v2/logs/exports/${ids.exports}`;
+    await server.request('POST', `${path}/start`);
+    await server.app.jobs.runNow('write-log-exports');
+    const { body } = await server.request('GET', `${path}/download`);
+    this.#link = new URL(body.signed_url).search;
+  }
+
+  /** A path of another export, which was not started, or is in progress where it is to be cancelled. */
+  async #placeOfExport(path: string): Promise<string> {
+    const place = `/v2/logs/exports/${await this.#make('/v2/logs/exports')}`;
+    if (path.endsWith('/cancel')) await this.server.request('POST', `${place}/start`);
+    return path.replace(/^.*\/\{\w+\}/, (item) => item.replace(/[^/]+$/, place.split('/').at(-1)!));
   }
 
   /** A path on which the operation finds something; a delete or a rotation something of its own. */
   async place({ method, path }: Operation): Promise<string> {
     const [keys, isRotation] = path.split(/\/\{\w+\}(?=\/rotate$)/);
     if (isRotation !== undefined) return `${keys}/${await this.#make(keys!)}/rotate`;
+    if (path.includes('/logs/exports/{') && method !== 'GET') return this.#placeOfExport(path);
     const found = filled(path, (resource) => this.ids[resource]!);
     if (/\/users\/\{\w+\}$/.test(path) && method !== 'GET') return this.#placeOfUser(found);
     const isMapping = path.includes('{guardrailId}') && path.includes('{mcpServerId}');
@@ -328,6 +357,7 @@ export class RightRequests {
   #queryOf(one: Operation): string {
     const { path } = one;
     if (forgetsModels(one)) return '?slugs=forgotten';
+    if (path.endsWith('/file')) return this.#link;
     if (path.endsWith('/static-resources/schema')) return '?resource=guardrails';
     if (path.endsWith('/snapshot')) return `?owner=${recorder}`;
     const isChart = /^\/v2\/(?:logs$|logs\/(?:charts|groups)\/|analytics\/filter-b)/.test(path);

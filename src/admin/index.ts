@@ -14,6 +14,8 @@ import { tokenRoutes } from './identity/tokens.ts';
 import { analyticsRoutes } from './logs/analytics.ts';
 import { auditLogRoutes } from './logs/audit-logs.ts';
 import { graphRoutes } from './logs/graphs.ts';
+import { logExportFileRoutes } from './logs/log-export-file.ts';
+import { logExportRoutes } from './logs/log-exports.ts';
 import { requestGroupRoutes } from './logs/request-groups.ts';
 import { requestLogRoutes } from './logs/request-logs.ts';
 import { telemetryChartRoutes } from './logs/telemetry-charts.ts';
@@ -83,6 +85,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...workspaceMemberRoutes(deps),
     ...requestLogRoutes(deps),
     ...auditLogRoutes(deps),
+    ...logExportRoutes(deps),
     ...analyticsRoutes(deps),
     ...graphRoutes(deps),
     ...requestGroupRoutes(deps),
@@ -113,7 +116,16 @@ function governed(
  * throws until the database is known to be the right one.
  */
 export function browserRoutes(deps: AdminDeps, requireConnection: () => void): Route<null>[] {
-  return signInRoutes(deps).map((route) => ({
+  return connected(signInRoutes(deps), requireConnection);
+}
+
+/** As {@link browserRoutes}, of the API: what a caller was told is proof enough there. */
+export function publicRoutes(deps: AdminDeps, requireConnection: () => void): Route<null>[] {
+  return connected(logExportFileRoutes(deps), requireConnection);
+}
+
+function connected(routes: readonly Route<null>[], requireConnection: () => void): Route<null>[] {
+  return routes.map((route) => ({
     ...route,
     handle: async (request) => {
       requireConnection();

@@ -32,7 +32,7 @@ export function createJobs(parts: {
       {
         recipients,
         sendMail: mail && createMailer(mail),
-        sweepBlobs: (signal) => blobs.sweep(signal),
+        blobs,
       },
       { auditDays: settings.auditDays, auditKeyOf },
     ),

@@ -19,6 +19,8 @@ export interface DeploymentKeys {
   fingerprintKey(organisationId: string, owner: string): Buffer;
   /** Key of the HMACs that seal the audit log of an organisation. */
   auditKey(organisationId: string): Buffer;
+  /** HMAC-SHA256 that proves a link to be this deployment's own. */
+  signLink(link: string): Buffer;
   /** 32 bytes for the token signer. */
   readonly tokenSigningSeed: Buffer;
   /** 32 bytes that seal what a browser keeps while its owner signs in. */
@@ -62,6 +64,7 @@ export function deriveKeys(deploymentKey: Buffer): DeploymentKeys {
   const pepper = createSecretKey(derive('pepper'));
   const fingerprint = derive('fingerprint');
   const audit = derive('audit');
+  const links = derive('links');
   const clientSecrets = derive('client-secrets');
   return {
     hashCredential: (credential) => createHmac('sha256', pepper).update(credential).digest(),
@@ -69,6 +72,7 @@ export function deriveKeys(deploymentKey: Buffer): DeploymentKeys {
     fingerprintKey: (organisationId, owner) =>
       createHmac('sha256', fingerprint).update(`${organisationId}\n${owner}`).digest(),
     auditKey: (organisationId) => createHmac('sha256', audit).update(organisationId).digest(),
+    signLink: (link) => createHmac('sha256', links).update(link).digest(),
     tokenSigningSeed: derive('token-sign'),
     signInKey: derive('sign-in'),
     derivedTsgId: String(tsgIdMin + (derive('tsg-id').readBigUInt64BE() % (9n * tsgIdMin))),
@@ -107,6 +111,7 @@ export function createKeyring(
     },
     fingerprintKey: (...of) => opened().fingerprintKey(...of),
     auditKey: (organisationId) => opened().auditKey(organisationId),
+    signLink: (link) => opened().signLink(link),
     get tokenSigningSeed() {
       return opened().tokenSigningSeed;
     },

@@ -103,6 +103,7 @@ export function createEndpoint<Caller>(
           idempotencyKey:
             route.method === 'POST' ? idempotencyKeyOf(header(request, 'idempotency-key')) : null,
           requestId: running.id,
+          origin: originOf(request),
           now: running.startedAt,
         });
       return read instanceof Promise ? read.then(handle) : handle(read);
@@ -161,6 +162,12 @@ export function createInnerRequests(
 export function header(request: FastifyRequest, name: string): string | null {
   const value = request.headers[name];
   return typeof value === 'string' ? value : null;
+}
+
+/** As the proxy before the server has it, where there is one; told to nobody but the caller. */
+function originOf(request: FastifyRequest): string {
+  const scheme = header(request, 'x-forwarded-proto') === 'https' ? 'https' : 'http';
+  return `${scheme}://${header(request, 'host') ?? ''}`;
 }
 
 function bodyOf(

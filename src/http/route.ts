@@ -56,6 +56,8 @@ export interface RouteRequest<
   /** Raw `Cookie` value, or null. */
   readonly cookies: string | null;
   readonly requestId: string;
+  /** Where the caller has found the server: `https://gateway.example.com`. */
+  readonly origin: string;
   /** Milliseconds since the epoch, read once when the request was accepted. */
   readonly now: number;
   readonly inner: InnerRequests;

@@ -17,11 +17,12 @@ import type { Job } from './job.ts';
 import { resetUsage } from './reset-usage.ts';
 import { sealAuditLog } from './seal-audit-log.ts';
 import { type SendAlertsOptions, sendAlerts } from './send-alerts.ts';
+import { writeLogExports } from './write-log-exports.ts';
 
 export function allJobs(
   features: Readonly<Record<Feature, boolean>>,
   retention: Settings['inference']['retention'],
-  means: SendAlertsOptions & { readonly sweepBlobs: KeptBlobs['sweep'] },
+  means: SendAlertsOptions & { readonly blobs: Pick<KeptBlobs, 'sweep' | 'write' | 'keep'> },
   audit: AuditRetentionOptions,
 ): Job[] {
   return [
@@ -36,7 +37,8 @@ export function allJobs(
     deleteExpiredFiles(),
     deleteEndedSessions(),
     emptyVectorStores(),
-    deleteUnusedBlobs(means.sweepBlobs),
+    deleteUnusedBlobs(means.blobs),
+    writeLogExports({ ...features, ...means }),
     expireRuns(),
     chargeLostSlices(),
     sendAlerts(means),

@@ -2,7 +2,7 @@
 import type { KeptBlobs } from '../store/kept-blobs.ts';
 import { type Job, PartialRun } from './job.ts';
 
-export function deleteUnusedBlobs(sweep: KeptBlobs['sweep']): Job {
+export function deleteUnusedBlobs(blobs: Pick<KeptBlobs, 'sweep'>): Job {
   return {
     name: 'delete-unused-blobs',
     cron: '*/10 * * * *',
@@ -10,7 +10,7 @@ export function deleteUnusedBlobs(sweep: KeptBlobs['sweep']): Job {
       'Erases what deleted files have left in the database, the folder or the bucket, and uploads that were cut off',
     idleBecause: null,
     run: async ({ signal }) => {
-      const { deleted, failed } = await sweep(signal);
+      const { deleted, failed } = await blobs.sweep(signal);
       if (failed === 0) return { deleted };
       const message = `${failed} could not be erased where they are kept; they are tried again`;
       throw new PartialRun(message, { deleted, failed });

@@ -1,6 +1,7 @@
 /** Knows the bodies by which workspaces are made and changed, and how a name is shown with its icon. */
 import { z } from 'zod';
 import { described } from './described.ts';
+import { ExportSettings } from './log-export.ts';
 import { freeText, ResourceName } from './resource-fields.ts';
 import { Scopes } from './scope-list.ts';
 import { SecuritySettings } from './security-settings.ts';
@@ -34,6 +35,10 @@ export const WorkspaceSettings = z.strictObject({
   api_key_max_ttl_days: described(
     z.int().min(1).max(daysMax).nullable().optional(),
     'Longest life of any key of the workspace, in days.',
+  ),
+  export_settings: described(
+    ExportSettings.nullable().optional(),
+    'What exports of its log may hold.',
   ),
 });
 export type WorkspaceSettings = z.infer<typeof WorkspaceSettings>;

@@ -39,7 +39,9 @@ export const environment = z.object({
   API_ACCESS_ENABLED: feature(
     'OFF: the routes of API keys answer 403. Keys that exist go on working and expiring.',
   ),
-  DATA_EXPORTS_ENABLED: feature('Exports of logs.', notYet),
+  DATA_EXPORTS_ENABLED: feature(
+    'OFF: the routes of exports of the log answer 403, and none is written.',
+  ),
   USAGE_LIMITS_ENABLED: feature(
     'OFF: the routes of usage-limit policies answer 403 and no counter is reset.',
   ),

@@ -80,7 +80,9 @@ it('503, before anything has worked and while the database is away', async () =>
   // What is known of credentials is asked for again, also of routes that read nothing else.
   server.clock.advance(2_000);
   const typed = async (one: Operation) =>
-    /\{(type|number)\}/.test(one.path) ? requests.place({ ...one, method: 'GET' }) : nothing(one);
+    /\{(type|number)\}|\/file$/.test(one.path)
+      ? requests.place({ ...one, method: 'GET' })
+      : nothing(one);
   expect(await strangers(503, gone, (right) => right, typed)).toEqual([]);
   link.mend();
   const ready = async () => (await exchange('GET', `${server.url}/readyz`, undefined, {})).status;
@@ -190,6 +192,15 @@ it('409 to who would change the owner of the organisation, or cancel what was ac
   expect(await about('admin/users/invites', made.body.id)).toEqual([]);
 });
 
+it('409 to who would change, delete or fetch an export that is in progress', async () => {
+  const cancels = operation('POST', '/v2/logs/exports/{exportId}/cancel');
+  const id = (await requests.place(cancels)).split('/').at(-2)!;
+  const isOfExport = (one: Operation) =>
+    telling(409)(one) && one.method !== 'POST' && one.path.includes('/logs/exports/{exportId}');
+  const there = async (one: Operation) => one.path.replace(/\{\w+\}/, id);
+  expect(await strangers(409, isOfExport, (right) => right, there)).toEqual([]);
+});
+
 it('409 to a directory that would take the owner away, or a name that is taken', async () => {
   const { organisationId, database } = server;
   const collide = (part: string, id: string, said: Record<string, unknown>) =>
@@ -286,7 +297,8 @@ it('500 when the tables are gone', async () => {
     );
   }
   const places = new Map<Operation, string>();
-  const failing = (one: Operation) => telling(500)(one) && !isPublic(one);
+  const reads = (one: Operation) => !isPublic(one) || one.path.endsWith('/file');
+  const failing = (one: Operation) => telling(500)(one) && reads(one);
   for (const one of description.operations.filter(failing)) {
     places.set(one, await requests.place({ ...one, method: 'GET' }));
   }

@@ -4,6 +4,7 @@ import { adminRoutes } from '../../src/admin/index.ts';
 import { createAccessTokens } from '../../src/auth/access-token.ts';
 import { createFailureThrottle } from '../../src/auth/failure-throttle.ts';
 import { readSettings } from '../../src/settings.ts';
+import { KeptBlobs } from '../../src/store/kept-blobs.ts';
 import { auditTrail } from '../../src/store/tables/audit-log.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 
@@ -19,6 +20,7 @@ const governed = {
   '/v2/policies/usage-limits': 'USAGE_LIMITS_ENABLED',
   '/v1/scim/groups': 'SCIM_ENABLED',
   '/v2/audit-logs': 'AUDIT_LOGS_ENABLED',
+  '/v2/logs/exports': 'DATA_EXPORTS_ENABLED',
 } as const;
 const always = ['/admin/v2/configs', '/admin/v2/workspaces', '/iam/v1/access_policies'];
 
@@ -73,6 +75,10 @@ describe('every route of a governed family', () => {
     const routes = adminRoutes(
       {
         ...{ database: server.database, keyring: server.app.keyring, audit: auditTrail(true) },
+        blobs: new KeptBlobs({
+          ...{ database: server.database, now: () => 0, places: {} },
+          writesTo: 'database',
+        }),
         ...{ throttle: createFailureThrottle(), signIn: null },
         ...{ apiKeyPrefix: '', trustedHosts: [], configTargets: server.settings.configTargets },
         mcp: { explore: () => Promise.reject(new Error('nothing is asked')) },
@@ -84,6 +90,7 @@ describe('every route of a governed family', () => {
       [/^\/(guardrails|admin\/organisation\/defaults|workspace-exclusions)/, ['guardrails']],
       [/^\/(?:mcp|v0\.1)/, ['mcp']],
       [/^\/audit-logs/, ['auditLogs']],
+      [/^\/logs\/exports/, ['dataExports']],
       [/^\/api-keys/, ['apiAccess']],
       [/^\/policies\/usage-limits/, ['policy', 'usageLimits']],
       [/^\/policies\/rate-limits/, ['policy']],

@@ -19,10 +19,11 @@ import { apiKeyRow, insertApiKeys } from '../api-key-row.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { eventually } from '../eventually.ts';
 
+const unused = () => Promise.reject(new Error('unused'));
 const untold = {
   sendMail: null,
   recipients: [],
-  sweepBlobs: () => Promise.reject(new Error('unused')),
+  blobs: { sweep: unused, write: unused, keep: unused },
 };
 const audit = { auditDays: null, auditKeyOf: () => Buffer.alloc(32) };
 const kept = { logDays: 90, totalsDays: 365, responseDays: 30 };

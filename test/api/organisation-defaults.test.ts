@@ -43,11 +43,13 @@ describe('the defaults', () => {
     expect((await server.request('GET', '/admin/v2/admin/organisation/defaults')).body).toEqual({
       input_guardrails: [told(a), told(b)],
       output_guardrails: [told(b)],
+      export_settings: { deniedFields: [] },
     });
     await server.request('PUT', defaults, { body: { input_guardrails: null } });
     expect((await server.request('GET', defaults)).body).toEqual({
       input_guardrails: [],
       output_guardrails: [told(b)],
+      export_settings: { deniedFields: [] },
     });
   });
 

@@ -92,12 +92,27 @@ async function makeServer(): Promise<string> {
 
 const check = { id: 'default.contains', name: 'words', parameters: { words: ['a'] } };
 
+const exported = {
+  time_of_generation_min: '2027-01-04T00:00:00Z',
+  time_of_generation_max: '2027-01-05T00:00:00Z',
+};
+
 const cases: Case[] = [
   {
     pattern: '/v2/deployments/{deploymentId}',
     make: made('/v2/deployments', { name: 'east', deployment_config: { a: 1, b: 2 } }),
     update: { name: 'west', deployment_config: { a: 2, b: 3 } },
     alike: { name: 'west', deployment_config: { b: 3, a: 2 } },
+    isDeclared: false,
+  },
+  {
+    pattern: '/v2/logs/exports/{exportId}',
+    make: made('/v2/logs/exports', { filters: exported }),
+    update: {
+      ...{ description: 'for november', requested_data: ['id', 'cost'] },
+      filters: { ...exported, status_code: '429', metadata: { a: 'b', c: 'd' } },
+    },
+    alike: { filters: { metadata: { c: ['d'], a: 'b' }, ...exported, status_code: ['429'] } },
     isDeclared: false,
   },
   {

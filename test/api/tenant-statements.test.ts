@@ -146,6 +146,26 @@ async function keepObjects({ server, upstream, addKey }: Inference): Promise<voi
   await keepFiles(`${server.inferenceUrl}/v1`, headers);
   const { id } = await post('/v1/deployments', { name: 'one', deployment_config: {} });
   await server.request('DELETE', `/v1/deployments/${id}`);
+  await exportLog(server);
+}
+
+/** An export that is written, fetched and deleted. */
+async function exportLog(server: TestServer): Promise<void> {
+  const path = '/v1/logs/exports';
+  await logRequest(server);
+  const filters = {
+    time_of_generation_min: '2026-01-01T00:00:00Z',
+    time_of_generation_max: '2028-01-01T00:00:00Z',
+  };
+  const { id } = (await server.request('POST', path, { body: { filters } })).body;
+  await server.request('PUT', `${path}/${id}`, { body: { description: 'a' } });
+  await server.request('POST', `${path}/${id}/start`);
+  await server.app.jobs.runNow('write-log-exports');
+  const { body } = await server.request('GET', `${path}/${id}/download`);
+  expect((await fetch(body.signed_url)).status).toBe(200);
+  await server.request('GET', `${path}/field-restrictions`);
+  await server.request('GET', path);
+  await server.request('DELETE', `${path}/${id}`);
 }
 
 /** A file that is sent, embedded and found, in a vector store; both expire. */
@@ -441,6 +461,7 @@ describe('what is sent to the database', () => {
         ...['usage_windows', 'idempotency_keys', 'usage_holders', 'rate_counters'],
         ...['responses', 'files', 'blobs', 'vector_stores', 'runs', 'audit_log'],
         'user_sessions',
+        'log_exports',
       ]),
     );
   });

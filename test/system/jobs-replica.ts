@@ -7,13 +7,14 @@ import { Secret } from '../../src/secret.ts';
 import { openDatabase } from '../../src/store/connection/db.ts';
 
 const { settings, password, features, name, nowMs, leaseMs, owner } = JSON.parse(process.argv[2]!);
+const unused = () => Promise.reject(new Error('unused'));
 await using database = openDatabase({ ...settings, password: new Secret(password, 'test') });
 const scheduler = createScheduler({
   database,
   jobs: allJobs(
     features,
     { logDays: 90, totalsDays: 365, responseDays: 30 },
-    { sendMail: null, recipients: [], sweepBlobs: () => Promise.reject(new Error('unused')) },
+    { sendMail: null, recipients: [], blobs: { sweep: unused, write: unused, keep: unused } },
     { auditDays: null, auditKeyOf: () => Buffer.alloc(32) },
   ),
   clock: createSharedClock({ now: () => nowMs, monotonicMs: () => nowMs }, async () => nowMs),

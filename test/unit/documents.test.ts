@@ -302,12 +302,13 @@ describe('docs/jobs.md', () => {
     const told = rowsOf(sectionOf('docs/jobs.md', 'List of jobs'))
       .filter(([job]) => job!.startsWith('`'))
       .map(([job, cron]) => [...namesIn(job!), ...namesIn(cron!)]);
+    const unused = () => Promise.reject(new Error('unused'));
     const { features } = readSettings({}, { cwd: join(root, 'docs') });
     expect(told).toEqual(
       allJobs(
         features,
         { logDays: 90, totalsDays: 365, responseDays: 30 },
-        { sendMail: null, recipients: [], sweepBlobs: () => Promise.reject(new Error('unused')) },
+        { sendMail: null, recipients: [], blobs: { sweep: unused, write: unused, keep: unused } },
         { auditDays: null, auditKeyOf: () => Buffer.alloc(32) },
       ).map(({ name, cron }) => [name, cron]),
     );

@@ -88,6 +88,7 @@ describe('switches', () => {
       POLICY_ENABLED: 'OFF',
       MCP_ENABLED: 'OFF',
       SCIM_ENABLED: 'OFF',
+      DATA_EXPORTS_ENABLED: 'OFF',
     };
     expect(Object.values(read(off).features)).not.toContain(true);
   });
@@ -519,19 +520,21 @@ describe('names', () => {
 
 describe('a setting whose feature does not exist yet', () => {
   it('is told to whoever sets it, with its form checked, and is no fault even when strict', () => {
-    const env = { DATA_EXPORTS_ENABLED: 'off', HEADERS_TO_METADATA: 'x-a', REDIS_URL: 'x' };
+    const env = { DISABLE_ORG_CREATION: 'off', HEADERS_TO_METADATA: 'x-a', REDIS_URL: 'x' };
     expect(read(env, { strict: true }).warnings).toEqual([
-      'without effect in this version: DATA_EXPORTS_ENABLED, HEADERS_TO_METADATA, REDIS_URL',
+      'without effect in this version: DISABLE_ORG_CREATION, HEADERS_TO_METADATA, REDIS_URL',
     ]);
     expect(faultsOf({ HEADERS_TO_METADATA: '(' })).toContain('HEADERS_TO_METADATA');
   });
 
   it('is marked in the listing and in the reference', () => {
     expect(settingsListing(new Map())).toMatch(
-      /DATA_EXPORTS_ENABLED +ON +default \(no effect yet\)$/m,
+      /DISABLE_ORG_CREATION +OFF +default \(no effect yet\)$/m,
     );
-    expect(settingsMarkdown()).toMatch(/^\| `DATA_EXPORTS_ENABLED` .*\*\*No effect yet\.\*\*/m);
-    expect(JSON.stringify(settingsJsonSchema())).toContain('No effect yet. Exports of logs.');
+    expect(settingsMarkdown()).toMatch(/^\| `DISABLE_ORG_CREATION` .*\*\*No effect yet\.\*\*/m);
+    expect(JSON.stringify(settingsJsonSchema())).toContain(
+      'No effect yet. ON: no new organisations.',
+    );
   });
 });
 

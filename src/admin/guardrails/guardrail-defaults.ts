@@ -1,8 +1,9 @@
-/** Knows the guardrails of every workspace of an organisation over HTTP (docs/api.md, Organisation defaults). */
+/** Knows what holds in every workspace of an organisation over HTTP (docs/api.md, Organisation defaults). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
+import { ExportSettings } from '../../model/log-export.ts';
 import { validationError } from '../../model/validation-error.ts';
 import { GuardrailReferences } from '../../model/workspace.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -21,12 +22,15 @@ const DefaultsUpdate = z
   .object({
     input_guardrails: GuardrailReferences.nullable().optional(),
     output_guardrails: GuardrailReferences.nullable().optional(),
+    export_settings: ExportSettings.nullable().optional(),
   })
   .meta(someField);
 type DefaultsUpdate = z.infer<typeof DefaultsUpdate>;
 
 const Named = z.array(z.object({ id: z.uuid(), slug: z.string() }));
-const DefaultsRecord = z.object({ input_guardrails: Named, output_guardrails: Named });
+const DefaultsRecord = z.object({
+  ...{ input_guardrails: Named, output_guardrails: Named, export_settings: ExportSettings },
+});
 
 export function guardrailDefaultRoutes(deps: AdminDeps): Route<Principal>[] {
   const shared = { mounts: everyMount, path: '/admin/organisation/defaults' } as const;
@@ -68,6 +72,11 @@ async function get(deps: AdminDeps, { caller }: AdminRequest) {
   const record = {
     input_guardrails: named('input_guardrails'),
     output_guardrails: named('output_guardrails'),
+    export_settings: {
+      deniedFields: JSON.parse(
+        await organisationDefaults.findDeniedExportFields(db, caller.organisationId),
+      ) as ExportSettings['deniedFields'],
+    },
   };
   return versioned(record, stored);
 }
@@ -81,13 +90,19 @@ async function update(deps: AdminDeps, request: BodyRequest<DefaultsUpdate>) {
   await deps.database.transaction(async (tx) => {
     const stored = await organisationDefaults.findForUpdate(tx, organisationId, now);
     requireVersion(request, stored.version);
-    const columns: Partial<Record<Side, string>> = {};
+    const denied = await organisationDefaults.findDeniedExportFields(tx, organisationId);
+    const columns: Partial<Record<Side | 'denied_export_fields', string>> = {};
+    if (body.export_settings !== undefined) {
+      columns.denied_export_fields = JSON.stringify(body.export_settings?.deniedFields ?? []);
+    }
     for (const side of sides) {
       const sent = body[side];
       if (sent === undefined) continue;
       columns[side] = JSON.stringify(await idsNamed(tx, organisationId, side, sent ?? []));
     }
-    if (sides.every((side) => (columns[side] ?? stored[side]) === stored[side])) return;
+    const before = { ...stored, denied_export_fields: denied };
+    const names = [...sides, 'denied_export_fields'] as const;
+    if (names.every((name) => (columns[name] ?? before[name]) === before[name])) return;
     await organisationDefaults.update(tx, organisationId, columns, now);
     await auditChange(tx, deps, request, {
       ...{ action: 'update', kind: 'OrganisationDefaults', resourceId: organisationId },

@@ -60,6 +60,9 @@ type PeopleKind =
 /** What has no manifest, because its credential is told once, to whoever asked, or is one of a person's own. */
 type CredentialKind = 'Deployment' | 'McpConnection';
 
+/** What has no manifest, because it is work that is done once. */
+type WorkKind = 'LogExport';
+
 /** What an audit row tells. */
 interface Told extends Pick<Change, 'resourceId' | 'workspaceId' | 'changes'> {
   readonly action: Change['action'] | 'release' | 'bind' | 'suspend' | 'resume';
@@ -70,7 +73,8 @@ interface Told extends Pick<Change, 'resourceId' | 'workspaceId' | 'changes'> {
     | 'SyncOwner'
     | 'OrganisationDefaults'
     | PeopleKind
-    | CredentialKind;
+    | CredentialKind
+    | WorkKind;
 }
 
 /** The audit row alone, for what a change brings with it beside itself and for what no owner declares. */

@@ -8,6 +8,7 @@ import type { TargetLimits } from '../../model/config-document.ts';
 import type { McpFound } from '../../model/mcp-found.ts';
 import type { SignInSettings } from '../../settings/sign-in.ts';
 import type { Database } from '../../store/connection/db.ts';
+import type { KeptBlobs } from '../../store/kept-blobs.ts';
 import type { AuditTrail } from '../../store/tables/audit-log.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
@@ -28,6 +29,8 @@ export interface AdminDeps {
   /** Alphanumeric prefix of new API keys (API_KEY_PREFIX), '' when unset. */
   readonly apiKeyPrefix: string;
   readonly audit: AuditTrail;
+  /** Where the files of exports are kept. */
+  readonly blobs: Pick<KeptBlobs, 'read' | 'markDeleted' | 'erase'>;
   /** Counts who proves wrong values of keys. */
   readonly throttle: FailureThrottle;
   /** Private addresses that guardrails, configs and MCP integrations may name (TRUSTED_CUSTOM_HOSTS). */

@@ -1,4 +1,4 @@
-/** Knows the organisation_defaults table: the guardrails that hold in every workspace of an organisation. */
+/** Knows the organisation_defaults table: what holds in every workspace of an organisation, its guardrails and what no export may hold. */
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
@@ -10,6 +10,8 @@ interface OrganisationDefaultsRow extends Versioned {
   /** JSON lists of ids of guardrails. */
   input_guardrails: string;
   output_guardrails: string;
+  /** JSON list of fields. */
+  denied_export_fields: string;
 }
 
 declare module '../connection/db.ts' {
@@ -25,6 +27,16 @@ export type StoredDefaults = Pick<
 
 /** Of an organisation that has not been given any. */
 const none: StoredDefaults = { input_guardrails: '[]', output_guardrails: '[]', version: 1 };
+
+/** JSON list of the fields that no export of the organisation's log may hold. */
+export async function findDeniedExportFields(db: Db, organisationId: string): Promise<string> {
+  const row = await db
+    .selectFrom('organisation_defaults')
+    .select('denied_export_fields')
+    .where('organisation_id', '=', organisationId)
+    .executeTakeFirst();
+  return row?.denied_export_fields ?? '[]';
+}
 
 export async function find(db: Db, organisationId: string): Promise<StoredDefaults> {
   const row = await db
@@ -43,7 +55,10 @@ export async function findForUpdate(
 ): Promise<StoredDefaults> {
   await tx
     .insertInto('organisation_defaults')
-    .values({ ...none, organisation_id: organisationId, created_at: now, last_updated_at: now })
+    .values({
+      ...{ ...none, denied_export_fields: '[]', organisation_id: organisationId },
+      ...{ created_at: now, last_updated_at: now },
+    })
     .onDuplicateKeyUpdate({ created_at: sql`created_at` })
     .execute();
   return await find(tx, organisationId);
@@ -53,7 +68,7 @@ export async function findForUpdate(
 export async function update(
   tx: Db,
   organisationId: string,
-  columns: Partial<Omit<StoredDefaults, 'version'>>,
+  columns: Partial<Omit<StoredDefaults, 'version'> & { readonly denied_export_fields: string }>,
   now: number,
 ): Promise<void> {
   await tx

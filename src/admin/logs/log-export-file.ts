@@ -1,0 +1,64 @@
+/** Knows the files of exports over HTTP, for whoever has been told a link to one. */
+import { z } from 'zod';
+import { RawReply, type Route, type RouteRequest, route } from '../../http/route.ts';
+import { SlicedText } from '../../http/sliced-text.ts';
+import { ApiError } from '../../model/errors.ts';
+import { isUuid } from '../../model/slug.ts';
+import * as logExports from '../../store/tables/log-exports.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import { isOurs } from './log-export-link.ts';
+
+type Deps = Pick<AdminDeps, 'database' | 'blobs' | 'keyring'>;
+
+const LinkQuery = z.object({
+  organisationId: z.string().max(64),
+  expires: z.string().regex(/^\d{1,15}$/, 'must be that of a link'),
+  signature: z.string().max(64),
+});
+
+export function logExportFileRoutes(deps: Deps): Route<null>[] {
+  return [
+    route({
+      mounts: { v1: ['none'] },
+      method: 'GET',
+      path: '/logs/exports/:exportId/file',
+      summary: 'Get the file of an export by its link: a line of JSON for each request',
+      query: LinkQuery,
+      response: z.unknown(),
+      refusals: ['unavailable'],
+      handle: (request) => read(deps, request),
+    }),
+  ];
+}
+
+async function read(
+  { database, keyring, blobs }: Deps,
+  { params, query, now }: RouteRequest<null, Record<string, string>, z.infer<typeof LinkQuery>>,
+): Promise<RawReply> {
+  const id = params.exportId!;
+  const { organisationId } = query;
+  const expires = Number(query.expires);
+  if (!isUuid(id) || now > expires || !isOurs(keyring, { ...query, id, expires })) {
+    throw new ApiError('notFound', 'This link is not good, or not any more: ask for another one');
+  }
+  const row = await logExports.find(database.readable, organisationId, id);
+  if (row?.status !== 'success') throw new ApiError('notFound');
+  const parts = await logExports.listParts(database.readable, organisationId, id);
+  return new RawReply(200, new SlicedText(pieces(blobs, organisationId, parts), row.bytes), {
+    'content-type': 'application/jsonl',
+    'content-disposition': `attachment; filename="export-${id}.jsonl"`,
+    'cache-control': 'no-store',
+  });
+}
+
+async function* pieces(
+  blobs: Deps['blobs'],
+  organisationId: string,
+  ids: readonly string[],
+): AsyncGenerator<Buffer> {
+  for (const id of ids) {
+    const found = await blobs.read({ organisationId, id });
+    if (found === null) throw new ApiError('notFound');
+    yield* found.pieces;
+  }
+}

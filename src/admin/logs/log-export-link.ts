@@ -1,0 +1,45 @@
+/** Knows links to the files of exports: whom one is told to, for how long it is good, and that it is ours. */
+import { timingSafeEqual } from 'node:crypto';
+import { ApiError } from '../../model/errors.ts';
+import * as logExports from '../../store/tables/log-exports.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { findOr404, idOr404 } from '../request/scoping.ts';
+
+const linkMs = 15 * 60_000;
+
+/** Answers a link that needs no credential. @throws ApiError `conflict` for an export that is not written yet */
+export async function download(
+  { database, keyring }: Pick<AdminDeps, 'database' | 'keyring'>,
+  { caller, params, now, origin }: AdminRequest,
+) {
+  const { organisationId } = caller;
+  const id = idOr404(params.exportId!);
+  const found = await logExports.find(database.readable, organisationId, id);
+  const { status } = findOr404(caller, found);
+  if (status !== 'success') {
+    throw new ApiError('conflict', `This export is not written: its status is ${status}`);
+  }
+  const expires = now + linkMs;
+  const signature = keyring.signLink(linkOf(organisationId, id, expires)).toString('base64url');
+  const query = new URLSearchParams({ organisationId, expires: `${expires}`, signature });
+  return { signed_url: `${origin}/v1/logs/exports/${id}/file?${query}` };
+}
+
+function linkOf(organisationId: string, id: string, expires: number): string {
+  return ['log-export', organisationId, id, expires].join('\n');
+}
+
+/** Whether a link of this deployment says so. */
+export function isOurs(
+  keyring: AdminDeps['keyring'],
+  link: {
+    readonly organisationId: string;
+    readonly id: string;
+    readonly expires: number;
+    readonly signature: string;
+  },
+): boolean {
+  const told = Buffer.from(link.signature, 'base64url');
+  const own = keyring.signLink(linkOf(link.organisationId, link.id, link.expires));
+  return told.length === own.length && timingSafeEqual(told, own);
+}

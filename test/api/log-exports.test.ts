@@ -1,0 +1,293 @@
+/** Guarantees of exports of the log (1.21, 1.26, 1.28): what they hold, whom they are told to, and that one that is cut off is gone on with. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RequestLog } from '../../src/gateway/request-log.ts';
+import { type ExportOptions, writeLogExports } from '../../src/jobs/write-log-exports.ts';
+import { DatabaseBlobs } from '../../src/store/database-blobs.ts';
+import { KeptBlobs } from '../../src/store/kept-blobs.ts';
+import { jobContext } from '../job-context.ts';
+import { requestRecord } from '../request-records.ts';
+import { startTestServer, type TestServer } from '../server.ts';
+import { addTenant, bindToWorkspace, type Send } from '../tenant.ts';
+
+let server: TestServer;
+let send: Send;
+let workspace: { id: string; slug: string };
+const path = '/v1/logs/exports';
+const range = {
+  time_of_generation_min: '2027-01-04T00:00:00Z',
+  time_of_generation_max: '2027-01-05T00:00:00Z',
+};
+type Fields = Record<string, unknown>;
+
+const post = async (at: string, body: object) => (await send('POST', at, { body })).body;
+const make = (filters: object = {}, more: object = {}) =>
+  post(path, { filters: { ...range, ...filters }, requested_data: ['id'], ...more });
+const totalOf = async (filters: object) => {
+  const { total } = await make(filters);
+  return total as number;
+};
+/** At a moment of its own: what runs at one moment is one run. */
+const run = () => {
+  server.clock.advance(1_000);
+  return server.app.jobs.runNow('write-log-exports');
+};
+const get = async (id: string) => (await send('GET', `${path}/${id}`)).body;
+
+/** The lines of an export that is started now. */
+async function linesOf(filters: object, fields: readonly string[]): Promise<Fields[]> {
+  const { id } = await make(filters, { requested_data: fields });
+  await send('POST', `${path}/${id}/start`);
+  await run();
+  return await fetchLines(id);
+}
+
+async function fetchLines(id: string): Promise<Fields[]> {
+  const { body } = await send('GET', `${path}/${id}/download`);
+  const answer = await fetch(body.signed_url);
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/jsonl']);
+  const text = await answer.text();
+  return text === ''
+    ? []
+    : text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+}
+
+async function logRequests(records: readonly Parameters<typeof requestRecord>[1][]) {
+  const log = new RequestLog({ database: server.database, onLoss: () => {} });
+  const startedAt = server.clock.now();
+  for (const record of records) {
+    log.record(requestRecord(server.organisationId, { startedAt, durationMs: 20, ...record }));
+  }
+  await log.close(60_000);
+}
+
+beforeAll(async () => {
+  server = await startTestServer();
+  send = (...asked) => server.request(...asked);
+  workspace = await post('/admin/v2/workspaces', { name: 'one' });
+  await logRequests([
+    { workspaceId: workspace.id, metadata: { team: 'blue' } },
+    { workspaceId: workspace.id, metadata: { team: 'red' }, status: 429, id: 'order-17' },
+    { workspaceId: null, metadata: {}, status: 503 },
+  ]);
+  server.clock.advance(60_000);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+describe('an export', () => {
+  it('is a draft until it is started, and a file of lines of JSON once the job has come by', async () => {
+    const made = await make({}, { description: 'for the month', requested_data: ['id', 'cost'] });
+    expect(made).toMatchObject({ object: 'export', total: 3 });
+    expect(await get(made.id)).toMatchObject({
+      ...{ status: 'draft', description: 'for the month', requested_data: ['id', 'cost'] },
+      ...{ workspace_id: '', exported_records: 0, started_at: null },
+    });
+    const early = await send('GET', `${path}/${made.id}/download`);
+    expect([early.status, early.body.error.message]).toEqual([409, expect.stringMatching('draft')]);
+    const started = await send('POST', `${path}/${made.id}/start`);
+    expect(started.body).toEqual({ object: 'export', message: expect.any(String) });
+    expect(await run()).toMatchObject({ state: 'done', counts: { finished: 1 } });
+    const done = await get(made.id);
+    expect(done).toMatchObject({ status: 'success', exported_records: 3 });
+    const lines = await fetchLines(made.id);
+    expect(lines.map((line) => Object.keys(line))).toEqual(lines.map(() => ['id', 'cost']));
+    expect(new Set(lines.map(({ id }) => id)).size).toBe(3);
+  });
+
+  it('tells each request as the log does, and null for what the log does not keep', async () => {
+    const fields = ['trace_id', 'response_status_code', 'is_success', 'metadata', 'request'];
+    const [line] = await linesOf({ trace_id: 'order-17' }, [...fields, 'workspace_id']);
+    expect(line).toEqual({
+      ...{ trace_id: 'order-17', response_status_code: 429, is_success: false },
+      ...{ metadata: { team: 'red' }, request: null, workspace_id: workspace.id },
+    });
+  });
+
+  it('holds what its filters say', async () => {
+    const served = await post('/v1/deployments', {
+      ...{ name: 'east', deployment_config: {} },
+      auth_settings: { workspaces_allowed: [workspace.slug] },
+    });
+    const totals: [object, number][] = [
+      ...([
+        [{}, 3],
+        [{ status_code: '4xx,503' }, 2],
+        [{ status_code: '200' }, 1],
+      ] as const),
+      ...([
+        [{ trace_id: ['order-17', 'other'] }, 1],
+        [{ ai_org: 'nobody' }, 0],
+      ] as const),
+      ...([
+        [{ workspace_slug: workspace.slug }, 2],
+        [{ cost_min: 1000 }, 0],
+      ] as const),
+      ...([
+        [{ total_units_min: 0 }, 3],
+        [{ total_units_min: 1e9 }, 0],
+      ] as const),
+      ...([
+        [{ deployment_slug: served.slug }, 2],
+        [{ api_key_ids: randomUUID() }, 0],
+      ] as const),
+      ...([
+        [{ ai_org_model: 'a__b,c' }, 0],
+        [{ page_size: 1, current_page: 1 }, 3],
+      ] as const),
+    ].map(([filters, total]) => [filters, total]);
+    for (const [filters, total] of totals) {
+      expect([filters, await totalOf(filters)]).toEqual([filters, total]);
+    }
+    expect(await linesOf({ metadata: { team: 'red,green' } }, ['trace_id'])).toEqual([
+      { trace_id: 'order-17' },
+    ]);
+    const past = { time_of_generation_max: '2027-01-04T00:00:01Z' };
+    expect(await linesOf(past, ['id'])).toEqual([]);
+  });
+
+  it.each([
+    [{ deployment_slug: 'nowhere' }, 'nowhere'],
+    [{ workspace_slug: 'nowhere' }, 'nowhere'],
+    [{ configs: 'nowhere' }, 'nowhere'],
+    [{ prompt_slug: 'p' }, 'not kept in the log'],
+    [{ virtual_keys: 'k' }, 'not kept in the log'],
+    [{ status_code: 'fine' }, '429'],
+    [{ time_of_generation_max: '2027-01-03T00:00:00Z' }, 'after the end'],
+  ])('is refused with %j, which no request could be told by', async (filters, message) => {
+    const refused = await send('POST', path, { body: { filters: { ...range, ...filters } } });
+    expect([refused.status, refused.body.error.message]).toEqual([
+      400,
+      expect.stringContaining(message),
+    ]);
+  });
+
+  it('goes from state to state, is changed while it is a draft, and is never in progress and deleted', async () => {
+    const { id } = await make();
+    const order = async (method: string, what: string, body?: object) =>
+      (await send(method, `${path}/${id}${what}`, body && { body })).status;
+    const { headers } = await send('GET', `${path}/${id}`);
+    const stale = { body: { description: 'b' }, headers: { 'if-match': '"9"' } };
+    expect((await send('PUT', `${path}/${id}`, stale)).status).toBe(412);
+    const current = { body: { description: 'b' }, headers: { 'if-match': `${headers.etag}` } };
+    expect((await send('PUT', `${path}/${id}`, current)).body).toMatchObject({ id, total: 3 });
+    expect(await order('POST', '/cancel')).toBe(409);
+    expect(await order('POST', '/start')).toBe(200);
+    expect(await order('POST', '/start')).toBe(409);
+    expect(await order('PUT', '', { description: 'c' })).toBe(409);
+    expect(await order('DELETE', '')).toBe(409);
+    expect(await order('POST', '/cancel')).toBe(200);
+    await run();
+    expect(await get(id)).toMatchObject({ status: 'stopped', description: 'b' });
+    expect(await order('POST', '/start')).toBe(200);
+    await run();
+    expect(await get(id)).toMatchObject({ status: 'success', exported_records: 3 });
+    const blobs = (await server.database.db.selectFrom('blobs').select('id').execute()).length;
+    const { body: link } = await send('GET', `${path}/${id}/download`);
+    expect(await order('DELETE', '')).toBe(200);
+    for (const what of ['', '/download']) expect(await order('GET', what)).toBe(404);
+    expect((await fetch(link.signed_url)).status).toBe(404);
+    const { body } = await send('GET', path);
+    expect(body.data.map((one: { id: string }) => one.id)).not.toContain(id);
+    const { db } = server.database;
+    const archived = db.selectFrom('log_exports').selectAll().where('id', '=', id);
+    expect(await archived.executeTakeFirst()).toMatchObject({ status: 'archived' });
+    expect(await db.selectFrom('blobs').select('id').execute()).toHaveLength(blobs - 1);
+  });
+
+  it('has a link that is good for a quarter of an hour, as it is, and tells nobody else’s export', async () => {
+    const { id } = await make();
+    await send('POST', `${path}/${id}/start`);
+    await run();
+    const { signed_url } = (await send('GET', `${path}/${id}/download`)).body;
+    const other = await addTenant(server);
+    for (const what of ['', '/download']) {
+      expect((await other.send('GET', `${path}/${id}${what}`)).status).toBe(404);
+    }
+    expect((await other.send('DELETE', `${path}/${id}`)).status).toBe(404);
+    expect((await other.send('GET', path)).body.total).toBe(0);
+    const changed = signed_url.replace(/expires=\d/, 'expires=9');
+    expect((await fetch(changed)).status).toBe(404);
+    expect((await fetch(signed_url.replace(id, randomUUID()))).status).toBe(404);
+    server.clock.advance(16 * 60_000);
+    expect((await fetch(signed_url)).status).toBe(404);
+  });
+});
+
+describe('what is denied', () => {
+  const restrictions = async (query = '') =>
+    (await send('GET', `${path}/field-restrictions${query}`)).body.deniedFields;
+
+  it('is what the organisation says, and each workspace that is reached, at the start, too', async () => {
+    const { id } = await make({}, { requested_data: ['metadata'] });
+    const settings = { export_settings: { deniedFields: ['metadata'] } };
+    await send('PUT', `/admin/v2/workspaces/${workspace.id}`, { body: { settings } });
+    await send('PUT', '/v1/admin/organisation/defaults', {
+      body: { export_settings: { deniedFields: ['cost'] } },
+    });
+    const defaults = await send('GET', '/v1/admin/organisation/defaults');
+    expect(defaults.body.export_settings).toEqual({ deniedFields: ['cost'] });
+    expect(await restrictions(`?workspace_id=${workspace.slug}`)).toEqual(['cost', 'metadata']);
+    expect(await restrictions()).toEqual(['cost', 'metadata']);
+    expect((await send('POST', `${path}/${id}/start`)).status).toBe(400);
+    for (const field of ['cost', 'metadata']) {
+      const refused = await make({}, { requested_data: ['id', field] });
+      expect(refused.error).toMatchObject({ code: 'AB01', param: 'requested_data' });
+    }
+    const usual = await post(path, { filters: range });
+    const { requested_data } = await get(usual.id);
+    expect(requested_data).toContain('trace_id');
+    expect(requested_data).not.toContain('cost');
+    await send('PUT', '/v1/admin/organisation/defaults', { body: { export_settings: null } });
+    await send('PUT', `/admin/v2/workspaces/${workspace.id}`, { body: { settings: null } });
+    expect(await restrictions()).toEqual([]);
+  });
+
+  it('is every other workspace’s request to who is bound to one', async () => {
+    const bound = await bindToWorkspace(server, workspace.id);
+    const made = await bound('POST', '/v2/logs/exports', {
+      body: { filters: { ...range, workspace_slug: workspace.slug } },
+    });
+    expect(made.body.total).toBe(2);
+    const { id } = await make();
+    expect((await bound('GET', `/v2/logs/exports/${id}`)).status).toBe(404);
+    const items = (await bound('GET', '/v2/logs/exports')).body.data;
+    expect(items.map((one: { id: string }) => one.id)).toEqual([made.body.id]);
+  });
+});
+
+describe('the job', () => {
+  it('goes on where a run has died, at each of its steps, and writes no line twice', async () => {
+    const database = server.database;
+    await logRequests(Array.from({ length: 4_100 }, () => ({ workspaceId: null })));
+    server.clock.advance(60_000);
+    const now = server.clock.now();
+    const kept = new KeptBlobs({
+      ...{ database, now: () => now, writesTo: 'database' },
+      places: { database: new DatabaseBlobs(database) },
+    });
+    const { id } = await make();
+    await send('POST', `${path}/${id}/start`);
+    let steps = 0;
+    /** Dies before each piece is written, and before it is kept. */
+    const step = async <T>(work: () => Promise<T>): Promise<T> => {
+      steps += 1;
+      if ([1, 3].includes(steps % 5)) throw new Error('killed');
+      return await work();
+    };
+    const blobs: ExportOptions['blobs'] = {
+      write: (...given) => step(() => kept.write(...given)),
+      keep: (...given) => step(() => kept.keep(...given)),
+    };
+    const job = writeLogExports({ dataExports: true, blobs });
+    for (let runs = 0; runs < 20 && (await get(id)).status === 'in_progress'; runs += 1) {
+      await job.run(jobContext(database, now)).catch(({ message }) => expect(message).toMatch(id));
+    }
+    expect(steps).toBe(15);
+    const lines = await fetchLines(id);
+    expect(lines).toHaveLength(4_103);
+    expect(new Set(lines.map((line) => line.id)).size).toBe(4_103);
+  });
+});
