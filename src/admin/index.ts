@@ -41,6 +41,7 @@ import { integrationWorkspaceRoutes } from './providers/integration-workspaces.t
 import { virtualKeyRoutes } from './providers/virtual-keys.ts';
 import type { AdminDeps } from './request/deps.ts';
 import { createIdempotency } from './request/idempotency.ts';
+import { heedRights } from './request/visibility.ts';
 import { resources } from './resources.ts';
 import { snapshotRoutes } from './snapshot.ts';
 import { keyProofRoutes } from './sync/key-proofs.ts';
@@ -101,7 +102,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...syncRevisionRoutes(deps),
     ...syncSuspensionRoutes(deps),
   ];
-  return routes.map(heed);
+  return routes.map((route) => heed(heedRights(deps, route)));
 }
 
 function governed(

@@ -97,7 +97,8 @@ const memberScopes = {
     const [resource = '', action = ''] = scope.split('.');
     if (resource === 'workspace_service_api_keys') return false;
     const isReading = readingActions.has(action) || ofMembers.has(action);
-    return isReading || resource === 'workspace_user_api_keys';
+    // Whether they write prompts, their workspace says.
+    return isReading || resource === 'workspace_user_api_keys' || resource === 'prompts';
   }),
 } as const;
 

@@ -204,7 +204,7 @@ describe('analytics', () => {
 
 describe('what people see of a workspace', () => {
   let place: string;
-  const calls = new Map<string, (path: string) => Promise<TestResponse>>();
+  const calls = new Map<string, (path: string, body?: object) => Promise<TestResponse>>();
   const put = (security_settings: Record<string, boolean | null>) =>
     inference.server.request('PUT', `/admin/v2/workspaces/${place}`, {
       body: { security_settings },
@@ -228,6 +228,7 @@ describe('what people see of a workspace', () => {
       body: { name: 'seen', security_settings: { membersViewAllData: true } },
     });
     place = body.id;
+    const scopes = ['logs.list', 'analytics.view', 'prompts.list', 'prompts.create'];
     const log = new RequestLog({ database: server.app.database, onLoss: () => {} });
     for (const who of ['member', 'manager', 'admin', 'organisation admin', 'service'] as const) {
       const user_id = await addUser(server, {
@@ -239,7 +240,7 @@ describe('what people see of a workspace', () => {
       });
       const type = who === 'service' ? 'service' : 'user';
       const made = await server.request('POST', `/v1/api-keys/workspace/${type}`, {
-        body: { name: who, user_id, workspace_id: place, scopes: ['logs.list', 'analytics.view'] },
+        body: { name: who, user_id, workspace_id: place, scopes },
       });
       const { id, key } = made.body;
       log.record(
@@ -247,8 +248,9 @@ describe('what people see of a workspace', () => {
           ...{ workspaceId: place, apiKeyId: id, startedAt: server.clock.now() - 240 },
         }),
       );
-      calls.set(who, (path) =>
-        server.request('GET', path, { auth: 'none', headers: { 'x-gateway-api-key': key } }),
+      const headers = { 'x-gateway-api-key': key };
+      calls.set(who, (path, body) =>
+        server.request(body === undefined ? 'GET' : 'POST', path, { auth: 'none', headers, body }),
       );
     }
     await log.close(60_000);
@@ -275,11 +277,26 @@ describe('what people see of a workspace', () => {
     expect(await seenByAll()).toEqual({ member: [403, 5], manager: [5, 403], ...others });
   });
 
+  it('is prompts, and members write none, unless the workspace says otherwise', async () => {
+    const read = async () => (await calls.get('member')!('/v1/collections')).status;
+    const write = (who: string) =>
+      calls.get(who)!('/v1/collections', { name: who }).then(({ status }) => status);
+    expect([await read(), await write('member'), await write('manager')]).toEqual([200, 403, 200]);
+    expect(await write('service')).toBe(200);
+    await put({
+      membersViewPrompts: false,
+      membersWritePrompts: true,
+      managersWritePrompts: false,
+    });
+    expect([await read(), await write('member'), await write('manager')]).toEqual([403, 200, 403]);
+    expect(await write('admin')).toBe(200);
+  });
+
   it('is told whole of the workspace, what was not said too', async () => {
     const { body } = await get(`/v2/workspaces/${place}`);
     expect(body.security_settings).toMatchObject({
       ...{ membersViewLogs: false, managersViewAnalytics: false, managersViewLogs: true },
-      ...{ membersWritePrompts: false, managersWritePrompts: true },
+      ...{ membersWritePrompts: true, managersViewPrompts: true },
     });
   });
 });

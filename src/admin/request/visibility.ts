@@ -1,5 +1,6 @@
 /** Knows what people see of a workspace's requests and prompts (docs/api.md, Visibility); credentials of nobody in person see all. */
 import type { Principal } from '../../auth/principal.ts';
+import type { Route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { readDocument } from '../../model/json-record.ts';
 import { actsEverywhere, type WorkspaceRole } from '../../model/person.ts';
@@ -9,6 +10,38 @@ import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as users from '../../store/tables/users.ts';
 import * as workspaceMembers from '../../store/tables/workspace-members.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import type { AdminDeps } from './deps.ts';
+
+/** A route of prompts, which asks first what the caller's workspace lets people of that role do; any other as it is. */
+export function heedRights(
+  { database }: Pick<AdminDeps, 'database'>,
+  route: Route<Principal>,
+): Route<Principal> {
+  const { scope, handle } = route;
+  if (typeof scope !== 'string' || !scope.startsWith('prompts.')) return route;
+  const right = /\.(?:read|list|render)$/.test(scope) ? 'ViewPrompts' : 'WritePrompts';
+  return {
+    ...route,
+    handle: async (request) => {
+      const { caller } = request;
+      if (caller.person !== null) {
+        await requireRight(
+          database.readable,
+          caller,
+          await placeOf(database.readable, caller),
+          right,
+        );
+      }
+      return handle(request);
+    },
+  };
+}
+
+async function placeOf(db: Db, { organisationId, workspaceId }: Principal): Promise<Place> {
+  if (workspaceId === null) return null;
+  return (await workspaces.findByIdOrSlug(db, organisationId, workspaceId)) ?? null;
+}
 
 /** Null for all of the organisation. */
 type Place = Pick<StoredWorkspace, 'id' | 'security_settings'> | null;
