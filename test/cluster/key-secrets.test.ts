@@ -15,24 +15,16 @@ import { endLeases } from '../lease.ts';
 import { leftState } from '../left-state.ts';
 import type { TestServer } from '../server.ts';
 import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
+import { keyManifest, opensApi } from './delivered-keys.ts';
 import { type KubernetesApi, startKubernetesApi, unavailable } from './kubernetes-api.ts';
 
 const namespaces = ['apps', 'jobs'];
-const scope = 'workspaces.list';
 
 const secretOf = (name: string, key = 'api-key', namespace = 'apps'): string =>
   `{kubernetesSecret: {namespace: ${namespace}, name: ${name}, key: ${key}}}`;
 const fileOf = (path: string): string => `{file: {path: ${path}}}`;
 
-function key(name: string, output: string, more = '', metadata = ''): string {
-  return `---
-apiVersion: gatewright.dev/v1
-kind: ApiKey
-metadata: {name: ${name}${metadata}}
-spec: {scopes: [${scope}], secretOutput: ${output}${more}}
-`;
-}
-const bot = key('bot', secretOf('bot'));
+const bot = keyManifest('bot', secretOf('bot'));
 
 describe.skipIf(unavailable !== null)(
   `keys in Secrets${unavailable === null ? '' : ` (${unavailable})`}`,
@@ -111,11 +103,7 @@ describe.skipIf(unavailable !== null)(
       return Object.fromEntries(entries);
     }
 
-    async function opens(value: string | undefined): Promise<boolean> {
-      const headers = { 'x-gateway-api-key': value ?? '' };
-      const { status } = await server.request('GET', '/v1/workspaces', { auth: 'none', headers });
-      return status === 200;
-    }
+    const opens = (value: string | undefined): Promise<boolean> => opensApi(server, value);
 
     /** Nobody's keys, leases and Secrets, and a new minute, in which wrong values may be asked about again. */
     async function clearAway(): Promise<void> {
@@ -162,7 +150,7 @@ describe.skipIf(unavailable !== null)(
     });
 
     it('cost a run that changes nothing one look at each namespace', async () => {
-      await cycle(bot + key('other', secretOf('other')));
+      await cycle(bot + keyManifest('other', secretOf('other')));
       const client = api.client('gatewright');
       const asked: string[] = [];
       const send = client.request.bind(client);
@@ -170,7 +158,7 @@ describe.skipIf(unavailable !== null)(
         asked.push(`${request.method} ${request.path}`);
         return await send(request);
       };
-      const result = await cycle(bot + key('other', secretOf('other')), {
+      const result = await cycle(bot + keyManifest('other', secretOf('other')), {
         openSinks: sinksOf(client),
       });
       expect(result).toMatchObject({ ending: 'success', report: null });
@@ -180,7 +168,7 @@ describe.skipIf(unavailable !== null)(
     });
 
     it('are shared by several keys, and go with the last', async () => {
-      const other = key('other', secretOf('bot', 'OTHER_KEY'));
+      const other = keyManifest('other', secretOf('bot', 'OTHER_KEY'));
       await cycle(bot + other);
       const both = await values();
       expect(Object.keys(both).toSorted()).toEqual(['bot/OTHER_KEY', 'bot/api-key']);
@@ -202,7 +190,7 @@ describe.skipIf(unavailable !== null)(
         contentType: 'application/merge-patch+json',
         body: { data: { note: Buffer.from('theirs').toString('base64') } },
       });
-      await cycle(key('bot', secretOf('bot'), ', rotation: {generation: 2}'));
+      await cycle(keyManifest('bot', secretOf('bot'), ', rotation: {generation: 2}'));
       expect(await values()).toMatchObject({ 'bot/note': 'theirs' });
       await cycle('');
       expect(await values()).toEqual({ 'bot/note': 'theirs' });
@@ -214,7 +202,7 @@ describe.skipIf(unavailable !== null)(
       const metadata = { name: 'bot' };
       const path = '/api/v1/namespaces/apps/secrets';
       await create(path, { apiVersion: 'v1', kind: 'Secret', metadata, data });
-      const result = await cycle(bot + key('other', secretOf('other')));
+      const result = await cycle(bot + keyManifest('other', secretOf('other')));
       expect(result).toMatchObject({ ending: 'partialFailure' });
       const [failed] = result.report!.items.filter(({ status }) => status === 'failed');
       expect(failed!.message).toContain('was not made by gatewright');
@@ -226,7 +214,7 @@ describe.skipIf(unavailable !== null)(
 
       await cycle(bot);
       const client = sync.openClient({ owner: 'team-b' });
-      const taken = await cycle(key('theirs', secretOf('bot', 'their-key')), { client });
+      const taken = await cycle(keyManifest('theirs', secretOf('bot', 'their-key')), { client });
       expect(taken.report!.items[0]!.message).toContain(
         `belongs to ${server.organisationId}/platform`,
       );
@@ -269,7 +257,7 @@ describe.skipIf(unavailable !== null)(
       ['that the cluster does not permit', 'forbidden', 'cannot list resource \\"secrets\\"'],
     ])('in a namespace %s are told, and the others are synced', async (_, namespace, words) => {
       const granted = [...namespaces, 'forbidden'];
-      const files = key('bad', secretOf('bad', 'k', namespace)) + bot;
+      const files = keyManifest('bad', secretOf('bad', 'k', namespace)) + bot;
       const client = api.client('gatewright');
       const result = await cycle(files, { openSinks: sinksOf(client, granted) });
       expect(result.ending).toBe('partialFailure');
@@ -283,8 +271,11 @@ describe.skipIf(unavailable !== null)(
     });
 
     it('wait while the API is out of reach, with one word, and files are written', async () => {
-      const existing = bot + key('twin', secretOf('twin'));
-      const files = existing + key('more', secretOf('more')) + key('local', fileOf('local.key'));
+      const existing = bot + keyManifest('twin', secretOf('twin'));
+      const files =
+        existing +
+        keyManifest('more', secretOf('more')) +
+        keyManifest('local', fileOf('local.key'));
       await cycle(existing);
       const before = await values();
       await api.stop();
@@ -317,7 +308,7 @@ describe.skipIf(unavailable !== null)(
       'a create': { before: '', after: bot, place: { secret: 'bot/api-key' }, keepsValue: false },
       'a replacement': {
         before: bot,
-        after: key(
+        after: keyManifest(
           'bot',
           secretOf('bot'),
           ', subType: user, userId: 0197c2a5-6f5e-7c3a-9d5e-1f2a3b4c5d6e',
@@ -327,32 +318,32 @@ describe.skipIf(unavailable !== null)(
       },
       'a rotation': {
         before: bot,
-        after: key('bot', secretOf('bot'), ', rotation: {generation: 2}'),
+        after: keyManifest('bot', secretOf('bot'), ', rotation: {generation: 2}'),
         place: { secret: 'bot/api-key' },
         keepsValue: false,
       },
       'a deletion': { before: bot, after: '', place: null, keepsValue: false },
       'a move from a file': {
-        before: key('bot', fileOf('bot.key')),
+        before: keyManifest('bot', fileOf('bot.key')),
         after: bot,
         place: { secret: 'bot/api-key' },
         keepsValue: true,
       },
       'a move to a file': {
         before: bot,
-        after: key('bot', fileOf('bot.key')),
+        after: keyManifest('bot', fileOf('bot.key')),
         place: { file: 'bot.key' },
         keepsValue: true,
       },
       'a move to another Secret': {
         before: bot,
-        after: key('bot', secretOf('bot-2', 'other')),
+        after: keyManifest('bot', secretOf('bot-2', 'other')),
         place: { secret: 'bot-2/other' },
         keepsValue: true,
       },
       'a rename with a new place': {
         before: bot,
-        after: key('robot', secretOf('robot'), '', ', previousNames: [bot]'),
+        after: keyManifest('robot', secretOf('robot'), '', ', previousNames: [bot]'),
         place: { secret: 'robot/api-key' },
         keepsValue: true,
       },

@@ -23,6 +23,7 @@ import {
   storyTold,
   tellStory,
 } from '../vault-scenario.ts';
+import { keyManifest, opensApi } from './delivered-keys.ts';
 import { startVault, unavailable, type VaultServer } from './vault-server.ts';
 
 const paths = [
@@ -32,15 +33,7 @@ const paths = [
 const vaultOf = (path: string, key = 'api-key'): string =>
   `{vault: {mount: secret, path: ${path}, key: ${key}}}`;
 
-function key(name: string, output: string, more = '', metadata = ''): string {
-  return `---
-apiVersion: gatewright.dev/v1
-kind: ApiKey
-metadata: {name: ${name}${metadata}}
-spec: {scopes: [workspaces.list], secretOutput: ${output}${more}}
-`;
-}
-const bot = key('bot', vaultOf('apps/bot'));
+const bot = keyManifest('bot', vaultOf('apps/bot'));
 
 /** What docs/sync.md asks for, and no more. */
 const policy = paths
@@ -122,11 +115,7 @@ describe.skipIf(unavailable !== null)(
       return found;
     }
 
-    async function opens(value: string | undefined): Promise<boolean> {
-      const headers = { 'x-gateway-api-key': value ?? '' };
-      const { status } = await server.request('GET', '/v1/workspaces', { auth: 'none', headers });
-      return status === 200;
-    }
+    const opens = (value: string | undefined): Promise<boolean> => opensApi(server, value);
 
     /** Nobody's keys, leases and secrets, and a new minute, in which wrong values may be asked about again. */
     async function clearAway(): Promise<void> {
@@ -155,8 +144,8 @@ describe.skipIf(unavailable !== null)(
     });
 
     it('leave no version behind that has a value which went', async () => {
-      await cycle(bot + key('other', vaultOf('apps/bot', 'other')));
-      await cycle(key('other', vaultOf('apps/bot', 'other')));
+      await cycle(bot + keyManifest('other', vaultOf('apps/bot', 'other')));
+      await cycle(keyManifest('other', vaultOf('apps/bot', 'other')));
       const { body } = await root.request({ method: 'GET', path: 'secret/metadata/apps/bot' });
       const { versions, current_version } = (
         body as {
@@ -178,7 +167,7 @@ describe.skipIf(unavailable !== null)(
         options: { cas: version },
         data: { ...data, note: 'theirs' },
       });
-      await cycle(key('bot', vaultOf('apps/bot'), ', rotation: {generation: 2}'));
+      await cycle(keyManifest('bot', vaultOf('apps/bot'), ', rotation: {generation: 2}'));
       expect(await values()).toMatchObject({ 'apps/bot#note': 'theirs' });
       await cycle('');
       expect(await values()).toEqual({ 'apps/bot#note': 'theirs' });
@@ -187,7 +176,7 @@ describe.skipIf(unavailable !== null)(
 
     it('that are not this owner’s are never written, and the key is not made', async () => {
       await post('secret/data/apps/bot', { data: { 'api-key': 'theirs' } });
-      const result = await cycle(bot + key('other', vaultOf('apps/other')));
+      const result = await cycle(bot + keyManifest('other', vaultOf('apps/other')));
       expect(result).toMatchObject({ ending: 'partialFailure' });
       const [failed] = result.report!.items.filter(({ status }) => status === 'failed');
       expect(failed!.message).toContain('was not made by gatewright');
@@ -199,7 +188,9 @@ describe.skipIf(unavailable !== null)(
 
       await cycle(bot);
       const client = sync.openClient({ owner: 'team-b' });
-      const taken = await cycle(key('theirs', vaultOf('apps/bot', 'their-key')), { client });
+      const taken = await cycle(keyManifest('theirs', vaultOf('apps/bot', 'their-key')), {
+        client,
+      });
       expect(taken.report!.items[0]!.message).toContain(
         `belongs to ${server.organisationId}/platform`,
       );
@@ -250,7 +241,8 @@ describe.skipIf(unavailable !== null)(
       const openSinks: OpenSinks = (owner) => ({
         vault: new VaultSink({ connect: async () => client, paths: granted }, owner),
       });
-      const files = key('bad', vaultOf(path)) + key('local', '{file: {path: local.key}}');
+      const files =
+        keyManifest('bad', vaultOf(path)) + keyManifest('local', '{file: {path: local.key}}');
       const result = await cycle(files, { openSinks });
       expect(result.ending).toBe('partialFailure');
       expect(result.report!.items.map(({ id, message }) => [id, message])).toEqual([
@@ -261,7 +253,10 @@ describe.skipIf(unavailable !== null)(
     });
 
     it('wait while Vault is sealed, with one word, and files are written', async () => {
-      const files = bot + key('more', vaultOf('apps/more')) + key('local', '{file: {path: b.key}}');
+      const files =
+        bot +
+        keyManifest('more', vaultOf('apps/more')) +
+        keyManifest('local', '{file: {path: b.key}}');
       await cycle(bot);
       const before = await values();
       await vault.seal();
@@ -293,26 +288,26 @@ describe.skipIf(unavailable !== null)(
       'a create': { before: '', after: bot, place: 'apps/bot#api-key', keepsValue: false },
       'a rotation': {
         before: bot,
-        after: key('bot', vaultOf('apps/bot'), ', rotation: {generation: 2}'),
+        after: keyManifest('bot', vaultOf('apps/bot'), ', rotation: {generation: 2}'),
         place: 'apps/bot#api-key',
         keepsValue: false,
       },
       'a deletion': { before: bot, after: '', place: null, keepsValue: false },
       'a move from a file': {
-        before: key('bot', '{file: {path: bot.key}}'),
+        before: keyManifest('bot', '{file: {path: bot.key}}'),
         after: bot,
         place: 'apps/bot#api-key',
         keepsValue: true,
       },
       'a move to another secret': {
         before: bot,
-        after: key('bot', vaultOf('jobs/bot', 'other')),
+        after: keyManifest('bot', vaultOf('jobs/bot', 'other')),
         place: 'jobs/bot#other',
         keepsValue: true,
       },
       'a rename with a new place': {
         before: bot,
-        after: key('robot', vaultOf('apps/robot'), '', ', previousNames: [bot]'),
+        after: keyManifest('robot', vaultOf('apps/robot'), '', ', previousNames: [bot]'),
         place: 'apps/robot#api-key',
         keepsValue: true,
       },
