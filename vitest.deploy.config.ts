@@ -93,10 +93,10 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'engines-vitess',
-          include: ['test/api/**/*.test.ts'],
+          include: ['test/api/**/*.test.ts', 'test/engines/vitess*.test.ts'],
           exclude: ofOneServer,
           maxWorkers: 3,
-          globalSetup: ['test/engines/vitess-setup.ts'],
+          globalSetup: ['test/engines/vitess-setup.ts', 'test/system/build-setup.ts'],
         },
       },
       ...['mariadb', 'mysql'].map((make) => ({
