@@ -14,6 +14,7 @@ import type { Guardrails } from './guardrails.ts';
 import type { Policies } from './limits.ts';
 import type { Metered } from './meter.ts';
 import type { OwnedPath } from './owned-path.ts';
+import type { Prompts } from './prompts.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 import type { RequestRecord } from './request-record.ts';
 import type { RequestTrace } from './request-trace.ts';
@@ -30,6 +31,7 @@ export interface Pipeline extends Callers {
   readonly breakers: Breakers;
   readonly answers: AnswerCache;
   readonly guardrails: Guardrails;
+  readonly prompts: Prompts;
   /** Serves requests about what callers keep. */
   readonly objects: { serve(calling: Calling, owned: OwnedPath): Promise<void> };
   /** Of headers of ours, in lower case; the first is our own, the others are aliases. */

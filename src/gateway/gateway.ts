@@ -14,6 +14,7 @@ import type { Proxies } from '../remote/proxies.ts';
 import { SecretManagers } from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
 import type { KeptBlobs } from '../store/kept-blobs.ts';
+import type { PromptToUse } from '../store/tables/prompt-reads.ts';
 import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { Origins } from '../upstream/origins.ts';
@@ -34,6 +35,7 @@ import { Policies } from './limits.ts';
 import { MappedSecrets } from './mapped-secrets.ts';
 import { storedCallers } from './model-callers.ts';
 import { OwnObjects } from './own-objects.ts';
+import { Prompts } from './prompts.ts';
 import { Providers } from './providers.ts';
 import { Configs, type GatewayConfig } from './resolve-config.ts';
 import { Targets } from './resolve-target.ts';
@@ -95,6 +97,7 @@ const providersMax = 10_000;
 const guardrailsMax = 10_000;
 const organisationsMax = 10_000;
 const placesMax = 10_000;
+const promptsMax = 1_000;
 
 /** Dispose of it when its server has closed. */
 export function createGateway(options: GatewayOptions): Gateway {
@@ -140,6 +143,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     policies: new Policies(database, policies),
     ledger,
     answers: new AnswerCache(),
+    prompts: new Prompts({ database, fresh: kept<PromptToUse>(promptsMax) }),
     guardrails: new Guardrails({
       ...{ database, fresh: stored, isEnabled: options.runsGuardrails },
       tools: { searches, outbound: new Outbound(origins, trustedHosts) },

@@ -11,9 +11,11 @@ import { GatewayError, gatewayErrorBody } from './gateway-error.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { metadataOf } from './metadata.ts';
 import { ownedPathOf, sendsFile } from './owned-path.ts';
+import { promptPathOf } from './prompts.ts';
 import { ProviderCalls } from './provider-calls.ts';
 import { isJsonType, parseParams, readBody } from './read-body.ts';
 import { isEventStream } from './relay.ts';
+import { sendRendered } from './rendered-back.ts';
 import type { EarlierAttempt, RequestRecord } from './request-record.ts';
 import { beginTrace } from './request-trace.ts';
 import { callProvider } from './send-back.ts';
@@ -62,21 +64,35 @@ async function exchangeOf(
     const message = 'The body must be sent without a content encoding';
     throw new GatewayError('unsupported_encoding', message, 'content-encoding');
   }
-  const owned = ownedPathOf(arrival.path);
+  const { id, path, query, errorForm, headerPrefix } = arrival;
+  const prompt = promptPathOf(request.method, path);
+  const owned = prompt === null ? ownedPathOf(path) : null;
   const isUnread = owned !== null && sendsFile(owned, request);
   const body = isUnread ? null : await readBody(request, pipeline.bodyBytesMax);
   const isJson = body !== null && isJsonType(request.headers['content-type']);
-  const params = isJson ? parseParams(body) : {};
+  const sent = isJson ? parseParams(body) : {};
+  const filled = prompt === null ? null : await pipeline.prompts.fill(key, prompt, sent);
+  pipeline.keys.noteUse(key, now);
+  if (prompt?.action === 'render') return sendRendered(arrival, filled!);
+  const params = filled?.params ?? sent;
   const metadata = metadataOf(key, header, params.user);
-  const { id, path, query, errorForm, headerPrefix } = arrival;
   const read: Exchange = {
-    ...{ id, request, header, headerPrefix, path, query, errorForm, now, key },
-    ...{ credential: shown.credential, body, params, isJson, metadata },
-    sentKey: new Secret(shown.key!, 'the request'),
+    ...{
+      id,
+      request,
+      header,
+      headerPrefix,
+      path: filled?.path ?? path,
+      query,
+      errorForm,
+      now,
+      key,
+    },
+    ...{ credential: shown.credential, body: filled?.body ?? body, params, metadata },
+    ...{ isJson: isJson || filled !== null, sentKey: new Secret(shown.key!, 'the request') },
   };
   const exchange = isUnread ? { ...read, unread: request } : read;
   found.exchange = exchange;
-  pipeline.keys.noteUse(key, now);
   const given = pipeline.policies.of(key.organisationId);
   const policies = given instanceof Promise ? await given : given;
   const { ledger, origins, targets, answers, enforcesLimits } = pipeline;
@@ -165,7 +181,7 @@ export function recordOf(
     workspaceId: key?.workspace?.id ?? null,
     apiKeyId: key?.id ?? null,
     configId: config?.id ?? null,
-    endpoint: endpointOf(path),
+    endpoint: endpointOf(exchange?.path ?? path),
     status: response.statusCode,
     provider: attempted?.target.provider ?? null,
     requestedModel: textOrNull(exchange?.params.model),

@@ -1,18 +1,24 @@
-/** Guarantees of prompts over the API: versions, publishing, labels, collections, partials, places, kept versions. */
+/** Guarantees of prompts: versions, publishing, labels, collections, partials; and what the gateway makes of them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { idToBytes } from '../../src/model/ids.ts';
+import { eventually } from '../eventually.ts';
+import { type Inference, startInference } from '../inference.ts';
 import { leaseHeaders } from '../lease.ts';
-import { startTestServer, type TestServer } from '../server.ts';
+import { exchange, type TestServer } from '../server.ts';
 import { addTenant } from '../tenant.ts';
+import { chatAnswer, sendJson } from '../upstream.ts';
 
+let inference: Inference;
 let server: TestServer;
 let workspaceId: string;
 let otherId: string;
 beforeAll(async () => {
-  server = await startTestServer();
+  inference = await startInference();
+  ({ server } = inference);
   workspaceId = (await ask('POST', '/admin/workspaces', { name: 'Support' })).id;
   otherId = (await ask('POST', '/admin/workspaces', { name: 'Sales' })).id;
 });
-afterAll(() => server[Symbol.asyncDispose]());
+afterAll(() => inference[Symbol.asyncDispose]());
 
 type Body = Record<string, unknown>;
 
@@ -83,13 +89,19 @@ describe('versions of a prompt', () => {
   it('of many only the latest hundred are kept, the published one and those with a label', async () => {
     const { id } = await makePrompt({ string: '0' });
     const { id: label_id } = await ask('POST', '/labels', { name: 'kept' });
-    for (let number = 1; number <= 103; number += 1) {
-      await ask('PUT', `/prompts/${id}`, { string: String(number) });
-      if (number === 2) await ask('PUT', `/prompts/${id}/versions/3`, { label_id });
-    }
-    const { data, total } = await ask('GET', `/prompts/${id}/versions?page_size=3&current_page=33`);
-    expect(total).toBe(102);
-    expect(data.map((one: Body) => one.prompt_version)).toEqual([5, 3, 1]);
+    for (const string of ['1', '2', '3']) await ask('PUT', `/prompts/${id}`, { string });
+    await ask('PUT', `/prompts/${id}/versions/3`, { label_id });
+    // As though a hundred more had been made.
+    await server.database.db
+      .updateTable('prompt_versions')
+      .set({ number: 104 })
+      .where('organisation_id', '=', server.organisationId)
+      .where('resource_id', '=', idToBytes(id))
+      .where('number', '=', 4)
+      .execute();
+    await ask('PUT', `/prompts/${id}`, { string: '4' });
+    const { data } = await ask('GET', `/prompts/${id}/versions`);
+    expect(data.map((one: Body) => one.prompt_version)).toEqual([105, 104, 3, 1]);
   });
 
   it('changes at once each get a number of their own', async () => {
@@ -278,4 +290,119 @@ it('another tenant finds none of it, and cannot tell it from what does not exist
     expect(foreign!.status).toBe(404);
     expect(foreign!.body).toEqual(none!.body);
   }
+});
+
+describe('at the gateway', () => {
+  const scopes = ['completions.write', 'prompts.render'];
+  const place = () => ({ workspace_id: workspaceId });
+  let key: string;
+  let slug: string;
+  beforeAll(async () => {
+    ({ key } = await inference.addKey({ ...place(), scopes }));
+    const account = await ask('POST', '/integrations', {
+      ...{ name: 'groq', ai_provider_id: 'groq', key: 'sk-any' },
+      configurations: { custom_host: inference.upstream.url },
+    });
+    const provider = { name: 'groq', slug: 'groq', integration_id: account.id };
+    const { id } = await ask('POST', '/providers', { ...place(), ...provider });
+    const string = JSON.stringify([{ role: 'user', content: 'Greet {{name}}.' }]);
+    ({ slug } = await makePrompt({
+      string,
+      virtual_key: id,
+      model: 'small',
+      parameters: { n: 1 },
+    }));
+    expect(await ask('GET', `/prompts/${slug}`)).toMatchObject({ virtual_key: 'groq' });
+    inference.upstream.script = (_, response) => sendJson(response, chatAnswer);
+  });
+
+  const call = (of: string, body: Body, value = key, headers: Record<string, string> = {}) =>
+    exchange('POST', `${server.inferenceUrl}/v1/prompts/${of}`, body, {
+      authorization: `Bearer ${value}`,
+      ...headers,
+    });
+  const sentBody = () => {
+    const { url, body } = inference.upstream.reached.at(-1)!;
+    return [url, JSON.parse(String(body))];
+  };
+
+  it('a prompt is filled in, asked of its provider, and logged as a chat', async () => {
+    const body = { variables: { name: 'Ada' }, temperature: 0.5, promptID: slug, messages: [] };
+    expect(await call(`${slug}/completions`, body)).toMatchObject({
+      status: 200,
+      body: chatAnswer,
+    });
+    const messages = [{ role: 'user', content: 'Greet Ada.' }];
+    const asked = { model: 'small', n: 1, temperature: 0.5, messages };
+    expect(sentBody()).toEqual([expect.stringMatching(/\/chat\/completions$/), asked]);
+    const logged = await eventually(async () => {
+      const { data } = await ask('GET', '/logs');
+      expect(data).toHaveLength(1);
+      return data[0];
+    });
+    expect(logged).toMatchObject({ endpoint: 'chat_completions', requested_model: '@groq/small' });
+  });
+
+  it('a header or config that names a provider counts before that of the prompt', async () => {
+    const config = { provider: 'mock-upstream', custom_host: inference.upstream.url };
+    const headers = { 'x-gateway-config': JSON.stringify(config) };
+    const answer = await call(`${slug}/completions`, {}, key, headers);
+    expect(answer.headers['x-gateway-provider']).toBe('mock-upstream');
+    expect(sentBody()[1]).toMatchObject({ model: 'small' });
+  });
+
+  it('a version is named behind an @, and what is published is used within a second', async () => {
+    const rendered = async (of: string) => {
+      const { body } = await call(`${of}/render`, { variables: { name: 'Ada' } });
+      return body.data.messages[0].content;
+    };
+    expect(await rendered(slug)).toBe('Greet Ada.');
+    await ask('PUT', `/prompts/${slug}`, { string: 'Bye {{name}}.' });
+    const { id: label_id } = await ask('POST', '/labels', { name: 'next' });
+    await ask('PUT', `/prompts/${slug}/versions/2`, { label_id });
+    for (const version of ['2', 'latest', 'next']) {
+      expect(await rendered(`${slug}@${version}`)).toBe('Bye Ada.');
+    }
+    expect(await rendered(slug)).toBe('Greet Ada.');
+    await ask('PUT', `/prompts/${slug}/makeDefault`, { version: 2 });
+    await eventually(async () => expect(await rendered(slug)).toBe('Bye Ada.'));
+    expect(await rendered(`${slug}@1`)).toBe('Greet Ada.');
+  });
+
+  it('a prompt of no chat is a completion, and a raw one is JSON once it is filled in', async () => {
+    const template_metadata = { template_type: 'completion' };
+    const plain = await makePrompt({ string: 'Say {{word}}', template_metadata, model: '@groq/m' });
+    await call(`${plain.id}/completions`, { variables: { word: 'hi' } });
+    const asked = { model: 'm', prompt: 'Say hi' };
+    expect(sentBody()).toEqual([expect.stringMatching(/[^t]\/completions$/), asked]);
+    const string = '[{"role": "user", "content": "{{word}}"}{{#more}},{{{.}}}{{/more}}]';
+    const raw = await makePrompt({ string, is_raw_template: true });
+    const more = [{ role: 'user', content: 'b' }];
+    const { body } = await call(`${raw.id}/render`, { variables: { word: 'a "b"', more } });
+    expect(body.data.messages).toEqual([{ role: 'user', content: 'a "b"' }, ...more]);
+    const broken = await call(`${raw.id}/render`, { variables: { more: 'x' } });
+    expect(broken).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });
+  });
+
+  it('a prompt of another workspace is as good as none, and render takes a scope', async () => {
+    const far = await makePrompt({ workspace_id: otherId });
+    const answers = await Promise.all(
+      [far.slug, `${slug}@9`, 'none'].map((of) => call(`${of}/completions`, {})),
+    );
+    for (const { status, body } of answers) {
+      expect([status, body.error.code]).toEqual([404, 'not_found']);
+    }
+    const { key: plain } = await inference.addKey(place());
+    const refused = await call(`${slug}/render`, {}, plain);
+    expect(refused).toMatchObject({ status: 403, body: { error: { code: 'scope_missing' } } });
+  });
+
+  it('what cannot be filled in is refused, and costs no other caller anything', async () => {
+    const { id } = await makePrompt({ string: '{{#a}}{{#a}}{{#a}}x{{/a}}{{/a}}{{/a}}{{>none}}' });
+    const bodies = [{ variables: 1 }, { variables: { a: Array(1000).fill(1) } }, {}];
+    for (const body of bodies) {
+      const refused = await call(`${id}/render`, body);
+      expect(refused).toMatchObject({ status: 400, body: { error: { param: 'variables' } } });
+    }
+  });
 });

@@ -5,6 +5,7 @@ import { statement } from '../connection/statement.ts';
 import type { ApiKeyRow } from './api-keys.ts';
 import * as organisationDefaults from './organisation-defaults.ts';
 import * as organisations from './organisations.ts';
+import { findToUse, type PromptToUse } from './prompt-reads.ts';
 import { listReached, type ReachedProvider } from './providers.ts';
 import * as rateLimitPolicies from './rate-limit-policies.ts';
 import { readReference } from './references.ts';
@@ -235,4 +236,15 @@ export async function listProviders(
   const generations = await listGenerations(db, [organisationId]);
   const found = await listReached(db, organisationId, workspaceId, reference);
   return { generation: generations.get(organisationId)!, found };
+}
+
+/** A prompt with what it includes; the marks are read before, so that they are never newer. */
+export async function findPrompt(
+  db: Db,
+  organisationId: string,
+  reference: string,
+): Promise<{ readonly generation: string; readonly prompt: PromptToUse } | undefined> {
+  const generations = await listGenerations(db, [organisationId]);
+  const prompt = await findToUse(db, organisationId, reference);
+  return prompt && { generation: generations.get(organisationId)!, prompt };
 }
