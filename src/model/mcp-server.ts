@@ -25,7 +25,9 @@ const openness = {
     z
       .array(
         z.strictObject({
-          user_id: described(z.uuid(), 'User of the organisation.'),
+          user_id: described(z.uuid(), 'User of the organisation.', {
+            examples: ['019a2c3e-6f1b-7cc4-9d21-5b8a7e3f0c12'],
+          }),
           enabled: described(z.boolean(), 'Whether the user may use the server.'),
         }),
       )

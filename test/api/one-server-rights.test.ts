@@ -27,7 +27,10 @@ it('serves, syncs every kind, removes it and runs its jobs with SELECT, INSERT, 
     ]);
     return { ...real, user, password: new Secret('rows-only', 'test') };
   };
-  await using server = await startTestServer({ between });
+  await using server = await startTestServer({
+    between,
+    settings: { auditDays: 365 },
+  });
   const { user } = server.settings.database!;
   expect(user).toMatch(/^rows_/);
   try {
