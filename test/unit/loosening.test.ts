@@ -11,6 +11,7 @@ const rate = (value: number, unit = 'rpm'): Json => [{ type: 'requests', unit, v
 const check = (parameters: Spec, id = 'default.contains', more: Spec = {}): Json[] => [
   { id, parameters, ...more },
 ];
+const disabled = (name: string): Spec => ({ type: 'tool', name });
 const condition = (value: Json, more: Spec = {}): Spec => ({
   conditions: [{ key: 'model', value, ...more }],
 });
@@ -282,7 +283,29 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ['for the organisation', { workspace_id: 'w' }, {}, ['/workspace_id']],
     ['another address', { url: 'https://a' }, { url: 'https://b' }, []],
   ],
-  McpServer: [['a text', { description: 'a' }, { description: 'b' }, []]],
+  McpServer: [
+    ['a text', { description: 'a' }, { description: 'b' }, []],
+    ['opened to everyone', { default_user_access: 'deny' }, {}, ['/default_user_access']],
+    ['closed to everyone', {}, { default_user_access: 'deny' }, []],
+    [
+      'a user let in',
+      { user_access: [{ user_id: 'a', enabled: false }] },
+      { user_access: [{ user_id: 'a', enabled: true }] },
+      ['/user_access/0', '/user_access/0'],
+    ],
+    [
+      'a capability no longer disabled',
+      { disabled_capabilities: [disabled('a'), disabled('b')] },
+      { disabled_capabilities: [disabled('b')] },
+      ['/disabled_capabilities/0'],
+    ],
+    [
+      'a capability disabled',
+      { disabled_capabilities: [disabled('a')] },
+      { disabled_capabilities: [disabled('b'), disabled('a')] },
+      [],
+    ],
+  ],
   GuardrailMcpBinding: [
     ['one moment less', { run_on: ['input', 'output'] }, { run_on: ['input'] }, ['/run_on/1']],
     ['one moment where there were both', {}, { run_on: ['input'] }, ['/run_on']],
