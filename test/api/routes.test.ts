@@ -214,11 +214,11 @@ describe('the registry', () => {
     expect(fixed.filter((scope) => !isKnownScope(scope))).toEqual([]);
   });
 
-  it('takes API keys on v1 and nowhere else', () => {
+  it('takes API keys on v1 and, for programs that look for MCP servers, at the registry of those', () => {
     const leaky = mounted.filter(
       ({ mount, accepts }) => mount !== 'v1' && accepts.includes('api-key'),
     );
-    expect(leaky.map(({ pattern }) => pattern)).toEqual([]);
+    expect(leaky.map(({ pattern }) => pattern)).toEqual(['/v0.1/servers']);
   });
 
   it('has the endpoints that the interface names', () => {
