@@ -4,6 +4,7 @@ import { idToBytes } from '../../src/model/ids.ts';
 import { eventually } from '../eventually.ts';
 import { type Inference, startInference } from '../inference.ts';
 import { leaseHeaders } from '../lease.ts';
+import { addUser } from '../people.ts';
 import { exchange, type TestServer } from '../server.ts';
 import { addTenant } from '../tenant.ts';
 import { chatAnswer, sendJson } from '../upstream.ts';
@@ -277,6 +278,32 @@ describe('a template', () => {
     expect(refused).toMatchObject({ status: 400 });
     expect(refused.body.error.message).toContain('There is no partial tone');
   });
+});
+
+it('people read and change them as their workspace says of their role', async () => {
+  const { id: place } = await ask('POST', '/admin/workspaces', {
+    ...{ name: 'Seen', security_settings: { managersViewPrompts: false } },
+  });
+  const { id } = await makePrompt({ workspace_id: place });
+  const scopes = ['create', 'read', 'update', 'list'].map((action) => `prompts.${action}`);
+  const statuses = async (role: string) => {
+    const user_id = await addUser(server);
+    await ask('POST', `/admin/workspaces/${place}/users`, { users: [{ id: user_id, role }] });
+    const body = { name: role, user_id, workspace_id: place, scopes };
+    const { key } = await ask('POST', '/api-keys/workspace/user', body);
+    const headers = { 'x-gateway-api-key': key };
+    const as = async (method: string, path: string, sent?: Body) =>
+      (await server.request(method, `/v1${path}`, { auth: 'none', headers, body: sent })).status;
+    return [
+      await as('GET', `/prompts/${id}`),
+      await as('GET', '/collections'),
+      await as('PUT', `/prompts/${id}`, { name: role }),
+      await as('POST', '/prompts/partials', { name: role, string: 'Be kind.' }),
+    ];
+  };
+  expect(await statuses('member')).toEqual([200, 200, 403, 403]);
+  expect(await statuses('manager')).toEqual([403, 403, 200, 200]);
+  expect(await statuses('admin')).toEqual([200, 200, 200, 200]);
 });
 
 it('another tenant finds none of it, and cannot tell it from what does not exist', async () => {

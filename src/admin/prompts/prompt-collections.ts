@@ -33,7 +33,7 @@ import {
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
-import { findVisible, placeOfList } from './prompt-access.ts';
+import { findVisible, placeOfList, requireWriter } from './prompt-access.ts';
 import {
   PromptCollectionListItem,
   PromptCollectionRecord,
@@ -121,6 +121,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       created_at: now,
       last_updated_at: now,
     };
+    await requireWriter(tx, caller, unnamed);
     const row = await insertUnderSlug(collectionSlugForm, body.slug, unnamed, (given) =>
       promptCollections.insert(tx, given),
     );
@@ -171,12 +172,18 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
-  await updateResource(deps, request, changing, { columns: () => ({ name: request.body.name }) });
+  await updateResource(deps, request, changing, {
+    columns: async (tx, row) => {
+      await requireWriter(tx, request.caller, row);
+      return { name: request.body.name };
+    },
+  });
   return {};
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
   return deleteResource(deps, request, changing, async (tx, row) => {
+    await requireWriter(tx, request.caller, row);
     const { organisation_id: organisationId, id } = row;
     const details = (await promptCollections.detailsOf(tx, organisationId, [id])).get(id)!;
     if (details.prompts + details.collections > 0) {

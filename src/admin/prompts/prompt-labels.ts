@@ -29,7 +29,7 @@ import {
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { idOr404, requireOwnOrganisation } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
-import { findVisible, placeOfList } from './prompt-access.ts';
+import { findVisible, placeOfList, requireWriter } from './prompt-access.ts';
 import { PromptLabelRecord, toRecord, toSpec } from './prompt-label-record.ts';
 
 const CreateBody = PromptLabelCreate.extend(createFields);
@@ -103,6 +103,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       created_at: now,
       last_updated_at: now,
     };
+    await requireWriter(tx, caller, row);
     await underFreeName(promptLabels.insert(tx, row));
     return { row, changes: { name: row.name } };
   });
@@ -143,13 +144,17 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { name, description, color_code } = request.body;
   await updateResource(deps, request, changing, {
-    columns: () => ({ name, description, color_code }),
+    columns: async (tx, row) => {
+      await requireWriter(tx, request.caller, row);
+      return { name, description, color_code };
+    },
   });
   return {};
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
   return deleteResource(deps, request, changing, async (tx, row) => {
+    await requireWriter(tx, request.caller, row);
     await promptVersions.clearLabel(tx, row.organisation_id, row.id);
     await promptLabels.deleteById(tx, row.organisation_id, row.id);
     return { name: row.name };

@@ -35,7 +35,7 @@ import {
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
-import { findVisible, placeOfList } from './prompt-access.ts';
+import { findVisible, placeOfList, requireWriter } from './prompt-access.ts';
 import {
   PromptPartialListItem,
   PromptPartialRecord,
@@ -149,6 +149,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       ...{ version_id: newId(), version_number: 1 },
       ...{ created_at: now, last_updated_at: now },
     };
+    await requireWriter(tx, caller, unnamed);
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
       promptPartials.insert(tx, given),
     );
@@ -207,6 +208,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
   let plan: VersionPlan | null = null;
   const { id, slug } = await updateResource(deps, request, changing, {
     columns: async (tx, row) => {
+      await requireWriter(tx, request.caller, row);
       plan = await planVersions<PartialContent>(tx, request, row, {
         next: (before) =>
           sound({
@@ -229,6 +231,7 @@ async function publish(deps: AdminDeps, request: BodyRequest<z.infer<typeof Publ
   const { version: number } = request.body;
   await updateResource(deps, request, changing, {
     columns: async (tx, row) => {
+      await requireWriter(tx, request.caller, row);
       const version = await promptVersions.find(tx, row, String(number));
       if (version === undefined) throw new ApiError('notFound', undefined, 'version');
       const { content, id: version_id } = version;
@@ -240,6 +243,7 @@ async function publish(deps: AdminDeps, request: BodyRequest<z.infer<typeof Publ
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
   return deleteResource(deps, request, changing, async (tx, row) => {
+    await requireWriter(tx, request.caller, row);
     await promptPartials.deleteById(tx, row.organisation_id, row.id);
     return { name: row.name };
   });

@@ -20,7 +20,7 @@ import {
 } from '../request/frame-fields.ts';
 import { type Changing, updateResource } from '../request/resource-change.ts';
 import { versioned } from '../request/version.ts';
-import { findVisible } from './prompt-access.ts';
+import { findVisible, requireWriter } from './prompt-access.ts';
 import { PromptRecord, PromptVersionItem, toRecord, toVersionItem } from './prompt-record.ts';
 
 const item = { mounts: everyMount, path: '/prompts/:promptId' };
@@ -119,6 +119,7 @@ async function label(
   await updateResource(deps, request, changing, {
     columns: () => ({}),
     elsewhere: async (tx, row) => {
+      await requireWriter(tx, request.caller, row);
       const version = await promptVersions.find(tx, row, params.versionId!);
       if (version === undefined) throw new ApiError('notFound', undefined, 'versionId');
       if (labelId === undefined || labelId === version.label_id) return [];
@@ -145,6 +146,7 @@ async function publish(
   const { version: number } = request.body;
   await updateResource(deps, request, changing, {
     columns: async (tx, row) => {
+      await requireWriter(tx, request.caller, row);
       const version = await promptVersions.find(tx, row, String(number));
       if (version === undefined) throw new ApiError('notFound', undefined, 'version');
       return {

@@ -38,7 +38,7 @@ import {
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
-import { placeOfList } from './prompt-access.ts';
+import { placeOfList, requireWriter } from './prompt-access.ts';
 import { collectionFor, findWithin, providerSlug } from './prompt-places.ts';
 import { PromptListItem, PromptRecord, toListItem, toSpec } from './prompt-record.ts';
 import { promptRenderRoutes } from './prompt-render.ts';
@@ -139,6 +139,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       ...{ version_id: newId(), version_number: 1 },
       ...{ created_at: now, last_updated_at: now },
     };
+    await requireWriter(tx, caller, unnamed);
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
       prompts.insert(tx, given),
     );
@@ -185,6 +186,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
   let plan: VersionPlan | null = null;
   const { id, slug } = await updateResource(deps, request, changing, {
     columns: async (tx, row) => {
+      await requireWriter(tx, request.caller, row);
       const { organisation_id, workspace_id } = row;
       const key = await providerSlug(tx, organisation_id, workspace_id, sent.virtual_key);
       plan = await planVersions<PromptContent>(tx, request, row, {
@@ -222,6 +224,7 @@ function speaksOfVersion(sent: z.infer<typeof PromptUpdate>): boolean {
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
   return deleteResource(deps, request, changing, async (tx, row) => {
+    await requireWriter(tx, request.caller, row);
     await prompts.deleteById(tx, row.organisation_id, row.id);
     return { name: row.name };
   });
