@@ -21,7 +21,9 @@ CREATE TABLE IF NOT EXISTS threads (
   tool_resources TEXT NOT NULL,
   metadata TEXT NOT NULL,
   created_at BIGINT NOT NULL,
-  PRIMARY KEY (organisation_id, id)
+  used_at BIGINT NOT NULL,
+  PRIMARY KEY (organisation_id, id),
+  KEY threads_used (used_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 CREATE TABLE IF NOT EXISTS thread_messages (

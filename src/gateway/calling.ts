@@ -33,7 +33,11 @@ export interface Pipeline extends Callers {
   readonly guardrails: Guardrails;
   readonly prompts: Prompts;
   /** Serves requests about what callers keep. */
-  readonly objects: { serve(calling: Calling, owned: OwnedPath): Promise<void> };
+  readonly objects: {
+    serve(calling: Calling, owned: OwnedPath): Promise<void>;
+    /** Asks a model, where the request may name files. */
+    serveWithFiles(calling: Calling): Promise<void>;
+  };
   /** Of headers of ours, in lower case; the first is our own, the others are aliases. */
   readonly headerPrefixes: readonly string[];
   readonly bodyBytesMax: number;

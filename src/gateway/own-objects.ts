@@ -14,9 +14,15 @@ import { noteOf } from './noted-objects.ts';
 import { answerHere, sendObject } from './object-back.ts';
 import { objectRequestOf, withBody } from './object-request.ts';
 import { listAt } from './owned-list.ts';
-import { leafTo, notFound, OwnedLookup, type OwnObjectsOptions } from './owned-lookup.ts';
+import {
+  isCallersAccount,
+  leafTo,
+  notFound,
+  OwnedLookup,
+  type OwnObjectsOptions,
+} from './owned-lookup.ts';
 import type { OwnedPath } from './owned-path.ts';
-import { type Reference, tellsOfObjects } from './owned-references.ts';
+import { filesIn, type Reference, tellsOfObjects } from './owned-references.ts';
 import { providerOf, type ResolvedTarget } from './resolve-target.ts';
 import { attemptOf, send } from './send-back.ts';
 
@@ -47,6 +53,26 @@ export class OwnObjects {
       if (code === 'unavailable') calling.pipeline.onFault(cause, exchange.id);
       throw new GatewayError(code, message, param, { cause: thrown });
     }
+  }
+
+  /**
+   * Asks a model, of files.
+   *
+   * @throws GatewayError for one that is not the caller's, as for one that does not exist
+   */
+  async serveWithFiles(calling: Calling): Promise<void> {
+    const { pipeline, exchange, caller, calls } = calling;
+    const lookup = new OwnedLookup(exchange.key, this.#options);
+    const stranger = await lookup.firstUnknown(filesIn(exchange.params.messages));
+    const guarded = new GuardedCalls({ guardrails: pipeline.guardrails, calls, exchange, caller });
+    const attempted = await attemptOf(calling, async (leaf) => {
+      if (stranger !== null) {
+        const target = await calls.targetOf(leaf, exchange);
+        if (!isCallersAccount(target, leaf, exchange)) throw notFound(stranger);
+      }
+      return guarded.call(leaf);
+    });
+    await send(calling, attempted);
   }
 }
 
@@ -130,10 +156,7 @@ class OwnedRequest {
   async #callLeaf(leaf: Leaf, stranger: Reference | null): Promise<Attempted> {
     const { calls, exchange } = this.#calling;
     const target = await calls.targetOf(leaf, exchange);
-    const isCallers =
-      target.workspaceProvider === null &&
-      leaf.settings.apiKey === null &&
-      exchange.credential !== null;
+    const isCallers = isCallersAccount(target, leaf, exchange);
     if (stranger !== null && !isCallers) throw notFound(stranger);
     if (this.#owned.id !== null) return this.#guarded.call(leaf);
     const keeper = this.#keeperAt(target);

@@ -9,7 +9,7 @@ import type { Calling } from './calling.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import { type Reference, referencesOf } from './owned-references.ts';
-import { providerOf } from './resolve-target.ts';
+import { providerOf, type ResolvedTarget } from './resolve-target.ts';
 
 export interface OwnObjectsOptions {
   readonly database: Pick<Database, 'db'>;
@@ -43,7 +43,11 @@ export class OwnedLookup {
   async stranger({ params, begun }: Exchange): Promise<Reference | null> {
     const isKnown = ({ param }: Reference): boolean =>
       begun?.isContinued === true && param === 'previous_response_id';
-    const references = referencesOf(params).filter((one) => !isKnown(one));
+    return this.firstUnknown(referencesOf(params).filter((one) => !isKnown(one)));
+  }
+
+  /** The first that is not the caller's; null for none. */
+  async firstUnknown(references: readonly Reference[]): Promise<Reference | null> {
     for (const [kind, named] of Map.groupBy(references, (one) => one.kind)) {
       const ids = [...new Set(named.map(({ id }) => id))];
       const known = new Set(await this.#listOwned(kind, ids));
@@ -64,6 +68,15 @@ export class OwnedLookup {
 
 export function ownerOf({ organisationId, workspace, id }: Exchange['key']): Owner {
   return { organisationId, workspaceId: workspace?.id ?? '', apiKeyId: id };
+}
+
+/** Whether the caller itself has an account there, of which the gateway knows nothing. */
+export function isCallersAccount(
+  { workspaceProvider }: ResolvedTarget,
+  leaf: Leaf,
+  { credential }: Exchange,
+): boolean {
+  return workspaceProvider === null && leaf.settings.apiKey === null && credential !== null;
 }
 
 /** Alike for what does not exist and what is not the caller's. */

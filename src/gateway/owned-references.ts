@@ -1,5 +1,6 @@
 /** Knows where requests name objects that callers keep, and which objects an answer tells of. */
 import type { ObjectKind } from '../objects/object-request.ts';
+import type { Exchange } from './exchange.ts';
 import type { OwnedPath } from './owned-path.ts';
 
 export interface Reference {
@@ -42,6 +43,20 @@ export function referencesOf(params: Readonly<Record<string, unknown>>): Referen
   };
   look(params, 0);
   return found;
+}
+
+/**
+ * Whether messages may name files; one look at the bytes is all that others pay. Written by their numbers,
+ * letters could say it, too.
+ */
+export function mayNameFiles({ body, params }: Pick<Exchange, 'body' | 'params'>): boolean {
+  if (body === null || !Array.isArray(params.messages)) return false;
+  return body.includes('"file_id"') || body.includes('\\u00');
+}
+
+/** Of messages to a model, in whatever format. */
+export function filesIn(messages: unknown): Reference[] {
+  return referencesOf({ messages }).filter(({ kind }) => kind === 'files');
 }
 
 /** An id, an object with one, or a list of those. */

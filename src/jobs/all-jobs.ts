@@ -10,6 +10,7 @@ import { deleteOldLogs } from './delete-old-logs.ts';
 import { deleteOldResponses } from './delete-old-responses.ts';
 import { deleteOldUsage } from './delete-old-usage.ts';
 import { deleteUnusedBlobs } from './delete-unused-blobs.ts';
+import { deleteUnusedThreads } from './delete-unused-threads.ts';
 import { emptyVectorStores } from './empty-vector-stores.ts';
 import { expireKeys } from './expire-keys.ts';
 import { expireRuns } from './expire-runs.ts';
@@ -32,6 +33,7 @@ export function allJobs(
     deleteOldAnswers(),
     deleteOldLogs(retention),
     deleteOldResponses(retention),
+    deleteUnusedThreads(retention),
     sealAuditLog({ ...features, ...audit }),
     deleteOldAuditLogs(audit),
     deleteExpiredFiles(),

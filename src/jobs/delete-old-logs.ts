@@ -15,7 +15,7 @@ const batchRowsMax = 1_000;
 export function deleteOldLogs({
   logDays,
   totalsDays,
-}: Omit<Settings['inference']['retention'], 'responseDays'>): Job {
+}: Pick<Settings['inference']['retention'], 'logDays' | 'totalsDays'>): Job {
   return {
     name: 'delete-old-logs',
     cron: '7 * * * *',

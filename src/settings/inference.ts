@@ -27,6 +27,7 @@ export interface InferenceSettings {
     readonly logDays: number | null;
     readonly totalsDays: number | null;
     readonly responseDays: number;
+    readonly threadDays: number;
   };
 }
 
@@ -58,6 +59,7 @@ export function inferenceSettings(
     traces: traceSettings(values, secretOf),
     retention: {
       responseDays: values.GATEWRIGHT_RESPONSE_RETENTION_DAYS,
+      threadDays: values.GATEWRIGHT_THREAD_RETENTION_DAYS,
       logDays: values.LOG_RETENTION_ENFORCE ? values.LOG_RETENTION_DISPLAY : null,
       totalsDays: values.METRICS_RETENTION_ENFORCE ? values.METRICS_RETENTION_DISPLAY : null,
     },

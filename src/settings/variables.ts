@@ -76,6 +76,12 @@ export const environment = z.object({
     '30',
     'Days that responses are kept which the gateway keeps for callers.',
   ),
+  GATEWRIGHT_THREAD_RETENTION_DAYS: defaulted(
+    'Retention',
+    days,
+    '60',
+    'Days that threads which the gateway keeps for callers are kept after their last use, with messages and runs.',
+  ),
   METRICS_RETENTION_DISPLAY: defaulted(
     'Retention',
     days,

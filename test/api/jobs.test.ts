@@ -26,7 +26,7 @@ const untold = {
   blobs: { sweep: unused, write: unused, keep: unused },
 };
 const audit = { auditDays: null, auditKeyOf: () => Buffer.alloc(32) };
-const kept = { logDays: 90, totalsDays: 365, responseDays: 30 };
+const kept = { logDays: 90, totalsDays: 365, responseDays: 30, threadDays: 60 };
 const minute = Date.parse('2026-11-21T12:00:00Z');
 let test: TestDatabase;
 let clock: SharedClock & { set(ms: number): void };

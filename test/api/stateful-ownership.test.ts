@@ -70,6 +70,9 @@ async function post(path: string, body: object) {
   return answer.body;
 }
 
+/** A question of a chat with something in it. */
+const chatOf = (part: object) => ({ model: 'm', messages: [{ role: 'user', content: [part] }] });
+
 function ask(by: Tenant, method: string, path: string, body?: object) {
   const url = `${inference.server.inferenceUrl}/v1${path}`;
   return exchange(method, url, body, { authorization: `Bearer ${by.key}` });
@@ -125,6 +128,10 @@ describe('what a workspace has made at a provider', () => {
       routes.push(['POST', '/vector_stores', { file_ids: [id] }]);
       const content = [{ type: 'input_file', file_id: id }];
       routes.push(['POST', '/responses', { model: 'm', input: [{ role: 'user', content }] }]);
+      const asked = chatOf({ type: 'file', file: { file_id: id } });
+      routes.push(['POST', '/chat/completions', asked]);
+      const source = { type: 'document', source: { type: 'file', file_id: id } };
+      routes.push(['POST', '/chat/completions', chatOf(source)]);
     }
     for (const id of [response.id, 'resp_none']) {
       routes.push(['GET', `/responses/${id}`], ['POST', `/responses/${id}/cancel`, {}]);
@@ -138,8 +145,19 @@ describe('what a workspace has made at a provider', () => {
         ...[404, 'not_found'],
       ]);
     }
+    const escaped = JSON.stringify(chatOf({ file: { file_id: file.id } })).replace('_', '\\u005f');
+    const chats = `${inference.server.inferenceUrl}/v1/chat/completions`;
+    const headers = { authorization: `Bearer ${theirs.key}`, 'content-type': 'application/json' };
+    expect(await exchange('POST', chats, escaped, headers)).toMatchObject({ status: 404 });
     expect(inference.upstream.reached).toEqual([]);
     expect(kept.has(store.id)).toBe(true);
+    await ask(
+      ours,
+      'POST',
+      '/chat/completions',
+      chatOf({ type: 'file', file: { file_id: file.id } }),
+    );
+    expect(inference.upstream.reached.at(-1)!.url).toContain('/chat/completions');
   });
 
   it('is deleted with an error without anything around where it is another’s response', async () => {

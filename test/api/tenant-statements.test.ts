@@ -24,6 +24,7 @@ const tenantTables = Object.keys(vschema.gatewright.tables);
 const jobs = [
   ...['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'],
   ...['charge-lost-slices', 'delete-old-logs', 'delete-old-responses', 'expire-runs'],
+  'delete-unused-threads',
   ...['delete-expired-files', 'delete-unused-blobs', 'empty-vector-stores'],
   ...['seal-audit-log', 'delete-ended-sessions'],
 ];
@@ -206,6 +207,7 @@ async function useRun(server: TestServer): Promise<void> {
   await eventually(async () =>
     expect(await ask('GET', `${path}/runs/${run.id}`)).toMatchObject({ status: 'failed' }),
   );
+  await ask('POST', '/threads', thread);
   await ask('DELETE', path);
   await ask('DELETE', `/assistants/${id}`);
 }

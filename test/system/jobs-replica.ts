@@ -13,7 +13,7 @@ const scheduler = createScheduler({
   database,
   jobs: allJobs(
     features,
-    { logDays: 90, totalsDays: 365, responseDays: 30 },
+    { logDays: 90, totalsDays: 365, responseDays: 30, threadDays: 60 },
     { sendMail: null, recipients: [], blobs: { sweep: unused, write: unused, keep: unused } },
     { auditDays: null, auditKeyOf: () => Buffer.alloc(32) },
   ),

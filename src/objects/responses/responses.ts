@@ -1,5 +1,6 @@
 /** Knows the responses that the gateway keeps: how they are told, gone on from, cancelled and deleted. */
 import type { Database } from '../../store/connection/db.ts';
+import { listOwnIds } from '../../store/tables/owned-rows.ts';
 import * as responses from '../../store/tables/responses.ts';
 import { objectList, objectPageOf } from '../object-page.ts';
 import {
@@ -35,7 +36,7 @@ export class Responses implements ObjectFamily {
   }
 
   listOwned(owner: Owner, _: ObjectKind, ids: readonly string[]): Promise<readonly string[]> {
-    return responses.listIds(this.#options.database.db, owner, ids);
+    return listOwnIds(this.#options.database.db, 'responses', owner, ids);
   }
 
   async answer(request: ObjectRequest): Promise<ObjectAnswer | null> {

@@ -1,6 +1,6 @@
 /** Knows the family of objects around assistants: which request is about which of them. */
 import type { Database } from '../../store/connection/db.ts';
-import * as assistants from '../../store/tables/assistants.ts';
+import { listOwnIds } from '../../store/tables/owned-rows.ts';
 import * as threads from '../../store/tables/threads.ts';
 import {
   type ObjectAnswer,
@@ -33,8 +33,8 @@ export class AssistantObjects implements ObjectFamily {
   }
 
   listOwned(owner: Owner, kind: ObjectKind, ids: readonly string[]): Promise<readonly string[]> {
-    const table = kind === 'assistants' ? assistants : threads;
-    return table.listIds(this.#options.database.db, owner, ids);
+    const table = kind === 'assistants' ? 'assistants' : 'threads';
+    return listOwnIds(this.#options.database.db, table, owner, ids);
   }
 
   async answer(request: ObjectRequest): Promise<ObjectAnswer | null> {

@@ -125,7 +125,7 @@ export class Runs {
     const messages = messageRows(thread, asked.additional_messages ?? [], request.now);
     try {
       await database.transaction(async (tx) => {
-        if (!(await threads.lock(tx, thread))) throw noSuch('such thread');
+        if (!(await threads.use(tx, thread, request.now))) throw noSuch('such thread');
         await runs.insert(tx, run);
         await threadMessages.insert(tx, messages);
       });

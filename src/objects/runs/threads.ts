@@ -38,7 +38,7 @@ export async function insertThread(
     ...{ organisation_id: owner.organisationId, id: newObjectId('thread') },
     ...{ workspace_id: owner.workspaceId, api_key_id: owner.apiKeyId },
     tool_resources: JSON.stringify(tool_resources ?? {}),
-    ...{ metadata: JSON.stringify(metadata ?? {}), created_at: now },
+    ...{ metadata: JSON.stringify(metadata ?? {}), created_at: now, used_at: now },
   };
   await threads.insert(tx, row);
   await threadMessages.insert(tx, messageRows(row, messages, now));
@@ -137,7 +137,7 @@ async function addMessage(
   await refuseActive(parts, thread, now);
   const [row] = messageRows(thread, [asked], now);
   await parts.transaction(async (tx) => {
-    if (!(await threads.lock(tx, thread))) throw noSuch('thread of this id');
+    if (!(await threads.use(tx, thread, now))) throw noSuch('thread of this id');
     await threadMessages.insert(tx, [row!]);
   });
   return { body: messageRecord(row!) };

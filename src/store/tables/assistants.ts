@@ -1,6 +1,7 @@
 /** Knows the assistants table: how models are asked, under names that runs refer to. */
 import type { Db } from '../connection/db.ts';
 import { type CreatedPage, isBetween } from './created-page.ts';
+import type { OwnerPlace } from './owned-rows.ts';
 
 interface AssistantRow {
   organisation_id: string;
@@ -25,17 +26,11 @@ declare module '../connection/db.ts' {
 
 export type StoredAssistant = AssistantRow;
 
-/** Whose. */
-interface Place {
-  readonly organisationId: string;
-  readonly workspaceId: string;
-}
-
 export async function insert(db: Db, row: StoredAssistant): Promise<void> {
   await db.insertInto('assistants').values(row).execute();
 }
 
-export function find(db: Db, place: Place, id: string): Promise<StoredAssistant | undefined> {
+export function find(db: Db, place: OwnerPlace, id: string): Promise<StoredAssistant | undefined> {
   return db
     .selectFrom('assistants')
     .selectAll()
@@ -45,20 +40,8 @@ export function find(db: Db, place: Place, id: string): Promise<StoredAssistant 
     .executeTakeFirst();
 }
 
-/** Those of the ids that are there. */
-export async function listIds(db: Db, place: Place, ids: readonly string[]): Promise<string[]> {
-  const rows = await db
-    .selectFrom('assistants')
-    .select('id')
-    .where('organisation_id', '=', place.organisationId)
-    .where('id', 'in', ids)
-    .where('workspace_id', '=', place.workspaceId)
-    .execute();
-  return rows.map(({ id }) => id);
-}
-
 /** At most one more than the limit, which tells that there are more. */
-export function list(db: Db, place: Place, page: CreatedPage): Promise<StoredAssistant[]> {
+export function list(db: Db, place: OwnerPlace, page: CreatedPage): Promise<StoredAssistant[]> {
   return db
     .selectFrom('assistants')
     .selectAll()
@@ -88,7 +71,7 @@ export async function update(
 }
 
 /** Whether it was there. */
-export async function deleteById(db: Db, place: Place, id: string): Promise<boolean> {
+export async function deleteById(db: Db, place: OwnerPlace, id: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('assistants')
     .where('organisation_id', '=', place.organisationId)

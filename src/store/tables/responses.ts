@@ -2,6 +2,7 @@
 import type { Db } from '../connection/db.ts';
 import { insertion, statement } from '../connection/statement.ts';
 import { listIdsBefore } from './old-rows.ts';
+import type { OwnerPlace } from './owned-rows.ts';
 
 type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
 
@@ -35,9 +36,7 @@ declare module '../connection/db.ts' {
 export type StoredResponse = ResponseRow;
 
 /** Whose response it is, and which. */
-export interface ResponsePlace {
-  readonly organisationId: string;
-  readonly workspaceId: string;
+export interface ResponsePlace extends OwnerPlace {
   readonly id: string;
 }
 
@@ -87,22 +86,6 @@ const tree = statement((db, { organisationId, workspaceId, id }: Placed) =>
 /** It and all that have its root, in no order; none where there is no such response. */
 export function listTree(db: Db, at: ResponsePlace): Promise<TurnRow[]> {
   return tree.all(db, { ...placed(at) });
-}
-
-/** Those of the ids that are there. */
-export async function listIds(
-  db: Db,
-  { organisationId, workspaceId }: Omit<ResponsePlace, 'id'>,
-  ids: readonly string[],
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom('responses')
-    .select('id')
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .where('workspace_id', '=', workspaceId)
-    .execute();
-  return rows.map(({ id }) => id);
 }
 
 /** What a response is from now on; whether it had not ended. Null for `lostAt` where its own process says so. */

@@ -1,5 +1,6 @@
 /** Knows the threads table: what messages and runs stand in. */
 import type { Db } from '../connection/db.ts';
+import type { OwnerPlace } from './owned-rows.ts';
 
 interface ThreadRow {
   organisation_id: string;
@@ -12,6 +13,8 @@ interface ThreadRow {
   /** JSON object. */
   metadata: string;
   created_at: number;
+  /** When a message was added last, or a run made. */
+  used_at: number;
 }
 
 declare module '../connection/db.ts' {
@@ -22,17 +25,11 @@ declare module '../connection/db.ts' {
 
 export type StoredThread = ThreadRow;
 
-/** Whose. */
-interface Place {
-  readonly organisationId: string;
-  readonly workspaceId: string;
-}
-
 export async function insert(db: Db, row: StoredThread): Promise<void> {
   await db.insertInto('threads').values(row).execute();
 }
 
-export function find(db: Db, place: Place, id: string): Promise<StoredThread | undefined> {
+export function find(db: Db, place: OwnerPlace, id: string): Promise<StoredThread | undefined> {
   return db
     .selectFrom('threads')
     .selectAll()
@@ -42,31 +39,19 @@ export function find(db: Db, place: Place, id: string): Promise<StoredThread | u
     .executeTakeFirst();
 }
 
-/** Keeps a thread from being deleted until the transaction ends; whether it is there. */
-export async function lock(
+/** Notes that it is used, and keeps it from being deleted until the transaction ends; whether it is there. */
+export async function use(
   tx: Db,
   { organisation_id: organisationId, id }: Pick<StoredThread, 'organisation_id' | 'id'>,
+  now: number,
 ): Promise<boolean> {
-  const row = await tx
-    .selectFrom('threads')
-    .select('id')
+  const { numUpdatedRows } = await tx
+    .updateTable('threads')
+    .set({ used_at: now })
     .where('organisation_id', '=', organisationId)
     .where('id', '=', id)
-    .forUpdate()
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
-/** Those of the ids that are there. */
-export async function listIds(db: Db, place: Place, ids: readonly string[]): Promise<string[]> {
-  const rows = await db
-    .selectFrom('threads')
-    .select('id')
-    .where('organisation_id', '=', place.organisationId)
-    .where('id', 'in', ids)
-    .where('workspace_id', '=', place.workspaceId)
-    .execute();
-  return rows.map(({ id }) => id);
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
 }
 
 export async function update(
@@ -82,16 +67,34 @@ export async function update(
     .execute();
 }
 
-/** With all that stands in it. */
+/** Up to `limit` that nobody has used since `moment`, of whatever organisation. */
+export function listUnused(
+  db: Db,
+  moment: number,
+  limit: number,
+): Promise<Pick<StoredThread, 'organisation_id' | 'id'>[]> {
+  return db
+    .selectFrom('threads')
+    .select(['organisation_id', 'id'])
+    .where('used_at', '<=', moment)
+    .orderBy('used_at')
+    .limit(limit)
+    .execute();
+}
+
+/** With all that stands in it; whether it was there, and not used after `unusedSince`, null for whenever. */
 export async function deleteById(
   tx: Db,
-  { organisation_id: organisationId, id }: StoredThread,
-): Promise<void> {
-  await tx
+  { organisation_id: organisationId, id }: Pick<StoredThread, 'organisation_id' | 'id'>,
+  unusedSince: number | null = null,
+): Promise<boolean> {
+  const { numDeletedRows } = await tx
     .deleteFrom('threads')
     .where('organisation_id', '=', organisationId)
     .where('id', '=', id)
-    .execute();
+    .$if(unusedSince !== null, (query) => query.where('used_at', '<=', unusedSince!))
+    .executeTakeFirstOrThrow();
+  if (numDeletedRows === 0n) return false;
   for (const table of ['run_steps', 'runs', 'thread_messages'] as const) {
     await tx
       .deleteFrom(table)
@@ -99,4 +102,5 @@ export async function deleteById(
       .where('thread_id', '=', id)
       .execute();
   }
+  return true;
 }
