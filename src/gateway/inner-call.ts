@@ -18,7 +18,7 @@ import { attemptOf } from './send-back.ts';
 import { wholeAnswer } from './whole-answer.ts';
 
 /** In whose name a model is asked. */
-export interface Asker
+interface Asker
   extends Pick<
     Exchange,
     'key' | 'header' | 'headerPrefix' | 'metadata' | 'credential' | 'sentKey'

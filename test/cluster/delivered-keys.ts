@@ -2,7 +2,7 @@
 import type { TestServer } from '../server.ts';
 
 /** What a delivered key may do. */
-export const scope = 'workspaces.list';
+const scope = 'workspaces.list';
 
 /** @param more of its spec, from a comma on; `metadata` alike */
 export function keyManifest(name: string, output: string, more = '', metadata = ''): string {
