@@ -461,7 +461,7 @@ describe('what is sent to the database', () => {
       new Set([
         ...['api_keys', 'usage_budgets', 'usage_limit_policies'],
         ...['usage_windows', 'idempotency_keys', 'usage_holders', 'rate_counters'],
-        ...['responses', 'files', 'blobs', 'vector_stores', 'runs', 'audit_log'],
+        ...['responses', 'files', 'blobs', 'vector_stores', 'runs', 'threads', 'audit_log'],
         'user_sessions',
         'log_exports',
       ]),
