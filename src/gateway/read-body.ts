@@ -1,7 +1,7 @@
 /** Knows how the body of a request is taken in: whole, bounded, and read as JSON where it is that. */
-import { isAscii, isUtf8 } from 'node:buffer';
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { countMembers } from '../model/json-object.ts';
+import { membersOf } from '../model/json-object.ts';
 import { isInCrumbs } from './crumbs.ts';
 import { GatewayError } from './gateway-error.ts';
 
@@ -56,16 +56,15 @@ export function isJsonType(type: string | undefined): boolean {
  * twice at the top, where the model and the bounds of an answer stand.
  */
 export function parseParams(body: Buffer): Params {
-  const text = textOf(body);
-  const value = parsed(text);
+  const value = parsed(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
   }
-  const names = Object.keys(value);
-  if (countMembers(text) !== names.length) {
+  const members = membersOf(body);
+  if (members === null) {
     throw new GatewayError('invalid_json', 'The JSON body has the same member twice');
   }
-  for (const name of names) refuseTwin(name);
+  for (const name of members.keys()) refuseTwin(name);
   return value as Params;
 }
 
@@ -83,16 +82,10 @@ function refuseTwin(name: string): void {
   throw new GatewayError('invalid_json', `${folded} must be written in small letters`, folded);
 }
 
-function textOf(body: Buffer): string {
-  // Most are plain, and are then read without a look at how they are written.
-  if (isAscii(body)) return body.toString('latin1');
+function parsed(body: Buffer): unknown {
   if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is no valid UTF-8');
-  return body.toString('utf8');
-}
-
-function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(body.toString('utf8'));
   } catch {
     throw new GatewayError('invalid_json', 'The body is no valid JSON');
   }

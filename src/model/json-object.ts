@@ -13,22 +13,6 @@ const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 /**
- * How many members an object has whose text `JSON.parse` has read: more than were read where two have one
- * key, of which two readers could each take another.
- */
-export function countMembers(text: string): number {
-  let count = 0;
-  let at = skipBlank(text, text.indexOf('{') + 1);
-  while (text.charCodeAt(at) !== closeBrace) {
-    at = skipBlank(text, stringEnd(text, at));
-    at = skipBlank(text, valueEnd(text, skipBlank(text, at + 1)));
-    if (text.charCodeAt(at) === comma) at = skipBlank(text, at + 1);
-    count += 1;
-  }
-  return count;
-}
-
-/**
  * The values of some members of an object, as text; of two with one key the last, as everywhere. Throws a
  * TypeError where the bytes end before the object does.
  */
