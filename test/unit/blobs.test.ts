@@ -105,7 +105,7 @@ describe('a folder', () => {
 
   it('says that its disk is full, and has room again for what is smaller', async (context) => {
     const disk = mountSmallDisk(4);
-    if (disk === null) return context.skip();
+    if (disk === null) return context.skip('a small disk (mounting one takes root)');
     try {
       const store = new Directory(disk);
       await expect(store.write(key, inPieces(content, 50_000))).rejects.toThrow(
