@@ -379,6 +379,7 @@ describe('while it runs', () => {
     async () => {
       const at = join(disk!, 'home');
       const filler = join(disk!, 'filler');
+      lendSoftware(at);
       {
         await using run = startUp(at, ['--source', source]);
         await run.saw(/Ctrl-C stops everything/);
