@@ -404,7 +404,7 @@ describe('rendering', () => {
       ],
     };
     const volumes = podsOf(await render({ ...complete, masterKey })).flatMap(({ spec }) =>
-      (spec.volumes ?? []).filter((volume) => volume['name'] === 'master-key'),
+      (spec.volumes ?? []).filter((volume) => volume.name === 'master-key'),
     );
     expect(volumes.length).toBeGreaterThan(0);
     expect(volumes).toEqual(volumes.map(() => ({ name: 'master-key', secret })));
