@@ -12,6 +12,7 @@ CREATE TABLE IF NOT EXISTS guardrails (
   version_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   owner_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   updated_by CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  mappings_version INT UNSIGNED NOT NULL DEFAULT 1,
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,

@@ -42,6 +42,7 @@ CREATE TABLE IF NOT EXISTS mcp_connections (
   user_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   access_token TEXT CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   refresh_token TEXT CHARACTER SET ascii COLLATE ascii_bin NULL,
+  version INT UNSIGNED NOT NULL,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, mcp_server_id, user_id),

@@ -4,12 +4,14 @@ import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { validationError } from '../../model/validation-error.ts';
+import * as organisationDefaults from '../../store/tables/organisation-defaults.ts';
 import * as organisationLocks from '../../store/tables/organisation-locks.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import { auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import type { BodyRequest } from '../request/frame-fields.ts';
 import { requireOwnOrganisation } from '../request/scoping.ts';
+import { requireVersion, versioned } from '../request/version.ts';
 
 const workspacesMax = 1_000;
 const organisation_id = z.string().min(1).max(255).optional();
@@ -28,11 +30,17 @@ const Exclusions = z.object({
   workspaces: z.array(z.object({ workspace_id: z.uuid(), excluded: z.boolean() })),
 });
 
-const columns = {
-  'input-guardrails': 'excludes_input_guardrails',
-  'output-guardrails': 'excludes_output_guardrails',
+const sides = {
+  'input-guardrails': {
+    column: 'excludes_input_guardrails',
+    version: 'input_exclusions_version',
+  },
+  'output-guardrails': {
+    column: 'excludes_output_guardrails',
+    version: 'output_exclusions_version',
+  },
 } as const;
-type Side = keyof typeof columns;
+type Side = keyof typeof sides;
 
 export function guardrailExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
   return (['input-guardrails', 'output-guardrails'] as const).flatMap((side) => {
@@ -55,6 +63,7 @@ export function guardrailExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
         ...shared,
         method: 'PUT',
         scope: 'organisation_exclusions.update',
+        versioned: true,
         summary: `Set which workspaces go without the ${words} of the organisation`,
         body: ExclusionsUpdate,
         response: Exclusions,
@@ -70,27 +79,36 @@ function requireOrganisation({ caller }: Pick<AdminRequest, 'caller'>, named?: s
 }
 
 async function tell(deps: AdminDeps, { caller }: Pick<AdminRequest, 'caller'>, side: Side) {
-  const rows = await workspaces.listAllForOrganisation(
-    deps.database.readable,
-    caller.organisationId,
-  );
-  const told = rows.map((row) => ({ workspace_id: row.id, excluded: row[columns[side]] === 1 }));
-  return { workspaces: told };
+  const { organisationId } = caller;
+  const db = deps.database.readable;
+  const at = sides[side];
+  // Before the rows: what is newer than its version is refused, what is older would be lost.
+  const version = await organisationDefaults.findExclusionsVersion(db, organisationId, at.version);
+  const rows = await workspaces.listAllForOrganisation(db, organisationId);
+  const told = rows.map((row) => ({ workspace_id: row.id, excluded: row[at.column] === 1 }));
+  return versioned({ workspaces: told }, { version });
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<ExclusionsUpdate>, side: Side) {
-  const { body, caller } = request;
+  const { body, caller, now } = request;
   const { organisationId } = caller;
-  const column = columns[side];
+  const { column, version } = sides[side];
   requireOrganisation(request, body.organisation_id);
   await deps.database.transaction(async (tx) => {
     await organisationLocks.lock(tx, organisationId);
+    await organisationDefaults.findForUpdate(tx, organisationId, now);
+    requireVersion(
+      request,
+      await organisationDefaults.findExclusionsVersion(tx, organisationId, version),
+    );
     const rows = await workspaces.listAllForOrganisation(tx, organisationId);
     const wanted = wantedOf(rows, body);
     const changed = rows.flatMap(({ id, [column]: now }) => {
       const excluded = wanted.get(id) ?? (body.override_existing ? false : now === 1);
       return excluded === (now === 1) ? [] : [{ id, excluded }];
     });
+    if (changed.length === 0) return;
+    await organisationDefaults.countExclusions(tx, organisationId, version);
     for (const { id, excluded } of changed) {
       await workspaces.setExclusion(tx, { organisationId, id }, column, excluded);
       await auditChange(tx, deps, request, {

@@ -125,7 +125,8 @@ async function list(deps: AdminDeps, request: ItemRequest) {
   await requireWorkspace(db, request.caller, guardrail, request.query.workspace_id);
   const { organisationId } = request.caller;
   const rows = guardrailMappings.readByGuardrail(db, organisationId, guardrail.id);
-  return new LongList<z.infer<typeof GuardrailMapping>[]>({}, null, mapItems(rows, toRecord));
+  const told = new LongList<z.infer<typeof GuardrailMapping>[]>({}, null, mapItems(rows, toRecord));
+  return versioned(told, { version: guardrail.mappings_version });
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
@@ -188,7 +189,7 @@ async function sync(deps: AdminDeps, request: SyncRequest) {
   const entries = Object.entries(body.mcp_servers);
   return deps.database.transaction(async (tx) => {
     const guardrail = await findToolGuardrail(tx, request);
-    requireVersion(request, guardrail.version);
+    requireVersion(request, guardrail.mappings_version);
     const names = entries.map(([name]) => name);
     const servers = await findServers(tx, caller, guardrail, names, (name) => [
       'mcp_servers',
@@ -318,6 +319,7 @@ async function add(
     created_at: request.now,
     last_updated_at: request.now,
   });
+  await guardrails.countMappings(tx, guardrail);
   await recordChange(tx, deps, request, {
     action: 'create',
     kind: 'GuardrailMcpBinding',
@@ -347,6 +349,7 @@ async function renew(
       capability_ids: JSON.stringify(content.capabilityIds),
       last_updated_at: request.now,
     });
+    await guardrails.countMappings(tx, guardrail);
   }
   await recordChange(tx, deps, request, {
     action: 'update',
@@ -368,6 +371,7 @@ async function drop(
   row: StoredMapping,
 ): Promise<void> {
   await guardrailMappings.deleteByIds(tx, row.organisation_id, [row.id]);
+  await guardrails.countMappings(tx, guardrail);
   await recordChange(tx, deps, request, {
     action: 'delete',
     kind: 'GuardrailMcpBinding',

@@ -14,6 +14,7 @@ import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import { type BodyRequest, type QueryRequest, updateFields } from '../request/frame-fields.ts';
 import { updateResource } from '../request/resource-change.ts';
 import { requireWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
 import {
   findIntegration,
   findServer,
@@ -95,7 +96,7 @@ async function list(deps: AdminDeps, request: ListRequest) {
   const { rows, total } = await mcpCapabilities.list(db, organisationId, filter, page);
   const counts = toCounts(await mcpCapabilities.listCounts(db, organisationId, row.id));
   const found = { length: rows.length, total };
-  return capabilityReply(rows.values().map(toRecord), found, page, counts);
+  return versioned(capabilityReply(rows.values().map(toRecord), found, page, counts), row);
 }
 
 async function put(deps: AdminDeps, request: PutRequest) {
@@ -135,7 +136,7 @@ async function listServed(deps: AdminDeps, request: ListRequest) {
     ...others.map(toUnknownRecord),
   ];
   const found = { length: data.length, total: total + unknownTotal };
-  return capabilityReply(data, found, page, toCounts([...known, ...unknown]));
+  return versioned(capabilityReply(data, found, page, toCounts([...known, ...unknown])), row);
 }
 
 async function putServed(deps: AdminDeps, request: PutRequest) {

@@ -21,6 +21,7 @@ import {
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { findOr404, requireWorkspace } from '../request/scoping.ts';
+import { requireVersion, versioned } from '../request/version.ts';
 import { findServer, userIdOf } from './mcp-access.ts';
 import { readConfigurations } from './mcp-integration-record.ts';
 
@@ -54,6 +55,9 @@ const ClientInfo = z.object({
 });
 const Receipt = z.object({ success: z.literal(true) });
 
+/** What is told, and asked for by `If-Match`, where nothing is kept. */
+const noTokens = { version: 0 };
+
 export function mcpConnectionRoutes(deps: AdminDeps): Route<Principal>[] {
   const shared = { mounts: everyMount } as const;
   const connections = { ...shared, path: '/mcp-servers/:mcpServerId/connections' } as const;
@@ -82,6 +86,7 @@ export function mcpConnectionRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...{ ...tokens, method: 'PUT', scope: ['mcp_servers.update', 'mcp.invoke'] },
+      versioned: true,
       summary: 'Keep the tokens by which the caller is known to an MCP server',
       body: PutBody,
       response: Receipt,
@@ -135,12 +140,12 @@ async function forget(
   return { success: true };
 }
 
-async function getTokens(deps: AdminDeps, request: ItemRequest): Promise<z.infer<typeof Tokens>> {
+async function getTokens(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await placed(db, request, request.query.workspace_id);
   const kept = await mcpConnections.find(db, await keyOf(db, request.caller, row, undefined));
   const refresh = kept?.refresh_token ?? null;
-  return {
+  const told: z.infer<typeof Tokens> = {
     connected: kept !== undefined,
     access_token: kept === undefined ? null : secretMask,
     refresh_token: refresh === null ? null : secretMask,
@@ -148,6 +153,7 @@ async function getTokens(deps: AdminDeps, request: ItemRequest): Promise<z.infer
     last_updated_at: kept === undefined ? null : formatTimestamp(kept.last_updated_at),
     object: 'mcp-tokens',
   };
+  return versioned(told, kept ?? noTokens);
 }
 
 async function putTokens(
@@ -163,6 +169,8 @@ async function putTokens(
     const { organisation_id: organisationId, mcp_integration_id: integrationId } = row;
     await mcpIntegrations.findByIdOrSlugForShare(tx, organisationId, integrationId);
     const key = await keyOf(tx, caller, row, undefined);
+    const kept = await mcpConnections.find(tx, key);
+    requireVersion(request, (kept ?? noTokens).version);
     const seal = (text: string, column: 'access_token' | 'refresh_token') =>
       sealer.seal(text, connectionContext(key, column));
     const refresh = body.refresh_token ?? null;

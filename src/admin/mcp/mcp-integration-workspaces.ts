@@ -1,7 +1,7 @@
 /** Knows over HTTP which workspaces may use an MCP integration of the organisation. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
+import { type Reply, type Route, route } from '../../http/route.ts';
 import { isOpenToAll, ownedFaults } from '../../model/integration-access.ts';
 import { rewriteDocument } from '../../model/json-record.ts';
 import { McpIntegrationWorkspacesPut } from '../../model/mcp-integration.ts';
@@ -21,6 +21,7 @@ import {
 import { findGrants } from '../request/granted-workspaces.ts';
 import { updateResource } from '../request/resource-change.ts';
 import { requireWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
 import { findIntegration, integrationChanging, mcpScopes } from './mcp-access.ts';
 import { type FoundGrant, writeGrants } from './mcp-integration-grants.ts';
 
@@ -81,7 +82,7 @@ export function mcpIntegrationWorkspaceRoutes(deps: AdminDeps): Route<Principal>
 async function list(
   deps: AdminDeps,
   request: QueryRequest<z.infer<typeof ListQuery>>,
-): Promise<z.infer<typeof GrantList>> {
+): Promise<Reply<z.infer<typeof GrantList>>> {
   const { caller, query } = request;
   const db = deps.database.readable;
   const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
@@ -103,7 +104,8 @@ async function list(
     total: found.total,
     global_workspace_access: { enabled: row.workspace_id === null && isOpenToAll(row) },
   };
-  return query.version === undefined ? { ...shared, workspaces: told } : { ...shared, data: told };
+  const isOlder = query.version === undefined;
+  return versioned(isOlder ? { ...shared, workspaces: told } : { ...shared, data: told }, row);
 }
 
 async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string, never>> {

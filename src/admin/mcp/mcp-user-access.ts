@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { authorise } from '../../auth/authenticate.ts';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
+import { type Reply, type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { DefaultUserAccess, McpUserAccessPut } from '../../model/mcp-server.ts';
 import { wholeNumber } from '../../model/paging.ts';
@@ -19,6 +19,7 @@ import {
 } from '../request/frame-fields.ts';
 import { updateResource } from '../request/resource-change.ts';
 import { requireWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
 import { findServer, serverChanging, userIdOf } from './mcp-access.ts';
 import { writeUserAccess } from './mcp-user-changes.ts';
 
@@ -91,7 +92,7 @@ export function mcpUserAccessRoutes(deps: AdminDeps): Route<Principal>[] {
 async function list(
   deps: AdminDeps,
   request: QueryRequest<z.infer<typeof ListQuery>>,
-): Promise<z.infer<typeof UserAccessList>> {
+): Promise<Reply<z.infer<typeof UserAccessList>>> {
   const { caller, query } = request;
   const db = deps.database.readable;
   const row = await findServer(db, request, mcpServers.findByIdOrSlug);
@@ -100,7 +101,7 @@ async function list(
   const search = query.search === '' ? undefined : query.search;
   const { rows, total } = await serverUsers.list(db, row, search, page);
   const default_user_access = row.default_user_access ?? 'allow';
-  return {
+  const told: z.infer<typeof UserAccessList> = {
     object: 'list',
     data: rows.map((user) => ({
       user_id: user.id,
@@ -114,6 +115,7 @@ async function list(
     has_more: page.offset + rows.length < total,
     default_user_access,
   };
+  return versioned(told, row);
 }
 
 async function put(deps: AdminDeps, request: PutRequest) {

@@ -114,6 +114,7 @@ function entityRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'PUT',
       path: `${item}/entities/:entityId/reset`,
       scope: 'policies.update',
+      versioned: true,
       summary: 'Reset a counter of a usage-limit policy',
       response: z.object({}),
       handle: (request) => resetEntity(deps, request),

@@ -35,6 +35,7 @@ import {
   updateResource,
 } from '../request/resource-change.ts';
 import { findOr404, idOr404 } from '../request/scoping.ts';
+import { requireVersion } from '../request/version.ts';
 import { activeOnly, changedPolicy, newPolicy } from './policy-course.ts';
 
 /** Answers the new policy's id. */
@@ -118,6 +119,7 @@ export async function resetEntity(
   const entityId = idOr404(params.entityId!);
   await deps.database.transaction(async (tx) => {
     const row = findOr404(caller, await findActive(tx, caller.organisationId, params.id!));
+    requireVersion(request, row.version);
     if (!(await usageCounters.reset(tx, windowOf(row, now), entityId, now))) {
       throw new ApiError('notFound');
     }

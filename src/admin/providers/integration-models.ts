@@ -27,6 +27,7 @@ import {
 } from '../request/frame-fields.ts';
 import { updateResource } from '../request/resource-change.ts';
 import { requireWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
 import { findIntegration, integrationScopes } from './integration-access.ts';
 import { changing } from './integration-changes.ts';
 import { readModels } from './integration-record.ts';
@@ -103,7 +104,7 @@ export function integrationModelRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-async function list(deps: AdminDeps, request: ItemRequest): Promise<z.infer<typeof ModelList>> {
+async function list(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await findIntegration(db, request, integrations.findByIdOrSlug);
   await requireWorkspace(db, request.caller, row, request.query.workspace_id);
@@ -116,12 +117,13 @@ async function list(deps: AdminDeps, request: ItemRequest): Promise<z.infer<type
     ...catalogue.map((slug) => saidBySlug.get(slug) ?? { slug, enabled: all }),
     ...said.filter(({ slug }) => !catalogue.includes(slug)),
   ];
-  return {
+  const told: z.infer<typeof ModelList> = {
     object: 'list',
     total: models.length,
     allow_all_models: all,
     models: models.map((model) => toModel(row.id, model)),
   };
+  return versioned(told, row);
 }
 
 function toModel(integrationId: string, setting: ModelSetting): z.infer<typeof Model> {

@@ -27,6 +27,7 @@ import {
 import { findGrants } from '../request/granted-workspaces.ts';
 import { updateResource } from '../request/resource-change.ts';
 import { requireWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
 import { ensureProvider } from './default-provider.ts';
 import { findIntegration, integrationScopes } from './integration-access.ts';
 import { changing } from './integration-changes.ts';
@@ -92,7 +93,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const row = await findIntegration(db, request, integrations.findByIdOrSlug);
   await requireWorkspace(db, caller, row, query.workspace_id);
   integrationScopes.require(caller, row, 'read');
-  if (row.workspace_id !== null) return ownWorkspace(row, row.workspace_id);
+  if (row.workspace_id !== null) return versioned(ownWorkspace(row, row.workspace_id), row);
   const { rows, total } = await integrationWorkspaces.list(
     db,
     organisationId,
@@ -101,12 +102,13 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   );
   const ids = rows.map(({ id }) => id);
   const budgets = await listStates(db, organisationId, 'integration_workspace', ids, now);
-  return {
-    object: 'list' as const,
+  const told: z.infer<typeof GrantList> = {
+    object: 'list',
     total,
     workspaces: rows.map((grant) => toGrant(grant, budgets.get(grant.id))),
     global_workspace_access: { enabled: isOpenToAll(row) },
   };
+  return versioned(told, row);
 }
 
 /** An integration of a workspace is that one's alone. */

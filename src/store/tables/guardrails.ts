@@ -1,5 +1,5 @@
 /** Knows the guardrails table and guardrail_versions, which keeps what each guardrail once said. */
-import type { Selectable } from 'kysely';
+import type { Generated, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { resourceTable } from './resource-table.ts';
@@ -20,6 +20,8 @@ interface GuardrailRow extends Versioned {
   version_id: string;
   owner_id: string;
   updated_by: string;
+  /** Counts the changes of its mappings to MCP servers. */
+  mappings_version: Generated<number>;
 }
 
 interface GuardrailVersionRow extends VersionRow {
@@ -70,6 +72,19 @@ export function listByIds(
     .selectAll()
     .where('organisation_id', '=', organisationId)
     .where('id', 'in', ids)
+    .execute();
+}
+
+/** Counts a change of its mappings. */
+export async function countMappings(
+  tx: Db,
+  { organisation_id, id }: Pick<StoredGuardrail, 'organisation_id' | 'id'>,
+): Promise<void> {
+  await tx
+    .updateTable('guardrails')
+    .set({ mappings_version: sql`mappings_version + 1` })
+    .where('organisation_id', '=', organisation_id)
+    .where('id', '=', id)
     .execute();
 }
 

@@ -1,4 +1,5 @@
 /** Knows the mcp_connections table: the tokens by which people are known to MCP servers, sealed before they come here. */
+import { randomInt } from 'node:crypto';
 import type { Insertable, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
@@ -12,6 +13,7 @@ interface McpConnectionRow {
   user_id: string;
   access_token: string;
   refresh_token: string | null;
+  version: number;
   created_at: number;
   last_updated_at: number;
 }
@@ -31,13 +33,25 @@ export type ConnectionKey = Pick<
   'organisation_id' | 'mcp_server_id' | 'user_id'
 >;
 
-/** In place of what is there. */
-export async function put(tx: Db, row: Insertable<McpConnectionRow>): Promise<void> {
+/** Versions of tokens that are put where there are none begin anywhere up to this. */
+const firstVersionMax = 1_000_000_000;
+
+/**
+ * In place of what is there. The first version is drawn, so that tokens which come after forgotten ones
+ * are not taken for those.
+ */
+export async function put(
+  tx: Db,
+  row: Omit<Insertable<McpConnectionRow>, 'version'>,
+): Promise<void> {
   const { access_token, refresh_token, last_updated_at } = row;
   await tx
     .insertInto('mcp_connections')
-    .values(row)
-    .onDuplicateKeyUpdate({ access_token, refresh_token, last_updated_at })
+    .values({ ...row, version: randomInt(1, firstVersionMax) })
+    .onDuplicateKeyUpdate({
+      ...{ access_token, refresh_token, last_updated_at },
+      version: sql`version + 1`,
+    })
     .execute();
 }
 

@@ -1,5 +1,5 @@
 /** Knows the organisation_defaults table: what holds in every workspace of an organisation, its guardrails and what no export may hold. */
-import type { Selectable } from 'kysely';
+import type { Generated, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
@@ -12,6 +12,9 @@ interface OrganisationDefaultsRow extends Versioned {
   output_guardrails: string;
   /** JSON list of fields. */
   denied_export_fields: string;
+  /** Count the writes of which workspaces go without the guardrails. */
+  input_exclusions_version: Generated<number>;
+  output_exclusions_version: Generated<number>;
 }
 
 declare module '../connection/db.ts' {
@@ -27,6 +30,36 @@ export type StoredDefaults = Pick<
 
 /** Of an organisation that has not been given any. */
 const none: StoredDefaults = { input_guardrails: '[]', output_guardrails: '[]', version: 1 };
+
+export type ExclusionsVersion = 'input_exclusions_version' | 'output_exclusions_version';
+
+/** How often it was said which workspaces go without the guardrails of one side, and once more. */
+export async function findExclusionsVersion(
+  db: Db,
+  organisationId: string,
+  column: ExclusionsVersion,
+): Promise<number> {
+  const row = await db
+    .selectFrom('organisation_defaults')
+    .select(column)
+    .where('organisation_id', '=', organisationId)
+    .executeTakeFirst();
+  return row?.[column] ?? 1;
+}
+
+/** Counts a write of the exclusions of one side; call it once {@link findForUpdate} has made the row. */
+export async function countExclusions(
+  tx: Db,
+  organisationId: string,
+  column: ExclusionsVersion,
+): Promise<void> {
+  await tx
+    .updateTable('organisation_defaults')
+    .set({ [column]: sql`${sql.ref(column)} + 1` })
+    .where('organisation_id', '=', organisationId)
+    .execute();
+  snapshotMarks.replaceOne(tx, organisationId);
+}
 
 /** JSON list of the fields that no export of the organisation's log may hold. */
 export async function findDeniedExportFields(db: Db, organisationId: string): Promise<string> {
