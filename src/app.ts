@@ -1,11 +1,10 @@
 /** Knows how the parts make a server: database, keys, authentication, Admin API, inference, probes, metrics. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes, browserRoutes, publicRoutes } from './admin/index.ts';
-import type { AdminDeps } from './admin/request/deps.ts';
+import { type Asking, createAsking } from './app/asking.ts';
 import { openBlobs } from './app/blobs.ts';
 import { createAppGateway, inferencePort } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
-import { createMcpCaller } from './app/mcp.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
 import { type ProbeSources, probeRoutes } from './app/probes.ts';
@@ -177,8 +176,8 @@ function assemble(parts: Parts): App {
     // Whose schema and master key nobody has proved yet.
     if (!isConnected) throw new DatabaseUnavailable('The database is still waited for');
   };
-  const mcp = createMcpCaller(parts);
-  const admin = createAdminServer(parts, metrics, probes, requireConnection, mcp);
+  const asking = createAsking(parts);
+  const admin = createAdminServer(parts, metrics, probes, requireConnection, asking);
   const metricsServer = createMetricsServer(parts, [...metrics.routes, ...probes]);
   const gateway = createAppGateway({ ...parts, requestLog, metrics, requireConnection });
   const runs = (component: Component): boolean => parts.components.includes(component);
@@ -223,7 +222,7 @@ function assemble(parts: Parts): App {
         await Promise.all([admin.close(graceMs), gateway.server.close(graceMs)]);
       };
       await Promise.all([close(), jobs.stop()]);
-      await Promise.all([gateway, mcp, parts.signIn].map((one) => one?.[Symbol.asyncDispose]()));
+      await Promise.all([gateway, asking, parts.signIn].map((one) => one?.[Symbol.asyncDispose]()));
       await Promise.all([metricsServer.close(0), parts.blobs[Symbol.asyncDispose]()]);
       await database[Symbol.asyncDispose]();
     },
@@ -270,7 +269,7 @@ function createAdminServer(
   metrics: Metrics,
   probes: readonly Route<null>[],
   requireConnection: () => void,
-  mcp: AdminDeps['mcp'],
+  { mcp, outbound }: Asking,
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
   const throttle = createFailureThrottle();
@@ -280,7 +279,7 @@ function createAdminServer(
   const audit = auditTrail(settings.features.auditLogs);
   const deps = {
     ...{ database, keyring, apiKeyPrefix, audit, throttle, trustedHosts, configTargets },
-    ...{ mcp, signIn, blobs },
+    ...{ mcp, outbound, signIn, blobs },
   };
   const routes = adminRoutes(deps, tokens);
   const open = [...probes, ...publicRoutes(deps, requireConnection)];

@@ -43,6 +43,7 @@ const unused = {
   trustedHosts: [],
   configTargets: { rootMax: null, conditionalRootMax: null, nestedMax: null },
   mcp: { explore: () => Promise.reject(new Error('nothing is asked')) },
+  outbound: { request: () => Promise.reject(new Error('nothing is asked')) },
 };
 
 /** A path with every parameter filled: one of the allowed words, an example, else an id that nobody has. */

@@ -57,7 +57,10 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     ...{ name: 'k', scopes: ['completions.write'], user_id: ids.users },
     workspace_id: ids.workspaces,
   }),
-  '/deployments': () => ({ name: randomUUID(), deployment_config: {} }),
+  '/deployments': () => ({
+    ...{ name: randomUUID(), deployment_config: {} },
+    auth_settings: { gateway_base_url: 'https://gateway.invalid' },
+  }),
   '/secret-references': () => ({
     ...{ name: 'one', manager_type: 'aws_sm', secret_path: 'prod' },
     auth_config: { aws_auth_type: 'serviceRole' },

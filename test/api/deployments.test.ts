@@ -1,5 +1,7 @@
 /** Guarantees of deployments over HTTP (1.4, 1.7, 1.8, 1.25, 1.28): who they say they are by is told once, whom they serve, and their end. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readTrustedHosts } from '../../src/trusted-hosts.ts';
+import { type Receiver, startReceiver } from '../receiver.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../tenant.ts';
 
@@ -10,14 +12,22 @@ interface Made {
   client_auth: string;
 }
 let server: TestServer;
+/** Where a gateway is. */
+let gateway: Receiver;
 let workspace: { id: string; slug: string };
 let other: { id: string; slug: string };
 beforeAll(async () => {
-  server = await startTestServer();
+  gateway = await startReceiver();
+  const trusted = readTrustedHosts(new URL(gateway.url).host);
+  const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
+  server = await startTestServer({ settings: { trustedHosts } });
   workspace = await post('/v2/workspaces', { name: 'Support' });
   other = await post('/v2/workspaces', { name: 'Other' });
 });
-afterAll(() => server[Symbol.asyncDispose]());
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await gateway[Symbol.asyncDispose]();
+});
 
 async function post(to: string, body: Record<string, unknown>) {
   const made = await server.request('POST', to, { body });
@@ -146,6 +156,31 @@ describe('a deployment', () => {
       .where('is_default', '=', 1)
       .execute();
     expect(rows).toHaveLength(1);
+  });
+
+  it('is asked where it is, without a credential and only where it may be', async () => {
+    const at = async (gateway_base_url: string) => {
+      const { id } = await make({ auth_settings: { gateway_base_url } });
+      return (await server.request('GET', `${path}/${id}/ping`)).body;
+    };
+    const url = `${gateway.url}/v1`;
+    gateway.replies.push({ status: 401 }, { status: 503 });
+    expect(await at(url)).toEqual({
+      ...{ status: 'healthy', gateway_base_url: url, object: 'deployment-ping' },
+      outbound: { status: 'healthy', status_code: 401 },
+      inbound: { status: 'unknown', error: expect.any(String) },
+    });
+    expect(gateway.received).toMatchObject([{ path: '/v1' }]);
+    expect(gateway.received[0]!.headers).not.toHaveProperty('authorization');
+    expect(await at(url)).toMatchObject({ status: 'unhealthy', outbound: { status_code: 503 } });
+    const refused = await at('http://127.0.0.2:9/v1');
+    expect(refused.outbound.error).toContain('TRUSTED_CUSTOM_HOSTS');
+    const { id } = await make();
+    const unplaced = await server.request('GET', `${path}/${id}/ping`);
+    const param = 'auth_settings.gateway_base_url';
+    expect(unplaced).toMatchObject({ status: 400, body: { error: { param } } });
+    const { send: stranger } = await addTenant(server);
+    expect((await stranger('GET', `${path}/${id}/ping`)).status).toBe(404);
   });
 
   it.each([

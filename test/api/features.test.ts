@@ -82,6 +82,7 @@ describe('every route of a governed family', () => {
         ...{ throttle: createFailureThrottle(), signIn: null },
         ...{ apiKeyPrefix: '', trustedHosts: [], configTargets: server.settings.configTargets },
         mcp: { explore: () => Promise.reject(new Error('nothing is asked')) },
+        outbound: { request: () => Promise.reject(new Error('nothing is asked')) },
       },
       createAccessTokens(server.app.keyring),
     );

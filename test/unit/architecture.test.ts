@@ -60,7 +60,7 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   app: [
     ...['admin', 'gateway', 'mcp', 'jobs', 'auth', 'http', 'store', 'settings', 'log', 'clock'],
-    ...['model', 'blobs'],
+    ...['model', 'blobs', 'upstream'],
   ],
   embedded: ['log', 'clock'],
   admin: ['admin/*', 'auth', 'http', 'store', 'model', 'settings', 'clock'],

@@ -13,7 +13,7 @@ import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as gatewayDeployments from '../../store/tables/gateway-deployments.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
-import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import { type AdminDeps, everyMount } from '../request/deps.ts';
 import {
   createFields,
   type QueryRequest,
@@ -24,6 +24,7 @@ import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts'
 import { TagsQuery } from '../request/tags-query.ts';
 import { versioned } from '../request/version.ts';
 import { archive, create, update } from './deployment-changes.ts';
+import { DeploymentPing, DeploymentPings } from './deployment-ping.ts';
 import {
   DeploymentCreated,
   DeploymentItem,
@@ -56,6 +57,7 @@ const ListQuery = WorkspaceQuery.extend({
 export function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
   const all = { mounts: everyMount, path: '/deployments' } as const;
   const item = { mounts: everyMount, path: '/deployments/:deploymentId' } as const;
+  const pings = new DeploymentPings(deps.outbound);
   return [
     route({
       ...all,
@@ -83,6 +85,16 @@ export function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
       query: z.object({ organisation_id }),
       response: DeploymentRecord,
       handle: (request) => get(deps, request),
+    }),
+    route({
+      ...item,
+      path: '/deployments/:deploymentId/ping',
+      method: 'GET',
+      scope: 'deployments.read',
+      summary: 'Ask a deployment whether it answers where it says it is',
+      query: z.object({ organisation_id }),
+      response: DeploymentPing,
+      handle: async (request) => pings.ping(await findServed(deps, request)),
     }),
     route({
       ...item,
@@ -136,22 +148,31 @@ async function idsOf(
   return all.filter(({ slug }) => slugs.includes(slug)).map(({ id }) => id);
 }
 
-async function get(
+type ItemRequest = QueryRequest<{ readonly organisation_id?: string | undefined }>;
+
+async function get(deps: AdminDeps, request: ItemRequest) {
+  const row = await findServed(deps, request);
+  const ids = readWorkspaceIds(row);
+  const db = deps.database.readable;
+  const named =
+    ids.length === 0 ? [] : await workspaces.listByIds(db, request.caller.organisationId, ids);
+  return versioned(toRecord(row, named), row);
+}
+
+/** Whoever is bound to a workspace finds what serves that. */
+async function findServed(
   deps: AdminDeps,
-  request: AdminRequest<Record<string, string>, { readonly organisation_id?: string | undefined }>,
-) {
-  const { caller, params, query } = request;
+  { caller, params, query }: ItemRequest,
+): Promise<gatewayDeployments.StoredGatewayDeployment> {
   const db = deps.database.readable;
   const { organisationId } = caller;
   requireOwnOrganisation(caller, query.organisation_id);
   const row = await gatewayDeployments.findByIdOrSlug(db, organisationId, params.deploymentId!);
   if (row === undefined) throw new ApiError('notFound');
-  const ids = readWorkspaceIds(row);
   const isServed =
     caller.workspaceId === null ||
     row.allow_all_workspaces !== 0 ||
-    ids.includes(caller.workspaceId);
+    readWorkspaceIds(row).includes(caller.workspaceId);
   if (!isServed) throw new ApiError('notFound');
-  const named = ids.length === 0 ? [] : await workspaces.listByIds(db, organisationId, ids);
-  return versioned(toRecord(row, named), row);
+  return row;
 }

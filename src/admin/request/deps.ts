@@ -38,8 +38,22 @@ export interface AdminDeps {
   /** How many targets a config may have; null means the built-in limit. */
   readonly configTargets: TargetLimits;
   readonly mcp: McpExplorer;
+  /** Asks addresses that administrators have named. */
+  readonly outbound: {
+    /** @throws Error that says why there is no whole answer, and nothing of what was sent */
+    request(asked: OutboundRequest): Promise<{ readonly status: number }>;
+  };
   /** Null where nobody signs in. */
   readonly signIn: SignIn | null;
+}
+
+/** A short request; `timeoutMs` is for all of it. */
+interface OutboundRequest {
+  readonly url: string;
+  readonly method: 'GET';
+  readonly headers: Record<string, string>;
+  readonly body: null;
+  readonly timeoutMs: number;
 }
 
 /** Asks servers of MCP integrations. */

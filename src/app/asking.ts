@@ -1,0 +1,34 @@
+/** Knows what the Admin API asks others by: servers of MCP integrations, and addresses that administrators have named. */
+import type { AdminDeps } from '../admin/request/deps.ts';
+import type { Keyring } from '../auth/keyring.ts';
+import type { Clock } from '../clock.ts';
+import { McpCaller } from '../mcp/mcp-caller.ts';
+import { packageVersion } from '../package-root.ts';
+import type { Settings } from '../settings.ts';
+import type { Database } from '../store/connection/db.ts';
+import { Origins } from '../upstream/origins.ts';
+import { Outbound } from '../upstream/outbound.ts';
+
+/** Dispose closes its sockets. */
+export interface Asking extends Pick<AdminDeps, 'mcp' | 'outbound'>, AsyncDisposable {}
+
+export function createAsking(parts: {
+  readonly settings: Settings;
+  readonly database: Database;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+}): Asking {
+  const { settings, database, keyring, clock } = parts;
+  const { trustedHosts: trusted, inference } = settings;
+  const origins = new Origins(trusted);
+  const mcp = new McpCaller({
+    ...{ database, keyring, clock, trusted, version: packageVersion() },
+    mayBeItself: inference.signsInAsItself,
+  });
+  return {
+    ...{ mcp, outbound: new Outbound(origins, trusted) },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([mcp, origins].map((one) => one[Symbol.asyncDispose]()));
+    },
+  };
+}
