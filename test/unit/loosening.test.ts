@@ -1,7 +1,12 @@
 /** Guarantees which changes of each kind are marked as loosening access, and which are not. */
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { loadBody } from '../../src/model/bodies.ts';
 import { type KindName, kindNames } from '../../src/model/kinds.ts';
+import { matchesPattern } from '../../src/model/place-patterns.ts';
+import { leavesOf } from '../../src/sync/plan/leaves.ts';
 import type { Json, Spec } from '../../src/sync/spec/resource-set.ts';
+import { segmentsOf } from '../../src/sync/spec/spec-paths.ts';
 import { planOf } from '../plan-of.ts';
 
 /** What is done, the spec before and after, and the places that are marked. */
@@ -15,6 +20,71 @@ const disabled = (name: string): Spec => ({ type: 'tool', name });
 const condition = (value: Json, more: Spec = {}): Spec => ({
   conditions: [{ key: 'model', value, ...more }],
 });
+
+/** A budget that allows more in each of the ways in which one can; `at` leads to it. */
+function budgets(at: string, inSpec: (budget: Spec) => Spec): readonly Case[] {
+  const both = (what: string, before: Spec, after: Spec, field: string): Case => [
+    `a budget ${what}`,
+    inSpec(before),
+    inSpec(after),
+    [`${at}/${field}`],
+  ];
+  const limit = { credit_limit: 5 };
+  const [early, late] = ['2027-01-01T00:00:00Z', '2027-01-02T00:00:00Z'];
+  const [cost, tokens] = [inSpec({ ...limit, type: 'cost' }), inSpec({ ...limit, type: 'tokens' })];
+  return [
+    // In a list it is another budget.
+    ['a budget of something else', cost, tokens, [at.endsWith('/0') ? at : `${at}/type`]],
+    both('raised', limit, { credit_limit: 6 }, 'credit_limit'),
+    both('that starts anew', limit, { ...limit, periodic_reset: 'monthly' }, 'periodic_reset'),
+    both(
+      'that starts anew after fewer days',
+      { periodic_reset_days: 7 },
+      { periodic_reset_days: 3 },
+      'periodic_reset_days',
+    ),
+    both(
+      'that starts anew sooner',
+      { next_usage_reset_at: late },
+      { next_usage_reset_at: early },
+      'next_usage_reset_at',
+    ),
+  ];
+}
+
+const prices = (request: number, response: number): Spec => ({
+  pay_as_you_go: { request_token: { price: request }, response_token: { price: response } },
+});
+
+/** Twice of everything that has a factor. */
+const factors: Spec = {
+  ...Object.fromEntries(
+    (await placesOf('Integration'))
+      .map((place) => place.split('.'))
+      .filter(([field, , , below]) => field === 'pricing_adjustments' && below === undefined)
+      .map(([, , name]) => [name!, 2]),
+  ),
+  ...{ image: { default: 2 }, additional_units: { searches: 2 } },
+};
+
+const usual = ['ViewLogs', 'ViewAnalytics', 'ViewAllData', 'ViewPrompts'].flatMap((right) => [
+  ...[`members${right}`, `managers${right}`],
+]);
+
+/** Of each setting of what the people of a workspace see and write, the usual ones apart. */
+const sights = [...usual, 'managersWritePrompts', 'membersWritePrompts'].flatMap(
+  (name): readonly Case[] => {
+    const says = (value: boolean): Spec => ({ security_settings: { [name]: value } });
+    const isUsual = name !== 'membersWritePrompts';
+    const where = '/security_settings';
+    return [
+      [`${name} from now on`, says(false), says(true), [`${where}/${name}`]],
+      [`${name} no longer`, says(true), says(false), []],
+      [`${name} as is usual`, says(!isUsual), {}, isUsual ? [where] : []],
+      [`${name}, of which nothing was said`, {}, says(true), isUsual ? [] : [where]],
+    ];
+  },
+);
 
 const cases: Readonly<Record<KindName, readonly Case[]>> = {
   Workspace: [
@@ -40,6 +110,40 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/usage_limits/0/credit_limit', '/usage_limits/0/periodic_reset'],
     ],
     ['a text', { description: 'a' }, { description: 'b' }, []],
+    ...budgets('/usage_limits/0', (budget) => ({ usage_limits: [budget] })),
+    ...sights,
+    [
+      'keys for whoever joins',
+      {},
+      { settings: { user_api_key_auto_create: true, user_api_key_auto_create_scopes: ['a'] } },
+      ['/settings', '/settings'],
+    ],
+    [
+      'no more keys for whoever joins',
+      { settings: { user_api_key_auto_create: true, user_api_key_auto_create_scopes: ['a'] } },
+      { settings: { user_api_key_auto_create: false, user_api_key_auto_create_scopes: ['a'] } },
+      [],
+    ],
+    [
+      'more keys that live longer, and a field more in exports',
+      {
+        settings: {
+          ...{ user_api_keys_max: 1, api_key_max_ttl_days: 7 },
+          export_settings: { deniedFields: ['request', 'response'] },
+        },
+      },
+      {
+        settings: {
+          ...{ user_api_keys_max: 2, api_key_max_ttl_days: 8 },
+          export_settings: { deniedFields: ['response'] },
+        },
+      },
+      [
+        '/settings/api_key_max_ttl_days',
+        '/settings/export_settings/deniedFields/0',
+        '/settings/user_api_keys_max',
+      ],
+    ],
   ],
   ApiKey: [
     ['a scope added', { scopes: ['a'] }, { scopes: ['b', 'a'] }, ['/scopes/0']],
@@ -92,6 +196,30 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/rotation_policy/rotation_period_days'],
     ],
     ['an organisation key', { type: 'workspace' }, { type: 'organisation' }, ['/type']],
+    ...budgets('/usage_limits', (usage_limits) => ({ usage_limits })),
+    ['a rate limit raised', { rate_limits: rate(1) }, { rate_limits: rate(2) }, ['/rate_limits/0']],
+    ['for another person', { user_id: 'a' }, { user_id: 'b' }, ['/user_id']],
+    ['out of its workspace', { workspace_id: 'w' }, {}, ['/workspace_id']],
+    [
+      'rotated later, and for longer beside the value before',
+      {
+        rotation_policy: {
+          ...{ next_rotation_at: '2027-01-01T00:00:00Z', key_transition_period_ms: 1 },
+          rotation_period: 'weekly',
+        },
+      },
+      {
+        rotation_policy: {
+          ...{ next_rotation_at: '2027-01-02T00:00:00Z', key_transition_period_ms: 2 },
+          rotation_period: 'monthly',
+        },
+      },
+      [
+        '/rotation_policy/key_transition_period_ms',
+        '/rotation_policy/next_rotation_at',
+        '/rotation_policy/rotation_period',
+      ],
+    ],
     ['addresses of alerts', { alert_emails: ['a'] }, { alert_emails: ['b'] }, []],
   ],
   Guardrail: [
@@ -193,6 +321,8 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       { checks: check({ minWords: 1, maxWords: 4 }) },
       ['/checks/0/parameters/minWords'],
     ],
+    ['on something else', { target: 'llm' }, { target: 'mcp_tools' }, ['/target']],
+    ['for one workspace', {}, { workspace_id: 'w' }, ['/workspace_id']],
     [
       'a parameter that cannot be judged',
       { checks: check({ rule: 'a' }, 'default.regexMatch') },
@@ -281,6 +411,25 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/configurations/passthrough_headers/c'],
     ],
     ['for the organisation', { workspace_id: 'w' }, {}, ['/workspace_id']],
+    [
+      'a header passed through under the other name',
+      {},
+      { configurations: { passthrough_header: { a: 'b' } } },
+      ['/configurations'],
+    ],
+    [
+      'a tool no longer disabled, but a prompt of its name',
+      { disabled_capabilities: [disabled('a')] },
+      { disabled_capabilities: [{ type: 'prompt', name: 'a' }] },
+      ['/disabled_capabilities/0'],
+    ],
+    [
+      'every workspace let in',
+      { global_workspace_access: { enabled: false } },
+      {},
+      ['/global_workspace_access'],
+    ],
+    ['a workspace let in', {}, { workspaces: [{ id: 'w', enabled: true }] }, ['/workspaces']],
     ['another address', { url: 'https://a' }, { url: 'https://b' }, []],
   ],
   McpServer: [
@@ -323,10 +472,25 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       { mcp_integration_capability_ids: ['a', 'b'] },
       [],
     ],
+    ['another guardrail', { guardrail_id: 'a' }, { guardrail_id: 'b' }, ['/guardrail_id']],
     ['another server', { mcp_server_id: 'a' }, { mcp_server_id: 'b' }, ['/mcp_server_id']],
   ],
   UsageLimitPolicy: [
-    ['a budget raised', { credit_limit: 1 }, { credit_limit: 2 }, ['/credit_limit']],
+    ...budgets('', (budget) => budget),
+    ['in another workspace', { workspace_id: 'a' }, { workspace_id: 'b' }, ['/workspace_id']],
+    [
+      'of other keys',
+      condition('a'),
+      { conditions: [{ key: 'b', value: 'a' }] },
+      ['/conditions/0'],
+    ],
+    ['several values', condition(['a', 'b']), condition(['a']), ['/conditions/0/value/1']],
+    [
+      'several values left out',
+      condition('*', { excludes: ['a'] }),
+      condition('*', { excludes: ['a', 'b'] }),
+      ['/conditions/0/excludes/1'],
+    ],
     [
       'a condition more',
       condition('a'),
@@ -372,6 +536,20 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
   RateLimitPolicy: [
     ['more allowed', { value: 1 }, { value: 2 }, ['/value']],
     ['less allowed', { value: 2 }, { value: 1 }, []],
+    ['in another workspace', { workspace_id: 'a' }, { workspace_id: 'b' }, ['/workspace_id']],
+    [
+      'of other keys',
+      condition('a'),
+      { conditions: [{ key: 'b', value: 'a' }] },
+      ['/conditions/0'],
+    ],
+    ['of something else', { target: 'llm' }, { target: 'mcp' }, ['/target']],
+    [
+      'several values, and some left out',
+      condition(['a', 'b'], { excludes: ['c'] }),
+      condition(['a'], { excludes: 'c' }),
+      ['/conditions/0/excludes', '/conditions/0/value/1'],
+    ],
     ['another time', { unit: 'rpm' }, { unit: 'rps' }, ['/unit']],
     ['something else counted', { type: 'tokens' }, { type: 'requests' }, ['/type']],
     ['a condition changed', condition('a'), condition('b'), ['/conditions/0/value']],
@@ -410,6 +588,55 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/global_workspace_access/enabled'],
     ],
     ['a workspace let in', {}, { workspaces: [{ id: 'w', enabled: true }] }, ['/workspaces']],
+    [
+      'a workspace that may use more',
+      {
+        workspaces: [
+          { id: 'w', enabled: true, rate_limits: rate(1), usage_limits: [{ credit_limit: 1 }] },
+        ],
+      },
+      { workspaces: [{ id: 'w', enabled: true, rate_limits: rate(2) }] },
+      ['/workspaces/0/rate_limits/0/value', '/workspaces/0/usage_limits'],
+    ],
+    ...budgets('/workspaces/0/usage_limits/0', (budget) => ({
+      workspaces: [{ id: 'w', usage_limits: [budget] }],
+    })),
+    ['out of its workspace', { workspace_id: 'w' }, {}, ['/workspace_id']],
+    [
+      'counted at less',
+      { pricing_adjustments: { multiplier: { default: 1, image: { default: 2 } } } },
+      { pricing_adjustments: { multiplier: { default: 0.5, image: { default: 3 } } } },
+      ['/pricing_adjustments/multiplier/default'],
+    ],
+    ['counted at more', {}, { pricing_adjustments: { multiplier: { default: 2 } } }, []],
+    [
+      'counted at less in all that can be said',
+      { pricing_adjustments: { multiplier: factors } },
+      {},
+      ['/pricing_adjustments'],
+    ],
+    [
+      'cheaper by one of two prices',
+      { models: [{ slug: 'a', pricing_config: prices(2, 3) }] },
+      { models: [{ slug: 'a', pricing_config: prices(3, 2) }] },
+      ['/models/0/pricing_config/pay_as_you_go/response_token/price'],
+    ],
+    [
+      'kept where nothing was',
+      { capabilities: { files: 'off', assistants: 'off', responses: 'off', vector_stores: 'off' } },
+      { capabilities: { files: 'native' } },
+      [
+        ...['assistants', 'files', 'responses', 'vector_stores'].map(
+          (one) => `/capabilities/${one}`,
+        ),
+      ],
+    ],
+    [
+      'a workspace that is limited otherwise',
+      { workspaces: [{ id: 'w', rate_limits: rate(1) }] },
+      { workspaces: [{ id: 'w', rate_limits: rate(1, 'rps') }] },
+      ['/workspaces/0/rate_limits/0'],
+    ],
     ['a workspace kept out', {}, { workspaces: [{ id: 'w', enabled: false }] }, []],
     [
       'another address',
@@ -420,6 +647,7 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ['a text', { description: 'a' }, { description: 'b' }, []],
   ],
   Provider: [
+    ...budgets('/usage_limits', (usage_limits) => ({ usage_limits })),
     [
       'a budget raised',
       { usage_limits: { credit_limit: 5 } },
@@ -466,3 +694,109 @@ describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
     expect(deleting).toEqual([guarding.includes(kind)]);
   });
 });
+
+/** By kind the places that open nothing whatever they say, and documents of which the cases above are part. */
+const harmless: Readonly<Record<KindName, readonly string[]>> = {
+  Workspace: [
+    ...['name', 'scope_name', 'description', 'icon', 'defaults.metadata.*'],
+    'usage_limits.*.alert_threshold',
+  ],
+  Guardrail: [
+    'name',
+    'checks.*.name',
+    'actions.sequential',
+    'actions.on_success.**',
+    'actions.on_fail.**',
+    'actions.*',
+  ],
+  Config: ['name', 'isDefault', 'config.*', 'workspace_id'],
+  ApiKey: [
+    ...['name', 'description', 'sub_type', 'alert_emails.*', 'defaults.metadata.*'],
+    'usage_limits.alert_threshold',
+  ],
+  SecretReference: [
+    ...['name', 'slug', 'description', 'tags.*', 'manager_type', 'secret_path', 'secret_key'],
+    'auth_config.*',
+  ],
+  McpIntegration: [
+    ...['name', 'slug', 'description', 'url', 'transport', 'secret_mappings.*.*'],
+    ...['configurations.custom_headers.*', 'configurations.headers.*', 'configurations.*'],
+    'workspaces.*.id',
+  ],
+  McpServer: ['name', 'slug', 'description', 'mcp_integration_id', 'workspace_id'],
+  GuardrailMcpBinding: [],
+  UsageLimitPolicy: ['name', 'description', 'alert_threshold'],
+  RateLimitPolicy: ['name', 'description'],
+  Integration: [
+    ...['name', 'slug', 'description', 'ai_provider_id', 'key', 'tags.*', 'secret_mappings.*.*'],
+    ...['configurations.custom_headers.*', 'configurations.*', 'models.*.slug'],
+    ...['models.*.is_custom', 'models.*.is_finetune', 'models.*.pricing_config.**'],
+    ...['models.*.base_model_slug', 'models.*.configurations.custom_headers.*'],
+    'models.*.configurations.*',
+    'workspaces.*.usage_limits.*.alert_threshold',
+  ],
+  Provider: [
+    ...['name', 'slug', 'note', 'integration_id', 'workspace_id', 'usage_limits.alert_threshold'],
+  ],
+  PromptLabel: ['name', 'description', 'color_code', 'workspace_id'],
+  PromptCollection: ['name', 'slug', 'workspace_id'],
+  PromptPartial: ['name', 'slug', 'string', 'version_description', 'workspace_id'],
+  Prompt: [
+    ...['name', 'slug', 'string', 'version_description', 'workspace_id', 'collection_id', 'model'],
+    ...['virtual_key', 'functions.**', 'tools.**', 'tool_choice.**', 'template_metadata.*'],
+    ...['is_raw_template', 'parameters.*'],
+  ],
+};
+
+describe('every place of every kind', () => {
+  it.each(kindNames.map((kind) => [kind]))(
+    'of %s is judged in a case or harmless',
+    async (kind) => {
+      const judged = cases[kind].flatMap(([, before, after, marked]) =>
+        [...leavesOf(before, []), ...leavesOf(after, [])]
+          .map(({ segments }) => segments)
+          .filter((segments) => marked.some((path) => leads(segmentsOf(path), segments))),
+      );
+      const open = (await placesOf(kind)).filter(
+        (place) =>
+          !judged.some((segments) => matchesPattern(place, segments)) &&
+          !harmless[kind].some((pattern) => matchesPattern(pattern, place.split('.'))),
+      );
+      expect(open).toEqual([]);
+    },
+  );
+});
+
+function leads(to: readonly string[], segments: readonly string[]): boolean {
+  return to.every((segment, at) => segment === segments[at]);
+}
+
+interface Schema {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly additionalProperties?: Schema | boolean;
+  readonly anyOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+}
+
+/** Every single value that a manifest of the kind can hold, as a dotted pattern. */
+async function placesOf(kind: KindName): Promise<string[]> {
+  const options = { io: 'input', unrepresentable: 'any' } as const;
+  const places = new Set<string>();
+  const visit = (schema: Schema, path: readonly string[]): void => {
+    const { properties = {}, items, additionalProperties: others } = schema;
+    const below = [
+      ...Object.entries(properties),
+      ...[items, typeof others === 'object' ? others : undefined]
+        .filter((one) => one !== undefined)
+        .map((one) => ['*', one] as const),
+    ];
+    const same = [...(schema.anyOf ?? []), ...(schema.allOf ?? [])];
+    for (const one of same) visit(one, path);
+    for (const [key, one] of below) visit(one, [...path, key]);
+    if (same.length + below.length === 0 && schema.type !== 'null') places.add(path.join('.'));
+  };
+  visit(z.toJSONSchema(await loadBody(kind), options) as Schema, []);
+  return [...places];
+}

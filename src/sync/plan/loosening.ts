@@ -5,49 +5,32 @@ import type { Json, Spec } from '../spec/resource-set.ts';
 import { segmentsOf, valueAt } from '../spec/spec-paths.ts';
 import type { Difference } from './diff.ts';
 import { isNested, leavesOf } from './leaves.ts';
+import {
+  becomes,
+  ceiling,
+  cheaperFactor,
+  cheaperPrice,
+  checkParameter,
+  condition,
+  deadline,
+  gives,
+  guardLists,
+  guards,
+  inlineGuard,
+  isUnset,
+  type Judge,
+  type Maybe,
+  momentOf,
+  noLonger,
+  ofAdditions,
+  ofWholes,
+  opens,
+  type Spot,
+  shows,
+  turnsOn,
+  unknown,
+} from './loosening-judges.ts';
 import type { DraftChange } from './planned.ts';
-
-type Maybe = Json | undefined;
-
-/** Where a judged value stands, and what the entry of a list around it was before. */
-interface Spot {
-  readonly segments: readonly string[];
-  readonly entry: unknown;
-}
-
-/** Whether a value that goes from one to the other loosens access; undefined is not set. */
-type Judge = (from: Maybe, to: Maybe, spot: Spot) => boolean;
-
-const isUnset = (value: Maybe): boolean => value === undefined || value === null;
-/** Raised or removed. */
-const ceiling: Judge = (from, to) =>
-  !isUnset(from) && (isUnset(to) || !(Number(to) <= Number(from)));
-/** Lowered or removed. */
-const floor: Judge = (from, to) => !isUnset(from) && (isUnset(to) || !(Number(to) >= Number(from)));
-/** Later or removed. */
-const deadline: Judge = (from, to) =>
-  !isUnset(from) && (isUnset(to) || !(momentOf(to) <= momentOf(from)));
-/** Added or other than it was: each value gives something. */
-const gives: Judge = (_, to) => !isUnset(to);
-/** Removed or other than it was: each value holds something back. */
-const guards: Judge = (from) => !isUnset(from);
-/** What cannot be judged counts as loosening. */
-const unknown: Judge = () => true;
-
-function noLonger(value: Json): Judge {
-  return (from) => from === value;
-}
-
-/** Let in, or no longer kept out. */
-const opens: Judge = (from, to) => (to === true ? from !== true : from === false && to !== false);
-
-function becomes(value: Json): Judge {
-  return (_, to) => to === value;
-}
-
-function momentOf(value: Maybe): number {
-  return Date.parse(String(value));
-}
 
 const renewals: readonly Maybe[] = [null, 'monthly', 'weekly'];
 
@@ -64,50 +47,6 @@ function budgetRules(prefix: string): Rules {
       !isUnset(to) && !(momentOf(to) >= momentOf(from)),
   };
 }
-
-const listedWords: Readonly<Record<string, Judge>> = { none: guards, all: guards, any: gives };
-
-/** By name of a parameter of a check; a list of words means what its operator says. */
-const parameterRules: Readonly<Record<string, Judge>> = {
-  blockedTypes: guards,
-  categories: guards,
-  allowedTypes: (from, to, { segments }) => segments.length === 4 || gives(from, to, noSpot),
-  models: gives,
-  algorithms: gives,
-  metadataKeys: guards,
-};
-
-const noSpot: Spot = { segments: [], entry: null };
-
-const checkParameter: Judge = (from, to, spot) => {
-  const { entry, segments } = spot;
-  const given = valueAt(entry, ['parameters']) as Readonly<Record<string, unknown>> | undefined;
-  const name = segments[3] ?? '';
-  // Turned round, it passes what it refused.
-  if (given?.not === true) return true;
-  if (/^max[A-Z]/.test(name)) return ceiling(from, to, spot);
-  if (/^min[A-Z]/.test(name)) return floor(from, to, spot);
-  const byOperator = name === 'words' || name === 'keys' || given?.operator !== undefined;
-  const rule = byOperator ? listedWords[String(given?.operator)] : parameterRules[name];
-  return (rule ?? unknown)(from, to, spot);
-};
-
-/** Fewer requests are counted where there is one condition more, or where one is another. */
-const condition: Judge = (from, to, { segments }) =>
-  segments.length > 2 || (isUnset(from) && !isUnset(to));
-
-/** Judges that look at the change of a value as a whole, and not at each value in it. */
-const ofWholes: readonly Judge[] = [unknown, checkParameter, condition];
-
-/** Checks written into a config: what is other than before in one that was there. */
-const inlineGuard: Judge = (from, _, { segments }) => {
-  const list = segments.findLastIndex((key) => guardLists.includes(key));
-  return !isUnset(from) || segments.length > list + 2;
-};
-
-const guardLists = [
-  ...['input_guardrails', 'output_guardrails', 'before_request_hooks', 'after_request_hooks'],
-];
 
 type Rules = Readonly<Record<string, Judge>>;
 
@@ -135,9 +74,25 @@ const workspaceRules: Rules = {
   'workspaces.*.enabled': opens,
 };
 
+const capabilityRules: Rules = {
+  'disabled_capabilities.*.name': guards,
+  'disabled_capabilities.*.type': guards,
+};
+
 /** One place for what loosens access. A place without a rule never does. */
 const rules: Readonly<Record<KindName, KindRules>> = {
-  Workspace: { values: { ...budgetRules('usage_limits.*.'), ...rateLimitRules } },
+  Workspace: {
+    values: {
+      ...budgetRules('usage_limits.*.'),
+      ...rateLimitRules,
+      'settings.user_api_key_auto_create': turnsOn,
+      'settings.user_api_key_auto_create_scopes.*': gives,
+      'settings.user_api_keys_max': ceiling,
+      'settings.api_key_max_ttl_days': ceiling,
+      'settings.export_settings.deniedFields.*': guards,
+      'security_settings.*': shows,
+    },
+  },
   ApiKey: {
     values: {
       'scopes.*': gives,
@@ -190,7 +145,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       'configurations.passthrough_header.*': gives,
       'configurations.passthrough_headers.*': gives,
       ...workspaceRules,
-      'disabled_capabilities.*.name': guards,
+      ...capabilityRules,
       workspace_id: guards,
     },
   },
@@ -198,7 +153,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
     values: {
       default_user_access: noLonger('deny'),
       'user_access.*.enabled': opens,
-      'disabled_capabilities.*.name': guards,
+      ...capabilityRules,
     },
     creating: true,
   },
@@ -221,6 +176,12 @@ const rules: Readonly<Record<KindName, KindRules>> = {
     values: {
       allow_all_models: noLonger(false),
       'models.*.enabled': opens,
+      'models.*.configurations.custom_host': unknown,
+      'models.*.pricing_config.pay_as_you_go.*.price': cheaperPrice,
+      'pricing_adjustments.multiplier.default': cheaperFactor,
+      // Where one is not set the default is, which stands elsewhere.
+      'pricing_adjustments.multiplier.**': cheaperPrice,
+      'capabilities.*': noLonger('off'),
       ...workspaceRules,
       'workspaces.*.rate_limits.*.value': ceiling,
       ...budgetRules('workspaces.*.usage_limits.*.'),
@@ -300,13 +261,19 @@ function valuesLoosen(values: Rules, difference: Difference, spot: Spot): boolea
   const come = leavesOf(to ?? null, segments);
   return (
     gone.some(({ segments: at, value }) => removalLoosens(ruleAt(values, at), value, at, spot)) ||
-    come.some(({ segments: at, value }) => additionLoosens(ruleAt(values, at), value, spot))
+    come.some(({ segments: at, value }) => additionLoosens(ruleAt(values, at), value, at, spot))
   );
 }
 
 /** Of what comes with others, where other rules judge wholes. */
-function additionLoosens(rule: Judge | undefined, value: Json, spot: Spot): boolean {
-  return rule === gives || (rule === opens && opens(undefined, value, spot));
+function additionLoosens(
+  rule: Judge | undefined,
+  value: Json,
+  segments: readonly string[],
+  spot: Spot,
+): boolean {
+  if (rule === undefined || !ofAdditions.includes(rule)) return false;
+  return rule(undefined, value, { ...spot, segments });
 }
 
 function removalLoosens(
