@@ -428,10 +428,12 @@ const tablesOf = ({ text }: Sent): string[] =>
     .map(([, table]) => table!)
     .filter((table) => tenantTables.includes(table));
 
-/** What the snapshot tells, and what it does not: when a key was used or has expired, and the windows of budgets. */
+/** What the snapshot tells, or lists go by, and what they do not: when a key was used or has expired, and the windows of budgets. */
 const toldTables = [
   ...['workspaces', 'guardrails', 'configs', 'api_keys', 'mcp_integrations', 'mcp_servers'],
   ...['guardrail_mcp_mappings', 'usage_limit_policies', 'rate_limit_policies'],
+  ...['integrations', 'integration_workspaces', 'providers'],
+  ...['mcp_integration_workspaces', 'gateway_deployments'],
   ...['prompt_labels', 'prompt_collections', 'prompt_partials', 'prompts', 'managed_resources'],
 ];
 const changesTold = ({ text }: Sent): boolean =>

@@ -6,6 +6,7 @@ import type { Db } from '../connection/db.ts';
 import { insertion, statement } from '../connection/statement.ts';
 import { countRows, listPageInSlices, type SlicedPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
+import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf, heldIds, removalOfBudgets } from './workspace-contents.ts';
 
@@ -299,7 +300,7 @@ export function list(
   if (filter.userId !== undefined) query = query.where('user_id', '=', filter.userId);
   if (filter.ids !== undefined) query = query.where('id', 'in', filter.ids);
   if (filter.types !== undefined) query = query.where('type', 'in', filter.types);
-  return listPageInSlices(query, page, [
+  return listPageInSlices({ db, stamp: stampOf('api_keys', organisationId) }, query, page, [
     'metadata',
     'scopes',
     'usage_limits',

@@ -6,6 +6,7 @@ import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
 import { nameOrSlugHolds, resourceTable } from './resource-table.ts';
+import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 
 interface GatewayDeploymentRow extends Versioned {
@@ -76,7 +77,7 @@ export function list(
       ]),
     );
   }
-  return listPage(query, page);
+  return listPage({ db, stamp: stampOf('gateway_deployments', organisationId) }, query, page);
 }
 
 /** Of all others of the organisation. */

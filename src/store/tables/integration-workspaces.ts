@@ -71,7 +71,11 @@ export function list(
   integrationId: string,
   page: Page,
 ): Promise<{ rows: StoredIntegrationWorkspace[]; total: number }> {
-  return listPage(ofIntegration(db, organisationId, integrationId), page);
+  return listPage(
+    { db, stamp: snapshotMarks.stampOf('integration_workspaces', organisationId) },
+    ofIntegration(db, organisationId, integrationId),
+    page,
+  );
 }
 
 /** Oldest first. */

@@ -7,6 +7,7 @@ import { statement } from '../connection/statement.ts';
 import type { StoredIntegrationWorkspace } from './integration-workspaces.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
 import { type ListFilter, resourceTable } from './resource-table.ts';
+import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf, removalOfBudgets } from './workspace-contents.ts';
 
@@ -83,7 +84,12 @@ export function list(
   if (filter.type !== undefined) {
     query = query.where('workspace_id', filter.type === 'workspace' ? 'is not' : 'is', null);
   }
-  return listPageInSlices(query, page, ['configurations', 'models', 'description', 'tags']);
+  return listPageInSlices({ db, stamp: stampOf('integrations', organisationId) }, query, page, [
+    'configurations',
+    'models',
+    'description',
+    'tags',
+  ]);
 }
 
 /** An integration, and what it says of one workspace by name. */

@@ -96,7 +96,7 @@ export function list(
   const { workspaceId, status } = filter;
   if (workspaceId !== undefined) query = query.where('workspace_id', '=', workspaceId);
   if (status !== undefined) query = query.where('status', '=', status);
-  return listPage(query, page);
+  return listPage({ db, stamp: null }, query, page);
 }
 
 /** Counts the write. */

@@ -82,7 +82,7 @@ export async function list(
     .where('organisation_id', '=', organisationId)
     .where('mcp_integration_id', '=', filter.integrationId);
   if (filter.type !== undefined) query = query.where('type', '=', filter.type);
-  const { rows, total } = await listPage(query, page);
+  const { rows, total } = await listPage({ db, stamp: null }, query, page);
   return { rows: rows.map((row) => ({ ...row, name: row.name.toString() })), total };
 }
 

@@ -94,7 +94,11 @@ export function list(
   integrationId: string,
   page: Page,
 ): Promise<{ rows: StoredMcpIntegrationWorkspace[]; total: number }> {
-  return listPage(ofIntegration(db, organisationId, integrationId), page);
+  return listPage(
+    { db, stamp: snapshotMarks.stampOf('mcp_integration_workspaces', organisationId) },
+    ofIntegration(db, organisationId, integrationId),
+    page,
+  );
 }
 
 /** What is said of one workspace, which stays until the transaction ends. */

@@ -5,6 +5,7 @@ import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
 import { type ListFilter, nameOrSlugHolds, resourceTable } from './resource-table.ts';
+import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf, heldIds } from './workspace-contents.ts';
 
@@ -74,5 +75,8 @@ export function list(
     query = query.where('workspace_id', filter.type === 'workspace' ? 'is not' : 'is', null);
   }
   if (filter.search !== undefined) query = query.where(nameOrSlugHolds(filter.search));
-  return listPageInSlices(query, page, ['configurations', 'description']);
+  return listPageInSlices({ db, stamp: stampOf('mcp_integrations', organisationId) }, query, page, [
+    'configurations',
+    'description',
+  ]);
 }

@@ -2,6 +2,7 @@
 import type { Selectable, SelectQueryBuilder } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
+import { type Filtered, type ListSource, readPage } from './page-reader.ts';
 
 /** Tables whose rows have an `id` that grows with time, by which every list is ordered. */
 type ListedTable<Schema> = {
@@ -9,22 +10,22 @@ type ListedTable<Schema> = {
 }[keyof Schema];
 
 /**
- * The rows of one page, with these columns only unless null, and the number of rows on all pages.
+ * The rows of one page, with these columns only, the id among them, unless null, and the number of rows on all pages.
  * `query` holds the filters only.
  */
 export async function listPage<Schema, T extends ListedTable<Schema>>(
+  source: ListSource,
   query: SelectQueryBuilder<Schema, T, object>,
   page: Page,
   columns: readonly string[] | null = null,
 ): Promise<{ rows: Selectable<Schema[T]>[]; total: number }> {
-  const rows = await query
-    .$if(columns === null, (all) => all.selectAll())
-    .$if(columns !== null, (some) => some.select(columns!.map((name) => sql.ref(name).as(name))))
-    .orderBy(sql.ref('id'), 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute();
-  return { rows: rows as Selectable<Schema[T]>[], total: await countRows(query) };
+  const shown = columns?.map((name) => sql.ref(name).as(name));
+  const { rows, total } = await readPage(source, query as unknown as Filtered, page, (rows) =>
+    shown === undefined
+      ? rows.selectAll().$castTo<{ id: string }>()
+      : rows.select(shown).$castTo<{ id: string }>(),
+  );
+  return { rows: rows as unknown as Selectable<Schema[T]>[], total };
 }
 
 /** The number of rows that the filters let through. */
@@ -53,17 +54,19 @@ export interface SlicedPage<Row> {
  * the columns named, and read a few at a time.
  */
 export async function listPageInSlices<Schema, T extends TextIdTable<Schema>>(
+  source: ListSource,
   query: SelectQueryBuilder<Schema, T, object>,
   page: Page,
   heavy: readonly (keyof Schema[T] & string)[],
 ): Promise<SlicedPage<Selectable<Schema[T]>>> {
-  const sized = await weighed(query, heavy)
-    .orderBy(sql.ref('id'), 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute();
+  const { rows: sized, total } = await readPage(
+    source,
+    query as unknown as Filtered,
+    page,
+    (rows) => weighed(rows, heavy),
+  );
   const ids = sized.map(({ id }) => id);
-  return { ids, rows: rowsInSlices(query, sized, 'desc'), total: await countRows(query) };
+  return { ids, rows: rowsInSlices(query, sized, 'desc'), total };
 }
 
 /** All that the filters let through, oldest first, read a few at a time as {@link listPageInSlices} does. */

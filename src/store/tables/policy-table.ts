@@ -3,6 +3,7 @@ import type { Kysely, Selectable } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db, Tables } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
+import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 
 export interface PolicyColumns extends Versioned {
@@ -38,7 +39,9 @@ export function listPolicies<T extends PolicyTable>(
   for (const [column, value] of Object.entries(filter)) {
     if (value !== undefined) query = query.where(column as 'id', '=', value as string);
   }
-  return listPageInSlices(query, page, ['conditions', 'group_by', 'description']) as Promise<
-    SlicedPage<unknown>
-  > as Promise<SlicedPage<Selectable<Tables[T]>>>;
+  return listPageInSlices({ db, stamp: stampOf(table, organisationId) }, query, page, [
+    'conditions',
+    'group_by',
+    'description',
+  ]) as Promise<SlicedPage<unknown>> as Promise<SlicedPage<Selectable<Tables[T]>>>;
 }

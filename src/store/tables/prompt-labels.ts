@@ -4,6 +4,7 @@ import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
+import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf } from './workspace-contents.ts';
 
@@ -55,7 +56,7 @@ export function list(
     .$if(search !== undefined, (rows) =>
       rows.where(sql<boolean>`locate(lower(cast(${search} as char)), lower(name)) > 0`),
     );
-  return listPage(query, page);
+  return listPage({ db, stamp: stampOf('prompt_labels', organisationId) }, query, page);
 }
 
 /** Of that name, where a prompt of the workspace looks for it: there first. */

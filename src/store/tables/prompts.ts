@@ -5,6 +5,7 @@ import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
 import * as promptVersions from './prompt-versions.ts';
 import { nameOrSlugHolds, resourceTable } from './resource-table.ts';
+import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf, heldIdBytes } from './workspace-contents.ts';
 
@@ -69,7 +70,7 @@ export async function list(
     .$if(workspaceId !== undefined, (rows) => rows.where('workspace_id', '=', workspaceId!))
     .$if(collectionId !== undefined, (rows) => rows.where('collection_id', '=', collectionId!))
     .$if(search !== undefined, (rows) => rows.where(nameOrSlugHolds(search!)));
-  return listPage(query, page, listedColumns);
+  return listPage({ db, stamp: stampOf('prompts', organisationId) }, query, page, listedColumns);
 }
 
 /** Takes its versions with it. */

@@ -146,7 +146,8 @@ function lists<Stored>(filtered: Filtered, table: ResourceTable) {
         .$if(workspaceId !== undefined, (rows) => rows.where('workspace_id', '=', workspaceId!))
         .$if(ids !== undefined, (rows) => rows.where('id', 'in', ids!))
         .$if(search !== undefined, (rows) => rows.where(nameOrSlugHolds(search!)));
-      const { rows, total } = await listPage(query, page, columns);
+      const source = { db, stamp: snapshotMarks.stampOf(table, organisationId) };
+      const { rows, total } = await listPage(source, query, page, columns);
       return { rows: rows as Pick<Stored, C>[], total };
     },
     /** Oldest first; `which` leaves some out. */

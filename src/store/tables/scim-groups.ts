@@ -99,7 +99,7 @@ export function list(
     )
     .$if(name !== undefined, (rows) => rows.where('name', '=', name!))
     .$if(externalId !== undefined, (rows) => rows.where('external_id', '=', externalId!));
-  return listPage(query, page);
+  return listPage({ db, stamp: null }, query, page);
 }
 
 export const { update, deleteById } = peopleTable('scim_groups');

@@ -173,7 +173,12 @@ export function list(
       select secret_reference_id from secret_reference_workspaces
       where organisation_id = ${organisationId} and workspace_id = ${usableIn}))`);
   }
-  return listPage(query, page, listed);
+  return listPage(
+    { db, stamp: snapshotMarks.stampOf('secret_references', organisationId) },
+    query,
+    page,
+    listed,
+  );
 }
 
 /** An integration of either kind whose secret mappings name the reference, if there is one. */

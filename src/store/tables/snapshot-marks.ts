@@ -65,6 +65,16 @@ export function generationOf(organisationId: RawBuilder<unknown>): RawBuilder<st
 
 const folded = sql<string>`hex(bit_xor(cast(conv(hex(left(m.mark, 8)), 16, 10) as unsigned)))`;
 
+/**
+ * What is replaced whenever a row of an organisation's comes to a table, goes or changes: its marks, and
+ * the newest row, which tells also of rows that were loaded by others than this program.
+ */
+export function stampOf(table: string, organisationId: string): RawBuilder<string> {
+  const own = sql`${organisationId}`;
+  const newest = sql`(select max(id) from ${sql.table(table)} where organisation_id = ${own})`;
+  return sql<string>`concat(${generationOf(own)}, ' ', ${newest})`;
+}
+
 /** The same of several organisations; also of those that have never changed. */
 export async function listGenerations(
   db: Db,

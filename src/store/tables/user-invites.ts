@@ -119,7 +119,7 @@ export function list(
     .$if(status === 'pending', (rows) => rows.where('expires_at', '>', now))
     .$if(role !== undefined, (rows) => rows.where('role', '=', role!))
     .$if(emailKey !== undefined, (rows) => rows.where('email_key', '=', emailKey!));
-  return listPage(query, page);
+  return listPage({ db, stamp: null }, query, page);
 }
 
 export const { update } = peopleTable('user_invites');

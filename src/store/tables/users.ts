@@ -158,7 +158,7 @@ export function list(
     .$if(firstName !== undefined, (rows) => rows.where(holds(sql.ref('first_name'), firstName!)))
     .$if(lastName !== undefined, (rows) => rows.where(holds(sql.ref('last_name'), lastName!)))
     .$if(name !== undefined, (rows) => rows.where(holds(fullName, name!)));
-  return listPage(query, page);
+  return listPage({ db, stamp: null }, query, page);
 }
 
 function holds(column: ReturnType<typeof sql>, part: string) {

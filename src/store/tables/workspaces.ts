@@ -82,7 +82,12 @@ export function list(
     // The column compares exactly; people who search do not.
     query = query.where(sql<boolean>`locate(lower(cast(${filter.name} as char)), lower(name)) > 0`);
   }
-  return listPageInSlices(query, page, ['defaults', 'usage_limits', 'rate_limits', 'description']);
+  return listPageInSlices(
+    { db, stamp: snapshotMarks.stampOf('workspaces', organisationId) },
+    query,
+    page,
+    ['defaults', 'usage_limits', 'rate_limits', 'description'],
+  );
 }
 
 /** Whether the workspace goes without the guardrails of its organisation on one side; no write that its record shows. */
