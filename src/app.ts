@@ -155,6 +155,11 @@ interface Parts {
   readonly prove: () => Promise<void>;
 }
 
+function createAppJobs(parts: Parts, metrics: Metrics, { lists }: Asking): Scheduler {
+  const { auditKey: auditKeyOf } = parts.keyring;
+  return createJobs({ ...parts, lists, auditKeyOf, onRun: metrics.observeJob });
+}
+
 /** Between two comparisons of the time with the database's. */
 const measureEveryMs = 5_000;
 
@@ -162,7 +167,6 @@ function assemble(parts: Parts): App {
   const { settings, database, keyring, clock, log } = parts;
   const requestLog = createRequestLog(database, log);
   const metrics = createMetrics({ ...parts, version: packageVersion(), requestLog });
-  const jobs = createJobs({ ...parts, auditKeyOf: keyring.auditKey, onRun: metrics.observeJob });
   const { host, port, metricsPort, drainSeconds, lameDuckSeconds } = settings.server;
   let isConnected = false;
   let isListening = false;
@@ -180,6 +184,7 @@ function assemble(parts: Parts): App {
   const admin = createAdminServer(parts, metrics, probes, requireConnection, asking);
   const metricsServer = createMetricsServer(parts, [...metrics.routes, ...probes]);
   const gateway = createAppGateway({ ...parts, requestLog, metrics, requireConnection });
+  const jobs = createAppJobs(parts, metrics, asking);
   const runs = (component: Component): boolean => parts.components.includes(component);
   const drain = (): void => {
     isDraining = true;

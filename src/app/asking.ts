@@ -1,22 +1,28 @@
-/** Knows what the Admin API asks others by: servers of MCP integrations, and addresses that administrators have named. */
+/** Knows what the Admin API and the jobs ask others by: servers of MCP integrations, addresses that administrators have named, providers. */
 import type { AdminDeps } from '../admin/request/deps.ts';
 import type { Keyring } from '../auth/keyring.ts';
 import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
 import { McpCaller } from '../mcp/mcp-caller.ts';
 import { packageVersion } from '../package-root.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { Origins } from '../upstream/origins.ts';
 import { Outbound } from '../upstream/outbound.ts';
+import { createProviderLists } from './provider-lists.ts';
 
 /** Dispose closes its sockets. */
-export interface Asking extends Pick<AdminDeps, 'mcp' | 'outbound'>, AsyncDisposable {}
+export interface Asking extends Pick<AdminDeps, 'mcp' | 'outbound'>, AsyncDisposable {
+  /** What providers keep. */
+  readonly lists: ReturnType<typeof createProviderLists>;
+}
 
 export function createAsking(parts: {
   readonly settings: Settings;
   readonly database: Database;
   readonly keyring: Keyring;
   readonly clock: Clock;
+  readonly log: Log;
 }): Asking {
   const { settings, database, keyring, clock } = parts;
   const { trustedHosts: trusted, inference } = settings;
@@ -25,10 +31,11 @@ export function createAsking(parts: {
     ...{ database, keyring, clock, trusted, version: packageVersion() },
     mayBeItself: inference.signsInAsItself,
   });
+  const lists = createProviderLists({ ...parts, unsealerOf: keyring.unsealerOf });
   return {
-    ...{ mcp, outbound: new Outbound(origins, trusted) },
+    ...{ lists, mcp, outbound: new Outbound(origins, trusted) },
     [Symbol.asyncDispose]: async () => {
-      await Promise.all([mcp, origins].map((one) => one[Symbol.asyncDispose]()));
+      await Promise.all([mcp, origins, lists].map((one) => one[Symbol.asyncDispose]()));
     },
   };
 }

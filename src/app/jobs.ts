@@ -11,6 +11,7 @@ import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import type { KeptBlobs } from '../store/kept-blobs.ts';
+import type { createProviderLists } from './provider-lists.ts';
 
 /** The scheduler of every job, idle until its `start()`; what it runs carries this process's name. */
 export function createJobs(parts: {
@@ -18,11 +19,12 @@ export function createJobs(parts: {
   readonly database: Database;
   readonly auditKeyOf: AuditKeyOf;
   readonly blobs: KeptBlobs;
+  readonly lists: ReturnType<typeof createProviderLists>;
   readonly clock: SharedClock;
   readonly log: Log;
   readonly onRun?: (run: JobOutcome) => void;
 }): Scheduler {
-  const { settings, auditKeyOf, blobs, ...rest } = parts;
+  const { settings, auditKeyOf, blobs, lists, ...rest } = parts;
   const { mail, recipients } = settings.alerts;
   return createScheduler({
     ...rest,
@@ -32,7 +34,7 @@ export function createJobs(parts: {
       {
         recipients,
         sendMail: mail && createMailer(mail),
-        blobs,
+        ...{ blobs, lists },
       },
       { auditDays: settings.auditDays, auditKeyOf },
     ),

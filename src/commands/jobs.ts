@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { openBlobs } from '../app/blobs.ts';
 import { createJobs } from '../app/jobs.ts';
+import { createProviderLists } from '../app/provider-lists.ts';
 import type { Keyring } from '../auth/keyring.ts';
 import { createSharedClock, systemClock } from '../clock.ts';
 import { type Ending, Failure } from '../failure.ts';
@@ -48,12 +49,18 @@ export const jobs: Command<Options> = {
     await using database = openDatabase(databaseSettings, { log });
     const clock = createSharedClock(systemClock, () => readServerTime(database.db));
     await using blobs = openBlobs({ settings, database, clock });
-    let keyring: Promise<Keyring> | undefined;
-    const auditKeyOf = async (organisationId: string) => {
-      keyring ??= openKeyring(settings, home, database);
-      return (await keyring).auditKey(organisationId);
+    let opened: Promise<Keyring> | undefined;
+    const keyring = () => {
+      opened ??= openKeyring(settings, home, database);
+      return opened;
     };
-    const scheduler = createJobs({ settings, database, blobs, auditKeyOf, clock, log });
+    const unsealerOf = async (organisationId: string) =>
+      (await keyring()).unsealerOf(organisationId);
+    await using lists = createProviderLists({ settings, database, unsealerOf, clock, log });
+    const scheduler = createJobs({
+      ...{ settings, database, blobs, lists, clock, log },
+      auditKeyOf: async (organisationId) => (await keyring()).auditKey(organisationId),
+    });
     return options.action === 'list'
       ? await listJobs(scheduler, options, io)
       : await runJob(scheduler, options, io);

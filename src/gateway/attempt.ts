@@ -38,6 +38,8 @@ export interface Attempted {
   readonly status: number;
   /** How often it was tried again; -1 when all tries were used up. */
   readonly retries: number;
+  /** Whether a try before the last may have done something of which nobody has heard. */
+  readonly hasLostTries?: boolean;
   /** Ends the time that the request may take; to be called when it no longer matters. */
   stopClock(): void;
 }
@@ -86,8 +88,9 @@ async function attemptAgain(
   const { caller } = options;
   let target = first;
   let waitedMs = 0;
+  let hasLostTries = false;
   for (let tries = 0; ; tries += 1) {
-    const attempted = await callOnce(target, options, tries);
+    const attempted = { ...(await callOnce(target, options, tries)), hasLostTries };
     if (caller.isGone || !retry.statusCodes.has(attempted.status)) return attempted;
     if (tries >= retry.attempts)
       return retry.attempts === 0 ? attempted : { ...attempted, retries: -1 };
@@ -95,10 +98,17 @@ async function attemptAgain(
     if (waitedMs + waitMs > waitMsMax) return { ...attempted, retries: -1 };
     waitedMs += waitMs;
     letGo(attempted);
+    hasLostTries ||= mayHaveDone(attempted);
     await caller.wait(waitMs);
     if (caller.isGone) return attempted;
     target = await options.admitAgain(attempted);
   }
+}
+
+/** Whether the provider may have done what it was asked, though it has not said so. */
+export function mayHaveDone({ call, status, isSent }: Attempted): boolean {
+  if (!isSent) return false;
+  return call === null || status >= 500 || status === 408;
 }
 
 /** Nobody reads the answer: its connection ends with it. */

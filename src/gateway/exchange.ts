@@ -33,7 +33,25 @@ export interface Exchange {
   readonly unread?: IncomingMessage;
   /** Of a request for a response that the gateway may come to keep. */
   readonly begun?: BegunResponse;
+  /** Of a request for an object that a provider is to keep: its answer is waited for when the caller has gone. */
+  readonly making?: { /** Null for one that carries none. */ readonly mark: string | null };
 }
+
+/** What of it says where a call goes. */
+export type Asking = Pick<
+  Exchange,
+  | 'request'
+  | 'path'
+  | 'query'
+  | 'now'
+  | 'sentKey'
+  | 'credential'
+  | 'body'
+  | 'params'
+  | 'isJson'
+  | 'begun'
+  | 'making'
+> & { readonly key: Pick<GatewayKey, 'organisationId' | 'workspace'> };
 
 interface BegunResponse {
   /** Its id, where the gateway keeps it. */

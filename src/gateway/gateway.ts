@@ -1,6 +1,5 @@
 /** Knows how the parts of the gateway are put together, and in which order they end. */
 import type { Keyring } from '../auth/keyring.ts';
-import type { Clock } from '../clock.ts';
 import { Searches } from '../guardrails/searches.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import type { PolicyTerms } from '../ledger/limits-of-request.ts';
@@ -11,12 +10,10 @@ import { AssistantObjects } from '../objects/runs/assistant-objects.ts';
 import { RunDrivers } from '../objects/runs/run-drivers.ts';
 import { type VectorFamilies, vectorFamilies } from '../objects/vectors/vector-families.ts';
 import type { Proxies } from '../remote/proxies.ts';
-import { SecretManagers } from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
 import type { KeptBlobs } from '../store/kept-blobs.ts';
 import type { PromptToUse } from '../store/tables/prompt-reads.ts';
 import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
-import type { TrustedHosts } from '../trusted-hosts.ts';
 import { Origins } from '../upstream/origins.ts';
 import { Outbound } from '../upstream/outbound.ts';
 import { AnswerCache } from './answer-cache.ts';
@@ -30,9 +27,8 @@ import { Generations } from './generations.ts';
 import { Guardrails, type StoredGuardrail } from './guardrails.ts';
 import { type Issuer, IssuerKeys } from './issuer-keys.ts';
 import { IssuerOrigins } from './issuer-origins.ts';
-import { KeptValues } from './kept-values.ts';
 import { Policies } from './limits.ts';
-import { MappedSecrets } from './mapped-secrets.ts';
+import { type ManagedSecretsOptions, managedSecrets } from './managed-secrets.ts';
 import { storedCallers } from './model-callers.ts';
 import { OwnObjects } from './own-objects.ts';
 import { Prompts } from './prompts.ts';
@@ -42,17 +38,16 @@ import { Targets } from './resolve-target.ts';
 import { createInferenceServer, type InferenceServer } from './server.ts';
 
 export interface GatewayOptions
-  extends Pick<
-    Pipeline,
-    'bodyBytesMax' | 'enforcesLimits' | 'isUnavailable' | 'record' | 'spanExport' | 'onFault'
-  > {
+  extends ManagedSecretsOptions,
+    Pick<
+      Pipeline,
+      'bodyBytesMax' | 'enforcesLimits' | 'isUnavailable' | 'record' | 'spanExport' | 'onFault'
+    > {
   readonly database: Pick<Database, 'readable' | 'db' | 'transaction'>;
   /** Where the bytes of files lie. */
   readonly blobs: KeptBlobs;
   /** Of one file of a caller. */
   readonly fileBytesMax: number;
-  /** That all replicas share. */
-  readonly clock: Clock;
   readonly hashCredential: (value: string) => Buffer;
   /** Throws, as a database that is away does, until it has been proved to be the right one. */
   readonly requireConnection: () => void;
@@ -68,15 +63,10 @@ export interface GatewayOptions
   readonly unsealerOf: Keyring['unsealerOf'];
   readonly connectionsMax: number;
   readonly configTargets: TargetLimits;
-  readonly trustedHosts: TrustedHosts;
   readonly blocksInlineConfigs: boolean;
   readonly runsGuardrails: boolean;
   /** Other beginnings of our headers, in lower case with a dash at the end. */
   readonly headerAliases: readonly string[];
-  /** Whether secret managers may be signed in to as the gateway itself. */
-  readonly mayBeItself: boolean;
-  /** A secret that could not be read, whatever stands in for it. */
-  readonly onSecretFailure: (error: unknown, referenceId: string) => void;
   /** How long cached keys and configs are good while the database is away. */
   readonly graceMs: number;
   /** A look for changes that failed. */
@@ -114,7 +104,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const providers = kept<GatewayProvider>(providersMax);
   const stored = kept<StoredGuardrail>(guardrailsMax);
   const origins = new Origins(trustedHosts);
-  const { managers, secrets } = secretsOf(options);
+  const { managers, secrets } = managedSecrets(options);
   const issuerOrigins = new IssuerOrigins(origins, options.proxies);
   const tokens = tokensOf(options, issuerOrigins, kept(placesMax));
   const searches = new Searches();
@@ -202,11 +192,4 @@ function tokensOf(
   const monotonicMs = () => performance.now();
   const issuerKeys = new IssuerKeys({ issuers, origins, monotonicMs, onFailure });
   return new GatewayTokens({ database, requireConnection, issuerKeys, rules, places });
-}
-
-function secretsOf({ trustedHosts: trusted, clock, mayBeItself, onSecretFailure }: GatewayOptions) {
-  const managers = new SecretManagers({ trusted, clock, mayBeItself });
-  const onFailure = (error: unknown, { id }: { readonly id: string }) => onSecretFailure(error, id);
-  const secrets = new MappedSecrets(new KeptValues({ managers, clock, onFailure }));
-  return { managers, secrets };
 }

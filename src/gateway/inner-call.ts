@@ -1,5 +1,4 @@
 /** Knows how the gateway asks a model itself, in the name of a caller: by its config, within its limits, through its guardrails, into the log. */
-import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { newId } from '../model/ids.ts';
 import type { ModelAnswer, ModelCallOptions, ModelCalls } from '../objects/model-calls.ts';
@@ -15,6 +14,7 @@ import { ProviderCalls } from './provider-calls.ts';
 import { isEventStream } from './relay.ts';
 import type { GatewayConfig } from './resolve-config.ts';
 import { attemptOf } from './send-back.ts';
+import { Wanted } from './wanted.ts';
 import { wholeAnswer } from './whole-answer.ts';
 
 /** In whose name a model is asked. */
@@ -152,22 +152,5 @@ function jsonOf(body: Buffer): unknown {
     return JSON.parse(body.toString('utf8'));
   } catch {
     return null;
-  }
-}
-
-/** Stands for the connection of a caller: gone when nobody wants the answer any more. */
-class Wanted extends EventEmitter<{ close: [] }> {
-  readonly writableFinished = false;
-  readonly #signal: AbortSignal | undefined;
-
-  /** Without a signal it is wanted to its end. */
-  constructor(signal: AbortSignal | undefined) {
-    super();
-    this.#signal = signal;
-    signal?.addEventListener('abort', () => this.emit('close'), { once: true });
-  }
-
-  get destroyed(): boolean {
-    return this.#signal?.aborted ?? false;
   }
 }

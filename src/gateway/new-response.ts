@@ -87,10 +87,11 @@ export function noteOfResponse(keeping: ResponseKeeping): Note {
       if (isEventStream(headers)) {
         await keeping.events(linesOf(new EventReader(), body));
         await keeping.breakOff(brokenOff);
-        return;
+        return body;
       }
       const { hook_results: _, ...record } = JSON.parse(body.toString('utf8'));
       await keeping.whole(record as ResponseRecord);
+      return body;
     },
     ofStream: () => {
       const reader = new EventReader();

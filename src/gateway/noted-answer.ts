@@ -22,11 +22,13 @@ export async function sendAndNote(
     const told = record === null ? eventsTo(response) : recordTo(response, record);
     return sendNoted(calling, attempted, note.ofStream(), told);
   }
-  const read = guarded ?? (await wholeAnswer(attempted, { calls, caller }));
+  const outlivesCaller = calling.exchange.making !== undefined;
+  const read = guarded ?? (await wholeAnswer(attempted, { calls, caller, outlivesCaller }));
   if ('error' in read) return send(calling, unanswered(attempted, read));
   found.metered = read.metered;
-  await note.whole(read.body, read.headers);
-  const shown = record === null ? read : { ...read, ...wholeRecord(record()) };
+  const body = await note.whole(read.body, read.headers);
+  if (caller.isGone) return;
+  const shown = record === null ? { ...read, body } : { ...read, ...wholeRecord(record()) };
   sendGuarded(calling, attempted, { ...shown, status, providerStatus: status });
 }
 

@@ -6,12 +6,15 @@ import type { AnswerHeaders } from '../upstream/call.ts';
 import { EventReader } from '../upstream/dialects/event-reader.ts';
 import type { Calling } from './calling.ts';
 import type { StreamNotes } from './noted-stream.ts';
+import { carriesMark, unmarkedBody } from './object-mark.ts';
 import type { OwnedPath } from './owned-path.ts';
 import { toldObjects } from './owned-references.ts';
+import type { PendingObject } from './pending-object.ts';
 import { providerOf, type ResolvedTarget } from './resolve-target.ts';
 
 export interface Note {
-  whole(body: Buffer, headers: AnswerHeaders): Promise<void>;
+  /** Yields what of it is shown. */
+  whole(body: Buffer, headers: AnswerHeaders): Promise<Buffer>;
   ofStream(): StreamNotes;
 }
 
@@ -19,12 +22,14 @@ interface NoteOptions {
   readonly db: Db;
   readonly owner: Owner;
   readonly target: ResolvedTarget;
+  /** Told when it is known what was made; null where nothing was asked to be. */
+  readonly pending: PendingObject | null;
 }
 
 export function noteOf(
   { exchange }: Calling,
   owned: OwnedPath,
-  { db, owner, target }: NoteOptions,
+  { db, owner, target, pending }: NoteOptions,
 ): Note {
   const noted = new Set<string>();
   const note = async (answer: unknown): Promise<void> => {
@@ -36,10 +41,14 @@ export function noteOf(
         ...{ kind, object_id: id, provider: providerOf(target), api_key_id: owner.apiKeyId },
         ...{ created_at: exchange.now, deleted_at: null },
       });
+      await pending?.settle();
     }
   };
   return {
-    whole: (body) => note(parsed(body.toString('utf8'))),
+    whole: async (body) => {
+      await note(parsed(body.toString('utf8')));
+      return carriesMark(owned.kind) ? unmarkedBody(body) : body;
+    },
     ofStream: () => {
       const reader = new EventReader();
       return {

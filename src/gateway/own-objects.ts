@@ -23,6 +23,7 @@ import {
 } from './owned-lookup.ts';
 import type { OwnedPath } from './owned-path.ts';
 import { filesIn, type Reference, tellsOfObjects } from './owned-references.ts';
+import { makeAt, type PendingObject } from './pending-object.ts';
 import { providerOf, type ResolvedTarget } from './resolve-target.ts';
 import { attemptOf, send } from './send-back.ts';
 
@@ -81,6 +82,8 @@ class OwnedRequest {
   readonly #owned: OwnedPath;
   readonly #lookup: OwnedLookup;
   #guarded: GuardedCalls;
+  /** What the provider that has answered was asked to make; null where nobody has to know. */
+  #pending: PendingObject | null = null;
   /** Of a response that the gateway keeps if it makes it. */
   readonly #keeping: ResponseKeeping | null;
   #answer: ObjectAnswer | null = null;
@@ -159,7 +162,7 @@ class OwnedRequest {
     const isCallers = isCallersAccount(target, leaf, exchange);
     if (stranger !== null && !isCallers) throw notFound(stranger);
     if (this.#owned.id !== null) return this.#guarded.call(leaf);
-    const keeper = this.#keeperAt(target);
+    const keeper = keeperAt(target, this.#owned);
     if (keeper === 'off') {
       const message = `The provider ${target.provider} keeps no ${this.#owned.kind} for callers`;
       throw new GatewayError('not_found', message);
@@ -176,7 +179,17 @@ class OwnedRequest {
       return answerHere(target);
     }
     await this.#readWhole();
-    return this.#guarded.call(leaf);
+    return isCallers ? this.#guarded.call(leaf) : this.#make(leaf, target);
+  }
+
+  async #make(leaf: Leaf, target: ResolvedTarget): Promise<Attempted> {
+    const { db, owner } = this.#lookup;
+    const made = await makeAt(this.#calling, this.#owned, { db, owner, target }, (calling) =>
+      guardedCallsOf(calling).call(leaf),
+    );
+    this.#calling = made.calling;
+    this.#pending = made.pending;
+    return made.attempted;
   }
 
   /** A file that goes to a provider goes as one body. */
@@ -184,12 +197,6 @@ class OwnedRequest {
     if (this.#calling.exchange.unread === undefined) return;
     this.#calling = await withBody(this.#calling);
     this.#guarded = guardedCallsOf(this.#calling);
-  }
-
-  #keeperAt({ pricing, workspaceProvider }: ResolvedTarget): KeptBy {
-    const { capability } = this.#owned;
-    if (capability === null) return 'proxy';
-    return keptBy(capability, pricing.service, workspaceProvider?.capabilities ?? null);
   }
 
   /** `row` where one object is asked for that a provider has. */
@@ -208,10 +215,18 @@ class OwnedRequest {
     if (isMadeHere && this.#keeping === null) return send(this.#calling, attempted!);
     const note = isMadeHere
       ? noteOfResponse(this.#keeping!)
-      : noteOf(this.#calling, this.#owned, { db, owner, target });
+      : noteOf(this.#calling, this.#owned, { db, owner, target, pending: this.#pending });
     const record = isMadeHere && isInBackground(exchange) ? () => this.#keeping!.record : null;
     return sendAndNote(this.#calling, attempted!, note, record);
   }
+}
+
+function keeperAt(
+  { pricing, workspaceProvider }: ResolvedTarget,
+  { capability }: OwnedPath,
+): KeptBy {
+  if (capability === null) return 'proxy';
+  return keptBy(capability, pricing.service, workspaceProvider?.capabilities ?? null);
 }
 
 function guardedCallsOf({ pipeline, exchange, caller, calls }: Calling): GuardedCalls {

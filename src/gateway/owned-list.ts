@@ -9,6 +9,7 @@ import { errorOf } from './attempt.ts';
 import type { Calling } from './calling.ts';
 import { GatewayError } from './gateway-error.ts';
 import { gather } from './gather.ts';
+import { unmarked } from './object-mark.ts';
 import type { OwnedPath } from './owned-path.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
 
@@ -93,7 +94,9 @@ async function itemOf(
     await ownedObjects.markDeleted(db, row, exchange.now);
     return null;
   }
-  if (call.status === 200 && end.kind === 'whole') return JSON.parse(body.toString('utf8')) as Item;
+  if (call.status === 200 && end.kind === 'whole') {
+    return unmarked(JSON.parse(body.toString('utf8')) as Item);
+  }
   const message = `The provider answered with ${call.status} when it was asked for what it keeps`;
   throw new GatewayError('upstream_unreachable', message);
 }

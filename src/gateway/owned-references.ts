@@ -1,6 +1,7 @@
 /** Knows where requests name objects that callers keep, and which objects an answer tells of. */
 import type { ObjectKind } from '../objects/object-request.ts';
 import type { Exchange } from './exchange.ts';
+import { carriesMark } from './object-mark.ts';
 import type { OwnedPath } from './owned-path.ts';
 
 export interface Reference {
@@ -82,9 +83,10 @@ export function toldObjects(
   return told.flatMap(([of, one]) => (isId(one) ? [{ kind: of, id: one }] : []));
 }
 
-/** Whether answers may tell of objects; all others are passed on as they come. */
+/** Whether answers may tell of objects, or show how they are marked; all others are passed on as they come. */
 export function tellsOfObjects({ kind, id, rest }: OwnedPath, method: string | undefined): boolean {
   if (kind === 'batches' || kind === 'uploads') return true;
+  if (id !== null && rest.length === 0 && carriesMark(kind)) return method !== 'DELETE';
   return method === 'POST' && id === null && (rest.length === 0 || kind === 'threads');
 }
 

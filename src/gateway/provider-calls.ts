@@ -40,7 +40,7 @@ export interface ProviderCallsOptions {
   readonly trace: RequestTrace | null;
 }
 
-/** How long an answer is waited for whose caller has gone, where it has to be known what it used. */
+/** How long an answer is waited for whose caller has gone, where it has to be known what it used or made. */
 const lingerMs = 10_000;
 
 export class ProviderCalls {
@@ -56,7 +56,9 @@ export class ProviderCalls {
   readonly charged = new ChargedCalls();
   /** What the answer that comes is kept under; null for none that is. */
   #keptUnder: string | null = null;
-  #isSent = false;
+  /** Whether anything may have come to a provider. */
+  isSent = false;
+  #isAwaited = false;
 
   constructor(options: ProviderCallsOptions) {
     this.#options = options;
@@ -87,6 +89,7 @@ export class ProviderCalls {
     const asked = admit(asking);
     const admission = asked instanceof Promise ? await asked : asked;
     this.#open = { admission, use, attempted: null };
+    this.#isAwaited = exchange.making !== undefined;
     const { retry, requestTimeoutMs: timeoutMs } = leaf.settings;
     const attempted = await attempt(admission.target, {
       ...{ origins, retry, timeoutMs, caller, trace },
@@ -94,14 +97,14 @@ export class ProviderCalls {
       admitAgain: (tried) => this.#admitAgain(tried, asking),
     });
     this.#open.attempted = attempted;
-    this.#isSent ||= attempted.isSent;
+    this.isSent ||= attempted.isSent;
     return attempted;
   }
 
   /** What a provider may have done for a try counts beside what it does for the next one. */
   async #admitAgain(tried: Attempted, asking: Asking): Promise<ResolvedTarget> {
     const { admission, use } = this.#open!;
-    this.#isSent ||= tried.isSent;
+    this.isSent ||= tried.isSent;
     if (hasUsedNothing(tried)) return admission.target;
     this.#open!.attempted = tried;
     this.#endCall();
@@ -119,7 +122,7 @@ export class ProviderCalls {
     const counted = limits.filter(({ type }) => type === 'requests');
     const { exchange } = this.#options;
     await admit({ account: this.#account, target, limits: counted, exchange });
-    this.#isSent = true;
+    this.isSent = true;
     return answeredBefore(target, kept);
   }
 
@@ -136,9 +139,9 @@ export class ProviderCalls {
     return this.#account.left();
   }
 
-  /** 0 where nobody has to know what a call used. */
+  /** 0 where nobody has to know what a call used, or made. */
   get lingerMs(): number {
-    return this.#open?.admission.isCounted === true ? lingerMs : 0;
+    return this.#isAwaited || this.#open?.admission.isCounted === true ? lingerMs : 0;
   }
 
   /** Watches the answer of the last call, and charges it. */
@@ -161,7 +164,7 @@ export class ProviderCalls {
   /** To be called at the end, whatever it was: what was not charged is, or given back. */
   close(): void {
     this.#closeOpen();
-    if (!this.#isSent) this.#account.uncount();
+    if (!this.isSent) this.#account.uncount();
   }
 
   /** Another one may follow. */

@@ -12,7 +12,7 @@ export interface ProvidersOptions {
   readonly database: Pick<Database, 'readable'>;
   /** What opens the secrets of an organisation. */
   readonly unsealerOf: (organisationId: string) => Promise<Unsealer>;
-  readonly fresh: Fresh<GatewayProvider>;
+  readonly fresh: Pick<Fresh<GatewayProvider>, 'peek' | 'get'>;
   readonly secrets: Pick<MappedSecrets, 'fill'>;
 }
 

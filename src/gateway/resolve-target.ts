@@ -12,10 +12,11 @@ import { allDialects } from '../upstream/dialects/all-dialects.ts';
 import { azureBaseUrl, azureDeployment } from '../upstream/dialects/azure-openai.ts';
 import type { Dialect } from '../upstream/dialects/dialect.ts';
 import { changedBody } from './changed-body.ts';
-import type { Exchange } from './exchange.ts';
+import type { Asking } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import { type GatewayProvider, requireModel, requireUsable } from './gateway-provider.ts';
 import { type NamedProvider, namedProvider } from './named-provider.ts';
+import { markedBody } from './object-mark.ts';
 import { type Providers, unknownProvider } from './providers.ts';
 import type { Params } from './read-body.ts';
 import type { GatewayConfig } from './resolve-config.ts';
@@ -90,7 +91,7 @@ export class Targets {
    */
   resolve(
     leaf: Leaf,
-    exchange: Exchange,
+    exchange: Asking,
     { workspaceId }: Pick<GatewayConfig, 'workspaceId'>,
   ): ResolvedTarget | Promise<ResolvedTarget> {
     const named = namedProvider(leaf.settings, exchange.params);
@@ -103,7 +104,7 @@ export class Targets {
       : this.#toProvider(leaf, exchange, named, found);
   }
 
-  #toService(leaf: Leaf, exchange: Exchange, named: NamedProvider): ResolvedTarget {
+  #toService(leaf: Leaf, exchange: Asking, named: NamedProvider): ResolvedTarget {
     const { settings, path } = leaf;
     const { provider: service } = named;
     const said = bodyFor(settings, exchange, named.model);
@@ -134,7 +135,7 @@ export class Targets {
   /** Everything that goes with the credential comes from the integration: who asks chooses the model only. */
   #toProvider(
     leaf: Leaf,
-    exchange: Exchange,
+    exchange: Asking,
     named: NamedProvider,
     provider: GatewayProvider,
   ): ResolvedTarget {
@@ -167,7 +168,7 @@ export class Targets {
   #callTo(
     destination: Destination,
     settings: TargetSettings,
-    exchange: Exchange,
+    exchange: Asking,
     said: SaidBody,
   ): Pick<ResolvedTarget, 'call' | 'endpoint' | 'params' | 'translator'> {
     const { service, account, capabilities } = destination;
@@ -179,7 +180,10 @@ export class Targets {
     const asked = askedOf(exchange, { service, dialect: name, hasResponses }, said);
     const path = dialect.pathOf(asked.path, account, said.model);
     const headers = headersFor(dialect, destination, settings, exchange);
-    const { body, endpoint, params, translator } = asked;
+    const { endpoint, params, translator } = asked;
+    const mark = exchange.making?.mark ?? null;
+    const isMarked = mark !== null && exchange.isJson && asked.body !== null;
+    const body = isMarked ? markedBody(asked.body, mark) : asked.body;
     const call: CallRequest = {
       origin: base.origin,
       path: base.prefix + path + base.search,
@@ -229,7 +233,7 @@ function addressOf(service: string): ProviderAddress {
 
 /** Else what it is to say is asked for in a chat. */
 function asksForResponses(
-  { path, begun }: Exchange,
+  { path, begun }: Asking,
   service: string,
   said: Capabilities | null,
 ): boolean {
@@ -238,14 +242,14 @@ function asksForResponses(
 }
 
 /** What changes nothing at the provider and asks no model. */
-function isRead({ request }: Exchange): boolean {
+function isRead({ request }: Asking): boolean {
   return request.method === 'GET' || request.method === 'HEAD';
 }
 
 /** The bytes as they came, unless the config says otherwise. */
 function bodyFor(
   settings: TargetSettings,
-  { body, params, isJson }: Exchange,
+  { body, params, isJson }: Asking,
   bareModel: string | null,
 ): SaidBody {
   const sent = typeof params.model === 'string' ? params.model : null;
@@ -268,7 +272,7 @@ function headersFor(
   dialect: Dialect,
   { account, credential, headers: own }: Destination,
   settings: TargetSettings,
-  exchange: Exchange,
+  exchange: Asking,
 ): Record<string, string> {
   const given = exchange.request.headers;
   const headers: Record<string, string> = { ...dialect.usualHeaders };

@@ -15,7 +15,7 @@ import {
 } from '../upstream/dialects/translation.ts';
 import { decoded } from './content-encoding.ts';
 import { endpointOf } from './endpoint.ts';
-import type { Exchange } from './exchange.ts';
+import type { Asking } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { Params } from './read-body.ts';
 import type { EventFilter } from './relay.ts';
@@ -48,7 +48,7 @@ interface Spoken {
 
 /** @throws GatewayError where the provider has no word for what the request says */
 export function askedOf(
-  exchange: Exchange,
+  exchange: Asking,
   { service, dialect, hasResponses }: Spoken,
   { body, params }: SaidBody,
 ): Asked {
@@ -78,7 +78,7 @@ export function askedOf(
   };
 }
 
-function responseContext({ now, begun }: Exchange, asked: Params): ResponseContext {
+function responseContext({ now, begun }: Asking, asked: Params): ResponseContext {
   return { id: begun?.id ?? newObjectId('resp'), createdAt: now, asked };
 }
 

@@ -24,11 +24,14 @@ export async function wholeAnswer(
     calls,
     caller,
     onBytes = null,
+    outlivesCaller = false,
   }: {
     readonly calls: ProviderCalls;
     readonly caller: Caller;
     /** Sees what comes of a stream as it comes. */
     readonly onBytes?: ((bytes: Buffer) => void) | null;
+    /** Whether it is read to its end for somebody else, too. */
+    readonly outlivesCaller?: boolean;
   },
 ): Promise<ReadAnswer | Unanswered> {
   const call = attempted.call!;
@@ -38,7 +41,8 @@ export async function wholeAnswer(
   const events = translator === null ? meter.events : translator.events(meter.events);
   const { body: came, end } = await gather(call, { caller, lingerMs, events, onBytes });
   attempted.stopClock();
-  if (end.kind !== 'whole') {
+  const isRead = end.kind === 'left' && end.isRead && outlivesCaller;
+  if (end.kind !== 'whole' && !isRead) {
     const error = errorOf(end.kind === 'broken' ? end.error : new Error('the caller has gone'));
     return { error, metered: meter.finish(end) };
   }

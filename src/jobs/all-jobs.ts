@@ -1,4 +1,5 @@
 /** Knows every job there is. */
+import type { ProviderLists } from '../objects/listed-objects.ts';
 import type { Feature, Settings } from '../settings.ts';
 import type { KeptBlobs } from '../store/kept-blobs.ts';
 import { chargeLostSlices } from './charge-lost-slices.ts';
@@ -14,6 +15,7 @@ import { deleteUnusedThreads } from './delete-unused-threads.ts';
 import { emptyVectorStores } from './empty-vector-stores.ts';
 import { expireKeys } from './expire-keys.ts';
 import { expireRuns } from './expire-runs.ts';
+import { findLostObjects } from './find-lost-objects.ts';
 import type { Job } from './job.ts';
 import { resetUsage } from './reset-usage.ts';
 import { sealAuditLog } from './seal-audit-log.ts';
@@ -23,7 +25,10 @@ import { writeLogExports } from './write-log-exports.ts';
 export function allJobs(
   features: Readonly<Record<Feature, boolean>>,
   retention: Settings['inference']['retention'],
-  means: SendAlertsOptions & { readonly blobs: Pick<KeptBlobs, 'sweep' | 'write' | 'keep'> },
+  means: SendAlertsOptions & {
+    readonly blobs: Pick<KeptBlobs, 'sweep' | 'write' | 'keep'>;
+    readonly lists: ProviderLists;
+  },
   audit: AuditRetentionOptions,
 ): Job[] {
   return [
@@ -42,6 +47,7 @@ export function allJobs(
     deleteUnusedBlobs(means.blobs),
     writeLogExports({ ...features, ...means }),
     expireRuns(),
+    findLostObjects(means.lists),
     chargeLostSlices(),
     sendAlerts(means),
   ];

@@ -24,6 +24,11 @@ const untold = {
   sendMail: null,
   recipients: [],
   blobs: { sweep: unused, write: unused, keep: unused },
+  lists: {
+    pages: () => {
+      throw new Error('unused');
+    },
+  },
 };
 const audit = { auditDays: null, auditKeyOf: () => Buffer.alloc(32) };
 const kept = { logDays: 90, totalsDays: 365, responseDays: 30, threadDays: 60 };

@@ -24,7 +24,7 @@ const tenantTables = Object.keys(vschema.gatewright.tables);
 const jobs = [
   ...['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'],
   ...['charge-lost-slices', 'delete-old-logs', 'delete-old-responses', 'expire-runs'],
-  'delete-unused-threads',
+  ...['delete-unused-threads', 'find-lost-objects'],
   ...['delete-expired-files', 'delete-unused-blobs', 'empty-vector-stores'],
   ...['seal-audit-log', 'delete-ended-sessions'],
 ];
@@ -143,6 +143,10 @@ async function keepObjects({ server, upstream, addKey }: Inference): Promise<voi
     await ask('GET', `${url}/${id}`);
     await ask('DELETE', `${url}/${id}`);
   }
+  const conversations = `${server.inferenceUrl}/v1/conversations`;
+  await ask('POST', conversations, {});
+  upstream.script = (_, response) => void response.destroy();
+  await ask('POST', conversations, {});
   upstream.script = (_, response) => sendJson(response, { data: [{ embedding: [1] }] });
   await keepFiles(`${server.inferenceUrl}/v1`, headers);
   const { id } = await post('/v1/deployments', { name: 'one', deployment_config: {} });
@@ -464,8 +468,7 @@ describe('what is sent to the database', () => {
         ...['api_keys', 'usage_budgets', 'usage_limit_policies'],
         ...['usage_windows', 'idempotency_keys', 'usage_holders', 'rate_counters'],
         ...['responses', 'files', 'blobs', 'vector_stores', 'runs', 'threads', 'audit_log'],
-        'user_sessions',
-        'log_exports',
+        ...['user_sessions', 'log_exports', 'pending_objects'],
       ]),
     );
   });

@@ -14,7 +14,18 @@ const scheduler = createScheduler({
   jobs: allJobs(
     features,
     { logDays: 90, totalsDays: 365, responseDays: 30, threadDays: 60 },
-    { sendMail: null, recipients: [], blobs: { sweep: unused, write: unused, keep: unused } },
+    {
+      ...{
+        sendMail: null,
+        recipients: [],
+        lists: {
+          pages: () => {
+            throw new Error('unused');
+          },
+        },
+      },
+      blobs: { sweep: unused, write: unused, keep: unused },
+    },
     { auditDays: null, auditKeyOf: () => Buffer.alloc(32) },
   ),
   clock: createSharedClock({ now: () => nowMs, monotonicMs: () => nowMs }, async () => nowMs),

@@ -308,7 +308,18 @@ describe('docs/jobs.md', () => {
       allJobs(
         features,
         { logDays: 90, totalsDays: 365, responseDays: 30, threadDays: 60 },
-        { sendMail: null, recipients: [], blobs: { sweep: unused, write: unused, keep: unused } },
+        {
+          ...{
+            sendMail: null,
+            recipients: [],
+            lists: {
+              pages: () => {
+                throw new Error('unused');
+              },
+            },
+          },
+          blobs: { sweep: unused, write: unused, keep: unused },
+        },
         { auditDays: null, auditKeyOf: () => Buffer.alloc(32) },
       ).map(({ name, cron }) => [name, cron]),
     );

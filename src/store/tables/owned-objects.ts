@@ -37,6 +37,16 @@ export const insert = insertion((db, row: OwnedObject & Record<string, unknown>)
   db.insertInto('owned_objects').ignore().values(row),
 );
 
+/** Whether it was not known. */
+export async function noteFound(tx: Db, row: OwnedObject): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto('owned_objects')
+    .ignore()
+    .values(row)
+    .executeTakeFirstOrThrow();
+  return (numInsertedOrUpdatedRows ?? 0n) > 0n;
+}
+
 const byId = statement(
   (db, of: { organisationId: string; workspaceId: string; kind: string; id: string }) =>
     db

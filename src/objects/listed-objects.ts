@@ -1,0 +1,31 @@
+/** Knows what a provider's own list tells of an object: the seam between who asks providers and who looks for what was lost. */
+import type { ObjectKind } from './object-request.ts';
+
+/** Behind the request for an object, by which what comes of it has come: longer than calls take, with all their tries. */
+export const outcomeMs = 3_600_000;
+
+export interface ListedObject {
+  readonly id: string;
+  /** Under which it was asked for; null for none. */
+  readonly mark: string | null;
+  /** By the clock of the provider, in milliseconds since the epoch; null where it does not say. */
+  readonly createdAt: number | null;
+}
+
+/** Whose list, and of what. */
+export interface ListOf {
+  readonly organisationId: string;
+  /** As in the ledger of objects. */
+  readonly provider: string;
+  readonly kind: ObjectKind;
+}
+
+export interface ProviderLists {
+  /**
+   * Pages of all that the provider has of the kind, whoever has made it, the latest first where the
+   * provider does as it is asked.
+   *
+   * @throws where the provider cannot be asked, or takes longer than until the signal
+   */
+  pages(of: ListOf, signal: AbortSignal): AsyncIterable<readonly ListedObject[]>;
+}
