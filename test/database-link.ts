@@ -41,7 +41,11 @@ export async function startDatabaseLink(): Promise<DatabaseLink> {
     socket.on('data', (chunk: Buffer) => {
       if (!losesCommit || !isCommit(chunk)) return;
       losesCommit = false;
-      onward.unpipe(socket).once('data', () => socket.destroy());
+      // What is piped no more flows no more, until it is told to.
+      onward
+        .unpipe(socket)
+        .once('data', () => socket.destroy())
+        .resume();
     });
     // Nobody reads yet: with the first reader it would flow before it is carried.
     socket.pause();
