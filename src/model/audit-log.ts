@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { SealedRow } from './audit-chain.ts';
 import { idFromBytes } from './ids.ts';
+import { JsonRecord } from './json-record.ts';
 import { AnsweredTimestamp, formatTimestamp } from './timestamp.ts';
 
 /** The methods by which what is recorded is asked for; '' for what happens by itself. */
@@ -67,10 +68,34 @@ export function toAuditRecord(row: TheRow): AuditLogRecord {
   };
 }
 
+/** The same change, in the words of clients that speak of actors. */
+const AuditEvent = z.object({
+  id: z.uuid(),
+  ...{ action: z.string(), actor_id: z.string(), actor_type: z.string() },
+  ...{ resource_type: z.string(), resource_id: z.string() },
+  ...{ organisation_id: z.string(), workspace_id: z.string().nullable() },
+  metadata: JsonRecord.meta({ description: 'Names of the fields that changed, and other facts' }),
+  created_at: AnsweredTimestamp,
+});
+
+export function toAuditEvent(row: TheRow): z.infer<typeof AuditEvent> {
+  return {
+    ...{ id: idFromBytes(row.id), action: row.action },
+    ...{ actor_id: row.actor_id, actor_type: row.actor_kind.replaceAll('-', '_') },
+    ...{ resource_type: row.resource_kind, resource_id: row.resource_id },
+    ...{ organisation_id: row.organisation_id, workspace_id: row.workspace_id },
+    metadata: JSON.parse(row.changes),
+    created_at: formatTimestamp(row.at),
+  };
+}
+
 /** A page of the audit log, newest first. */
 export const AuditLogPage = z.object({
   object: z.literal('list'),
   records: z.array(AuditLogRecord),
+  /** The same in other words. */
+  data: z.array(AuditEvent),
+  ...{ current_page: z.int().min(0), page_size: z.int().min(1) },
   /** For the page behind it; null on the last. */
   next_cursor: z.string().nullable(),
 });

@@ -83,9 +83,33 @@ const shared = {
 export const LogExportCreate = z.object(shared);
 export type LogExportCreate = z.infer<typeof LogExportCreate>;
 
-/** Absent fields stay; filters are replaced as a whole. */
-export const LogExportUpdate = z.object({ ...shared, filters: shared.filters.optional() });
+const { time_of_generation_min, time_of_generation_max, ...narrowing } = ExportFilters.shape;
+type Narrowing = { [K in keyof typeof narrowing]: z.ZodNullable<(typeof narrowing)[K]> };
+
+/** Absent ones stay, null takes one away. */
+const ExportFiltersUpdate = z.strictObject({
+  time_of_generation_min: time_of_generation_min.optional(),
+  time_of_generation_max: time_of_generation_max.optional(),
+  ...(Object.fromEntries(
+    Object.entries(narrowing).map(([name, filter]) => [name, filter.nullable()]),
+  ) as Narrowing),
+});
+type ExportFiltersUpdate = z.infer<typeof ExportFiltersUpdate>;
+
+/** Absent fields stay. */
+export const LogExportUpdate = z.object({
+  ...shared,
+  filters: described(
+    ExportFiltersUpdate.optional(),
+    'Which requests; what is left out of it stays, and null takes a filter away.',
+  ),
+});
 export type LogExportUpdate = z.infer<typeof LogExportUpdate>;
+
+export function mergedFilters(stored: ExportFilters, sent: ExportFiltersUpdate): ExportFilters {
+  const kept = Object.entries({ ...stored, ...sent }).filter(([, filter]) => filter !== null);
+  return ExportFilters.parse(Object.fromEntries(kept));
+}
 
 /** Which requests, with names looked up; null for all. */
 export interface ExportSelection {

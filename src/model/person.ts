@@ -13,8 +13,13 @@ export type WorkspaceRole = z.infer<typeof WorkspaceRole>;
 
 const membersMax = 100;
 
-/** Body of PUT /admin/users/{id}. */
-export const UserUpdate = z.object({ role: AssignedRole });
+const GivenName = z.string().min(1).max(255).nullable().optional();
+
+/** Body of PUT /admin/users/{id}; absent fields stay, null clears a name. */
+export const UserUpdate = z.object({
+  role: AssignedRole.optional(),
+  ...{ first_name: GivenName, last_name: GivenName },
+});
 export type UserUpdate = z.infer<typeof UserUpdate>;
 
 const Membership = z.strictObject({ id: z.uuid().toLowerCase(), role: WorkspaceRole });

@@ -47,6 +47,29 @@ async function make(body: Record<string, unknown> = {}): Promise<Made> {
 }
 
 describe('200', () => {
+  it('creates a server without a workspace where one alone may use the integration', async () => {
+    const other = await makeWorkspace('Sales');
+    const closed = await makeIntegration({
+      global_workspace_access: { enabled: false },
+      workspaces: [{ id: other.id, enabled: true }],
+    });
+    const its = await makeIntegration({ workspace_id: other.id });
+    const nobodys = await makeIntegration({ global_workspace_access: { enabled: false } });
+    for (const { id } of [closed, its]) {
+      const made = await make({ mcp_integration_id: id, workspace_id: undefined });
+      const got = await server.request('GET', `${path}/${made.id}`);
+      expect(got.body.workspace_id).toBe(other.id);
+    }
+    for (const { id } of [integration, nobodys]) {
+      const body = { name: 'x', mcp_integration_id: id };
+      const refused = await server.request('POST', path, { body });
+      const error = expect.objectContaining({ param: 'workspace_id' });
+      expect(refused).toMatchObject({ status: 400, body: { error } });
+    }
+    const unknown = { name: 'x', mcp_integration_id: randomUUID() };
+    expect((await server.request('POST', path, { body: unknown })).status).toBe(404);
+  });
+
   it('creates a server by slugs and tells it with its integration, ids as UUIDs', async () => {
     const made = await make({ description: 'for support' });
     expect(made).toEqual({

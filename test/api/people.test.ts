@@ -93,6 +93,18 @@ describe('users', () => {
     expect((await ask('GET', '/v1/admin/users?role=king')).status).toBe(400);
   });
 
+  it('are given names, which null clears, and are written only where they differ', async () => {
+    const path = `/v2/admin/users/${await addUser(server)}`;
+    const put = async (body: object) => (await ask('PUT', path, body)).status;
+    const named = { first_name: 'Anna', last_name: 'Berg' };
+    expect([await put(named), await put(named)]).toEqual([200, 200]);
+    const { body, headers } = await ask('GET', path);
+    expect([body, headers.etag]).toEqual([expect.objectContaining(named), '"2"']);
+    expect(await put({ last_name: null })).toBe(200);
+    expect((await ask('GET', path)).body).toMatchObject({ first_name: 'Anna', last_name: null });
+    expect([await put({}), await put({ first_name: '' })]).toEqual([400, 400]);
+  });
+
   it('are given another role, not the one they have, and never that of the owner', async () => {
     const id = await addUser(server);
     const path = `/v2/admin/users/${id}`;

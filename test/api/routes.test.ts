@@ -214,11 +214,21 @@ describe('the registry', () => {
     expect(fixed.filter((scope) => !isKnownScope(scope))).toEqual([]);
   });
 
-  it('takes API keys on v1 and, for programs that look for MCP servers, at the registry of those', () => {
+  it('takes API keys on v1, at the registry of MCP servers, and where clients with nothing but a key ask v2', () => {
     const leaky = mounted.filter(
       ({ mount, accepts }) => mount !== 'v1' && accepts.includes('api-key'),
     );
-    expect(leaky.map(({ pattern }) => pattern)).toEqual(['/v0.1/servers']);
+    const patterns = [...new Set(leaky.map(({ pattern }) => pattern))].sort();
+    expect(patterns).toEqual([
+      ...['/v0.1/servers', '/v2/admin/organisation/defaults', '/v2/deployments'],
+      ...['/v2/deployments/:deploymentId', '/v2/deployments/:deploymentId/ping', '/v2/scim/groups'],
+    ]);
+    for (const { route, mount } of leaky.filter(({ mount }) => mount !== 'root')) {
+      const onV1 = mounted.find(
+        (one) => one.route === route && one.mount === 'v1' && one.accepts.includes('api-key'),
+      );
+      expect([mount, onV1?.pattern]).toEqual(['v2', expect.any(String)]);
+    }
   });
 
   it('has the endpoints that the interface names', () => {

@@ -65,7 +65,6 @@ describe('a secret reference', () => {
           secret_path: 'secret/data/openai',
           secret_key: null,
           allow_all_workspaces: true,
-          allowed_workspaces: null,
           tags: { env: 'prod' },
           status: 'ACTIVE',
           created_by: expect.any(String),
@@ -141,12 +140,12 @@ describe('a secret reference', () => {
     await put(id, { allowed_workspaces: [other.id, other.slug] });
     expect(await access()).toEqual([false, [other.id]]);
     await put(id, { allow_all_workspaces: true });
-    expect(await access()).toEqual([true, null]);
+    expect(await access()).toEqual([true, undefined]);
     await put(id, { allow_all_workspaces: false });
     expect(await access()).toEqual([false, []]);
     await put(id, { allowed_workspaces: [workspace.id], name: 'x' });
     await put(id, { allowed_workspaces: null });
-    expect(await access()).toEqual([true, null]);
+    expect(await access()).toEqual([true, undefined]);
   });
 
   it('is lost by a workspace that is deleted, and opens to nobody for that', async () => {

@@ -13,7 +13,7 @@ import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as gatewayDeployments from '../../store/tables/gateway-deployments.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
-import { type AdminDeps, everyMount } from '../request/deps.ts';
+import { type AdminDeps, everyMountByKeys } from '../request/deps.ts';
 import {
   createFields,
   type QueryRequest,
@@ -55,8 +55,8 @@ const ListQuery = WorkspaceQuery.extend({
 });
 
 export function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
-  const all = { mounts: everyMount, path: '/deployments' } as const;
-  const item = { mounts: everyMount, path: '/deployments/:deploymentId' } as const;
+  const all = { mounts: everyMountByKeys, path: '/deployments' } as const;
+  const item = { mounts: everyMountByKeys, path: '/deployments/:deploymentId' } as const;
   const pings = new DeploymentPings(deps.outbound);
   return [
     route({

@@ -10,7 +10,7 @@ import type { Db } from '../../store/connection/db.ts';
 import * as guardrails from '../../store/tables/guardrails.ts';
 import * as organisationDefaults from '../../store/tables/organisation-defaults.ts';
 import { auditChange } from '../request/change.ts';
-import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import { type AdminDeps, type AdminRequest, everyMountByKeys } from '../request/deps.ts';
 import { type BodyRequest, requireUpdate, someField } from '../request/frame-fields.ts';
 import { requireVersion, versioned } from '../request/version.ts';
 
@@ -33,7 +33,7 @@ const DefaultsRecord = z.object({
 });
 
 export function guardrailDefaultRoutes(deps: AdminDeps): Route<Principal>[] {
-  const shared = { mounts: everyMount, path: '/admin/organisation/defaults' } as const;
+  const shared = { mounts: everyMountByKeys, path: '/admin/organisation/defaults' } as const;
   return [
     route({
       ...shared,

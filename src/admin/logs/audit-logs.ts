@@ -2,7 +2,12 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
-import { AuditLogPage, methodOfAction, toAuditRecord } from '../../model/audit-log.ts';
+import {
+  AuditLogPage,
+  methodOfAction,
+  toAuditEvent,
+  toAuditRecord,
+} from '../../model/audit-log.ts';
 import { wholeNumber } from '../../model/paging.ts';
 import { Timestamp } from '../../model/timestamp.ts';
 import * as auditLog from '../../store/tables/audit-log.ts';
@@ -26,6 +31,8 @@ const AuditLogsQuery = WorkspaceQuery.extend({
   ...{
     user_id: text,
     user_type: text,
+    // As clients say that speak of actors.
+    actor_id: text,
     action: text,
     method: z.enum(['POST', 'PUT', 'DELETE']).optional(),
   },
@@ -67,7 +74,7 @@ async function list(
     actions: actionsOf(query),
     equal: {
       ...{ workspace_id: workspace?.id, resource_kind: resource_type, resource_id, request_id },
-      ...{ actor_id: user_id, actor_kind: user_type?.replaceAll('_', '-') },
+      ...{ actor_id: user_id ?? query.actor_id, actor_kind: user_type?.replaceAll('_', '-') },
     },
   };
   const offset = before === null ? query.current_page * page_size : 0;
@@ -78,6 +85,8 @@ async function list(
   return {
     object: 'list' as const,
     records: records.map(toAuditRecord),
+    data: records.map(toAuditEvent),
+    ...{ current_page: query.current_page, page_size },
     next_cursor: last === undefined ? null : cursorOf(last.at, last.id),
   };
 }

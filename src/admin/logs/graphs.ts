@@ -15,6 +15,7 @@ import {
   openQuestions,
   pieces,
   type Questions,
+  summarizeCache,
 } from './request-question.ts';
 import { averageOf, centsOf, percentileOf, shareOf, tokensOf } from './sums-figures.ts';
 
@@ -31,9 +32,19 @@ const Graph = z.object({
   data_points: z.array(Point),
 });
 
+const CacheSummary = z.object({
+  object: z.literal('analytics-summary'),
+  summary: z.object({
+    ...{ hits: z.int(), avg_latency: z.number().nullable() },
+    ...{ total_requests: z.int(), cache_speedup: z.number() },
+  }),
+});
+
 /** What one graph tells of some requests. */
 interface Drawing {
   readonly tell: (sums: SharedSums) => Record<string, number | null>;
+  /** What the summary tells beside that. */
+  readonly alsoTell?: (sums: SharedSums) => Record<string, number>;
   readonly asksLog?: boolean;
   /** Only of requests that the cache answered. */
   readonly isOfHits?: boolean;
@@ -44,9 +55,18 @@ const total = (value: (sums: SharedSums) => number) => (sums: SharedSums) => ({
 });
 
 const drawings: Readonly<Record<string, Drawing>> = {
-  requests: { tell: total(({ requests }) => requests) },
+  requests: {
+    tell: ({ requests, errors }) => ({
+      ...{ total: requests, success: requests - errors, failed: errors },
+    }),
+  },
   cost: { tell: (sums) => ({ total: centsOf(sums), avg: averageOf(centsOf(sums), sums) }) },
-  tokens: { tell: (sums) => ({ total: tokensOf(sums), avg: averageOf(tokensOf(sums), sums) }) },
+  tokens: {
+    tell: (sums) => ({
+      ...{ total: tokensOf(sums), avg: averageOf(tokensOf(sums), sums) },
+      ...{ prompt: sums.input_tokens, completion: sums.output_tokens },
+    }),
+  },
   latency: {
     tell: (sums) => ({
       avg: averageOf(sums.duration_ms, sums),
@@ -58,13 +78,23 @@ const drawings: Readonly<Record<string, Drawing>> = {
   errors: { tell: total(({ errors }) => errors) },
   'errors-rate': { tell: (sums) => ({ rate: shareOf(sums.errors, sums) }) },
   'cache-hit-rate': {
-    tell: (sums) => ({ rate: shareOf(sums.cache_hits, sums), total: sums.cache_hits }),
+    tell: (sums) => ({
+      ...{ rate: shareOf(sums.cache_hits, sums), total: sums.cache_hits },
+      ...{ hits: sums.cache_hits, misses: sums.requests - sums.cache_hits },
+    }),
+    alsoTell: ({ requests, cache_hits }) => ({
+      ...{ total_hits: cache_hits, total_misses: requests - cache_hits },
+    }),
   },
   'cache-latency': {
     tell: (sums) => ({ avg: averageOf(sums.duration_ms, sums), total: sums.requests }),
     isOfHits: true,
   },
-  users: { tell: total(({ users }) => users), asksLog: true },
+  users: {
+    tell: ({ users }) => ({ total: users, active_users: users }),
+    alsoTell: ({ users }) => ({ total_active_users: users }),
+    asksLog: true,
+  },
   'users-requests': {
     tell: ({ requests, users }) => ({
       ...{ total: requests, unique: users, avg: users === 0 ? null : requests / users },
@@ -103,6 +133,21 @@ export function graphRoutes(deps: AdminDeps): Route<Principal>[] {
       params: PartParams,
       handle: (request) => draw(deps, request, `${request.params.graph}-${request.params.part}`),
     }),
+    route({
+      ...shared,
+      path: '/analytics/summary/cache',
+      summary: 'Tell what the cache has answered, and how much sooner',
+      response: CacheSummary,
+      handle: async (request) => {
+        const questions = await openQuestions(deps, request, request.query, 'may be left out');
+        const { hits, latency, total, speedup } = await summarizeCache(questions);
+        const told = { hits, avg_latency: latency, total_requests: total };
+        return {
+          object: 'analytics-summary' as const,
+          summary: { ...told, cache_speedup: speedup },
+        };
+      },
+    }),
   ];
 }
 
@@ -124,13 +169,13 @@ async function draw(
   return { object: 'analytics-graph', ...(await told) };
 }
 
-async function drawAlong(questions: Questions, { tell, asksLog = false }: Drawing) {
+async function drawAlong(questions: Questions, { tell, alsoTell, asksLog = false }: Drawing) {
   const { stepMs } = questions;
   const sums = await questions.ask({ asksLog, by: [{ stepMs }] });
   const found = new Map(sums.map((one) => [Number(one.shared[0]), one]));
   const whole = await questions.whole({ asksLog });
   return {
-    summary: tell(whole),
+    summary: { ...tell(whole), ...alsoTell?.(whole) },
     data_points: pieces(questions, found).map(({ at, sums: of }) => ({
       timestamp: formatTimestamp(at),
       ...tell(of ?? nothingLike(whole)),

@@ -2,12 +2,13 @@
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { rewriteDocument } from '../../model/json-record.ts';
-import type {
-  ExportFilters,
-  ExportSelection,
-  ExportStatus,
-  LogExportCreate,
-  LogExportUpdate,
+import {
+  type ExportFilters,
+  type ExportSelection,
+  type ExportStatus,
+  type LogExportCreate,
+  type LogExportUpdate,
+  mergedFilters,
 } from '../../model/log-export.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as exportedLogs from '../../store/tables/exported-logs.ts';
@@ -56,7 +57,7 @@ export async function update(deps: AdminDeps, request: BodyRequest<LogExportUpda
   return deps.database.transaction(async (tx) => {
     const row = await lockRow(tx, request);
     requireStatus(row, ['draft'], 'was started already: make another one');
-    const filters = body.filters ?? (JSON.parse(row.filters) as ExportFilters);
+    const filters = mergedFilters(JSON.parse(row.filters), body.filters ?? {});
     const workspace = await workspaceOf(tx, row);
     const selection = await selectionOf(tx, caller, workspace, filters);
     const denied = await deniedFields(tx, caller, selection.workspaceIds);

@@ -10,6 +10,7 @@ import { resolveWorkspace } from '../request/scoping.ts';
 import { requireRight, visibleKeys } from '../request/visibility.ts';
 import { dayMs, type Range, rangeOf } from './range.ts';
 import { anyOfLog, bothOf, type FilterQuery, filterOf } from './request-filter.ts';
+import { averageOf } from './sums-figures.ts';
 
 /** Of totals by the hour, and of rows of the log. */
 const totalsDaysMax = 366;
@@ -155,4 +156,17 @@ export function byStatusOf(along: ReadonlyMap<number, readonly StatusCount[]>): 
   }
   const sorted = [...counts].sort(([a], [b]) => a - b);
   return sorted.map(([status, count]) => ({ status, count }));
+}
+
+/** What the cache has answered, and how much sooner than providers did. */
+export async function summarizeCache(questions: Questions) {
+  const all = await questions.whole({ asksLog: true });
+  const hits = await questions.wholeOfHits();
+  const missed = all.requests - hits.requests;
+  const latency = averageOf(hits.duration_ms, hits);
+  const missLatency = missed === 0 ? 0 : (all.duration_ms - hits.duration_ms) / missed;
+  return {
+    ...{ hits: hits.requests, latency, total: all.requests },
+    speedup: latency ? missLatency / latency : 0,
+  };
 }

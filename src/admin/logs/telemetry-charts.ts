@@ -13,6 +13,7 @@ import {
   openQuestions,
   pieces,
   type Questions,
+  summarizeCache,
 } from './request-question.ts';
 import { averageOf, centsOf, percentileOf, shareOf, tokensOf } from './sums-figures.ts';
 import { plainQuery, TelemetryQuery } from './telemetry-query.ts';
@@ -166,16 +167,11 @@ const groupedErrors: Draw = async (questions) => {
 };
 
 const cacheSummary: Draw = async (questions) => {
-  const all = await questions.whole({ asksLog: true });
-  const hits = await questions.wholeOfHits();
-  const avgCacheLatency = averageOf(hits.duration_ms, hits);
-  const misses = { requests: all.requests - hits.requests };
-  const missLatency =
-    misses.requests === 0 ? 0 : (all.duration_ms - hits.duration_ms) / misses.requests;
+  const { hits, latency, total, speedup } = await summarizeCache(questions);
   return {
     summary: {
-      ...{ cacheHits: hits.requests, avgCacheLatency, totalRequests: all.requests },
-      cacheSpeedup: avgCacheLatency ? missLatency / avgCacheLatency : 0,
+      ...{ cacheHits: hits, avgCacheLatency: latency },
+      ...{ totalRequests: total, cacheSpeedup: speedup },
     },
   };
 };

@@ -8,6 +8,7 @@ import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
 import type { AdminRequest } from '../request/deps.ts';
 import { placedScopes } from '../request/placed-scopes.ts';
 import type { Changing } from '../request/resource-change.ts';
@@ -56,6 +57,21 @@ export async function userIdOf(db: Db, caller: Principal): Promise<string | null
   if (caller.kind !== 'api-key') return null;
   const key = await apiKeys.findById(db, caller.organisationId, caller.id);
   return key?.user_id ?? null;
+}
+
+/** The active workspaces that may use the integration. */
+export async function listGranted(
+  tx: Db,
+  integration: mcpIntegrations.StoredMcpIntegration,
+): Promise<string[]> {
+  const { organisation_id: organisationId, id, workspace_id: own } = integration;
+  if (own !== null) return [own];
+  const grants = await mcpIntegrationWorkspaces.listByIntegration(tx, organisationId, id);
+  const grantOf = new Map(grants.map((grant) => [grant.workspace_id, grant]));
+  const all = await workspaces.listAllForOrganisation(tx, organisationId);
+  return all
+    .filter(({ id, status }) => status === 'active' && isGranted(integration, grantOf.get(id), id))
+    .map(({ id }) => id);
 }
 
 /**

@@ -33,10 +33,15 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { createResource, deleteResource, updateResource } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
-import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import {
+  requireOwnOrganisation,
+  requireWorkspace,
+  resolveWorkspace,
+  resolveWorkspaceForWrite,
+} from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
-import { findServer, requireGranted, serverChanging } from './mcp-access.ts';
+import { findServer, listGranted, requireGranted, serverChanging } from './mcp-access.ts';
 import { disableAtServer } from './mcp-capability-changes.ts';
 import {
   McpServerListItem,
@@ -128,10 +133,8 @@ function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
 
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body, now } = request;
-  const { id, slug } = await createResource(deps, request, 'McpServer', async (tx, workspace) => {
-    if (workspace === null) {
-      throw validationError({ path: ['workspace_id'], message: 'is required' });
-    }
+  const { id, slug } = await createResource(deps, request, 'McpServer', async (tx, named) => {
+    const workspace = named ?? (await onlyWorkspace(tx, caller, body.mcp_integration_id));
     const integration = await findUsable(tx, caller, workspace.id, body.mcp_integration_id);
     const unnamed = {
       id: newId(),
@@ -153,6 +156,23 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
     return { row, changes: { name: body.name, mcp_integration: integration.slug } };
   });
   return { id, slug };
+}
+
+/** The workspace that alone may use the integration. */
+async function onlyWorkspace(
+  tx: Db,
+  caller: Principal,
+  reference: string,
+): Promise<workspaces.StoredWorkspace> {
+  const { organisationId } = caller;
+  const integration = await mcpIntegrations.findByIdOrSlug(tx, organisationId, reference);
+  if (integration === undefined) throw new ApiError('notFound', undefined, 'mcp_integration_id');
+  const [id, ...others] = await listGranted(tx, integration);
+  const only = others.length === 0 ? id : undefined;
+  const workspace = await resolveWorkspaceForWrite(tx, caller, only, 'shared');
+  if (workspace !== null) return workspace;
+  const message = 'is required where more than one workspace, or none, may use the integration';
+  throw validationError({ path: ['workspace_id'], message });
 }
 
 /** An integration that the workspace may use; it stays until the transaction ends. */

@@ -9,7 +9,7 @@ import { MappedRole, ScimMappingCreate } from '../../model/scim-mapping.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import * as scimGroups from '../../store/tables/scim-groups.ts';
 import * as scimMappings from '../../store/tables/scim-mappings.ts';
-import { type AdminDeps, everyMount } from '../request/deps.ts';
+import { type AdminDeps, everyMount, everyMountByKeys } from '../request/deps.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
 import { create, remove } from './scim-mapping-changes.ts';
@@ -85,6 +85,7 @@ export function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...all,
+      mounts: everyMountByKeys,
       method: 'GET',
       path: '/scim/groups',
       summary: 'List the groups of the directory',

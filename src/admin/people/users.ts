@@ -10,7 +10,12 @@ import * as users from '../../store/tables/users.ts';
 import * as workspaceMembers from '../../store/tables/workspace-members.ts';
 import { auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
-import type { BodyRequest, QueryRequest } from '../request/frame-fields.ts';
+import {
+  type BodyRequest,
+  type QueryRequest,
+  requireUpdate,
+  someField,
+} from '../request/frame-fields.ts';
 import { idOr404 } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { deleteUser, lockUser, refuseBound } from './user-changes.ts';
@@ -54,9 +59,9 @@ export function userRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'PUT',
       scope: 'organisation_users.update',
       versioned: true,
-      summary: 'Give a user another role',
+      summary: 'Give a user another role or name',
       refusals: ['conflict'],
-      body: UserUpdate,
+      body: UserUpdate.meta(someField),
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
@@ -106,15 +111,24 @@ async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
 /** Answers `{}`. The role that the user has already is refused, as clients of this API know it. */
 async function update(deps: AdminDeps, request: BodyRequest<UserUpdate>) {
   const { body, now } = request;
+  requireUpdate(body);
   await deps.database.transaction(async (tx) => {
     const row = await lockUser(tx, request);
     if (row.role === body.role) {
       throw validationError({ path: ['role'], message: 'is the one that the user has already' });
     }
-    await users.update(tx, row, { role: body.role, last_updated_at: now });
+    const names = (['first_name', 'last_name'] as const).filter(
+      (name) => body[name] !== undefined && body[name] !== row[name],
+    );
+    if (names.length === 0 && body.role === undefined) return;
+    const { role = row.role, first_name = row.first_name, last_name = row.last_name } = body;
+    await users.update(tx, row, { role, first_name, last_name, last_updated_at: now });
     await auditChange(tx, deps, request, {
       ...{ action: 'update', kind: 'User', resourceId: row.id, workspaceId: null },
-      changes: { role: body.role },
+      changes: {
+        ...(body.role === undefined ? {} : { role: body.role }),
+        ...(names.length === 0 ? {} : { fields: names }),
+      },
     });
   });
   return {};

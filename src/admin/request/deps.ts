@@ -87,6 +87,15 @@ export const everyMount = {
   admin: ['access-token', 'session'],
 } as const satisfies Partial<Record<Mount, readonly CredentialKind[]>>;
 
+/**
+ * As {@link everyMount}, for what clients that have nothing but a key ask for on v2. Where the same route
+ * hangs on v1 with the same scope, a key reaches no more by it.
+ */
+export const everyMountByKeys = {
+  ...everyMount,
+  v2: everyMount.v1,
+} as const satisfies Partial<Record<Mount, readonly CredentialKind[]>>;
+
 /** For routes whose changes are recorded, and may be made in the name of an owner: see change.ts. */
 export const forOwners = {
   leaseHeaders: ['gatewright-owner', 'gatewright-fence'],

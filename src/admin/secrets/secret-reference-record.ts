@@ -35,7 +35,8 @@ export const SecretReferenceItem = z.object({
 export const SecretReferenceRecord = SecretReferenceItem.extend({
   secret_path: z.string(),
   /** Null where every workspace may use it. */
-  allowed_workspaces: z.array(z.uuid()).nullable(),
+  /** Only where not all are: clients with strict schemas know the record without. */
+  allowed_workspaces: z.array(z.uuid()).optional(),
   auth_config: z.record(z.string(), z.string()),
 });
 
@@ -66,7 +67,7 @@ export function toRecord(row: PlacedSecretReference): z.infer<typeof SecretRefer
   return {
     ...toItem(row),
     secret_path: row.secret_path,
-    allowed_workspaces: row.allow_all_workspaces === 0 ? [...row.workspaceIds] : null,
+    ...(row.allow_all_workspaces === 0 && { allowed_workspaces: [...row.workspaceIds] }),
     auth_config: Object.fromEntries(told),
   };
 }

@@ -1,0 +1,41 @@
+/** Knows how a test drives the admin tool of others: an unmodified program that offers the Admin API over MCP. */
+import { fileURLToPath } from 'node:url';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+
+export interface AdminTool extends AsyncDisposable {
+  /** Names of all that it offers. */
+  readonly offered: readonly string[];
+  /** Names of what was used. */
+  readonly used: ReadonlySet<string>;
+  /** What a tool answers; throws what it complains of. */
+  use(name: string, given?: Record<string, unknown>): Promise<ReturnType<typeof JSON.parse>>;
+}
+
+/** With nothing but an API key and the address of v1. */
+export async function startAdminTool(url: string, apiKey: string): Promise<AdminTool> {
+  const program = fileURLToPath(import.meta.resolve('portkey-admin-mcp'));
+  const env = {
+    PORTKEY_API_KEY: apiKey,
+    PORTKEY_BASE_URL: `${url}/v1`,
+    PORTKEY_ALLOW_PRIVATE_BASE_URL: 'true',
+    PORTKEY_ALLOW_INSECURE_HTTP: 'true',
+  };
+  const client = new Client({ name: 'operator', version: '1.0.0' });
+  const started = { command: process.execPath, args: [program], env, stderr: 'ignore' as const };
+  await client.connect(new StdioClientTransport(started));
+  const { tools } = await client.listTools();
+  const used = new Set<string>();
+  return {
+    offered: tools.map(({ name }) => name),
+    used,
+    use: async (name, given = {}) => {
+      used.add(name);
+      const { content, isError } = await client.callTool({ name, arguments: given });
+      const [{ text } = { text: '' }] = content as { text: string }[];
+      if (isError === true) throw new Error(`${name}: ${text}`);
+      return JSON.parse(text).data;
+    },
+    [Symbol.asyncDispose]: () => client.close(),
+  };
+}
