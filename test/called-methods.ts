@@ -40,7 +40,9 @@ export class CalledMethods<T extends object> {
   }
 
   #noteCalls(watched: Part, part: Part, path: string): void {
-    const members = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(part) as Part);
+    const kind = Object.getPrototypeOf(part) as Part;
+    if (kind === Object.prototype) return;
+    const members = Object.getOwnPropertyDescriptors(kind);
     for (const [name, { value }] of Object.entries(members)) {
       if (typeof value !== 'function' || name === 'constructor') continue;
       this.#known.push(path + name);

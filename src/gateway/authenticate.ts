@@ -26,14 +26,18 @@ const scope = 'completions.write';
 
 /**
  * The key is `x-gateway-api-key`; without it the bearer, and without that `x-api-key`, which is what
- * clients of Anthropic send. Beside a header of the gateway's own, the others are the provider's.
+ * clients of Anthropic send. Beside a header of the gateway's own, the others are the provider's, unless
+ * they repeat the key, as clients do that send it wherever keys may stand.
  */
 export function credentialsOf({ headers }: IncomingMessage, header: ReadHeader): Shown {
   const { authorization, 'x-api-key': apiKey } = headers;
   const bearer = bearerOf(authorization);
   const plain = typeof apiKey === 'string' && apiKey !== '' ? apiKey : null;
   const own = header('api-key');
-  if (own !== null) return { key: own, credential: bearer ?? plain };
+  if (own !== null) {
+    const theirs = [bearer, plain].find((value) => value !== null && value !== own);
+    return { key: own, credential: theirs ?? null };
+  }
   return { key: bearer ?? plain, credential: null };
 }
 

@@ -28,6 +28,8 @@ const kinds: Readonly<Record<ObjectKind, KindOfPath>> = {
   files: { capability: 'files', words: [] },
   uploads: { capability: null, words: [] },
   batches: { capability: null, words: [] },
+  // Files within one are none that lie beside it.
+  containers: { capability: null, words: [] },
   assistants: { capability: 'assistants', words: [] },
   threads: { capability: 'assistants', words: ['runs'] },
 };

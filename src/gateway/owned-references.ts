@@ -21,6 +21,8 @@ const kindsByMember = new Map<string, ObjectKind>([
   ['input_file_id', 'files'],
   ['assistant_id', 'assistants'],
   ['thread_id', 'threads'],
+  ['container', 'containers'],
+  ['container_id', 'containers'],
 ]);
 
 /** Of texts, names and numbers within one another; no request that a provider takes has more. */
@@ -37,9 +39,9 @@ export function referencesOf(params: Readonly<Record<string, unknown>>): Referen
     }
     for (const [param, member] of Object.entries(value)) {
       const kind = kindsByMember.get(param);
-      if (kind === undefined) {
-        if (param !== 'metadata') look(member, depth + 1);
-      } else for (const id of idsOf(member)) found.push({ kind, id, param });
+      if (kind !== undefined) for (const id of idsOf(member)) found.push({ kind, id, param });
+      // A container that is to be made names files of its own.
+      if (param !== 'metadata') look(member, depth + 1);
     }
   };
   look(params, 0);
@@ -78,6 +80,9 @@ export function toldObjects(
   const told: [ObjectKind, unknown][] = [];
   if (method === 'POST' && id === null && rest.length === 0) told.push([kind, said.id]);
   if (kind === 'threads' && id === null) told.push(['threads', said.thread_id]);
+  if (kind === 'responses' && Array.isArray(said.output)) {
+    for (const item of said.output) told.push(['containers', item?.container_id]);
+  }
   if (kind === 'batches') told.push(['files', said.output_file_id], ['files', said.error_file_id]);
   if (kind === 'uploads') told.push(['files', (said.file as typeof said | null)?.id]);
   return told.flatMap(([of, one]) => (isId(one) ? [{ kind: of, id: one }] : []));

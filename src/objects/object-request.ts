@@ -11,6 +11,7 @@ export type ObjectKind =
   | 'files'
   | 'uploads'
   | 'batches'
+  | 'containers'
   | 'assistants'
   | 'threads';
 

@@ -306,7 +306,7 @@ describe('prompts', () => {
   });
 });
 
-/** What it asks where gateways are reached, and of kinds that this one leaves to the provider. */
+/** What it asks where gateways are reached: portkey-inference.test.ts. */
 const inference = new RegExp(
   `^(?:${[
     ...['audio', 'batches', 'beta', 'chat', 'completions', 'containers', 'conversations'],
