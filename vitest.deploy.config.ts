@@ -8,7 +8,7 @@ const ofTheEngine = [
   ...['database', 'schema', 'migrate', 'races', 'idempotency', 'tenant-statements'],
   ...['jobs', 'expire-keys', 'reset-usage', 'delete-old-usage'],
   ...['sync-apply', 'sync-plan', 'sync-laws', 'sync-leases', 'sync-records', 'sync-sets'],
-  ...['one-server-database', 'one-server-migrate'],
+  ...['one-server-database', 'one-server-migrate', 'engine-ranking'],
 ].map((name) => `test/api/${name}.test.ts`);
 
 /**

@@ -8,9 +8,11 @@ import { createApp } from '../src/app.ts';
 import { createLog } from '../src/log.ts';
 import type { ModelCalls } from '../src/objects/model-calls.ts';
 import { bytesOf, embed } from '../src/objects/vectors/embeddings.ts';
+import { EngineRanking } from '../src/objects/vectors/engine-ranking.ts';
 import { FileIngestion, leaseMs } from '../src/objects/vectors/file-ingestion.ts';
 import { Readings } from '../src/objects/vectors/readings.ts';
 import { Scans } from '../src/objects/vectors/scans.ts';
+import { StoreContents } from '../src/objects/vectors/store-contents.ts';
 import { VectorSearch } from '../src/objects/vectors/vector-search.ts';
 import { Secret } from '../src/secret.ts';
 import { type DatabaseSettings, readSettings } from '../src/settings.ts';
@@ -24,9 +26,10 @@ import * as vectorChunks from '../src/store/tables/vector-chunks.ts';
 import * as storeFiles from '../src/store/tables/vector-store-files.ts';
 import * as vectorStores from '../src/store/tables/vector-stores.ts';
 import { readTrustedHosts } from '../src/trusted-hosts.ts';
-import { startTestDatabaseServer } from '../test/database-server.ts';
+import { externalDatabaseServer, startTestDatabaseServer } from '../test/database-server.ts';
 import { chatAnswer, sendJson, startUpstream } from '../test/upstream.ts';
 import { type Member, quartilesOf, type Row } from './harness.ts';
+import { engineIndex, withoutRoom } from './stateful-engine.ts';
 
 const now = Date.parse('2026-11-23T00:00:00Z');
 const owner = {
@@ -35,7 +38,6 @@ const owner = {
   apiKeyId: 'k',
 };
 const dimensions = 384;
-const chunksOfFile = 1_000;
 const found = 10;
 const searchRounds = 41;
 const ingestionRounds = 5;
@@ -46,10 +48,19 @@ const json = 'application/json';
 export const member: Member = {
   name: 'stateful: search, ingestion, stored responses',
   run: async (scale): Promise<Row[]> => {
-    const server = await startTestDatabaseServer(['--innodb-buffer-pool-size=512M']);
+    const server =
+      externalDatabaseServer(process.env.TEST_DATABASE_URL) ??
+      (await startTestDatabaseServer(['--innodb-buffer-pool-size=512M']));
     const { host, port, user, password } = server.server;
     const settings: DatabaseSettings = {
-      ...{ host, port, socketPath: null, user, name: 'gatewright_test', poolSize: 8 },
+      ...{
+        host,
+        port,
+        socketPath: null,
+        user,
+        name: `gatewright_bench_${process.pid}`,
+        poolSize: 8,
+      },
       password: new Secret(password, 'bench'),
       tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
     };
@@ -58,7 +69,9 @@ export const member: Member = {
       const rows: Row[] = [];
       {
         await using database = openDatabase(settings);
-        rows.push(...(await search(database, Math.max(2, Math.round(100 * scale)))));
+        const files = Math.max(2, Math.round(100 * scale));
+        rows.push(...(await search(database, { files, chunksOfFile: 1_000 })));
+        rows.push(...(await search(database, { files: files * 100, chunksOfFile: 10 })));
         rows.push(...(await ingestion(database)));
       }
       return [...rows, ...(await storedResponses(settings))];
@@ -91,15 +104,24 @@ function ratioOf(
   return { metric, ratio, aim, quartiles: [lower, upper] };
 }
 
+interface Shape {
+  readonly files: number;
+  readonly chunksOfFile: number;
+}
+
 /** What a store of that many files holds: one embedding after the other, each of length 1. */
-async function fill(database: Database, store: vectorStores.StoredVectorStore, fileCount: number) {
+async function fill(
+  database: Database,
+  store: vectorStores.StoredVectorStore,
+  { files: fileCount, chunksOfFile }: Shape,
+) {
   const matrix = new Float32Array(fileCount * chunksOfFile * dimensions);
   await vectorStores.insert(database.db, { ...store });
   for (let file = 0; file < fileCount; file += 1) {
     const id = `file_${file}`;
     await storeFiles.put(database.db, storeFileRow(store, id, chunksOfFile));
     for (let from = 0; from < chunksOfFile; from += 250) {
-      const rows = Array.from({ length: 250 }, (_, n) => {
+      const rows = Array.from({ length: Math.min(250, chunksOfFile) }, (_, n) => {
         const at = (file * chunksOfFile + from + n) * dimensions;
         const vector = matrix.subarray(at, at + dimensions);
         drawUnit(vector);
@@ -130,12 +152,17 @@ function drawUnit(vector: Float32Array): void {
 }
 
 /** A question to a store, whole but for the model, and the product of one matrix with one vector in one thread. */
-async function search(database: Database, fileCount: number): Promise<Row[]> {
-  const store = storeRow('vs_search', dimensions);
-  const matrix = await fill(database, store, fileCount);
+async function search(database: Database, shape: Shape): Promise<Row[]> {
+  const store = storeRow(`vs_search_${shape.files}`, dimensions);
+  const matrix = await fill(database, store, shape);
   const models = modelsOf(dimensions);
-  using scans = new Scans(256 * mebibyte);
-  const searching = new VectorSearch(database, scans);
+  using kept = new DisposableStack();
+  const searchingWith = (heldBytesMax: number) => {
+    const scans = kept.use(new Scans(heldBytesMax));
+    const ranking = new EngineRanking(database.db);
+    return new VectorSearch({ database, contents: new StoreContents(), scans, ranking });
+  };
+  const searching = searchingWith(256 * mebibyte);
   const asked = { queries: ['a'], filters: null, limit: found, scoreMin: 0, models, now };
   const [query] = await embed(models, 'm', ['a']);
   const pairs: (readonly [Cost, Cost])[] = [];
@@ -144,7 +171,7 @@ async function search(database: Database, fileCount: number): Promise<Row[]> {
     const ours = await cost(() => searching.search(store, owner, asked));
     if (round >= 0) pairs.push([ours, bare]);
   }
-  const label = `search of ${(fileCount * chunksOfFile).toLocaleString('en')} chunks`;
+  const label = `search of ${(shape.files * shape.chunksOfFile).toLocaleString('en')} chunks in ${shape.files.toLocaleString('en')} files`;
   return [
     ratioOf(
       `${label} / bare scan, wall clock`,
@@ -156,12 +183,11 @@ async function search(database: Database, fileCount: number): Promise<Row[]> {
       pairs.map(([a, b]) => [a.cpuMs, b.cpuMs]),
       null,
     ),
-    ...(await engineIndex(
-      database,
-      store,
-      fileCount,
-      pairs.map(([a]) => a.wallMs),
-    )),
+    ...(await withoutRoom(label, {
+      ...{ searching: searchingWith(64 * mebibyte), store, owner, asked },
+      inMemory: pairs.map(([a]) => a.wallMs),
+    })),
+    ...(shape.chunksOfFile === 1_000 ? await engineIndex(database, matrix, dimensions) : []),
   ];
 }
 
@@ -179,49 +205,6 @@ function bareScan(matrix: Float32Array, query: Float32Array): number {
     best = Math.max(best, a + b + c + d);
   }
   return best;
-}
-
-/** Beside the index of the engine, where it has one; nothing where it has none. */
-async function engineIndex(
-  database: Database,
-  store: vectorStores.StoredVectorStore,
-  fileCount: number,
-  oursMs: readonly number[],
-): Promise<Row[]> {
-  const { sql } = await import('kysely');
-  const made = await sql
-    .raw(
-      `CREATE TABLE bench_vectors (id INT PRIMARY KEY, v VECTOR(${dimensions}) NOT NULL, VECTOR INDEX (v) DISTANCE=cosine)`,
-    )
-    .execute(database.db)
-    .then(() => true)
-    .catch(() => false);
-  if (!made) {
-    process.stdout.write('  this engine has no vector index to be compared with\n');
-    return [];
-  }
-  for (let file = 0; file < fileCount; file += 1) {
-    const bytes = await vectorChunks.readEmbeddings(database.db, {
-      ...{ organisationId: store.organisation_id, vectorStoreId: store.id, id: `file_${file}` },
-    });
-    for (let row = 0; row < chunksOfFile; row += 1) {
-      const embedding = bytes.subarray(row * dimensions * 4, (row + 1) * dimensions * 4);
-      const id = file * chunksOfFile + row;
-      await sql`INSERT INTO bench_vectors VALUES (${id}, ${embedding})`.execute(database.db);
-    }
-  }
-  const query = new Float32Array(dimensions);
-  const pairs: (readonly [number, number])[] = [];
-  for (const ours of oursMs) {
-    drawUnit(query);
-    const { wallMs } = await cost(() =>
-      sql`SELECT id FROM bench_vectors ORDER BY VEC_DISTANCE_COSINE(v, ${bytesOf(query)}) LIMIT 10`.execute(
-        database.db,
-      ),
-    );
-    pairs.push([ours, wallMs]);
-  }
-  return [ratioOf('search / index of the engine, which guesses, wall clock', pairs, null)];
 }
 
 /** A file that is read, cut, embedded and written, and its tokens counted. */
@@ -361,12 +344,12 @@ async function tripsOf(ask: () => Promise<void>): Promise<number> {
 
 /** A model whose embeddings cost next to nothing; all are alike but for one number. */
 function modelsOf(width: number): ModelCalls {
+  const embeddings = Array.from({ length: 32 }, (_, index) =>
+    Array.from({ length: width }, (_, n) => (n === index % width ? 1 : 0.1)),
+  );
   return {
     call: async (_, { input }) => {
-      const data = (input as string[]).map((_, index) => ({
-        index,
-        embedding: Array.from({ length: width }, (_, n) => (n === index % width ? 1 : 0.1)),
-      }));
+      const data = (input as string[]).map((_, index) => ({ index, embedding: embeddings[index] }));
       return { status: 200, body: { data } };
     },
   };
@@ -375,7 +358,8 @@ function modelsOf(width: number): ModelCalls {
 function storeRow(id: string, width: number): vectorStores.StoredVectorStore {
   return {
     ...{ organisation_id: owner.organisationId, id, workspace_id: '', api_key_id: 'k' },
-    ...{ name: null, description: null, metadata: '{}', embedding_model: 'm', dimensions: width },
+    ...{ name: null, description: null, metadata: '{}', embedding_model: 'm' },
+    ...{ dimensions: width, contents: 0 },
     ...{ status: 'active', expires_after_days: null, expires_at: null },
     ...{ created_at: now, last_active_at: now },
   };

@@ -49,6 +49,7 @@ CREATE TABLE IF NOT EXISTS vector_stores (
   metadata TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   embedding_model VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   dimensions INT NULL,
+  contents BIGINT NOT NULL,
   status VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   expires_after_days INT NULL,
   created_at BIGINT NOT NULL,
@@ -92,3 +93,6 @@ CREATE TABLE IF NOT EXISTS vector_chunks (
   embedding MEDIUMBLOB NOT NULL,
   PRIMARY KEY (organisation_id, vector_store_id, file_id, number)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+
+-- MySQL has a type for them from 9.0 on, which takes those of any length; MariaDB's takes those of one length.
+ALTER TABLE vector_chunks COMMENT = '' /*!90000 , MODIFY embedding VECTOR(16383) NOT NULL */;

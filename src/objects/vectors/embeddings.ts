@@ -13,7 +13,8 @@ export class EmbeddingError extends Error {
   }
 }
 
-const dimensionsMax = 16_384;
+/** What the type of MySQL for vectors takes. */
+const dimensionsMax = 16_383;
 
 /** One for each text, all of as many numbers. @throws EmbeddingError */
 export async function embed(
@@ -66,7 +67,10 @@ function unitVector(embedding: unknown): Float32Array | null {
   }
   if (!Number.isFinite(square)) return null;
   const length = Math.sqrt(square);
-  return Float32Array.from(embedding, (number: number) => (length === 0 ? 0 : number / length));
+  const vector = new Float32Array(embedding.length);
+  if (length === 0) return vector;
+  for (let at = 0; at < vector.length; at += 1) vector[at] = embedding[at] / length;
+  return vector;
 }
 
 /** As they lie in the database, whatever order of bytes the machine has. */

@@ -31,7 +31,7 @@ export interface IngestionTask {
 }
 
 /** After which others go on when the process was killed. */
-export const leaseMs = 120_000;
+export const leaseMs = 30_000;
 const chunksPerCall = 32;
 const chunksMax = 20_000;
 const readBytesMax = 64 * 1024 * 1024;

@@ -112,7 +112,7 @@ export class Ingestion {
     const beat = setInterval(() => void ingestion.renew().catch(() => null), leaseMs / 4);
     try {
       await ingestion.run();
-      await storeFiles.updateLeased(database.db, place, lease, { status: 'completed' });
+      await database.transaction((tx) => storeFiles.complete(tx, place, lease));
     } catch (error) {
       if (error instanceof LeaseLost) return;
       // The lease lapses, and somebody tries again.

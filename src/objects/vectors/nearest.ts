@@ -8,6 +8,10 @@ export interface Nearest {
   readonly score: number;
 }
 
+export function best(some: readonly Nearest[], limit: number): Nearest[] {
+  return some.toSorted((a, b) => b.score - a.score).slice(0, limit);
+}
+
 /** The nearest of all, best first, at most `limit`, none below `scoreMin`. */
 export class NearestRows {
   readonly #limit: number;

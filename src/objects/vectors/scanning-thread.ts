@@ -3,15 +3,15 @@ import { parentPort } from 'node:worker_threads';
 import { NearestRows } from './nearest.ts';
 import type { ScanFound, ScanOrder } from './scans.ts';
 
-const matrices = new Map<string, Float32Array>();
+const matrices = new Map<number, Float32Array>();
 
 parentPort!.on('message', (order: ScanOrder) => {
   switch (order.kind) {
     case 'keep':
-      matrices.set(order.key, order.rows);
+      matrices.set(order.matrix, order.rows);
       break;
     case 'drop':
-      matrices.delete(order.key);
+      matrices.delete(order.matrix);
       break;
     case 'scan':
       parentPort!.postMessage(scan(order));
@@ -19,10 +19,16 @@ parentPort!.on('message', (order: ScanOrder) => {
 });
 
 /** A matrix that is not there has been dropped in the meantime: nothing is found in it. */
-function scan({ id, keys, queries, limit, scoreMin }: ScanOrder & { kind: 'scan' }): ScanFound {
+function scan({
+  id,
+  matrices: looked,
+  queries,
+  limit,
+  scoreMin,
+}: ScanOrder & { kind: 'scan' }): ScanFound {
   const nearest = queries.map(() => new NearestRows(limit, scoreMin));
-  for (const [matrix, key] of keys.entries()) {
-    const rows = matrices.get(key);
+  for (const [matrix, number] of looked.entries()) {
+    const rows = matrices.get(number);
     if (rows === undefined) continue;
     for (const [n, query] of queries.entries()) nearest[n]!.look(matrix, rows, query);
   }

@@ -1,14 +1,15 @@
 /** Knows where embeddings are kept and looked through: in a thread, as many as there is room for, those used last. */
 import { Worker } from 'node:worker_threads';
-import type { Nearest } from './nearest.ts';
+import { best, type Nearest } from './nearest.ts';
 
 export type ScanOrder =
-  | { readonly kind: 'keep'; readonly key: string; readonly rows: Float32Array<ArrayBuffer> }
-  | { readonly kind: 'drop'; readonly key: string }
+  | { readonly kind: 'keep'; readonly matrix: number; readonly rows: Float32Array<ArrayBuffer> }
+  | { readonly kind: 'drop'; readonly matrix: number }
   | {
       readonly kind: 'scan';
       readonly id: number;
-      readonly keys: readonly string[];
+      /** By the numbers that they are kept under. */
+      readonly matrices: Int32Array;
       readonly queries: readonly Float32Array[];
       readonly limit: number;
       readonly scoreMin: number;
@@ -24,25 +25,37 @@ export interface ScanFound {
 export interface ScannedMatrix {
   readonly key: string;
   readonly bytes: number;
-  readonly read: () => Promise<Float32Array<ArrayBuffer>>;
 }
 
-export interface Scan {
-  readonly matrices: readonly ScannedMatrix[];
+export interface Scan<Matrix extends ScannedMatrix> {
+  readonly matrices: readonly Matrix[];
   readonly queries: readonly Float32Array[];
   /** Of rows for each query. */
   readonly limit: number;
   readonly scoreMin: number;
 }
 
+/** Reads some that are not held, one after the other. */
+export type ReadMatrices<Matrix> = (
+  matrices: readonly Matrix[],
+) => AsyncIterable<readonly [Matrix, Float32Array<ArrayBuffer>]>;
+
+/** One that the thread has been sent. */
+interface Held {
+  readonly number: number;
+  readonly bytes: number;
+  /** By the number of the scan. */
+  usedAt: number;
+}
+
 /** Dispose of it when nobody searches any more; who still waits is told by an error. */
 export class Scans implements Disposable {
   readonly #bytesMax: number;
-  /** Bytes of what the thread has been sent, those used last at the end. */
-  readonly #held = new Map<string, number>();
+  readonly #held = new Map<string, Held>();
   #heldBytes = 0;
   #worker: Worker | null = null;
   #nextId = 0;
+  #nextNumber = 0;
   readonly #waiting = new Map<number, PromiseWithResolvers<ScanFound['found']>>();
   /** Resolves when nobody fetches what the thread does not hold. */
   #fetched: Promise<unknown> = Promise.resolve();
@@ -53,19 +66,26 @@ export class Scans implements Disposable {
   }
 
   /** The best rows of each query, best first. */
-  async scan(scan: Scan): Promise<Nearest[][]> {
-    const best: Nearest[][] = scan.queries.map(() => []);
-    const { limit } = scan;
+  async scan<Matrix extends ScannedMatrix>(
+    scan: Scan<Matrix>,
+    read: ReadMatrices<Matrix>,
+  ): Promise<Nearest[][]> {
+    let found: Nearest[][] = scan.queries.map(() => []);
     for (let from = 0; from < scan.matrices.length; ) {
       const to = this.#endOfGroup(scan.matrices, from);
-      const found = await this.#scanGroup(scan, scan.matrices.slice(from, to));
-      for (const [n, nearest] of found.entries()) {
-        const placed = nearest.map((one) => ({ ...one, matrix: one.matrix + from }));
-        best[n] = [...best[n]!, ...placed].sort((a, b) => b.score - a.score).slice(0, limit);
-      }
+      const some = await this.#scanGroup(scan, scan.matrices.slice(from, to), read);
+      found = found.map((nearest, n) => {
+        const placed = some[n]!.map((one) => ({ ...one, matrix: one.matrix + from }));
+        return best([...nearest, ...placed], scan.limit);
+      });
       from = to;
     }
-    return best;
+    return found;
+  }
+
+  /** Whether so many bytes can be held at once. */
+  fits(bytes: number): boolean {
+    return bytes <= this.#bytesMax;
   }
 
   /** As many as there is room for, and one at least. */
@@ -78,13 +98,16 @@ export class Scans implements Disposable {
     return matrices.length;
   }
 
-  #scanGroup(scan: Scan, group: readonly ScannedMatrix[]): Promise<ScanFound['found']> {
+  #scanGroup<Matrix extends ScannedMatrix>(
+    scan: Scan<Matrix>,
+    group: readonly Matrix[],
+    read: ReadMatrices<Matrix>,
+  ): Promise<ScanFound['found']> {
     if (group.every(({ key }) => this.#held.has(key))) return this.#ask(scan, group);
     // One after the other: nobody else drops what a group is about to be looked through with.
     const found = this.#fetched.then(async () => {
-      for (const matrix of group) {
-        if (!this.#held.has(matrix.key)) this.#keep(matrix.key, await matrix.read());
-      }
+      const missing = group.filter(({ key }) => !this.#held.has(key));
+      for await (const [{ key }, rows] of read(missing)) this.#keep(key, rows);
       return { asked: this.#ask(scan, group) };
     });
     this.#fetched = found.then(
@@ -95,31 +118,33 @@ export class Scans implements Disposable {
   }
 
   #keep(key: string, rows: Float32Array<ArrayBuffer>): void {
-    this.#held.set(key, rows.byteLength);
-    this.#heldBytes += rows.byteLength;
-    this.#tell({ kind: 'keep', key, rows }, [rows.buffer]);
+    const held = { number: this.#nextNumber++, bytes: rows.byteLength, usedAt: this.#nextId };
+    this.#held.set(key, held);
+    this.#heldBytes += held.bytes;
+    this.#tell({ kind: 'keep', matrix: held.number, rows }, [rows.buffer]);
   }
 
   #dropOldest(): void {
-    for (const [key, bytes] of this.#held) {
+    if (this.#heldBytes <= this.#bytesMax) return;
+    const byUse = [...this.#held].sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    for (const [key, { number, bytes }] of byUse) {
       if (this.#heldBytes <= this.#bytesMax) return;
       this.#held.delete(key);
       this.#heldBytes -= bytes;
-      this.#tell({ kind: 'drop', key });
+      this.#tell({ kind: 'drop', matrix: number });
     }
   }
 
-  #ask({ queries, limit, scoreMin }: Scan, group: readonly ScannedMatrix[]) {
+  #ask({ queries, limit, scoreMin }: Scan<ScannedMatrix>, group: readonly ScannedMatrix[]) {
     const waiting = Promise.withResolvers<ScanFound['found']>();
     const id = this.#nextId++;
-    const keys = group.map(({ key }) => key);
-    for (const key of keys) {
-      const bytes = this.#held.get(key)!;
-      this.#held.delete(key);
-      this.#held.set(key, bytes);
-    }
+    const matrices = Int32Array.from(group, ({ key }) => {
+      const held = this.#held.get(key)!;
+      held.usedAt = id;
+      return held.number;
+    });
     this.#waiting.set(id, waiting);
-    this.#tell({ kind: 'scan', id, keys, queries, limit, scoreMin });
+    this.#tell({ kind: 'scan', id, matrices, queries, limit, scoreMin });
     this.#worker!.ref();
     return waiting.promise;
   }

@@ -92,7 +92,8 @@ export class StoreFiles {
         return this.#tell(place);
       case 'POST': {
         const { attributes } = readParams(VectorStoreFileUpdate, request.params);
-        await storeFiles.setAttributes(this.#database.db, place, JSON.stringify(attributes ?? {}));
+        const text = JSON.stringify(attributes ?? {});
+        await this.#database.transaction((tx) => storeFiles.setAttributes(tx, place, text));
         return this.#tell(place);
       }
       case 'DELETE': {

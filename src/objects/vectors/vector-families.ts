@@ -3,11 +3,13 @@ import type { Database } from '../../store/connection/db.ts';
 import type { KeptBlobs } from '../../store/kept-blobs.ts';
 import type { ObjectFamily } from '../object-request.ts';
 import type { StoreSearch } from '../store-search.ts';
+import { EngineRanking } from './engine-ranking.ts';
 import { FileBatches } from './file-batches.ts';
 import { Files } from './files.ts';
 import { Ingestion } from './ingestion.ts';
 import { Readings } from './readings.ts';
 import { Scans } from './scans.ts';
+import { StoreContents } from './store-contents.ts';
 import { StoreFiles } from './store-files.ts';
 import { StoreSearches } from './store-searches.ts';
 import { VectorSearch } from './vector-search.ts';
@@ -40,7 +42,8 @@ export function vectorFamilies(options: VectorFamiliesOptions): VectorFamilies {
   const ingestion = new Ingestion({ database, blobs, now, readings, onFault });
   const storeFiles = new StoreFiles(database);
   const batches = new FileBatches(database, storeFiles);
-  const search = new VectorSearch(database, scans);
+  const ranking = new EngineRanking(database.db);
+  const search = new VectorSearch({ database, contents: new StoreContents(), scans, ranking });
   return {
     families: [
       new Files({ database, blobs, fileBytesMax, now }),

@@ -1,30 +1,33 @@
 /** Knows how a vector store is searched: the question is embedded as its texts were, and the nearest of them are told. */
-import { type Attributes, fulfils, VectorStoreSearch } from '../../model/vector-store.ts';
+import { fulfils, VectorStoreSearch } from '../../model/vector-store.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as files from '../../store/tables/files.ts';
 import * as vectorChunks from '../../store/tables/vector-chunks.ts';
-import * as storeFiles from '../../store/tables/vector-store-files.ts';
+import type * as storeFiles from '../../store/tables/vector-store-files.ts';
 import type { StoredVectorStore } from '../../store/tables/vector-stores.ts';
 import { readParams } from '../object-params.ts';
 import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import type { FoundText, TextsAsked } from '../store-search.ts';
-import { EmbeddingError, embed, numbersOf } from './embeddings.ts';
-import type { Nearest } from './nearest.ts';
-import type { Scans } from './scans.ts';
+import { readEmbeddings } from './embedding-reads.ts';
+import { EmbeddingError, embed } from './embeddings.ts';
+import type { EngineRanking } from './engine-ranking.ts';
+import { best, type Nearest } from './nearest.ts';
+import type { Scan, Scans } from './scans.ts';
+import type { SearchedFile, StoreContents } from './store-contents.ts';
 
-interface Searched {
-  readonly row: storeFiles.SearchedFile;
-  readonly attributes: Attributes;
+export interface VectorSearchOptions {
+  readonly database: Pick<Database, 'db'>;
+  readonly contents: StoreContents;
+  readonly scans: Scans;
+  readonly ranking: EngineRanking;
 }
 
 export class VectorSearch {
-  readonly #database: Pick<Database, 'db'>;
-  readonly #scans: Scans;
+  readonly #options: VectorSearchOptions;
 
-  constructor(database: Pick<Database, 'db'>, scans: Scans) {
-    this.#database = database;
-    this.#scans = scans;
+  constructor(options: VectorSearchOptions) {
+    this.#options = options;
   }
 
   /** @throws ObjectError */
@@ -55,20 +58,17 @@ export class VectorSearch {
    */
   async search(store: StoredVectorStore, owner: Owner, asked: TextsAsked): Promise<FoundText[]> {
     const { filters } = asked;
-    const place = { organisationId: store.organisation_id, vectorStoreId: store.id };
-    const rows = await storeFiles.listCompleted(this.#database.db, place);
-    const searched = rows
-      .map((row): Searched => ({ row, attributes: JSON.parse(row.attributes) }))
-      .filter(({ attributes }) => filters === null || fulfils(attributes, filters))
-      .filter(({ row }) => row.chunks > 0);
+    const all = await this.#options.contents.of(this.#options.database.db, store);
+    const searched =
+      filters === null ? all : all.filter(({ attributes }) => fulfils(attributes, filters));
     const nearest = searched.length === 0 ? [] : await this.#nearest(store, searched, asked);
-    return this.#told(place, searched, nearest, { owner, now: asked.now });
+    return this.#told(placeOf(store), searched, nearest, { owner, now: asked.now });
   }
 
   /** Of all the questions together, best first; a chunk counts by the question that it is nearest to. */
   async #nearest(
     store: StoredVectorStore,
-    searched: readonly Searched[],
+    searched: readonly SearchedFile[],
     { queries, limit, scoreMin, models }: TextsAsked,
   ): Promise<Nearest[]> {
     const vectors = await embed(models, store.embedding_model, queries);
@@ -77,34 +77,37 @@ export class VectorSearch {
       const message = `The model gives ${dimensions} numbers, but the store holds ${store.dimensions}`;
       throw new ObjectError('invalid_request', message, 'query');
     }
-    const place = { organisationId: store.organisation_id, vectorStoreId: store.id };
-    const found = await this.#scans.scan({
-      ...{ queries: vectors, limit, scoreMin },
-      matrices: searched.map(({ row }) => ({
-        key: [store.organisation_id, store.id, row.id, row.created_at].join('/'),
-        bytes: row.chunks * dimensions * 4,
-        read: async () =>
-          numbersOf(await vectorChunks.readEmbeddings(this.#database.db, { ...place, id: row.id })),
-      })),
-    });
-    const best = new Map<string, Nearest>();
+    const scan = { queries: vectors, limit, scoreMin, matrices: searched };
+    const found = await this.#scan(placeOf(store), scan);
+    const byChunk = new Map<string, Nearest>();
     for (const one of found.flat()) {
       const key = `${one.matrix}/${one.row}`;
-      if ((best.get(key)?.score ?? -1) < one.score) best.set(key, one);
+      if ((byChunk.get(key)?.score ?? -1) < one.score) byChunk.set(key, one);
     }
-    return [...best.values()].sort((a, b) => b.score - a.score).slice(0, limit);
+    return best([...byChunk.values()], limit);
+  }
+
+  /** In memory, unless there is no room for them and the engine tells without. */
+  async #scan(
+    place: storeFiles.StorePlace,
+    scan: Scan<SearchedFile>,
+  ): Promise<readonly (readonly Nearest[])[]> {
+    const { database, scans, ranking } = this.#options;
+    const bytes = scan.matrices.reduce((sum, matrix) => sum + matrix.bytes, 0);
+    const ranked = scans.fits(bytes) ? null : await ranking.rank(place, scan);
+    return ranked ?? scans.scan(scan, (some) => readEmbeddings(database.db, place, some));
   }
 
   /** Without what was deleted while it was searched. */
   async #told(
     place: storeFiles.StorePlace,
-    searched: readonly Searched[],
+    searched: readonly SearchedFile[],
     nearest: readonly Nearest[],
     { owner, now }: { readonly owner: Owner; readonly now: number },
   ): Promise<FoundText[]> {
-    const { db } = this.#database;
+    const { db } = this.#options.database;
     const named = nearest.map((one) => ({
-      ...{ fileId: searched[one.matrix]!.row.id, number: one.row, score: one.score },
+      ...{ fileId: searched[one.matrix]!.id, number: one.row, score: one.score },
       attributes: searched[one.matrix]!.attributes,
     }));
     const texts = await vectorChunks.listTexts(db, place, named);
@@ -121,6 +124,10 @@ export class VectorSearch {
       return [{ fileId, filename, score: Math.min(1, score), attributes, text: text.content }];
     });
   }
+}
+
+function placeOf({ organisation_id, id }: StoredVectorStore): storeFiles.StorePlace {
+  return { organisationId: organisation_id, vectorStoreId: id };
 }
 
 function refused(error: unknown): never {

@@ -102,6 +102,7 @@ export class VectorStores implements ObjectFamily {
       metadata: JSON.stringify(params.metadata ?? {}),
       embedding_model: params.embedding_model ?? embeddingModelUsual,
       dimensions: null,
+      contents: 0,
       status: 'active',
       expires_after_days: days,
       created_at: now,

@@ -1,5 +1,7 @@
 /** Knows the vector_chunks table: pieces of texts, with what each means as numbers. */
+import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
+import { isDenied } from '../connection/denied.ts';
 import type { FilePlace, StorePlace } from './vector-store-files.ts';
 
 interface VectorChunkRow {
@@ -23,14 +25,18 @@ export async function insert(tx: Db, rows: readonly VectorChunkRow[]): Promise<v
   await tx.insertInto('vector_chunks').values(rows).execute();
 }
 
-const pageRows = 500;
+/** Embeddings that are read by one statement. */
+export const pageRows = 500;
+
+/** Of a column of bytes or of the type of MySQL for vectors, which its clients would make lists of. */
+const bytes = sql<Buffer>`CAST(embedding AS BINARY)`.as('embedding');
 
 /** All embeddings of a file in the order of its text, as they lie in the table, one after the other. */
 export async function readEmbeddings(db: Db, place: FilePlace): Promise<Buffer> {
   const read: Buffer[] = [];
   for (;;) {
     const rows = await ofFile(db, place)
-      .select('embedding')
+      .select(bytes)
       .where('number', '>=', read.length)
       .orderBy('number')
       .limit(pageRows)
@@ -39,6 +45,74 @@ export async function readEmbeddings(db: Db, place: FilePlace): Promise<Buffer> 
     if (rows.length < pageRows) return Buffer.concat(read);
   }
 }
+
+/** Those of several files that have {@link pageRows} together at most; none of a file that is gone. */
+export async function listEmbeddings(
+  db: Db,
+  place: StorePlace,
+  fileIds: readonly string[],
+): Promise<Map<string, Buffer>> {
+  const rows = await ofFiles(db, place, fileIds)
+    .select(['file_id', bytes])
+    .orderBy('file_id')
+    .orderBy('number')
+    .execute();
+  const read = Map.groupBy(rows, ({ file_id }) => file_id);
+  const whole = [...read].map(([id, own]): [string, Buffer] => [
+    id,
+    Buffer.concat(own.map(({ embedding }) => embedding)),
+  ]);
+  return new Map(whole);
+}
+
+/** One piece of text by what it means, as near to a question as `score` says. */
+export interface RankedChunk {
+  readonly file_id: string;
+  readonly number: number;
+  /** Cosine. */
+  readonly score: number;
+}
+
+/** Whether the engine says how near embeddings are to one another, as MariaDB does from 11.7 on. */
+export async function canRank(db: Db): Promise<boolean> {
+  try {
+    await sql`SELECT VEC_DISTANCE_COSINE(VEC_FromText('[1]'), VEC_FromText('[1]'))`.execute(db);
+    return true;
+  } catch (error) {
+    if (isUnknownFunction(error)) return false;
+    throw error;
+  }
+}
+
+/** A user who may call no functions of others is told that, instead. */
+function isUnknownFunction(error: unknown): boolean {
+  const isUnknown = error instanceof Error && 'errno' in error && error.errno === 1305;
+  return isUnknown || isDenied(error);
+}
+
+/** The nearest of those files, the best first; only where the engine {@link canRank}. */
+export async function listNearest(
+  db: Db,
+  place: StorePlace,
+  fileIds: readonly string[],
+  { query, limit, scoreMin }: { query: Buffer; limit: number; scoreMin: number },
+): Promise<RankedChunk[]> {
+  // Null for an embedding of zeros, which has no direction.
+  const score = sql<number>`COALESCE(1 - VEC_DISTANCE_COSINE(embedding, ${query}), 0)`;
+  return ofFiles(db, place, fileIds)
+    .select(['file_id', 'number', score.as('score')])
+    .having(sql.ref('score'), '>=', scoreMin)
+    .orderBy('score', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+const ofFiles = (db: Db, { organisationId, vectorStoreId }: StorePlace, ids: readonly string[]) =>
+  db
+    .selectFrom('vector_chunks')
+    .where('organisation_id', '=', organisationId)
+    .where('vector_store_id', '=', vectorStoreId)
+    .where('file_id', 'in', ids);
 
 const ofFile = (db: Db, { organisationId, vectorStoreId, id }: FilePlace) =>
   db

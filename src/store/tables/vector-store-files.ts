@@ -2,6 +2,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import type { Db, Tables } from '../connection/db.ts';
 import { beyond, type RowPage } from './row-page.ts';
+import * as vectorStores from './vector-stores.ts';
 
 export type VectorStoreFileStatus = 'in_progress' | 'completed' | 'cancelled' | 'failed';
 
@@ -174,6 +175,17 @@ export async function takeLease(
   return numUpdatedRows > 0n;
 }
 
+/** Whether it was still the holder's to work on; all of it is written, and found from now on. */
+export async function complete(tx: Db, place: FilePlace, lease: Buffer): Promise<boolean> {
+  if (!(await updateLeased(tx, place, lease, { status: 'completed' }))) return false;
+  await vectorStores.noteChange(tx, storeOf(place));
+  return true;
+}
+
+function storeOf({ organisationId, vectorStoreId }: StorePlace): vectorStores.StoreKey {
+  return { organisation_id: organisationId, id: vectorStoreId };
+}
+
 /** Changes one that is still the holder's to work on; whether it was. */
 export async function updateLeased(
   tx: Db,
@@ -210,8 +222,9 @@ export async function addChunks(
   return numUpdatedRows > 0n;
 }
 
-export async function setAttributes(db: Db, place: FilePlace, attributes: string): Promise<void> {
-  await placed(db, place).set({ attributes }).execute();
+export async function setAttributes(tx: Db, place: FilePlace, attributes: string): Promise<void> {
+  await placed(tx, place).set({ attributes }).execute();
+  await vectorStores.noteChange(tx, storeOf(place));
 }
 
 export async function cancelBatch(db: Db, place: StorePlace, batchId: string): Promise<void> {
@@ -242,6 +255,7 @@ export async function deleteById(tx: Db, place: FilePlace): Promise<boolean> {
     .where('vector_store_id', '=', vectorStoreId)
     .where('file_id', '=', id)
     .execute();
+  await vectorStores.noteChange(tx, storeOf(place));
   return true;
 }
 

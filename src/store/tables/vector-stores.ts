@@ -1,4 +1,5 @@
 /** Knows the vector_stores table: stores of texts that are found by what they mean. */
+import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { insertion } from '../connection/statement.ts';
 import { beyond, type RowPage } from './row-page.ts';
@@ -16,6 +17,8 @@ interface VectorStoreRow {
   embedding_model: string;
   /** Numbers of each embedding; null until there is one. */
   dimensions: number | null;
+  /** Grows with each change of what a search looks into. */
+  contents: number;
   /** Deleted ones are there until nothing is left in them. */
   status: 'active' | 'expired' | 'emptied' | 'deleted';
   expires_after_days: number | null;
@@ -91,9 +94,14 @@ const placed = (db: Db, { organisation_id, id }: StoreKey) =>
 export async function update(
   db: Db,
   place: StoreKey,
-  set: Partial<Omit<StoredVectorStore, 'organisation_id' | 'id' | 'status'>>,
+  set: Partial<Omit<StoredVectorStore, 'organisation_id' | 'id' | 'status' | 'contents'>>,
 ): Promise<void> {
   await placed(db, place).where('status', '=', 'active').set(set).execute();
+}
+
+/** In the transaction that changes which files are looked into, or what is known of them. */
+export async function noteChange(tx: Db, place: StoreKey): Promise<void> {
+  await placed(tx, place).set({ contents: sql`contents + 1` }).execute();
 }
 
 /** Whether its embeddings have so many numbers from now on, or had before. */

@@ -1,0 +1,41 @@
+/** Knows how the embeddings of files come out of the database: of many small files by one statement. */
+import type { Db } from '../../store/connection/db.ts';
+import * as vectorChunks from '../../store/tables/vector-chunks.ts';
+import type { StorePlace } from '../../store/tables/vector-store-files.ts';
+import { numbersOf } from './embeddings.ts';
+import type { SearchedFile } from './store-contents.ts';
+
+/** Each with its file, one at a time; none for a file that has been taken out meanwhile. */
+export async function* readEmbeddings(
+  db: Db,
+  place: StorePlace,
+  files: readonly SearchedFile[],
+): AsyncGenerator<readonly [SearchedFile, Float32Array<ArrayBuffer>]> {
+  for (const some of groupsOf(files)) {
+    const [first] = some as [SearchedFile];
+    const read =
+      some.length === 1
+        ? new Map([[first.id, await vectorChunks.readEmbeddings(db, { ...place, id: first.id })]])
+        : await vectorChunks.listEmbeddings(
+            db,
+            place,
+            some.map(({ id }) => id),
+          );
+    for (const file of some) yield [file, numbersOf(read.get(file.id) ?? Buffer.alloc(0))];
+  }
+}
+
+/** As many as one statement reads, and one at least. */
+function* groupsOf(files: readonly SearchedFile[]): Generator<SearchedFile[]> {
+  let group: SearchedFile[] = [];
+  let chunks = 0;
+  for (const file of files) {
+    if (group.length > 0 && chunks + file.chunks > vectorChunks.pageRows) {
+      yield group;
+      [group, chunks] = [[], 0];
+    }
+    group.push(file);
+    chunks += file.chunks;
+  }
+  if (group.length > 0) yield group;
+}
