@@ -51,11 +51,20 @@ export class RouteTable<Entry> {
     const start = this.#starts.get(method === 'HEAD' ? 'GET' : method);
     const parts = path.split('/');
     const decoded = path.includes('%') ? parts.map(decodeURIComponent) : parts;
-    const end = start === undefined ? null : follow(start, decoded, 0);
+    const end =
+      start === undefined ? null : (follow(start, decoded, 0) ?? this.#all(start, decoded));
     if (end === null) return null;
     const params: Record<string, string> = {};
     for (const [at, name] of end.names) params[name] = decoded[at]!;
     return { entry: end.entry, params };
+  }
+
+  /** Clients read the item of an empty name where they mean all of them. */
+  #all(start: Junction<Entry>, parts: readonly string[]): End<Entry> | null {
+    const isOfEmptyName =
+      parts.length > 2 && parts.at(-1) === '' && start === this.#starts.get('GET');
+    if (!isOfEmptyName || follow(start, parts.with(-1, 'any'), 0) === null) return null;
+    return follow(start, parts.slice(0, -1), 0);
   }
 
   /** The methods that a path answers to, for the `Allow` header of a 405. */

@@ -7,7 +7,7 @@ import { JsonRecord } from './json-record.ts';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
 import { SecretMappings } from './secret-mapping.ts';
 import { Slug } from './slug.ts';
-import { WorkspaceRateLimits, WorkspaceUsageLimits } from './workspace-limits.ts';
+import { GrantUsageLimits, WorkspaceRateLimits } from './workspace-limits.ts';
 
 export const modelsMax = 1000;
 const workspacesMax = 1000;
@@ -143,7 +143,7 @@ export const WorkspaceGrant = z.strictObject({
   id: described(z.string().min(1).max(255), 'Workspace by UUID or slug.'),
   enabled: described(z.boolean(), 'Whether it may use the integration.'),
   usage_limits: described(
-    WorkspaceUsageLimits.nullable().optional(),
+    GrantUsageLimits.nullable().optional(),
     'Budget of the workspace for this integration: a list of at most one.',
   ),
   rate_limits: described(

@@ -287,6 +287,40 @@ describe('its workspaces', () => {
     expect(left).toEqual([]);
   });
 
+  it('are told of an alert at any amount, which some clients take for a percentage', async () => {
+    const place = await makeWorkspace('Alerted');
+    const { id } = await make();
+    const usage_limits = [{ type: 'cost', credit_limit: 50, alert_threshold: 75 }];
+    const workspaces = [{ id: place.id, enabled: true, usage_limits }];
+    expect(await put(`${id}/workspaces`, { workspaces })).toMatchObject({ status: 200 });
+    expect((await get(`${id}/workspaces`)).workspaces).toMatchObject([{ usage_limits }]);
+  });
+
+  it("are deleted with a provider that came by itself, and not with one that is somebody's own", async () => {
+    const place = await makeWorkspace('Provided');
+    const { id } = await make();
+    const access = (enabled: boolean) =>
+      put(`${id}/workspaces`, { workspaces: [{ id: place.id, enabled }] });
+    const remove = () =>
+      server.request('DELETE', `/v1/admin/workspaces/${place.id}`, { body: { name: 'Provided' } });
+    await access(true);
+    const [{ id: providerId } = {}] = await providersIn(place);
+    const provider = `/v1/providers/${providerId}`;
+    const changed = await server.request('PUT', provider, {
+      body: { workspace_id: place.id, note: 'ours' },
+    });
+    expect(changed.status).toBe(200);
+    const held = await remove();
+    expect(held).toMatchObject({ status: 409, body: { error: { code: 'AB07' } } });
+    expect(held.body.error.message).toContain('holds 1 Provider;');
+    await server.request('DELETE', `${provider}?workspace_id=${place.id}`);
+    await access(false);
+    await access(true);
+    expect(await providersIn(place)).toHaveLength(1);
+    expect(await remove()).toMatchObject({ status: 200, body: {} });
+    expect((await get(`${id}/workspaces`)).workspaces).toEqual([]);
+  });
+
   it('are kept out by name or all together, and named ones overridden where that is asked for', async () => {
     const place = await makeWorkspace('Kept out');
     const { id } = await make();

@@ -1,6 +1,7 @@
 /** Guarantees of the log of requests over HTTP: what is told of requests, to whom, and that nothing secret is. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestLog } from '../../src/gateway/request-log.ts';
+import { allScopes } from '../../src/model/scopes.ts';
 import { eventually } from '../eventually.ts';
 import { type Inference, startInference } from '../inference.ts';
 import { addUser } from '../people.ts';
@@ -204,7 +205,10 @@ describe('analytics', () => {
 
 describe('what people see of a workspace', () => {
   let place: string;
-  const calls = new Map<string, (path: string, body?: object) => Promise<TestResponse>>();
+  const calls = new Map<
+    string,
+    (path: string, body?: object, method?: string) => Promise<TestResponse>
+  >();
   const put = (security_settings: Record<string, boolean | null>) =>
     inference.server.request('PUT', `/admin/v2/workspaces/${place}`, {
       body: { security_settings },
@@ -228,7 +232,7 @@ describe('what people see of a workspace', () => {
       body: { name: 'seen', security_settings: { membersViewAllData: true } },
     });
     place = body.id;
-    const scopes = ['logs.list', 'analytics.view', 'prompts.list', 'prompts.create'];
+    const scopes = allScopes.filter((scope) => /^(?!access|iam|managed)/.test(scope));
     const log = new RequestLog({ database: server.app.database, onLoss: () => {} });
     for (const who of ['member', 'manager', 'admin', 'organisation admin', 'service'] as const) {
       const user_id = await addUser(server, {
@@ -249,8 +253,8 @@ describe('what people see of a workspace', () => {
         }),
       );
       const headers = { 'x-gateway-api-key': key };
-      calls.set(who, (path, body) =>
-        server.request(body === undefined ? 'GET' : 'POST', path, { auth: 'none', headers, body }),
+      calls.set(who, (path, body, method = body === undefined ? 'GET' : 'POST') =>
+        server.request(method, path, { auth: 'none', headers, body }),
       );
     }
     await log.close(60_000);
@@ -292,11 +296,61 @@ describe('what people see of a workspace', () => {
     expect(await write('admin')).toBe(200);
   });
 
-  it('is told whole of the workspace, what was not said too', async () => {
+  it('is of every resource what the workspace leaves to people of their role', async () => {
+    const none = '7e1c9bd2-0000-4000-8000-000000000000';
+    const both = { members: 'member', managers: 'manager' };
+    const { managers } = both;
+    const ways = [
+      ['Configs', both, '/v1/configs/none'],
+      ['Guardrails', both, '/v1/guardrails/none'],
+      ['VirtualKeys', both, '/v1/providers/none'],
+      ['VirtualKeys', both, '/v1/virtual-keys/none'],
+      ['ApiKeys', both, `/v1/api-keys/${none}`],
+      ['McpServers', { managers }, '/v1/mcp-servers/none'],
+      ['WsIntegrations', { managers }, '/v1/integrations/none'],
+      ['WsMcpIntegrations', { managers }, '/v1/mcp-integrations/none'],
+      ['WsUsers', { managers }, `/v1/admin/workspaces/${place}/users/${none}`],
+    ] as const;
+    for (const [word, groups, path] of ways) {
+      for (const [deed, method] of Object.entries({ View: 'GET', Write: 'DELETE' })) {
+        const isSaid = deed === 'Write' || 'members' in groups;
+        for (const [group, who] of Object.entries(groups)) {
+          if (!isSaid) continue;
+          const setting = `${group}${deed}${word}`;
+          await put({ [setting]: false });
+          const seen = await calls.get(who)!(path, undefined, method);
+          expect([setting, seen.status]).toEqual([setting, 403]);
+          const others = [...calls.keys()].filter((other) => other !== who);
+          for (const other of others) {
+            const { status } = await calls.get(other)!(path, undefined, method);
+            expect([setting, other, status]).toEqual([setting, other, 404]);
+          }
+          await put({ [setting]: null });
+          expect((await calls.get(who)!(path, undefined, method)).status).toBe(404);
+        }
+      }
+    }
+    const rename = () =>
+      calls.get('manager')!(`/v1/admin/workspaces/${place}`, { description: 'd' }, 'PUT');
+    expect((await rename()).status).toBe(200);
+    await put({ managersUpdateWs: false });
+    expect((await rename()).status).toBe(403);
+  });
+
+  it('is told whole of the workspace, what was not said too, and may be sent back whole', async () => {
     const { body } = await get(`/v2/workspaces/${place}`);
     expect(body.security_settings).toMatchObject({
       ...{ membersViewLogs: false, managersViewAnalytics: false, managersViewLogs: true },
-      ...{ membersWritePrompts: true, managersViewPrompts: true },
+      ...{ membersWritePrompts: true, managersViewPrompts: true, managersUpdateWs: false },
+    });
+    expect(Object.keys(body.security_settings)).toHaveLength(35);
+    expect(await put(body.security_settings)).toMatchObject({ status: 200, body: {} });
+    expect((await get(`/v2/workspaces/${place}`)).body.security_settings).toEqual(
+      body.security_settings,
+    );
+    const refused = await put({ membersViewLogMetadata: false });
+    expect(refused).toMatchObject({
+      ...{ status: 400, body: { error: { param: 'security_settings.membersViewLogMetadata' } } },
     });
   });
 });

@@ -35,6 +35,7 @@ describe('200', () => {
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       slug: expect.stringMatching(/^ws-suppor-[0-9a-f]{6}$/),
       name: 'Support',
+      icon: null,
       description: 'For support',
       created_at: '2027-01-04T08:00:00.000Z',
       last_updated_at: '2027-01-04T08:00:00.000Z',

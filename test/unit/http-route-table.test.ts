@@ -15,6 +15,9 @@ describe('a path leads', () => {
     ['GET', '/', 'root', {}],
     ['GET', '/v1/things', 'all', {}],
     ['GET', '/v1/things/a', 'one', { thingId: 'a' }],
+    // Of the item of no name, all.
+    ['GET', '/v1/things/', 'all', {}],
+    ['HEAD', '/v1/things/special/parts/', 'special parts', {}],
     ['HEAD', '/v1/things/a', 'one', { thingId: 'a' }],
     ['GET', '/v1/things/a/parts/b', 'part', { thingId: 'a', partId: 'b' }],
     ['GET', '/v1/things/a%2Bb%C3%A4', 'one', { thingId: 'a+bä' }],
@@ -32,7 +35,9 @@ describe('a path leads', () => {
   it.each([
     ['POST', '/v1/things'],
     ['HEAD', '/v1/things/special/other'],
-    ['GET', '/v1/things/'],
+    ['PUT', '/v1/things/'],
+    ['GET', '/v1/things/a/'],
+    ['GET', '/v1/things//'],
     ['GET', '/v1/things//parts/b'],
     ['GET', '/V1/things'],
     ['GET', ''],

@@ -12,7 +12,7 @@ import {
   formatTimestampOrNull,
 } from '../../model/timestamp.ts';
 import { refuseFaults } from '../../model/validation-error.ts';
-import { WorkspaceRateLimits, WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
+import { GrantUsageLimits, WorkspaceRateLimits } from '../../model/workspace-limits.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
 import * as integrations from '../../store/tables/integrations.ts';
@@ -46,7 +46,7 @@ const Grant = z.object({
   /** Of the workspace. */
   id: z.uuid(),
   enabled: z.boolean(),
-  usage_limits: WorkspaceUsageLimits,
+  usage_limits: GrantUsageLimits,
   rate_limits: WorkspaceRateLimits,
   status: z.enum(['active', 'exhausted']),
   created_at: AnsweredTimestamp,
@@ -138,7 +138,7 @@ function toGrant(
   return {
     id: row.workspace_id,
     enabled: row.enabled !== 0,
-    usage_limits: readDocument<WorkspaceUsageLimits>(row.usage_limits) ?? [],
+    usage_limits: readDocument<z.infer<typeof GrantUsageLimits>>(row.usage_limits) ?? [],
     rate_limits: readDocument<z.infer<typeof WorkspaceRateLimits>>(row.rate_limits) ?? [],
     status: budget?.isExhausted === true ? 'exhausted' : 'active',
     created_at: formatTimestamp(row.created_at),

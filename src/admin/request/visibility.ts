@@ -1,10 +1,15 @@
-/** Knows what people see of a workspace's requests and prompts (docs/api.md, Visibility); credentials of nobody in person see all. */
+/** Knows what a workspace lets its people see and write (docs/api.md, Visibility); credentials of nobody in person are held back by nothing. */
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { readDocument } from '../../model/json-record.ts';
 import { actsEverywhere, type WorkspaceRole } from '../../model/person.ts';
-import { givesRight, type Right, type SecuritySettings } from '../../model/security-settings.ts';
+import {
+  type Deed,
+  givesRight,
+  rightBeside,
+  type SecuritySettings,
+} from '../../model/security-settings.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as users from '../../store/tables/users.ts';
@@ -13,25 +18,23 @@ import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import type { AdminDeps } from './deps.ts';
 
-/** A route of prompts, which asks first what the caller's workspace lets people of that role do; any other as it is. */
+/** A route that asks first what the caller's workspace lets people of that role do, where that is for it to say. */
 export function heedRights(
   { database }: Pick<AdminDeps, 'database'>,
   route: Route<Principal>,
 ): Route<Principal> {
   const { scope, handle } = route;
-  if (typeof scope !== 'string' || !scope.startsWith('prompts.')) return route;
-  const right = /\.(?:read|list|render)$/.test(scope) ? 'ViewPrompts' : 'WritePrompts';
+  if (scope === undefined) return route;
+  const rightFor = (asked: string | readonly string[]) => rightBeside([asked].flat());
+  if (typeof scope !== 'function' && rightFor(scope) === undefined) return route;
   return {
     ...route,
     handle: async (request) => {
-      const { caller } = request;
+      const { caller, params, mount } = request;
       if (caller.person !== null) {
-        await requireRight(
-          database.readable,
-          caller,
-          await placeOf(database.readable, caller),
-          right,
-        );
+        const right = rightFor(typeof scope === 'function' ? scope(params, mount) : scope);
+        const db = database.readable;
+        if (right !== undefined) await requireRight(db, caller, await placeOf(db, caller), right);
       }
       return handle(request);
     },
@@ -55,7 +58,7 @@ export async function requireRight(
   db: Db,
   caller: Principal,
   workspace: Place,
-  right: Exclude<Right, 'ViewAllData'>,
+  right: Deed,
 ): Promise<void> {
   if (await hasRight(db, caller, workspace, right)) return;
   throw new ApiError('forbidden', 'The workspace does not allow this to people of your role');
@@ -85,10 +88,12 @@ async function hasRight(
   db: Db,
   caller: Principal,
   workspace: Place,
-  right: Right,
+  right: Deed,
 ): Promise<boolean> {
   if (caller.person === null) return true;
-  return givesRight(settingsOf(workspace), await roleOf(db, caller, workspace), right);
+  const said = settingsOf(workspace);
+  const isOpenToAll = givesRight(said, 'member', right) && givesRight(said, 'manager', right);
+  return isOpenToAll || givesRight(said, await roleOf(db, caller, workspace), right);
 }
 
 /** Administrators of the organisation are those of each workspace; who is in it no more is a plain member. */

@@ -145,7 +145,7 @@ export async function update(
 
 /**
  * Archives a workspace and answers `{}`. What it holds blocks that, or with `force_delete` goes
- * with it. A name in the body is a confirmation, and must be right.
+ * with it, as what came by itself does either way. A name in the body is a confirmation, and must be right.
  */
 export async function remove(
   deps: AdminDeps,
@@ -158,7 +158,8 @@ export async function remove(
     const { organisation_id: organisationId } = row;
     const place = { organisationId, workspaceId: row.id };
     const items = await workspaceContents.list(tx, contents, place);
-    if (items.length > 0 && body.force_delete !== true) refuseWith(items);
+    const asked = items.filter(({ isUnasked }) => !isUnasked);
+    if (asked.length > 0 && body.force_delete !== true) refuseWith(asked);
     await refuseWhilePinned(tx, row);
     await workspaceContents.removeAll(tx, contents, place, now);
     await workspaceMembers.deleteByWorkspace(tx, organisationId, row.id);

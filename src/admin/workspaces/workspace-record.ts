@@ -27,6 +27,7 @@ export const WorkspaceCreated = z.object({
   slug: z.string(),
   /** With the icon before it. */
   name: z.string(),
+  icon: z.string().nullable(),
   description: z.string().nullable(),
   created_at: AnsweredTimestamp,
   last_updated_at: AnsweredTimestamp,
@@ -40,7 +41,6 @@ export const WorkspaceCreated = z.object({
 
 /** Items of the list. */
 export const WorkspaceItem = WorkspaceCreated.omit({ users: true }).extend({
-  icon: z.string().nullable(),
   is_default: Flag,
   status: z.enum(['active', 'archived']),
   security_settings: SecurityRecord,
@@ -75,7 +75,6 @@ export function toCreated(
 export function toItem(row: StoredWorkspace, names: NameFormat): z.infer<typeof WorkspaceItem> {
   return {
     ...commonFields(row, names),
-    icon: row.icon,
     is_default: row.is_default === 0 ? 0 : 1,
     status: row.status,
     security_settings: effectiveSettings(readDocument<SecuritySettings>(row.security_settings)),
@@ -128,6 +127,7 @@ function commonFields(row: StoredWorkspace, names: NameFormat) {
     id: row.id,
     slug: row.slug,
     name: names === 'display' ? displayName(row) : row.name,
+    icon: row.icon,
     description: row.description,
     created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at),

@@ -1,5 +1,5 @@
 /** Knows the providers table: integrations as workspaces use them. Slugs are unique within a workspace. */
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { readMappings } from '../../model/secret-mapping.ts';
 import type { Db } from '../connection/db.ts';
 import {
@@ -12,7 +12,7 @@ import { resourceTable } from './resource-table.ts';
 import type { PlacedSecretReference } from './secret-references.ts';
 import * as secretReferences from './secret-references.ts';
 import type { Versioned } from './versioned.ts';
-import { contentsOf, removalOfBudgets } from './workspace-contents.ts';
+import { contentsOf, removalOfBudgets, type WorkspaceContents } from './workspace-contents.ts';
 
 interface ProviderRow extends Versioned {
   id: string;
@@ -26,7 +26,7 @@ interface ProviderRow extends Versioned {
   rate_limits: string | null;
   expires_at: number | null;
   last_reset_at: number | null;
-  /** `auto` for the one that came with access to its integration, and goes with it. */
+  /** `auto` for the one that came with access to its integration and was not changed since. */
   creation_mode: 'api' | 'auto';
 }
 
@@ -43,9 +43,13 @@ export const { insert, list, listAllForOrganisation, update, deleteById } =
   resourceTable('providers');
 
 /** With its budget and what was counted for it. */
-export const contents = contentsOf('Provider', 'providers', (at) =>
-  removalOfBudgets('provider', 'providers', at),
-);
+export const contents: WorkspaceContents = {
+  ...contentsOf('Provider', 'providers', (at) => removalOfBudgets('provider', 'providers', at)),
+  unasked: sql`creation_mode = 'auto' and not exists (
+    select 1 from managed_resources
+    where managed_resources.organisation_id = providers.organisation_id
+      and managed_resources.kind = 'Provider' and managed_resources.resource_id = providers.id)`,
+};
 
 /** By id, or by slug in one workspace or, with null, in all: at most two, which are enough to know of several. */
 export function listByReference(

@@ -17,6 +17,8 @@ export interface WorkspaceContents {
   /** Condition on the rows of its table that the workspace holds. */
   readonly held: (at: Place) => RawBuilder<unknown>;
   readonly table: string;
+  /** Condition on those of them that came by themselves, and that nobody made their own since; none when absent. */
+  readonly unasked?: RawBuilder<unknown>;
   /** Statements that take them away, what depends on them first. */
   readonly removal: (at: Place, now: number) => RawBuilder<unknown>[];
 }
@@ -25,6 +27,8 @@ export interface WorkspaceContents {
 export interface WorkspaceItem {
   readonly kind: KindName;
   readonly id: string;
+  /** Whether it came by itself, and nobody made it their own since. */
+  readonly isUnasked: boolean;
 }
 
 /** Rows of the table itself, deleted after what `dependents` of them are in other tables. */
@@ -96,6 +100,10 @@ export function removalOfBudgets(
   );
 }
 
+interface Found extends Pick<WorkspaceItem, 'kind' | 'id'> {
+  readonly unasked: 0 | 1;
+}
+
 const referredTo: ReadonlySet<KindName> = new Set(
   Object.values(kinds).flatMap(({ references }) => references.map(({ kind }) => kind)),
 );
@@ -115,11 +123,12 @@ export async function list(
     await sql`select id from ${sql.table(table)} where ${holds(at)} for update`.execute(tx);
   }
   const parts = contents.map(
-    ({ kind, table, held: holds }) =>
-      sql`select ${sql.lit(kind)} as kind, id from ${sql.table(table)} where ${holds(at)}`,
+    ({ kind, table, held: holds, unasked = sql`0 = 1` }) =>
+      sql`select ${sql.lit(kind)} as kind, id, case when ${unasked} then 1 else 0 end as unasked
+        from ${sql.table(table)} where ${holds(at)}`,
   );
-  const { rows } = await sql<WorkspaceItem>`${sql.join(parts, sql` union all `)}`.execute(tx);
-  return rows;
+  const found = await sql<Found>`${sql.join(parts, sql` union all `)}`.execute(tx);
+  return found.rows.map(({ kind, id, unasked }) => ({ kind, id, isUnasked: unasked === 1 }));
 }
 
 /** Takes away what {@link list} yields: last of `contents` first, so that what refers goes first. */
