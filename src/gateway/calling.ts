@@ -35,7 +35,7 @@ export interface Pipeline extends Callers {
   /** Serves requests about what callers keep. */
   readonly objects: {
     serve(calling: Calling, owned: OwnedPath): Promise<void>;
-    /** Asks a model, where the request may name files. */
+    /** Asks a model, where the request names files. */
     serveWithFiles(calling: Calling): Promise<void>;
   };
   /** Of headers of ours, in lower case; the first is our own, the others are aliases. */

@@ -1,6 +1,5 @@
 /** Knows where requests name objects that callers keep, and which objects an answer tells of. */
 import type { ObjectKind } from '../objects/object-request.ts';
-import type { Exchange } from './exchange.ts';
 import { carriesMark } from './object-mark.ts';
 import type { OwnedPath } from './owned-path.ts';
 
@@ -48,13 +47,17 @@ export function referencesOf(params: Readonly<Record<string, unknown>>): Referen
   return found;
 }
 
-/**
- * Whether messages may name files; one look at the bytes is all that others pay. Written by their numbers,
- * letters could say it, too.
- */
-export function mayNameFiles({ body, params }: Pick<Exchange, 'body' | 'params'>): boolean {
-  if (body === null || !Array.isArray(params.messages)) return false;
-  return body.includes('"file_id"') || body.includes('\\u00');
+/** Whether messages name files. Most consist of texts, which are not gone through. */
+export function namesFiles({ messages }: Readonly<Record<string, unknown>>): boolean {
+  return Array.isArray(messages) && messages.some(hasParts) && filesIn(messages).length > 0;
+}
+
+function hasParts(message: unknown): boolean {
+  if (typeof message !== 'object' || message === null) return false;
+  for (const name in message) {
+    if (typeof (message as Readonly<Record<string, unknown>>)[name] === 'object') return true;
+  }
+  return false;
 }
 
 /** Of messages to a model, in whatever format. */

@@ -11,7 +11,7 @@ import { GatewayError, gatewayErrorBody } from './gateway-error.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { metadataOf } from './metadata.ts';
 import { ownedPathOf, sendsFile } from './owned-path.ts';
-import { mayNameFiles } from './owned-references.ts';
+import { namesFiles } from './owned-references.ts';
 import { promptPathOf } from './prompts.ts';
 import { ProviderCalls } from './provider-calls.ts';
 import { isJsonType, parseParams, readBody } from './read-body.ts';
@@ -105,7 +105,7 @@ async function exchangeOf(
   try {
     const calling = { pipeline, arrival, found, exchange, config, caller, calls };
     if (owned !== null) await pipeline.objects.serve(calling, owned);
-    else if (mayNameFiles(exchange)) await pipeline.objects.serveWithFiles(calling);
+    else if (namesFiles(params)) await pipeline.objects.serveWithFiles(calling);
     else await callProvider(calling);
   } finally {
     calls.close();

@@ -1,7 +1,7 @@
 /** Knows how the body of a request is taken in: whole, bounded, and read as JSON where it is that. */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { membersOf } from '../model/json-object.ts';
+import { countMembers } from '../model/json-object.ts';
 import { isInCrumbs } from './crumbs.ts';
 import { GatewayError } from './gateway-error.ts';
 
@@ -56,15 +56,17 @@ export function isJsonType(type: string | undefined): boolean {
  * twice at the top, where the model and the bounds of an answer stand.
  */
 export function parseParams(body: Buffer): Params {
-  const value = parsed(body);
+  if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is no valid UTF-8');
+  const text = body.toString('utf8');
+  const value = parsed(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
   }
-  const members = membersOf(body);
-  if (members === null) {
+  const names = Object.keys(value);
+  if (names.length < countMembers(text)) {
     throw new GatewayError('invalid_json', 'The JSON body has the same member twice');
   }
-  for (const name of members.keys()) refuseTwin(name);
+  for (const name of names) refuseTwin(name);
   return value as Params;
 }
 
@@ -82,10 +84,9 @@ function refuseTwin(name: string): void {
   throw new GatewayError('invalid_json', `${folded} must be written in small letters`, folded);
 }
 
-function parsed(body: Buffer): unknown {
-  if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is no valid UTF-8');
+function parsed(text: string): unknown {
   try {
-    return JSON.parse(body.toString('utf8'));
+    return JSON.parse(text);
   } catch {
     throw new GatewayError('invalid_json', 'The body is no valid JSON');
   }

@@ -76,6 +76,18 @@ export function membersOf(bytes: Buffer): Map<string, Member> | null {
   }
 }
 
+/** How many members an object has that `JSON.parse` has read, each counted although another has its key. */
+export function countMembers(text: string): number {
+  let at = skipBlank(text, text.indexOf('{') + 1);
+  if (text.charCodeAt(at) === closeBrace) return 0;
+  for (let members = 1; ; members += 1) {
+    const colonAt = skipBlank(text, stringEnd(text, at));
+    at = skipBlank(text, valueEnd(text, skipBlank(text, colonAt + 1)));
+    if (text.charCodeAt(at) !== comma) return members;
+    at = skipBlank(text, at + 1);
+  }
+}
+
 /**
  * The bytes of the object with some members replaced, added or, where the value is undefined, left
  * out. All others are copied as they are.

@@ -10,7 +10,7 @@ import {
   tuple,
 } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { pickMembers } from '../../src/model/json-object.ts';
+import { countMembers, pickMembers } from '../../src/model/json-object.ts';
 
 /** An object as somebody may write it: members in any number, a key more than once, blanks anywhere. */
 const written = record({
@@ -34,6 +34,14 @@ describe('the members of a JSON object', () => {
         expect(new Map(values as [string, unknown][])).toEqual(
           new Map(names.map((name) => [name, read[name]])),
         );
+      }),
+    );
+  });
+
+  it('are counted, each that has the key of another too', () => {
+    proved(
+      property(written, ({ members, text }) => {
+        expect(countMembers(text)).toBe(members.length);
       }),
     );
   });

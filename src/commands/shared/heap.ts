@@ -13,17 +13,18 @@ const lookMs = 500;
  * Left alone, the part of the heap for new objects doubles under load to many times what a start
  * needs, for requests that leave nothing behind; and what has outlived them is looked through when
  * it has grown to several times what is in use. The one grows up to a bound, the other is looked
- * through sooner: memory that buys no time. Sizes themselves can only be given on Node's own command
- * line, which is not ours, so that growth is let go and held instead. To be called when the start is
- * over, which needs room, and which keeps what it compiled for the next: other flags than that one
- * begins with would make it worthless.
+ * through when it has doubled: what it may grow by counts the bytes of requests under way too, so that
+ * with less it is looked through all the time where bodies are large. Sizes themselves can only be given
+ * on Node's own command line, which is not ours, so that growth is let go and held instead. To be called
+ * when the start is over, which needs room, and which keeps what it compiled for the next: other flags
+ * than that one begins with would make it worthless.
  *
  * New objects of a kind that mostly lived on during the start would be made among the old ones for
  * good. Those of a request die young all the same; but what an old object holds, dead as it is, stays
  * until the old ones are looked through: a third of the processor time of a request was spent on that.
  */
 export function keepHeapSmall(): void {
-  setFlagsFromString('--heap-growing-percent=40');
+  setFlagsFromString('--heap-growing-percent=100');
   setFlagsFromString('--no-allocation-site-pretenuring');
   let mayGrow = true;
   setInterval(() => {
