@@ -445,6 +445,15 @@ const changesTold = ({ text }: Sent): boolean =>
   !/\bset\s+(?:last_used_at|status = 'expired'|last_reset_at|window_start)/i.test(text);
 const marks = ({ text }: Sent): boolean => text.startsWith('insert into snapshot_marks');
 
+/** What lists of people go by. */
+const peopleTables = [
+  ...['users', 'user_invites', 'workspace_members', 'scim_groups', 'scim_mappings'],
+];
+const changesPeople = ({ text }: Sent): boolean =>
+  peopleTables.includes(/^\s*(?:insert into|update|delete from) (\w+)/i.exec(text)?.[1] ?? '') &&
+  !/\bset pending_key = /i.test(text);
+const marksPeople = ({ text }: Sent): boolean => text.startsWith('insert into people_marks');
+
 const namesTenant = ({ text }: Sent): boolean =>
   /\borganisation_id = \?/i.test(text) ||
   /^\s*insert[^(]*\([^)]*\borganisation_id\b[^)]*\)\s*values/i.test(text);
@@ -487,7 +496,7 @@ describe('what is sent to the database', () => {
     expect(transactions.filter(({ size }) => size > 1)).toEqual([]);
   });
 
-  it('marks what the snapshot tells in the transaction that changes it, and last of all', () => {
+  it('marks what the snapshot and lists tell in the transaction that changes it, and last of all', () => {
     const open = new Map<unknown, Sent[]>();
     const committed: Sent[][] = [];
     for (const one of sent) {
@@ -498,16 +507,24 @@ describe('what is sent to the database', () => {
         committed.push(open.get(connection)!);
         open.delete(connection);
       } else if (open.has(connection)) open.get(connection)!.push(one);
-      else expect(changesTold(one), text).toBe(false);
+      else expect(changesTold(one) || changesPeople(one), text).toBe(false);
     }
-    const changing = committed.filter((statements) => statements.some(changesTold));
-    expect(new Set(changing.flatMap((all) => all.filter(changesTold)).flatMap(tablesOf))).toEqual(
-      new Set(toldTables),
-    );
-    for (const statements of changing) {
-      expect(statements.map(marks)).toEqual(
-        statements.map((_, at) => at + 1 === statements.length),
+    const changed = (which: typeof changesTold) =>
+      new Set(committed.flatMap((all) => all.filter(which)).flatMap(tablesOf));
+    expect(changed(changesTold)).toEqual(new Set(toldTables));
+    expect(changed(changesPeople)).toEqual(new Set(peopleTables));
+    for (const statements of committed) {
+      const due = [
+        ...(statements.some(changesPeople) ? ['people'] : []),
+        ...(statements.some(changesTold) ? ['snapshot'] : []),
+      ];
+      const told: string[] = statements.map((one) =>
+        marksPeople(one) ? 'people' : marks(one) ? 'snapshot' : '',
       );
+      const last = told.filter((kind) => kind !== '');
+      expect(last).toEqual(['people', 'snapshot'].filter((kind) => last.includes(kind)));
+      expect(last).toEqual(expect.arrayContaining(due));
+      expect(told.slice(told.length - last.length)).toEqual(last);
     }
   });
 });

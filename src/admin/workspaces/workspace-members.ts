@@ -80,15 +80,15 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const at = { organisation_id: caller.organisationId, workspace_id: workspace.id };
   const { role, email } = query;
   const filter = { role, emailKey: email === undefined ? undefined : emailKey(email) };
-  const rows = await workspaceMembers.list(db, at, filter, toPageEitherWay(query));
-  return listReply(rows.map(toMember).values(), await workspaceMembers.count(db, at, filter));
+  const { rows, total } = await workspaceMembers.list(db, at, filter, toPageEitherWay(query));
+  return listReply(rows.map(toMember).values(), total);
 }
 
 async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
   const db = deps.database.readable;
   const workspace = await findWorkspace(db, caller, params.id!, workspaces.findByIdOrSlug);
   const at = { organisation_id: caller.organisationId, workspace_id: workspace.id };
-  const [member] = await workspaceMembers.list(db, at, { userId: idOr404(params.userId!) }, null);
+  const [member] = await workspaceMembers.listAll(db, at, { userId: idOr404(params.userId!) });
   if (member === undefined) throw new ApiError('notFound');
   return versioned(toMember(member), member);
 }

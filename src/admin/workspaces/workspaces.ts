@@ -158,7 +158,7 @@ function membersOf(
   { database }: AdminDeps,
   { organisation_id, id }: workspaces.StoredWorkspace,
 ): Promise<workspaceMembers.MemberWithUser[]> {
-  return workspaceMembers.list(database.readable, { organisation_id, workspace_id: id }, {}, null);
+  return workspaceMembers.listAll(database.readable, { organisation_id, workspace_id: id });
 }
 
 /** A bound credential finds no other than its own. */

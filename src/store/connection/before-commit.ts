@@ -29,5 +29,7 @@ export function doLast(tx: Transaction): Promise<void> | undefined {
 }
 
 async function doAll(works: Works): Promise<void> {
-  for (const work of works.values()) await work();
+  // In one order, so that no two that hold each other's locks wait for each other.
+  const ordered = [...works].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  for (const [, work] of ordered) await work();
 }

@@ -25,11 +25,15 @@ export interface ListSource {
   readonly db: Db;
   /** What anything that can change the list replaces (`stampOf`); null where nothing is. */
   readonly stamp: RawBuilder<string> | null;
+  /** The column by which the list is ordered, and which is read as the id of a row; `id` when absent. */
+  readonly orderedBy?: string;
 }
 
 /** The filters of a list; which table it is of is forgotten. */
 export type Filtered = SelectQueryBuilder<{ t: { id: string } }, 't', object>;
-type Selecting<Row> = (query: Filtered) => SelectQueryBuilder<{ t: { id: string } }, 't', Row>;
+export type Selecting<Row> = (
+  query: Filtered,
+) => SelectQueryBuilder<{ t: { id: string } }, 't', Row>;
 
 interface FoundPage<Row> {
   readonly rows: Row[];
@@ -46,14 +50,14 @@ const memories = new WeakMap<Db, ListMemory>();
 
 /** One page, of each row what `select` names, which includes the id, and the number of rows on all pages. */
 export function readPage<Row extends { id: string }>(
-  { db, stamp }: ListSource,
+  { db, stamp, orderedBy = 'id' }: ListSource,
   query: Filtered,
   page: Page,
   select: Selecting<Row>,
 ): Promise<FoundPage<Row>> {
   // A transaction sees changes of its own before their marks.
   const isRemembered = stamp !== null && !db.isTransaction;
-  const list = new List(query, select, isRemembered ? stamp : sql<null>`null`);
+  const list = new List(query, select, orderedBy, isRemembered ? stamp : sql<null>`null`);
   return isRemembered ? readRemembered(memoryOf(db), list, page) : readAnew(list, page);
 }
 
@@ -120,11 +124,18 @@ async function readAnew<Row>(
 class List<Row> {
   readonly #query: Filtered;
   readonly #select: Selecting<Row>;
+  readonly #orderedBy: RawBuilder<unknown>;
   readonly #stamp: RawBuilder<string | null>;
 
-  constructor(query: Filtered, select: Selecting<Row>, stamp: RawBuilder<string | null>) {
+  constructor(
+    query: Filtered,
+    select: Selecting<Row>,
+    orderedBy: string,
+    stamp: RawBuilder<string | null>,
+  ) {
     this.#query = query;
     this.#select = select;
+    this.#orderedBy = sql.ref(orderedBy);
     this.#stamp = stamp;
   }
 
@@ -138,8 +149,8 @@ class List<Row> {
   async read({ from, isUp, skip, count }: Stretch): Promise<Batch<Row>> {
     const found = await this.#select(this.#query)
       .select(this.#stamp.as('list_stamp'))
-      .$if(from !== null, (rows) => rows.where(sql.ref('id'), isUp ? '>=' : '<', from))
-      .orderBy(sql.ref('id'), isUp ? 'asc' : 'desc')
+      .$if(from !== null, (rows) => rows.where(this.#orderedBy, isUp ? '>=' : '<', from))
+      .orderBy(this.#orderedBy, isUp ? 'asc' : 'desc')
       .limit(count)
       .offset(skip)
       .execute();

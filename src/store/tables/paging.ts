@@ -2,7 +2,7 @@
 import type { Selectable, SelectQueryBuilder } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
-import { type Filtered, type ListSource, readPage } from './page-reader.ts';
+import { type Filtered, type ListSource, readPage, type Selecting } from './page-reader.ts';
 
 /** Tables whose rows have an `id` that grows with time, by which every list is ordered. */
 type ListedTable<Schema> = {
@@ -26,6 +26,16 @@ export async function listPage<Schema, T extends ListedTable<Schema>>(
       : rows.select(shown).$castTo<{ id: string }>(),
   );
   return { rows: rows as unknown as Selectable<Schema[T]>[], total };
+}
+
+/** As {@link listPage}, of tables that are joined: `select` names what is read of each row, an `id` among it. */
+export async function listJoined<Schema, T extends keyof Schema, Row extends { id: string }>(
+  source: ListSource,
+  query: SelectQueryBuilder<Schema, T, object>,
+  page: Page,
+  select: (query: SelectQueryBuilder<Schema, T, object>) => SelectQueryBuilder<Schema, T, Row>,
+): Promise<{ rows: Row[]; total: number }> {
+  return readPage(source, query as unknown as Filtered, page, select as unknown as Selecting<Row>);
 }
 
 /** The number of rows that the filters let through. */

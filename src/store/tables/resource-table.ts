@@ -12,6 +12,7 @@ import type { Page } from '../../model/paging.ts';
 import type { Db, Tables } from '../connection/db.ts';
 import { insertion, statement } from '../connection/statement.ts';
 import { listPage } from './paging.ts';
+import * as peopleMarks from './people-marks.ts';
 import { lockInShareMode } from './portable-sql.ts';
 import { type Reference, readReference } from './references.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
@@ -182,15 +183,28 @@ function lists<Stored>(filtered: Filtered, table: ResourceTable) {
 
 /** Counted writes to a table of people, which no gateway reads. */
 export function peopleTable<T extends People>(table: T) {
-  const { update, deleteById } = countedWrites(table as unknown as 't');
+  const name = table as unknown as 't';
+  const { update, deleteById } = countedWrites(name);
   return {
+    /** Throws errno 1062 when what must be unique is taken. */
+    insert: async (tx: Db, row: Insertable<Tables[T]>): Promise<void> => {
+      const values = row as unknown as Insertable<Common>;
+      peopleMarks.replaceOne(tx, values.organisation_id);
+      await tableOf(tx).insertInto(name).values(values).execute();
+    },
     /** Writes the given columns and counts the write; throws errno 1062 when what must be unique is taken. */
     update: (
       tx: Db,
       { organisation_id, id }: { readonly organisation_id: string; readonly id: string },
       columns: Omit<Updateable<Tables[T]>, 'id' | 'organisation_id' | 'version'>,
-    ): Promise<void> => update(tx, organisation_id, id, columns),
-    deleteById,
+    ): Promise<void> => {
+      peopleMarks.replaceOne(tx, organisation_id);
+      return update(tx, organisation_id, id, columns);
+    },
+    deleteById: (tx: Db, organisationId: string, id: string): Promise<void> => {
+      peopleMarks.replaceOne(tx, organisationId);
+      return deleteById(tx, organisationId, id);
+    },
   };
 }
 

@@ -1,9 +1,10 @@
 /** Knows the scim_groups and scim_group_members tables: groups of a directory, and who is in them. */
-import type { Insertable, Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
+import { stampOf } from './people-marks.ts';
 import { peopleTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 
@@ -31,10 +32,8 @@ declare module '../connection/db.ts' {
 /** A group as stored. */
 export type StoredScimGroup = Selectable<ScimGroupRow>;
 
-/** Throws errno 1062 when the organisation has a group of this name. */
-export async function insert(tx: Db, row: Insertable<ScimGroupRow>): Promise<void> {
-  await tx.insertInto('scim_groups').values(row).execute();
-}
+/** What must be unique is the name. */
+export const { insert, update, deleteById } = peopleTable('scim_groups');
 
 export function findById(
   db: Db,
@@ -99,10 +98,8 @@ export function list(
     )
     .$if(name !== undefined, (rows) => rows.where('name', '=', name!))
     .$if(externalId !== undefined, (rows) => rows.where('external_id', '=', externalId!));
-  return listPage({ db, stamp: null }, query, page);
+  return listPage({ db, stamp: stampOf('scim_groups', organisationId) }, query, page);
 }
-
-export const { update, deleteById } = peopleTable('scim_groups');
 
 /** Users of these groups, or the groups of one user. */
 export function listMembers(

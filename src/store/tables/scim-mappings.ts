@@ -3,7 +3,8 @@ import type { Insertable, Selectable } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { WorkspaceRole } from '../../model/person.ts';
 import type { Db } from '../connection/db.ts';
-import { countRows } from './paging.ts';
+import { listJoined } from './paging.ts';
+import * as peopleMarks from './people-marks.ts';
 
 interface ScimMappingRow {
   id: string;
@@ -25,6 +26,7 @@ export type StoredScimMapping = Selectable<ScimMappingRow>;
 
 /** Throws errno 1062 when the group is mapped to the workspace already. */
 export async function insert(tx: Db, row: Insertable<ScimMappingRow>): Promise<void> {
+  peopleMarks.replaceOne(tx, row.organisation_id);
   await tx.insertInto('scim_mappings').values(row).execute();
 }
 
@@ -101,17 +103,14 @@ export async function list(
     .$if(workspaceId !== undefined, (rows) => rows.where('m.workspace_id', '=', workspaceId!))
     .$if(groupId !== undefined, (rows) => rows.where('m.group_id', '=', groupId!))
     .$if(role !== undefined, (rows) => rows.where('m.role', '=', role!));
-  const rows = await query
-    .selectAll('m')
-    .select('g.name as group_name')
-    .orderBy('m.id', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute();
-  return { rows, total: await countRows(query) };
+  const stamp = peopleMarks.stampOf('scim_mappings', organisationId);
+  return listJoined({ db, stamp, orderedBy: 'm.id' }, query, page, (rows) =>
+    rows.selectAll('m').select('g.name as group_name'),
+  );
 }
 
 export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
+  peopleMarks.replaceOne(tx, organisationId);
   await tx
     .deleteFrom('scim_mappings')
     .where('organisation_id', '=', organisationId)
@@ -124,6 +123,7 @@ export async function deleteByWorkspace(
   organisationId: string,
   workspaceId: string,
 ): Promise<void> {
+  peopleMarks.replaceOne(tx, organisationId);
   await tx
     .deleteFrom('scim_mappings')
     .where('organisation_id', '=', organisationId)

@@ -1,10 +1,11 @@
 /** Knows the user_invites table: who was asked into an organisation; of one address one invite is open at most. */
-import type { Insertable, Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import type { InviteStatus } from '../../model/invite.ts';
 import type { Page } from '../../model/paging.ts';
 import type { AssignedRole } from '../../model/person.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
+import { stampOf } from './people-marks.ts';
 import { peopleTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
 
@@ -34,10 +35,8 @@ declare module '../connection/db.ts' {
 /** An invite as stored. */
 export type StoredInvite = Selectable<UserInviteRow>;
 
-/** Throws errno 1062 when the address has an open invite. */
-export async function insert(tx: Db, row: Insertable<UserInviteRow>): Promise<void> {
-  await tx.insertInto('user_invites').values(row).execute();
-}
+/** What must be unique is the address of an open invite. */
+export const { insert, update } = peopleTable('user_invites');
 
 /** Lets another invite of the address be made once the one before has expired. */
 export async function releaseExpired(
@@ -119,7 +118,8 @@ export function list(
     .$if(status === 'pending', (rows) => rows.where('expires_at', '>', now))
     .$if(role !== undefined, (rows) => rows.where('role', '=', role!))
     .$if(emailKey !== undefined, (rows) => rows.where('email_key', '=', emailKey!));
-  return listPage({ db, stamp: null }, query, page);
+  // What is open changes as time goes by, without a mark.
+  const isTimed = stored === 'pending';
+  const stamp = isTimed ? null : stampOf('user_invites', organisationId);
+  return listPage({ db, stamp }, query, page);
 }
-
-export const { update } = peopleTable('user_invites');

@@ -1,10 +1,11 @@
 /** Knows the users table: the people of an organisation, each by one e-mail address. */
-import type { Insertable, Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { OrganisationRole } from '../../model/person.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
+import { stampOf } from './people-marks.ts';
 import { lockInShareMode } from './portable-sql.ts';
 import { peopleTable } from './resource-table.ts';
 import type { Versioned } from './versioned.ts';
@@ -34,10 +35,8 @@ declare module '../connection/db.ts' {
 /** A user as stored. */
 export type StoredUser = Selectable<UserRow>;
 
-/** Throws errno 1062 when the organisation has a user of this address, as {@link update} does. */
-export async function insert(tx: Db, row: Insertable<UserRow>): Promise<void> {
-  await tx.insertInto('users').values(row).execute();
-}
+/** What must be unique is the address. */
+export const { insert, update, deleteById } = peopleTable('users');
 
 export function findById(
   db: Db,
@@ -158,11 +157,9 @@ export function list(
     .$if(firstName !== undefined, (rows) => rows.where(holds(sql.ref('first_name'), firstName!)))
     .$if(lastName !== undefined, (rows) => rows.where(holds(sql.ref('last_name'), lastName!)))
     .$if(name !== undefined, (rows) => rows.where(holds(fullName, name!)));
-  return listPage({ db, stamp: null }, query, page);
+  return listPage({ db, stamp: stampOf('users', organisationId) }, query, page);
 }
 
 function holds(column: ReturnType<typeof sql>, part: string) {
   return sql<boolean>`locate(lower(cast(${part} as char)), lower(${column})) > 0`;
 }
-
-export const { update, deleteById } = peopleTable('users');

@@ -5,7 +5,8 @@ import type { Page } from '../../model/paging.ts';
 import type { WorkspaceRole } from '../../model/person.ts';
 import type { Db } from '../connection/db.ts';
 import { isDuplicateEntry } from './duplicate.ts';
-import { countRows } from './paging.ts';
+import { listJoined } from './paging.ts';
+import * as peopleMarks from './people-marks.ts';
 import type { StoredUser } from './users.ts';
 import type { Versioned } from './versioned.ts';
 
@@ -40,6 +41,7 @@ export async function insertUnlessMember(
   tx: Db,
   row: Insertable<WorkspaceMemberRow>,
 ): Promise<boolean> {
+  peopleMarks.replaceOne(tx, row.organisation_id);
   try {
     await tx.insertInto('workspace_members').values(row).execute();
     return true;
@@ -67,6 +69,7 @@ export async function updateRole(
   { role, source }: Pick<StoredMember, 'role' | 'source'>,
   now: number,
 ): Promise<void> {
+  peopleMarks.replaceOne(tx, key.organisation_id);
   await tx
     .updateTable('workspace_members')
     .set({ role, source, last_updated_at: now, version: sql`version + 1` })
@@ -77,6 +80,7 @@ export async function updateRole(
 }
 
 export async function deleteOne(tx: Db, key: MemberKey): Promise<void> {
+  peopleMarks.replaceOne(tx, key.organisation_id);
   await tx
     .deleteFrom('workspace_members')
     .where('organisation_id', '=', key.organisation_id)
@@ -90,6 +94,7 @@ export async function deleteByWorkspace(
   organisationId: string,
   workspaceId: string,
 ): Promise<void> {
+  peopleMarks.replaceOne(tx, organisationId);
   await tx
     .deleteFrom('workspace_members')
     .where('organisation_id', '=', organisationId)
@@ -139,31 +144,55 @@ export interface MemberFilter {
   readonly userId?: string | undefined;
 }
 
-/** Members of a workspace, the newest users first; all of them without a page. */
+type WorkspaceKey = Pick<StoredMember, 'organisation_id' | 'workspace_id'>;
+
+/** One page of the members of a workspace, the newest users first. */
 export async function list(
   db: Db,
-  { organisation_id, workspace_id }: Pick<StoredMember, 'organisation_id' | 'workspace_id'>,
+  { organisation_id, workspace_id }: WorkspaceKey,
   filter: MemberFilter,
-  page: Page | null,
-): Promise<MemberWithUser[]> {
-  const rows = await membersOf(db, organisation_id, workspace_id, filter)
-    .selectAll('m')
-    .select(['u.first_name', 'u.last_name', 'u.email', 'u.status', 'u.role as org_role'])
-    .orderBy('m.user_id', 'desc')
-    .$if(page !== null, (some) => some.limit(page!.limit).offset(page!.offset))
-    .execute();
-  return rows.map(({ first_name, last_name, email, status, org_role, ...row }) => ({
-    ...row,
-    user: { first_name, last_name, email, status, role: org_role },
-  }));
+  page: Page,
+): Promise<{ rows: MemberWithUser[]; total: number }> {
+  const generation = peopleMarks.generationOf(sql`${organisation_id}`);
+  const newest = sql`(select max(user_id) from workspace_members
+    where organisation_id = ${organisation_id} and workspace_id = ${workspace_id})`;
+  const stamp = sql<string>`concat(${generation}, ' ', ${newest})`;
+  const query = membersOf(db, organisation_id, workspace_id, filter);
+  const { rows, total } = await listJoined(
+    { db, stamp, orderedBy: 'm.user_id' },
+    query,
+    page,
+    (all) => withUser(all).select('m.user_id as id'),
+  );
+  return { rows: rows.map(toMemberWithUser), total };
 }
 
-export function count(
+/** As {@link list}; all of them. */
+export async function listAll(
   db: Db,
-  { organisation_id, workspace_id }: Pick<StoredMember, 'organisation_id' | 'workspace_id'>,
-  filter: MemberFilter,
-): Promise<number> {
-  return countRows(membersOf(db, organisation_id, workspace_id, filter));
+  { organisation_id, workspace_id }: WorkspaceKey,
+  filter: MemberFilter = {},
+): Promise<MemberWithUser[]> {
+  const query = membersOf(db, organisation_id, workspace_id, filter);
+  const rows = await withUser(query).orderBy('m.user_id', 'desc').execute();
+  return rows.map(toMemberWithUser);
+}
+
+function withUser(query: ReturnType<typeof membersOf>) {
+  return query
+    .selectAll('m')
+    .select(['u.first_name', 'u.last_name', 'u.email', 'u.status', 'u.role as org_role']);
+}
+
+function toMemberWithUser({
+  first_name,
+  last_name,
+  email,
+  status,
+  org_role,
+  ...row
+}: Awaited<ReturnType<ReturnType<typeof withUser>['execute']>>[number]): MemberWithUser {
+  return { ...row, user: { first_name, last_name, email, status, role: org_role } };
 }
 
 /** How owners and administrators of the organisation stand in a workspace is told as admin. */
