@@ -4,6 +4,7 @@ import type { Db } from '../store/connection/db.ts';
 import * as ownedObjects from '../store/tables/owned-objects.ts';
 import type { AnswerHeaders } from '../upstream/call.ts';
 import { EventReader } from '../upstream/dialects/event-reader.ts';
+import { NotTranslatable } from '../upstream/dialects/place.ts';
 import type { Calling } from './calling.ts';
 import type { StreamNotes } from './noted-stream.ts';
 import { carriesMark, unmarkedBody } from './object-mark.ts';
@@ -33,16 +34,18 @@ export function noteOf(
 ): Note {
   const noted = new Set<string>();
   const note = async (answer: unknown): Promise<void> => {
-    for (const { kind, id } of toldObjects(owned, exchange.request.method, answer)) {
-      if (noted.has(`${kind} ${id}`)) continue;
-      noted.add(`${kind} ${id}`);
-      await ownedObjects.insert(db, {
-        ...{ organisation_id: owner.organisationId, workspace_id: owner.workspaceId },
-        ...{ kind, object_id: id, provider: providerOf(target), api_key_id: owner.apiKeyId },
-        ...{ created_at: exchange.now, deleted_at: null },
-      });
-      await pending?.settle();
-    }
+    const told = toldObjects(owned, exchange.request.method, answer).filter(
+      ({ kind, id }) => !noted.has(`${kind} ${id}`),
+    );
+    if (told.length === 0) return;
+    for (const { kind, id } of told) noted.add(`${kind} ${id}`);
+    const rows = told.map(({ kind, id }) => ({
+      ...{ organisation_id: owner.organisationId, workspace_id: owner.workspaceId },
+      ...{ kind, object_id: id, provider: providerOf(target), api_key_id: owner.apiKeyId },
+      ...{ created_at: exchange.now, deleted_at: null },
+    }));
+    await ownedObjects.insertAll(db, rows);
+    await pending?.settle();
   };
   return {
     whole: async (body) => {
@@ -51,20 +54,31 @@ export function noteOf(
     },
     ofStream: () => {
       const reader = new EventReader();
+      let isOver = false;
       return {
         ...{ outlivesCaller: false, isUnwanted: false },
         note: async (bytes) => {
-          // What a stream makes, it tells of at its beginning.
-          if (noted.size > 0) return;
+          if (isOver) return;
           const told: string[] = [];
-          reader.push(bytes, (data) => told.push(data));
-          for (const data of told) await note(inEvent(parsed(data)));
+          try {
+            reader.push(bytes, (data) => told.push(data));
+          } catch (thrown) {
+            // An event that is too large to be read is passed on all the same.
+            if (!(thrown instanceof NotTranslatable)) throw thrown;
+            isOver = true;
+          }
+          // What a stream makes, it tells of at its beginning, and what a response holds at its end.
+          const events = told.filter((data) => noted.size === 0 || lastOfResponse.test(data));
+          for (const data of events) await note(inEvent(parsed(data)));
+          isOver ||= noted.size > 0 && owned.kind !== 'responses';
         },
         end: async () => Buffer.alloc(0),
       };
     },
   };
 }
+
+const lastOfResponse = /"response\.(?:completed|incomplete|failed)"/;
 
 /** A response stands within its events; a run of a new thread is one. */
 function inEvent(event: unknown): unknown {

@@ -6,6 +6,7 @@ import type { ResponseKeeping } from '../objects/responses/response-keeping.ts';
 import * as ownedObjects from '../store/tables/owned-objects.ts';
 import type { Attempted } from './attempt.ts';
 import type { Calling } from './calling.ts';
+import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import { GuardedCalls } from './guarded-calls.ts';
 import { asksForResponse, isInBackground, newResponse, noteOfResponse } from './new-response.ts';
@@ -22,7 +23,7 @@ import {
   type OwnObjectsOptions,
 } from './owned-lookup.ts';
 import type { OwnedPath } from './owned-path.ts';
-import { filesIn, type Reference, tellsOfObjects } from './owned-references.ts';
+import { filesIn, isAmbiguous, type Reference, tellsOfObjects } from './owned-references.ts';
 import { makeAt, type PendingObject } from './pending-object.ts';
 import { providerOf, type ResolvedTarget } from './resolve-target.ts';
 import { attemptOf, send } from './send-back.ts';
@@ -37,6 +38,7 @@ export class OwnObjects {
   /** @throws GatewayError for what is not the caller's, as for what does not exist */
   async serve(calling: Calling, owned: OwnedPath): Promise<void> {
     const exchange = { ...calling.exchange, path: owned.path };
+    refuseAmbiguous(exchange);
     try {
       const { responses } = this.#options;
       const { now, bodyBytesMax } = calling.pipeline;
@@ -63,6 +65,7 @@ export class OwnObjects {
    */
   async serveWithFiles(calling: Calling): Promise<void> {
     const { pipeline, exchange, caller, calls } = calling;
+    refuseAmbiguous(exchange);
     const lookup = new OwnedLookup(exchange.key, this.#options);
     const stranger = await lookup.firstUnknown(filesIn(exchange.params.messages));
     const guarded = new GuardedCalls({ guardrails: pipeline.guardrails, calls, exchange, caller });
@@ -160,9 +163,11 @@ class OwnedRequest {
     const { calls, exchange } = this.#calling;
     const target = await calls.targetOf(leaf, exchange);
     const isCallers = isCallersAccount(target, leaf, exchange);
-    if (stranger !== null && !isCallers) throw notFound(stranger);
-    if (this.#owned.id !== null) return this.#guarded.call(leaf);
     const keeper = keeperAt(target, this.#owned);
+    // Nobody has items where responses are made of chats, which is told when they are.
+    const isOfNobody = stranger?.kind === 'items' && keeper === 'native';
+    if (stranger !== null && !isCallers && !isOfNobody) throw notFound(stranger);
+    if (this.#owned.id !== null) return this.#guarded.call(leaf);
     if (keeper === 'off') {
       const message = `The provider ${target.provider} keeps no ${this.#owned.kind} for callers`;
       throw new GatewayError('not_found', message);
@@ -219,6 +224,13 @@ class OwnedRequest {
     const record = isMadeHere && isInBackground(exchange) ? () => this.#keeping!.record : null;
     return sendAndNote(this.#calling, attempted!, note, record);
   }
+}
+
+/** Who reads the body otherwise than we do must not find others' objects in it. */
+function refuseAmbiguous(exchange: Exchange): void {
+  if (!isAmbiguous(exchange)) return;
+  const message = 'The JSON body has the same member twice in one of its objects';
+  throw new GatewayError('invalid_json', message);
 }
 
 function keeperAt(

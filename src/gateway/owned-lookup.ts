@@ -46,9 +46,11 @@ export class OwnedLookup {
     return this.firstUnknown(referencesOf(params).filter((one) => !isKnown(one)));
   }
 
-  /** The first that is not the caller's; null for none. */
+  /** The first that is not the caller's, items after all others; null for none. */
   async firstUnknown(references: readonly Reference[]): Promise<Reference | null> {
-    for (const [kind, named] of Map.groupBy(references, (one) => one.kind)) {
+    const groups = [...Map.groupBy(references, (one) => one.kind)];
+    groups.sort(([one], [other]) => Number(one === 'items') - Number(other === 'items'));
+    for (const [kind, named] of groups) {
       const ids = [...new Set(named.map(({ id }) => id))];
       const known = new Set(await this.#listOwned(kind, ids));
       const stranger = named.find(({ id }) => !known.has(id));

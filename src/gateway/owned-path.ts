@@ -21,15 +21,15 @@ interface KindOfPath {
   readonly words: readonly string[];
 }
 
-const kinds: Readonly<Record<ObjectKind, KindOfPath>> = {
+const kinds: Readonly<Record<Exclude<ObjectKind, 'items'>, KindOfPath>> = {
   responses: { capability: 'responses', words: ['input_tokens', 'compact'] },
   conversations: { capability: null, words: [] },
+  // Files within one are none that lie beside it.
+  containers: { capability: null, words: [] },
   vector_stores: { capability: 'vector_stores', words: [] },
   files: { capability: 'files', words: [] },
   uploads: { capability: null, words: [] },
   batches: { capability: null, words: [] },
-  // Files within one are none that lie beside it.
-  containers: { capability: null, words: [] },
   assistants: { capability: 'assistants', words: [] },
   threads: { capability: 'assistants', words: ['runs'] },
 };
@@ -52,7 +52,7 @@ export function ownedPathOf(path: string): OwnedPath | null {
     .map(decoded);
   const at = segments.findIndex((segment) => Object.hasOwn(kinds, segment.toLowerCase()));
   if (at < 0) return null;
-  const kind = segments[at]!.toLowerCase() as ObjectKind;
+  const kind = segments[at]!.toLowerCase() as keyof typeof kinds;
   const { capability, words } = kinds[kind];
   const [named, ...behind] = segments.slice(at + 1);
   const isWord = named !== undefined && words.includes(named.toLowerCase());

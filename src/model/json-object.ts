@@ -88,6 +88,33 @@ export function countMembers(text: string): number {
   }
 }
 
+/** Whether any object in what `JSON.parse` has read has two members with one key. */
+export function hasTwins(bytes: Buffer): boolean {
+  const text = bytes.toString('latin1');
+  /** Keys of the objects that are open; null for a list. */
+  const open: (Set<string> | null)[] = [];
+  let isKey = false;
+  for (let at = 0; at < text.length; ) {
+    const code = text.charCodeAt(at);
+    if (code === quote) {
+      const end = stringEnd(text, at);
+      const keys = isKey ? open.at(-1) : null;
+      const key = keys == null ? '' : keyOf(bytes, text, at, end);
+      if (keys?.has(key) === true) return true;
+      keys?.add(key);
+      at = end;
+      continue;
+    }
+    if (code === openBrace || code === openBracket)
+      open.push(code === openBrace ? new Set() : null);
+    if (code === closeBrace || code === closeBracket) open.pop();
+    if (code === openBrace || code === comma) isKey = true;
+    if (code === colon || code === openBracket) isKey = false;
+    at += 1;
+  }
+  return false;
+}
+
 /**
  * The bytes of the object with some members replaced, added or, where the value is undefined, left
  * out. All others are copied as they are.

@@ -3,15 +3,16 @@
 import type { ModelCaller, ModelCalls } from './model-calls.ts';
 import type { Owner } from './owner.ts';
 
-/** Kinds of objects by the first word of their paths. */
+/** Kinds of objects by the first word of their paths; items of responses and conversations have none of their own. */
 export type ObjectKind =
+  | 'items'
+  | 'containers'
   | 'responses'
   | 'conversations'
   | 'vector_stores'
   | 'files'
   | 'uploads'
   | 'batches'
-  | 'containers'
   | 'assistants'
   | 'threads';
 

@@ -23,6 +23,7 @@ beforeAll(async () => {
   const integration = await post('/v1/integrations', {
     ...{ name: 'Shared', slug: 'shared', ai_provider_id: 'openai', key: 'sk-shared' },
     configurations: { custom_host: inference.upstream.url },
+    capabilities: { assistants: 'proxy' },
   });
   const tenant = async (name: string): Promise<Tenant> => {
     const workspace = await post('/v2/workspaces', { name });
@@ -48,7 +49,12 @@ beforeEach(() => {
     if (kind === 'chat') return sendJson(response, chatAnswer);
     if (method === 'POST' && id === undefined) {
       made += 1;
-      const one = { id: `${kind}-${made}`, object: kind, made, ...JSON.parse(body.toString()) };
+      const output = [
+        { type: 'message', id: `msg-${made}` },
+        { type: 'code_interpreter_call', id: `ci-${made}`, container_id: `cntr-${made}` },
+      ];
+      const said = JSON.parse(body.toString());
+      const one = { id: `${kind}-${made}`, object: kind, made, output, ...said };
       kept.set(one.id, one);
       return sendJson(response, one);
     }
@@ -171,5 +177,183 @@ describe('what a workspace has made at a provider', () => {
       await expect(refused).rejects.toBeInstanceOf(NotFoundError);
     }
     expect(await ask(ours, 'DELETE', `/responses/${id}`)).toMatchObject({ status: 200 });
+  });
+});
+
+/** Kinds of what callers keep, and what each has below it. */
+const below: Record<string, readonly string[]> = {
+  responses: ['', '/cancel', '/input_items'],
+  conversations: ['', '/items', '/items/i'],
+  containers: ['', '/files', '/files/f', '/files/f/content'],
+  vector_stores: [
+    '',
+    '/search',
+    '/files',
+    '/files/f',
+    '/files/f/content',
+    '/file_batches/b/cancel',
+  ],
+  files: ['', '/content'],
+  uploads: ['', '/parts', '/complete', '/cancel'],
+  batches: ['', '/cancel'],
+  assistants: [''],
+  threads: ['', '/messages', '/messages/m', '/runs', '/runs/r', '/runs/r/cancel'].concat([
+    '/runs/r/steps',
+    '/runs/r/steps/s',
+    '/runs/r/submit_tool_outputs',
+  ]),
+};
+
+/** One of each kind, by kind; of a response its items and its container, too. */
+async function makeAll(by: Tenant): Promise<Record<string, string>> {
+  const own: Record<string, string> = {};
+  for (const kind of Object.keys(below)) {
+    const { body } = await ask(by, 'POST', `/${kind}`, { model: 'm', input: 'x' });
+    own[kind] = body.id;
+    if (kind === 'responses') [{ id: own.items }, { container_id: own.container }] = body.output;
+  }
+  return own;
+}
+
+/** A place in a body where an object is named. */
+interface Place {
+  readonly kind: string;
+  readonly path: string;
+  readonly member: string;
+  readonly value?: (id: string) => unknown;
+  readonly around: (named: object) => object;
+}
+
+const asked = (more: object) => ({ model: 'm', input: 'x', ...more });
+const inTools = (type: string) => (named: object) => asked({ tools: [{ type, ...named }] });
+const inInput = (more: object) => (named: object) => asked({ input: [{ ...more, ...named }] });
+const list = (id: string) => [id];
+const inPart = (type: string) => (named: object) =>
+  asked({ input: [{ role: 'user', content: [{ type, ...named }] }] });
+const inMessage = (part: object) => ({ messages: [{ role: 'user', content: [part] }] });
+
+const placesOf = (own: Record<string, string>): Place[] => [
+  ...['/responses', '/responses/compact', '/responses/input_tokens'].flatMap((path) => [
+    ...['message', 'item_reference', 'reasoning'].slice(1).map((type) => ({
+      ...{ kind: 'items', path, member: 'id', around: inInput({ type }) },
+    })),
+    { kind: 'items', path, member: 'id', around: inInput({}) },
+    { kind: 'responses', path, member: 'previous_response_id', around: asked },
+    { kind: 'conversations', path, member: 'conversation', around: asked },
+    {
+      ...{ kind: 'conversations', path, member: 'conversation', around: asked },
+      value: (id: string) => ({ id }),
+    },
+    { kind: 'vector_stores', path, member: 'vector_store_ids', value: list, around: inTools('f') },
+    { kind: 'container', path, member: 'container', around: inTools('code_interpreter') },
+    {
+      ...{ kind: 'files', path, member: 'file_ids', value: list },
+      around: (named: object) => inTools('c')({ container: { type: 'auto', ...named } }),
+    },
+    { kind: 'files', path, member: 'file_id', around: inPart('input_file') },
+    { kind: 'files', path, member: 'file_id', around: inPart('input_image') },
+  ]),
+  {
+    ...{ kind: 'container', path: '/responses', member: 'container_id' },
+    around: (named) => inTools('shell')({ environment: { type: 'container_reference', ...named } }),
+  },
+  {
+    ...{ kind: 'items', path: `/conversations/${own.conversations}/items`, member: 'id' },
+    around: (named) => ({ items: [{ type: 'item_reference', ...named }] }),
+  },
+  ...['/assistants', '/threads', `/threads/${own.threads}`].flatMap((path) => [
+    {
+      ...{ kind: 'vector_stores', path, member: 'vector_store_ids', value: list },
+      around: (named: object) => asked({ tool_resources: { file_search: named } }),
+    },
+    {
+      ...{ kind: 'files', path, member: 'file_ids', value: list },
+      around: (named: object) => asked({ tool_resources: { code_interpreter: named } }),
+    },
+  ]),
+  ...[`/threads/${own.threads}/runs`, '/threads/runs'].flatMap((path) => [
+    { kind: 'assistants', path, member: 'assistant_id', around: asked },
+    {
+      ...{ kind: 'files', path, member: 'file_id' },
+      around: (named: object) => asked({ thread: { messages: [{ attachments: [named] }] } }),
+    },
+  ]),
+  {
+    ...{ kind: 'files', path: `/threads/${own.threads}/messages`, member: 'file_id' },
+    around: (named) => ({ role: 'user', content: [{ type: 'image_file', image_file: named }] }),
+  },
+  { kind: 'files', path: '/vector_stores', member: 'file_ids', value: list, around: asked },
+  ...['files', 'file_batches'].map((what) => ({
+    ...{ kind: 'files', path: `/vector_stores/${own.vector_stores}/${what}` },
+    ...{ member: 'file_id', around: (named: object) => ({ files: [named] }) },
+  })),
+  { kind: 'files', path: '/batches', member: 'input_file_id', around: asked },
+  {
+    ...{ kind: 'files', path: '/chat/completions', member: 'file_id' },
+    around: (named) => asked(inMessage({ type: 'file', file: named })),
+  },
+];
+
+describe('of two workspaces with one account', () => {
+  it('neither names what is the other’s, at any place of a body and however it is written there', async () => {
+    const [mine, others] = [await makeAll(ours), await makeAll(theirs)];
+    const headers = { authorization: `Bearer ${ours.key}`, 'content-type': 'application/json' };
+    const send = async (path: string, text: string) => {
+      const url = `${inference.server.inferenceUrl}/v1${path}`;
+      return { path, text, status: (await exchange('POST', url, text, headers)).status };
+    };
+    const { reached } = inference.upstream;
+    for (const { kind, path, member, value = (id: string) => id, around } of placesOf(mine)) {
+      const textOf = (id: string) => JSON.stringify(around({ [member]: value(id) }));
+      const key = `"${member}":`;
+      const escaped = `"\\u00${member.charCodeAt(0).toString(16)}${member.slice(1)}":`;
+      const own = mine[kind]!;
+      reached.length = 0;
+      await send(path, textOf(own));
+      expect(reached.map(({ url }) => url)).toEqual([expect.stringContaining(path)]);
+      const [written, twins]: [string[], string[]] = [[], []];
+      for (const id of [others[kind]!, 'of_nobody']) {
+        const text = textOf(id);
+        const named = JSON.stringify(value(id));
+        written.push(text, text.replace(key, escaped));
+        // Of a chat, those providers that have files heed the case.
+        if (path !== '/chat/completions') written.push(text.replace(key, key.toUpperCase()));
+        twins.push(
+          text.replace(key, `${key}${JSON.stringify(value(own))},${key}`),
+          textOf(own).replace(key, `${key}${named},${key}`),
+          textOf(own).replace(key, `${escaped}${named},${key}`),
+        );
+      }
+      reached.length = 0;
+      const answers = await Promise.all(written.map((text) => send(path, text)));
+      expect(answers.filter(({ status }) => status !== 404)).toEqual([]);
+      const both = await Promise.all(twins.map((text) => send(path, text)));
+      expect(both.filter(({ status }) => status !== 400)).toEqual([]);
+      expect(reached).toEqual([]);
+    }
+  });
+
+  it('neither reaches what is the other’s on any route, and nothing tells it from what does not exist', async () => {
+    const others = await makeAll(theirs);
+    const mine = await makeAll(ours);
+    inference.upstream.reached.length = 0;
+    for (const [kind, paths] of Object.entries(below)) {
+      for (const path of paths) {
+        for (const method of ['GET', 'POST', 'DELETE']) {
+          const body = method === 'POST' ? { purpose: 'x' } : undefined;
+          const ids = [others[kind]!, `${kind}-none`];
+          const answers = await Promise.all(
+            ids.map((id) => ask(ours, method, `/${kind}/${id}${path}`, body)),
+          );
+          const [foreign, unknown] = answers.map(({ status, body: said }) => ({ status, said }));
+          expect([kind, path, method, foreign]).toEqual([kind, path, method, unknown]);
+          expect(foreign).toMatchObject({ status: 404 });
+        }
+      }
+    }
+    expect(inference.upstream.reached).toEqual([]);
+    const container = await ask(ours, 'GET', `/containers/${mine.container}/files`);
+    expect([container.status, inference.upstream.reached.length]).toEqual([404, 1]);
+    expect(container.body.error.message).toBe('none');
   });
 });

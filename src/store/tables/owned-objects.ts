@@ -32,8 +32,19 @@ interface Of {
   readonly kind: string;
 }
 
-/** Notes an object; one that is known already stays as it is. */
-export const insert = insertion((db, row: OwnedObject & Record<string, unknown>) =>
+/** As many rows as go into one statement. */
+const rowsMax = 200;
+
+/** Notes objects; those that are known already stay as they are. */
+export async function insertAll(db: Db, rows: readonly OwnedObject[]): Promise<void> {
+  if (rows.length === 1) return insert(db, { ...rows[0]! });
+  for (let at = 0; at < rows.length; at += rowsMax) {
+    const some = rows.slice(at, at + rowsMax);
+    await db.insertInto('owned_objects').ignore().values(some).execute();
+  }
+}
+
+const insert = insertion((db, row: OwnedObject & Record<string, unknown>) =>
   db.insertInto('owned_objects').ignore().values(row),
 );
 
