@@ -1,13 +1,14 @@
 /** Knows in whose name the gateway asks models itself: of a caller whose request is at hand, and of one that was written down. */
+import type { ConfigNode } from '../model/config-tree.ts';
 import type { ModelCaller, ModelCalls, ModelCallsOf } from '../objects/model-calls.ts';
 import { ObjectError } from '../objects/object-request.ts';
 import { Secret } from '../secret.ts';
 import { permitted } from './authenticate.ts';
 import type { Calling, Pipeline } from './calling.ts';
-import type { Exchange, ReadHeader } from './exchange.ts';
+import type { ReadHeader } from './exchange.ts';
 import { InnerCalls } from './inner-call.ts';
 import { metadataOf } from './metadata.ts';
-import { ownerOf } from './owned-lookup.ts';
+import { leavesOf, ownerOf } from './owned-lookup.ts';
 
 /** Good beyond the end of the request; what is asked so is not sent to the model before it. */
 export function modelCallsOf({ pipeline, exchange, config }: Calling): ModelCalls {
@@ -39,11 +40,13 @@ const keptHeaders = [
  *
  * @throws ObjectError where it brings along what is not kept: secrets, and whole configs
  */
-export function modelCallerOf({ key, credential, header }: Exchange): ModelCaller {
+export function modelCallerOf({ exchange, config }: Calling): ModelCaller {
+  const { key, credential, header } = exchange;
   const refusal = (what: string): ObjectError =>
     new ObjectError('invalid_request', `What asks models later on takes ${what}`);
   if (key.kind === 'token') throw refusal('an API key: a token may be over by then');
-  if (credential !== null) {
+  // Many clients send one everywhere, whether or not anybody is in want of it.
+  if (credential !== null && wantsCredential(config.root)) {
     throw refusal(
       'the credential of a saved provider or config: none that comes with a request is kept',
     );
@@ -57,6 +60,14 @@ export function modelCallerOf({ key, credential, header }: Exchange): ModelCalle
     throw refusal('a saved config by its slug: none that comes with a request is kept');
   }
   return { ...ownerOf(key), headers };
+}
+
+/** Whether a target has none of its own; those of saved providers have. */
+function wantsCredential(root: ConfigNode): boolean {
+  return leavesOf(root).some(
+    ({ settings: { apiKey, provider, virtualKey } }) =>
+      apiKey === null && virtualKey === null && provider?.startsWith('@') !== true,
+  );
 }
 
 /** Key and config are looked up at each call. `pipelineOf` because these calls are part of it. */

@@ -17,7 +17,7 @@ export function objectRequestOf(calling: Calling, owned: OwnedPath, owner: Owner
     ...{ method: request.method!, query: new URLSearchParams(exchange.query) },
     contentType: request.headers['content-type'] ?? null,
     models: modelCallsOf(calling),
-    modelCaller: () => modelCallerOf(exchange),
+    modelCaller: () => modelCallerOf(calling),
   };
 }
 

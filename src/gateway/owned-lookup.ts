@@ -116,6 +116,6 @@ export async function leafTo(
   return { ...first!, settings: { ...first!.settings, ...elsewhere, provider } };
 }
 
-function leavesOf(node: ConfigNode): Leaf[] {
+export function leavesOf(node: ConfigNode): Leaf[] {
   return node.kind === 'leaf' ? [node] : node.targets.flatMap(leavesOf);
 }

@@ -172,6 +172,27 @@ describe('a client of OpenAI', () => {
   });
 });
 
+it('a credential beside the key stands in no way of a run whose targets have their own, and is kept by none', async () => {
+  const { server, upstream } = inference;
+  const asks = async (config: object) => {
+    const made = await server.request('POST', '/v2/configs', { body: { name: 'one', config } });
+    const { key } = await inference.addKey({ defaults: { config_id: made.body.slug } });
+    const asking = new OpenAI({
+      ...{ apiKey: 'DUMMY', baseURL: `${server.inferenceUrl}/v1`, maxRetries: 0 },
+      defaultHeaders: { 'x-gateway-api-key': key },
+    });
+    const { id: assistant_id } = await asking.beta.assistants.create({ model: 'm' });
+    const { id } = await asking.beta.threads.create({ messages: [{ role: 'user', content: 'a' }] });
+    const poll = { pollIntervalMs: 20 };
+    return asking.beta.threads.runs.createAndPoll(id, { assistant_id }, poll);
+  };
+  const target = { provider: 'openai', custom_host: upstream.url };
+  const run = await asks({ ...target, api_key: 'own' });
+  expect(run.status).toBe('completed');
+  expect(upstream.reached[0]!.headers.authorization).toBe('Bearer own');
+  await expect(asks(target)).rejects.toMatchObject({ status: 400 });
+});
+
 describe('a run that searches files', () => {
   let searching: OpenAI;
   let storeId: string;
