@@ -23,7 +23,7 @@ export function openBlobs(parts: {
     places: {
       database: new DatabaseBlobs(database),
       ...(directory === null ? {} : { directory: new Directory(directory) }),
-      ...(s3 === null ? {} : { s3: new S3(s3, settings.proxies) }),
+      ...(s3 === null ? {} : { s3: new S3(s3, settings.proxies, () => clock.now()) }),
     },
   });
 }

@@ -5,8 +5,8 @@ import { AwsV4Signer } from 'aws4fetch';
 import type { Dispatcher } from 'undici';
 import type { Pools } from '../remote/pools.ts';
 import type { Proxies } from '../remote/proxies.ts';
-import type { Secret } from '../secret.ts';
 import { type BlobKey, type BlobStore, BlobUnavailable, cut, namesOf } from './blob-store.ts';
+import { S3Credentials, type S3CredentialsSource } from './s3-credentials.ts';
 
 export interface S3Place {
   /** Of the service; the bucket is the first name of paths there. */
@@ -15,8 +15,7 @@ export interface S3Place {
   readonly bucket: string;
   /** Before the names of all objects: '' or `gatewright/`. */
   readonly prefix: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: Secret;
+  readonly credentials: S3CredentialsSource;
 }
 
 /**
@@ -46,11 +45,14 @@ interface Answer {
 export class S3 implements BlobStore {
   readonly #place: S3Place;
   readonly #proxies: Proxies | null;
+  readonly #credentials: S3Credentials;
   #opening: Promise<Pools> | null = null;
 
-  constructor(place: S3Place, proxies: Proxies | null) {
+  /** `now` tells milliseconds since the epoch. */
+  constructor(place: S3Place, proxies: Proxies | null, now: () => number) {
     this.#place = place;
     this.#proxies = proxies;
+    this.#credentials = new S3Credentials(place.credentials, { proxies, now });
   }
 
   /** What opens connections is loaded by those who ask the service for something. */
@@ -107,6 +109,7 @@ export class S3 implements BlobStore {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#credentials[Symbol.asyncDispose]();
     await (await this.#opening)?.destroy();
   }
 
@@ -118,13 +121,18 @@ export class S3 implements BlobStore {
   async #ask(asked: Asked): Promise<Answer> {
     for (let tries = 1; ; tries += 1) {
       const answer = await this.#send(asked).catch((error: Error) => error);
-      const isPassing = answer instanceof Error || answer.status >= 500 || answer.status === 429;
+      const isPassing =
+        answer instanceof Error ||
+        answer.status >= 500 ||
+        answer.status === 429 ||
+        (hasEnded(answer) && this.#credentials.renew());
       if (!isPassing) return answer;
       if (tries < triesMax) {
         await delay(pauseMs * 2 ** tries);
         continue;
       }
       if (!(answer instanceof Error)) return answer;
+      if (answer instanceof BlobUnavailable) throw answer;
       const { origin } = this.#place.endpoint;
       const { code = 'no answer' } = answer as NodeJS.ErrnoException;
       const reason = `is out of reach${(await this.#pools()).way(origin)} (${code})`;
@@ -133,13 +141,15 @@ export class S3 implements BlobStore {
   }
 
   async #send({ method, name, query, body }: Asked): Promise<Answer> {
-    const { endpoint, region, bucket, accessKeyId, secretAccessKey } = this.#place;
+    const { endpoint, region, bucket } = this.#place;
+    const { accessKeyId, secretAccessKey, sessionToken } = await this.#credentials.key();
     const url = new URL(endpoint);
     url.pathname = `${endpoint.pathname.replace(/\/$/, '')}/${bucket}${name && `/${name}`}`;
     url.search = new URLSearchParams(query).toString();
     const signer = new AwsV4Signer({
       ...{ method, url: url.href, region, service: 's3', accessKeyId },
       secretAccessKey: secretAccessKey.reveal(),
+      ...(sessionToken === null ? {} : { sessionToken: sessionToken.reveal() }),
       headers: {
         'x-amz-content-sha256': createHash('sha256')
           .update(body ?? '')
@@ -159,11 +169,22 @@ export class S3 implements BlobStore {
     return { status: answer.statusCode, body: Buffer.from(await answer.body.arrayBuffer()) };
   }
 
-  #refused(what: string, { status, body }: Answer): BlobUnavailable {
-    const [, code] = /<Code>(\w{1,64})<\/Code>/.exec(body.toString('utf8', 0, 4_096)) ?? [];
-    const reason = code === undefined ? String(status) : `${status}, ${code}`;
+  #refused(what: string, answer: Answer): BlobUnavailable {
+    const code = codeOf(answer);
+    const reason = code === undefined ? String(answer.status) : `${answer.status}, ${code}`;
     return new BlobUnavailable(`The bucket ${this.#place.bucket} ${what} (${reason})`);
   }
+}
+
+/** What the service calls a refusal. */
+function codeOf({ body }: Answer): string | undefined {
+  return /<Code>(\w{1,64})<\/Code>/.exec(body.toString('utf8', 0, 4_096))?.[1];
+}
+
+/** Whether the refusal is of the credentials that a pod was given for a while. */
+function hasEnded(answer: Answer): boolean {
+  if (answer.status !== 400 && answer.status !== 403) return false;
+  return ['ExpiredToken', 'InvalidToken', 'TokenRefreshRequired'].includes(codeOf(answer) ?? '');
 }
 
 function nameOf(number: number): string {

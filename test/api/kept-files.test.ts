@@ -154,7 +154,7 @@ describe('what a process has written and not kept, as it was killed', () => {
       places: {
         database: new DatabaseBlobs(inference.server.database),
         directory: new Directory(folder),
-        s3: new S3(bucket.place, null),
+        s3: new S3(bucket.place, null, Date.now),
       },
     });
   const pieces = (bytes = content) =>

@@ -243,6 +243,14 @@ describe('rendering', () => {
     await expect(render({ ...complete, blobs })).rejects.toThrow('GATEWRIGHT_BLOB_STORE');
     const keyless = { s3: { bucket: 'files' } };
     await expect(render({ ...complete, blobs: keyless })).rejects.toThrow('existingSecret');
+    const ofPod = { s3: { bucket: 'files', ownIdentity: true } };
+    const signed = JSON.stringify(podsOf(await render({ ...complete, blobs: ofPod })));
+    expect(signed).toContain('GATEWRIGHT_BLOB_S3_BUCKET');
+    expect(signed).not.toContain('ACCESS_KEY');
+    const passing = { bucket: 'files', existingSecret: 'bucket', keys: { sessionToken: 'token' } };
+    expect(JSON.stringify(await render({ ...complete, blobs: { s3: passing } }))).toContain(
+      'GATEWRIGHT_BLOB_S3_SESSION_TOKEN',
+    );
   });
 
   it('opens the port at which the mail server of the settings listens to the pods that run jobs', async () => {

@@ -26,7 +26,7 @@ beforeAll(async () => {
   bucket = await startBucket();
   folder = mkdtempSync(join(tmpdir(), 'gatewright-blobs-'));
   stores['a folder'] = new Directory(folder);
-  stores['a bucket'] = new S3(bucket.place, null);
+  stores['a bucket'] = new S3(bucket.place, null, Date.now);
 });
 
 afterAll(async () => {
@@ -147,12 +147,13 @@ describe('a bucket', () => {
 
   it('is told of where the key is a wrong one or the service is away, without the key', async () => {
     const secretAccessKey = new Secret('wrong-secret', 'test');
-    await using wrong = new S3({ ...bucket.place, secretAccessKey }, null);
+    const credentials = { ...bucket.key, secretAccessKey };
+    await using wrong = new S3({ ...bucket.place, credentials }, null, Date.now);
     await expect(wrong.write(key, inPieces(content, mebibyte))).rejects.toThrow(
       'The bucket files is not given what it is to keep (403, SignatureDoesNotMatch)',
     );
     const endpoint = new URL('http://127.0.0.1:9');
-    await using away = new S3({ ...bucket.place, endpoint }, null);
+    await using away = new S3({ ...bucket.place, endpoint }, null, Date.now);
     await expect(away.delete(key)).rejects.toThrow(
       'The bucket at http://127.0.0.1:9 is out of reach (ECONNREFUSED)',
     );

@@ -21,6 +21,8 @@ const base: Record<string, string> = {
   GATEWRIGHT_JWT_JWKS_URIS: 'https://login.example/keys',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'https://otlp.example',
   OTEL_TRACES_SAMPLER: 'traceidratio',
+  GATEWRIGHT_BLOB_S3_BUCKET: 'files',
+  AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://127.0.0.1:1/agent',
   GATEWRIGHT_TURBO: 'slip',
 };
 const pem = '-----BEGIN X-----\nAA==\n-----END X-----';

@@ -545,6 +545,8 @@ const mailing = {
   SMTP_USER: 'u',
 };
 
+const podRole = { AWS_ROLE_ARN: 'arn:aws:iam::1:role/r', AWS_WEB_IDENTITY_TOKEN_FILE: '/token' };
+
 const bucketed = {
   GATEWRIGHT_BLOB_S3_BUCKET: 'files',
   GATEWRIGHT_BLOB_S3_ACCESS_KEY_ID: 'id',
@@ -567,9 +569,34 @@ describe('places for files', () => {
     expect(read({ ...both, GATEWRIGHT_BLOB_STORE: 'database' }).blobs.writesTo).toBe('database');
   });
 
+  it('are signed for by a key, else by what the cluster has given the pod', () => {
+    const bucket = { GATEWRIGHT_BLOB_S3_BUCKET: 'files', GATEWRIGHT_BLOB_S3_REGION: 'eu-west-1' };
+    const agent = { AWS_CONTAINER_CREDENTIALS_FULL_URI: 'http://169.254.170.23/v1/credentials' };
+    const credentials = (more: object) => read({ ...bucket, ...more }).blobs.s3?.credentials;
+    expect(credentials(agent)).toMatchObject({
+      ...{ kind: 'container', address: new URL(agent.AWS_CONTAINER_CREDENTIALS_FULL_URI) },
+      tokenFile: null,
+    });
+    expect(credentials({ ...agent, ...podRole })).toMatchObject({
+      ...{ kind: 'webIdentity', sts: new URL('https://sts.eu-west-1.amazonaws.com') },
+      ...{ roleArn: 'arn:aws:iam::1:role/r', tokenFile: '/token' },
+    });
+    const keyed = { ...bucketed, GATEWRIGHT_BLOB_S3_SESSION_TOKEN: 'canary' };
+    expect(credentials({ ...agent, ...podRole, ...keyed })).toMatchObject({ kind: 'key' });
+    expect(read({ ...agent, ...podRole }).blobs.s3).toBeNull();
+  });
+
   it('make a whole or are faults that say what is missing', () => {
     const { GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY: _, ...half } = bucketed;
     expect(faultsOf(half)).toContain('GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY is not: set both');
+    expect(faultsOf({ ...half, AWS_ROLE_ARN: 'r' })).toContain('set both');
+    const keyless = { GATEWRIGHT_BLOB_S3_BUCKET: 'files' };
+    expect(faultsOf(keyless)).toContain('AWS_CONTAINER_CREDENTIALS_FULL_URI');
+    expect(faultsOf({ ...keyless, AWS_ROLE_ARN: 'r' })).toContain(
+      'AWS_WEB_IDENTITY_TOKEN_FILE is not',
+    );
+    const sts = { ...keyless, GATEWRIGHT_BLOB_S3_STS_ENDPOINT: 'https://sts.example.com' };
+    expect(faultsOf(sts)).toContain('no role is');
     const { GATEWRIGHT_BLOB_S3_BUCKET: __, ...idle } = bucketed;
     expect(faultsOf(idle)).toContain('set GATEWRIGHT_BLOB_S3_BUCKET');
     expect(faultsOf(idle)).not.toContain('canary');
@@ -636,7 +663,7 @@ describe('the reference', () => {
         ...(name.startsWith('GATEWRIGHT_GIT_') ? verified : {}),
         ...(name.startsWith('GATEWRIGHT_VAULT_') ? vaultOf(name) : {}),
         ...(name.startsWith('SMTP_') || /SMTP_TLS|ALERT_EMAILS/.test(name) ? mailing : {}),
-        ...(name.includes('BLOB_') ? bucketed : {}),
+        ...(name.includes('BLOB_') ? { ...bucketed, ...podRole } : {}),
         ...(name.includes('JWT_')
           ? { GATEWRIGHT_JWT_JWKS_URIS: 'https://login.example.com/k' }
           : {}),

@@ -37,8 +37,8 @@
 {{- if and $v.customCA.existingSecret $v.customCA.existingConfigMap -}}
 {{- fail "customCA takes one of existingSecret and existingConfigMap" -}}
 {{- end -}}
-{{- if and $v.blobs.s3.bucket (not $v.blobs.s3.existingSecret) -}}
-{{- fail "blobs.s3.bucket needs blobs.s3.existingSecret, the Secret that holds the key of the bucket" -}}
+{{- if and $v.blobs.s3.bucket (eq (not $v.blobs.s3.existingSecret) (not $v.blobs.s3.ownIdentity)) -}}
+{{- fail "blobs.s3.bucket needs one of blobs.s3.existingSecret, the Secret that holds the key of the bucket, and blobs.s3.ownIdentity, for a role of the service account" -}}
 {{- end -}}
 {{- if and $v.blobs.s3.bucket $v.blobs.volume (not (hasKey $v.settings "GATEWRIGHT_BLOB_STORE")) -}}
 {{- fail "blobs.volume and blobs.s3.bucket are both set: say by settings.GATEWRIGHT_BLOB_STORE where new files go" -}}

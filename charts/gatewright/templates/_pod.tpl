@@ -72,8 +72,13 @@ topologySpreadConstraints:
 {{- with .prefix }}
 - {name: GATEWRIGHT_BLOB_S3_PREFIX, value: {{ . | quote }}}
 {{- end }}
+{{- if .existingSecret }}
 - {name: GATEWRIGHT_BLOB_S3_ACCESS_KEY_ID, valueFrom: {secretKeyRef: {name: {{ .existingSecret | quote }}, key: {{ .keys.accessKeyId | quote }}}}}
 - {name: GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY, valueFrom: {secretKeyRef: {name: {{ .existingSecret | quote }}, key: {{ .keys.secretAccessKey | quote }}}}}
+{{- with .keys.sessionToken }}
+- {name: GATEWRIGHT_BLOB_S3_SESSION_TOKEN, valueFrom: {secretKeyRef: {name: {{ $.Values.blobs.s3.existingSecret | quote }}, key: {{ . | quote }}}}}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
