@@ -285,6 +285,7 @@ function createAdminServer(
   const deps = {
     ...{ database, keyring, apiKeyPrefix, audit, throttle, trustedHosts, configTargets },
     ...{ mcp, outbound, signIn, blobs },
+    disabledFeatures: disabledFeatures(settings),
   };
   const routes = adminRoutes(deps, tokens);
   const open = [...probes, ...publicRoutes(deps, requireConnection)];
@@ -297,7 +298,7 @@ function createAdminServer(
     },
     authorise,
     callerId: (caller) => caller.id,
-    disabledFeatures: disabledFeatures(settings),
+    disabledFeatures: deps.disabledFeatures,
     classifyError,
     observe: metrics.observeRequest,
     now: () => clock.now(),

@@ -171,6 +171,18 @@ export interface Settings {
 /** A switch that turns a whole feature off. */
 export type Feature = keyof Settings['features'];
 
+/** By what each is switched. */
+export const featureSettings = {
+  guardrails: 'GUARDRAILS_ENABLED',
+  apiAccess: 'API_ACCESS_ENABLED',
+  usageLimits: 'USAGE_LIMITS_ENABLED',
+  auditLogs: 'AUDIT_LOGS_ENABLED',
+  dataExports: 'DATA_EXPORTS_ENABLED',
+  policy: 'POLICY_ENABLED',
+  scim: 'SCIM_ENABLED',
+  mcp: 'MCP_ENABLED',
+} as const satisfies Record<Feature, Name>;
+
 export interface ReadOptions {
   /** Where `.env` lies and relative files begin; the working directory when absent. */
   readonly cwd?: string;
@@ -305,16 +317,9 @@ function assemble(
     databasePoolSize: values.DB_POOL_SIZE,
     databaseStartWaitSeconds: values.GATEWRIGHT_DB_START_WAIT_SECONDS,
     writerHadr: values.MYSQL_WRITER_HADR_MODE,
-    features: {
-      guardrails: values.GUARDRAILS_ENABLED,
-      apiAccess: values.API_ACCESS_ENABLED,
-      usageLimits: values.USAGE_LIMITS_ENABLED,
-      auditLogs: values.AUDIT_LOGS_ENABLED,
-      dataExports: values.DATA_EXPORTS_ENABLED,
-      policy: values.POLICY_ENABLED,
-      scim: values.SCIM_ENABLED,
-      mcp: values.MCP_ENABLED,
-    },
+    features: Object.fromEntries(
+      Object.entries(featureSettings).map(([feature, name]) => [feature, values[name]]),
+    ) as Settings['features'],
     server: {
       host: values.GATEWRIGHT_HOST,
       port: values.PORT,

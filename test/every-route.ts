@@ -41,6 +41,7 @@ const unused = {
   throttle: createFailureThrottle(),
   signIn: null,
   trustedHosts: [],
+  disabledFeatures: new Set<never>(),
   configTargets: { rootMax: null, conditionalRootMax: null, nestedMax: null },
   mcp: { explore: () => Promise.reject(new Error('nothing is asked')) },
   outbound: { request: () => Promise.reject(new Error('nothing is asked')) },

@@ -106,10 +106,10 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
 }
 
 function governed(
-  features: readonly Feature[] | undefined,
+  features: readonly Feature[],
   routes: readonly Route<Principal>[],
 ): Route<Principal>[] {
-  return routes.map((route) => (features === undefined ? route : { ...route, features }));
+  return routes.map((route) => (features.length === 0 ? route : { ...route, features }));
 }
 
 /**

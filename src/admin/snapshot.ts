@@ -15,6 +15,7 @@ import { ManagedName } from '../model/managed-by.ts';
 import { covers } from '../model/scopes.ts';
 import { Snapshot, type SnapshotResource } from '../model/snapshot.ts';
 import { packageVersion } from '../package-root.ts';
+import { featureSettings } from '../settings.ts';
 import { readConsistently } from '../store/consistent-read.ts';
 import type { ManagedResourceRow } from '../store/tables/managed-resources.ts';
 import * as managedResources from '../store/tables/managed-resources.ts';
@@ -74,7 +75,7 @@ async function snapshot(
   const { caller, ifNoneMatch } = request;
   const { organisationId } = caller;
   if (caller.workspaceId !== null) throw new ApiError('forbidden');
-  const view = viewOf(deps, request);
+  const view = viewOf(deps, resources, request);
   // Who has it costs one look at the marks; whoever has not is told what belongs to its own tag.
   const now = tagOf(view, await snapshotMarks.read(deps.database.readable, organisationId));
   if (holdsTag(ifNoneMatch, now)) return new RawReply(304, null, tagged(now));
@@ -95,16 +96,22 @@ interface View {
   /** Whether the caller is told the key, and fingerprints. */
   readonly tellsFingerprints: boolean;
   readonly apiKeyPrefix: string;
+  readonly switchedOff: NonNullable<Snapshot['switched_off']>;
 }
 
 function viewOf(
-  { keyring, apiKeyPrefix }: AdminDeps,
+  { keyring, apiKeyPrefix, disabledFeatures }: AdminDeps,
+  resources: readonly Resource[],
   { caller: { organisationId, id, scopes }, query }: QueryRequest<z.infer<typeof Query>>,
 ): View {
   const { owner, view, named = [] } = query;
   return {
     part: view === 'own' ? { owner, named } : null,
     ...{ organisationId, owner, callerId: id, apiKeyPrefix },
+    switchedOff: resources.flatMap(({ kind, features }) => {
+      const off = features.find((feature) => disabledFeatures.has(feature));
+      return off === undefined ? [] : [{ kind, setting: featureSettings[off] }];
+    }),
     key: keyring.fingerprintKey(organisationId, owner),
     tellsFingerprints: secretWriters.every((scope) => covers(scopes, scope)),
   };
@@ -114,9 +121,9 @@ const version = packageVersion();
 
 /** Weak, because every coding bears it. Of the key it tells nothing. */
 function tagOf(view: View, marks: string): string {
-  const { organisationId, owner, part, callerId, key, tellsFingerprints, apiKeyPrefix } = view;
+  const { organisationId, owner, part, callerId, key, tellsFingerprints } = view;
   const caller = [organisationId, owner, part, callerId, tellsFingerprints];
-  const said = [version, ...caller, apiKeyPrefix, marks];
+  const said = [version, ...caller, view.apiKeyPrefix, view.switchedOff, marks];
   const digest = createHmac('sha256', key).update(JSON.stringify(said)).digest('base64url');
   return `W/"${digest}"`;
 }
@@ -149,6 +156,7 @@ function answer(
     fingerprint_key: fingerprintKey?.toString('base64') ?? null,
     api_key_prefix: apiKeyPrefix,
     changes_max: changesMax,
+    switched_off: view.switchedOff,
   } satisfies Omit<Snapshot, 'resources'>;
   const slices = new LongList<Snapshot>(frame, 'resources', items()).slices();
   const headers = tagged(tagOf(view, read.marks));

@@ -60,6 +60,7 @@ export function createAppGateway(parts: {
     onSecretFailure: (err, reference) =>
       log.warn({ err, reference }, 'a secret could not be read from its manager'),
     runsGuardrails: settings.features.guardrails,
+    limitsBy: settings.features,
     hashCredential: (value) => {
       requireConnection();
       return keyring.hashCredential(value);

@@ -11,7 +11,7 @@ import type { Exchange, ReadHeader } from './exchange.ts';
 import type { GatewayError, GatewayErrorForm } from './gateway-error.ts';
 import type { GatewayKey } from './gateway-key.ts';
 import type { Guardrails } from './guardrails.ts';
-import type { Policies } from './limits.ts';
+import type { LimitSwitches, Policies } from './limits.ts';
 import type { Metered } from './meter.ts';
 import type { OwnedPath } from './owned-path.ts';
 import type { Prompts } from './prompts.ts';
@@ -43,6 +43,7 @@ export interface Pipeline extends Callers {
   readonly bodyBytesMax: number;
   /** False: limits count, and refuse nothing. */
   readonly enforcesLimits: boolean;
+  readonly limitsBy: LimitSwitches;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly isUnavailable: (error: unknown) => boolean;

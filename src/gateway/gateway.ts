@@ -27,7 +27,7 @@ import { Generations } from './generations.ts';
 import { Guardrails, type StoredGuardrail } from './guardrails.ts';
 import { type Issuer, IssuerKeys } from './issuer-keys.ts';
 import { IssuerOrigins } from './issuer-origins.ts';
-import { Policies } from './limits.ts';
+import { type LimitSwitches, Policies } from './limits.ts';
 import { type ManagedSecretsOptions, managedSecrets } from './managed-secrets.ts';
 import { storedCallers } from './model-callers.ts';
 import { OwnObjects } from './own-objects.ts';
@@ -65,6 +65,8 @@ export interface GatewayOptions
   readonly configTargets: TargetLimits;
   readonly blocksInlineConfigs: boolean;
   readonly runsGuardrails: boolean;
+  /** Which limits there are at all. */
+  readonly limitsBy: LimitSwitches;
   /** Other beginnings of our headers, in lower case with a dash at the end. */
   readonly headerAliases: readonly string[];
   /** How long cached keys and configs are good while the database is away. */
@@ -109,7 +111,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const tokens = tokensOf(options, issuerOrigins, kept(placesMax));
   const searches = new Searches();
   const ledger = createLedger({ database, clock: options.clock });
-  const { bodyBytesMax, enforcesLimits, record, spanExport, onFault } = options;
+  const { bodyBytesMax, enforcesLimits, limitsBy, record, spanExport, onFault } = options;
   const { hashCredential, unsealerOf } = options;
   const vectors = vectorsOf(options);
   const { storeSearch: search } = vectors;
@@ -128,9 +130,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       trustedHosts,
       new Providers({ database, unsealerOf, fresh: providers, secrets }),
     ),
-    ...{ origins, breakers: new Breakers(), bodyBytesMax, enforcesLimits },
+    ...{ origins, breakers: new Breakers(), bodyBytesMax, enforcesLimits, limitsBy },
     ...{ isUnavailable, record, spanExport, onFault, now },
-    policies: new Policies(database, policies),
+    policies: new Policies(database, policies, limitsBy),
     ledger,
     answers: new AnswerCache(),
     prompts: new Prompts({ database, fresh: kept<PromptToUse>(promptsMax) }),

@@ -74,11 +74,11 @@ export class InnerCalls implements ModelCalls {
     const exchange = exchangeOf(asker, request);
     found.exchange = exchange;
     const policies = await pipeline.policies.of(asker.key.organisationId);
-    const { ledger, origins, targets, answers, enforcesLimits } = pipeline;
+    const { ledger, origins, targets, answers, enforcesLimits, limitsBy } = pipeline;
     const caller = new Caller(new Wanted(options.signal));
     const calls = new ProviderCalls({
       ...{ ledger, origins, targets, answers },
-      ...{ exchange, config, policies, caller, enforcesLimits, trace: null },
+      ...{ exchange, config, policies, caller, enforcesLimits, limitsBy, trace: null },
     });
     found.calls = calls;
     try {

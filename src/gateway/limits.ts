@@ -19,17 +19,31 @@ import { noTerms, termsOfRow } from './own-terms.ts';
 import type { GatewayConfig } from './resolve-config.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
 
+/** What a deployment may have switched off. */
+export interface LimitSwitches {
+  readonly policy: boolean;
+  /** Budgets, also those of policies. */
+  readonly usageLimits: boolean;
+}
+
 /** The policies of an organisation, read once for all its requests. */
 export class Policies {
   readonly #database: Pick<Database, 'readable'>;
   readonly #fresh: Fresh<readonly PolicyTerms[]>;
+  readonly #switches: LimitSwitches;
 
-  constructor(database: Pick<Database, 'readable'>, fresh: Fresh<readonly PolicyTerms[]>) {
+  constructor(
+    database: Pick<Database, 'readable'>,
+    fresh: Fresh<readonly PolicyTerms[]>,
+    switches: LimitSwitches,
+  ) {
     this.#database = database;
     this.#fresh = fresh;
+    this.#switches = switches;
   }
 
   of(organisationId: string): readonly PolicyTerms[] | Promise<readonly PolicyTerms[]> {
+    if (!this.#switches.policy) return none;
     const known = this.#fresh.peek(organisationId);
     if (known !== undefined) return known;
     const reading = this.#fresh.get(organisationId, async () => {
@@ -38,12 +52,15 @@ export class Policies {
         organisationId,
       );
       const ofModels = rateLimits.filter(({ target }) => target === 'llm');
-      const value = [...ofModels.map(ratePolicy), ...usageLimits.map(usagePolicy)];
+      const budgets = this.#switches.usageLimits ? usageLimits : [];
+      const value = [...ofModels.map(ratePolicy), ...budgets.map(usagePolicy)];
       return { organisationId, generation, value };
     });
     return reading.then((policies) => policies ?? []);
   }
 }
+
+const none: readonly PolicyTerms[] = [];
 
 function ratePolicy(row: StoredRateLimitPolicy): PolicyTerms {
   const limits = [{ type: row.type, unit: row.unit, value: row.value }];
@@ -80,11 +97,13 @@ export function limitsOf(
   config: GatewayConfig,
   policies: readonly PolicyTerms[],
   isHard: boolean,
+  { usageLimits }: Pick<LimitSwitches, 'usageLimits'>,
 ): Limit[] {
   const { key, now } = exchange;
   const limits: Limit[] = [];
   for (const { budgets, rates } of [key.terms, target.workspaceProvider?.terms ?? noTerms]) {
-    for (const terms of budgets) limits.push(limitOfBudget(terms, '', now, isHard));
+    if (usageLimits)
+      for (const terms of budgets) limits.push(limitOfBudget(terms, '', now, isHard));
     for (const terms of rates) limits.push(...limitsOfRates(terms, '', now, isHard));
   }
   if (policies.length === 0) return limits;

@@ -96,10 +96,10 @@ async function exchangeOf(
   found.exchange = exchange;
   const given = pipeline.policies.of(key.organisationId);
   const policies = given instanceof Promise ? await given : given;
-  const { ledger, origins, targets, answers, enforcesLimits } = pipeline;
+  const { ledger, origins, targets, answers, enforcesLimits, limitsBy } = pipeline;
   const calls = new ProviderCalls({
     ...{ ledger, origins, targets, answers },
-    ...{ exchange, config, policies, caller, enforcesLimits, trace: found.trace },
+    ...{ exchange, config, policies, caller, enforcesLimits, limitsBy, trace: found.trace },
   });
   found.calls = calls;
   try {

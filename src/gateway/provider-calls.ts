@@ -18,7 +18,7 @@ import { type Attempted, answeredBefore, attempt } from './attempt.ts';
 import type { Caller } from './caller.ts';
 import { ChargedCalls } from './charged-calls.ts';
 import type { Exchange } from './exchange.ts';
-import { limitsOf } from './limits.ts';
+import { type LimitSwitches, limitsOf } from './limits.ts';
 import { Meter } from './meter.ts';
 import { isEventStream } from './relay.ts';
 import type { RequestTrace } from './request-trace.ts';
@@ -35,6 +35,7 @@ export interface ProviderCallsOptions {
   readonly policies: readonly PolicyTerms[];
   /** False: limits count, and refuse nothing. */
   readonly enforcesLimits: boolean;
+  readonly limitsBy: LimitSwitches;
   readonly caller: Caller;
   /** Null where nobody records it. */
   readonly trace: RequestTrace | null;
@@ -78,10 +79,10 @@ export class ProviderCalls {
   async call(leaf: Leaf, exchange: Exchange): Promise<Attempted> {
     this.#endCall();
     const { config, policies, origins, caller, trace } = this.#options;
-    const { answers, enforcesLimits } = this.#options;
+    const { answers, enforcesLimits, limitsBy } = this.#options;
     const resolved = this.targetOf(leaf, exchange);
     const target = resolved instanceof Promise ? await resolved : resolved;
-    const limits = limitsOf(exchange, target, config, policies, enforcesLimits);
+    const limits = limitsOf(exchange, target, config, policies, enforcesLimits, limitsBy);
     const use = cacheUseOf(leaf.settings, target, exchange);
     const kept = answers.find(use, exchange.now);
     if (kept !== null) return this.#answerBefore(target, limits, kept);

@@ -1,6 +1,6 @@
 /** Knows every job there is. */
 import type { ProviderLists } from '../objects/listed-objects.ts';
-import type { Feature, Settings } from '../settings.ts';
+import { type Feature, featureSettings, type Settings } from '../settings.ts';
 import type { KeptBlobs } from '../store/kept-blobs.ts';
 import { chargeLostSlices } from './charge-lost-slices.ts';
 import { deleteEndedSessions } from './delete-ended-sessions.ts';
@@ -31,24 +31,29 @@ export function allJobs(
   },
   audit: AuditRetentionOptions,
 ): Job[] {
-  return [
+  const jobs = [
     expireKeys(features),
     resetUsage(features),
-    deleteOldUsage(features),
+    deleteOldUsage(),
     deleteOldAnswers(),
     deleteOldLogs(retention),
     deleteOldResponses(retention),
     deleteUnusedThreads(retention),
-    sealAuditLog({ ...features, ...audit }),
+    sealAuditLog(audit),
     deleteOldAuditLogs(audit),
     deleteExpiredFiles(),
     deleteEndedSessions(),
     emptyVectorStores(),
     deleteUnusedBlobs(means.blobs),
-    writeLogExports({ ...features, ...means }),
+    writeLogExports(means),
     expireRuns(),
     findLostObjects(means.lists),
     chargeLostSlices(),
     sendAlerts(means),
   ];
+  return jobs.map((job) =>
+    job.feature === null || features[job.feature]
+      ? job
+      : { ...job, idleBecause: `${featureSettings[job.feature]} is OFF` },
+  );
 }

@@ -10,6 +10,7 @@ export function chargeLostSlices(): Job {
     name: 'charge-lost-slices',
     cron: '* * * * *',
     summary: 'Charges what processes that are gone had reserved of budgets and rate limits',
+    feature: null,
     idleBecause: null,
     run: async ({ db, transaction, signal }) => {
       const total = { holders: 0, slices: 0 };

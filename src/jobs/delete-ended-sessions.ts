@@ -11,6 +11,7 @@ export function deleteEndedSessions(): Job {
     name: 'delete-ended-sessions',
     cron: '*/10 * * * *',
     summary: 'Deletes sessions of people whose time is over',
+    feature: null,
     idleBecause: null,
     run: async (context) => {
       const before = context.now + 1;

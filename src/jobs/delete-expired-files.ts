@@ -14,6 +14,7 @@ export function deleteExpiredFiles(): Job {
     name: 'delete-expired-files',
     cron: '*/10 * * * *',
     summary: 'Deletes files of callers whose expires_after has passed',
+    feature: null,
     idleBecause: null,
     run: async (context) => {
       const { now } = context;

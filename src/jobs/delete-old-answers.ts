@@ -12,6 +12,7 @@ export function deleteOldAnswers(): Job {
     name: 'delete-old-answers',
     cron: '*/10 * * * *',
     summary: 'Deletes what was answered under an Idempotency-Key more than 24 hours ago',
+    feature: null,
     idleBecause: null,
     run: async (context) => {
       // After exactly so long, a key is new again.

@@ -22,6 +22,7 @@ export function deleteOldAuditLogs({ auditDays, auditKeyOf }: AuditRetentionOpti
     name: 'delete-old-audit-logs',
     cron: '37 * * * *',
     summary: 'Deletes sealed rows of the audit log once they are older than is kept',
+    feature: null,
     idleBecause: auditDays === null ? 'GATEWRIGHT_AUDIT_RETENTION_DAYS is not set' : null,
     run: async (context) => {
       const before = context.now - auditDays! * dayMs;

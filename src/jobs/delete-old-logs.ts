@@ -20,6 +20,7 @@ export function deleteOldLogs({
     name: 'delete-old-logs',
     cron: '7 * * * *',
     summary: 'Deletes requests from the log and its totals once they are older than is kept',
+    feature: null,
     idleBecause: null,
     run: async (context) => {
       const logsBefore = startOfKept(context.now, logDays);

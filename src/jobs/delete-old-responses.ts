@@ -17,6 +17,7 @@ export function deleteOldResponses({
     cron: '27 * * * *',
     summary:
       'Deletes responses that the gateway keeps for callers once they are older than is kept',
+    feature: null,
     idleBecause: null,
     run: async (context) => {
       const before = context.now - responseDays * dayMs;

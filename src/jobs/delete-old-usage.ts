@@ -10,13 +10,14 @@ const windowsMax = 100;
 /** Small enough to stall a concurrent writer for less than a twentieth of a second. */
 const countersMax = 1_000;
 
-export function deleteOldUsage({ usageLimits }: { usageLimits: boolean }): Job {
+export function deleteOldUsage(): Job {
   return {
     name: 'delete-old-usage',
     cron: '17 * * * *',
     summary:
       'Deletes the counters of budgets 90 days after their window ended, and of rate limits an hour after',
-    idleBecause: usageLimits ? null : 'USAGE_LIMITS_ENABLED is OFF',
+    feature: null,
+    idleBecause: null,
     run: async (context) => {
       const { db, transaction, now, signal } = context;
       const total = { windows: 0, counters: 0, rateCounters: 0 };

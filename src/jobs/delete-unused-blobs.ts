@@ -8,6 +8,7 @@ export function deleteUnusedBlobs(blobs: Pick<KeptBlobs, 'sweep'>): Job {
     cron: '*/10 * * * *',
     summary:
       'Erases what deleted files have left in the database, the folder or the bucket, and uploads that were cut off',
+    feature: null,
     idleBecause: null,
     run: async ({ signal }) => {
       const { deleted, failed } = await blobs.sweep(signal);

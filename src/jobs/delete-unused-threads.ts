@@ -13,6 +13,7 @@ export function deleteUnusedThreads({
     name: 'delete-unused-threads',
     cron: '47 * * * *',
     summary: 'Deletes threads with their messages and runs once nobody has used them for too long',
+    feature: null,
     idleBecause: null,
     run: async ({ db, transaction, now, signal }) => {
       const before = now - threadDays * dayMs;

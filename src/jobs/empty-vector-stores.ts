@@ -11,6 +11,7 @@ export function emptyVectorStores(): Job {
     cron: '*/10 * * * *',
     summary:
       'Marks vector stores as expired that nobody has used for expires_after, and empties them and deleted ones',
+    feature: null,
     idleBecause: null,
     run: async (context) => {
       return { expired: await expire(context), emptied: await empty(context) };

@@ -10,6 +10,7 @@ export function expireKeys({ auditLogs }: { auditLogs: boolean }): Job {
     name: 'expire-keys',
     cron: '* * * * *',
     summary: 'Marks API keys whose expires_at has passed as expired',
+    feature: null,
     idleBecause: null,
     run: async (context) => {
       const { db, now } = context;

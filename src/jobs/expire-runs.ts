@@ -10,6 +10,7 @@ export function expireRuns(): Job {
     name: 'expire-runs',
     cron: '* * * * *',
     summary: 'Marks runs of assistants as expired that have not ended after ten minutes',
+    feature: null,
     idleBecause: null,
     run: async ({ db, transaction, now, signal }) => {
       let expired = 0;

@@ -40,6 +40,7 @@ export function findLostObjects(lists: ProviderLists): Job {
     cron: '* * * * *',
     summary:
       'Looks at providers for objects that callers had made there and whose answers were lost, and notes whose they are',
+    feature: null,
     idleBecause: null,
     run: async (context) => {
       const { db, now, signal } = context;

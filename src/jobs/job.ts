@@ -1,5 +1,6 @@
 /** Knows what a job is: a name, a schedule, and one function; the scheduler does the rest. */
 import type { Log } from '../log.ts';
+import type { Feature } from '../settings.ts';
 import type { Db } from '../store/connection/db.ts';
 
 /** What a run did, by what: `{expired: 12}`. */
@@ -25,7 +26,9 @@ export interface Job {
   /** Five-field cron expression, UTC. */
   readonly cron: string;
   readonly summary: string;
-  /** Why the job never runs here (a feature that is off); null when it does. */
+  /** Without which it has nothing to do: idle where it is switched off; null for what runs wherever jobs do. */
+  readonly feature: Feature | null;
+  /** Why the job never runs here; null when it does. */
   readonly idleBecause: string | null;
   /** Must be safe to run again, and beside itself: a dead replica's run is taken over. */
   readonly run: (context: JobContext) => Promise<JobCounts>;

@@ -15,19 +15,15 @@ const countNames = {
   policy: 'policies',
 } as const;
 
-interface Options {
-  readonly usageLimits: boolean;
-  readonly auditLogs: boolean;
-}
-
-export function resetUsage({ usageLimits, auditLogs }: Options): Job {
+export function resetUsage({ auditLogs }: { readonly auditLogs: boolean }): Job {
   const audit = auditSweep(auditLogs);
   return {
     name: 'reset-usage',
     cron: '* * * * *',
     summary:
       'Starts the usage of API keys, workspaces, providers and policies again when their period ends',
-    idleBecause: usageLimits ? null : 'USAGE_LIMITS_ENABLED is OFF',
+    feature: 'usageLimits',
+    idleBecause: null,
     run: async (context) => {
       const { db, now } = context;
       const counts = {

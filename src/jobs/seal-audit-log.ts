@@ -10,7 +10,6 @@ import type { Job, JobContext } from './job.ts';
 export type AuditKeyOf = (organisationId: string) => Buffer | Promise<Buffer>;
 
 export interface AuditOptions {
-  readonly auditLogs: boolean;
   readonly auditKeyOf: AuditKeyOf;
 }
 
@@ -18,12 +17,13 @@ const rowsMax = 250;
 const organisationsMax = 200;
 const dayMs = 86_400_000;
 
-export function sealAuditLog({ auditLogs, auditKeyOf }: AuditOptions): Job {
+export function sealAuditLog({ auditKeyOf }: AuditOptions): Job {
   return {
     name: 'seal-audit-log',
     cron: '* * * * *',
     summary: 'Gives new rows of the audit log their places in the chains of their organisations',
-    idleBecause: auditLogs ? null : 'AUDIT_LOGS_ENABLED is OFF',
+    feature: 'auditLogs',
+    idleBecause: null,
     run: async (context) => {
       let sealed = 0;
       const undone = await workThrough<string>(context, {

@@ -34,6 +34,7 @@ export function sendAlerts(options: SendAlertsOptions): Job {
     name: 'send-alerts',
     cron: '* * * * *',
     summary: 'Mails alerts about budgets that reached their threshold or their end',
+    feature: 'usageLimits',
     idleBecause: null,
     run: async (context) => {
       const { db, now, signal } = context;

@@ -18,16 +18,16 @@ const piecesMax = 200;
 const patienceMs = 86_400_000;
 
 export interface ExportOptions {
-  readonly dataExports: boolean;
   readonly blobs: Pick<KeptBlobs, 'write' | 'keep'>;
 }
 
-export function writeLogExports({ dataExports, blobs }: ExportOptions): Job {
+export function writeLogExports({ blobs }: ExportOptions): Job {
   return {
     name: 'write-log-exports',
     cron: '* * * * *',
     summary: 'Writes the exports of the log of requests that were started',
-    idleBecause: dataExports ? null : 'DATA_EXPORTS_ENABLED is OFF',
+    feature: 'dataExports',
+    idleBecause: null,
     run: async (context) => {
       const counts = { finished: 0, pieces: 0 };
       const undone: Undone[] = [];

@@ -56,6 +56,8 @@ export const Snapshot = z.object({
     .default(''),
   /** Most changes of one change set; absent from servers that take none. */
   changes_max: z.int().min(1).optional(),
+  /** Kinds that this deployment has switched off, and by which setting; absent from older servers. */
+  switched_off: z.array(z.object({ kind: z.string(), setting: z.string() })).optional(),
   resources: z.array(SnapshotResource),
 });
 export type Snapshot = z.infer<typeof Snapshot>;

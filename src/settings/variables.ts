@@ -43,13 +43,15 @@ export const environment = z.object({
     'OFF: the routes of exports of the log answer 403, and none is written.',
   ),
   USAGE_LIMITS_ENABLED: feature(
-    'OFF: the routes of usage-limit policies answer 403 and no counter is reset.',
+    'OFF: the routes of usage-limit policies answer 403, the gateway holds nobody to a budget, no counter is reset and no alert is sent.',
   ),
   AUDIT_LOGS_ENABLED: feature(
     'OFF: changes leave no audit rows, none is sealed, and the route of the audit log answers 403.',
   ),
   SCIM_ENABLED: feature('OFF: the routes of SCIM answer 403. What directories have brought stays.'),
-  POLICY_ENABLED: feature('OFF: the routes of policies answer 403.'),
+  POLICY_ENABLED: feature(
+    'OFF: the routes of policies answer 403, and the gateway holds nobody to one.',
+  ),
   MCP_ENABLED: feature('OFF: the routes of MCP integrations and servers answer 403.'),
   DISABLE_ORG_CREATION: defaulted(
     'Features',

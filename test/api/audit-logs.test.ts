@@ -122,7 +122,7 @@ describe('GET /audit-logs', () => {
 describe('the chain of an audit log', () => {
   const key = Buffer.alloc(32, 7);
   const auditKeyOf = () => key;
-  const seal = sealAuditLog({ auditLogs: true, auditKeyOf });
+  const seal = sealAuditLog({ auditKeyOf });
   const write: AuditTrail = auditTrail(true);
   const now = Date.parse('2026-11-22T12:00:00Z');
   let test: TestDatabase;

@@ -10,7 +10,7 @@ import { endedWindows, endWindow, insertCounter, insertPolicy } from '../usage-r
 const dayMs = 86_400_000;
 const now = Date.parse('2026-11-23T12:00:00Z');
 const organisationId = randomUUID();
-const job = deleteOldUsage({ usageLimits: true });
+const job = deleteOldUsage();
 let test: TestDatabase;
 
 beforeEach(async () => {

@@ -71,6 +71,7 @@ function job(run: Job['run'], fields: Partial<Job> = {}): Job {
     name: 'a-job',
     cron: '* * * * * *',
     summary: 'A job',
+    feature: null,
     idleBecause: null,
     run,
     ...fields,

@@ -281,7 +281,7 @@ describe('the job', () => {
       write: (...given) => step(() => kept.write(...given)),
       keep: (...given) => step(() => kept.keep(...given)),
     };
-    const job = writeLogExports({ dataExports: true, blobs });
+    const job = writeLogExports({ blobs });
     for (let runs = 0; runs < 20 && (await get(id)).status === 'in_progress'; runs += 1) {
       await job.run(jobContext(database, now)).catch(({ message }) => expect(message).toMatch(id));
     }

@@ -17,7 +17,7 @@ const dayMs = 86_400_000;
 const monday = Date.parse('2026-11-23T00:00:00Z');
 const before = monday - 7 * dayMs;
 const organisationId = randomUUID();
-const job = resetUsage({ usageLimits: true, auditLogs: true });
+const job = resetUsage({ auditLogs: true });
 let test: TestDatabase;
 
 beforeEach(async () => {
@@ -398,11 +398,6 @@ describe('a hundred races', () => {
     },
     hangMs,
   );
-});
-
-it('is idle where usage limits are off, and says so', () => {
-  const off = resetUsage({ usageLimits: false, auditLogs: true });
-  expect(off.idleBecause).toMatch(/USAGE_LIMITS_ENABLED/);
 });
 
 /** Ten rows, 0 to 9. */

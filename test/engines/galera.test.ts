@@ -136,7 +136,7 @@ it('a budget starts again once, by whichever of two nodes, while the third dies'
   for (let count = 0; count < 200; count += 1) {
     await insertBudget(test.database.db, organisation, due);
   }
-  const job = resetUsage({ usageLimits: true, auditLogs: true });
+  const job = resetUsage({ auditLogs: true });
   /** As a scheduler does: what failed comes again. */
   const runToEnd = async (database: Database): Promise<void> => {
     for (;;) {

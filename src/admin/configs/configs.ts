@@ -91,6 +91,7 @@ const deciding: Changing<configs.StoredConfig> = {
 
 export const configResource: Resource = {
   kind: 'Config',
+  features: [],
   routes: configRoutes,
   snapshot: snapshotOf(configs.listAllForOrganisation, toSpec),
   contents: configs.contents,

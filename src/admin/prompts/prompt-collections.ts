@@ -64,6 +64,7 @@ const changing: Changing<Stored> = {
 
 export const promptCollectionResource: Resource = {
   kind: 'PromptCollection',
+  features: [],
   routes: promptCollectionRoutes,
   snapshot: snapshotOf(promptCollections.listMade, toSpec),
   contents: promptCollections.contents,

@@ -50,6 +50,7 @@ const changing: Changing<promptLabels.StoredPromptLabel> = {
 
 export const promptLabelResource: Resource = {
   kind: 'PromptLabel',
+  features: [],
   routes: promptLabelRoutes,
   snapshot: snapshotOf(promptLabels.listAllForOrganisation, toSpec),
   contents: promptLabels.contents,

@@ -75,6 +75,7 @@ const changing: Changing<promptPartials.StoredPromptPartial> = {
 
 export const promptPartialResource: Resource = {
   kind: 'PromptPartial',
+  features: [],
   routes: promptPartialRoutes,
   snapshot: snapshotOf(promptPartials.listAllForOrganisation, toSpec),
   contents: promptPartials.contents,

@@ -78,6 +78,7 @@ const changing: Changing<prompts.StoredPrompt> = {
 
 export const promptResource: Resource = {
   kind: 'Prompt',
+  features: [],
   routes: promptRoutes,
   snapshot: snapshotOf(async (tx, organisationId, which) => {
     const rows = await prompts.listAllForOrganisation(tx, organisationId, which);

@@ -48,6 +48,7 @@ const ListQuery = WorkspaceQuery.extend({
 
 export const integrationResource: Resource = {
   kind: 'Integration',
+  features: [],
   routes: integrationRoutes,
   snapshot: snapshotOf(listGranted, toSpec),
   contents: integrations.contents,

@@ -32,6 +32,7 @@ const Receipt = z.object({ id: z.uuid(), slug: z.string(), object: z.literal('pr
 
 export const providerResource: Resource = {
   kind: 'Provider',
+  features: [],
   routes: providerRoutes,
   snapshot: snapshotOf(providers.listAllForOrganisation, toSpec),
   contents: providers.contents,

@@ -7,6 +7,7 @@ import type { CredentialKind, LeaseHeader, Mount, RouteRequest } from '../../htt
 import type { TargetLimits } from '../../model/config-document.ts';
 import type { McpFound } from '../../model/mcp-found.ts';
 import type { SignInSettings } from '../../settings/sign-in.ts';
+import type { Feature } from '../../settings.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { KeptBlobs } from '../../store/kept-blobs.ts';
 import type { AuditTrail } from '../../store/tables/audit-log.ts';
@@ -37,6 +38,7 @@ export interface AdminDeps {
   readonly trustedHosts: TrustedHosts;
   /** How many targets a config may have; null means the built-in limit. */
   readonly configTargets: TargetLimits;
+  readonly disabledFeatures: ReadonlySet<Feature>;
   readonly mcp: McpExplorer;
   /** Asks addresses that administrators have named. */
   readonly outbound: {

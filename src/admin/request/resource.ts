@@ -13,7 +13,7 @@ import type { AdminDeps } from './deps.ts';
 export interface Resource {
   readonly kind: KindName;
   /** Switches that turn its routes off; any of them does. */
-  readonly features?: readonly Feature[];
+  readonly features: readonly Feature[];
   /** `contents` are those of all resources, for whoever deletes a workspace. */
   readonly routes: (deps: AdminDeps, contents: readonly WorkspaceContents[]) => Route<Principal>[];
   readonly snapshot: ReadForSnapshot;

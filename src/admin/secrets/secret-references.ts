@@ -45,6 +45,7 @@ const ListQuery = WorkspaceQuery.extend({
 
 export const secretReferenceResource: Resource = {
   kind: 'SecretReference',
+  features: [],
   routes: secretReferenceRoutes,
   snapshot: snapshotOf(secretReferences.listAllForOrganisation, toSpec),
   contents: secretReferences.contents,

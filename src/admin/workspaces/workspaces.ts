@@ -56,6 +56,7 @@ const paths = ['/admin/workspaces', '/workspaces'];
 
 export const workspaceResource: Resource = {
   kind: 'Workspace',
+  features: [],
   routes: workspaceRoutes,
   snapshot: snapshotOf(workspaces.listAllForOrganisation, toSpec),
 };

@@ -27,6 +27,7 @@ export type BlockReason =
   | 'used-key'
   | 'parent-stays'
   | 'suspended'
+  | 'switched-off'
   | 'unread'
   | 'other-credential';
 

@@ -39,6 +39,7 @@ import {
 import { renamedBefore } from './renames.ts';
 import { recordedGeneration, rotationOf, wantedGeneration } from './rotation.ts';
 import { blockSuspended, type Suspension } from './suspended.ts';
+import { blockSwitchedOff } from './switched-off.ts';
 
 export interface PlanOptions extends OwnershipOptions {
   /** False leaves alone what left the source without a tombstone. */
@@ -102,6 +103,7 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
   }
   if (options.rotationsOnly === true) draft.keepRotations();
   if (options.restoresOnly === true) draft.keepRestored();
+  blockSwitchedOff(draft, live);
   blockSuspended(draft, options.suspensions ?? []);
   blockWhatIsInUse(draft, resources);
   blockDependants(draft, resources);

@@ -158,6 +158,7 @@ export function toLiveSet(
   return {
     etag,
     unknown,
+    switchedOff: new Map((snapshot.switched_off ?? []).map(({ kind, setting }) => [kind, setting])),
     fingerprintKey:
       snapshot.fingerprint_key === null ? null : Buffer.from(snapshot.fingerprint_key, 'base64'),
     resources: snapshot.resources.map((resource) => {

@@ -228,4 +228,6 @@ export interface LiveSet {
   readonly unknown: readonly string[];
   /** HMAC key for secret fingerprints of this owner; null when these credentials may not write secrets. */
   readonly fingerprintKey: Buffer | null;
+  /** By kind the setting by which the server has switched it off; absent for none. */
+  readonly switchedOff?: ReadonlyMap<string, string> | undefined;
 }

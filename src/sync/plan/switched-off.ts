@@ -1,0 +1,17 @@
+/** Knows which planned changes the server would refuse, because it has their kind switched off. */
+import type { LiveSet } from '../spec/resource-set.ts';
+import type { Draft } from './planned.ts';
+
+/** Blocks what would be written of such a kind; what is kept as it is needs no writing. */
+export function blockSwitchedOff(draft: Draft, { switchedOff }: LiveSet): void {
+  if (switchedOff === undefined || switchedOff.size === 0) return;
+  for (const change of [...draft.changes.values()]) {
+    const { kind } = change.identity;
+    const setting = switchedOff.get(kind);
+    if (setting === undefined || change.action === 'retain') continue;
+    const position = change.desired?.position ?? null;
+    const message = `${setting} is OFF on the server, which takes no change of a ${kind}: have it \
+switched on, or take the manifest out of the source`;
+    draft.block({ ...change, position, reason: 'switched-off', message });
+  }
+}
