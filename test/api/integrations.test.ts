@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keyContext } from '../../src/auth/integration-secrets.ts';
 import * as providers from '../../src/store/tables/providers.ts';
+import { leaseHeaders } from '../lease.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, bindToWorkspace, listAudit } from '../tenant.ts';
 
@@ -316,7 +317,21 @@ describe('its workspaces', () => {
     await server.request('DELETE', `${provider}?workspace_id=${place.id}`);
     await access(false);
     await access(true);
-    expect(await providersIn(place)).toHaveLength(1);
+    const [{ id: next } = {}] = await providersIn(place);
+    const declared = await server.request('PUT', `/v2/providers/${next}`, {
+      headers: await leaseHeaders(server.request, 'platform'),
+      body: {
+        workspace_id: place.id,
+        managed_by: {
+          ...{ owner: 'platform', workspace: 'provided', name: 'first' },
+          ...{ source: { repo: '/srv', revision: null }, last_applied: { name: 'OpenAI' } },
+        },
+      },
+    });
+    expect(declared).toMatchObject({ status: 200 });
+    expect((await remove()).status).toBe(409);
+    const { db } = server.database;
+    await db.deleteFrom('managed_resources').where('resource_id', '=', String(next)).execute();
     expect(await remove()).toMatchObject({ status: 200, body: {} });
     expect((await get(`${id}/workspaces`)).workspaces).toEqual([]);
   });

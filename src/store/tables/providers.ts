@@ -45,10 +45,9 @@ export const { insert, list, listAllForOrganisation, update, deleteById } =
 /** With its budget and what was counted for it. */
 export const contents: WorkspaceContents = {
   ...contentsOf('Provider', 'providers', (at) => removalOfBudgets('provider', 'providers', at)),
-  unasked: sql`creation_mode = 'auto' and not exists (
-    select 1 from managed_resources
-    where managed_resources.organisation_id = providers.organisation_id
-      and managed_resources.kind = 'Provider' and managed_resources.resource_id = providers.id)`,
+  unasked: ({ organisationId }) => sql`creation_mode = 'auto' and id not in (
+    select resource_id from managed_resources
+    where organisation_id = ${organisationId} and kind = 'Provider')`,
 };
 
 /** By id, or by slug in one workspace or, with null, in all: at most two, which are enough to know of several. */

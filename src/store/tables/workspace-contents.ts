@@ -18,7 +18,7 @@ export interface WorkspaceContents {
   readonly held: (at: Place) => RawBuilder<unknown>;
   readonly table: string;
   /** Condition on those of them that came by themselves, and that nobody made their own since; none when absent. */
-  readonly unasked?: RawBuilder<unknown>;
+  readonly unasked?: (at: Place) => RawBuilder<unknown>;
   /** Statements that take them away, what depends on them first. */
   readonly removal: (at: Place, now: number) => RawBuilder<unknown>[];
 }
@@ -122,11 +122,16 @@ export async function list(
     if (!referredTo.has(kind)) continue;
     await sql`select id from ${sql.table(table)} where ${holds(at)} for update`.execute(tx);
   }
-  const parts = contents.map(
-    ({ kind, table, held: holds, unasked = sql`0 = 1` }) =>
-      sql`select ${sql.lit(kind)} as kind, id, case when ${unasked} then 1 else 0 end as unasked
-        from ${sql.table(table)} where ${holds(at)}`,
-  );
+  const parts = contents.flatMap(({ kind, table, held: holds, unasked }) => {
+    const having = (mark: 0 | 1, condition: RawBuilder<unknown>) =>
+      sql`select ${sql.lit(kind)} as kind, id, ${sql.lit(mark)} as unasked
+        from ${sql.table(table)} where ${condition}`;
+    if (unasked === undefined) return [having(0, holds(at))];
+    return [
+      having(0, sql`${holds(at)} and not (${unasked(at)})`),
+      having(1, sql`${holds(at)} and ${unasked(at)}`),
+    ];
+  });
   const found = await sql<Found>`${sql.join(parts, sql` union all `)}`.execute(tx);
   return found.rows.map(({ kind, id, unasked }) => ({ kind, id, isUnasked: unasked === 1 }));
 }
