@@ -134,7 +134,7 @@ function parsed(body: unknown): RequestLogPage {
 const headings = ['ENDED', 'STATUS', 'MS', 'PROVIDER', 'MODEL', 'TOKENS', 'COST', 'TRACE'];
 const wideHeadings = [
   ...['ANSWERED BY', 'FIRST MS', 'CACHE', 'GUARDRAILS', 'RETRIES', 'TARGET'],
-  ...['ERROR', 'API KEY', 'WORKSPACE'],
+  ...['EARLIER', 'ERROR', 'API KEY', 'WORKSPACE'],
 ];
 
 function show(
@@ -172,7 +172,17 @@ function wideCells(one: RequestLogRecord): string[] {
   return [
     ...[one.answered_model ?? one.model ?? none, String(one.first_byte_ms ?? none)],
     ...[one.cache_status ?? none, one.guardrail_verdict ?? none, String(one.retries)],
-    ...[one.target_path ?? none, one.error_code ?? none, one.api_key_id ?? none],
+    ...[one.target_path ?? none, earlier(one), one.error_code ?? none, one.api_key_id ?? none],
     one.workspace_id ?? none,
   ];
+}
+
+/** Calls that were charged before the one that was answered: who, how it ended, and dollars. */
+function earlier({ earlier_attempts }: RequestLogRecord): string {
+  if (earlier_attempts.length === 0) return none;
+  const told = earlier_attempts.map(({ provider, model, status, cost }) => {
+    const who = [provider, model].filter((one) => one !== null).join('/');
+    return `${who} ${status} ${cost.toFixed(6)}`;
+  });
+  return told.join(', ');
 }

@@ -55,13 +55,20 @@ async function logRequests(workspaceId: string, configId: string): Promise<void>
   const noUse = { tokens: null, costUnits: null };
   record('03T10:10:00', {
     ...{ tokens, costUnits: 20_000, retries: 1, configId, id: 'order-17' },
+    guardrailVerdict: 'passed',
     metadata: { _user: 'anna', team: 'a' },
   });
   record('03T10:20:00', {
     ...{ ...noUse, cacheStatus: 'HIT', durationMs: 20, apiKeyId: otherKeyId },
     metadata: { _user: 'ben', team: 'b' },
   });
-  record('03T11:00:00', { ...noUse, provider: 'anthropic', model: 'claude', status: 429 });
+  record('03T11:00:00', {
+    ...noUse,
+    provider: 'anthropic',
+    model: 'claude',
+    status: 429,
+    guardrailVerdict: 'denied',
+  });
   record('04T07:00:00', { ...noUse, status: 500, metadata: { _user: 'anna', team: 'a' } });
   record('03T10:30:00', { workspaceId: null, apiKeyId: otherKeyId, costUnits: 50_000 });
   await log.close(60_000);
@@ -290,6 +297,21 @@ it('groups of v1 by config, user, model, workspace and a value of the metadata',
     ['b', 1],
   ]);
   await expect(groups.metadata('a"b', stretch())).rejects.toMatchObject({ status: 400 });
+});
+
+it('what guardrails have said is told in all, along time and by group (1.27.0)', async () => {
+  const query = new URLSearchParams(stretch());
+  const get = async (path: string) =>
+    (await server.request('GET', `/v1/analytics/${path}?${query}`)).body;
+  const told = { total: 2, passed: 1, failed: 0, denied: 1, failure_rate: 50, denial_rate: 50 };
+  expect(await get('summary/guardrails')).toEqual({
+    ...{ object: 'analytics-summary', summary: { total_requests: 4, ...told } },
+  });
+  const graph = await get('graphs/guardrails');
+  expect(graph.summary).toEqual(told);
+  expect(graph.data_points.map((one: { denied: number }) => one.denied)).toEqual([0, 0, 1, 0]);
+  const [gpt, claude] = (await get('groups/model')).data;
+  expect([gpt.guardrail_passed, claude.guardrail_denied]).toEqual([1, 1]);
 });
 
 it('every chart that the client knows is there, but those of feedback, which the gateway does not take', () => {

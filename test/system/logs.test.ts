@@ -44,9 +44,16 @@ const run = (...words: string[]) => runCli(['logs', ...words], null, { cwd: fold
 
 it('shows the latest, narrowed as it is told, and goes on with those that come', async () => {
   expect((await run()).stdout).toBe('No requests in the last 24 hours.\n');
+  const tokens = { inputTokens: 1, outputTokens: 2, cachedInputTokens: 0, cacheWriteTokens: 0 };
+  const earlierAttempts = [
+    {
+      ...{ provider: 'anthropic', model: 'claude', targetPath: 'config.targets[0]', status: 500 },
+      ...{ tokens, costUnits: 1_200, isEstimated: false },
+    },
+  ];
   await log(
     { id: 'first', durationMs: 10 },
-    { id: 'second', model: 'a\u001b[31m\nb', status: 429 },
+    { id: 'second', model: 'a\u001b[31m\nb', status: 429, earlierAttempts },
   );
   const all = await run();
   expect([all.exitCode, all.stderr]).toEqual([0, '']);
@@ -56,7 +63,8 @@ it('shows the latest, narrowed as it is told, and goes on with those that come',
   expect(lines[2]).toContain('a\\u001b[31m\\u000ab');
   const refused = JSON.parse((await run('--status', '4xx', '-o', 'json')).stdout);
   expect(refused.requests).toMatchObject([{ trace_id: 'second', status: 429 }]);
-  expect((await run('-n', '1', '-o', 'wide')).stdout).toContain('WORKSPACE');
+  const wide = (await run('-n', '1', '-o', 'wide')).stdout;
+  expect(wide).toMatch(/ EARLIER [\s\S]* anthropic\/claude 500 0\.001200 /);
   const wrong = await run('--status', '4x');
   expect([wrong.exitCode === 0, wrong.stderr]).toEqual([false, expect.stringContaining('4xx')]);
   const child = spawn(

@@ -58,6 +58,9 @@ const figures: Readonly<Record<string, (sums: SharedSums) => number | string | n
   success_rate: (sums) => shareOf(sums.requests - sums.errors, sums),
   error_count: ({ errors }) => errors,
   cache_hit_rate: (sums) => shareOf(sums.cache_hits, sums),
+  guardrail_passed: (sums) => sums.guardrail_passed,
+  guardrail_failed: (sums) => sums.guardrail_failed,
+  guardrail_denied: (sums) => sums.guardrail_denied,
   last_seen: ({ lastAt }) => (lastAt === null ? null : formatTimestamp(lastAt)),
   first_seen: ({ firstAt }) => (firstAt === null ? null : formatTimestamp(firstAt)),
 };

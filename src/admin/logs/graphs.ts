@@ -17,7 +17,14 @@ import {
   type Questions,
   summarizeCache,
 } from './request-question.ts';
-import { averageOf, centsOf, percentileOf, shareOf, tokensOf } from './sums-figures.ts';
+import {
+  averageOf,
+  centsOf,
+  guardrailFigures,
+  percentileOf,
+  shareOf,
+  tokensOf,
+} from './sums-figures.ts';
 
 const GraphQuery = WorkspaceQuery.extend(filterQuery);
 const GraphParams = z.object({ graph: z.string().max(64) });
@@ -37,6 +44,14 @@ const CacheSummary = z.object({
   summary: z.object({
     ...{ hits: z.int(), avg_latency: z.number().nullable() },
     ...{ total_requests: z.int(), cache_speedup: z.number() },
+  }),
+});
+
+const GuardrailSummary = z.object({
+  object: z.literal('analytics-summary'),
+  summary: z.object({
+    ...{ total_requests: z.int(), total: z.int(), passed: z.int(), failed: z.int() },
+    ...{ denied: z.int(), failure_rate: z.number(), denial_rate: z.number() },
   }),
 });
 
@@ -101,6 +116,7 @@ const drawings: Readonly<Record<string, Drawing>> = {
     }),
     asksLog: true,
   },
+  guardrails: { tell: guardrailFigures },
   'requests-rescued': {
     tell: ({ retried }) => ({ total: retried, retry: retried }),
     asksLog: true,
@@ -133,6 +149,18 @@ export function graphRoutes(deps: AdminDeps): Route<Principal>[] {
       params: PartParams,
       handle: (request) => draw(deps, request, `${request.params.graph}-${request.params.part}`),
     }),
+    ...summaryRoutes(deps),
+  ];
+}
+
+function summaryRoutes(deps: AdminDeps): Route<Principal>[] {
+  const shared = {
+    mounts: everyMount,
+    method: 'GET',
+    scope: 'analytics.view',
+    query: GraphQuery,
+  } as const;
+  return [
     route({
       ...shared,
       path: '/analytics/summary/cache',
@@ -145,6 +173,20 @@ export function graphRoutes(deps: AdminDeps): Route<Principal>[] {
         return {
           object: 'analytics-summary' as const,
           summary: { ...told, cache_speedup: speedup },
+        };
+      },
+    }),
+    route({
+      ...shared,
+      path: '/analytics/summary/guardrails',
+      summary: 'Tell what guardrails have said',
+      response: GuardrailSummary,
+      handle: async (request) => {
+        const questions = await openQuestions(deps, request, request.query, 'may be left out');
+        const whole = await questions.whole();
+        return {
+          object: 'analytics-summary' as const,
+          summary: { total_requests: whole.requests, ...guardrailFigures(whole) },
         };
       },
     }),
