@@ -1,12 +1,13 @@
 /** Knows the thread that searches long texts: one task after the other, ended from outside when one takes too long. */
 import { parentPort } from 'node:worker_threads';
+import { begun } from '../task-thread.ts';
 import { jsonIn } from './json-in-text.ts';
 import { schemaOf } from './schema.ts';
 import { isFound, keysIn, replaced } from './search.ts';
-import type { SearchNews, SearchTask, Validity } from './searches.ts';
+import type { SearchEnd, SearchTask, Validity } from './searches.ts';
 
 parentPort!.on('message', (task: SearchTask) => {
-  tell({ kind: 'begun' });
+  parentPort!.postMessage(begun);
   try {
     tell({ kind: 'done', value: resultOf(task) });
   } catch (error) {
@@ -14,8 +15,8 @@ parentPort!.on('message', (task: SearchTask) => {
   }
 });
 
-function tell(news: SearchNews): void {
-  parentPort!.postMessage(news);
+function tell(end: SearchEnd): void {
+  parentPort!.postMessage(end);
 }
 
 function resultOf(task: SearchTask): unknown {

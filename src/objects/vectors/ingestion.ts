@@ -115,6 +115,8 @@ export class Ingestion {
       await database.transaction((tx) => storeFiles.complete(tx, place, lease));
     } catch (error) {
       if (error instanceof LeaseLost) return;
+      // Whatever it was cut off by is no fault of the file: it is left to others, at once.
+      if (this.#isClosed) return void (await ingestion.renew().catch(() => null));
       // The lease lapses, and somebody tries again.
       if (isUnavailable(error)) throw error;
       const { code, message } = failureOf(error);

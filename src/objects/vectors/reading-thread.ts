@@ -1,10 +1,12 @@
 /** Knows the thread that reads files: one after the other, ended from outside when one takes too long. */
 import { parentPort } from 'node:worker_threads';
+import { begun } from '../../task-thread.ts';
 import { FileTextError, fileText } from './file-text.ts';
 import type { Reading, ReadingEnd } from './readings.ts';
 import { textChunks } from './text-chunks.ts';
 
 parentPort!.on('message', async (reading: Reading) => {
+  parentPort!.postMessage(begun);
   parentPort!.postMessage(await endOf(reading));
 });
 

@@ -1,7 +1,7 @@
 /** Knows the assistants table: how models are asked, under names that runs refer to. */
 import type { Db } from '../connection/db.ts';
 import { type CreatedPage, isBetween } from './created-page.ts';
-import type { OwnerPlace } from './owned-rows.ts';
+import { findOwn, type OwnerPlace } from './owned-rows.ts';
 
 interface AssistantRow {
   organisation_id: string;
@@ -31,13 +31,7 @@ export async function insert(db: Db, row: StoredAssistant): Promise<void> {
 }
 
 export function find(db: Db, place: OwnerPlace, id: string): Promise<StoredAssistant | undefined> {
-  return db
-    .selectFrom('assistants')
-    .selectAll()
-    .where('organisation_id', '=', place.organisationId)
-    .where('id', '=', id)
-    .where('workspace_id', '=', place.workspaceId)
-    .executeTakeFirst();
+  return findOwn(db, 'assistants', place, id);
 }
 
 /** At most one more than the limit, which tells that there are more. */

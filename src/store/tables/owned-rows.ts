@@ -1,5 +1,5 @@
 /** Knows how rows of one owner are told from those of others, in the tables of what callers keep. */
-import type { Db } from '../connection/db.ts';
+import type { Db, Tables } from '../connection/db.ts';
 
 /** Whose. */
 export interface OwnerPlace {
@@ -25,4 +25,21 @@ export async function listOwnIds(
     .where('workspace_id', '=', workspaceId)
     .execute();
   return rows.map(({ id }) => id);
+}
+
+/** One of them. */
+export async function findOwn<Table extends 'assistants' | 'threads'>(
+  db: Db,
+  table: Table,
+  { organisationId, workspaceId }: OwnerPlace,
+  id: string,
+): Promise<Tables[Table] | undefined> {
+  const row = await db
+    .selectFrom<'assistants' | 'threads'>(table)
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('id', '=', id)
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst();
+  return row as Tables[Table] | undefined;
 }

@@ -1,6 +1,6 @@
 /** Knows the threads table: what messages and runs stand in. */
 import type { Db } from '../connection/db.ts';
-import type { OwnerPlace } from './owned-rows.ts';
+import { findOwn, type OwnerPlace } from './owned-rows.ts';
 
 interface ThreadRow {
   organisation_id: string;
@@ -30,13 +30,7 @@ export async function insert(db: Db, row: StoredThread): Promise<void> {
 }
 
 export function find(db: Db, place: OwnerPlace, id: string): Promise<StoredThread | undefined> {
-  return db
-    .selectFrom('threads')
-    .selectAll()
-    .where('organisation_id', '=', place.organisationId)
-    .where('id', '=', id)
-    .where('workspace_id', '=', place.workspaceId)
-    .executeTakeFirst();
+  return findOwn(db, 'threads', place, id);
 }
 
 /** Notes that it is used, and keeps it from being deleted until the transaction ends; whether it is there. */
