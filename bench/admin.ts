@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { createConnection } from 'mysql2/promise';
 import { Agent, request as send } from 'undici';
 import { startTestDatabaseServer, type TestDatabaseServer } from '../test/database-server.ts';
-import { type Member, quartilesOf, type Row } from './harness.ts';
+import { type Measure, type Member, quartilesOf, type Row } from './harness.ts';
 import {
   cpuMs,
   databaseName,
@@ -15,6 +15,7 @@ import {
   setUp,
   startProduct,
   type Tenant,
+  tokenOf,
 } from './product.ts';
 
 const bareServer = resolve(import.meta.dirname, 'bare-server.ts');
@@ -34,7 +35,9 @@ interface Credentials {
 
 interface Operation {
   readonly title: string;
-  readonly aim: number;
+  /** Of the product's processor time over the other's, and of its requests per second. */
+  readonly cpuMost: number;
+  readonly rateLeast: number;
   readonly method: 'GET' | 'PUT' | 'POST';
   readonly path: string;
   readonly by: 'key' | 'token';
@@ -57,12 +60,9 @@ export const member: Member = {
       const configId = await makeConfig(product, credentials, agent);
       const rows: Row[] = [];
       for (const operation of operations(configId)) {
-        const ratios = await compare(operation, product, bare, credentials, agent, scale);
-        const [lower, ratio, upper] = quartilesOf(ratios);
-        const { title: metric, aim } = operation;
-        rows.push({ metric, ratio, aim, quartiles: [lower, upper] });
+        rows.push(...(await compare(operation, product, bare, credentials, agent, scale)));
       }
-      const load = { ...operations(configId)[0]!, title: 'memory' };
+      const load = operations(configId)[0]!;
       await drive(load, product, credentials, agent, manyRequests * scale);
       const memory = residentMiB(product.process.pid!);
       return [...rows, { metric: 'MiB resident after 100,000 requests', ratio: memory, aim: 180 }];
@@ -76,22 +76,23 @@ export const member: Member = {
 
 function operations(configId: string): Operation[] {
   const item = `/v1/configs/${configId}`;
+  const read = { rateLeast: 0.85, method: 'GET' } as const;
   return [
-    { title: 'GET by key, CPU', aim: 1.25, method: 'GET', path: item, by: 'key' },
-    { title: 'GET by token, CPU', aim: 1.25, method: 'GET', path: item, by: 'token' },
+    { title: 'GET by key', cpuMost: 1.25, ...read, path: item, by: 'key' },
+    { title: 'GET by token', cpuMost: 1.25, ...read, path: item, by: 'token' },
     {
-      ...{ title: 'audited PUT, CPU', aim: 1.35, method: 'PUT', path: item, by: 'key' },
-      body: (at) => ({ name: `name ${at}` }),
+      ...{ title: 'audited PUT', cpuMost: 1.35, rateLeast: 0.7 },
+      ...{ method: 'PUT', path: item, by: 'key', body: (at) => ({ name: `name ${at}` }) },
     },
     {
-      ...{ title: 'POST of a key, CPU', aim: 1.2, method: 'POST', by: 'key' },
-      path: '/v1/api-keys/organisation/service',
+      ...{ title: 'audited POST of a key', cpuMost: 1.2, rateLeast: 0.7 },
+      ...{ method: 'POST', path: '/v1/api-keys/organisation/service', by: 'key' },
       body: (at) => ({ name: `key ${at}`, scopes: ['logs.view', 'configs.read'] }),
     },
   ];
 }
 
-/** The ratio of CPU times of each round, the two servers in turn, after a warm-up each. */
+/** Requests per second and processor time of each round, the two servers in turn, after a warm-up each. */
 async function compare(
   operation: Operation,
   product: Server,
@@ -99,19 +100,38 @@ async function compare(
   credentials: Credentials,
   agent: Agent,
   scale: number,
-): Promise<number[]> {
-  const ratios: number[] = [];
-  const cpuOf = async (server: Server): Promise<number> => {
-    const before = cpuMs(server.process.pid!);
+): Promise<Row[]> {
+  const rates: number[] = [];
+  const costs: number[] = [];
+  const measure = async (server: Server): Promise<Measure> => {
+    const [began, before] = [performance.now(), cpuMs(server.process.pid!)];
     await drive(operation, server, credentials, agent, requestsPerRound);
-    return cpuMs(server.process.pid!) - before;
+    const wallMs = performance.now() - began;
+    return { wallMs, cpuMs: cpuMs(server.process.pid!) - before };
   };
   for (let round = -warmUpRounds; round < rounds * scale; round += 1) {
-    const top = await cpuOf(product);
-    const bottom = await cpuOf(bare);
-    if (round >= 0) ratios.push(top / bottom);
+    // Who comes first takes turns, too: what one round leaves behind falls to either.
+    const isFirst = round % 2 === 0;
+    const early = await measure(isFirst ? product : bare);
+    const late = await measure(isFirst ? bare : product);
+    const [top, bottom] = isFirst ? [early, late] : [late, early];
+    if (round < 0) continue;
+    rates.push(bottom.wallMs / top.wallMs);
+    costs.push(top.cpuMs / bottom.cpuMs);
   }
-  return ratios;
+  const { title, rateLeast: least, cpuMost: aim } = operation;
+  const [slow, rate, fast] = quartilesOf(rates);
+  const [cheap, cost, dear] = quartilesOf(costs);
+  return [
+    {
+      metric: `${title}, requests per second`,
+      ratio: rate,
+      aim: null,
+      least,
+      quartiles: [slow, fast],
+    },
+    { metric: `${title}, CPU`, ratio: cost, aim, quartiles: [cheap, dear] },
+  ];
 }
 
 async function drive(
@@ -147,23 +167,15 @@ async function startBare({ port, user, password }: TestDatabaseServer): Promise<
 }
 
 async function credentialsOf(
-  { url }: Server,
-  { tsgId, clientId, clientSecret, organisationApiKey }: Tenant,
+  product: Server,
+  tenant: Tenant,
   server: TestDatabaseServer,
 ): Promise<Credentials> {
-  const answer = await send(`${url}/oauth2/access_token`, {
-    method: 'POST',
-    headers: {
-      authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
-      'content-type': 'application/x-www-form-urlencoded',
-    },
-    body: `grant_type=client_credentials&scope=tsg_id%3A${tsgId}`,
-  });
-  const { access_token: token } = (await answer.body.json()) as { access_token: string };
+  const token = await tokenOf(product, tenant);
   const connection = await createConnection({ ...server, database: databaseName });
   const [rows] = await connection.query('SELECT HEX(hash) AS hash FROM api_key_hashes');
   await connection.end();
-  return { key: organisationApiKey, token, hash: (rows as { hash: string }[])[0]!.hash };
+  return { key: tenant.organisationApiKey, token, hash: (rows as { hash: string }[])[0]!.hash };
 }
 
 async function makeConfig({ url }: Server, { key }: Credentials, agent: Agent): Promise<string> {

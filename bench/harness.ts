@@ -24,6 +24,8 @@ export interface Row {
   readonly aim: number | null;
   /** The largest that is good enough, where that is more than the aim. */
   readonly must?: number | null;
+  /** The smallest that is good enough, of a figure of which more is better. */
+  readonly least?: number;
   /** The quarter of rounds below which and above which a ratio lay, where it is a median of many. */
   readonly quartiles?: readonly [lower: number, upper: number];
 }

@@ -8,6 +8,7 @@ import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
+import { request as send } from 'undici';
 import type { TestDatabaseServer } from '../test/database-server.ts';
 
 const main = resolve(import.meta.dirname, '../dist/main.js');
@@ -80,6 +81,22 @@ export async function startProduct(env: Record<string, string>): Promise<Server>
     return adminUrl;
   });
   return { url, process: child };
+}
+
+/** An access token of the tenant's service account. */
+export async function tokenOf(
+  { url }: Server,
+  { tsgId, clientId, clientSecret }: Tenant,
+): Promise<string> {
+  const answer = await send(`${url}/oauth2/access_token`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`,
+      'content-type': 'application/x-www-form-urlencoded',
+    },
+    body: `grant_type=client_credentials&scope=tsg_id%3A${tsgId}`,
+  });
+  return ((await answer.body.json()) as { access_token: string }).access_token;
 }
 
 /** Reads on to the end, so that the process never waits for a reader. */

@@ -9,6 +9,7 @@ import { member as hostileBodies } from './hostile-bodies.ts';
 import { member as hostileConnections } from './hostile-connections.ts';
 import { member as jobs } from './jobs.ts';
 import { member as largeAnswers } from './large-answers.ts';
+import { member as lists } from './lists.ts';
 import { member as serve } from './serve.ts';
 import { member as stateful } from './stateful.ts';
 import { member as sync } from './sync.ts';
@@ -33,6 +34,7 @@ const all = [
   deploy,
   validateMany,
   serve,
+  lists,
   admin,
   gateway,
   ...hostile,
@@ -50,8 +52,10 @@ const members = all.filter(
 
 for (const { name, run } of members) {
   process.stdout.write(`\n${name}\n`);
-  for (const { metric, ratio, aim, must, quartiles } of await run(scale, asked)) {
-    const verdict = verdictOf('must', ratio, must ?? null) + verdictOf('aim', ratio, aim);
+  for (const { metric, ratio, aim, must, least, quartiles } of await run(scale, asked)) {
+    const most = verdictOf('must', ratio, must ?? null) + verdictOf('aim', ratio, aim);
+    const enough = least !== undefined && ratio >= least ? 'met' : 'missed';
+    const verdict = least === undefined ? most : `  at least ${least} ${enough}`;
     const spread = quartiles?.map((quartile) => quartile.toFixed(2)).join(' to ');
     const range = spread === undefined ? '' : ` (${spread})`;
     process.stdout.write(`  ${metric.padEnd(52)} ${ratio.toFixed(2)}${range}${verdict}\n`);
