@@ -15,8 +15,6 @@ CREATE TABLE IF NOT EXISTS workspaces (
   api_key_max_ttl_days INT UNSIGNED NULL,
   settings LONGTEXT NULL,
   security_settings LONGTEXT NULL,
-  excludes_input_guardrails TINYINT UNSIGNED NOT NULL DEFAULT 0,
-  excludes_output_guardrails TINYINT UNSIGNED NOT NULL DEFAULT 0,
   created_by VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,

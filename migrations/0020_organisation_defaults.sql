@@ -1,6 +1,7 @@
 -- Defaults of organisations: the guardrails of all their workspaces.
 CREATE TABLE IF NOT EXISTS organisation_defaults (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+  id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   input_guardrails TEXT CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   output_guardrails TEXT CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   denied_export_fields TEXT CHARACTER SET ascii COLLATE ascii_bin NOT NULL,

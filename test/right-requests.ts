@@ -49,6 +49,8 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/scim/workspaces': ({ ids }) => ({
     ...{ workspace_id: ids.workspaces, role: 'Member', scim_group_name: randomUUID() },
   }),
+  '/guardrail-exclusions/{guardrailExclusionId}': () => ({ input_guardrails: true }),
+  '/guardrail-exclusions': ({ ids }) => ({ workspace_id: ids.excluded, output_guardrails: true }),
   '/guardrails': () => ({ name: 'one', target: 'mcp_tools' }),
   '/guardrails/{guardrailId}/mcp-servers': () => ({ mcp_servers: {} }),
   '/guardrails/{guardrailId}/mcp-servers/{mcpServerId}': () => ({ run_on: ['output'] }),
@@ -202,7 +204,7 @@ export class RightRequests {
     ids.users = await addUser(server);
     await this.#join(ids.users);
     await this.#signIn();
-    const plain = ['guardrails', 'configs', 'api-keys', 'mcp-integrations'];
+    const plain = ['guardrails', 'guardrail-exclusions', 'configs', 'api-keys', 'mcp-integrations'];
     for (const path of [...plain, 'secret-references', 'deployments']) {
       ids[path] = await this.#make(`/v2/${path}`);
     }
@@ -312,6 +314,10 @@ export class RightRequests {
   }
 
   async #make(collection: string): Promise<string> {
+    // A workspace has one.
+    if (collection.endsWith('/guardrail-exclusions')) {
+      this.ids.excluded = await this.#make('/v2/workspaces');
+    }
     const isKeys = collection.endsWith('/api-keys');
     const path = isKeys ? `${collection}/{type}/{subType}` : collection;
     const one = this.#operation('POST', path);

@@ -197,3 +197,25 @@ spec:
     - {key: workspace_id, value: '*', excludes: [{workspaceRef: support}]}
   groupBy: [{key: api_key}]
 `;
+
+/** Kinds of which there is one in its place; they go with {@link everyKind}, whose workspace they name. */
+export const onlyOnes = `---
+apiVersion: gatewright.dev/v1
+kind: Guardrail
+metadata: {name: everywhere}
+spec:
+  checks: [{id: default.wordCount, parameters: {maxWords: 1000}}]
+  actions: {deny: true}
+---
+apiVersion: gatewright.dev/v1
+kind: OrganisationDefaults
+metadata: {name: default}
+spec:
+  inputGuardrails: [{guardrailRef: everywhere}]
+  exportSettings: {deniedFields: [response, request]}
+---
+apiVersion: gatewright.dev/v1
+kind: GuardrailExclusion
+metadata: {name: default, workspace: support}
+spec: {inputGuardrails: true}
+`;

@@ -6,8 +6,7 @@ import type { Feature } from '../settings.ts';
 import { changeSetRoutes } from './changes/change-sets.ts';
 import { deploymentRoutes } from './deployments/deployments.ts';
 import { guardrailCatalogueRoutes } from './guardrails/guardrail-catalogue.ts';
-import { guardrailDefaultRoutes } from './guardrails/guardrail-defaults.ts';
-import { guardrailExclusionRoutes } from './guardrails/guardrail-exclusions.ts';
+import { workspaceExclusionRoutes } from './guardrails/workspace-exclusions.ts';
 import { accessPolicyRoutes } from './identity/access-policies.ts';
 import { iamScopeRoutes } from './identity/iam-scopes.ts';
 import { tokenRoutes } from './identity/tokens.ts';
@@ -61,8 +60,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...accessPolicyRoutes(deps),
     ...iamScopeRoutes(deps),
     ...resources.flatMap(({ features, routes }) => governed(features, routes(deps, contents))),
-    ...governed(['guardrails'], guardrailDefaultRoutes(deps)),
-    ...governed(['guardrails'], guardrailExclusionRoutes(deps)),
+    ...governed(['guardrails'], workspaceExclusionRoutes(deps)),
     ...governed(['mcp'], mcpCapabilityRoutes(deps)),
     ...governed(['mcp'], mcpIntegrationWorkspaceRoutes(deps)),
     ...governed(['mcp'], mcpMetadataRoutes(deps)),

@@ -1,6 +1,8 @@
 /** Knows every resource, each after those that it refers to. */
 import { apiKeyResource } from './api-keys/api-keys.ts';
 import { configResource } from './configs/configs.ts';
+import { organisationDefaultsResource } from './guardrails/guardrail-defaults.ts';
+import { guardrailExclusionResource } from './guardrails/guardrail-exclusions.ts';
 import { guardrailMappingResource } from './guardrails/guardrail-mappings.ts';
 import { guardrailResource } from './guardrails/guardrails.ts';
 import { mcpIntegrationResource } from './mcp/mcp-integrations.ts';
@@ -34,4 +36,6 @@ export const resources: readonly Resource[] = [
   promptCollectionResource,
   promptPartialResource,
   promptResource,
+  organisationDefaultsResource,
+  guardrailExclusionResource,
 ];

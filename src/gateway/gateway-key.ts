@@ -153,11 +153,10 @@ function guardrailsOfKey(row: gatewayReads.GatewayKeyRow): DefaultGuardrails {
     input_guardrails: row.default_input_guardrails ?? '[]',
     output_guardrails: row.default_output_guardrails ?? '[]',
   };
-  if (row.workspace_id === null) return defaultGuardrails(everywhere, null);
-  return defaultGuardrails(everywhere, {
-    defaults: row.workspace_defaults,
-    excludes_input_guardrails: row.workspace_excludes_input ?? 0,
-    excludes_output_guardrails: row.workspace_excludes_output ?? 0,
+  const workspace = row.workspace_id === null ? null : { defaults: row.workspace_defaults };
+  return defaultGuardrails(everywhere, workspace, {
+    input_guardrails: row.workspace_excludes_input ?? 0,
+    output_guardrails: row.workspace_excludes_output ?? 0,
   });
 }
 

@@ -167,7 +167,7 @@ export class GatewayTokens {
     if (found === undefined) return undefined;
     const { organisationId, tsgId, generation } = found;
     const workspace = workspaceOf(found.workspace);
-    const guardrails = defaultGuardrails(found.defaults, found.workspace);
+    const guardrails = defaultGuardrails(found.defaults, found.workspace, found.exclusion);
     const subjects = workspaceSubjects(workspace);
     const terms = isLimited(found.workspace)
       ? await readTerms(db, organisationId, subjects)

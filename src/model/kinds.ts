@@ -1,6 +1,14 @@
 /** Knows every manifest kind: its fields that refer to others, how its API is addressed, where its body is. */
 import type { z } from 'zod';
 import { configurationSecrets } from './configuration-secrets.ts';
+import {
+  configGuardrails,
+  defaultGuardrails,
+  grantedWorkspace,
+  mappedSecrets,
+  policyReferences,
+  workspaceReference,
+} from './kind-references.ts';
 import { authSecrets } from './secret-fields.ts';
 
 // Read by every start of `validate`: nothing here makes a schema before it is asked for.
@@ -21,7 +29,12 @@ export const kindNames = [
   'PromptCollection',
   'PromptPartial',
   'Prompt',
+  'OrganisationDefaults',
+  'GuardrailExclusion',
 ] as const;
+
+/** `metadata.name` of a kind of which there is one at most in its place. */
+export const onlyName = 'default';
 
 export type KindName = (typeof kindNames)[number];
 
@@ -47,6 +60,8 @@ export interface Kind {
   /** Names the file of an export: `api-keys`. */
   readonly plural: string;
   readonly workspaced: 'none' | 'required' | 'optional';
+  /** Whether there is one at most in its place; it is called {@link onlyName} then. */
+  readonly isOnlyOne?: true;
   readonly references: readonly ReferenceField[];
   /** Write-only values: given by `valueFrom`, compared by fingerprint, never printed. */
   readonly secrets: readonly string[];
@@ -74,14 +89,6 @@ export interface Kind {
   readonly makeBody: () => Promise<z.ZodObject>;
 }
 
-/** `metadata.workspace`, as the body of nearly every kind carries it. */
-const workspaceReference: ReferenceField = {
-  path: 'workspace_id',
-  manifestField: '',
-  kind: 'Workspace',
-  by: 'id',
-};
-
 /** What most kinds have none of. */
 const plain = { secrets: [], secretsGoWith: [], opaque: [], merged: [], sets: [] } as const;
 
@@ -97,41 +104,6 @@ function collection(
   };
 }
 
-/** Guardrails of a config stand on the root document and on every target below it. */
-const configGuardrails: ReferenceField[] = ['input_guardrails', 'output_guardrails'].map(
-  (field) => ({
-    path: `config.**.${field}.*`,
-    manifestField: 'guardrailRef',
-    kind: 'Guardrail',
-    by: 'slug',
-  }),
-);
-
-/** Keys and workspaces that policies are about. */
-const policyReferences: ReferenceField[] = [
-  workspaceReference,
-  { path: 'conditions.*.value', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
-  { path: 'conditions.*.value', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
-  { path: 'conditions.*.excludes.*', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
-  { path: 'conditions.*.excludes.*', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
-];
-
-/** Of the workspaces that may use an integration of the organisation. */
-const grantedWorkspace: ReferenceField = {
-  path: 'workspaces.*.id',
-  manifestField: 'workspaceRef',
-  kind: 'Workspace',
-  by: 'id',
-};
-
-/** Of the fields of an integration that a secret manager keeps. */
-const mappedSecrets: ReferenceField = {
-  path: 'secret_mappings.*.secret_reference_id',
-  manifestField: 'secretReferenceRef',
-  kind: 'SecretReference',
-  by: 'id',
-};
-
 function bindingPath(body: Record<string, unknown>): string {
   const guardrailId = encodeURIComponent(String(body.guardrail_id));
   const serverId = encodeURIComponent(String(body.mcp_server_id));
@@ -145,7 +117,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     ...plain,
     workspaced: 'none',
     references: [],
-    opaque: ['defaults.metadata', 'security_settings'],
+    opaque: ['defaults.metadata', 'settings.export_settings', 'security_settings'],
     immutable: ['scope_name'],
     merged: ['defaults', 'settings', 'security_settings'],
     ...collection('/admin/v2/workspaces'),
@@ -368,5 +340,34 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     immutable: ['slug', 'workspace_id'],
     ...collection('/v2/prompts'),
     makeBody: async () => (await import('./prompt.ts')).PromptCreate.strict(),
+  },
+
+  OrganisationDefaults: {
+    plural: 'organisation-defaults',
+    ...plain,
+    workspaced: 'none',
+    isOnlyOne: true,
+    references: defaultGuardrails,
+    opaque: ['export_settings'],
+    immutable: [],
+    sets: ['export_settings.deniedFields'],
+    create: () => ({ method: 'PUT', path: '/v2/admin/organisation/defaults' }),
+    item: () => '/v2/admin/organisation/defaults',
+    pathFields: [],
+    isNamedByPathFields: false,
+    makeBody: async () =>
+      (await import('./organisation-defaults.ts')).OrganisationDefaults.strict(),
+  },
+
+  GuardrailExclusion: {
+    plural: 'guardrail-exclusions',
+    ...plain,
+    workspaced: 'required',
+    isOnlyOne: true,
+    references: [workspaceReference],
+    immutable: ['workspace_id'],
+    ...collection('/v2/guardrail-exclusions'),
+    makeBody: async () =>
+      (await import('./guardrail-exclusion.ts')).GuardrailExclusionCreate.strict(),
   },
 };

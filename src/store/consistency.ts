@@ -75,6 +75,8 @@ const tableOfKind: Readonly<Record<KindName, string>> = {
   PromptCollection: 'prompt_collections',
   PromptPartial: 'prompt_partials',
   Prompt: 'prompts',
+  OrganisationDefaults: 'organisation_defaults',
+  GuardrailExclusion: 'guardrail_exclusions',
 };
 
 /** Where the subjects of counters are. */
@@ -91,6 +93,7 @@ const inWorkspace = [
   ...['api_keys', 'configs', 'guardrails', 'mcp_integrations', 'mcp_servers'],
   ...['integrations', 'integration_workspaces', 'mcp_integration_workspaces', 'providers'],
   ...['prompt_labels', 'prompt_collections', 'prompt_partials', 'prompts'],
+  'guardrail_exclusions',
 ];
 /** Kinds of subjects with a budget of their own. */
 const budgeted = ['api_key', 'workspace', 'provider', 'integration_workspace'] as const;

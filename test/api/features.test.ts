@@ -13,7 +13,10 @@ import { chatAnswer, sendJson } from '../upstream.ts';
 /** Of each route by the beginning of its path, the first that fits: what is new says here whose it is. */
 const families: readonly (readonly [RegExp, readonly Feature[]])[] = [
   [/^\/scim\//, ['scim']],
-  [/^\/(guardrails|admin\/organisation\/defaults|workspace-exclusions)/, ['guardrails']],
+  [
+    /^\/(guardrails|guardrail-exclusions|admin\/organisation\/defaults|workspace-exclusions)/,
+    ['guardrails'],
+  ],
   [/^\/(?:mcp|v0\.1)/, ['mcp']],
   [/^\/audit-logs/, ['auditLogs']],
   [/^\/logs\/exports/, ['dataExports']],
@@ -36,7 +39,7 @@ const jobsOf: Readonly<Partial<Record<Feature, readonly string[]>>> = {
 
 const kindsOf: Readonly<Partial<Record<Feature, readonly string[]>>> = {
   apiAccess: ['ApiKey'],
-  guardrails: ['Guardrail', 'GuardrailMcpBinding'],
+  guardrails: ['Guardrail', 'GuardrailMcpBinding', 'OrganisationDefaults', 'GuardrailExclusion'],
   mcp: ['McpIntegration', 'McpServer'],
   policy: ['UsageLimitPolicy', 'RateLimitPolicy'],
   usageLimits: ['UsageLimitPolicy'],

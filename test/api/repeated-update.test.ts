@@ -132,6 +132,14 @@ const cases: Case[] = [
     },
   },
   {
+    pattern: '/v2/guardrail-exclusions/{guardrailExclusionId}',
+    make: async () =>
+      made('/v2/guardrail-exclusions', {
+        workspace_id: await post('/v2/workspaces', { name: 'excluded' }),
+      })(),
+    update: { input_guardrails: true, output_guardrails: true },
+  },
+  {
     pattern: '/v2/guardrails/{guardrailId}',
     make: made('/v2/guardrails', { name: 'g', checks: [check], actions: { deny: true } }),
     update: { name: 'h', checks: [{ ...check, is_enabled: true }], actions: { async: true } },

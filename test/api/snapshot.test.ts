@@ -130,6 +130,10 @@ async function fill(): Promise<typeof made> {
     ...{ name: 'welcome', collection_id: collection.slug, virtual_key: provider.id },
     ...{ string: `{{>${partial.slug}}}`, parameters: { temperature: 0 }, model: 'm' },
   });
+  const everywhere = await create('/v2/guardrails', { name: 'Everywhere', target: 'mcp_tools' });
+  const sides = { input_guardrails: [everywhere.slug], output_guardrails: [everywhere.id] };
+  const defaults = await create('/v2/admin/organisation/defaults', sides, 'PUT');
+  const exclusion = await create('/v2/guardrail-exclusions', { ...place, output_guardrails: true });
   return {
     Workspace: workspace,
     Guardrail: guardrail,
@@ -147,6 +151,8 @@ async function fill(): Promise<typeof made> {
     PromptCollection: collection,
     PromptPartial: partial,
     Prompt: prompt,
+    OrganisationDefaults: defaults,
+    GuardrailExclusion: exclusion,
   };
 }
 
@@ -179,7 +185,9 @@ describe('the snapshot', () => {
     const resources = body.resources as Resource[];
     for (const kind of kindNames) {
       const resource = resources.find(({ id }) => id === made[kind].id);
-      expect(resource).toMatchObject({ kind, version: 1, slug: made[kind].slug ?? null });
+      // What an organisation says of all workspaces was there before, and said nothing.
+      const version = kind === 'OrganisationDefaults' ? 2 : 1;
+      expect(resource).toMatchObject({ kind, version, slug: made[kind].slug ?? null });
       expect(holdsNull(resource!.spec)).toBe(false);
       // Fingerprints stand where the body has secrets.
       if (kinds[kind].secrets.length > 0) continue;

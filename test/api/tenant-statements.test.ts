@@ -13,7 +13,7 @@ import { leaseHeaders } from '../lease.ts';
 import { requestRecord } from '../request-records.ts';
 import { exchange, type TestServer } from '../server.ts';
 import { oneChange, revisionBody, syncReport } from '../sync-records.ts';
-import { everyKind, openSync } from '../sync-setup.ts';
+import { everyKind, onlyOnes, openSync } from '../sync-setup.ts';
 import { addTenant, type Send } from '../tenant.ts';
 import { chatAnswer, sendJson } from '../upstream.ts';
 
@@ -45,7 +45,7 @@ async function useEverything(inference: Inference): Promise<void> {
   const other = await addTenant(server);
   organisationIds.add(server.organisationId).add(other.organisationId);
   await using sync = openSync(server);
-  const manifests = everyKind + prompts;
+  const manifests = everyKind + prompts + onlyOnes;
   await sync.cycle(manifests);
   await sync.cycle(manifests.replaceAll('1000', '2000').replace('attempts: 3', 'attempts: 4'));
   await usePrompts(inference);

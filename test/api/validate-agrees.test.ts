@@ -1,7 +1,7 @@
 /** Guarantees that `validate` refuses what the server would, and nothing that it takes: every field of every kind, wrong in every way. */
 import { dump } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type KindName, kinds } from '../../src/model/kinds.ts';
+import { type KindName, kinds, onlyName } from '../../src/model/kinds.ts';
 import { readTexts } from '../manifests.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 
@@ -163,6 +163,12 @@ const bodies: Record<KindName, Body> = {
     is_raw_template: 1,
     version_description: 'd',
   },
+  OrganisationDefaults: {
+    input_guardrails: [],
+    output_guardrails: [],
+    export_settings: { deniedFields: ['response'] },
+  },
+  GuardrailExclusion: { input_guardrails: true, output_guardrails: false },
 };
 
 beforeAll(async () => {
@@ -242,7 +248,8 @@ async function refusedByValidate(
   workspace: string | null,
   extra: readonly string[] = [],
 ): Promise<string | null> {
-  const text = document(kind, 'under-test', body, workspace);
+  const name = kinds[kind].isOnlyOne === true ? onlyName : 'under-test';
+  const text = document(kind, name, body, workspace);
   const { faults } = await readTexts({
     'a.yaml': text,
     'b.yaml': [...others(), ...extra].join('---\n'),

@@ -26,23 +26,25 @@ it('counts the resources of a good source by kind, with exit code 0', async () =
   expect(result).toEqual({
     exitCode: 0,
     stderr: '',
-    stdout: `21 resources in 9 files, all valid
-  Workspace            2
-  Guardrail            2
-  Config               2
-  ApiKey               2
-  SecretReference      1
-  McpIntegration       1
-  McpServer            1
-  GuardrailMcpBinding  1
-  UsageLimitPolicy     1
-  RateLimitPolicy      1
-  Integration          1
-  Provider             2
-  PromptLabel          1
-  PromptCollection     1
-  PromptPartial        1
-  Prompt               1
+    stdout: `24 resources in 9 files, all valid
+  Workspace             2
+  Guardrail             3
+  Config                2
+  ApiKey                2
+  SecretReference       1
+  McpIntegration        1
+  McpServer             1
+  GuardrailMcpBinding   1
+  UsageLimitPolicy      1
+  RateLimitPolicy       1
+  Integration           1
+  Provider              2
+  PromptLabel           1
+  PromptCollection      1
+  PromptPartial         1
+  Prompt                1
+  OrganisationDefaults  1
+  GuardrailExclusion    1
 `,
   });
 });

@@ -1,7 +1,7 @@
 /** Guarantees that every field of every kind can be explained, and that the example which is shown validates. */
 import { dump } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { type KindName, kindNames } from '../../src/model/kinds.ts';
+import { type KindName, kindNames, kinds } from '../../src/model/kinds.ts';
 import { type Explanation, explain } from '../../src/sync/authoring/explain.ts';
 import { newManifest } from '../../src/sync/authoring/new-manifest.ts';
 import { readTexts } from '../manifests.ts';
@@ -37,7 +37,8 @@ describe.each(kindNames)('%s', (kind) => {
     for (const { field, example } of await all(kind)) {
       const path = field.split('.').slice(2);
       if (path.length !== 1) continue;
-      const first = newManifest(kind, { name: 'x', workspace: undefined, alone: false });
+      const name = kinds[kind].isOnlyOne === true ? undefined : 'x';
+      const first = newManifest(kind, { name, workspace: undefined, alone: false });
       const documents = first.split('---\n');
       const own = `${documents.at(-1)}`;
       const changed = dump({ [path[0]!]: example }).replaceAll(/^(?=.)/gm, '  ');

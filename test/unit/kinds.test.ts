@@ -5,9 +5,11 @@ import { ApiKeyUpdate } from '../../src/model/api-key.ts';
 import { loadBody } from '../../src/model/bodies.ts';
 import { ConfigUpdate } from '../../src/model/config.ts';
 import { GuardrailUpdate } from '../../src/model/guardrail.ts';
+import { GuardrailExclusionUpdate } from '../../src/model/guardrail-exclusion.ts';
 import { type KindName, kindNames, kinds } from '../../src/model/kinds.ts';
 import { McpIntegrationUpdate } from '../../src/model/mcp-integration.ts';
 import { McpServerUpdate } from '../../src/model/mcp-server.ts';
+import { OrganisationDefaults } from '../../src/model/organisation-defaults.ts';
 import { PromptUpdate } from '../../src/model/prompt.ts';
 import { PromptCollectionUpdate } from '../../src/model/prompt-collection.ts';
 import { PromptLabelUpdate } from '../../src/model/prompt-label.ts';
@@ -31,6 +33,8 @@ const updates = {
   PromptCollection: PromptCollectionUpdate,
   PromptPartial: PromptPartialUpdate,
   Prompt: PromptUpdate,
+  OrganisationDefaults,
+  GuardrailExclusion: GuardrailExclusionUpdate,
 };
 
 const bodies = Object.fromEntries(

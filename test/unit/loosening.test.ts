@@ -670,6 +670,29 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ],
     ['another template', { string: 'a' }, { string: 'b' }, []],
   ],
+  OrganisationDefaults: [
+    ...['input_guardrails', 'output_guardrails'].flatMap((side): readonly Case[] => [
+      ['a guardrail less', { [side]: ['a', 'b'] }, { [side]: ['b'] }, [`/${side}/0`]],
+      ['a guardrail more', { [side]: ['a'] }, { [side]: ['a', 'b'] }, []],
+      ['none', { [side]: ['a'] }, {}, [`/${side}`]],
+    ]),
+    [
+      'a field more in exports',
+      { export_settings: { deniedFields: ['request', 'response'] } },
+      { export_settings: { deniedFields: ['response'] } },
+      ['/export_settings/deniedFields/0'],
+    ],
+  ],
+  GuardrailExclusion: [
+    [
+      'from another side',
+      { input_guardrails: true, output_guardrails: false },
+      { input_guardrails: true, output_guardrails: true },
+      ['/output_guardrails'],
+    ],
+    ['from a side more', {}, { input_guardrails: true }, ['/input_guardrails']],
+    ['from a side less', { input_guardrails: true }, { input_guardrails: false }, []],
+  ],
 };
 
 describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
@@ -688,9 +711,10 @@ describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
   it('created and deleted', () => {
     const creating = planOf(kind, null, { name: 'a' }).changes.map(({ loosens }) => loosens);
     const deleting = planOf(kind, { name: 'a' }, null).changes.map(({ loosens }) => loosens);
-    expect(creating).toEqual([['ApiKey', 'McpServer', 'Provider'].includes(kind)]);
+    const opening = ['ApiKey', 'McpServer', 'Provider', 'GuardrailExclusion'];
+    expect(creating).toEqual([opening.includes(kind)]);
     const policies = ['UsageLimitPolicy', 'RateLimitPolicy'];
-    const guarding = ['Guardrail', 'GuardrailMcpBinding', ...policies];
+    const guarding = ['Guardrail', 'GuardrailMcpBinding', 'OrganisationDefaults', ...policies];
     expect(deleting).toEqual([guarding.includes(kind)]);
   });
 });
@@ -746,6 +770,8 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
     ...['virtual_key', 'functions.**', 'tools.**', 'tool_choice.**', 'template_metadata.*'],
     ...['is_raw_template', 'parameters.*'],
   ],
+  OrganisationDefaults: [],
+  GuardrailExclusion: ['workspace_id'],
 };
 
 describe('every place of every kind', () => {

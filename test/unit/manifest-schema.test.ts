@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
 import { dump, loadAll } from 'js-yaml';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type KindName, kindNames } from '../../src/model/kinds.ts';
+import { type KindName, kindNames, kinds, onlyName } from '../../src/model/kinds.ts';
 import { anySchema, kindSchema } from '../../src/sync/authoring/manifest-schema.ts';
 import { annotations, metadataKeys } from '../../src/sync/manifest/metadata.ts';
 import { readTexts } from '../manifests.ts';
@@ -206,15 +206,20 @@ const specs: Record<KindName, Document> = {
     isRawTemplate: 1,
     versionDescription: 'd',
   },
+  OrganisationDefaults: {
+    inputGuardrails: [{ guardrailRef: 'g' }, 'slug'],
+    outputGuardrails: [{ guardrailRef: 'g' }],
+    exportSettings: { deniedFields: ['response'] },
+  },
+  GuardrailExclusion: { inputGuardrails: true, outputGuardrails: false },
 };
 
 function documentOf(kind: KindName, spec: unknown): Document {
-  const workspace = ['Workspace', 'GuardrailMcpBinding', 'Integration', 'SecretReference'].includes(
-    kind,
-  )
-    ? {}
-    : { workspace: 'w' };
-  return { apiVersion, kind, metadata: { name: 'x', ...workspace }, spec };
+  const isAbove =
+    kinds[kind].workspaced === 'none' || ['GuardrailMcpBinding', 'Integration'].includes(kind);
+  const name = kinds[kind].isOnlyOne === true ? onlyName : 'x';
+  const metadata = isAbove ? { name } : { name, workspace: 'w' };
+  return { apiVersion, kind, metadata, spec };
 }
 
 /** What other tools do not know of these schemas: hints for editors. */

@@ -55,7 +55,6 @@ const workspace = {
   is_default: 0,
   api_key_max_ttl_days: null,
   ...{ settings: null, security_settings: null },
-  ...{ excludes_input_guardrails: 0, excludes_output_guardrails: 0 },
   created_by: 'x',
 };
 

@@ -3,36 +3,53 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
+import { sparse } from '../../model/json-record.ts';
+import { onlyName } from '../../model/kinds.ts';
 import { ExportSettings } from '../../model/log-export.ts';
+import { OrganisationDefaults } from '../../model/organisation-defaults.ts';
 import { validationError } from '../../model/validation-error.ts';
-import { GuardrailReferences } from '../../model/workspace.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrails from '../../store/tables/guardrails.ts';
 import * as organisationDefaults from '../../store/tables/organisation-defaults.ts';
-import { auditChange } from '../request/change.ts';
-import { type AdminDeps, type AdminRequest, everyMountByKeys } from '../request/deps.ts';
-import { type BodyRequest, requireUpdate, someField } from '../request/frame-fields.ts';
-import { requireVersion, versioned } from '../request/version.ts';
+import { type AdminDeps, type AdminRequest, everyMountByKeys, forOwners } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  type ItemRequest,
+  someField,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
+import { type Changing, deleteResource, updateResource } from '../request/resource-change.ts';
+import { versioned } from '../request/version.ts';
 
 const sides = ['input_guardrails', 'output_guardrails'] as const;
 type Side = (typeof sides)[number];
 
-/** Absent keeps, null clears. */
-const DefaultsUpdate = z
-  .object({
-    input_guardrails: GuardrailReferences.nullable().optional(),
-    output_guardrails: GuardrailReferences.nullable().optional(),
-    export_settings: ExportSettings.nullable().optional(),
-  })
-  .meta(someField);
-type DefaultsUpdate = z.infer<typeof DefaultsUpdate>;
+const { managed_by } = updateFields;
+const DefaultsUpdate = OrganisationDefaults.extend({ managed_by }).meta(someField);
 
 const Named = z.array(z.object({ id: z.uuid(), slug: z.string() }));
 const DefaultsRecord = z.object({
   ...{ input_guardrails: Named, output_guardrails: Named, export_settings: ExportSettings },
 });
 
-export function guardrailDefaultRoutes(deps: AdminDeps): Route<Principal>[] {
+/** They are there from the beginning, and say nothing: declared they can be, and go back to that. */
+export const organisationDefaultsResource: Resource = {
+  kind: 'OrganisationDefaults',
+  features: ['guardrails'],
+  routes: organisationDefaultsRoutes,
+  snapshot: snapshotOf(
+    async (tx, organisationId, which) =>
+      (await organisationDefaults.listSaying(tx, organisationId, which)).map((row) => ({
+        ...row,
+        name: onlyName,
+      })),
+    toSpec,
+  ),
+};
+
+function organisationDefaultsRoutes(deps: AdminDeps): Route<Principal>[] {
   const shared = { mounts: everyMountByKeys, path: '/admin/organisation/defaults' } as const;
   return [
     route({
@@ -45,13 +62,25 @@ export function guardrailDefaultRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...shared,
+      ...forOwners,
       method: 'PUT',
       scope: 'organisation_settings.update',
       versioned: true,
       summary: 'Set the guardrails of every workspace',
       body: DefaultsUpdate,
-      response: z.object({}),
+      response: z.object({ id: z.uuid() }),
       handle: (request) => update(deps, request),
+    }),
+    route({
+      ...shared,
+      ...forOwners,
+      method: 'DELETE',
+      scope: 'organisation_settings.update',
+      versioned: true,
+      summary: 'Go back to no guardrails of every workspace, and to exports of every field',
+      query: WorkspaceQuery,
+      response: z.object({}),
+      handle: (request) => clear(deps, request),
     }),
   ];
 }
@@ -81,35 +110,51 @@ async function get(deps: AdminDeps, { caller }: AdminRequest) {
   return versioned(record, stored);
 }
 
-/** Answers `{}`. */
-async function update(deps: AdminDeps, request: BodyRequest<DefaultsUpdate>) {
+type Placed = organisationDefaults.StoredOrganisationDefaults & { readonly workspace_id: null };
+
+/** There is one, whatever the path says. */
+function changingAt(now: number): Changing<Placed> {
+  return {
+    kind: 'OrganisationDefaults',
+    param: '',
+    lock: async (tx, organisationId) => {
+      const row = await organisationDefaults.findForUpdate(tx, organisationId, now);
+      return { ...row, workspace_id: null };
+    },
+    write: (tx, organisationId, id, { workspace_id: _, ...columns }) =>
+      organisationDefaults.update(tx, organisationId, id, columns),
+  };
+}
+
+async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof DefaultsUpdate>>) {
   const { body, caller, now } = request;
-  const { organisationId } = caller;
-  requireUpdate(body);
   if (caller.workspaceId !== null) throw new ApiError('forbidden');
-  await deps.database.transaction(async (tx) => {
-    const stored = await organisationDefaults.findForUpdate(tx, organisationId, now);
-    requireVersion(request, stored.version);
-    const denied = await organisationDefaults.findDeniedExportFields(tx, organisationId);
-    const columns: Partial<Record<Side | 'denied_export_fields', string>> = {};
-    if (body.export_settings !== undefined) {
-      columns.denied_export_fields = JSON.stringify(body.export_settings?.deniedFields ?? []);
-    }
-    for (const side of sides) {
-      const sent = body[side];
-      if (sent === undefined) continue;
-      columns[side] = JSON.stringify(await idsNamed(tx, organisationId, side, sent ?? []));
-    }
-    const before = { ...stored, denied_export_fields: denied };
-    const names = [...sides, 'denied_export_fields'] as const;
-    if (names.every((name) => (columns[name] ?? before[name]) === before[name])) return;
-    await organisationDefaults.update(tx, organisationId, columns, now);
-    await auditChange(tx, deps, request, {
-      ...{ action: 'update', kind: 'OrganisationDefaults', resourceId: organisationId },
-      ...{ workspaceId: null, changes: columns },
-    });
+  const { id } = await updateResource(deps, request, changingAt(now), {
+    columns: async (tx, { organisation_id: organisationId }) => {
+      const columns: Partial<Placed> = {};
+      if (body.export_settings !== undefined) {
+        columns.denied_export_fields = JSON.stringify(body.export_settings?.deniedFields ?? []);
+      }
+      for (const side of sides) {
+        const sent = body[side];
+        if (sent === undefined) continue;
+        columns[side] = JSON.stringify(await idsNamed(tx, organisationId, side, sent ?? []));
+      }
+      return columns;
+    },
   });
-  return {};
+  return { id };
+}
+
+/** Answers `{}`. */
+async function clear(deps: AdminDeps, request: ItemRequest): Promise<Record<string, never>> {
+  const { caller, now } = request;
+  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  return deleteResource(deps, request, changingAt(now), async (tx, row) => {
+    const columns = { ...organisationDefaults.nothing, last_updated_at: now };
+    await organisationDefaults.update(tx, row.organisation_id, row.id, columns);
+    return {};
+  });
 }
 
 /** @throws ApiError `invalid` for a guardrail that not every workspace can use. */
@@ -138,6 +183,17 @@ export async function isDefault(tx: Db, organisationId: string, id: string): Pro
   return sides.some((side) => idsOf(stored, side).includes(id));
 }
 
-function idsOf(stored: organisationDefaults.StoredDefaults, side: Side): string[] {
+function idsOf(stored: Pick<organisationDefaults.StoredDefaults, Side>, side: Side): string[] {
   return JSON.parse(stored[side]) as string[];
+}
+
+/** The body that would say the same, for the snapshot that sync compares with its manifests. */
+function toSpec(row: organisationDefaults.StoredOrganisationDefaults): Record<string, unknown> {
+  const list = (text: string) => (text === '[]' ? null : (JSON.parse(text) as string[]));
+  const deniedFields = list(row.denied_export_fields);
+  return sparse({
+    input_guardrails: list(row.input_guardrails),
+    output_guardrails: list(row.output_guardrails),
+    export_settings: deniedFields && { deniedFields },
+  });
 }

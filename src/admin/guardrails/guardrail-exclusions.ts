@@ -1,141 +1,217 @@
-/** Knows which workspaces go without the guardrails of their organisation, over HTTP (docs/api.md, Organisation defaults). */
+/** Knows over HTTP which workspaces go without the guardrails of their organisation, one by one (docs/api.md, Organisation defaults). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
+import type { Route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
-import { validationError } from '../../model/validation-error.ts';
+import {
+  GuardrailExclusionCreate,
+  GuardrailExclusionUpdate,
+} from '../../model/guardrail-exclusion.ts';
+import { newId } from '../../model/ids.ts';
+import { onlyName } from '../../model/kinds.ts';
+import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import type { Db } from '../../store/connection/db.ts';
+import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
+import * as guardrailExclusions from '../../store/tables/guardrail-exclusions.ts';
 import * as organisationDefaults from '../../store/tables/organisation-defaults.ts';
 import * as organisationLocks from '../../store/tables/organisation-locks.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
-import { auditChange } from '../request/change.ts';
-import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
-import type { BodyRequest } from '../request/frame-fields.ts';
-import { requireOwnOrganisation } from '../request/scoping.ts';
-import { requireVersion, versioned } from '../request/version.ts';
+import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  createFields,
+  type ItemRequest,
+  type QueryRequest,
+  someField,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  updateResource,
+} from '../request/resource-change.ts';
+import { resourceRoutes } from '../request/resource-routes.ts';
+import {
+  findOr404,
+  idOr404,
+  requireOwnOrganisation,
+  requireWorkspace,
+  resolveWorkspace,
+} from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { GuardrailExclusionRecord, toRecord, toSpec } from './guardrail-exclusion-record.ts';
 
-const workspacesMax = 1_000;
-const organisation_id = z.string().min(1).max(255).optional();
-
-/** By UUID or slug. Those that are left out stay, or with `override_existing` are excluded no more. */
-const ExclusionsUpdate = z.object({
-  organisation_id,
-  workspaces: z
-    .array(z.object({ workspace_id: z.string().min(1).max(255), excluded: z.boolean() }))
-    .max(workspacesMax),
-  override_existing: z.boolean().default(false),
+const CreateBody = GuardrailExclusionCreate.extend(createFields);
+const UpdateBody = GuardrailExclusionUpdate.extend(updateFields).meta(someField);
+const ListQuery = WorkspaceQuery.extend({
+  organisation_id: createFields.organisation_id,
+  ...pageQuery(),
 });
-type ExclusionsUpdate = z.infer<typeof ExclusionsUpdate>;
 
-const Exclusions = z.object({
-  workspaces: z.array(z.object({ workspace_id: z.uuid(), excluded: z.boolean() })),
-});
+type Stored = guardrailExclusions.StoredGuardrailExclusion;
 
-const sides = {
-  'input-guardrails': {
-    column: 'excludes_input_guardrails',
-    version: 'input_exclusions_version',
-  },
-  'output-guardrails': {
-    column: 'excludes_output_guardrails',
-    version: 'output_exclusions_version',
-  },
-} as const;
-type Side = keyof typeof sides;
-
-export function guardrailExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
-  return (['input-guardrails', 'output-guardrails'] as const).flatMap((side) => {
-    const shared = { mounts: everyMount, path: `/workspace-exclusions/${side}` } as const;
-    const words = side.replace('-', ' ');
-    return [
-      route({
-        ...shared,
-        method: 'GET',
-        scope: 'organisation_exclusions.list',
-        summary: `List which workspaces go without the ${words} of the organisation`,
-        query: z.object({ organisation_id }),
-        response: Exclusions,
-        handle: (request) => {
-          requireOrganisation(request, request.query.organisation_id);
-          return tell(deps, request, side);
-        },
-      }),
-      route({
-        ...shared,
-        method: 'PUT',
-        scope: 'organisation_exclusions.update',
-        versioned: true,
-        summary: `Set which workspaces go without the ${words} of the organisation`,
-        body: ExclusionsUpdate,
-        response: Exclusions,
-        handle: (request) => update(deps, request, side),
-      }),
-    ];
-  });
-}
-
-function requireOrganisation({ caller }: Pick<AdminRequest, 'caller'>, named?: string): void {
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
-  requireOwnOrganisation(caller, named);
-}
-
-async function tell(deps: AdminDeps, { caller }: Pick<AdminRequest, 'caller'>, side: Side) {
-  const { organisationId } = caller;
-  const db = deps.database.readable;
-  const at = sides[side];
-  // Before the rows: what is newer than its version is refused, what is older would be lost.
-  const version = await organisationDefaults.findExclusionsVersion(db, organisationId, at.version);
-  const rows = await workspaces.listAllForOrganisation(db, organisationId);
-  const told = rows.map((row) => ({ workspace_id: row.id, excluded: row[at.column] === 1 }));
-  return versioned({ workspaces: told }, { version });
-}
-
-async function update(deps: AdminDeps, request: BodyRequest<ExclusionsUpdate>, side: Side) {
-  const { body, caller, now } = request;
-  const { organisationId } = caller;
-  const { column, version } = sides[side];
-  requireOrganisation(request, body.organisation_id);
-  await deps.database.transaction(async (tx) => {
+/** Alone in the organisation, as what is said of many workspaces at once is. */
+const changing: Changing<Stored> = {
+  kind: 'GuardrailExclusion',
+  param: 'guardrailExclusionId',
+  lock: async (tx, organisationId, id) => {
     await organisationLocks.lock(tx, organisationId);
-    await organisationDefaults.findForUpdate(tx, organisationId, now);
-    requireVersion(
-      request,
-      await organisationDefaults.findExclusionsVersion(tx, organisationId, version),
-    );
-    const rows = await workspaces.listAllForOrganisation(tx, organisationId);
-    const wanted = wantedOf(rows, body);
-    const changed = rows.flatMap(({ id, [column]: now }) => {
-      const excluded = wanted.get(id) ?? (body.override_existing ? false : now === 1);
-      return excluded === (now === 1) ? [] : [{ id, excluded }];
-    });
-    if (changed.length === 0) return;
-    await organisationDefaults.countExclusions(tx, organisationId, version);
-    for (const { id, excluded } of changed) {
-      await workspaces.setExclusion(tx, { organisationId, id }, column, excluded);
-      await auditChange(tx, deps, request, {
-        ...{ action: 'update', kind: 'Workspace', resourceId: id, workspaceId: id },
-        changes: { [column]: excluded },
-      });
-    }
-  });
-  return await tell(deps, request, side);
+    return guardrailExclusions.findByIdForUpdate(tx, organisationId, idOr404(id));
+  },
+  write: guardrailExclusions.update,
+};
+
+export const guardrailExclusionResource: Resource = {
+  kind: 'GuardrailExclusion',
+  features: ['guardrails'],
+  routes: guardrailExclusionRoutes,
+  snapshot: snapshotOf(
+    async (tx, organisationId, which) =>
+      (await guardrailExclusions.listAllForOrganisation(tx, organisationId, which)).map((row) => ({
+        ...row,
+        name: onlyName,
+      })),
+    toSpec,
+  ),
+};
+
+function guardrailExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
+  const on = resourceRoutes('/guardrail-exclusions/:guardrailExclusionId', (action) =>
+    action === 'list' || action === 'read'
+      ? 'organisation_exclusions.list'
+      : 'organisation_exclusions.update',
+  );
+  return [
+    on.create({
+      summary: 'Let a workspace go without the guardrails of the organisation',
+      body: CreateBody,
+      response: z.object({ id: z.uuid() }),
+      handle: (request) => create(deps, request),
+    }),
+    on.list({
+      summary: 'List workspaces that go without the guardrails of the organisation',
+      query: ListQuery,
+      response: listOf(GuardrailExclusionRecord),
+      handle: (request) => list(deps, request),
+    }),
+    on.get({
+      summary: 'Get which guardrails of the organisation a workspace goes without',
+      query: WorkspaceQuery,
+      response: GuardrailExclusionRecord,
+      handle: (request) => get(deps, request),
+    }),
+    on.update({
+      summary: 'Set which guardrails of the organisation a workspace goes without',
+      body: UpdateBody,
+      ignoredFields: ['id'],
+      response: z.object({}),
+      handle: (request) => update(deps, request),
+    }),
+    on.remove({
+      summary: 'Have the guardrails of the organisation hold in a workspace again',
+      handle: (request) => remove(deps, request),
+    }),
+  ];
 }
 
-/**
- * By id what the body says; the last word counts.
- *
- * @throws ApiError `invalid` for a workspace that is not there.
- */
-function wantedOf(
-  rows: readonly workspaces.StoredWorkspace[],
-  body: ExclusionsUpdate,
-): Map<string, boolean> {
-  const idOf = new Map(rows.flatMap(({ id, slug }) => [[id, id] as const, [slug, id] as const]));
-  return new Map(
-    body.workspaces.map(({ workspace_id: name, excluded }, at) => {
-      const id = idOf.get(name) ?? idOf.get(name.toLowerCase());
-      if (id !== undefined) return [id, excluded] as const;
-      const path = ['workspaces', at, 'workspace_id'];
-      throw validationError({ path, message: 'names an unknown workspace' });
-    }),
+/** A workspace does not let itself go. */
+function refuseBound({ caller }: Pick<AdminRequest, 'caller'>): void {
+  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+}
+
+async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
+  const { caller, body, now } = request;
+  refuseBound(request);
+  const make = async (tx: Db, workspaceId: string) => {
+    const row: Stored = {
+      ...{ id: newId(), organisation_id: caller.organisationId, workspace_id: workspaceId },
+      input_guardrails: Number(body.input_guardrails === true),
+      output_guardrails: Number(body.output_guardrails === true),
+      ...{ version: 1, created_at: now, last_updated_at: now },
+    };
+    try {
+      await guardrailExclusions.insert(tx, row);
+    } catch (error) {
+      if (!isDuplicateEntry(error)) throw error;
+      throw new ApiError('conflict', 'The workspace has an exclusion already', 'workspace_id');
+    }
+    await count(tx, request, sidesOf(row));
+    return { row, changes: { ...sidesOf(row) } };
+  };
+  const { id } = await createResource(
+    deps,
+    request,
+    'GuardrailExclusion',
+    (tx, workspace) => make(tx, workspace!.id),
+    'alone',
   );
+  return { id };
+}
+
+type Sides = Pick<Stored, 'input_guardrails' | 'output_guardrails'>;
+
+function sidesOf({ input_guardrails, output_guardrails }: Sides): Sides {
+  return { input_guardrails, output_guardrails };
+}
+
+/** The lists of both sides have versions of their own. */
+async function count(
+  tx: Db,
+  { caller, now }: Pick<AdminRequest, 'caller' | 'now'>,
+  changed: Partial<Sides>,
+): Promise<void> {
+  const { organisationId } = caller;
+  await organisationDefaults.findForUpdate(tx, organisationId, now);
+  await organisationDefaults.countExclusions(tx, organisationId, [
+    ...(changed.input_guardrails ? (['input_exclusions_version'] as const) : []),
+    ...(changed.output_guardrails ? (['output_exclusions_version'] as const) : []),
+  ]);
+}
+
+async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
+  const { caller, query } = request;
+  const db = deps.database.readable;
+  requireOwnOrganisation(caller, query.organisation_id);
+  const workspace = await resolveWorkspace(db, caller, query.workspace_id);
+  const filter = { workspaceId: workspace?.id };
+  const found = await guardrailExclusions.list(db, caller.organisationId, filter, toPage(query));
+  return listReply(found.rows.values().map(toRecord), found.total);
+}
+
+async function get(deps: AdminDeps, request: ItemRequest) {
+  const { caller, params, query } = request;
+  const db = deps.database.readable;
+  const id = idOr404(params.guardrailExclusionId!);
+  const found = await guardrailExclusions.findById(db, caller.organisationId, id);
+  const row = findOr404(caller, found);
+  await requireWorkspace(db, caller, row, query.workspace_id);
+  return versioned(toRecord(row), row);
+}
+
+async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
+  const { input_guardrails: input, output_guardrails: output } = request.body;
+  refuseBound(request);
+  await updateResource(deps, request, changing, {
+    columns: () => ({
+      ...(input === undefined ? {} : { input_guardrails: Number(input) }),
+      ...(output === undefined ? {} : { output_guardrails: Number(output) }),
+    }),
+    follow: (tx, _, changed) =>
+      count(tx, request, {
+        input_guardrails: Number(changed.input_guardrails !== undefined),
+        output_guardrails: Number(changed.output_guardrails !== undefined),
+      }),
+  });
+  return {};
+}
+
+async function remove(deps: AdminDeps, request: ItemRequest) {
+  refuseBound(request);
+  return deleteResource(deps, request, changing, async (tx, row) => {
+    await guardrailExclusions.deleteById(tx, row.organisation_id, row.id);
+    await count(tx, request, sidesOf(row));
+    return { ...sidesOf(row) };
+  });
 }

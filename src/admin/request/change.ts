@@ -71,7 +71,6 @@ interface Told extends Pick<Change, 'resourceId' | 'workspaceId' | 'changes'> {
     | 'AccessPolicy'
     | 'IamScope'
     | 'SyncOwner'
-    | 'OrganisationDefaults'
     | PeopleKind
     | CredentialKind
     | WorkKind;

@@ -18,6 +18,7 @@ import {
 import type { WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
+import * as guardrailExclusions from '../../store/tables/guardrail-exclusions.ts';
 import * as promptCollections from '../../store/tables/prompt-collections.ts';
 import * as scimMappings from '../../store/tables/scim-mappings.ts';
 import * as workspaceContents from '../../store/tables/workspace-contents.ts';
@@ -72,7 +73,6 @@ export async function create(
     status: 'active',
     is_default: 0,
     ...settingColumns(noSettings, body),
-    ...{ excludes_input_guardrails: 0, excludes_output_guardrails: 0 },
     created_by: caller.id,
     version: 1,
     created_at: now,
@@ -163,6 +163,7 @@ export async function remove(
     await refuseWhilePinned(tx, row);
     await workspaceContents.removeAll(tx, contents, place, now);
     await workspaceMembers.deleteByWorkspace(tx, organisationId, row.id);
+    await guardrailExclusions.deleteWithWorkspace(tx, place);
     await scimMappings.deleteByWorkspace(tx, organisationId, row.id);
     await closeBudget(tx, ownerOf(row));
     for (const item of items) {

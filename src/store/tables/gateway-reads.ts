@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
 import type { ApiKeyRow } from './api-keys.ts';
+import * as guardrailExclusions from './guardrail-exclusions.ts';
 import * as organisationDefaults from './organisation-defaults.ts';
 import * as organisations from './organisations.ts';
 import { findToUse, type PromptToUse } from './prompt-reads.ts';
@@ -77,6 +78,11 @@ const keyById = statement((db, { organisationId, id }: { organisationId: string;
         .onRef('w.id', '=', 'k.workspace_id'),
     )
     .leftJoin('organisation_defaults as d', 'd.organisation_id', 'k.organisation_id')
+    .leftJoin('guardrail_exclusions as e', (join) =>
+      join
+        .onRef('e.organisation_id', '=', 'k.organisation_id')
+        .onRef('e.workspace_id', '=', 'k.workspace_id'),
+    )
     .select(['k.organisation_id', 'k.id', 'k.name', 'k.type', 'k.status', 'k.workspace_id'])
     .select(['k.user_id', 'k.scopes', 'k.rate_limits', 'k.usage_limits', 'k.metadata'])
     .select(['k.config_id', 'k.allow_config_override', 'k.expires_at', 'k.last_used_at'])
@@ -86,8 +92,8 @@ const keyById = statement((db, { organisationId, id }: { organisationId: string;
       'w.defaults as workspace_defaults',
       'w.usage_limits as workspace_usage_limits',
       'w.rate_limits as workspace_rate_limits',
-      'w.excludes_input_guardrails as workspace_excludes_input',
-      'w.excludes_output_guardrails as workspace_excludes_output',
+      'e.input_guardrails as workspace_excludes_input',
+      'e.output_guardrails as workspace_excludes_output',
       'd.input_guardrails as default_input_guardrails',
       'd.output_guardrails as default_output_guardrails',
     ])
@@ -111,6 +117,8 @@ export interface PlaceRow {
   readonly tsgId: string;
   readonly workspace: StoredWorkspace;
   readonly defaults: organisationDefaults.StoredDefaults;
+  /** Of the workspace from those. */
+  readonly exclusion: guardrailExclusions.StoredGuardrailExclusion | undefined;
   readonly generation: string;
 }
 
@@ -131,8 +139,9 @@ export async function findPlace(
   const row = await workspaces.findByIdOrSlug(db, organisationId, workspace);
   if (row === undefined) return undefined;
   const defaults = await organisationDefaults.find(db, organisationId);
+  const exclusion = await guardrailExclusions.findByWorkspace(db, organisationId, row.id);
   const generation = generations.get(organisationId)!;
-  return { organisationId, tsgId, workspace: row, defaults, generation };
+  return { organisationId, tsgId, workspace: row, defaults, exclusion, generation };
 }
 
 export interface GatewayConfigRow {

@@ -1,12 +1,15 @@
 /** Knows the organisation_defaults table: what holds in every workspace of an organisation, its guardrails and what no export may hold. */
 import type { Generated, Selectable } from 'kysely';
 import { sql } from 'kysely';
+import { newId } from '../../model/ids.ts';
 import type { Db } from '../connection/db.ts';
+import { resourceTable, type Which } from './resource-table.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 
 interface OrganisationDefaultsRow extends Versioned {
   organisation_id: string;
+  id: string;
   /** JSON lists of ids of guardrails. */
   input_guardrails: string;
   output_guardrails: string;
@@ -23,13 +26,25 @@ declare module '../connection/db.ts' {
   }
 }
 
+/** As it is stored. */
+export type StoredOrganisationDefaults = Selectable<OrganisationDefaultsRow>;
+
 export type StoredDefaults = Pick<
-  Selectable<OrganisationDefaultsRow>,
+  StoredOrganisationDefaults,
   'input_guardrails' | 'output_guardrails' | 'version'
 >;
 
 /** Of an organisation that has not been given any. */
 const none: StoredDefaults = { input_guardrails: '[]', output_guardrails: '[]', version: 1 };
+
+/** What is said of nothing. */
+export const nothing = {
+  input_guardrails: '[]',
+  output_guardrails: '[]',
+  denied_export_fields: '[]',
+} as const;
+
+export const { update } = resourceTable('organisation_defaults');
 
 export type ExclusionsVersion = 'input_exclusions_version' | 'output_exclusions_version';
 
@@ -47,15 +62,16 @@ export async function findExclusionsVersion(
   return row?.[column] ?? 1;
 }
 
-/** Counts a write of the exclusions of one side; call it once {@link findForUpdate} has made the row. */
+/** Counts a write of the exclusions of each side named; call it once {@link findForUpdate} has made the row. */
 export async function countExclusions(
   tx: Db,
   organisationId: string,
-  column: ExclusionsVersion,
+  columns: readonly ExclusionsVersion[],
 ): Promise<void> {
+  if (columns.length === 0) return;
   await tx
     .updateTable('organisation_defaults')
-    .set({ [column]: sql`${sql.ref(column)} + 1` })
+    .set(Object.fromEntries(columns.map((column) => [column, sql`${sql.ref(column)} + 1`])))
     .where('organisation_id', '=', organisationId)
     .execute();
   snapshotMarks.replaceOne(tx, organisationId);
@@ -80,34 +96,54 @@ export async function find(db: Db, organisationId: string): Promise<StoredDefaul
   return row ?? none;
 }
 
+/**
+ * What is declared, or says something: one at most. A row stays once it was made, so that its version
+ * counts on, and says nothing where it went back to what everyone has at first.
+ */
+export function listSaying(
+  db: Db,
+  organisationId: string,
+  which: Which | null = null,
+): Promise<StoredOrganisationDefaults[]> {
+  return db
+    .selectFrom('organisation_defaults as defaults')
+    .leftJoin('managed_resources as managed', (join) =>
+      join
+        .onRef('managed.organisation_id', '=', 'defaults.organisation_id')
+        .on('managed.kind', '=', 'OrganisationDefaults')
+        .onRef('managed.resource_id', '=', 'defaults.id'),
+    )
+    .selectAll('defaults')
+    .where('defaults.organisation_id', '=', organisationId)
+    .where((is) =>
+      is.or([
+        is('managed.owner', 'is not', null),
+        ...Object.keys(nothing).map((column) =>
+          is(`defaults.${column as keyof typeof nothing}`, '<>', '[]'),
+        ),
+      ]),
+    )
+    .$if(which !== null, (rows) => rows.where(which!('defaults', false)))
+    .execute();
+}
+
 /** Held until the transaction ends; it has a row from then on. */
 export async function findForUpdate(
   tx: Db,
   organisationId: string,
   now: number,
-): Promise<StoredDefaults> {
+): Promise<StoredOrganisationDefaults> {
   await tx
     .insertInto('organisation_defaults')
     .values({
-      ...{ ...none, denied_export_fields: '[]', organisation_id: organisationId },
+      ...{ ...nothing, organisation_id: organisationId, id: newId(), version: 1 },
       ...{ created_at: now, last_updated_at: now },
     })
     .onDuplicateKeyUpdate({ created_at: sql`created_at` })
     .execute();
-  return await find(tx, organisationId);
-}
-
-/** Counts the write. */
-export async function update(
-  tx: Db,
-  organisationId: string,
-  columns: Partial<Omit<StoredDefaults, 'version'> & { readonly denied_export_fields: string }>,
-  now: number,
-): Promise<void> {
-  await tx
-    .updateTable('organisation_defaults')
-    .set({ ...columns, last_updated_at: now, version: sql`version + 1` })
+  return await tx
+    .selectFrom('organisation_defaults')
+    .selectAll()
     .where('organisation_id', '=', organisationId)
-    .execute();
-  snapshotMarks.replaceOne(tx, organisationId);
+    .executeTakeFirstOrThrow();
 }

@@ -50,6 +50,7 @@ const hasSlug: {
   ...{ api_keys: false, usage_limit_policies: false, rate_limit_policies: false },
   ...{ guardrail_mcp_mappings: false, gateway_deployments: true, prompt_labels: false },
   ...{ prompt_collections: true, prompts: true, prompt_partials: true },
+  ...{ organisation_defaults: false, guardrail_exclusions: false },
 };
 
 /** Filters of the plain list; those that are undefined let every row through. */

@@ -1,11 +1,11 @@
 /** Knows the workspaces table. Archived workspaces stay in it but are found by no one save the list. */
-import type { Generated, Selectable } from 'kysely';
+import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
-import * as snapshotMarks from './snapshot-marks.ts';
+import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 
 interface WorkspaceRow extends Versioned {
@@ -25,8 +25,6 @@ interface WorkspaceRow extends Versioned {
   settings: string | null;
   /** JSON of what was said. */
   security_settings: string | null;
-  excludes_input_guardrails: Generated<number>;
-  excludes_output_guardrails: Generated<number>;
   created_by: string;
 }
 
@@ -82,26 +80,10 @@ export function list(
     // The column compares exactly; people who search do not.
     query = query.where(sql<boolean>`locate(lower(cast(${filter.name} as char)), lower(name)) > 0`);
   }
-  return listPageInSlices(
-    { db, stamp: snapshotMarks.stampOf('workspaces', organisationId) },
-    query,
-    page,
-    ['defaults', 'usage_limits', 'rate_limits', 'description'],
-  );
-}
-
-/** Whether the workspace goes without the guardrails of its organisation on one side; no write that its record shows. */
-export async function setExclusion(
-  tx: Db,
-  { organisationId, id }: { readonly organisationId: string; readonly id: string },
-  column: 'excludes_input_guardrails' | 'excludes_output_guardrails',
-  excludes: boolean,
-): Promise<void> {
-  await tx
-    .updateTable('workspaces')
-    .set({ [column]: Number(excludes) })
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
-  snapshotMarks.replaceOne(tx, organisationId);
+  return listPageInSlices({ db, stamp: stampOf('workspaces', organisationId) }, query, page, [
+    'defaults',
+    'usage_limits',
+    'rate_limits',
+    'description',
+  ]);
 }

@@ -134,4 +134,15 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
     spec: { string: 'Say hello to {{name}}.', model: 'gpt-4o' },
     references: [],
   },
+  OrganisationDefaults: {
+    ...none,
+    meaning: 'What holds in every workspace: guardrails, and what no export of the log may hold.',
+    spec: { exportSettings: { deniedFields: ['response'] } },
+  },
+  GuardrailExclusion: {
+    meaning: 'Lets a workspace go without the guardrails of the organisation.',
+    isUsuallyPlaced: true,
+    spec: { outputGuardrails: true },
+    references: [],
+  },
 };

@@ -1,6 +1,6 @@
 /** Knows the JSON Schemas of whole manifests: of one kind, of an External, of any document. */
 import { managedNamePattern } from '../../managed-name.ts';
-import { type KindName, kindNames, kinds } from '../../model/kinds.ts';
+import { type KindName, kindNames, kinds, onlyName } from '../../model/kinds.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
 import { annotations } from '../manifest/metadata.ts';
 import { choice, closedMap, type JsonSchema, orNull } from './json-schema.ts';
@@ -44,7 +44,7 @@ export async function anySchema(): Promise<JsonSchema> {
 async function manifestOf(kind: KindName): Promise<JsonSchema> {
   const spec = await specSchema(kind);
   const isNeeded = spec.required !== undefined || spec.allOf !== undefined;
-  const { workspaced } = kinds[kind];
+  const { workspaced, isOnlyOne } = kinds[kind];
   const described = { description: `What the ${kind} is to be.`, ...spec };
   return {
     title: kind,
@@ -53,7 +53,7 @@ async function manifestOf(kind: KindName): Promise<JsonSchema> {
       {
         ...envelope(kind),
         patch,
-        metadata: metadata(workspaced),
+        metadata: metadata(workspaced, isOnlyOne === true),
         spec: { description: described.description },
         state: {
           description: 'Whether the resource must exist.',
@@ -103,7 +103,7 @@ const patch: JsonSchema = {
 
 const namePattern = String.raw`${managedNamePattern.source}|\$\{`;
 
-function metadata(workspaced: 'none' | 'required' | 'optional'): JsonSchema {
+function metadata(workspaced: 'none' | 'required' | 'optional', isOnlyOne = false): JsonSchema {
   const name = (description: string): JsonSchema => ({
     description,
     type: 'string',
@@ -119,9 +119,9 @@ function metadata(workspaced: 'none' | 'required' | 'optional'): JsonSchema {
     description: 'Who the resource is, and how it is kept.',
     ...closedMap(
       {
-        name: name(
-          'Name of the resource in this source; also its spec.name when that is left out.',
-        ),
+        name: isOnlyOne
+          ? { description: 'There is one, which is called so.', const: onlyName }
+          : name('Name of the resource in this source; also its spec.name when that is left out.'),
         workspace:
           workspaced === 'none'
             ? { description: 'Belongs to no workspace.', type: 'null', doNotSuggest: true }

@@ -1,6 +1,6 @@
 /** Knows the first manifest of a kind: the least that validates, with what it refers to beside it. */
 import { dump } from 'js-yaml';
-import { type KindName, kinds } from '../../model/kinds.ts';
+import { type KindName, kinds, onlyName } from '../../model/kinds.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
 import { kindNotes } from './kind-notes.ts';
 
@@ -72,7 +72,8 @@ function documentOf(
   return Object.assign({ apiVersion, kind }, { metadata, spec: whole });
 }
 
-/** `example-api-key` */
+/** `example-api-key`, or what the only one must be called. */
 function nameOf(kind: KindName): string {
+  if (kinds[kind].isOnlyOne === true) return onlyName;
   return `example${kind.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

@@ -53,7 +53,7 @@ class SpecSchema {
   }
 
   write(body: JsonSchema): JsonSchema {
-    const { $schema: _, properties, required, ...rest } = body;
+    const { $schema: _, properties, required = [], ...rest } = body;
     const { workspace_id: _workspace, ...own } = properties as Record<string, JsonSchema>;
     const needed = (required as readonly string[]).filter((field) => !isImplied(this.#kind, field));
     const spec = this.#map({ ...rest, properties: own, required: needed }, shapeOf(this.#kind), 0);

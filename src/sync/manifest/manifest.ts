@@ -1,5 +1,5 @@
 /** Knows the envelope of a manifest: apiVersion, kind, metadata, spec and state. */
-import { type KindName, kindNames, kinds } from '../../model/kinds.ts';
+import { type KindName, kindNames, kinds, onlyName } from '../../model/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import { ignoreFileName, type SourceFault } from '../source/source-files.ts';
 import { readMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
@@ -61,7 +61,10 @@ class Envelope {
     const metadata = readMetadata(this.#document, absent, this.#place, this.#faults);
     const { name, workspace } = metadata;
     if (kind === undefined || name === undefined || workspace === undefined) return undefined;
-    if (kind !== 'External') this.#checkWorkspace(kind, workspace);
+    if (kind !== 'External') {
+      this.#checkWorkspace(kind, workspace);
+      this.#checkName(kind, name);
+    }
     const { previousNames, onRemoval, ignoreFields, protected: isProtected } = metadata;
     return {
       place: this.#place,
@@ -113,6 +116,14 @@ class Envelope {
       const message = `a ${kind} belongs to a workspace`;
       this.#report(['metadata'], 'workspace', message, 'set metadata.workspace');
     }
+  }
+
+  /** A second one under another name would be the same on the server. */
+  #checkName(kind: KindName, name: string): void {
+    if (kinds[kind].isOnlyOne !== true || name === onlyName) return;
+    const where = kinds[kind].workspaced === 'none' ? 'an organisation' : 'a workspace';
+    const message = `${where} has one ${kind}, which is called "${onlyName}"`;
+    this.#report(['metadata', 'name'], 'name', message, `write name: ${onlyName}`);
   }
 
   #readState(): boolean {

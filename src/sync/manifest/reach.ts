@@ -21,6 +21,7 @@ const bound: Partial<Record<KindName, 'always' | 'in-a-workspace'>> = {
   McpServer: 'always',
   Provider: 'always',
   Prompt: 'always',
+  OrganisationDefaults: 'always',
 };
 
 /** Why a resource may not refer to another, in the server's rules; undefined when it may. */

@@ -115,6 +115,10 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     ...{ parameters: 'none', functions: 'none', tools: 'none', tool_choice: 'none' },
     ...{ template_metadata: 'none', is_raw_template: '0', version_description: 'none' },
   },
+  OrganisationDefaults: {
+    ...{ input_guardrails: 'none', output_guardrails: 'none', export_settings: 'every field' },
+  },
+  GuardrailExclusion: { input_guardrails: 'false', output_guardrails: 'false' },
 };
 
 /** What a field that is removed goes back to, in words. */
@@ -148,6 +152,8 @@ const endings: Readonly<Record<KindName, readonly string[]>> = {
   PromptCollection: ['its id'],
   PromptPartial: ['its id', 'its former versions'],
   Prompt: ['its id', 'its former versions and their labels'],
+  OrganisationDefaults: [],
+  GuardrailExclusion: ['its id'],
 };
 
 export function endsWithReplace(kind: KindName): readonly string[] {

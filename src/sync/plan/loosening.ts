@@ -197,6 +197,18 @@ const rules: Readonly<Record<KindName, KindRules>> = {
   PromptCollection: { values: {} },
   PromptPartial: { values: {} },
   Prompt: { values: { 'parameters.max_tokens': ceiling } },
+  OrganisationDefaults: {
+    values: {
+      'input_guardrails.*': guards,
+      'output_guardrails.*': guards,
+      'export_settings.deniedFields.*': guards,
+    },
+    deleting: true,
+  },
+  GuardrailExclusion: {
+    values: { input_guardrails: turnsOn, output_guardrails: turnsOn },
+    creating: true,
+  },
 };
 
 function listOf(value: Maybe): string[] {

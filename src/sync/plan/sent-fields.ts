@@ -15,16 +15,12 @@ export function sentFields(
   { spec, secrets }: Pick<DesiredResource, 'spec' | 'secrets'>,
   differences: readonly Difference[],
 ): string[] {
-  const changed = replacesWhole(kind, spec) ? Object.keys(spec) : differences.map(topLevelField);
+  const changed = kind.isNamedByPathFields ? Object.keys(spec) : differences.map(topLevelField);
   const holders = [...secrets.keys()].map((pointer) => segmentsOf(pointer)[0]!);
   const withSecrets = changed.some((field) => kind.secretsGoWith.includes(field));
   return [...new Set([...changed, ...(withSecrets ? holders : [])])].filter(
     (field) => !kind.pathFields.includes(field) && !kind.immutable.includes(field),
   );
-}
-
-function replacesWhole(kind: Kind, spec: Spec): boolean {
-  return kind.create(spec).method === 'PUT';
 }
 
 /**
@@ -66,7 +62,7 @@ export function takenAlong(
     const path = [field];
     walk({ wanted: path, live: path }, desired.spec[field], live[field]);
   }
-  if (!isAll && !replacesWhole(kind, desired.spec)) return taken;
+  if (!isAll && !kind.isNamedByPathFields) return taken;
   const { pathFields } = kind;
   const others = Object.keys(live).filter((field) => desired.spec[field] === undefined);
   for (const field of others.toSorted()) {

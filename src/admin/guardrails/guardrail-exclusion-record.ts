@@ -1,0 +1,34 @@
+/** Knows what the API tells of a workspace that goes without the guardrails of its organisation. */
+import { z } from 'zod';
+import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import type { StoredGuardrailExclusion } from '../../store/tables/guardrail-exclusions.ts';
+
+export const GuardrailExclusionRecord = z.object({
+  id: z.uuid(),
+  organisation_id: z.uuid(),
+  workspace_id: z.uuid(),
+  input_guardrails: z.boolean(),
+  output_guardrails: z.boolean(),
+  created_at: AnsweredTimestamp,
+  last_updated_at: AnsweredTimestamp,
+  object: z.literal('guardrail-exclusion'),
+});
+
+export function toRecord(row: StoredGuardrailExclusion): z.infer<typeof GuardrailExclusionRecord> {
+  return {
+    id: row.id,
+    organisation_id: row.organisation_id,
+    workspace_id: row.workspace_id,
+    input_guardrails: row.input_guardrails === 1,
+    output_guardrails: row.output_guardrails === 1,
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at),
+    object: 'guardrail-exclusion',
+  };
+}
+
+/** The body that would create this exclusion, for the snapshot that sync compares with its manifests. */
+export function toSpec(row: StoredGuardrailExclusion): Record<string, unknown> {
+  const { workspace_id, input_guardrails, output_guardrails } = toRecord(row);
+  return { workspace_id, input_guardrails, output_guardrails };
+}

@@ -1,0 +1,196 @@
+/** Knows over HTTP which workspaces go without the guardrails of their organisation, all of a side at once (docs/api.md, Organisation defaults). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { newId } from '../../model/ids.ts';
+import { validationError } from '../../model/validation-error.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as guardrailExclusions from '../../store/tables/guardrail-exclusions.ts';
+import * as organisationDefaults from '../../store/tables/organisation-defaults.ts';
+import * as organisationLocks from '../../store/tables/organisation-locks.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import { recordChange } from '../request/change.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import type { BodyRequest } from '../request/frame-fields.ts';
+import { requireOwnOrganisation } from '../request/scoping.ts';
+import { requireVersion, versioned } from '../request/version.ts';
+
+const workspacesMax = 1_000;
+const organisation_id = z.string().min(1).max(255).optional();
+
+/** By UUID or slug. Those that are left out stay, or with `override_existing` are excluded no more. */
+const ExclusionsUpdate = z.object({
+  organisation_id,
+  workspaces: z
+    .array(z.object({ workspace_id: z.string().min(1).max(255), excluded: z.boolean() }))
+    .max(workspacesMax),
+  override_existing: z.boolean().default(false),
+});
+type ExclusionsUpdate = z.infer<typeof ExclusionsUpdate>;
+
+const Exclusions = z.object({
+  workspaces: z.array(z.object({ workspace_id: z.uuid(), excluded: z.boolean() })),
+});
+
+const sides = {
+  'input-guardrails': {
+    column: 'input_guardrails',
+    version: 'input_exclusions_version',
+  },
+  'output-guardrails': {
+    column: 'output_guardrails',
+    version: 'output_exclusions_version',
+  },
+} as const;
+type Side = keyof typeof sides;
+
+export function workspaceExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
+  return (['input-guardrails', 'output-guardrails'] as const).flatMap((side) => {
+    const shared = { mounts: everyMount, path: `/workspace-exclusions/${side}` } as const;
+    const words = side.replace('-', ' ');
+    return [
+      route({
+        ...shared,
+        method: 'GET',
+        scope: 'organisation_exclusions.list',
+        summary: `List which workspaces go without the ${words} of the organisation`,
+        query: z.object({ organisation_id }),
+        response: Exclusions,
+        handle: (request) => {
+          requireOrganisation(request, request.query.organisation_id);
+          return tell(deps, request, side);
+        },
+      }),
+      route({
+        ...shared,
+        method: 'PUT',
+        scope: 'organisation_exclusions.update',
+        versioned: true,
+        summary: `Set which workspaces go without the ${words} of the organisation`,
+        body: ExclusionsUpdate,
+        response: Exclusions,
+        handle: (request) => update(deps, request, side),
+      }),
+    ];
+  });
+}
+
+function requireOrganisation({ caller }: Pick<AdminRequest, 'caller'>, named?: string): void {
+  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireOwnOrganisation(caller, named);
+}
+
+async function tell(deps: AdminDeps, { caller }: Pick<AdminRequest, 'caller'>, side: Side) {
+  const { organisationId } = caller;
+  const db = deps.database.readable;
+  const at = sides[side];
+  // Before the rows: what is newer than its version is refused, what is older would be lost.
+  const version = await organisationDefaults.findExclusionsVersion(db, organisationId, at.version);
+  const rows = await workspaces.listAllForOrganisation(db, organisationId);
+  const exclusions = await exclusionsByWorkspace(db, organisationId);
+  const told = rows.map(({ id }) => ({
+    workspace_id: id,
+    excluded: exclusions.get(id)?.[at.column] === 1,
+  }));
+  return versioned({ workspaces: told }, { version });
+}
+
+async function exclusionsByWorkspace(
+  db: Db,
+  organisationId: string,
+): Promise<Map<string, guardrailExclusions.StoredGuardrailExclusion>> {
+  const rows = await guardrailExclusions.listAllForOrganisation(db, organisationId);
+  return new Map(rows.map((row) => [row.workspace_id, row]));
+}
+
+async function update(deps: AdminDeps, request: BodyRequest<ExclusionsUpdate>, side: Side) {
+  const { body, caller, now } = request;
+  const { organisationId } = caller;
+  const { column, version } = sides[side];
+  requireOrganisation(request, body.organisation_id);
+  await deps.database.transaction(async (tx) => {
+    await organisationLocks.lock(tx, organisationId);
+    await organisationDefaults.findForUpdate(tx, organisationId, now);
+    requireVersion(
+      request,
+      await organisationDefaults.findExclusionsVersion(tx, organisationId, version),
+    );
+    const rows = await workspaces.listAllForOrganisation(tx, organisationId);
+    const exclusions = await exclusionsByWorkspace(tx, organisationId);
+    const wanted = wantedOf(rows, body);
+    const changed = rows.flatMap(({ id }) => {
+      const before = exclusions.get(id);
+      const isExcluded = before?.[column] === 1;
+      const excluded = wanted.get(id) ?? (body.override_existing ? false : isExcluded);
+      return excluded === isExcluded ? [] : [{ id, excluded, before }];
+    });
+    if (changed.length === 0) return;
+    await organisationDefaults.countExclusions(tx, organisationId, [version]);
+    for (const { id, excluded, before } of changed) {
+      await write(tx, deps, request, { workspaceId: id, before, column, excluded });
+    }
+  });
+  return await tell(deps, request, side);
+}
+
+/** An exclusion from nothing any more goes, declared or not. */
+async function write(
+  tx: Db,
+  deps: AdminDeps,
+  request: BodyRequest<ExclusionsUpdate>,
+  to: {
+    readonly workspaceId: string;
+    readonly before: guardrailExclusions.StoredGuardrailExclusion | undefined;
+    readonly column: 'input_guardrails' | 'output_guardrails';
+    readonly excluded: boolean;
+  },
+): Promise<void> {
+  const { workspaceId, before, column, excluded } = to;
+  const { now } = request;
+  const { organisationId } = request.caller;
+  const resourceId = before?.id ?? newId();
+  const after = {
+    input_guardrails: 0,
+    output_guardrails: 0,
+    ...before,
+    [column]: Number(excluded),
+  };
+  const isLeft = after.input_guardrails + after.output_guardrails > 0;
+  if (before === undefined) {
+    await guardrailExclusions.insert(tx, {
+      ...{ ...after, id: resourceId, organisation_id: organisationId, workspace_id: workspaceId },
+      ...{ created_at: now, last_updated_at: now },
+    });
+  } else if (isLeft) {
+    const columns = { [column]: Number(excluded), last_updated_at: now };
+    await guardrailExclusions.update(tx, organisationId, resourceId, columns);
+  } else {
+    await guardrailExclusions.deleteById(tx, organisationId, resourceId);
+  }
+  await recordChange(tx, deps, request, {
+    action: before === undefined ? 'create' : isLeft ? 'update' : 'delete',
+    kind: 'GuardrailExclusion',
+    ...{ resourceId, workspaceId, changes: { [column]: excluded } },
+  });
+}
+
+/**
+ * By id what the body says; the last word counts.
+ *
+ * @throws ApiError `invalid` for a workspace that is not there.
+ */
+function wantedOf(
+  rows: readonly workspaces.StoredWorkspace[],
+  body: ExclusionsUpdate,
+): Map<string, boolean> {
+  const idOf = new Map(rows.flatMap(({ id, slug }) => [[id, id] as const, [slug, id] as const]));
+  return new Map(
+    body.workspaces.map(({ workspace_id: name, excluded }, at) => {
+      const id = idOf.get(name) ?? idOf.get(name.toLowerCase());
+      if (id !== undefined) return [id, excluded] as const;
+      const path = ['workspaces', at, 'workspace_id'];
+      throw validationError({ path, message: 'names an unknown workspace' });
+    }),
+  );
+}
