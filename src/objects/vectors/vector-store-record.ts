@@ -31,10 +31,10 @@ export function vectorStoreRecord(
     usage_bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
     file_counts: fileCounts,
     status: isExpired ? 'expired' : fileCounts.in_progress > 0 ? 'in_progress' : 'completed',
-    expires_after:
-      row.expires_after_days === null
-        ? null
-        : { anchor: 'last_active_at', days: row.expires_after_days },
+    // Clients know a store without it as one that has none of it.
+    ...(row.expires_after_days !== null && {
+      expires_after: { anchor: 'last_active_at', days: row.expires_after_days },
+    }),
     expires_at: row.expires_at === null ? null : seconds(row.expires_at),
     last_active_at: seconds(row.last_active_at),
     metadata: JSON.parse(row.metadata),
