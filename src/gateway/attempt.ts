@@ -91,7 +91,8 @@ async function attemptAgain(
   let hasLostTries = false;
   for (let tries = 0; ; tries += 1) {
     const attempted = { ...(await callOnce(target, options, tries)), hasLostTries };
-    if (caller.isGone || !retry.statusCodes.has(attempted.status)) return attempted;
+    if (caller.isGone || isSpent(attempted)) return attempted;
+    if (!retry.statusCodes.has(attempted.status)) return attempted;
     if (tries >= retry.attempts)
       return retry.attempts === 0 ? attempted : { ...attempted, retries: -1 };
     const waitMs = waitOf(retry, attempted, tries);
@@ -105,9 +106,14 @@ async function attemptAgain(
   }
 }
 
+/** Whether what was sent cannot be sent again. */
+export function isSpent({ target }: Attempted): boolean {
+  return target.call.passed?.isTaken === true;
+}
+
 /** Whether the provider may have done what it was asked, though it has not said so. */
-export function mayHaveDone({ call, status, isSent }: Attempted): boolean {
-  if (!isSent) return false;
+export function mayHaveDone({ target, call, status, isSent }: Attempted): boolean {
+  if (!isSent || target.call.passed?.isWhole === false) return false;
   return call === null || status >= 500 || status === 408;
 }
 

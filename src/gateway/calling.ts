@@ -41,6 +41,8 @@ export interface Pipeline extends Callers {
   /** Of headers of ours, in lower case; the first is our own, the others are aliases. */
   readonly headerPrefixes: readonly string[];
   readonly bodyBytesMax: number;
+  /** Of one file, which may be larger. */
+  readonly fileBytesMax: number;
   /** False: limits count, and refuse nothing. */
   readonly enforcesLimits: boolean;
   readonly limitsBy: LimitSwitches;

@@ -1,6 +1,7 @@
 /** Knows one inference request as the stages pass it on: who asks, what for, and what was found out on the way. */
 import type { IncomingMessage } from 'node:http';
 import type { Secret } from '../secret.ts';
+import type { PassedBody } from '../upstream/call.ts';
 import type { GatewayErrorForm } from './gateway-error.ts';
 import type { GatewayKey } from './gateway-key.ts';
 
@@ -31,6 +32,8 @@ export interface Exchange {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** A file on its way, of which nothing is read; left out for any other request. */
   readonly unread?: IncomingMessage;
+  /** One that goes to a provider as it comes. */
+  readonly passing?: PassedBody;
   /** Of a request for a response that the gateway may come to keep. */
   readonly begun?: BegunResponse;
   /** Of a request for an object that a provider is to keep: its answer is waited for when the caller has gone. */
@@ -51,6 +54,7 @@ export type Asking = Pick<
   | 'isJson'
   | 'begun'
   | 'making'
+  | 'passing'
 > & { readonly key: Pick<GatewayKey, 'organisationId' | 'workspace'> };
 
 interface BegunResponse {

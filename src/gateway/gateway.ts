@@ -112,7 +112,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const searches = new Searches();
   const ledger = createLedger({ database, clock: options.clock });
   const { bodyBytesMax, enforcesLimits, limitsBy, record, spanExport, onFault } = options;
-  const { hashCredential, unsealerOf } = options;
+  const { hashCredential, unsealerOf, fileBytesMax } = options;
   const vectors = vectorsOf(options);
   const { storeSearch: search } = vectors;
   const callsOf = storedCallers(() => pipeline);
@@ -131,7 +131,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       new Providers({ database, unsealerOf, fresh: providers, secrets }),
     ),
     ...{ origins, breakers: new Breakers(), bodyBytesMax, enforcesLimits, limitsBy },
-    ...{ isUnavailable, record, spanExport, onFault, now },
+    ...{ isUnavailable, record, spanExport, onFault, now, fileBytesMax },
     policies: new Policies(database, policies, limitsBy),
     ledger,
     answers: new AnswerCache(),

@@ -5,6 +5,7 @@ import type { Owner } from '../objects/owner.ts';
 import type { Calling } from './calling.ts';
 import { modelCallerOf, modelCallsOf } from './model-callers.ts';
 import type { OwnedPath } from './owned-path.ts';
+import { isShort, PassingBody } from './passing-body.ts';
 import { readBody } from './read-body.ts';
 
 export function objectRequestOf(calling: Calling, owned: OwnedPath, owner: Owner): ObjectRequest {
@@ -21,14 +22,25 @@ export function objectRequestOf(calling: Calling, owned: OwnedPath, owner: Owner
   };
 }
 
-/** With all that is on its way. @throws GatewayError where that is more than a body may have */
+/**
+ * With what is on its way to a provider: read whole where it is short, so that it can be sent again, else
+ * passed on as it comes.
+ *
+ * @throws GatewayError where that is more than a file may have
+ */
 export async function withBody(calling: Calling): Promise<Calling> {
   const { exchange, pipeline, found } = calling;
   const { unread, ...rest } = exchange;
-  const body = await readBody(unread!, pipeline.bodyBytesMax);
-  found.exchange = { ...rest, body };
+  if (unread === undefined) return calling;
+  const bytesMax = pipeline.fileBytesMax + formBytesMax;
+  found.exchange = isShort(unread)
+    ? { ...rest, body: await readBody(unread, bytesMax) }
+    : { ...rest, passing: new PassingBody(unread, bytesMax) };
   return { ...calling, exchange: found.exchange };
 }
+
+/** All of a form but its file. */
+const formBytesMax = 64 * 1024;
 
 /** Leaving it does not end the connection, by which the answer goes. */
 function uploadOf(request: IncomingMessage): Upload {

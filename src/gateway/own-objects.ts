@@ -105,12 +105,13 @@ class OwnedRequest {
   }
 
   async run(): Promise<void> {
-    const { id } = this.#owned;
+    const { kind, id } = this.#owned;
     if (id === null) return this.#runForNone();
     this.#answer = await this.#native();
     if (this.#answer !== null) return sendObject(this.#calling, this.#answer);
-    const row = await this.#lookup.find(this.#owned.kind, id);
-    if (row === undefined) return this.#finish(await this.#anywhere(this.#unknown()), null);
+    const row = await this.#lookup.find(kind, id);
+    const unknown = { kind, id, param: null };
+    if (row === undefined) return this.#finish(await this.#anywhere(unknown), null);
     const stranger = await this.#lookup.stranger(this.#calling.exchange);
     if (stranger !== null) throw notFound(stranger);
     return this.#finish(await this.#at(await leafTo(this.#calling, row)), row);
@@ -128,7 +129,8 @@ class OwnedRequest {
     return this.#finish(await this.#at(await leafTo(this.#calling, row)), null);
   }
 
-  #at(root: Leaf): Promise<Attempted> {
+  async #at(root: Leaf): Promise<Attempted> {
+    await this.#takeBody();
     const calling = { ...this.#calling, config: { ...this.#calling.config, root } };
     return attemptOf(calling, (leaf) => this.#guarded.call(leaf));
   }
@@ -138,11 +140,6 @@ class OwnedRequest {
     return family === undefined
       ? Promise.resolve(null)
       : family.answer(objectRequestOf(this.#calling, this.#owned, this.#lookup.owner));
-  }
-
-  #unknown(): Reference {
-    const { kind, id } = this.#owned;
-    return { kind, id: id!, param: null };
   }
 
   /** Where the config leads. What is not the caller's is asked for by the caller's own account at a provider only. */
@@ -167,7 +164,10 @@ class OwnedRequest {
     // Nobody has items where responses are made of chats, which is told when they are.
     const isOfNobody = stranger?.kind === 'items' && keeper === 'native';
     if (stranger !== null && !isCallers && !isOfNobody) throw notFound(stranger);
-    if (this.#owned.id !== null) return this.#guarded.call(leaf);
+    if (this.#owned.id !== null) {
+      await this.#takeBody();
+      return this.#guarded.call(leaf);
+    }
     if (keeper === 'off') {
       const message = `The provider ${target.provider} keeps no ${this.#owned.kind} for callers`;
       throw new GatewayError('not_found', message);
@@ -183,7 +183,7 @@ class OwnedRequest {
       });
       return answerHere(target);
     }
-    await this.#readWhole();
+    await this.#takeBody();
     return isCallers ? this.#guarded.call(leaf) : this.#make(leaf, target);
   }
 
@@ -197,8 +197,7 @@ class OwnedRequest {
     return made.attempted;
   }
 
-  /** A file that goes to a provider goes as one body. */
-  async #readWhole(): Promise<void> {
+  async #takeBody(): Promise<void> {
     if (this.#calling.exchange.unread === undefined) return;
     this.#calling = await withBody(this.#calling);
     this.#guarded = guardedCallsOf(this.#calling);
@@ -207,7 +206,9 @@ class OwnedRequest {
   /** `row` where one object is asked for that a provider has. */
   async #finish(attempted: Attempted | null, row: ownedObjects.OwnedObject | null): Promise<void> {
     if (this.#answer !== null) return sendObject(this.#calling, this.#answer);
-    const { exchange } = this.#calling;
+    const { exchange, arrival } = this.#calling;
+    // What is left of a file that the provider has not taken is not waited for.
+    if (!arrival.request.complete) arrival.response.shouldKeepAlive = false;
     const { method } = exchange.request;
     const { status, target } = attempted!;
     const isDone = status >= 200 && status <= 299;

@@ -67,7 +67,9 @@ export function sendsFile(
   { kind, id, rest }: OwnedPath,
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
 ): boolean {
-  if (kind !== 'files' || id !== null || rest.length > 0 || method !== 'POST') return false;
+  const isFile = kind === 'files' && id === null && rest.length === 0;
+  const isPart = kind === 'uploads' && id !== null && rest.join('/') === 'parts';
+  if (method !== 'POST' || !(isFile || isPart)) return false;
   return /^multipart\/form-data/i.test(headers['content-type'] ?? '');
 }
 

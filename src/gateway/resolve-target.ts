@@ -190,6 +190,7 @@ export class Targets {
       method: exchange.request.method as Dispatcher.HttpMethod,
       headers: translator === null ? headers : translator.headersOf(headers),
       body,
+      ...passedOf(exchange),
       silenceTimeoutMs,
     };
     return { call, endpoint, params, translator };
@@ -241,6 +242,10 @@ function asksForResponses(
   return begun?.isContinued !== true && keptBy('responses', service, said) !== 'native';
 }
 
+function passedOf({ passing }: Asking): Pick<CallRequest, 'passed'> {
+  return passing === undefined ? {} : { passed: passing };
+}
+
 /** What changes nothing at the provider and asks no model. */
 function isRead({ request }: Asking): boolean {
   return request.method === 'GET' || request.method === 'HEAD';
@@ -289,6 +294,8 @@ function headersFor(
     const isShown = typeof value === 'string' && !value.includes(exchange.sentKey.reveal());
     if (isShown) headers[name.toLowerCase()] = value;
   }
+  const bytes = exchange.passing?.bytes ?? null;
+  if (bytes !== null) headers['content-length'] = String(bytes);
   Object.assign(headers, dialect.accountHeaders(account));
   if (credential !== null) Object.assign(headers, dialect.credentialHeaders(credential));
   return Object.assign(headers, own);

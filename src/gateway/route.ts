@@ -2,7 +2,7 @@
 import type { Subject } from '../model/conditions.ts';
 import type { Branch, ConfigNode, Leaf } from '../model/config-tree.ts';
 import { conditionalTarget, stickyChance, weightedTarget } from '../model/routing.ts';
-import { type Attempted, letGo } from './attempt.ts';
+import { type Attempted, isSpent, letGo } from './attempt.ts';
 import type { Breakers } from './breaker.ts';
 import type { Caller } from './caller.ts';
 import { GatewayError } from './gateway-error.ts';
@@ -74,7 +74,7 @@ async function fallBack(branch: Branch, to: Walk): Promise<Attempted> {
       if (isOver || !(namesNone(target, thrown) || lacksSecret(branch, thrown))) throw thrown;
       continue;
     }
-    if (to.caller.isGone || !isFailure(branch, last.status)) return last;
+    if (to.caller.isGone || isSpent(last) || !isFailure(branch, last.status)) return last;
   }
   return last!;
 }

@@ -1,6 +1,16 @@
 /** Knows one request to a provider: when its answer begins, who takes its bytes, and how it is cut off. */
 import type { Dispatcher } from 'undici';
 
+/** A body that is sent as it comes. */
+export interface PassedBody extends AsyncIterable<Buffer> {
+  /** Of all of it; null where nobody says. */
+  readonly bytes: number | null;
+  /** Whether any of it was sent, which cannot be sent again. */
+  readonly isTaken: boolean;
+  /** Whether all of it was. */
+  readonly isWhole: boolean;
+}
+
 export interface CallRequest {
   readonly origin: string;
   /** With the query. */
@@ -8,6 +18,8 @@ export interface CallRequest {
   readonly method: Dispatcher.HttpMethod;
   readonly headers: Record<string, string>;
   readonly body: Buffer | null;
+  /** In place of the body. */
+  readonly passed?: PassedBody;
   /**
    * Longest wait for the first header of the answer, and between two pieces of its body: were they
    * two figures, each answer would take another timer, which stays in the heap long after it is cleared.
@@ -57,10 +69,11 @@ export class Call implements Dispatcher.DispatchHandler {
     this.#begin = resolve;
     this.#refuse = reject;
     this.#watch = watch;
-    const { origin, path, method, headers, body } = request;
+    const { origin, path, method, headers } = request;
+    const body = request.passed ?? request.body;
     const { silenceTimeoutMs: timeoutMs } = request;
     const limits = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
-    dispatcher.dispatch({ origin, path, method, headers, body, ...limits }, this);
+    dispatcher.dispatch({ origin, path, method, headers, body: body as Buffer, ...limits }, this);
   }
 
   /** Hands over what there is and what will come. To be called once, after `begun`. */
