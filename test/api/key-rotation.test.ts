@@ -64,6 +64,24 @@ async function hold(): Promise<Held> {
 }
 
 describe('a rotation', () => {
+  it('tells nobody the value of a key that may do more than they, and changes nothing', async () => {
+    const { id, key } = await make({ scopes: ['completions.write', 'configs.read'] });
+    const rotates = 'organisation_service_api_keys.rotate';
+    const lesser = await addKeyCaller(server, [rotates, 'completions.write']);
+    const before = await record(id);
+    for (const body of [undefined, { key_transition_period_ms: halfHourMs }]) {
+      const refused = await lesser.send('POST', `/v1/api-keys/${id}/rotate`, { body });
+      expect([refused.status, refused.body.error.code]).toEqual([403, 'AB03']);
+      expect(refused.body.error.message).toContain('configs.read');
+      expect(JSON.stringify(refused.body)).not.toContain(key);
+    }
+    expect(await record(id)).toEqual(before);
+    const equal = await addKeyCaller(server, [rotates, 'completions.write', 'configs.read']);
+    expect((await equal.send('POST', `/v1/api-keys/${id}/rotate`)).status).toBe(200);
+    const own = await equal.send('POST', `/v1/api-keys/${equal.id}/rotate`);
+    expect(own.status).toBe(200);
+  });
+
   it('keeps id, scopes, budget and usage, and gives another value, shown once', async () => {
     const { id, key } = await make({ usage_limits: { type: 'cost', credit_limit: 5 } });
     const before = await record(id);
@@ -165,7 +183,8 @@ describe('a rotation', () => {
     expect((await send('POST', `/v1/api-keys/${id}/rotate`)).status).toBe(403);
     const wrong = await addKeyCaller(server, ['workspace_service_api_keys.rotate']);
     expect((await wrong.send('POST', `/v1/api-keys/${id}/rotate`)).status).toBe(403);
-    const right = await addKeyCaller(server, ['organisation_service_api_keys.rotate']);
+    const its = ['completions.write', 'workspaces.list'];
+    const right = await addKeyCaller(server, ['organisation_service_api_keys.rotate', ...its]);
     expect((await right.send('POST', `/v1/api-keys/${id}/rotate`)).status).toBe(200);
     const tenant = await addTenant(server, 'rotation-other');
     expect((await tenant.send('POST', `/v1/api-keys/${id}/rotate`)).status).toBe(404);

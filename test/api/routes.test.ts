@@ -231,6 +231,27 @@ describe('the registry', () => {
     }
   });
 
+  it('opens to people who are signed in all but what programs have among themselves', () => {
+    const closed = mounted.filter(({ accepts }) => !accepts.includes('session'));
+    const names = closed.map(({ route, pattern }) => `${route.method} ${pattern}`);
+    // Provisioning, programs that look for MCP servers, and what sync writes, proves and compares.
+    const programs = /^\w+ \/(?:v1\/scim\/v2|v0\.1|oauth2)\//;
+    expect(names.filter((name) => !programs.test(name)).toSorted()).toEqual([
+      'DELETE /admin/v2/gatewright/leases/:owner',
+      'DELETE /admin/v2/gatewright/sync/suspensions',
+      'GET /admin/v2/gatewright/snapshot',
+      'POST /admin/v2/gatewright/changes',
+      'POST /admin/v2/gatewright/key-proofs',
+      'POST /admin/v2/gatewright/sync/key-uses',
+      'POST /admin/v2/gatewright/sync/releases',
+      'POST /admin/v2/gatewright/sync/revisions',
+      'PUT /admin/v2/gatewright/leases/:owner',
+      'PUT /admin/v2/gatewright/sync/revisions/:number/changes',
+      'PUT /admin/v2/gatewright/sync/status',
+      'PUT /admin/v2/gatewright/sync/suspensions',
+    ]);
+  });
+
   it('has the endpoints that the interface names', () => {
     const names = new Set(cases.map(([name]) => name.replaceAll(/:\w+/g, ':')));
     const wanted = [

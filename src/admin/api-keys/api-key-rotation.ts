@@ -4,6 +4,7 @@ import type { ApiKeyRotate, ApiKeySubType, RotationPolicy } from '../../model/ap
 import { maskApiKey } from '../../model/credentials.ts';
 import { ApiError } from '../../model/errors.ts';
 import { readDocument, rewriteDocument } from '../../model/json-record.ts';
+import { scopesBeyond } from '../../model/scopes.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -53,6 +54,7 @@ export async function rotate(
     const row = findOr404(caller, oneOf(subTypes, found));
     await requireWorkspace(tx, caller, row, query.workspace_id);
     authoriseType(caller, row, 'rotate');
+    requireNoGain(caller, row);
     const values = await apiKeyValues.listForUpdate(tx, row);
     const hash = deps.keyring.hashCredential(key);
     const isRepeated = values[0]!.hash.equals(hash);
@@ -83,6 +85,22 @@ export async function rotate(
     });
     return { id: row.id, key, key_transition_expires_at: formatTimestampOrNull(end) };
   });
+}
+
+/**
+ * Whoever is told the new value holds what the key holds: nobody is who may not do as much already,
+ * save the key itself and the person whose it is.
+ *
+ * @throws ApiError `forbidden`
+ */
+function requireNoGain(caller: AdminRequest['caller'], row: apiKeys.StoredApiKey): void {
+  const isOwn =
+    row.id === caller.id || (row.user_id !== null && row.user_id === caller.person?.userId);
+  if (isOwn) return;
+  const beyond = scopesBeyond(caller.scopes, JSON.parse(row.scopes) as string[]);
+  if (beyond.length === 0) return;
+  const message = `not enough permissions to be told the value of a key with ${beyond.join(', ')}`;
+  throw new ApiError('forbidden', message);
 }
 
 interface Rotation {

@@ -45,7 +45,7 @@ export function requestGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       },
     }),
     route({
-      mounts: { v2: ['access-token'] },
+      mounts: { v2: ['access-token', 'session'] },
       method: 'GET',
       path: '/logs/groups/users',
       scope: 'analytics.view',
@@ -67,7 +67,7 @@ export function requestGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       },
     }),
     route({
-      mounts: { v2: ['access-token'] },
+      mounts: { v2: ['access-token', 'session'] },
       method: 'GET',
       path: '/logs/groups/:dimension',
       scope: 'analytics.view',

@@ -30,7 +30,7 @@ type Draw = (questions: Questions) => Promise<Told>;
 export function telemetryChartRoutes(deps: AdminDeps): Route<Principal>[] {
   return [
     route({
-      mounts: { v2: ['access-token'] },
+      mounts: { v2: ['access-token', 'session'] },
       method: 'GET',
       path: '/logs/charts/:chart',
       scope: 'analytics.view',

@@ -54,7 +54,7 @@ const Boundaries = z.object({
 export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
   return [
     route({
-      mounts: { v2: ['access-token'] },
+      mounts: { v2: ['access-token', 'session'] },
       method: 'GET',
       path: '/logs',
       scope: 'logs.list',
@@ -81,7 +81,7 @@ export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
       },
     }),
     route({
-      mounts: { v2: ['access-token'] },
+      mounts: { v2: ['access-token', 'session'] },
       method: 'GET',
       path: '/analytics/filter-boundaries',
       scope: 'analytics.view',

@@ -48,7 +48,11 @@ const path = '/gatewright/sync/revisions';
 const mounts = { admin: ['access-token'] } as const;
 
 export function syncRevisionRoutes(deps: AdminDeps): Route<Principal>[] {
-  const reading = { mounts, scope: 'organisation_settings.read', method: 'GET' } as const;
+  const reading = {
+    mounts: { admin: ['access-token', 'session'] },
+    scope: 'organisation_settings.read',
+    method: 'GET',
+  } as const;
   const telling = { mounts, scope: claimScope, ...forOwners, bodyLimits: changesBody } as const;
   return [
     route({

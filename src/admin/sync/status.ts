@@ -46,6 +46,7 @@ export function syncStatusRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...common,
+      mounts: { admin: ['access-token', 'session'] },
       method: 'GET',
       scope: 'organisation_settings.read',
       summary: 'List the owners and where each stands',
