@@ -51,6 +51,8 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   }),
   '/guardrail-exclusions/{guardrailExclusionId}': () => ({ input_guardrails: true }),
   '/guardrail-exclusions': ({ ids }) => ({ workspace_id: ids.excluded, output_guardrails: true }),
+  '/feedback': () => ({ trace_id: 'trace', value: 1 }),
+  '/feedback/{feedbackId}': () => ({ value: 2 }),
   '/guardrails': () => ({ name: 'one', target: 'mcp_tools' }),
   '/guardrails/{guardrailId}/mcp-servers': () => ({ mcp_servers: {} }),
   '/guardrails/{guardrailId}/mcp-servers/{mcpServerId}': () => ({ run_on: ['output'] }),
@@ -233,6 +235,7 @@ export class RightRequests {
     ids.entities = await insertCounter(server.database.db, subject, counter);
     const revisions = this.#operation('POST', '/admin/v2/gatewright/sync/revisions');
     await this.ask(revisions, revisions.path, this.right(revisions));
+    ids.feedback = await this.#make('/v2/feedback');
     await this.#export();
   }
 
@@ -324,7 +327,7 @@ export class RightRequests {
     const { body } = await this.ask(one, filled(path, String), this.right(one));
     if (collection === '/iam/v1/scopes') return body.name;
     // Of a virtual key only the slug is told.
-    return body.id ?? body.data.slug;
+    return body.id ?? body.feedback_ids?.[0] ?? body.data.slug;
   }
 
   /** Of another user each time, who has no role yet that the request gives, and may be deleted. */

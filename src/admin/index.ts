@@ -12,6 +12,7 @@ import { iamScopeRoutes } from './identity/iam-scopes.ts';
 import { tokenRoutes } from './identity/tokens.ts';
 import { analyticsRoutes } from './logs/analytics.ts';
 import { auditLogRoutes } from './logs/audit-logs.ts';
+import { feedbackRoutes } from './logs/feedback.ts';
 import { graphRoutes } from './logs/graphs.ts';
 import { logExportFileRoutes } from './logs/log-export-file.ts';
 import { logExportRoutes } from './logs/log-exports.ts';
@@ -87,6 +88,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...logExportRoutes(deps),
     ...analyticsRoutes(deps),
     ...graphRoutes(deps),
+    ...feedbackRoutes(deps),
     ...requestGroupRoutes(deps),
     ...telemetryChartRoutes(deps),
     ...telemetryLogRoutes(deps),

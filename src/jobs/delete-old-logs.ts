@@ -29,6 +29,11 @@ export function deleteOldLogs({
       return {
         partitions,
         logs: await deleteRows(context, { table: 'request_logs', column: 'ended_at' }, logsBefore),
+        feedback: await deleteRows(
+          context,
+          { table: 'feedback', column: 'created_at' },
+          logsBefore,
+        ),
         totals: await deleteRows(
           context,
           { table: 'request_totals', column: 'began_at' },

@@ -34,6 +34,13 @@ export const EarlierAttemptRecord = z.object({
 });
 export type EarlierAttemptRecord = z.infer<typeof EarlierAttemptRecord>;
 
+/** What was said of the answers to a request's trace. */
+const GivenFeedback = z.object({
+  ...{ id: z.uuid(), value: z.int(), weight: z.number() },
+  metadata: z.record(z.string(), z.unknown()),
+});
+export type GivenFeedback = z.infer<typeof GivenFeedback>;
+
 /** A request as the log shows it. */
 export const RequestLogRecord = z.object({
   id: z.uuid(),
@@ -66,6 +73,7 @@ export const RequestLogRecord = z.object({
   is_estimated: z.boolean(),
   earlier_attempts: z.array(EarlierAttemptRecord),
   metadata: z.record(z.string(), z.unknown()),
+  feedback: z.array(GivenFeedback),
 });
 export type RequestLogRecord = z.infer<typeof RequestLogRecord>;
 

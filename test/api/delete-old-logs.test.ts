@@ -42,7 +42,7 @@ it('deletes whole days of rows and totals that are older than is kept, and finds
   expect(first).toMatchObject({ logs: 5, totals: 2 });
   expect(await daysLeft()).toEqual([0, 1, 2]);
   const again = await deleteOldLogs(kept).run(jobContext(test.database, now));
-  expect(again).toEqual({ partitions: 0, logs: 0, totals: 0 });
+  expect(again).toEqual({ partitions: 0, logs: 0, feedback: 0, totals: 0 });
 });
 
 it('cuts days ahead and drops them whole', async () => {
@@ -75,6 +75,6 @@ it('deletes nothing where retention is not enforced', async () => {
   await logOneADay(8);
   const off = { logDays: null, totalsDays: null };
   const counts = await deleteOldLogs(off).run(jobContext(test.database, now));
-  expect(counts).toEqual({ partitions: 0, logs: 0, totals: 0 });
+  expect(counts).toEqual({ partitions: 0, logs: 0, feedback: 0, totals: 0 });
   expect(await daysLeft()).toHaveLength(8);
 });

@@ -7,6 +7,7 @@ import { validationError } from '../../model/validation-error.ts';
 import type { SharedSums } from '../../store/tables/request-sums.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
+import { feedbackGraphs } from './feedback-figures.ts';
 import { filterQuery } from './request-filter.ts';
 import {
   byStatusOf,
@@ -199,16 +200,20 @@ async function draw(
   name: string,
 ): Promise<z.infer<typeof Graph>> {
   const drawing = Object.hasOwn(drawings, name) ? drawings[name] : undefined;
-  if (drawing === undefined && !byStatus.includes(name)) {
-    const known = [...Object.keys(drawings), ...byStatus].join(', ');
+  const ofFeedback = Object.hasOwn(feedbackGraphs, name) ? feedbackGraphs[name] : undefined;
+  if (drawing === undefined && ofFeedback === undefined && !byStatus.includes(name)) {
+    const known = Object.keys({ ...drawings, ...feedbackGraphs })
+      .concat(byStatus)
+      .join(', ');
     throw validationError({ path: ['graph'], message: `must be one of ${known}` });
   }
   const query =
     drawing?.isOfHits === true ? { ...request.query, cache_status: ['HIT'] } : request.query;
   const questions = await openQuestions(deps, request, query, 'may be left out');
-  const told =
+  const drawn = () =>
     drawing === undefined ? drawStatuses(questions, name) : drawAlong(questions, drawing);
-  return { object: 'analytics-graph', ...(await told) };
+  const told = await (ofFeedback?.(questions) ?? drawn());
+  return { object: 'analytics-graph', ...told };
 }
 
 async function drawAlong(questions: Questions, { tell, alsoTell, asksLog = false }: Drawing) {

@@ -4,6 +4,7 @@ import { fromUnits } from '../../model/limits.ts';
 import {
   durationAt,
   type EarlierAttemptRecord,
+  type GivenFeedback,
   latencyBoundsMs,
   type RequestFigures,
   type RequestLogRecord,
@@ -12,7 +13,7 @@ import { formatTimestamp } from '../../model/timestamp.ts';
 import type { EarlierAttempt, RequestLogRow } from '../../store/tables/request-logs.ts';
 import type { SharedSums } from '../../store/tables/request-sums.ts';
 
-export function toRecord(row: RequestLogRow): RequestLogRecord {
+export function toRecord(row: RequestLogRow, feedback: readonly GivenFeedback[]): RequestLogRecord {
   const { organisation_id: _, id, ended_at, cost_units, metadata, ...rest } = row;
   const { earlier_attempts: attempts } = row;
   return {
@@ -26,6 +27,7 @@ export function toRecord(row: RequestLogRow): RequestLogRecord {
     cost: cost_units === null ? null : fromUnits(cost_units, 'cost'),
     earlier_attempts: attempts === null ? [] : JSON.parse(attempts).map(toEarlierAttempt),
     metadata: JSON.parse(metadata),
+    feedback: [...feedback],
   };
 }
 

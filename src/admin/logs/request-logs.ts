@@ -10,6 +10,7 @@ import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
 import { requireRight, visibleKeys } from '../request/visibility.ts';
 import { cursorOf, placeOf } from './cursor.ts';
+import { feedbackOf } from './given-feedback.ts';
 import { rangeOf, rangeQuery } from './range.ts';
 import { toRecord } from './request-log-record.ts';
 
@@ -69,9 +70,10 @@ async function list(
   const rows = await requestLogs.list(db, caller.organisationId, filter, page_size + 1);
   const page = rows.slice(0, page_size);
   const last = rows.length > page_size ? page.at(-1) : undefined;
+  const given = await feedbackOf(db, page);
   return {
     object: 'list' as const,
-    data: page.map(toRecord),
+    data: page.map((row) => toRecord(row, given(row))),
     next_cursor: last === undefined ? null : cursorOf(last.ended_at, last.id),
   };
 }

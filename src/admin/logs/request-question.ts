@@ -2,6 +2,7 @@
 import { ApiError } from '../../model/errors.ts';
 import type { Page } from '../../model/paging.ts';
 import { totalsStepMs, totalsStepOf } from '../../model/request-log.ts';
+import { type FeedbackSums, sumFeedback } from '../../store/tables/feedback-sums.ts';
 import type { RequestLogRow } from '../../store/tables/request-logs.ts';
 import * as requestSums from '../../store/tables/request-sums.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
@@ -19,6 +20,7 @@ const logDaysMax = 31;
 const hourlyMs = 2 * dayMs;
 const stepsMax = 400;
 const keySetsMax = 1000;
+const feedbackSumsMax = 10_000;
 
 type Asked = Pick<AdminRequest, 'caller' | 'now'>;
 type Sought = Pick<requestSums.SumsQuestion, 'by'> & Partial<requestSums.SumsQuestion>;
@@ -38,6 +40,11 @@ export interface Questions {
   readonly wholeOfHits: () => Promise<requestSums.SharedSums>;
   readonly ask: (sought: Sought) => Promise<requestSums.SharedSums[]>;
   readonly count: (sought: Sought) => Promise<number>;
+  /** What was said of their answers. */
+  readonly askFeedback: (
+    by: readonly requestSums.SumsKey[],
+    byValue?: boolean,
+  ) => Promise<FeedbackSums[]>;
   /** Of metadata. */
   readonly keys: () => Promise<string[]>;
   /** Newest first. */
@@ -97,6 +104,10 @@ export async function openQuestions(
       return whole({ filter: { ...filter, log } });
     },
     count: (sought) => requestSums.count(db, caller.organisationId, questionOf(sought)),
+    askFeedback: (by, byValue = false) => {
+      const question = questionOf({ by, asksLog: true, limit: feedbackSumsMax });
+      return sumFeedback(db, caller.organisationId, { ...question, byValue });
+    },
     keys: () => {
       const question = questionOf({ asksLog: true, limit: keySetsMax });
       return requestSums.listMetadataKeys(db, caller.organisationId, question);

@@ -6,6 +6,7 @@ import { formatTimestamp } from '../../model/timestamp.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { SharedSums } from '../../store/tables/request-sums.ts';
 import type { AdminDeps } from '../request/deps.ts';
+import { feedbackCharts } from './feedback-figures.ts';
 import {
   byStatusOf,
   errorsAlong,
@@ -215,4 +216,5 @@ const charts: Readonly<Record<string, Draw>> = {
   'error-category-trends': errorCategoryTrends,
   'grouped-errors': groupedErrors,
   'rescued-retries': rescuedRetries,
+  ...feedbackCharts,
 };

@@ -8,6 +8,7 @@ import { validationError } from '../../model/validation-error.ts';
 import type { RequestLogRow } from '../../store/tables/request-logs.ts';
 import type { SumsKey } from '../../store/tables/request-sums.ts';
 import type { AdminDeps } from '../request/deps.ts';
+import { feedbackOf } from './given-feedback.ts';
 import { centUnits } from './request-filter.ts';
 import { openQuestions, type Questions } from './request-question.ts';
 import { plainQuery, TelemetryQuery } from './telemetry-query.ts';
@@ -73,8 +74,9 @@ export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
         const rows = await questions.rows({ limit: query.page_size, offset });
         const { requests: total } = await questions.whole({ asksLog: true });
         const slug = questions.workspace!.slug;
+        const given = await feedbackOf(deps.database.readable, rows);
         const data = {
-          records: rows.map((row) => recordOf(row, slug)),
+          records: rows.map((row) => ({ ...recordOf(row, slug), feedback: given(row) })),
           ...{ total, capturedTotal: total, isQuotaExceeded: false as const },
         };
         return { success: true as const, data };
@@ -125,7 +127,10 @@ async function boundariesOf(questions: Questions): Promise<z.infer<typeof Bounda
 }
 
 /** What the log does not hold is empty, never left out: clients ask for every field. */
-function recordOf(row: RequestLogRow, workspaceSlug: string): z.infer<typeof LogRecord> {
+function recordOf(
+  row: RequestLogRow,
+  workspaceSlug: string,
+): Omit<z.infer<typeof LogRecord>, 'feedback'> {
   const metadata = Object.entries(JSON.parse(row.metadata) as Record<string, unknown>);
   const target = /\[(\d+)\]$/.exec(row.target_path ?? '');
   return {
@@ -143,7 +148,7 @@ function recordOf(row: RequestLogRow, workspaceSlug: string): z.infer<typeof Log
     last_used_option_index: target === null ? 0 : Number(target[1]),
     response_status_code: row.status,
     ...{ request_url: row.endpoint, request_method: 'POST', mode: '', prompt_slug: '' },
-    ...{ license_id: '', log_store_file_path_format: '', feedback: [] },
+    ...{ license_id: '', log_store_file_path_format: '' },
     metadataKey: metadata.map(([key]) => key),
     metadataValue: metadata.map(([, value]) => String(value)),
   };

@@ -6,6 +6,7 @@ import type { Db } from '../connection/db.ts';
 export type Aged =
   | { readonly table: 'request_logs'; readonly column: 'ended_at' }
   | { readonly table: 'request_totals'; readonly column: 'began_at' }
+  | { readonly table: 'feedback'; readonly column: 'created_at' }
   | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
   | { readonly table: 'user_sessions'; readonly column: 'expires_at' };
 

@@ -145,7 +145,7 @@ export async function count(
   return Number(rows[0]!.total);
 }
 
-function sharedOf(key: SumsKey, isOfLog: boolean): RawBuilder<unknown> {
+export function sharedOf(key: SumsKey, isOfLog: boolean): RawBuilder<unknown> {
   if (typeof key === 'string') return sql.ref(key);
   if ('metadata' in key) return metadataOf(key.metadata);
   const at = sql.ref(isOfLog ? 'ended_at' : 'began_at');
@@ -202,7 +202,8 @@ function extremes(isOfLog: boolean): RawBuilder<unknown>[] {
 const totalTokens = sql`COALESCE(input_tokens, 0) + COALESCE(output_tokens, 0)`;
 const cost = sql`COALESCE(cost_units, 0)`;
 
-function sourceOf(organisationId: string, question: SumsQuestion): RawBuilder<unknown> {
+/** What a question is about: `table WHERE …`. */
+export function sourceOf(organisationId: string, question: SumsQuestion): RawBuilder<unknown> {
   const { filter } = question;
   const isOfLog = needsLog(question);
   const isOfTime = question.by.every((key) => typeof key === 'object' && 'stepMs' in key);
