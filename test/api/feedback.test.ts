@@ -86,6 +86,11 @@ describe('feedback', () => {
     expect((await chart('feedback-models')).records).toContainEqual({
       ...{ x: 'claude', y: { avgWeightedFeedback: 10, feedbackCount: 1 } },
     });
+    const within = async (bounds: string) =>
+      (await graph(`requests`, `${workspace.slug}&${bounds}`)).summary.total;
+    expect(await within('weighted_feedback_min=2')).toBe(3);
+    expect(await within('weighted_feedback_min=2.1&weighted_feedback_max=10')).toBe(1);
+    expect(await within('weighted_feedback_max=-1')).toBe(0);
     const rows = await server.request('GET', `/v1/logs?trace_id=first&${stretch}`);
     expect(rows.body.data).toHaveLength(2);
     expect(rows.body.data[0].feedback).toMatchObject([

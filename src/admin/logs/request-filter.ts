@@ -23,6 +23,12 @@ const amount = z
   .transform(Number)
   .pipe(z.number().max(numberMax))
   .meta({ type: 'number', minimum: 0, pattern: undefined });
+const score = z
+  .string()
+  .regex(/^-?\d{1,2}(?:\.\d{1,6})?$/, 'must be a number from -10 to 10')
+  .transform(Number)
+  .pipe(z.number().min(-10).max(10))
+  .meta({ type: 'number', minimum: -10, maximum: 10, pattern: undefined });
 const name = z.string().min(1).max(255);
 const status = z.string().regex(/^[1-9]\d\d$/, 'must be statuses such as 429');
 
@@ -43,6 +49,7 @@ export const filterQuery = {
   ...{ prompt_token_min: amount.optional(), prompt_token_max: amount.optional() },
   ...{ completion_token_min: amount.optional(), completion_token_max: amount.optional() },
   ...{ cost_min: amount.optional(), cost_max: amount.optional() },
+  ...{ weighted_feedback_min: score.optional(), weighted_feedback_max: score.optional() },
 };
 const FilterQuery = z.object(filterQuery);
 export type FilterQuery = z.infer<typeof FilterQuery>;
@@ -51,7 +58,7 @@ export type FilterQuery = z.infer<typeof FilterQuery>;
 export const anyOfLog: LogFilter = {
   ...{ traceId: undefined, configIds: undefined, cacheStatuses: undefined, metadata: [] },
   ...{ inputTokens: [null, null], outputTokens: [null, null] },
-  ...{ totalTokens: [null, null], costUnits: [null, null] },
+  ...{ totalTokens: [null, null], costUnits: [null, null], feedback: [null, null] },
 };
 
 /** A cent in micro-dollars. */
@@ -76,6 +83,7 @@ export async function filterOf(
     outputTokens: [query.completion_token_min ?? null, query.completion_token_max ?? null],
     totalTokens: [query.total_units_min ?? null, query.total_units_max ?? null],
     costUnits: [unitsOf(query.cost_min), unitsOf(query.cost_max)],
+    feedback: [query.weighted_feedback_min ?? null, query.weighted_feedback_max ?? null],
   };
   const key = query.api_key_id === undefined ? undefined : [query.api_key_id];
   const keys = bothOf(query.api_key_ids, key);

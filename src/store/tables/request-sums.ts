@@ -34,6 +34,8 @@ export interface LogFilter {
   readonly outputTokens: Bounds;
   readonly totalTokens: Bounds;
   readonly costUnits: Bounds;
+  /** Of the average of what was said of the answers, by weight; where anything was said. */
+  readonly feedback: Bounds;
 }
 
 type Column = 'workspace_id' | 'api_key_id' | 'provider' | 'model' | 'status' | 'config_id';
@@ -224,13 +226,27 @@ export function sourceOf(organisationId: string, question: SumsQuestion): RawBui
     oneOf(sql.ref('status'), statuses),
     // Losses are of the organisation: they have nothing else in common with anything.
     isOfLog || isOfTime ? undefined : sql`unlogged_requests = 0`,
-    ...(log === undefined ? [] : logConditions(log)),
+    ...(log === undefined ? [] : logConditions(organisationId, log)),
   ];
   const asked = conditions.filter((one) => one !== undefined);
   return sql`${sql.table(table!)} WHERE ${sql.join(asked, sql` AND `)}`;
 }
 
-function logConditions(log: LogFilter): (RawBuilder<unknown> | undefined)[] {
+/** Null, which is within no bounds, where nothing was said that has weight. */
+function feedbackOf(organisationId: string): RawBuilder<unknown> {
+  return sql`(
+    SELECT SUM(feedback.value * feedback.weight_units) / NULLIF(SUM(feedback.weight_units), 0)
+    FROM feedback
+    WHERE feedback.organisation_id = ${organisationId}
+      AND feedback.trace_id = request_logs.trace_id
+      AND (feedback.workspace_id IS NULL OR feedback.workspace_id = request_logs.workspace_id)
+  )`;
+}
+
+function logConditions(
+  organisationId: string,
+  log: LogFilter,
+): (RawBuilder<unknown> | undefined)[] {
   const { traceId, configIds, cacheStatuses, metadata } = log;
   return [
     traceId === undefined ? undefined : sql`trace_id = ${traceId}`,
@@ -241,6 +257,7 @@ function logConditions(log: LogFilter): (RawBuilder<unknown> | undefined)[] {
     ...within(sql`COALESCE(output_tokens, 0)`, log.outputTokens),
     ...within(totalTokens, log.totalTokens),
     ...within(cost, log.costUnits),
+    ...within(feedbackOf(organisationId), log.feedback),
   ];
 }
 
