@@ -41,10 +41,19 @@ export async function sendObject(
   const bytes = Buffer.from(JSON.stringify(body));
   response.writeHead(status, {
     ...headers,
+    ...(isUnderWay(body) ? askAgain : {}),
     'content-type': contentType ?? 'application/json',
     'content-length': bytes.length,
   });
   response.end(bytes);
+}
+
+/** Clients of OpenAI that ask until something is over do so every five seconds, unless they are told. */
+const askAgain = { 'openai-poll-after-ms': '1000' };
+const statesUnderWay: ReadonlySet<unknown> = new Set(['queued', 'in_progress', 'cancelling']);
+
+function isUnderWay(body: object): boolean {
+  return 'status' in body && statesUnderWay.has(body.status);
 }
 
 interface Head {

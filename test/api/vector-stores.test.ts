@@ -278,13 +278,15 @@ describe('a vector store', () => {
       .execute();
     embedded.length = 0;
     const at = { vector_store_id: store.id };
-    expect(await openai.vectorStores.files.retrieve(file.id, at)).toMatchObject({
-      status: 'in_progress',
-    });
+    const asked = await openai.vectorStores.files.retrieve(file.id, at).withResponse();
+    expect(asked.data.status).toBe('in_progress');
+    expect(asked.response.headers.get('openai-poll-after-ms')).toBe('1000');
     expect(embedded).toEqual([]);
     server.clock.advance(60_000);
     const polled = await openai.vectorStores.files.poll(store.id, file.id, { pollIntervalMs: 5 });
     expect(polled.status).toBe('completed');
+    const over = await openai.vectorStores.files.retrieve(file.id, at).asResponse();
+    expect(over.headers.get('openai-poll-after-ms')).toBeNull();
     const after = await openai.vectorStores.files.content(file.id, at);
     expect(after.data).toEqual(before.data);
     expect(embedded).toEqual(before.data.slice(32).map(({ text }) => text));
