@@ -25,7 +25,7 @@ const families: readonly (readonly [RegExp, readonly Feature[]])[] = [
   [/^\/policies\/rate-limits/, ['policy']],
   [/^\/(admin\/)?workspaces\b|^\/(configs|deployments|secret-references|admin\/users)\b/, []],
   [/^\/(integrations|providers|virtual-keys|prompts|collections|labels)\b/, []],
-  [/^\/(logs|analytics|utils\/static-resources|session|oauth2|iam\/v1)\b/, []],
+  [/^\/(logs|feedback|analytics|utils\/static-resources|session|oauth2|iam\/v1)\b/, []],
   // Sync itself; what it says of kinds that are off is told below.
   [/^\/gatewright\//, []],
 ];
