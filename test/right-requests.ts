@@ -39,7 +39,7 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   }),
   '/admin/workspaces/{id}/users': ({ ids }) => ({ users: [{ id: ids.users, role: 'member' }] }),
   '/admin/users/invites': () => ({ email: `${randomUUID()}@example.com`, role: 'member' }),
-  '/admin/organisation/defaults': () => ({ input_guardrails: [] }),
+  '/admin/organisation/defaults': () => ({ export_settings: { deniedFields: ['response'] } }),
   '/workspace-exclusions/input-guardrails': () => ({ workspaces: [] }),
   '/workspace-exclusions/output-guardrails': () => ({ workspaces: [] }),
   '/scim/v2/Users': () => ({ userName: `${randomUUID()}@example.com` }),
@@ -257,6 +257,14 @@ export class RightRequests {
     return path.replace(/^.*\/\{\w+\}/, (item) => item.replace(/[^/]+$/, place.split('/').at(-1)!));
   }
 
+  /** A workspace has one, so that each that is made is of another; one is changed once. */
+  async #placeOfExclusion(method: string, found: string): Promise<string> {
+    if (method === 'POST') this.ids.excluded = await this.#make('/v2/workspaces');
+    if (method !== 'PUT' && method !== 'DELETE') return found;
+    const collection = '/v2/guardrail-exclusions';
+    return found.replace(/[^/]+$/, await this.#make(collection));
+  }
+
   /** A path on which the operation finds something; a delete or a rotation something of its own. */
   async place({ method, path }: Operation): Promise<string> {
     const [keys, isRotation] = path.split(/\/\{\w+\}(?=\/rotate$)/);
@@ -272,6 +280,10 @@ export class RightRequests {
     if (put !== undefined && method === 'PUT') {
       return found.replace(this.ids[put]!, await this.#make(`/v2/${put}`));
     }
+    if (path.endsWith('/organisation/defaults') && method === 'PUT') {
+      await this.server.request('DELETE', '/v2/admin/organisation/defaults');
+    }
+    if (path.includes('/guardrail-exclusions')) return this.#placeOfExclusion(method, found);
     if (path.endsWith('/sessions/{sessionId}')) {
       const { id } = await addSession(this.server, this.ids.users!);
       return found.replace(/[^/]+$/, id);
@@ -325,6 +337,9 @@ export class RightRequests {
     const path = isKeys ? `${collection}/{type}/{subType}` : collection;
     const one = this.#operation('POST', path);
     const { body } = await this.ask(one, filled(path, String), this.right(one));
+    if (collection.endsWith('/guardrail-exclusions')) {
+      this.ids.excluded = await this.#make('/v2/workspaces');
+    }
     if (collection === '/iam/v1/scopes') return body.name;
     // Of a virtual key only the slug is told.
     return body.id ?? body.feedback_ids?.[0] ?? body.data.slug;

@@ -1,19 +1,36 @@
 /** Knows what is needed of a process to ask providers for all that they keep. */
 import type { Keyring } from '../auth/keyring.ts';
 import type { Clock } from '../clock.ts';
-import { openProviderLists } from '../gateway/provider-lists.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 
-export function createProviderLists(parts: {
+interface ProviderListsParts {
   readonly settings: Pick<Settings, 'inference' | 'trustedHosts'>;
   readonly database: Pick<Database, 'readable'>;
   readonly unsealerOf: Keyring['unsealerOf'];
   readonly clock: Clock;
   readonly log: Log;
-}): ReturnType<typeof openProviderLists> {
-  const { settings, database, unsealerOf, clock, log } = parts;
+}
+
+type Lists = Awaited<ReturnType<typeof openLists>>;
+
+/** What asks providers is loaded when it is first needed: most that may ask them never do. */
+export function createProviderLists(parts: ProviderListsParts): Lists {
+  let opened: Promise<Lists> | null = null;
+  return {
+    async *pages(of, signal) {
+      opened ??= openLists(parts);
+      yield* (await opened).pages(of, signal);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await (await opened)?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function openLists({ settings, database, unsealerOf, clock, log }: ProviderListsParts) {
+  const { openProviderLists } = await import('../gateway/provider-lists.ts');
   const { inference, trustedHosts } = settings;
   return openProviderLists({
     ...{ database, unsealerOf, clock, trustedHosts, mayBeItself: inference.signsInAsItself },

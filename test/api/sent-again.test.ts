@@ -30,6 +30,7 @@ const others: Record<string, Record<string, unknown>> = {
   '/releases': { resources: [{ kind: 'Config', id: randomUUID() }] },
   '/guardrail-exclusions': { input_guardrails: true },
   '/exports': { description: 'another' },
+  '/feedback': { value: 2 },
   '/changes': { changes: [{ kind: 'Config', action: 'create', body: { name: 'b', config: {} } }] },
 };
 
@@ -66,16 +67,6 @@ const under = (key: string, right: Asked): Asked => ({
   headers: { ...right.headers, 'idempotency-key': key },
 });
 
-/** Where it finds something; a workspace has its guardrail exclusions once, so that each is of another. */
-async function placeOf(one: Operation): Promise<string> {
-  if (one.path.endsWith('/guardrail-exclusions')) {
-    const name = randomUUID();
-    const made = await server.request('POST', '/v2/workspaces', { body: { name } });
-    requests.ids.excluded = made.body.id;
-  }
-  return requests.place(one);
-}
-
 /** Ids of the requests that have left a trace. */
 async function authors(): Promise<Set<string>> {
   const rows = await server.database.db.selectFrom('audit_log').select('request_id').execute();
@@ -96,7 +87,7 @@ it('every POST of the registry heeds the key, or says why it need not', () => {
 
 it('sent twenty times at once it is carried out once, and all are told the same', async () => {
   for (const one of posts) {
-    const [place, asked] = [await placeOf(one), under(randomUUID(), requests.right(one))];
+    const [place, asked] = [await requests.place(one), under(randomUUID(), requests.right(one))];
     const before = await authors();
     const all = Array.from({ length: racing }, () => requests.ask(one, place, asked));
     const answers = await Promise.all(all);
@@ -117,7 +108,7 @@ it('sent twenty times at once it is carried out once, and all are told the same'
 
 it('whose answer was lost is answered when it comes again, and made once', async () => {
   for (const one of posts) {
-    const [place, asked] = [await placeOf(one), under(randomUUID(), requests.right(one))];
+    const [place, asked] = [await requests.place(one), under(randomUUID(), requests.right(one))];
     const before = await authors();
     link.loseNextCommit();
     const lost = await requests.ask(one, place, asked);
@@ -138,7 +129,7 @@ it('whose answer was lost is answered when it comes again, and made once', async
 
 it('with another body under the same key it is a conflict, and leaves no trace', async () => {
   for (const one of posts.filter(({ takesBody }) => takesBody)) {
-    const [place, right, key] = [await placeOf(one), requests.right(one), randomUUID()];
+    const [place, right, key] = [await requests.place(one), requests.right(one), randomUUID()];
     const first = await requests.ask(one, place, under(key, right));
     const before = await authors();
     const [, changes] = Object.entries(others).find(([end]) => one.path.endsWith(end)) ?? [];

@@ -63,6 +63,7 @@ describe('bash', () => {
     expect(offered('export', '-', '--kind', 'Config,Gu')).toEqual([
       'Config,Guardrail',
       'Config,GuardrailMcpBinding',
+      'Config,GuardrailExclusion',
     ]);
   });
 

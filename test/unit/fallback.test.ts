@@ -42,7 +42,15 @@ async function call({ path, settings }: Leaf): Promise<Attempted> {
   called.push(name);
   await new Promise((resolve) => setImmediate(resolve));
   return {
-    ...{ path, call: null, kept: null, error: null, retries: 0, cacheStatus: 'DISABLED' },
+    ...{
+      path,
+      target: { call: {} },
+      call: null,
+      kept: null,
+      error: null,
+      retries: 0,
+      cacheStatus: 'DISABLED',
+    },
     ...{ status: statuses[name]!, stopClock: () => undefined },
   } as unknown as Attempted;
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { loadBody } from '../../src/model/bodies.ts';
 import { type KindName, kindNames } from '../../src/model/kinds.ts';
 import { matchesPattern } from '../../src/model/place-patterns.ts';
+import { effectiveSettings } from '../../src/model/security-settings.ts';
 import { leavesOf } from '../../src/sync/plan/leaves.ts';
 import type { Json, Spec } from '../../src/sync/spec/resource-set.ts';
 import { segmentsOf } from '../../src/sync/spec/spec-paths.ts';
@@ -67,24 +68,26 @@ const factors: Spec = {
   ...{ image: { default: 2 }, additional_units: { searches: 2 } },
 };
 
-const usual = ['ViewLogs', 'ViewAnalytics', 'ViewAllData', 'ViewPrompts'].flatMap((right) => [
-  ...[`members${right}`, `managers${right}`],
-]);
-
-/** Of each setting of what the people of a workspace see and write, the usual ones apart. */
-const sights = [...usual, 'managersWritePrompts', 'membersWritePrompts'].flatMap(
-  (name): readonly Case[] => {
-    const says = (value: boolean): Spec => ({ security_settings: { [name]: value } });
-    const isUsual = name !== 'membersWritePrompts';
-    const where = '/security_settings';
-    return [
-      [`${name} from now on`, says(false), says(true), [`${where}/${name}`]],
-      [`${name} no longer`, says(true), says(false), []],
-      [`${name} as is usual`, says(!isUsual), {}, isUsual ? [where] : []],
-      [`${name}, of which nothing was said`, {}, says(true), isUsual ? [] : [where]],
-    ];
-  },
+/** What nothing can withhold. */
+const fixed = [
+  ...['membersViewLogMetadata', 'managersViewLogMetadata'],
+  ...['organisationAdminsViewLogs', 'organisationAdminsViewLogMetadata'],
+];
+const usualSettings = Object.entries(effectiveSettings(null)).filter(
+  ([name]) => !fixed.includes(name),
 );
+
+/** Of each setting of what the people of a workspace see and write, by what is usual. */
+const sights = usualSettings.flatMap(([name, isUsual]): readonly Case[] => {
+  const says = (value: boolean): Spec => ({ security_settings: { [name]: value } });
+  const where = '/security_settings';
+  return [
+    [`${name} from now on`, says(false), says(true), [`${where}/${name}`]],
+    [`${name} no longer`, says(true), says(false), []],
+    [`${name} as is usual`, says(!isUsual), {}, isUsual ? [where] : []],
+    [`${name}, of which nothing was said`, {}, says(true), isUsual ? [] : [where]],
+  ];
+});
 
 const cases: Readonly<Record<KindName, readonly Case[]>> = {
   Workspace: [
@@ -724,6 +727,7 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
   Workspace: [
     ...['name', 'scope_name', 'description', 'icon', 'defaults.metadata.*'],
     'usage_limits.*.alert_threshold',
+    ...fixed.map((name) => `security_settings.${name}`),
   ],
   Guardrail: [
     'name',
