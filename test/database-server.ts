@@ -1,10 +1,13 @@
 /** Knows the one database server all tests of a run share: in memory, fast, gone with the run. */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { initialiseDataDirectory } from '../src/embedded/data-directory.ts';
+import { lockFile } from '../src/embedded/file-lock.ts';
+import type { DatabaseServerBinary } from '../src/embedded/server-binary.ts';
 import { chooseServer } from '../src/embedded/server-choice.ts';
 import { type ServerProcess, startServerProcess } from '../src/embedded/server-process.ts';
 import { Secret } from '../src/secret.ts';
@@ -62,7 +65,23 @@ export function externalDatabaseServer(
   };
 }
 
+const turnPollMs = 200;
 const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+/** Of suites that begin at once in a fresh clone one fetches it, and the others wait for that. */
+async function chooseTestServer(): Promise<DatabaseServerBinary> {
+  mkdirSync(dirname(softwareDirectory), { recursive: true });
+  for (;;) {
+    using turn = lockFile(`${softwareDirectory}.lock`);
+    if (turn !== null) {
+      return await chooseServer(softwareDirectory, null, {
+        offline: false,
+        progress: (line) => console.error(line),
+      });
+    }
+    await delay(turnPollMs);
+  }
+}
 
 /**
  * `extraFlags` and `parent`, the folder under which the server keeps its data, are for tests that need
@@ -79,10 +98,7 @@ export async function startTestDatabaseServer(
   killAndStart: () => Promise<void>;
   stop: () => Promise<void>;
 }> {
-  const binary = await chooseServer(softwareDirectory, null, {
-    offline: false,
-    progress: (line) => console.error(line),
-  });
+  const binary = await chooseTestServer();
   removeAbandoned(parent);
   const directory = mkdtempSync(join(parent, `${directoryPrefix}${process.pid}-`));
   const dataDirectory = join(directory, 'data');
