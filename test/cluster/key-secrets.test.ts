@@ -233,12 +233,18 @@ describe.skipIf(unavailable !== null)(
         const ends = await Promise.all(
           owners.map(async ({ owner, sink }) => {
             // Who comes when the other has it is refused before anything is written.
-            const pending = await sink.writePending(desired!, 1, makeApiKey('')).catch(() => null);
-            const published = pending && sink.publish(desired!, pending, null);
-            const isIts = await Promise.resolve(published).then(
-              () => pending !== null,
-              () => false,
-            );
+            const pending = await sink
+              .writePending(desired!, 1, makeApiKey(''))
+              .catch((error: unknown) => {
+                expect(error).toMatchObject({ kind: 'refusedByGuard' });
+                return null;
+              });
+            const isIts =
+              pending !== null &&
+              (await sink.publish(desired!, pending, null).then(
+                () => true,
+                () => false,
+              ));
             return { owner, isIts, pending };
           }),
         );
