@@ -30,6 +30,7 @@ CREATE TABLE IF NOT EXISTS request_logs (
   is_estimated TINYINT NOT NULL,
   earlier_attempts LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
   metadata LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+  is_reported TINYINT NOT NULL,
   PRIMARY KEY (organisation_id, ended_at, id),
   KEY request_logs_workspace (organisation_id, workspace_id, ended_at),
   KEY request_logs_api_key (organisation_id, api_key_id, ended_at),

@@ -157,6 +157,10 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
       },
     ],
   }),
+  '/logs': () => ({
+    request: { provider: 'openai', body: { model: 'gpt-4o' } },
+    response: { response_time: 7 },
+  }),
   '/logs/exports': () => ({ filters: exported }),
   '/logs/exports/{exportId}': () => ({ description: randomUUID() }),
   '/gatewright/sync/key-uses': () => ({ ids: [randomUUID()] }),
@@ -236,6 +240,7 @@ export class RightRequests {
     const revisions = this.#operation('POST', '/admin/v2/gatewright/sync/revisions');
     await this.ask(revisions, revisions.path, this.right(revisions));
     ids.feedback = await this.#make('/v2/feedback');
+    ids.logs = await this.#make('/v2/logs');
     await this.#export();
   }
 
@@ -342,7 +347,7 @@ export class RightRequests {
     }
     if (collection === '/iam/v1/scopes') return body.name;
     // Of a virtual key only the slug is told.
-    return body.id ?? body.feedback_ids?.[0] ?? body.data.slug;
+    return body.id ?? body.feedback_ids?.[0] ?? body.log_ids?.[0] ?? body.data.slug;
   }
 
   /** Of another user each time, who has no role yet that the request gives, and may be deleted. */

@@ -16,6 +16,7 @@ import { feedbackRoutes } from './logs/feedback.ts';
 import { graphRoutes } from './logs/graphs.ts';
 import { logExportFileRoutes } from './logs/log-export-file.ts';
 import { logExportRoutes } from './logs/log-exports.ts';
+import { reportedLogRoutes } from './logs/reported-logs.ts';
 import { requestGroupRoutes } from './logs/request-groups.ts';
 import { requestLogRoutes } from './logs/request-logs.ts';
 import { telemetryChartRoutes } from './logs/telemetry-charts.ts';
@@ -84,6 +85,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...governed(['scim'], scimGroupRoutes(deps)),
     ...workspaceMemberRoutes(deps),
     ...requestLogRoutes(deps),
+    ...reportedLogRoutes(deps),
     ...auditLogRoutes(deps),
     ...logExportRoutes(deps),
     ...analyticsRoutes(deps),

@@ -1,9 +1,9 @@
 /** Knows answers that were given before: which requests are one and the same, how long an answer is good, and how many are kept. */
 import { createHash } from 'node:crypto';
 import type { TargetSettings } from '../model/config-tree.ts';
+import { endpointOf } from '../model/endpoint.ts';
 import { membersOf } from '../model/json-object.ts';
 import type { AnswerHeaders } from '../upstream/call.ts';
-import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { ResolvedTarget } from './resolve-target.ts';

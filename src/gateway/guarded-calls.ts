@@ -3,9 +3,9 @@ import type { Judgement } from '../guardrails/evaluate.ts';
 import type { Guardrail } from '../guardrails/guardrail.ts';
 import { answerPassages } from '../guardrails/passages.ts';
 import type { Leaf } from '../model/config-tree.ts';
+import { endpointOf } from '../model/endpoint.ts';
 import type { Attempted } from './attempt.ts';
 import type { Caller } from './caller.ts';
-import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import {

@@ -5,7 +5,7 @@ import type { ModelAnswer, ModelCallOptions, ModelCalls } from '../objects/model
 import { EventReader } from '../upstream/dialects/event-reader.ts';
 import { Caller } from './caller.ts';
 import type { Calling, Findings, Pipeline } from './calling.ts';
-import { errorFormOf } from './endpoint.ts';
+import { errorFormOf } from './error-form.ts';
 import type { Exchange } from './exchange.ts';
 import { gatewayErrorBody } from './gateway-error.ts';
 import { GuardedCalls } from './guarded-calls.ts';

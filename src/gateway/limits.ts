@@ -7,12 +7,12 @@ import {
   type PolicyTerms,
   type RequestFacts,
 } from '../ledger/limits-of-request.ts';
+import { endpointOf } from '../model/endpoint.ts';
 import type { Database } from '../store/connection/db.ts';
 import * as gatewayReads from '../store/tables/gateway-reads.ts';
 import type { StoredPolicy } from '../store/tables/policy-table.ts';
 import type { StoredRateLimitPolicy } from '../store/tables/rate-limit-policies.ts';
 import type { StoredUsageLimitPolicy } from '../store/tables/usage-limit-policies.ts';
-import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import type { Fresh } from './fresh.ts';
 import { noTerms, termsOfRow } from './own-terms.ts';

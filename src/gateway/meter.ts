@@ -2,12 +2,18 @@
 import type { Account } from '../ledger/ledger.ts';
 import { fromUnits } from '../model/limits.ts';
 import type { TokenUsage } from '../model/pricing.ts';
+import {
+  noteUsage,
+  nothingSaid,
+  type SaidUsage,
+  usageParts,
+  wholeUsage,
+} from '../model/said-usage.ts';
 import type { AnswerHeaders } from '../upstream/call.ts';
 import { type Admission, grantedUsage, usageOf } from './admit.ts';
 import { hasOutput, isMetered } from './bound.ts';
 import { decoded } from './content-encoding.ts';
 import type { RelayEnd } from './relay.ts';
-import { noteUsage, nothingSaid, type SaidUsage, usageParts, wholeUsage } from './usage.ts';
 import { UsageStream } from './usage-stream.ts';
 
 /** What is known of the use of one request. */

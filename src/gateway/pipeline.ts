@@ -1,11 +1,11 @@
 /** Knows the way of one inference request: who asks, by which config, to which provider, and back. */
 import type { IncomingMessage } from 'node:http';
+import { endpointOf } from '../model/endpoint.ts';
 import { Secret } from '../secret.ts';
 import { authenticate, credentialsOf } from './authenticate.ts';
 import { Caller } from './caller.ts';
 import { type Arrival, type Findings, ourHeaders, type Pipeline } from './calling.ts';
 import type { ChargedCall } from './charged-calls.ts';
-import { endpointOf } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError, gatewayErrorBody } from './gateway-error.ts';
 import { limitHeaders } from './limit-headers.ts';

@@ -1,7 +1,8 @@
 /** Knows which requests wait for the log: within bounds, those of an organisation together, and how many had no place. */
 import { totalsStepOf } from '../model/request-log.ts';
+import { type Batch, lossOf } from '../store/tables/logged-requests.ts';
 import type { WrittenRow } from '../store/tables/request-logs.ts';
-import { type Batch, type LoggedRecord, lossOf, rowOf } from './request-log-batch.ts';
+import { type LoggedRecord, rowOf } from './request-log-row.ts';
 
 export interface RequestLogQueueBounds {
   /** Requests that may wait to be written. */

@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
+import { type Batch, writeBatch } from '../store/tables/logged-requests.ts';
 import type { WrittenRow } from '../store/tables/request-logs.ts';
-import { type Batch, type LoggedRecord, writeBatch } from './request-log-batch.ts';
 import { RequestLogQueue, type RequestLogQueueBounds } from './request-log-queue.ts';
+import type { LoggedRecord } from './request-log-row.ts';
 import type { RequestRecord } from './request-record.ts';
 
 export interface RequestLogOptions {

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { refuseAmbiguity } from '../http/ambiguity.ts';
 import { newId } from '../model/ids.ts';
 import type { Arrival, Pipeline } from './calling.ts';
-import { errorFormOf } from './endpoint.ts';
+import { errorFormOf } from './error-form.ts';
 import { ownHeaders } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import { refuse, serve } from './pipeline.ts';

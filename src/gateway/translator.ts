@@ -1,4 +1,6 @@
 /** Knows how a request is put in the format of its provider, and the answer to it in that of its caller. */
+
+import { endpointOf } from '../model/endpoint.ts';
 import type { DialectName } from '../model/provider-addresses.ts';
 import { newObjectId } from '../objects/object-id.ts';
 import type { AnswerHeaders, Call } from '../upstream/call.ts';
@@ -14,7 +16,6 @@ import {
   type Translation,
 } from '../upstream/dialects/translation.ts';
 import { decoded } from './content-encoding.ts';
-import { endpointOf } from './endpoint.ts';
 import type { Asking } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { Params } from './read-body.ts';

@@ -1,5 +1,5 @@
 /** Knows how the events of a stream are looked through for what was used, and how what was asked for on behalf of the gateway is taken out. */
-import { noteUsage, nothingSaid, type SaidUsage } from './usage.ts';
+import { noteUsage, nothingSaid, type SaidUsage } from '../model/said-usage.ts';
 
 const marker = Buffer.from('"usage"');
 const lineFeed = 0x0a;

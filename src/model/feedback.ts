@@ -7,7 +7,7 @@ import { AnsweredTimestamp } from './timestamp.ts';
 export const weightUnit = 1_000_000;
 const atOnceMax = 100;
 
-const TraceId = z
+export const TraceId = z
   .string()
   .regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 visible ASCII characters');
 const Value = z.int().min(-10).max(10);

@@ -15,6 +15,20 @@ export function newIdBytes(): Buffer {
   return v7(newParts(), Buffer.allocUnsafe(16));
 }
 
+/**
+ * The 16 bytes of a new id whose time is that of what it names, milliseconds since the epoch: see
+ * {@link momentOf}.
+ */
+export function newIdBytesAt(ms: number): Buffer {
+  sequence = (sequence + 1) >>> 0;
+  return v7({ random: newRandom(), msecs: ms, seq: sequence }, Buffer.allocUnsafe(16));
+}
+
+/** When what {@link newIdBytesAt} has named came about; of any other id, something. */
+export function momentOf(id: Buffer): number {
+  return id.readUIntBE(0, 6);
+}
+
 const partBytes = 16;
 /** Asked for many at a time, which costs hardly more than one; each is used once. */
 const randomPool = Buffer.alloc(256 * partBytes);
@@ -23,13 +37,17 @@ let latestMs = 0;
 /** Of 32 bits; grows within a millisecond. */
 let sequence = 0;
 
-function newParts() {
+function newRandom(): Buffer {
   if (poolAt === randomPool.length) {
     randomFillSync(randomPool);
     poolAt = 0;
   }
-  const random = randomPool.subarray(poolAt, poolAt + partBytes);
   poolAt += partBytes;
+  return randomPool.subarray(poolAt - partBytes, poolAt);
+}
+
+function newParts() {
+  const random = newRandom();
   const now = Date.now();
   if (now > latestMs) {
     latestMs = now;

@@ -73,6 +73,8 @@ export const RequestLogRecord = z.object({
   is_estimated: z.boolean(),
   earlier_attempts: z.array(EarlierAttemptRecord),
   metadata: z.record(z.string(), z.unknown()),
+  /** Told by who asked; the gateway has seen nothing of it. */
+  is_reported: z.boolean(),
   feedback: z.array(GivenFeedback),
 });
 export type RequestLogRecord = z.infer<typeof RequestLogRecord>;

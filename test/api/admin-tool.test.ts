@@ -491,6 +491,22 @@ it('feedback', async () => {
   }
 });
 
+it('the log of requests', async () => {
+  const told = await use('insert_log', {
+    ...{ request_provider: 'openai', request_url: 'https://api.openai.com/v1/chat/completions' },
+    ...{ request_body: { model: 'gpt-4o' }, response_time: 321, metadata_user: 'anna' },
+    response_body: { usage: { prompt_tokens: 1000, completion_tokens: 500 } },
+    ...{ metadata_trace_id: 'elsewhere-1', metadata_custom: { team: 'blue' } },
+  });
+  expect(told.success).toBe(true);
+  const { body } = await server.request('GET', '/v1/logs?trace_id=elsewhere-1');
+  expect(await use('get_log', { log_id: body.data[0].id })).toMatchObject({
+    ...{ model: 'gpt-4o', endpoint: 'chat_completions', duration_ms: 321, input_tokens: 1000 },
+    ...{ is_reported: true, metadata: { _user: 'anna', team: 'blue' } },
+  });
+  await gone('get_log', { log_id: server.organisationId });
+});
+
 /** With what keeps each from working here. */
 const useless = {
   get_model_pricing: 'asks a public price list at an address that is written into the program',
@@ -498,6 +514,6 @@ const useless = {
 
 it('every tool that is offered was used', () => {
   const unused = tool.offered.filter((name) => !tool.used.has(name));
-  const missing = ['insert_log', 'get_log', 'run_prompt_completion'];
+  const missing = ['run_prompt_completion'];
   expect(unused.sort()).toEqual([...Object.keys(useless), ...missing].sort());
 });

@@ -31,6 +31,7 @@ const others: Record<string, Record<string, unknown>> = {
   '/guardrail-exclusions': { input_guardrails: true },
   '/exports': { description: 'another' },
   '/feedback': { value: 2 },
+  '/logs': { response: { response_time: 8 } },
   '/changes': { changes: [{ kind: 'Config', action: 'create', body: { name: 'b', config: {} } }] },
 };
 

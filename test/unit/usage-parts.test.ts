@@ -1,6 +1,6 @@
 /** Guarantees that what an answer says of its use is the same whether all of it is read or what says it alone. */
 import { expect, it } from 'vitest';
-import { noteUsage, nothingSaid, usageParts } from '../../src/gateway/usage.ts';
+import { noteUsage, nothingSaid, usageParts } from '../../src/model/said-usage.ts';
 
 const usage = '"usage":{"prompt_tokens":3,"completion_tokens":4}';
 

@@ -27,6 +27,7 @@ export function toRecord(row: RequestLogRow, feedback: readonly GivenFeedback[])
     cost: cost_units === null ? null : fromUnits(cost_units, 'cost'),
     earlier_attempts: attempts === null ? [] : JSON.parse(attempts).map(toEarlierAttempt),
     metadata: JSON.parse(metadata),
+    is_reported: row.is_reported === 1,
     feedback: [...feedback],
   };
 }

@@ -1,13 +1,16 @@
-/** Knows the log of requests over HTTP (docs/api.md, Logs and analytics): a page of rows, newest first. */
+/** Knows the log of requests over HTTP (docs/api.md, Logs and analytics): a page of rows, newest first, and one by its id. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import { idToBytes } from '../../model/ids.ts';
 import { wholeNumber } from '../../model/paging.ts';
-import { guardrailVerdicts, RequestLogPage } from '../../model/request-log.ts';
+import { guardrailVerdicts, RequestLogPage, RequestLogRecord } from '../../model/request-log.ts';
 import * as requestLogs from '../../store/tables/request-logs.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
-import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
-import { resolveWorkspace } from '../request/scoping.ts';
+import { type ItemRequest, type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
+import { findOr404, idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { requireRight, visibleKeys } from '../request/visibility.ts';
 import { cursorOf, placeOf } from './cursor.ts';
 import { feedbackOf } from './given-feedback.ts';
@@ -44,6 +47,16 @@ export function requestLogRoutes(deps: AdminDeps): Route<Principal>[] {
       response: RequestLogPage,
       handle: (request) => list(deps, request),
     }),
+    route({
+      mounts: everyMount,
+      method: 'GET',
+      path: '/logs/:logId',
+      scope: 'logs.view',
+      summary: 'Get a request for a model',
+      query: WorkspaceQuery,
+      response: RequestLogRecord,
+      handle: (request) => get(deps, request),
+    }),
   ];
 }
 
@@ -76,6 +89,25 @@ async function list(
     data: page.map((row) => toRecord(row, given(row))),
     next_cursor: last === undefined ? null : cursorOf(last.ended_at, last.id),
   };
+}
+
+/** What the caller does not see answers as what is not there. */
+async function get({ database }: AdminDeps, { caller, params, query }: ItemRequest) {
+  const db = database.readable;
+  const id = idToBytes(idOr404(params.logId!));
+  const row = findOr404(caller, await requestLogs.findById(db, caller.organisationId, id));
+  await requireWorkspace(db, caller, row, query.workspace_id);
+  const place =
+    row.workspace_id === null
+      ? null
+      : ((await workspaces.findByIdOrSlug(db, caller.organisationId, row.workspace_id)) ?? null);
+  await requireRight(db, caller, place, 'ViewLogs');
+  const apiKeyIds = await visibleKeys(db, caller, place);
+  if (apiKeyIds !== null && !apiKeyIds.some((one) => one === row.api_key_id)) {
+    throw new ApiError('notFound');
+  }
+  const given = await feedbackOf(db, [row]);
+  return toRecord(row, given(row));
 }
 
 function statusesOf(status: string | undefined): [number, number] {

@@ -1,5 +1,6 @@
 /** Knows the request_logs table: what became of each request for a model. */
 import { sql } from 'kysely';
+import { momentOf } from '../../model/ids.ts';
 import type { GuardrailVerdict } from '../../model/request-log.ts';
 import type { Db } from '../connection/db.ts';
 import { type InsertTarget, insertTuples, tupleOf } from './bulk-insert.ts';
@@ -52,6 +53,8 @@ export interface RequestLogRow {
   /** JSON: a list of {@link EarlierAttempt}; null for none. */
   earlier_attempts: string | null;
   metadata: string;
+  /** By its caller: the gateway has seen nothing of it. */
+  is_reported: number;
 }
 
 declare module '../connection/db.ts' {
@@ -72,6 +75,7 @@ const columns: readonly (keyof RequestLogRow)[] = [
     'is_estimated',
     'earlier_attempts',
     'metadata',
+    'is_reported',
   ] as const),
 ];
 
@@ -104,6 +108,21 @@ export async function isThere(db: Db, { organisation_id, ended_at, id }: RowPlac
     .where('id', '=', id)
     .executeTakeFirst();
   return found !== undefined;
+}
+
+/** By the id of a row, which tells in which partition it is. */
+export function findById(
+  db: Db,
+  organisationId: string,
+  id: Buffer,
+): Promise<RequestLogRow | undefined> {
+  return db
+    .selectFrom('request_logs')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('ended_at', '=', momentOf(id))
+    .where('id', '=', id)
+    .executeTakeFirst();
 }
 
 export interface RequestLogFilter {

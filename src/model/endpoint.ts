@@ -1,5 +1,4 @@
-/** Knows the kinds of inference requests by their paths: what they are called, and whose form their errors have. */
-import type { GatewayErrorForm } from './gateway-error.ts';
+/** Knows the kinds of inference requests by their paths, and what they are called. */
 
 /** Paths behind `/v1` of which more is known than that they are passed on. */
 const endpoints = new Map<string, string>([
@@ -44,13 +43,4 @@ function decodedPath(path: string): string {
   } catch {
     return path;
   }
-}
-
-/**
- * Clients of Anthropic read errors in a form of their own, and whoever deletes a response gets them without
- * anything around; `path` is behind `/v1`.
- */
-export function errorFormOf(method: string | undefined, path: string): GatewayErrorForm {
-  if (path === '/messages' || path.startsWith('/messages/')) return 'anthropic';
-  return method === 'DELETE' && /^\/responses\/[^/]+\/?$/i.test(path) ? 'flat' : 'openai';
 }

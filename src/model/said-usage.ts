@@ -1,6 +1,6 @@
 /** Knows what a provider says of the tokens that a request has used, in each of the formats. */
-import { pickMembers } from '../model/json-object.ts';
-import type { TokenUsage } from '../model/pricing.ts';
+import { pickMembers } from './json-object.ts';
+import type { TokenUsage } from './pricing.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

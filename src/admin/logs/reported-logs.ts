@@ -1,0 +1,86 @@
+/** Knows requests that callers tell the log of over HTTP (docs/api.md, Reported requests). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { idFromBytes, newIdBytesAt } from '../../model/ids.ts';
+import { priceOf } from '../../model/price-table.ts';
+import { costUnits } from '../../model/pricing.ts';
+import { keptOf, type ReportedLog, ReportedLogs } from '../../model/reported-log.ts';
+import { writeBatch } from '../../store/tables/logged-requests.ts';
+import { type RequestLogRow, writeRow } from '../../store/tables/request-logs.ts';
+import { type AdminDeps, everyMount } from '../request/deps.ts';
+import type { BodyRequest } from '../request/frame-fields.ts';
+import { resolveWorkspace } from '../request/scoping.ts';
+
+const Receipt = z.object({
+  success: z.literal(true),
+  status: z.literal('success'),
+  message: z.string(),
+  log_ids: z.array(z.uuid()),
+});
+
+export function reportedLogRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      mounts: everyMount,
+      method: 'POST',
+      path: '/logs',
+      scope: 'logs.write',
+      summary: 'Tell the log of requests that were made elsewhere',
+      body: ReportedLogs,
+      response: Receipt,
+      handle: (request) => create(deps, request),
+    }),
+  ];
+}
+
+async function create({ database }: AdminDeps, request: BodyRequest<ReportedLogs>) {
+  const { caller } = request;
+  const places = new Map<string | null, string | null>();
+  const rows: RequestLogRow[] = [];
+  for (const entry of [request.body].flat()) {
+    const named = entry.workspace_id ?? null;
+    if (!places.has(named)) {
+      const workspace = await resolveWorkspace(database.readable, caller, named);
+      places.set(named, workspace?.id ?? null);
+    }
+    rows.push(await rowOf(request, entry, places.get(named)!));
+  }
+  const batch = { rows: rows.map(writeRow), losses: [] };
+  await database.transaction((tx) => writeBatch(tx, batch, false));
+  return {
+    ...{ success: true as const, status: 'success' as const, message: 'The log tells of them' },
+    log_ids: rows.map(({ id }) => idFromBytes(id)),
+  };
+}
+
+/** It has ended as its caller tells of it; what it has used counts in no limit. */
+async function rowOf(
+  { caller, now }: Pick<BodyRequest<unknown>, 'caller' | 'now'>,
+  entry: ReportedLog,
+  workspaceId: string | null,
+): Promise<RequestLogRow> {
+  const kept = keptOf(entry);
+  const { service, model, usage } = kept;
+  const price = service === null || usage === null ? null : await priceOf(service, model, now);
+  const id = newIdBytesAt(now);
+  return {
+    ...{ organisation_id: caller.organisationId, ended_at: now, id },
+    trace_id: kept.traceId ?? idFromBytes(id),
+    workspace_id: workspaceId,
+    api_key_id: caller.kind === 'api-key' ? caller.id : null,
+    ...{ config_id: null, endpoint: kept.endpoint, status: kept.status, error_code: null },
+    ...{ provider: kept.provider, requested_model: model, model },
+    ...{ answered_model: kept.answeredModel, target_path: null, retries: 0 },
+    ...{ cache_status: null, guardrail_verdict: null, is_stream: Number(kept.isStream) },
+    ...{ duration_ms: kept.durationMs, first_byte_ms: null },
+    input_tokens: usage?.inputTokens ?? null,
+    output_tokens: usage?.outputTokens ?? null,
+    cached_input_tokens: usage?.cachedInputTokens ?? null,
+    cache_write_tokens: usage?.cacheWriteTokens ?? null,
+    cost_units: price === null || usage === null ? null : costUnits(price, usage),
+    ...{ is_estimated: 0, earlier_attempts: null },
+    metadata: JSON.stringify(kept.metadata),
+    is_reported: 1,
+  };
+}
