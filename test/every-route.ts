@@ -48,7 +48,15 @@ const unused = {
 };
 
 /** A path with every parameter filled: one of the allowed words, an example, else an id that nobody has. */
-export function pathOf({ route, pattern }: MountedRoute<Principal>): string {
+export function pathOf(mounted: MountedRoute<Principal>): string {
+  return filledPath(mounted).path;
+}
+
+/** As {@link pathOf}, and what it says of each parameter. */
+export function filledPath({ route, pattern }: MountedRoute<Principal>): {
+  readonly path: string;
+  readonly params: Record<string, string>;
+} {
   const json =
     route.params === undefined
       ? {}
@@ -57,9 +65,10 @@ export function pathOf({ route, pattern }: MountedRoute<Principal>): string {
     string,
     { enum?: string[]; examples?: string[] }
   >;
-  return pattern.replaceAll(
-    /:([^/]+)/g,
-    (_, name: string) =>
-      properties[name]?.enum?.[0] ?? properties[name]?.examples?.[0] ?? randomUUID(),
-  );
+  const params: Record<string, string> = {};
+  const path = pattern.replaceAll(/:([^/]+)/g, (_, name: string) => {
+    params[name] = properties[name]?.enum?.[0] ?? properties[name]?.examples?.[0] ?? randomUUID();
+    return params[name];
+  });
+  return { path, params };
 }
