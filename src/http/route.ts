@@ -144,10 +144,7 @@ export interface Route<Caller = unknown> {
    * list of which any one will do when it depends on the resource: the handler then asks for the one.
    * Required unless every mount accepts `none` or `client` only; the server refuses to start otherwise.
    */
-  readonly scope?:
-    | string
-    | readonly string[]
-    | ((params: Record<string, string>, mount: Mount) => string);
+  readonly scope?: string | readonly string[] | ((params: Record<string, string>) => string);
   /** The switches that govern it: while any is off, it answers 403. */
   readonly features?: readonly Feature[];
   /** One line for the OpenAPI document. */

@@ -159,13 +159,13 @@ function createAdmission<Caller>(
   mounted: MountedRoute<Caller>,
 ): Admission<Caller> {
   const { authenticate, authorise, callerId } = options;
-  const { mount, accepts } = mounted;
+  const { accepts } = mounted;
   const { scope } = mounted.route;
   return {
     authenticate: (request, now) => authenticate(credentialsOf(request), accepts, now),
     callerId,
     permit: (caller, params) => {
-      const wanted = typeof scope === 'function' ? scope(params(), mount) : scope;
+      const wanted = typeof scope === 'function' ? scope(params()) : scope;
       if (wanted !== undefined) authoriseAny(authorise, caller, [wanted].flat());
       requireFeatures(options, mounted);
     },

@@ -39,11 +39,11 @@ afterAll(async () => {
 
 /** What the facts of a route say of a credential. */
 function verdictOf(
-  { route, mount, accepts, params }: Tried,
+  { route, accepts, params }: Tried,
   { kind, grants }: OfferedCredential,
 ): 'is nobody' | 'lacks the scope' | 'comes in' {
   if (grants === null || !accepts.includes(kind)) return 'is nobody';
-  const asked = typeof route.scope === 'function' ? route.scope(params, mount) : route.scope;
+  const asked = typeof route.scope === 'function' ? route.scope(params) : route.scope;
   const wanted = [asked ?? []].flat();
   const isHeld = wanted.length === 0 || wanted.some((scope) => covers(grants.scopes, scope));
   return isHeld ? 'comes in' : 'lacks the scope';

@@ -288,7 +288,7 @@ describe('403 and 404', () => {
   });
 
   it('asks for guardrail scopes', async () => {
-    const { send } = await addKeyCaller(server, ['guardrails.read']);
+    const { send } = await addKeyCaller(server, ['organisation_guardrails.read']);
     const at = `/v1/guardrails/${guardrail.id}/mcp-servers`;
     expect(await send('GET', at)).toMatchObject({ status: 200, body: [] });
     const put = await send('PUT', at, { body: { mcp_servers: {} } });

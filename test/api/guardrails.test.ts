@@ -293,6 +293,47 @@ describe('403 and 404', () => {
     expect((await send('DELETE', `/v1/guardrails/${made.body.id}`)).status).toBe(403);
   });
 
+  it('asks for the scope of where the guardrail is, on every plane', async () => {
+    const workspace = await makeWorkspace();
+    const shared = await make();
+    const inside = await make({ workspace_id: workspace.id });
+    const body = { name: 'x', checks: [check], actions };
+    const placed = { ...body, workspace_id: workspace.id };
+    const statusesOf = async (words: string[]) => {
+      const actionsAsked = ['create', 'read', 'list', 'update'];
+      const scopes = words.flatMap((word) => actionsAsked.map((action) => `${word}.${action}`));
+      const { send } = await addKeyCaller(server, scopes);
+      const { data, total } = (await send('GET', '/v1/guardrails?page_size=1000')).body;
+      const places = new Set(data.map((row: { workspace_id: string | null }) => row.workspace_id));
+      expect(total).toBe(data.length);
+      return {
+        shared: [
+          (await send('GET', `/v1/guardrails/${shared.id}`)).status,
+          (await send('PUT', `/v1/guardrails/${shared.id}`, { body: { name: 'y' } })).status,
+          (await send('GET', `/v1/guardrails/${shared.id}/mcp-servers`)).status,
+          (await send('POST', '/v1/guardrails', { body })).status,
+          places.has(null),
+        ],
+        inside: [
+          (await send('GET', `/v1/guardrails/${inside.id}`)).status,
+          (await send('PUT', `/v1/guardrails/${inside.id}`, { body: { name: 'y' } })).status,
+          (await send('GET', `/v1/guardrails/${inside.id}/mcp-servers`)).status,
+          (await send('POST', '/v1/guardrails', { body: placed })).status,
+          places.has(workspace.id),
+        ],
+      };
+    };
+    const [open, closed] = [
+      [200, 200, 200, 200, true],
+      [403, 403, 403, 403, false],
+    ];
+    expect(await statusesOf(['guardrails'])).toEqual({ shared: closed, inside: open });
+    expect(await statusesOf(['organisation_guardrails'])).toEqual({ shared: open, inside: closed });
+    expect(await statusesOf(['guardrails', 'organisation_guardrails'])).toEqual({
+      ...{ shared: open, inside: open },
+    });
+  });
+
   it('answers 404 when the resource is not in the workspace the query names', async () => {
     const workspace = await makeWorkspace();
     const { id } = await make();

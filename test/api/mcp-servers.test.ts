@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addUser, ownerOf } from '../people.ts';
 import { exchange, startTestServer, type TestServer } from '../server.ts';
+import { addSession, signedInSettings } from '../sessions.ts';
 import { addKeyCaller, addTenant, listAudit } from '../tenant.ts';
 
 const path = '/v2/mcp-servers';
@@ -14,7 +15,7 @@ let server: TestServer;
 let workspace: Made;
 let integration: Made;
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer({ settings: { signIn: signedInSettings } });
   workspace = await makeWorkspace('Support');
   integration = await makeIntegration();
 });
@@ -340,6 +341,14 @@ describe('people', () => {
     expect(await check(`?user_id=${anna}`)).toMatchObject({ user_id: anna, enabled: false });
     expect(await check(`?user_id=${bert}`)).toMatchObject({ enabled: true, has_override: true });
     expect(await check('')).toMatchObject({ user_id: null, enabled: true });
+    const { headers } = await addSession(server, anna!);
+    const own = await exchange(
+      'GET',
+      `${server.url}${path}/${id}/user-access/check`,
+      undefined,
+      headers,
+    );
+    expect(own.body).toMatchObject({ user_id: anna, enabled: false });
     await server.request('PUT', `${path}/${id}`, { body: { user_access: [] } });
     expect((await read(id)).data).toMatchObject([{ user_id: anna, enabled: false }]);
     expect(await listAudit(server, id)).toHaveLength(3);

@@ -80,6 +80,79 @@ describe('the registry', () => {
     expect(fixed.filter((scope) => !isKnownScope(scope))).toEqual([]);
   });
 
+  it('calls a scope by its resource and by what is done with it, on every plane', () => {
+    const [service, user] = ['service', 'user'].map((subType) =>
+      ['organisation', 'workspace'].map((type) => `${type}_${subType}_api_keys`),
+    ) as [string[], string[]];
+    /** By where a path begins, the longest first; what follows is one of them, and something of it. */
+    const resources: Readonly<Record<string, readonly string[]>> = {
+      ...{ configs: ['configs'], providers: ['providers'], deployments: ['deployments'] },
+      ...{ 'prompts/partials': ['prompts'], prompts: ['prompts'] },
+      ...{ collections: ['prompts'], labels: ['prompts'], 'virtual-keys': ['virtual_keys'] },
+      ...{ 'policies/usage-limits': ['policies'], 'policies/rate-limits': ['policies'] },
+      ...{ 'mcp-servers': ['mcp_servers'], 'secret-references': ['secret_references'] },
+      guardrails: ['organisation_guardrails', 'guardrails'],
+      integrations: ['organisation_integrations', 'workspace_integrations'],
+      'mcp-integrations': ['organisation_mcp_integrations', 'workspace_mcp_integrations'],
+      ...{ 'admin/workspaces/:id/users': ['workspace_users'], 'admin/workspaces': ['workspaces'] },
+      ...{ workspaces: ['workspaces'], 'admin/users/invites': ['organisation_users'] },
+      'admin/users': ['organisation_users'],
+      ...{ 'api-keys/service': service, 'api-keys/user': user, 'api-keys': [...service, ...user] },
+    };
+    const deeds: Readonly<Record<string, string>> = {
+      ...{ makeDefault: 'publish', render: 'render', rotate: 'rotate', test: 'read' },
+      ...{ resend: 'create', ':subType': 'create' },
+    };
+    const actionOf = (method: string, rest: readonly string[]): string => {
+      const deed = deeds[rest.at(-1) ?? ''];
+      if (deed !== undefined) return deed;
+      if (rest.length > 1) return method === 'GET' ? 'read' : 'update';
+      const names = rest.length === 0 ? ['list', 'create'] : ['read', 'update', 'delete'];
+      return names[
+        (rest.length === 0 ? ['GET', 'POST'] : ['GET', 'PUT', 'DELETE']).indexOf(method)
+      ]!;
+    };
+    /** What is none of these has one scope to look, and one to change. */
+    const others: Readonly<Record<string, readonly [looking: string, changing: string]>> = {
+      'admin/organisation/defaults': ['organisation_settings.read', 'organisation_settings.update'],
+      'workspace-exclusions': ['organisation_exclusions.list', 'organisation_exclusions.update'],
+      'guardrail-exclusions': ['organisation_exclusions.list', 'organisation_exclusions.update'],
+      ...{ 'scim/': ['organisation_users.update', 'organisation_users.update'] },
+      ...{ 'logs/exports': ['logs.export', 'logs.export'], 'audit-logs': ['audit_logs.list', ''] },
+      ...{ 'logs/groups': ['analytics.view', ''], 'logs/charts': ['analytics.view', ''] },
+      ...{ logs: ['logs.list', ''], analytics: ['analytics.view', ''] },
+    };
+    /** Of this project alone, or about the caller. */
+    const own = /^(?:gatewright|sign-in|session|utils|feedback)\b|^logs\/exports\/:exportId\/file$/;
+    const wanted = ({ route: { method, scope }, pattern }: MountedRoute<Principal>) => {
+      const path = pattern.replace(/^\/(?:admin\/v2|v1|v2)\//, '');
+      if (own.test(path)) return [];
+      const asked =
+        typeof scope === 'function' ? scope({ type: 'workspace', subType: 'user' }) : scope;
+      // Whoever may use MCP servers speaks of its own tokens.
+      const scopes = [asked ?? []].flat().filter((one) => one !== 'mcp.invoke');
+      const start = Object.keys(resources).find((one) => `${path}/`.startsWith(`${one}/`));
+      const rest = path
+        .slice((start ?? '').length)
+        .split('/')
+        .filter((part) => part !== '');
+      const other = Object.keys(others).find((one) => path.startsWith(one));
+      const action = actionOf(method, rest);
+      const right =
+        start === undefined
+          ? [others[other ?? '']?.[method === 'GET' ? 0 : 1] ?? 'no rule']
+          : resources[start]!.map((word) => `${word}.${action}`);
+      // The path says which of them, where it names the type.
+      const isOne = right.length > 1 && typeof asked === 'string' && right.includes(asked);
+      return [
+        [`${method} ${path}`, scopes.toSorted(), (isOne ? [asked] : right).toSorted()] as const,
+      ];
+    };
+    const rows = mounted.filter(({ mount }) => mount !== 'root').flatMap(wanted);
+    expect(rows.length).toBeGreaterThan(400);
+    expect(rows.filter(([, asked, right]) => asked.join() !== right.join())).toEqual([]);
+  });
+
   it('takes API keys on v1, at the registry of MCP servers, and where clients with nothing but a key ask v2', () => {
     const leaky = mounted.filter(
       ({ mount, accepts }) => mount !== 'v1' && accepts.includes('api-key'),

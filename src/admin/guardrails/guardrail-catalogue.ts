@@ -4,7 +4,7 @@ import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { checkKinds } from '../../model/guardrail-check-kinds.ts';
 import { everyMount } from '../request/deps.ts';
-import { guardrailScope } from '../request/guardrail-access.ts';
+import { guardrailScopes } from '../request/guardrail-access.ts';
 
 const CatalogueQuery = z.object({ resource: z.literal('guardrails') });
 const Catalogue = z.object({
@@ -31,7 +31,7 @@ export function guardrailCatalogueRoutes(): Route<Principal>[] {
       mounts: everyMount,
       method: 'GET',
       path: '/utils/static-resources/schema',
-      scope: guardrailScope('list'),
+      scope: guardrailScopes.either('list'),
       summary: 'List the checks that a guardrail may be made of',
       query: CatalogueQuery,
       response: Catalogue,

@@ -30,7 +30,7 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { findGuardrail, guardrailScope } from '../request/guardrail-access.ts';
+import { findGuardrail, guardrailScopes } from '../request/guardrail-access.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { findOr404, requireWorkspace } from '../request/scoping.ts';
 import { requireVersion, versioned } from '../request/version.ts';
@@ -66,7 +66,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...all,
       method: 'GET',
-      scope: guardrailScope('read'),
+      scope: guardrailScopes.either('read'),
       summary: 'List the MCP servers a guardrail is on',
       query: WorkspaceQuery,
       response: z.array(GuardrailMapping),
@@ -76,7 +76,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       ...all,
       ...forOwners,
       method: 'PUT',
-      scope: guardrailScope('update'),
+      scope: guardrailScopes.either('update'),
       summary: 'Put a guardrail on exactly the MCP servers sent',
       versioned: true,
       body: SyncBody,
@@ -87,7 +87,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...one,
       method: 'GET',
-      scope: guardrailScope('read'),
+      scope: guardrailScopes.either('read'),
       summary: 'Get how a guardrail is on one MCP server',
       query: WorkspaceQuery,
       response: GuardrailMapping,
@@ -97,7 +97,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       ...one,
       ...forOwners,
       method: 'PUT',
-      scope: guardrailScope('update'),
+      scope: guardrailScopes.either('update'),
       summary: 'Put a guardrail on one MCP server',
       versioned: true,
       body: PutBody,
@@ -109,7 +109,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       ...one,
       ...forOwners,
       method: 'DELETE',
-      scope: guardrailScope('update'),
+      scope: guardrailScopes.either('update'),
       summary: 'Take a guardrail off one MCP server',
       versioned: true,
       query: WorkspaceQuery,
@@ -121,7 +121,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
 
 async function list(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
-  const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug);
+  const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug, 'read');
   await requireWorkspace(db, request.caller, guardrail, request.query.workspace_id);
   const { organisationId } = request.caller;
   const rows = guardrailMappings.readByGuardrail(db, organisationId, guardrail.id);
@@ -132,7 +132,7 @@ async function list(deps: AdminDeps, request: ItemRequest) {
 async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const { caller, params, query } = request;
-  const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug);
+  const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug, 'read');
   await requireWorkspace(db, caller, guardrail, query.workspace_id);
   const reference = params.mcpServerId!;
   const server = findOr404(
@@ -168,7 +168,12 @@ async function put(deps: AdminDeps, request: PutRequest) {
 async function remove(deps: AdminDeps, request: ItemRequest) {
   const { caller, params, query } = request;
   await deps.database.transaction(async (tx) => {
-    const guardrail = await findGuardrail(tx, request, guardrails.findByIdOrSlugForUpdate);
+    const guardrail = await findGuardrail(
+      tx,
+      request,
+      guardrails.findByIdOrSlugForUpdate,
+      'update',
+    );
     await requireWorkspace(tx, caller, guardrail, query.workspace_id);
     const reference = params.mcpServerId!;
     const server = findOr404(
@@ -225,7 +230,7 @@ async function findToolGuardrail(
   tx: Db,
   request: PutRequest | SyncRequest,
 ): Promise<guardrails.StoredGuardrail> {
-  const guardrail = await findGuardrail(tx, request, guardrails.findByIdOrSlugForUpdate);
+  const guardrail = await findGuardrail(tx, request, guardrails.findByIdOrSlugForUpdate, 'update');
   await requireWorkspace(tx, request.caller, guardrail, request.body.workspace_id);
   if (guardrail.target !== 'mcp_tools') {
     const message = 'must be mcp_tools for a guardrail on MCP servers';

@@ -35,7 +35,7 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { findGuardrail, guardrailScope } from '../request/guardrail-access.ts';
+import { findGuardrail, guardrailScopes } from '../request/guardrail-access.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   type Changing,
@@ -83,6 +83,7 @@ const changing: Changing<guardrails.StoredGuardrail> = {
   param: 'guardrailId',
   lock: guardrails.findByIdOrSlugForUpdate,
   write: guardrails.update,
+  admit: guardrailScopes.require,
 };
 
 export const guardrailResource: Resource = {
@@ -94,7 +95,7 @@ export const guardrailResource: Resource = {
 };
 
 function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
-  const on = resourceRoutes('/guardrails/:guardrailId', guardrailScope);
+  const on = resourceRoutes('/guardrails/:guardrailId', guardrailScopes.either);
   return [
     on.create({
       summary: 'Create a guardrail',
@@ -138,10 +139,12 @@ async function create(
   const target = body.target ?? 'llm';
   refuseFaults(guardrailFaults(body, target, deps.trustedHosts));
   const created = await createResource(deps, request, 'Guardrail', async (tx, workspace) => {
+    const place = { workspace_id: workspace?.id ?? null };
+    guardrailScopes.require(caller, place, 'create');
     const unnamed = {
       id: newId(),
       organisation_id: caller.organisationId,
-      workspace_id: workspace?.id ?? null,
+      ...place,
       name: body.name,
       target,
       status: 'active' as const,
@@ -175,7 +178,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const db = deps.database.readable;
   requireOwnOrganisation(caller, query.organisation_id);
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
-  const filter = { workspaceId: workspace?.id };
+  const filter = { workspaceId: workspace?.id, type: guardrailScopes.visible(caller, 'all') };
   const page = toPage(query);
   const found = await guardrails.list(db, caller.organisationId, filter, page, listedColumns);
   return listReply(found.rows.values().map(toListItem), found.total);
@@ -184,7 +187,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
 async function get(deps: AdminDeps, request: ItemRequest) {
   const { caller, query, mount } = request;
   const db = deps.database.readable;
-  const row = await findGuardrail(db, request, guardrails.findByIdOrSlug);
+  const row = await findGuardrail(db, request, guardrails.findByIdOrSlug, 'read');
   await requireWorkspace(db, caller, row, query.workspace_id);
   // v1 clients compare with what they sent; the newer ones need every field (docs/api.md, Guardrails).
   const frame = toFrame(row, mount === 'v1' ? 'as sent' : 'complete');

@@ -1,10 +1,8 @@
-/** Knows how requests find MCP integrations and servers and their own user, and which scope an integration asks for. */
+/** Knows how requests find MCP integrations and servers, and which scope an integration asks for. */
 
-import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../model/errors.ts';
 import { isGranted } from '../../model/integration-access.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpServers from '../../store/tables/mcp-servers.ts';
@@ -16,7 +14,10 @@ import { findOr404 } from '../request/scoping.ts';
 
 type Named = Pick<AdminRequest, 'caller' | 'params'>;
 
-export const mcpScopes = placedScopes('mcp_integrations');
+export const mcpScopes = placedScopes({
+  organisation: 'organisation_mcp_integrations',
+  workspace: 'workspace_mcp_integrations',
+});
 
 export const integrationChanging: Changing<mcpIntegrations.StoredMcpIntegration> = {
   kind: 'McpIntegration',
@@ -50,13 +51,6 @@ export async function findServer(
   find: typeof mcpServers.findByIdOrSlug,
 ): Promise<mcpServers.StoredMcpServer> {
   return findOr404(caller, await find(db, caller.organisationId, params.mcpServerId!));
-}
-
-/** The user whose key asks; null for a credential of nobody. */
-export async function userIdOf(db: Db, caller: Principal): Promise<string | null> {
-  if (caller.kind !== 'api-key') return null;
-  const key = await apiKeys.findById(db, caller.organisationId, caller.id);
-  return key?.user_id ?? null;
 }
 
 /** The active workspaces that may use the integration. */

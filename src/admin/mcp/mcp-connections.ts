@@ -22,7 +22,7 @@ import {
 } from '../request/frame-fields.ts';
 import { findOr404, requireWorkspace } from '../request/scoping.ts';
 import { requireVersion, versioned } from '../request/version.ts';
-import { findServer, userIdOf } from './mcp-access.ts';
+import { findServer } from './mcp-access.ts';
 import { readConfigurations } from './mcp-integration-record.ts';
 
 const PutBody = McpTokensPut.extend({ workspace_id: updateFields.workspace_id });
@@ -133,7 +133,7 @@ async function forget(
 ): Promise<z.infer<typeof Receipt>> {
   await deps.database.transaction(async (tx) => {
     const row = await placed(tx, request, request.query.workspace_id);
-    const key = await keyOf(tx, request.caller, row, asked?.toLowerCase());
+    const key = keyOf(request.caller, row, asked?.toLowerCase());
     if (!(await mcpConnections.deleteOne(tx, key))) return;
     await auditTokens(tx, deps, request, 'delete', row, key.user_id);
   });
@@ -143,7 +143,7 @@ async function forget(
 async function getTokens(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await placed(db, request, request.query.workspace_id);
-  const kept = await mcpConnections.find(db, await keyOf(db, request.caller, row, undefined));
+  const kept = await mcpConnections.find(db, keyOf(request.caller, row, undefined));
   const refresh = kept?.refresh_token ?? null;
   const told: z.infer<typeof Tokens> = {
     connected: kept !== undefined,
@@ -168,7 +168,7 @@ async function putTokens(
     // A change of its address forgets tokens, and comes before or after.
     const { organisation_id: organisationId, mcp_integration_id: integrationId } = row;
     await mcpIntegrations.findByIdOrSlugForShare(tx, organisationId, integrationId);
-    const key = await keyOf(tx, caller, row, undefined);
+    const key = keyOf(caller, row, undefined);
     const kept = await mcpConnections.find(tx, key);
     requireVersion(request, (kept ?? noTokens).version);
     const seal = (text: string, column: 'access_token' | 'refresh_token') =>
@@ -218,13 +218,12 @@ async function placed(
 }
 
 /** Who has no user is known to servers as the credential that asks. */
-async function keyOf(
-  db: Db,
+function keyOf(
   caller: Principal,
   { organisation_id, id: mcp_server_id }: mcpServers.StoredMcpServer,
   asked: string | undefined,
-): Promise<mcpConnections.ConnectionKey> {
-  const user_id = asked ?? (await userIdOf(db, caller)) ?? caller.id;
+): mcpConnections.ConnectionKey {
+  const user_id = asked ?? caller.person?.userId ?? caller.id;
   return { organisation_id, mcp_server_id, user_id };
 }
 

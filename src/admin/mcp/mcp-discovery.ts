@@ -18,7 +18,6 @@ import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
 import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { userIdOf } from './mcp-access.ts';
 import { keepFound } from './mcp-capability-changes.ts';
 
 /** Those that are offered no more stay, because guardrails may name them. */
@@ -63,7 +62,7 @@ async function accessTokenOf(
 ): Promise<string | null> {
   const db = deps.database.readable;
   const { organisation_id, id: mcp_server_id } = server;
-  const user_id = (await userIdOf(db, caller)) ?? caller.id;
+  const user_id = caller.person?.userId ?? caller.id;
   const kept = await mcpConnections.find(db, { organisation_id, mcp_server_id, user_id });
   if (kept === undefined) return null;
   const unsealer = await deps.keyring.unsealerOf(organisation_id);

@@ -21,7 +21,6 @@ import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
-import { userIdOf } from './mcp-access.ts';
 
 /** Of the form of the entries. */
 const schemaUrl = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
@@ -109,7 +108,7 @@ async function entriesOf(
   const { organisationId } = caller;
   const wanted = [...new Set(rows.map((row) => row.mcp_integration_id))];
   const places = [...new Set(rows.map((row) => row.workspace_id))];
-  const userId = await userIdOf(db, caller);
+  const userId = caller.person?.userId ?? null;
   const serverIds = rows.map(({ id }) => id);
   const said =
     userId === null ? null : await serverUsers.listByUser(db, organisationId, userId, serverIds);

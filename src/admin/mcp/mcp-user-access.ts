@@ -20,7 +20,7 @@ import {
 import { updateResource } from '../request/resource-change.ts';
 import { requireWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
-import { findServer, serverChanging, userIdOf } from './mcp-access.ts';
+import { findServer, serverChanging } from './mcp-access.ts';
 import { writeUserAccess } from './mcp-user-changes.ts';
 
 const path = '/mcp-servers/:mcpServerId/user-access';
@@ -161,7 +161,7 @@ async function askedUser(
   caller: Principal,
   asked: string | undefined,
 ): Promise<string | null> {
-  const own = await userIdOf(db, caller);
+  const own = caller.person?.userId ?? null;
   if (asked === undefined || asked.toLowerCase() === own) return own;
   authorise(caller, 'mcp_servers.read');
   const user = await users.findById(db, caller.organisationId, asked.toLowerCase());

@@ -5,7 +5,10 @@ import type { AdminRequest } from '../request/deps.ts';
 import { placedScopes } from '../request/placed-scopes.ts';
 import { findOr404 } from '../request/scoping.ts';
 
-export const integrationScopes = placedScopes('integrations');
+export const integrationScopes = placedScopes({
+  organisation: 'organisation_integrations',
+  workspace: 'workspace_integrations',
+});
 
 /** The integration the path names. */
 export async function findIntegration(

@@ -1,26 +1,29 @@
 /** Knows who may reach a guardrail: which scope a request needs, which one it names, and who may use which. */
-import type { Mount } from '../../http/route.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrails from '../../store/tables/guardrails.ts';
 import type { AdminRequest } from './deps.ts';
+import { placedScopes } from './placed-scopes.ts';
 import { findOr404 } from './scoping.ts';
 
-/** The admin plane speaks of organisation guardrails, the others of workspace guardrails (docs/api.md, Scopes). */
-export function guardrailScope(action: string): (params: unknown, mount: Mount) => string {
-  return (_, mount) => `${mount === 'admin' ? 'organisation_guardrails' : 'guardrails'}.${action}`;
-}
+export const guardrailScopes = placedScopes({
+  organisation: 'organisation_guardrails',
+  workspace: 'guardrails',
+});
 
 /**
- * The guardrail the path names.
+ * The guardrail the path names, for what `action` is done with it.
  *
- * @throws ApiError `notFound`.
+ * @throws ApiError `notFound`; `forbidden` without the scope for where it is.
  */
 export async function findGuardrail(
   db: Db,
   { caller, params }: Pick<AdminRequest, 'caller' | 'params'>,
   find: typeof guardrails.findByIdOrSlug,
+  action: 'read' | 'update',
 ): Promise<guardrails.StoredGuardrail> {
-  return findOr404(caller, await find(db, caller.organisationId, params.guardrailId!));
+  const row = findOr404(caller, await find(db, caller.organisationId, params.guardrailId!));
+  guardrailScopes.require(caller, row, action);
+  return row;
 }
 
 /**

@@ -23,9 +23,9 @@ export interface PlacedScopes {
   readonly visible: (caller: Principal, wanted: PlacedType | 'all') => PlacedType | undefined;
 }
 
-/** `word` is what the scopes of both places end in: `organisation_<word>.read`. */
-export function placedScopes(word: string): PlacedScopes {
-  const scopeOf = (type: PlacedType, action: string) => `${type}_${word}.${action}`;
+/** By where a resource is, what the scopes are called that speak of it: `<word>.read`. */
+export function placedScopes(words: Readonly<Record<PlacedType, string>>): PlacedScopes {
+  const scopeOf = (type: PlacedType, action: string) => `${words[type]}.${action}`;
   return {
     either: (action) => [scopeOf('organisation', action), scopeOf('workspace', action)],
     require: (caller, { workspace_id: workspaceId }, action) =>

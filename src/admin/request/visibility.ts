@@ -30,9 +30,9 @@ export function heedRights(
   return {
     ...route,
     handle: async (request) => {
-      const { caller, params, mount } = request;
+      const { caller, params } = request;
       if (caller.person !== null) {
-        const right = rightFor(typeof scope === 'function' ? scope(params, mount) : scope);
+        const right = rightFor(typeof scope === 'function' ? scope(params) : scope);
         const db = database.readable;
         if (right !== undefined) await requireRight(db, caller, await placeOf(db, caller), right);
       }

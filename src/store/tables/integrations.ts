@@ -6,7 +6,7 @@ import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
 import type { StoredIntegrationWorkspace } from './integration-workspaces.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
-import { type ListFilter, resourceTable } from './resource-table.ts';
+import { isPlaced, type ListFilter, resourceTable } from './resource-table.ts';
 import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf, removalOfBudgets } from './workspace-contents.ts';
@@ -67,9 +67,7 @@ export const contents = contentsOf('Integration', 'integrations', (at) => [
     where organisation_id = ${at.organisationId} and workspace_id = ${at.workspaceId}`,
 ]);
 
-export interface IntegrationFilter extends Omit<ListFilter, 'ids' | 'search'> {
-  readonly type?: 'workspace' | 'organisation' | undefined;
-}
+export type IntegrationFilter = Omit<ListFilter, 'ids' | 'search'>;
 
 export function list(
   db: Db,
@@ -82,7 +80,7 @@ export function list(
     query = query.where('workspace_id', '=', filter.workspaceId);
   }
   if (filter.type !== undefined) {
-    query = query.where('workspace_id', filter.type === 'workspace' ? 'is not' : 'is', null);
+    query = query.where(isPlaced(filter.type));
   }
   return listPageInSlices({ db, stamp: stampOf('integrations', organisationId) }, query, page, [
     'configurations',

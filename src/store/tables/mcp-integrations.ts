@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
-import { type ListFilter, nameOrSlugHolds, resourceTable } from './resource-table.ts';
+import { isPlaced, type ListFilter, nameOrSlugHolds, resourceTable } from './resource-table.ts';
 import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 import { contentsOf, heldIds } from './workspace-contents.ts';
@@ -57,9 +57,7 @@ export const contents = contentsOf('McpIntegration', 'mcp_integrations', (at) =>
   ),
 ]);
 
-export interface McpIntegrationFilter extends Omit<ListFilter, 'ids'> {
-  readonly type?: 'workspace' | 'organisation' | undefined;
-}
+export type McpIntegrationFilter = Omit<ListFilter, 'ids'>;
 
 export function list(
   db: Db,
@@ -72,7 +70,7 @@ export function list(
     query = query.where('workspace_id', '=', filter.workspaceId);
   }
   if (filter.type !== undefined) {
-    query = query.where('workspace_id', filter.type === 'workspace' ? 'is not' : 'is', null);
+    query = query.where(isPlaced(filter.type));
   }
   if (filter.search !== undefined) query = query.where(nameOrSlugHolds(filter.search));
   return listPageInSlices({ db, stamp: stampOf('mcp_integrations', organisationId) }, query, page, [

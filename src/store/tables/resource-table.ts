@@ -53,8 +53,17 @@ const hasSlug: {
   ...{ organisation_defaults: false, guardrail_exclusions: false },
 };
 
+interface PlaceFilter {
+  /** Those of the organisation itself, or those of its workspaces. */
+  readonly type?: 'organisation' | 'workspace' | undefined;
+}
+
+export function isPlaced(type: NonNullable<PlaceFilter['type']>): RawBuilder<boolean> {
+  return type === 'workspace' ? sql`workspace_id is not null` : sql`workspace_id is null`;
+}
+
 /** Filters of the plain list; those that are undefined let every row through. */
-export interface ListFilter {
+export interface ListFilter extends PlaceFilter {
   readonly workspaceId?: string | undefined;
   readonly ids?: readonly string[] | undefined;
   /** Part of the name or slug, in any case. */
@@ -140,13 +149,14 @@ function lists<Stored>(filtered: Filtered, table: ResourceTable) {
     list: async <C extends keyof Stored & string = keyof Stored & string>(
       db: Db,
       organisationId: string,
-      { workspaceId, ids, search }: ListFilter,
+      { workspaceId, ids, type, search }: ListFilter,
       page: Page,
       columns: readonly C[] | null = null,
     ): Promise<{ rows: Pick<Stored, C>[]; total: number }> => {
       const query = filtered(db, organisationId)
         .$if(workspaceId !== undefined, (rows) => rows.where('workspace_id', '=', workspaceId!))
         .$if(ids !== undefined, (rows) => rows.where('id', 'in', ids!))
+        .$if(type !== undefined, (rows) => rows.where(isPlaced(type!)))
         .$if(search !== undefined, (rows) => rows.where(nameOrSlugHolds(search!)));
       const source = { db, stamp: snapshotMarks.stampOf(table, organisationId) };
       const { rows, total } = await listPage(source, query, page, columns);
