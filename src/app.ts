@@ -8,6 +8,7 @@ import { createJobs } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
 import { type ProbeSources, probeRoutes } from './app/probes.ts';
+import { createRefusedCredentials } from './app/refused-credentials.ts';
 import { createRequestLog } from './app/request-log.ts';
 import { createSignIn } from './app/sign-in.ts';
 import { createSpanExport } from './app/span-export.ts';
@@ -19,6 +20,7 @@ import { createFailureThrottle } from './auth/failure-throttle.ts';
 import { createKeyring, type Keyring } from './auth/keyring.ts';
 import { createMasterKeys, type MasterKeys, MissingMasterKey } from './auth/master-keys.ts';
 import type { Principal } from './auth/principal.ts';
+import type { RefusedCredentials } from './auth/refused-credentials.ts';
 import {
   createSharedClock,
   describeDeviation,
@@ -181,15 +183,15 @@ function assemble(parts: Parts): App {
     if (!isConnected) throw new DatabaseUnavailable('The database is still waited for');
   };
   const asking = createAsking(parts);
-  const admin = createAdminServer(parts, metrics, probes, requireConnection, asking);
+  const shared = sharedParts(parts, metrics, requireConnection);
+  const admin = createAdminServer(parts, shared, probes, asking);
   const metricsServer = createMetricsServer(parts, [...metrics.routes, ...probes]);
-  const gateway = createAppGateway({ ...parts, requestLog, metrics, requireConnection });
+  const gateway = createAppGateway({ ...parts, ...shared, requestLog });
   const jobs = createAppJobs(parts, metrics, asking);
   const runs = (component: Component): boolean => parts.components.includes(component);
   const drain = (): void => {
     isDraining = true;
-    admin.takeLeave();
-    gateway.server.takeLeave();
+    for (const server of [admin, gateway.server]) server.takeLeave();
   };
   let measuring: Disposable | null = null;
   const startWork = (): void => {
@@ -223,16 +225,19 @@ function assemble(parts: Parts): App {
         const lameDuckMs = (lameDuckSeconds ?? lameDuckSecondsDefault) * 1000;
         if (isListening && isConnected) await delay(lameDuckMs);
         log.debug('accepting nothing new');
-        const graceMs = drainSeconds * 1000;
-        await Promise.all([admin.close(graceMs), gateway.server.close(graceMs)]);
+        await Promise.all([admin, gateway.server].map((one) => one.close(drainSeconds * 1000)));
       };
       await Promise.all([close(), jobs.stop()]);
       await Promise.all([gateway, asking, parts.signIn].map((one) => one?.[Symbol.asyncDispose]()));
-      await Promise.all([metricsServer.close(0), parts.blobs[Symbol.asyncDispose]()]);
+      const blobs = parts.blobs[Symbol.asyncDispose]();
+      await Promise.all([metricsServer.close(0), blobs, shared.refusals.close(lastRowsMs)]);
       await database[Symbol.asyncDispose]();
     },
   };
 }
+
+/** How long the last rows of refused credentials are tried to be written. */
+const lastRowsMs = 2_000;
 
 /** Most look at `/readyz` every few seconds, or pass on within them that this process is to end. */
 const lameDuckSecondsDefault = 5;
@@ -269,22 +274,34 @@ export function listenFailure(host: string, port: number, setting: string, error
   );
 }
 
+/** What the listeners share. */
+interface SharedParts {
+  readonly metrics: Metrics;
+  /** Throws, as a database that is away does, until it has been proved to be the right one. */
+  readonly requireConnection: () => void;
+  readonly refusals: RefusedCredentials;
+}
+
+function sharedParts(parts: Parts, metrics: Metrics, requireConnection: () => void): SharedParts {
+  const refusals = createRefusedCredentials(parts, metrics, requireConnection);
+  return { metrics, requireConnection, refusals };
+}
+
 function createAdminServer(
   { settings, database, keyring, clock, log, signIn, blobs }: Parts,
-  metrics: Metrics,
+  { metrics, requireConnection, refusals }: SharedParts,
   probes: readonly Route<null>[],
-  requireConnection: () => void,
   { mcp, outbound }: Asking,
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
   const throttle = createFailureThrottle();
   const { signIn: signInSettings, apiKeyPrefix, trustedHosts, configTargets } = settings;
   const caches = createAuthCaches();
-  const auth = { database, keyring, tokens, throttle, signIn: signInSettings, ...caches };
+  const auth = { database, keyring, tokens, throttle, refusals, signIn: signInSettings, ...caches };
   const audit = auditTrail(settings.features.auditLogs);
   const deps = {
     ...{ database, keyring, apiKeyPrefix, audit, throttle, trustedHosts, configTargets },
-    ...{ mcp, outbound, signIn, blobs },
+    ...{ mcp, outbound, signIn, blobs, refusals },
     disabledFeatures: disabledFeatures(settings),
   };
   const routes = adminRoutes(deps, tokens);

@@ -39,6 +39,7 @@ const unused = {
   apiKeyPrefix: '',
   audit: auditTrail(true),
   throttle: createFailureThrottle(),
+  refusals: { record: () => undefined },
   signIn: null,
   trustedHosts: [],
   disabledFeatures: new Set<never>(),

@@ -1,5 +1,6 @@
 /** Knows what the gateway is given by the process: database, settings, time, figures and a log. */
 import type { Keyring } from '../auth/keyring.ts';
+import type { RefusedCredentials } from '../auth/refused-credentials.ts';
 import type { Clock } from '../clock.ts';
 import { Failure } from '../failure.ts';
 import { createGateway, type Gateway } from '../gateway/gateway.ts';
@@ -35,9 +36,10 @@ export function createAppGateway(parts: {
   readonly spanExport: SpanExport | null;
   /** Throws, as a database that is away does, until it has been proved to be the right one. */
   readonly requireConnection: () => void;
+  readonly refusals: Pick<RefusedCredentials, 'record'>;
 }): Gateway {
   const { settings, database, keyring, clock, log, blobs } = parts;
-  const { metrics, requestLog, spanExport, requireConnection } = parts;
+  const { metrics, requestLog, spanExport, requireConnection, refusals } = parts;
   const { inference, configTargets, trustedHosts, proxies } = settings;
   const { tokens, ...rest } = inference;
   let quietUntilMs = 0;
@@ -49,6 +51,8 @@ export function createAppGateway(parts: {
       metrics.observeInference(entry);
       requestLog.record(entry);
     },
+    onRefused: (refused, remoteAddress) =>
+      refusals.record(refused, { server: 'inference', remoteAddress }),
     tokens: tokens && {
       issuers: issuersOf(tokens, trustedHosts),
       rules: tokens,

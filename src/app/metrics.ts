@@ -1,6 +1,7 @@
 /** Knows the figures this process shows to Prometheus. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { z } from 'zod';
+import type { RefusedCredential, ShownAt } from '../auth/refused-credentials.ts';
 import type { SharedClock } from '../clock.ts';
 import type { RequestLogFigures } from '../gateway/request-log.ts';
 import type { RequestRecord } from '../gateway/request-record.ts';
@@ -15,6 +16,7 @@ export interface Metrics {
   observeProcess(): void;
   observeRequest(exchange: Exchange): void;
   observeInference(entry: RequestRecord): void;
+  observeRefused(refused: RefusedCredential, server: ShownAt['server']): void;
   /** Counts one run of a job in this process. */
   observeJob(run: Pick<JobOutcome, 'name' | 'state' | 'durationMs'>): void;
   /** `GET /metrics`, for the listener of its own. */
@@ -92,11 +94,22 @@ export function createMetrics(sources: {
       if (firstByteMs !== null) firstBytes.observe({ endpoint }, firstByteMs / 1000);
       if (guardrailVerdict !== null) verdicts.inc({ verdict: guardrailVerdict });
     },
+    observeRefused: countRefused(register),
     observeJob: ({ name, state, durationMs }) => {
       jobRuns.observe({ job: name, state }, durationMs / 1000);
     },
     routes: [metricsRoute(register)],
   };
+}
+
+function countRefused(register: Registry): Metrics['observeRefused'] {
+  const refused = new Counter({
+    name: 'gatewright_refused_credentials_total',
+    help: 'Credentials that were shown and are not good, by listener, kind and reason',
+    labelNames: ['server', 'credential', 'reason'],
+    registers: [register],
+  });
+  return ({ credential, reason }, server) => refused.inc({ server, credential, reason });
 }
 
 /** Read when Prometheus asks, so that nothing has to be kept up to date. */

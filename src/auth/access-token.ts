@@ -7,8 +7,8 @@ import {
   randomUUID,
 } from 'node:crypto';
 import { errors, jwtVerify, SignJWT } from 'jose';
-import { ApiError } from '../model/errors.ts';
 import type { DeploymentKeys } from './keyring.ts';
+import { CredentialRefused } from './refused-credentials.ts';
 
 /** Lifetime of a token in seconds. */
 export const tokenLifetimeSeconds = 900;
@@ -26,7 +26,7 @@ export interface TokenGrant {
 export interface AccessTokens {
   /** `now` in milliseconds since the epoch. */
   issue(grant: TokenGrant, now: number): Promise<string>;
-  /** @throws ApiError `unauthorized`, alike for every reason. */
+  /** @throws CredentialRefused, which is answered alike for every reason. */
   verify(token: string, now: number): Promise<TokenGrant>;
 }
 
@@ -69,7 +69,7 @@ export function createAccessTokens(
         .sign(privateKey);
     },
     verify: async (token, now) => {
-      if (token.length > tokenLengthMax) throw new ApiError('unauthorized');
+      if (token.length > tokenLengthMax) throw new CredentialRefused(unknown);
       const digest = createHash('sha256').update(token).digest('base64');
       const nowSeconds = Math.floor(now / 1000);
       const known = verified.get(digest);
@@ -97,12 +97,22 @@ export function createAccessTokens(
         return grant;
       } catch (error) {
         if (error instanceof errors.JOSEError) {
-          throw new ApiError('unauthorized', undefined, '', { cause: error });
+          throw refusalOf(error);
         }
         throw error;
       }
     },
   };
+}
+
+const unknown = { credential: 'access_token', reason: 'unknown' } as const;
+
+function refusalOf(cause: errors.JOSEError): CredentialRefused {
+  // What it says is not judged by its age before its signature was found to be ours.
+  const { serviceAccountId: subjectId, tsgId } =
+    cause instanceof errors.JWTExpired ? readClaims(cause.payload) : {};
+  const refused = tsgId ? { ...unknown, reason: 'expired' as const, tsgId, subjectId } : unknown;
+  return new CredentialRefused(refused, 'unauthorized', { cause });
 }
 
 interface KeyPair {

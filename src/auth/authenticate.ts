@@ -14,6 +14,11 @@ import type { FailureThrottle } from './failure-throttle.ts';
 import { createFreshCache, type FreshCache } from './fresh-cache.ts';
 import { findGrants, rolesByWorkspace } from './grants.ts';
 import type { Person, Principal } from './principal.ts';
+import {
+  CredentialRefused,
+  type RefusedCredential,
+  type RefusedCredentials,
+} from './refused-credentials.ts';
 import { bySession, type OfferedCookies, type SessionDeps } from './sessions.ts';
 
 /** What a request carried, as the HTTP layer hands it over. */
@@ -36,6 +41,7 @@ export type AcceptedCredential =
 export interface AuthDeps extends SessionDeps {
   readonly tokens: AccessTokens;
   readonly throttle: FailureThrottle;
+  readonly refusals: Pick<RefusedCredentials, 'record'>;
   readonly standings: FreshCache<Standing>;
 }
 
@@ -58,11 +64,29 @@ export function createAuthCaches(): Pick<AuthDeps, 'standings' | 'organisations'
 
 const secretHmacBytes = 32;
 
+/** Finds the caller. A credential that is refused is counted; who shows none has tried nothing. */
+export async function authenticate(
+  deps: AuthDeps,
+  offered: OfferedCredentials,
+  accepts: readonly AcceptedCredential[],
+  now: number,
+): Promise<Principal> {
+  try {
+    return await callerOf(deps, offered, accepts, now);
+  } catch (error) {
+    if (error instanceof CredentialRefused) {
+      const { remoteAddress } = offered;
+      deps.refusals.record(error.refused, { server: 'admin', remoteAddress });
+    }
+    throw error;
+  }
+}
+
 /**
- * Finds the caller. Every refusal of a single credential is the same 401, whatever was wrong with
+ * Every refusal of a single credential is the same 401, whatever was wrong with
  * it; two credentials at once are 400, because nobody could say which of them counts.
  */
-export async function authenticate(
+async function callerOf(
   deps: AuthDeps,
   offered: OfferedCredentials,
   accepts: readonly AcceptedCredential[],
@@ -87,7 +111,8 @@ export async function authenticate(
   if (isAlone && browser !== null && accepts.includes('session')) {
     return bySession(deps, browser, now);
   }
-  throw new ApiError('unauthorized');
+  if (isAlone) throw new ApiError('unauthorized');
+  throw new CredentialRefused({ credential: 'other', reason: 'not_accepted' });
 }
 
 /** Throws 403 unless the caller holds the scope. */
@@ -108,7 +133,11 @@ async function byToken(deps: AuthDeps, token: string, now: number): Promise<Prin
   const standing = await deps.standings.get(key, now, () => findStanding(deps, grant));
   const roles = grant.roles.filter((role) => standing?.roles.includes(role));
   // A token dies with the grants that it was made from, and gains nothing by new ones.
-  if (standing === undefined || roles.length === 0) throw new ApiError('unauthorized');
+  if (standing === undefined || roles.length === 0) {
+    const organisationId = standing?.caller.organisationId ?? null;
+    const whose = { organisationId, subjectId: grant.serviceAccountId };
+    throw new CredentialRefused({ credential: 'access_token', reason: 'inactive', ...whose });
+  }
   return { ...standing.caller, scopes: scopesOfRoles(roles) };
 }
 
@@ -147,20 +176,18 @@ async function isExhausted(db: Db, row: apiKeys.StoredApiKey, now: number): Prom
 }
 
 async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Principal> {
-  if (!isWellFormedApiKey(key)) throw new ApiError('unauthorized');
+  if (!isWellFormedApiKey(key)) throw refusedKey('unknown');
   const db = deps.database.readable;
   const row = await apiKeys.findByHash(db, deps.keyring.hashCredential(key), now);
-  const usable =
-    row !== undefined &&
-    row.status === 'active' &&
-    (row.expires_at === null || row.expires_at > now);
-  if (!usable) throw new ApiError('unauthorized');
+  if (row === undefined) throw refusedKey('unknown');
+  const isOver = row.expires_at !== null && row.expires_at <= now;
+  if (isOver || row.status !== 'active') throw refusedKey('expired', row);
   if (row.usage_limits !== null && (await isExhausted(db, row, now)))
-    throw new ApiError('unauthorized');
+    throw refusedKey('exhausted', row);
   const organisation = await deps.organisations.get(row.organisation_id, now, () =>
     organisations.findById(db, row.organisation_id),
   );
-  if (organisation === undefined) throw new ApiError('unauthorized');
+  if (organisation === undefined) throw refusedKey('unknown');
   recordUse(deps, row, now);
   return {
     kind: 'api-key',
@@ -172,6 +199,14 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
     workspaceId: row.workspace_id,
     scopes: scopesOf(row),
   };
+}
+
+function refusedKey(
+  reason: RefusedCredential['reason'],
+  row?: apiKeys.StoredApiKey,
+): CredentialRefused {
+  const whose = row && { organisationId: row.organisation_id, subjectId: row.id };
+  return new CredentialRefused({ credential: 'api_key', reason, ...whose });
 }
 
 /** A service key may name somebody, too, and is not theirs. */
@@ -218,18 +253,20 @@ async function byClientSecret(
   const db = deps.database.readable;
   const clients = readingsOf(decodeBasic(encoded));
   const found = await Promise.all(clients.map((client) => findClient(deps, db, client)));
-  const account = found.find((one) => one !== undefined);
+  const account = found.find(({ isProved }) => isProved)?.account;
   if (account === undefined) {
+    const named = found.find((one) => one.account !== undefined)?.account;
+    const wrong = { ...wrongSecret, tsgId: named?.tsg_id ?? null, subjectId: named?.id ?? null };
     const { clientId } = clients[0]!;
     // Only wrong secrets count and only they are slowed, so nobody can lock out somebody else.
     const allowed = deps.throttle.recordFailure(
       [remoteAddress, `${remoteAddress} ${clientId}`],
       now,
     );
-    throw new ApiError(allowed ? 'unauthorized' : 'rateLimited');
+    throw new CredentialRefused(wrong, allowed ? 'unauthorized' : 'rateLimited');
   }
   const organisation = await organisations.findByTsgId(db, account.tsg_id);
-  if (organisation === undefined) throw new ApiError('unauthorized');
+  if (organisation === undefined) throw new CredentialRefused(wrongSecret);
   return {
     kind: 'service-account',
     person: null,
@@ -242,6 +279,8 @@ async function byClientSecret(
   };
 }
 
+const wrongSecret = { credential: 'client_secret', reason: 'unknown' } as const;
+
 interface Client {
   readonly clientId: string;
   readonly secret: string;
@@ -251,10 +290,11 @@ async function findClient(
   { keyring }: Pick<AuthDeps, 'keyring'>,
   db: Db,
   { clientId, secret }: Client,
-): Promise<serviceAccounts.ServiceAccountRow | undefined> {
+): Promise<{ readonly account?: serviceAccounts.ServiceAccountRow; readonly isProved: boolean }> {
   const account = await serviceAccounts.findByClientId(db, clientId);
   const expected = account?.secret_hmac ?? Buffer.alloc(secretHmacBytes);
-  return timingSafeEqual(keyring.hashCredential(secret), expected) ? account : undefined;
+  const isProved = timingSafeEqual(keyring.hashCredential(secret), expected);
+  return { ...(account && { account }), isProved: isProved && account !== undefined };
 }
 
 /**
@@ -284,6 +324,6 @@ function decodeBasic(encoded: string): Client {
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
   const clientId = text.slice(0, Math.max(colon, 0));
-  if (!clientIdPattern.test(clientId)) throw new ApiError('unauthorized');
+  if (!clientIdPattern.test(clientId)) throw new CredentialRefused(wrongSecret);
   return { clientId, secret: text.slice(colon + 1) };
 }

@@ -14,6 +14,7 @@ import { readCookie } from './cookies.ts';
 import type { FreshCache } from './fresh-cache.ts';
 import type { DeploymentKeys } from './keyring.ts';
 import type { Principal } from './principal.ts';
+import { CredentialRefused } from './refused-credentials.ts';
 
 /** What a browser sent beside its cookies. */
 export interface OfferedCookies {
@@ -65,7 +66,7 @@ export const endedCookie = `${cookieName}=; Path=/; Max-Age=0; HttpOnly; Secure;
  * The user as of now: a session dies at once with its user's standing, and what it may do follows the
  * roles of this moment.
  *
- * @throws ApiError `unauthorized`; `forbidden` for a change that another site may have caused, or a
+ * @throws ApiError `unauthorized`, a CredentialRefused where a session was shown; `forbidden` for a change that another site may have caused, or a
  *   workspace that the user is not in.
  */
 export async function bySession(
@@ -74,9 +75,10 @@ export async function bySession(
   now: number,
 ): Promise<Principal> {
   const { signIn, database } = deps;
-  const session = signIn === null ? undefined : await findSession(deps, signIn, offered, now);
-  if (session === undefined) throw new ApiError('unauthorized');
-  if (offered.isChange && offered.origin !== signIn!.publicUrl.origin) {
+  const shown = readCookie(offered.cookies, cookieName);
+  if (signIn === null || shown === null) throw new ApiError('unauthorized');
+  const session = await findSession(deps, signIn, shown, now);
+  if (offered.isChange && offered.origin !== signIn.publicUrl.origin) {
     const message = 'A change by cookie must come from the page of this server: origin';
     throw new ApiError('forbidden', message, 'origin');
   }
@@ -84,7 +86,7 @@ export async function bySession(
   const organisation = await deps.organisations.get(organisationId, now, () =>
     organisations.findById(database.readable, organisationId),
   );
-  if (organisation === undefined) throw new ApiError('unauthorized');
+  if (organisation === undefined) throw new CredentialRefused(unknown);
   recordUse(deps, session, now);
   const { scopes, workspaceId, actsForOthers } = await standingOf(
     database.readable,
@@ -98,22 +100,27 @@ export async function bySession(
   };
 }
 
-/** As long as it is good, and its user is. */
+const unknown = { credential: 'session', reason: 'unknown' } as const;
+
+/** @throws CredentialRefused unless it is good, and its user is */
 async function findSession(
   { database, keyring }: SessionDeps,
   { idleMs }: Pick<SignInSettings, 'idleMs'>,
-  { cookies }: OfferedCookies,
+  shown: string,
   now: number,
-): Promise<userSessions.SessionWithUser | undefined> {
-  const [organisationId = '', id = '', secret = ''] =
-    readCookie(cookies, cookieName)?.split('.') ?? [];
-  if (!isUuid(organisationId) || !isUuid(id) || secret === '') return undefined;
+): Promise<userSessions.SessionWithUser> {
+  const [organisationId = '', id = '', secret = ''] = shown.split('.');
+  if (!isUuid(organisationId) || !isUuid(id) || secret === '') throw new CredentialRefused(unknown);
   const row = await userSessions.findWithUser(database.readable, organisationId, id);
-  if (row === undefined || !timingSafeEqual(keyring.hashCredential(secret), row.token_hmac)) {
-    return undefined;
+  if (row === undefined) throw new CredentialRefused(unknown);
+  const whose = { organisationId: row.organisation_id, subjectId: row.user_id };
+  if (!timingSafeEqual(keyring.hashCredential(secret), row.token_hmac)) {
+    throw new CredentialRefused({ ...unknown, ...whose });
   }
   const isOver = row.expires_at <= now || row.last_used_at + idleMs <= now;
-  return isOver || row.status !== 'active' ? undefined : row;
+  if (!isOver && row.status === 'active') return row;
+  const reason = isOver ? 'expired' : 'inactive';
+  throw new CredentialRefused({ ...unknown, ...whose, reason });
 }
 
 /** Not waited for, and no reason to refuse. */

@@ -9,6 +9,7 @@ import { idFromBytes } from '../model/ids.ts';
 import { readSettings } from '../settings.ts';
 import { type Db, openDatabase } from '../store/connection/db.ts';
 import * as auditLog from '../store/tables/audit-log.ts';
+import { deploymentId } from '../store/tables/data-keys.ts';
 import * as organisations from '../store/tables/organisations.ts';
 import { type ChainReport, type Head, verifyChain } from './audit-chain.ts';
 import type { Command, CommandIo } from './shared/command.ts';
@@ -27,6 +28,8 @@ interface Options {
 }
 
 const actions = ['verify', 'export'] as const;
+/** What belongs to no organisation. */
+const deploymentName = 'deployment';
 
 export const audit: Command<Options> = {
   summary: 'Prove that nobody has changed the audit log, or write it out',
@@ -44,7 +47,7 @@ export const audit: Command<Options> = {
   options: {
     action: requiredChoice(actions, 'verify, or export'),
     organisation: text('ID', {
-      describe: 'Only of this organisation, by id or TSG id',
+      describe: 'Only of this organisation, by id or TSG id; deployment for what belongs to none',
       fallback: 'all',
     }),
     head: text('POSITION:HASH', {
@@ -93,14 +96,15 @@ function assertOptions({ action, organisation, head, from, to }: Options): void 
 
 /** Ids. */
 async function organisationsOf(db: Db, named: string | undefined): Promise<string[]> {
-  if (named === undefined) return await organisations.listIds(db);
+  if (named === undefined) return await auditLog.listOwners(db);
+  if (named === deploymentName) return [deploymentId];
   const found =
     (await organisations.findByTsgId(db, named)) ??
     (await organisations.findById(db, named.toLowerCase()));
   if (found !== undefined) return [found.id];
   throw new Failure(
     'invalidInput',
-    `there is no organisation ${named}; leave --organisation out for all`,
+    `there is no organisation ${named}; leave --organisation out for all, or name the deployment`,
   );
 }
 
@@ -156,7 +160,7 @@ function reportText({ organisationId, sealed, unsealed, head, faults }: ChainRep
     return `  ${one.fault} ${place}${named}${row}: ${meanings[one.fault]}\n`;
   });
   const count = faults.length === 0 ? 'as sealed' : `${faults.length} wrong`;
-  return `${organisationId}  ${count}  ${sealed} sealed${waiting}  ${at}\n${lines.join('')}`;
+  return `${organisationId || deploymentName}  ${count}  ${sealed} sealed${waiting}  ${at}\n${lines.join('')}`;
 }
 
 function describeRow({ at, action, resource_kind, resource_id }: SealedRow): string {

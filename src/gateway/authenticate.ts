@@ -1,5 +1,6 @@
 /** Knows who sends a request: which of its headers is the key or token of the gateway, and whether that is good now. */
 import type { IncomingMessage } from 'node:http';
+import { refusalOf } from '../auth/refused-credentials.ts';
 import { isWellFormedApiKey } from '../model/credentials.ts';
 import { covers } from '../model/scopes.ts';
 import type { ReadHeader } from './exchange.ts';
@@ -76,7 +77,10 @@ export function authenticate(
 export function permitted(key: GatewayKey | undefined, now: number): GatewayKey {
   if (key === undefined) throw unknownKey();
   if (key.status === 'expired' || (key.endsAtMs !== null && key.endsAtMs <= now)) {
-    throw new GatewayError('api_key_expired', 'The API key has expired');
+    const { organisationId, id: subjectId } = key;
+    const whose = { organisationId, subjectId };
+    const refused = refusalOf({ credential: 'api_key', reason: 'expired', ...whose });
+    throw new GatewayError('api_key_expired', 'The API key has expired', null, { refused });
   }
   if (!covers(key.scopes, scope)) {
     throw new GatewayError(
@@ -87,6 +91,10 @@ export function permitted(key: GatewayKey | undefined, now: number): GatewayKey 
   return key;
 }
 
+const unknown = refusalOf({ credential: 'api_key', reason: 'unknown' });
+
 function unknownKey(): GatewayError {
-  return new GatewayError('invalid_api_key', 'The API key is not one of this gateway');
+  return new GatewayError('invalid_api_key', 'The API key is not one of this gateway', null, {
+    refused: unknown,
+  });
 }

@@ -1,5 +1,6 @@
 /** Knows what is at hand while a request is served: the parts of the gateway, how the request came, and what became known of it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RefusedCredential } from '../auth/refused-credentials.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Origins } from '../upstream/origins.ts';
 import type { AnswerCache } from './answer-cache.ts';
@@ -50,6 +51,8 @@ export interface Pipeline extends Callers {
   readonly now: () => number;
   readonly isUnavailable: (error: unknown) => boolean;
   readonly record: (entry: RequestRecord) => void;
+  /** A credential that is not good, and from where it came. */
+  readonly onRefused: (refused: RefusedCredential, remoteAddress: string) => void;
   /** Null where no traces are recorded. */
   readonly spanExport: SpanExport | null;
   /** An error that nobody expected. */

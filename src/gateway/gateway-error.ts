@@ -1,5 +1,7 @@
 /** Knows every error that the gateway itself answers, and its forms for clients of OpenAI and of Anthropic (docs/inference.md, Errors). */
 
+import type { RefusedCredential } from '../auth/refused-credentials.ts';
+
 /** Status and published type of each code. */
 export const gatewayErrors = {
   invalid_request: { status: 400, type: 'invalid_request_error' },
@@ -51,17 +53,23 @@ export class GatewayError extends Error {
   readonly param: string | null;
   /** When another try may be let through; null where nobody knows. */
   readonly retryAfterMs: number | null;
+  /** What was shown and is not good; null for any other error. */
+  readonly refused: RefusedCredential | null;
 
   constructor(
     code: GatewayErrorCode,
     message: string,
     param: string | null = null,
-    options?: ErrorOptions & { readonly retryAfterMs?: number | null },
+    options?: ErrorOptions & {
+      readonly retryAfterMs?: number | null;
+      readonly refused?: RefusedCredential;
+    },
   ) {
     super(message, options);
     this.code = code;
     this.param = param;
     this.retryAfterMs = options?.retryAfterMs ?? (code === 'unavailable' ? 1_000 : null);
+    this.refused = options?.refused ?? null;
   }
 
   get status(): number {

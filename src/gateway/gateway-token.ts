@@ -1,6 +1,7 @@
 /** Knows tokens as the gateway uses them in place of keys: whether one is good, and whom it stands for. */
 import { hash } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify, type ProtectedHeaderParameters } from 'jose';
+import { refusalOf as refusedAs } from '../auth/refused-credentials.ts';
 import type { Database } from '../store/connection/db.ts';
 import * as gatewayReads from '../store/tables/gateway-reads.ts';
 import { windowAt } from '../store/tables/usage-budgets.ts';
@@ -102,7 +103,7 @@ export class GatewayTokens {
     }
     if ((known.claims.exp + rules.clockToleranceSeconds) * 1000 <= now) {
       this.#verified.delete(digest);
-      throw expired();
+      throw expired(known.key?.key);
     }
     const isCurrent =
       known.key !== null && places.peek(placeName(known.claims)) === known.key.place;
@@ -253,7 +254,7 @@ function isOfOtherKey(thrown: unknown): boolean {
 }
 
 function refusalOf(thrown: unknown): unknown {
-  if (thrown instanceof errors.JWTExpired) return expired(thrown);
+  if (thrown instanceof errors.JWTExpired) return expired(null, thrown);
   if (thrown instanceof errors.JWTClaimValidationFailed) {
     return invalid(
       `cannot be used: its claim ${thrown.claim} is missing or not as it must be`,
@@ -263,12 +264,17 @@ function refusalOf(thrown: unknown): unknown {
   return thrown instanceof errors.JOSEError ? invalid('cannot be verified', thrown) : thrown;
 }
 
-function expired(cause?: unknown): GatewayError {
-  return new GatewayError('token_expired', 'The token has expired', null, { cause });
+/** `key` is what it stood for, where it was good before. */
+function expired(key: GatewayKey | null | undefined, cause?: unknown): GatewayError {
+  const whose = key && { organisationId: key.organisationId, subjectId: key.id };
+  const refused = refusedAs({ credential: 'token', reason: 'expired', ...whose });
+  return new GatewayError('token_expired', 'The token has expired', null, { cause, refused });
 }
 
+const unknown = refusedAs({ credential: 'token', reason: 'unknown' });
+
 function invalid(what: string, cause?: unknown): GatewayError {
-  return new GatewayError('invalid_token', `The token ${what}`, null, { cause });
+  return new GatewayError('invalid_token', `The token ${what}`, null, { cause, refused: unknown });
 }
 
 /** A workspace key of nobody's making, good for as long as its token is. */

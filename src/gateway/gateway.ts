@@ -41,7 +41,13 @@ export interface GatewayOptions
   extends ManagedSecretsOptions,
     Pick<
       Pipeline,
-      'bodyBytesMax' | 'enforcesLimits' | 'isUnavailable' | 'record' | 'spanExport' | 'onFault'
+      | 'bodyBytesMax'
+      | 'enforcesLimits'
+      | 'isUnavailable'
+      | 'record'
+      | 'spanExport'
+      | 'onFault'
+      | 'onRefused'
     > {
   readonly database: Pick<Database, 'readable' | 'db' | 'transaction'>;
   /** Where the bytes of files lie. */
@@ -112,7 +118,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const searches = new Searches();
   const ledger = createLedger({ database, clock: options.clock });
   const { bodyBytesMax, enforcesLimits, limitsBy, record, spanExport, onFault } = options;
-  const { hashCredential, unsealerOf, fileBytesMax } = options;
+  const { hashCredential, unsealerOf, fileBytesMax, onRefused } = options;
   const vectors = vectorsOf(options);
   const { storeSearch: search } = vectors;
   const callsOf = storedCallers(() => pipeline);
@@ -131,7 +137,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       new Providers({ database, unsealerOf, fresh: providers, secrets }),
     ),
     ...{ origins, breakers: new Breakers(), bodyBytesMax, enforcesLimits, limitsBy },
-    ...{ isUnavailable, record, spanExport, onFault, now, fileBytesMax },
+    ...{ isUnavailable, record, spanExport, onFault, onRefused, now, fileBytesMax },
     policies: new Policies(database, policies, limitsBy),
     ledger,
     answers: new AnswerCache(),

@@ -35,6 +35,10 @@ export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void>
   } catch (thrown) {
     const { id, response } = arrival;
     found.error = refusalOf(pipeline, response.destroyed ? null : id, thrown);
+    const { refused } = found.error;
+    if (refused !== null) {
+      pipeline.onRefused(refused, arrival.request.socket.remoteAddress ?? '');
+    }
     const left = found.calls?.left() ?? [];
     refuse(arrival, found.error, {
       ...ourHeaders(arrival, found.attempted),

@@ -103,6 +103,7 @@ export function createEndpoint<Caller>(
           idempotencyKey:
             route.method === 'POST' ? idempotencyKeyOf(header(request, 'idempotency-key')) : null,
           requestId: running.id,
+          remoteAddress: remoteAddressOf(request),
           origin: originOf(request),
           now: running.startedAt,
         });
@@ -162,6 +163,11 @@ export function createInnerRequests(
 export function header(request: FastifyRequest, name: string): string | null {
   const value = request.headers[name];
   return typeof value === 'string' ? value : null;
+}
+
+/** That of a proxy, where one is in front: what a header says of it, anybody may send. */
+export function remoteAddressOf(request: FastifyRequest): string {
+  return request.socket.remoteAddress ?? '';
 }
 
 /** As the proxy before the server has it, where there is one; told to nobody but the caller. */

@@ -56,6 +56,8 @@ export interface RouteRequest<
   /** Raw `Cookie` value, or null. */
   readonly cookies: string | null;
   readonly requestId: string;
+  /** Of the other end of the connection, whatever headers say. */
+  readonly remoteAddress: string;
   /** Where the caller has found the server: `https://gateway.example.com`. */
   readonly origin: string;
   /** Milliseconds since the epoch, read once when the request was accepted. */

@@ -31,6 +31,7 @@ import {
   type Endpoint,
   header,
   type Running,
+  remoteAddressOf,
 } from './endpoint.ts';
 import { refuseMalformed, refuseTunnel } from './refusals.ts';
 import { checkRoutes, type MountedRoute, mountRoutes } from './registry.ts';
@@ -336,7 +337,7 @@ function credentialsOf(request: FastifyRequest): Credentials {
     authorization: header(request, 'authorization'),
     gatewayKey: key ?? olderKey,
     browser: browserOf(request),
-    remoteAddress: request.socket.remoteAddress ?? '',
+    remoteAddress: remoteAddressOf(request),
   };
 }
 

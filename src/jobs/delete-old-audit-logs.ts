@@ -1,8 +1,8 @@
 /** Knows how long the audit log is kept, and how its rows go: oldest place first, so that the chain stays one. */
 import { ChainCheck, proofOf } from '../model/audit-chain.ts';
 import * as auditChains from '../store/tables/audit-chains.ts';
+import * as auditLog from '../store/tables/audit-log.ts';
 import * as oldRows from '../store/tables/old-rows.ts';
-import * as organisations from '../store/tables/organisations.ts';
 import { countsOf, workThrough } from './due-work.ts';
 import type { Job, JobContext } from './job.ts';
 import { type AuditKeyOf, requireProved } from './seal-audit-log.ts';
@@ -26,7 +26,7 @@ export function deleteOldAuditLogs({ auditDays, auditKeyOf }: AuditRetentionOpti
     idleBecause: auditDays === null ? 'GATEWRIGHT_AUDIT_RETENTION_DAYS is not set' : null,
     run: async (context) => {
       const before = context.now - auditDays! * dayMs;
-      const ids = await organisations.listIds(context.db);
+      const ids = await auditLog.listOwners(context.db);
       let deleted = 0;
       let at = 0;
       const undone = await workThrough<string>(context, {

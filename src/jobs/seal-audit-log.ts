@@ -2,7 +2,7 @@
 import { emptyChain, proofOf, sealRows } from '../model/audit-chain.ts';
 import type { Db } from '../store/connection/db.ts';
 import * as auditChains from '../store/tables/audit-chains.ts';
-import * as organisations from '../store/tables/organisations.ts';
+import * as auditLog from '../store/tables/audit-log.ts';
 import { countsOf, workThrough } from './due-work.ts';
 import type { Job, JobContext } from './job.ts';
 
@@ -40,7 +40,7 @@ export function sealAuditLog({ auditKeyOf }: AuditOptions): Job {
 }
 
 async function listDue(db: Db, limit: number, except: readonly string[]): Promise<string[]> {
-  const ids = await organisations.listIds(db);
+  const ids = await auditLog.listOwners(db);
   const due: string[] = [];
   for (let at = 0; at < ids.length && due.length < limit; at += organisationsMax) {
     due.push(...(await auditChains.listDue(db, ids.slice(at, at + organisationsMax))));

@@ -48,8 +48,13 @@ type TheRow = Omit<SealedRow, 'chain_position' | 'chain_hash'> & {
   readonly chain_hash: Buffer | null;
 };
 
-/** What is recorded has succeeded. */
+/** A change that is recorded has succeeded. */
 const statusOfRecorded = 200;
+const statusOfRefused = 401;
+
+function statusOf({ action }: TheRow): number {
+  return action === 'refuse' ? statusOfRefused : statusOfRecorded;
+}
 
 export function toAuditRecord(row: TheRow): AuditLogRecord {
   return {
@@ -61,7 +66,7 @@ export function toAuditRecord(row: TheRow): AuditLogRecord {
     ...{ organisation_id: row.organisation_id, workspace_id: row.workspace_id ?? '' },
     request_id: row.request_id,
     ...{ method: methodOfAction[row.action] ?? '', uri: '', request_body: row.changes },
-    ...{ query_params: '{}', request_headers: '{}', response_status_code: statusOfRecorded },
+    ...{ query_params: '{}', request_headers: '{}', response_status_code: statusOf(row) },
     ...{ client_ip: '', country: '' },
     chain_position: row.chain_position,
     chain_hash: row.chain_hash?.toString('hex') ?? null,

@@ -27,6 +27,7 @@ const deps = {
   keyring,
   tokens: createAccessTokens(keyring),
   throttle: createFailureThrottle(),
+  refusals: { record: () => undefined },
   ...createAuthCaches(),
   signIn: { publicUrl: new URL('https://gateway.example.com'), idleMs: 60_000 },
 };

@@ -1,5 +1,6 @@
 /** Knows the files of exports over HTTP, for whoever has been told a link to one. */
 import { z } from 'zod';
+import { refusalOf } from '../../auth/refused-credentials.ts';
 import { RawReply, type Route, type RouteRequest, route } from '../../http/route.ts';
 import { SlicedText } from '../../http/sliced-text.ts';
 import { ApiError } from '../../model/errors.ts';
@@ -8,7 +9,7 @@ import * as logExports from '../../store/tables/log-exports.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { isOurs } from './log-export-link.ts';
 
-type Deps = Pick<AdminDeps, 'database' | 'blobs' | 'keyring'>;
+type Deps = Pick<AdminDeps, 'database' | 'blobs' | 'keyring' | 'refusals'>;
 
 const LinkQuery = z.object({
   organisationId: z.string().max(64),
@@ -32,13 +33,19 @@ export function logExportFileRoutes(deps: Deps): Route<null>[] {
 }
 
 async function read(
-  { database, keyring, blobs }: Deps,
-  { params, query, now }: RouteRequest<null, Record<string, string>, z.infer<typeof LinkQuery>>,
+  { database, keyring, blobs, refusals }: Deps,
+  request: RouteRequest<null, Record<string, string>, z.infer<typeof LinkQuery>>,
 ): Promise<RawReply> {
+  const { params, query, now, remoteAddress } = request;
   const id = params.exportId!;
   const { organisationId } = query;
   const expires = Number(query.expires);
-  if (!isUuid(id) || now > expires || !isOurs(keyring, { ...query, id, expires })) {
+  const isGenuine = isUuid(id) && isOurs(keyring, { ...query, id, expires });
+  if (!isGenuine || now > expires) {
+    const whose = isGenuine ? { organisationId, subjectId: id } : {};
+    const reason = isGenuine ? 'expired' : 'unknown';
+    const refused = refusalOf({ credential: 'link', reason, ...whose });
+    refusals.record(refused, { server: 'admin', remoteAddress });
     throw new ApiError('notFound', 'This link is not good, or not any more: ask for another one');
   }
   const row = await logExports.find(database.readable, organisationId, id);

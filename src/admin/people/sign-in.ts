@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { ProvenIdentity } from '../../auth/identity-provider.ts';
 import { ProviderUnavailable, SignInRefused } from '../../auth/identity-provider.ts';
+import { refusalOf } from '../../auth/refused-credentials.ts';
 import { attemptCookie, forgottenAttempt, readAttempt } from '../../auth/sign-in-attempts.ts';
 import { RawReply, type Route, type RouteRequest, route } from '../../http/route.ts';
 import { tsgIdPattern } from '../../model/access-policy.ts';
@@ -81,28 +82,46 @@ async function finish(deps: AdminDeps, request: Asked<z.infer<typeof FinishQuery
   const attempt = await readAttempt(deps.keyring, cookies, now);
   // Whoever is made to come back with somebody else's code has not begun, or something else.
   if (attempt === null || attempt.state !== query.state) {
+    refuse(deps, request, null);
     const message = 'is of nothing that began here within ten minutes: begin again at /v1/sign-in';
     throw validationError({ path: ['state'], message });
   }
   const answered = Object.fromEntries(
     Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined),
   );
-  const identity: ProvenIdentity = await proven(signIn, () =>
-    signIn.provider.finish(answered, attempt, now),
+  const { tsgId } = attempt;
+  const identity: ProvenIdentity = await proven(
+    signIn,
+    () => signIn.provider.finish(answered, attempt, now),
+    () => refuse(deps, request, tsgId),
   );
-  const organisation = await organisations.findByTsgId(deps.database.readable, attempt.tsgId);
+  const organisation = await organisations.findByTsgId(deps.database.readable, tsgId);
   if (organisation === undefined) throw new ApiError('forbidden', 'There is no such organisation');
-  const cookie = await openSession(deps, signIn.settings, { organisation, identity, request });
+  const coming = { organisation, identity, request };
+  const cookie = await openSession(deps, signIn.settings, coming).catch((error: unknown) => {
+    if (error instanceof ApiError && error.kind === 'forbidden') {
+      refuse(deps, request, tsgId, 'not_accepted');
+    }
+    throw error;
+  });
   return redirect(attempt.returnTo, [cookie, forgottenAttempt]);
 }
 
 /** As a provider asks, for all organisations at once: it knows nothing of tenants. */
 async function endFromAfar(
   deps: AdminDeps,
-  { body, now }: RouteRequest<null, Record<string, string>, unknown, z.infer<typeof LogoutBody>>,
+  request: RouteRequest<null, Record<string, string>, unknown, z.infer<typeof LogoutBody>>,
 ) {
+  const { body, now, remoteAddress } = request;
   const signIn = requireSignIn(deps);
-  const subject = await proven(signIn, () => signIn.provider.judgeLogout(body.logout_token, now));
+  const subject = await proven(
+    signIn,
+    () => signIn.provider.judgeLogout(body.logout_token, now),
+    () => {
+      const refused = refusalOf({ credential: 'logout_token', reason: 'unknown' });
+      deps.refusals.record(refused, { server: 'admin', remoteAddress });
+    },
+  );
   const ended =
     'sessionHash' in subject ? { providerSessionHash: subject.sessionHash } : { ...subject };
   const { readable } = deps.database;
@@ -117,13 +136,29 @@ function requireSignIn({ signIn }: AdminDeps): SignIn {
   return signIn;
 }
 
+/** Counts one who came back and is not let in. */
+function refuse(
+  { refusals }: Pick<AdminDeps, 'refusals'>,
+  { remoteAddress }: Pick<Asked<unknown>, 'remoteAddress'>,
+  tsgId: string | null,
+  reason: 'unknown' | 'not_accepted' = 'unknown',
+): void {
+  const refused = refusalOf({ credential: 'sign_in', reason, tsgId });
+  refusals.record(refused, { server: 'admin', remoteAddress });
+}
+
 /** Why it failed is for the log, and in words without secrets for whoever signs in. */
-async function proven<T>({ onFailure }: SignIn, ask: () => Promise<T>): Promise<T> {
+async function proven<T>(
+  { onFailure }: SignIn,
+  ask: () => Promise<T>,
+  onRefused: () => void = () => {},
+): Promise<T> {
   try {
     return await ask();
   } catch (error) {
     if (error instanceof SignInRefused) {
       onFailure(error);
+      onRefused();
       throw new ApiError('forbidden', `Signing in failed: ${error.reason}`, '', { cause: error });
     }
     if (error instanceof ProviderUnavailable) {

@@ -3,6 +3,7 @@ import type { FailureThrottle } from '../../auth/failure-throttle.ts';
 import type { IdentityProvider } from '../../auth/identity-provider.ts';
 import type { Keyring } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
+import type { RefusedCredentials } from '../../auth/refused-credentials.ts';
 import type { CredentialKind, LeaseHeader, Mount, RouteRequest } from '../../http/route.ts';
 import type { TargetLimits } from '../../model/config-document.ts';
 import type { McpFound } from '../../model/mcp-found.ts';
@@ -30,6 +31,8 @@ export interface AdminDeps {
   /** Alphanumeric prefix of new API keys (API_KEY_PREFIX), '' when unset. */
   readonly apiKeyPrefix: string;
   readonly audit: AuditTrail;
+  /** Counts what is shown to routes that find out for themselves who comes. */
+  readonly refusals: Pick<RefusedCredentials, 'record'>;
   /** Where the files of exports are kept. */
   readonly blobs: Pick<KeptBlobs, 'read' | 'markDeleted' | 'erase'>;
   /** Counts who proves wrong values of keys. */

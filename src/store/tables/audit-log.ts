@@ -3,6 +3,8 @@ import { type RawBuilder, sql } from 'kysely';
 import { idToBytes, newId } from '../../model/ids.ts';
 import type { Db } from '../connection/db.ts';
 import { insertion } from '../connection/statement.ts';
+import { deploymentId } from './data-keys.ts';
+import * as organisations from './organisations.ts';
 
 export interface AuditRow {
   organisation_id: string;
@@ -31,6 +33,9 @@ declare module '../connection/db.ts' {
 }
 
 interface AuditEntry {
+  /** Given where it may be sent again because the answer was lost: it is there once, and the second one is a duplicate. */
+  id?: string;
+  /** '' for what belongs to no organisation but to the deployment. */
   organisationId: string;
   workspaceId: string | null;
   at: number;
@@ -103,7 +108,7 @@ function rowOf(entry: AuditEntry) {
   return {
     organisation_id: entry.organisationId,
     at: entry.at,
-    id: idToBytes(newId()),
+    id: idToBytes(entry.id ?? newId()),
     workspace_id: entry.workspaceId,
     actor_kind: entry.actorKind,
     actor_id: entry.actorId,
@@ -116,6 +121,11 @@ function rowOf(entry: AuditEntry) {
     chain_previous: null,
     chain_hash: null,
   };
+}
+
+/** Whose logs there are: all organisations, and last the deployment, whose id is ''. */
+export async function listOwners(db: Db): Promise<string[]> {
+  return [...(await organisations.listIds(db)), deploymentId];
 }
 
 /** Where a row stands in the order of time. */
