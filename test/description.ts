@@ -11,6 +11,8 @@ export interface Operation {
   readonly statuses: readonly string[];
   readonly takesBody: boolean;
   readonly headers: readonly string[];
+  /** Names of what a query may say. */
+  readonly queries: readonly string[];
 }
 
 interface Described {
@@ -39,12 +41,15 @@ export class Description {
     this.operations = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { parameters, requestBody, responses }]) => {
         const operation = { method: method.toUpperCase(), path };
+        const named = (place: string) =>
+          parameters.flatMap((one) => (one.in === place ? [one.name] : []));
         this.#responses.set(nameOf(operation), responses);
         return {
           ...operation,
           statuses: Object.keys(responses).filter((status) => status !== 'default'),
           takesBody: requestBody !== undefined,
-          headers: parameters.flatMap((one) => (one.in === 'header' ? [one.name] : [])),
+          headers: named('header'),
+          queries: named('query'),
         };
       }),
     );

@@ -17,6 +17,12 @@ export interface RawAnswer {
   readonly body: string;
 }
 
+/** All that tells one answer from another. */
+export function toldBy({ status, headers, body }: RawAnswer): string {
+  const { date, 'x-request-id': id, ...said } = headers;
+  return JSON.stringify([status, said, body, date !== undefined, id !== undefined]);
+}
+
 /** Fewer than a server takes on one, so that it need not end any. */
 const requestsPerConnectionMax = 900;
 

@@ -85,6 +85,12 @@ export async function addServiceAccount(
 
 /** Calls as the server's own service account with a token that is bound to this workspace. */
 export async function bindToWorkspace(server: TestServer, workspaceId: string): Promise<Send> {
+  const token = await boundToken(server, workspaceId);
+  return senderWith(server, { authorization: `Bearer ${token}` });
+}
+
+/** Of the server's own service account, good for this workspace. */
+export async function boundToken(server: TestServer, workspaceId: string): Promise<string> {
   const { database, tsgId, clientId } = server;
   const account = await serviceAccounts.findByClientId(database.db, clientId);
   const role = 'superuser';
@@ -97,8 +103,7 @@ export async function bindToWorkspace(server: TestServer, workspaceId: string): 
     created_at: server.clock.now(),
   });
   const grant = { serviceAccountId: account!.id, tsgId, workspaceId, roles: [role] };
-  const token = await createAccessTokens(server.app.keyring).issue(grant, server.clock.now());
-  return senderWith(server, { authorization: `Bearer ${token}` });
+  return createAccessTokens(server.app.keyring).issue(grant, server.clock.now());
 }
 
 interface AuditEntry {

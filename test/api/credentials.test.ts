@@ -5,7 +5,7 @@ import { covers } from '../../src/model/scopes.ts';
 import { everyRoute, filledPath } from '../every-route.ts';
 import type { OfferedCredential } from '../offered-credential.ts';
 import { doubled, offeredCredentials } from '../offered-credentials.ts';
-import { type RawAnswer, RawClient } from '../raw-client.ts';
+import { type RawAnswer, RawClient, toldBy } from '../raw-client.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { signedInSettings } from '../sessions.ts';
 import { isLong, seed } from '../test-effort.ts';
@@ -59,12 +59,6 @@ function ask({ route, path }: Tried, headers: Headers): Promise<RawAnswer> {
   const type = { 'content-type': 'application/json', ...headers };
   const body = route.body === undefined || route.bodyType === 'form' ? undefined : '{}';
   return client.send({ method: route.method, target: path, headers: type, body });
-}
-
-/** All that tells one answer from another. */
-function toldBy({ status, headers, body }: RawAnswer): string {
-  const { date, 'x-request-id': id, ...said } = headers;
-  return JSON.stringify([status, said, body, date !== undefined, id !== undefined]);
 }
 
 /** What contradicts the verdict, or null. */

@@ -1,0 +1,202 @@
+/** Guarantees that nobody learns what others have: an id of theirs is answered byte for byte as one that nobody has. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createLog } from '../../src/log.ts';
+import { allScopes } from '../../src/model/scopes.ts';
+import { bootstrapTenant } from '../../src/store/bootstrap.ts';
+import { Description, nameOf, type Operation } from '../description.ts';
+import { asBearer, asKey } from '../offered-credential.ts';
+import { ownerOf } from '../people.ts';
+import { type RawAnswer, RawClient, toldBy } from '../raw-client.ts';
+import { isToken, RightRequests } from '../right-requests.ts';
+import { exchange, fetchToken, startTestServer, type TestServer } from '../server.ts';
+import { addSession, signedInSettings } from '../sessions.ts';
+import { addKeyCaller, boundToken } from '../tenant.ts';
+import { isLong, seed } from '../test-effort.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+/** A request, as text, so that what it names can be exchanged wherever it stands. */
+interface Asked {
+  readonly method: string;
+  readonly target: string;
+  readonly body: string | undefined;
+}
+
+let server: TestServer;
+let client: RawClient;
+let operations: readonly Operation[];
+let requests: RightRequests;
+let others: RightRequests;
+
+beforeAll(async () => {
+  const log = createLog({ level: 'fatal' });
+  server = await startTestServer({ settings: { signIn: signedInSettings }, log });
+  client = new RawClient(server.url);
+  const document = await exchange('GET', `${server.url}/openapi.json`, undefined, {});
+  const description = new Description(document.body);
+  operations = chosen(description.operations.filter((one) => one.statuses.includes('401')));
+  requests = await furnished(server, description);
+  // A job runs once at a time of the clock.
+  server.clock.advance(60_000);
+  others = await furnished(await anotherTenant(), description);
+});
+afterAll(async () => {
+  client[Symbol.dispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+async function furnished(of: TestServer, description: Description): Promise<RightRequests> {
+  const made = new RightRequests(of, description, await of.token(), (faults) =>
+    expect(faults).toEqual([]),
+  );
+  await made.furnish();
+  return made;
+}
+
+/** The same server to another organisation. */
+async function anotherTenant(): Promise<TestServer> {
+  const { app, clock, database, url } = server;
+  const tenant = await bootstrapTenant(database, {
+    ...{ keyring: app.keyring, name: 'other', apiKeyPrefix: '', now: clock.now() },
+  });
+  const clientSecret = tenant.clientSecret.reveal();
+  const organisationApiKey = tenant.organisationApiKey.reveal();
+  const token = await fetchToken(url, { ...tenant, clientSecret });
+  return {
+    ...{ ...server, ...tenant, clientSecret, organisationApiKey, token: async () => token },
+    request: async (method, path, { body, headers = {} } = {}) =>
+      exchange(method, url + path, body, { ...asBearer(token), ...headers }),
+  };
+}
+
+/** A route is asked on one of its mounts in a usual run, as they have one handler. */
+function chosen(all: readonly Operation[]): readonly Operation[] {
+  const asked = all.filter((one) => !isToken(one));
+  if (isLong) return asked;
+  const mounts = Object.groupBy(asked, ({ method, path }) =>
+    nameOf({ method, path: path.replace(/^\/(?:v1|v2|admin\/v2)(?=\/)/, '') }),
+  );
+  return Object.values(mounts).map((mounted) => mounted![seed % mounted!.length]!);
+}
+
+/** What makes sense to whoever has `of`. */
+async function rightRequest(of: RightRequests, one: Operation): Promise<Asked> {
+  const path = await of.place({ ...one, method: 'GET' });
+  const { body, query = '' } = of.right(one);
+  const references = {
+    workspace_id: of.ids.workspaces!,
+    organisation_id: of.server.organisationId,
+  };
+  const places = new URLSearchParams(
+    Object.entries(references).filter(([field]) => one.queries.includes(field)),
+  );
+  return {
+    ...{ method: one.method, target: path + (query || `?${places}`) },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  };
+}
+
+/** Ids by what they are of, save those that everybody has. */
+function namesOf({ ids, server: { organisationId, tsgId } }: RightRequests) {
+  const { versions, ResourceTypes, Schemas, ...own } = ids;
+  return { ...own, organisationId, tsgId } as Readonly<Record<string, string>>;
+}
+
+/** As {@link namesOf}, of what has a slug beside its id. */
+async function slugsOf({ ids, server: of }: RightRequests): Promise<Record<string, string>> {
+  const items = operations.filter(
+    ({ method, path }) => method === 'GET' && /^[^{]+\/\{\w+\}$/.test(path),
+  );
+  const found: Record<string, string> = {};
+  for (const { path } of items) {
+    const [part = ''] = path.split('/').slice(-2);
+    const { body } = await of.request('GET', path.replace(/\{\w+\}/, ids[part] ?? ''));
+    if (typeof body.slug === 'string') found[part] = body.slug;
+  }
+  return found;
+}
+
+function withNames({ target, body, ...asked }: Asked, pairs: readonly [string, string][]): Asked {
+  const change = (text: string) =>
+    pairs.reduce((changed, [from, to]) => changed.replaceAll(from, to), text);
+  return { ...asked, target: change(target), body: body && change(body) };
+}
+
+const isNamed = ({ target, body = '' }: Asked, name: string) =>
+  target.includes(name) || body.includes(name);
+
+/** Of the same form, and nobody's. */
+function unknownLike(name: string): string {
+  if (/^\d{10}$/.test(name)) return '9876543210';
+  return name.length === 36 ? randomUUID() : `${name.slice(0, -6)}ffffff`;
+}
+
+async function ask({ method, target, body }: Asked, headers: Headers): Promise<RawAnswer> {
+  const type = { 'content-type': 'application/json', ...headers };
+  return client.send({ method, target, headers: type, body });
+}
+
+/** Of what is made anew the ids, and texts of ours that nothing told. */
+const anew = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|-[0-9a-f]{6}(?=\\")/g;
+
+/** Null where both are told the same. */
+function differenceOf(one: Operation, foreign: RawAnswer, unknown: RawAnswer): string | null {
+  const isMade = foreign.status < 300;
+  const [was, is] = [foreign, unknown].map((answer) =>
+    isMade ? toldBy(answer).replaceAll(anew, '') : toldBy(answer),
+  );
+  return was === is ? null : `${nameOf(one)}\n foreign: ${was}\n unknown: ${is}`;
+}
+
+it('of another organisation, wherever a request that is otherwise right names it', async () => {
+  const { organisationId, app, clock, database, organisationApiKey } = others.server;
+  const owner = await ownerOf({ database, organisationId });
+  const session = await addSession({ app, clock, organisationId }, owner);
+  const people = [asBearer(await others.server.token()), session.headers];
+  const [theirs, slugs] = [namesOf(requests), await slugsOf(requests)];
+  const compare = async (one: Operation, headers: Headers) => {
+    const faults: (string | null)[] = [];
+    for (const [part, name] of Object.entries(namesOf(others))) {
+      const asked = await rightRequest(others, one);
+      if (!isNamed(asked, name)) continue;
+      for (const their of [theirs[part]!, slugs[part] ?? []].flat()) {
+        const foreign = await ask(withNames(asked, [[name, their]]), headers);
+        const unknown = await ask(withNames(asked, [[name, unknownLike(their)]]), headers);
+        faults.push(differenceOf(one, foreign, unknown));
+      }
+    }
+    return faults;
+  };
+  const compared = operations.flatMap((one, at) => {
+    const strangers = one.path.startsWith('/v1/') ? [...people, asKey(organisationApiKey)] : people;
+    return isLong
+      ? strangers.map((headers) => compare(one, headers))
+      : [compare(one, strangers[(at + seed) % strangers.length]!)];
+  });
+  const faults = (await Promise.all(compared)).flat();
+  expect(faults.length).toBeGreaterThan(operations.length);
+  expect(faults.filter((fault) => fault !== null)).toEqual([]);
+});
+
+it('of another workspace, for a credential that is bound to its own', async () => {
+  const made = await server.request('POST', '/v2/workspaces', { body: { name: 'two' } });
+  const place = made.body.id as string;
+  const { key } = await addKeyCaller(server, allScopes, place);
+  const bound = [asBearer(await boundToken(server, place)), asKey(key)];
+  const { organisationId, tsgId, ...names } = namesOf(requests);
+  // One that is open to all workspaces would be theirs, too.
+  const closed = await server.request('PUT', `/v2/deployments/${names.deployments}`, {
+    body: { auth_settings: { workspaces_allowed: [names.workspaces] } },
+  });
+  expect([closed.status, closed.body]).toEqual([200, expect.anything()]);
+  const compared = operations.map(async (one) => {
+    const asked = await rightRequest(requests, one);
+    const pairs = Object.values(names).map((name): [string, string] => [name, unknownLike(name)]);
+    if (!pairs.some(([name]) => isNamed(asked, name))) return null;
+    const headers = bound[one.path.startsWith('/v1/') ? 1 : 0]!;
+    const foreign = await ask(asked, headers);
+    return differenceOf(one, foreign, await ask(withNames(asked, pairs), headers));
+  });
+  expect((await Promise.all(compared)).filter((fault) => fault !== null)).toEqual([]);
+});
