@@ -19,7 +19,7 @@ export interface NewResponseRequest {
   readonly keeping: ResponseKeeping | null;
 }
 
-export interface NewResponseOptions extends KeepingOptions {
+export interface NewResponseOptions extends Omit<KeepingOptions, 'commits'> {
   readonly owner: Owner;
   readonly responses: Responses;
   readonly bodyBytesMax: number;
@@ -58,9 +58,10 @@ export async function newResponse(
     ...{ id, owner, input: params.input },
     ...{ previousId: prior === null ? null : named, rootId: prior?.rootId ?? id },
   };
+  const keepingOptions = { ...options, commits: responses.commits };
   return {
     exchange: { ...exchange, ...continued, begun },
-    keeping: params.store === false ? null : new ResponseKeeping(response, options),
+    keeping: params.store === false ? null : new ResponseKeeping(response, keepingOptions),
   };
 }
 

@@ -95,7 +95,7 @@ export async function sendNoted(
   const tell = async (bytes: Buffer): Promise<void> => {
     if (bytes.length === 0) return;
     await notes.note(bytes);
-    await told.events(bytes);
+    if (!notes.isUnwanted) await told.events(bytes);
   };
   let end: RelayEnd = { kind: 'whole' };
   try {
@@ -125,19 +125,25 @@ export async function sendNoted(
   });
   if (end.kind === 'broken' && !hasLeft && !notes.isUnwanted) found.error = errorOf(end.error);
   const trailer = attempted.passedOn?.trailer ?? Buffer.alloc(0);
-  told.end(Buffer.concat([last, trailer]), end.kind === 'whole' || last.length > 0);
+  const isWhole = end.kind === 'whole' && !notes.isUnwanted;
+  told.end(Buffer.concat([last, trailer]), isWhole || last.length > 0);
 }
 
-/** The pieces of an answer, none before the one before it is done with. */
+/** Read ahead while what came before is noted. */
+const aheadBytesMax = 64 * 1024;
+
+/** An answer in pieces: each holds all that has come while the one before it was dealt with. */
 async function* bytesOf(call: Call): AsyncGenerator<Buffer> {
-  const came: Buffer[] = [];
+  let came: Buffer[] = [];
+  let cameBytes = 0;
   let ending: { readonly error: Error | null } | null = null;
   let wake = (): void => {};
   call.pipe({
     data: (bytes) => {
       came.push(bytes);
+      cameBytes += bytes.length;
       wake();
-      return false;
+      return cameBytes < aheadBytesMax;
     },
     end: () => {
       ending = { error: null };
@@ -150,8 +156,11 @@ async function* bytesOf(call: Call): AsyncGenerator<Buffer> {
   });
   const over = (): { readonly error: Error | null } | null => ending;
   for (;;) {
-    const bytes = came.shift();
-    if (bytes !== undefined) {
+    if (came.length > 0) {
+      const bytes = came.length === 1 ? came[0]! : Buffer.concat(came);
+      came = [];
+      cameBytes = 0;
+      call.resume();
       yield bytes;
       continue;
     }
@@ -160,7 +169,6 @@ async function* bytesOf(call: Call): AsyncGenerator<Buffer> {
     if (end !== null) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     wake = resolve;
-    call.resume();
     await promise;
   }
 }

@@ -225,6 +225,61 @@ describe('a stream of a response that the gateway keeps', () => {
     expect((await client.responses.retrieve(id)).output_text).toBe('ab');
   });
 
+  it('has every event for whoever comes back that a caller was told, in whatever moment its gateway is killed', async () => {
+    const begun = streamScript();
+    const stream = await client.responses.create({ model: 'm', input: 'hello', stream: true });
+    const chat = await begun;
+    const events = stream[Symbol.asyncIterator]();
+    const seen: ResponseStreamEvent[] = [];
+    let id = '';
+    for (const content of ['a', 'b', 'c']) {
+      chat.say({ content });
+      for (let type = ''; type !== 'response.output_text.delta'; ) {
+        const event = (await events.next()).value as ResponseStreamEvent;
+        if (event.type === 'response.created') id = event.response.id;
+        type = event.type;
+        seen.push(event);
+      }
+      const starting_after = seen.length - 2;
+      const again = await client.responses.retrieve(id, { stream: true, starting_after });
+      for await (const event of again) {
+        expect(event).toEqual(seen.at(-1));
+        break;
+      }
+    }
+    const { db } = inference.server.database;
+    await db.updateTable('responses').set({ alive_until: 0 }).where('id', '=', id).execute();
+    const told = await all(await client.responses.retrieve(id, { stream: true }));
+    expect(told.slice(0, -1)).toEqual(seen);
+    const failed = { type: 'response.failed', sequence_number: seen.length };
+    expect(told.at(-1)).toMatchObject(failed);
+    const starting_after = seen.length - 1;
+    const rest = await all(await client.responses.retrieve(id, { stream: true, starting_after }));
+    expect(rest).toMatchObject([failed]);
+    chat.end();
+    expect(await all({ [Symbol.asyncIterator]: () => events })).toEqual(rest);
+  });
+
+  it('leaves nothing behind when it is deleted while it goes on', async () => {
+    const begun = streamScript();
+    const stream = await client.responses.create({ model: 'm', input: 'hello', stream: true });
+    const chat = await begun;
+    chat.say({ content: 'a' });
+    const events = stream[Symbol.asyncIterator]();
+    const { id } = ((await events.next()).value as { response: { id: string } }).response;
+    await client.responses.delete(id);
+    chat.say({ content: 'b' });
+    for (let text = ''; text !== 'b'; ) {
+      const { value } = await events.next();
+      text = (value as { delta?: string }).delta ?? '';
+    }
+    chat.end();
+    await expect(all({ [Symbol.asyncIterator]: () => events })).rejects.toThrow();
+    const { db } = inference.server.database;
+    const rows = db.selectFrom('response_events').where('response_id', '=', id);
+    expect(await rows.selectAll().execute()).toEqual([]);
+  });
+
   it('fails with an event that says so where the provider breaks off, and nothing goes on from it', async () => {
     const begun = streamScript();
     const stream = await client.responses.create({ model: 'm', input: 'hello', stream: true });
@@ -247,11 +302,16 @@ describe('a stream of a response that the gateway keeps', () => {
     const stream = await client.responses.create(asked);
     const chat = await begun;
     chat.say({ content: 'a' });
-    const first = await stream[Symbol.asyncIterator]().next();
-    const { id } = (first.value as { response: { id: string } }).response;
+    const events = stream[Symbol.asyncIterator]();
+    const first = (await events.next()).value as ResponseStreamEvent;
+    const { id } = (first as { response: { id: string } }).response;
     await expect(other.responses.cancel(id)).rejects.toBeInstanceOf(NotFoundError);
     expect(await client.responses.cancel(id)).toMatchObject({ id, status: 'cancelled' });
     chat.end();
+    const told = [first, ...(await all({ [Symbol.asyncIterator]: () => events }))];
+    expect(told.at(-1)).toMatchObject({ type: 'response.cancelled', response: { id } });
+    expect(told.map((event) => event.sequence_number)).toEqual([...told.keys()]);
+    expect(await all(await client.responses.retrieve(id, { stream: true }))).toEqual(told);
     expect(await client.responses.cancel(id)).toMatchObject({ status: 'cancelled' });
   });
 

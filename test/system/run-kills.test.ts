@@ -242,8 +242,9 @@ it('in every state of a run, and of a response: no step is there twice, and no a
   };
   const stream = await dying.responses.create({ model: 'm', input: 'stream', stream: true });
   const events = stream[Symbol.asyncIterator]();
-  const first = await events.next();
-  const responseId = (first.value as { response: { id: string } }).response.id;
+  const seen = [(await events.next()).value];
+  const responseId = (seen[0] as { response: { id: string } }).response.id;
+  while (seen.at(-1)?.type !== 'response.output_text.delta') seen.push((await events.next()).value);
 
   await eventually(async () => {
     expect([...held].sort()).toEqual(['begin', 'commit', 'lose', 'prompt', 'settle']);
@@ -305,6 +306,7 @@ it('in every state of a run, and of a response: no step is there twice, and no a
   const again = await staying.responses.retrieve(responseId, { stream: true, starting_after: -1 });
   for await (const event of again) told.push(event as never);
   expect(told.map((event) => event.sequence_number)).toEqual(told.map((_, at) => at));
+  expect(told.slice(0, -1)).toEqual(seen);
   expect(told.at(-1)!.type).toBe('response.failed');
   await expect(
     staying.responses.create({ model: 'm', input: 'on', previous_response_id: responseId }),

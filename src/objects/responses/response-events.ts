@@ -22,14 +22,16 @@ export async function* eventsFrom(
   afterNumber: number,
 ): AsyncGenerator<string> {
   let told = afterNumber;
-  /** Of the first row that has not been told whole. */
+  /** Of the last row that was seen, which may have become longer. */
   let from = 0;
+  let next = 0;
   for (;;) {
     const row = await find();
     if (row === undefined) return;
     for (const { first_number: first, events } of await responseEvents.list(db, at, from)) {
       const lines = unpackedEvents(events);
-      from = first + lines.length;
+      from = first;
+      next = first + lines.length;
       for (const line of lines.slice(Math.max(0, told + 1 - first))) {
         told = Math.max(told, numberOf(line));
         yield eventText(line);
@@ -42,7 +44,7 @@ export async function* eventsFrom(
     }
     if (row.alive_until === null) {
       // Unless its process has told the end of it.
-      if (!isEnd(last.at(-1))) yield endOf(row, Math.max(told, from - 1) + 1);
+      if (!isEnd(last.at(-1))) yield endOf(row, Math.max(told, next - 1) + 1);
       return;
     }
     await delay(lookMs);
@@ -59,7 +61,8 @@ const ends = new Set(
   ['completed', 'incomplete', 'failed', 'cancelled'].map((status) => `response.${status}`),
 );
 
-function endOf(row: StoredResponse, number: number): string {
+/** Of a response whose own process has told no end of it. */
+export function endOf(row: StoredResponse, number: number): string {
   const type = `response.${row.status}`;
   return eventText(JSON.stringify({ type, sequence_number: number, response: recordOf(row) }));
 }

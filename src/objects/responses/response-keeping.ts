@@ -1,10 +1,12 @@
 /** Knows how one response comes to be kept while it is made: whole at once, or event by event as its stream goes on. */
 import type { Db } from '../../store/connection/db.ts';
-import * as responseEvents from '../../store/tables/response-events.ts';
 import * as responses from '../../store/tables/responses.ts';
 import { ObjectError } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
-import { eventText, numberOf, packedEvents } from './event-lines.ts';
+import type { EventCommits } from './event-commits.ts';
+import { eventText, numberOf } from './event-lines.ts';
+import { EventRow } from './event-row.ts';
+import { endOf } from './response-events.ts';
 import { failedRecord, inputItems, type ResponseRecord } from './response-record.ts';
 
 export interface NewResponse {
@@ -19,6 +21,8 @@ export interface NewResponse {
 
 export interface KeepingOptions {
   readonly db: Db;
+  /** Of all streams of this process. */
+  readonly commits: EventCommits;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -28,9 +32,8 @@ const keptBytesMax = 8 * 1024 * 1024;
 /** How long a process that gives no sign of life is taken to be at work. */
 const aliveMs = 60_000;
 const signEveryMs = 20_000;
-/** Events wait no longer, and are no more, before they are written. */
-const flushEveryMs = 1_000;
-const waitingCharsMax = 256 * 1024;
+/** While events come: so long is one that was cancelled gone on with. */
+const signWithEventsEveryMs = 1_000;
 
 /** States in which nothing more comes. */
 const ended = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
@@ -42,11 +45,14 @@ export class ResponseKeeping {
   /** As it was written last; null before it was. */
   #record: ResponseRecord | null = null;
   #isStored = false;
-  #waiting: string[] = [];
-  #waitingChars = 0;
-  #flushedAtMs = Number.NEGATIVE_INFINITY;
+  readonly #events = new EventRow();
   #nextNumber = 0;
+  /** All events before this number are kept. */
+  #keptBefore = 0;
+  #signedAtMs = 0;
   #sign: NodeJS.Timeout | null = null;
+  /** One that the timer has begun to give. */
+  #signing: Promise<void> | null = null;
   #isOver = false;
   /** It was cancelled or deleted meanwhile. */
   isUnwanted = false;
@@ -73,17 +79,17 @@ export class ResponseKeeping {
     await this.#insert(null);
   }
 
-  /** Data of events, in their order. Those that end it are kept before this resolves. */
+  /** Data of events, in their order. They are kept before this resolves, so that whoever is told them finds them again. */
   async events(lines: readonly string[]): Promise<void> {
     if (this.#isOver) return;
     for (const line of lines) await this.#event(line);
-    const isDue = performance.now() - this.#flushedAtMs >= flushEveryMs;
     if (this.#isOver || this.#record === null) return;
-    if (isDue || this.#waitingChars > waitingCharsMax) await this.#flush();
+    if (!this.#events.isWritten) await this.#flush();
   }
 
   /** The stream broke off, unless it is over; yields the event that says so. */
   async breakOff(message: string): Promise<string> {
+    if (this.isUnwanted) return this.#endOfUnwanted();
     const isOver = this.#isOver;
     this.#stopSigns();
     if (isOver || this.#record === null) return '';
@@ -91,35 +97,25 @@ export class ResponseKeeping {
     const type = 'response.failed';
     const line = JSON.stringify({ type, sequence_number: this.#nextNumber, response });
     await this.#event(line);
-    return eventText(line);
+    return this.isUnwanted ? this.#endOfUnwanted() : eventText(line);
   }
 
   async #event(line: string): Promise<void> {
     const { response } = JSON.parse(line) as { readonly response?: ResponseRecord };
-    this.#waiting.push(line);
-    this.#waitingChars += line.length;
+    this.#events.add(line);
     this.#nextNumber = numberOf(line) + 1;
     if (response === undefined) return;
     this.#record = response;
-    if (ended.has(response.status)) await this.#finish(packedEvents(this.#waiting));
+    if (ended.has(response.status)) await this.#finish();
   }
 
-  /** Kept before anybody learns its id. */
   async #flush(): Promise<void> {
-    this.#flushedAtMs = performance.now();
-    // They wait on: what has begun stands in its row until there is more of it.
-    if (!this.#isStored) return this.#insert(packedEvents(this.#waiting));
-    await this.#giveSign();
+    // They stand in the row of the response until there is more of it.
+    if (!this.#isStored) return this.#insert(this.#events.packedRest());
+    if (performance.now() - this.#signedAtMs >= signWithEventsEveryMs) await this.#giveSign();
     if (this.#isOver) return;
-    const lines = this.#waiting;
-    this.#waiting = [];
-    this.#waitingChars = 0;
-    await responseEvents.insert(this.#options.db, {
-      organisation_id: this.#response.owner.organisationId,
-      response_id: this.#response.id,
-      first_number: numberOf(lines[0]!),
-      events: packedEvents(lines),
-    });
+    await this.#events.write(this.#options.commits, this.#place);
+    this.#keptBefore = this.#nextNumber;
   }
 
   async #insert(lastEvents: Buffer | null): Promise<void> {
@@ -135,26 +131,49 @@ export class ResponseKeeping {
       ...{ last_events: lastEvents, created_at: now() },
     });
     this.#isStored = true;
+    this.#keptBefore = this.#nextNumber;
+    this.#signedAtMs = performance.now();
     if (!isOpen) this.#stopSigns();
-    else this.#sign = setInterval(() => void this.#giveSign().catch(() => {}), signEveryMs).unref();
+    else this.#sign = setInterval(() => this.#signByItself(), signEveryMs).unref();
   }
 
-  async #finish(lastEvents: Buffer): Promise<void> {
-    const { db } = this.#options;
+  async #finish(): Promise<void> {
+    const lastEvents = this.#events.packedRest();
     const record = this.#record!;
     if (!this.#isStored) return this.#insert(lastEvents);
+    if (this.#sign !== null) clearInterval(this.#sign);
+    // Come after the end, it would take that for another's.
+    await this.#signing;
     const { status } = record;
     const written = { status, alive_until: null, record: JSON.stringify(record) };
-    await responses.update(db, this.#place, { ...written, last_events: lastEvents });
+    await this.#update({ ...written, last_events: lastEvents });
     this.#stopSigns();
+  }
+
+  #signByItself(): void {
+    this.#signing = this.#giveSign().catch(() => undefined);
   }
 
   async #giveSign(): Promise<void> {
-    const { db, now } = this.#options;
-    const isOpen = await responses.update(db, this.#place, { alive_until: now() + aliveMs });
+    this.#signedAtMs = performance.now();
+    await this.#update({ alive_until: this.#options.now() + aliveMs });
+  }
+
+  async #update(set: Parameters<typeof responses.update>[2]): Promise<void> {
+    const isOpen = await responses.update(this.#options.db, this.#place, set);
     if (isOpen || this.#isOver) return;
     this.isUnwanted = true;
     this.#stopSigns();
+  }
+
+  /** As whoever asks for its events is told it; nothing of one that is deleted, and what came after that goes, too. */
+  async #endOfUnwanted(): Promise<string> {
+    const { db } = this.#options;
+    const { id, owner } = this.#response;
+    const row = await responses.find(db, this.#place);
+    if (row !== undefined) return endOf(row, this.#keptBefore);
+    await responses.deleteEvents(db, owner.organisationId, [id]);
+    return '';
   }
 
   get #place(): responses.ResponsePlace {

@@ -11,6 +11,7 @@ import {
   type ObjectRequest,
 } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
+import { EventCommits } from './event-commits.ts';
 import { eventsFrom } from './response-events.ts';
 import { type Item, inputOf, lostRecord, recordOf } from './response-record.ts';
 
@@ -29,10 +30,13 @@ export interface PriorTurns {
 
 export class Responses implements ObjectFamily {
   readonly kinds: readonly ObjectKind[] = ['responses'];
+  /** Of streams of responses that are made. */
+  readonly commits: EventCommits;
   readonly #options: ResponsesOptions;
 
   constructor(options: ResponsesOptions) {
     this.#options = options;
+    this.commits = new EventCommits(options.database.db);
   }
 
   listOwned(owner: Owner, _: ObjectKind, ids: readonly string[]): Promise<readonly string[]> {

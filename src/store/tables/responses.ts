@@ -121,7 +121,11 @@ export async function deleteById(tx: Db, at: ResponsePlace): Promise<boolean> {
   return true;
 }
 
-async function deleteEvents(tx: Db, organisationId: string, ids: readonly string[]): Promise<void> {
+export async function deleteEvents(
+  tx: Db,
+  organisationId: string,
+  ids: readonly string[],
+): Promise<void> {
   await tx
     .deleteFrom('response_events')
     .where('organisation_id', '=', organisationId)
