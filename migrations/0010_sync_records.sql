@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS sync_suspensions (
   workspace VARCHAR(253) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   until BIGINT NULL,
   reason TEXT NOT NULL,
-  suspended_by VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  suspended_by VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   suspended_at BIGINT NOT NULL,
   rolled_back_to INT UNSIGNED NULL,
   rolled_back_commit VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NULL,

@@ -209,11 +209,10 @@ function refusedKey(
   return new CredentialRefused({ credential: 'api_key', reason, ...whose });
 }
 
-/** A service key may name somebody, too, and is not theirs. */
-function personOf({ type, user_id: userId }: apiKeys.StoredApiKey): Person | null {
-  const isOwn = type === 'organisation-user' || type === 'workspace-user';
+function personOf(row: apiKeys.StoredApiKey): Person | null {
+  const userId = apiKeys.personOf(row);
   // What a key may do to others' keys, its scopes say.
-  return isOwn && userId !== null ? { userId, sessionId: null, actsForOthers: true } : null;
+  return userId === null ? null : { userId, sessionId: null, actsForOthers: true };
 }
 
 /** Not waited for, and no reason to refuse: reads are answered while nothing can be written. */

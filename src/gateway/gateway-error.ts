@@ -27,6 +27,7 @@ export const gatewayErrors = {
   provider_expired: { status: 403, type: 'permission_error' },
   provider_not_allowed: { status: 403, type: 'permission_error' },
   scope_missing: { status: 403, type: 'permission_error' },
+  prompt_not_shown: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'not_found_error' },
   conflict: { status: 409, type: 'invalid_request_error' },
   request_timeout: { status: 408, type: 'timeout_error' },

@@ -17,7 +17,8 @@ export interface GatewayKey {
   readonly id: string;
   readonly name: string;
   readonly organisationId: string;
-  readonly userId: string | null;
+  /** The user whose own it is; null for a key of nobody in person, which may name somebody, too. */
+  readonly personId: string | null;
   readonly status: 'active' | 'expired';
   readonly scopes: readonly string[];
   /** When the key ends, or this value of it, whichever is first; ms since the epoch. */
@@ -112,7 +113,7 @@ function keyOf(
   return {
     ...{ kind: 'api_key', id: row.id, name: row.name },
     organisationId: row.organisation_id,
-    userId: row.user_id,
+    personId: apiKeys.personOf(row),
     status: row.status,
     scopes: JSON.parse(row.scopes) as string[],
     endsAtMs: earlier(row.expires_at, validUntil),

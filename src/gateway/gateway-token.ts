@@ -288,7 +288,7 @@ function keyOf(
   const own = termsOfToken(place, claims);
   return {
     ...{ kind: 'token', id: subjectIdOf(place, claims), name: sub ?? 'token' },
-    ...{ organisationId, workspace, guardrails, userId: null, status: 'active', endsAtMs: null },
+    ...{ organisationId, workspace, guardrails, personId: null, status: 'active', endsAtMs: null },
     scopes: scopesOf(claims, defaultScopes),
     rateLimits: claims.rate_limits ?? null,
     metadata: defaults.metadata ?? {},

@@ -1,10 +1,12 @@
 /** Knows requests that name a prompt: what they become once it is filled in (docs/inference.md, Prompts). */
+import { hasRight } from '../auth/person-rights.ts';
 import type { JsonRecord } from '../model/json-record.ts';
 import { covers } from '../model/scopes.ts';
 import { TemplateError } from '../model/template-text.ts';
 import type { Database } from '../store/connection/db.ts';
 import * as gatewayReads from '../store/tables/gateway-reads.ts';
 import type { PromptToUse } from '../store/tables/prompt-reads.ts';
+import * as workspaces from '../store/tables/workspaces.ts';
 import type { Exchange } from './exchange.ts';
 import type { Fresh } from './fresh.ts';
 import { GatewayError } from './gateway-error.ts';
@@ -44,7 +46,7 @@ export class Prompts {
    * What the prompt makes of the parameters that were sent.
    *
    * @throws GatewayError for a prompt that the key does not see, as for one that does not exist, and
-   *   for what cannot be filled in
+   *   for what cannot be filled in, or is not shown to the caller
    */
   async fill(
     key: GatewayKey,
@@ -54,7 +56,8 @@ export class Prompts {
     if (action === 'render' && !covers(key.scopes, renderScope)) {
       throw new GatewayError('scope_missing', `The API key lacks the scope ${renderScope}`);
     }
-    const { content, template, partials } = await this.#find(key, reference);
+    const { workspaceId, content, template, partials } = await this.#find(key, reference);
+    if (action === 'render') await this.#requireShown(key, workspaceId);
     requireVariables(sent.variables);
     try {
       const params = template.render(sent as JsonRecord, partials);
@@ -70,6 +73,19 @@ export class Prompts {
       const message = 'The JSON body is nested too deeply';
       throw new GatewayError('invalid_json', message, null, { cause: thrown });
     }
+  }
+
+  /** What is rendered can be read, which the workspace may not let people of the caller's role. */
+  async #requireShown(
+    { organisationId, personId: userId }: GatewayKey,
+    workspaceId: string,
+  ): Promise<void> {
+    if (userId === null) return;
+    const db = this.#options.database.readable;
+    const place = (await workspaces.findByIdOrSlug(db, organisationId, workspaceId)) ?? null;
+    if (await hasRight(db, { organisationId, userId }, place, 'ViewPrompts')) return;
+    const message = 'The workspace does not show its prompts to people of your role';
+    throw new GatewayError('prompt_not_shown', message);
   }
 
   async #find(key: GatewayKey, reference: string): Promise<PromptToUse> {

@@ -424,6 +424,30 @@ describe('at the gateway', () => {
     expect(refused).toMatchObject({ status: 403, body: { error: { code: 'scope_missing' } } });
   });
 
+  it('a prompt is rendered for whom the workspace shows its prompts, and answered for anybody', async () => {
+    const users = [{ id: await addUser(server), role: 'member' }];
+    await ask('POST', `/admin/workspaces/${workspaceId}/users`, { users });
+    const own = { name: 'own', ...place(), user_id: users[0]!.id, scopes };
+    const [user, service] = await Promise.all(
+      ['user', 'service'].map((type) => ask('POST', `/api-keys/workspace/${type}`, own)),
+    );
+    const statuses = async (value: string) => {
+      const rendered = await call(`${slug}/render`, {}, value);
+      const answered = await call(`${slug}/completions`, {}, value);
+      return [rendered.status, rendered.body.error?.code, answered.status];
+    };
+    const shown = [200, undefined, 200];
+    const show = (security_settings: Body) =>
+      ask('PUT', `/admin/workspaces/${workspaceId}`, { security_settings });
+    expect(await statuses(user.key)).toEqual(shown);
+    await show({ membersViewPrompts: false });
+    expect(await statuses(user.key)).toEqual([403, 'prompt_not_shown', 200]);
+    expect(await statuses(service.key)).toEqual(shown);
+    await ask('PUT', `/admin/workspaces/${workspaceId}/users/${users[0]!.id}`, { role: 'manager' });
+    expect(await statuses(user.key)).toEqual(shown);
+    await show({ membersViewPrompts: null });
+  });
+
   it('what cannot be filled in is refused, and costs no other caller anything', async () => {
     const { id } = await makePrompt({ string: '{{#a}}{{#a}}{{#a}}x{{/a}}{{/a}}{{/a}}{{>none}}' });
     const bodies = [{ variables: 1 }, { variables: { a: Array(1000).fill(1) } }, {}];

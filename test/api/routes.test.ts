@@ -120,7 +120,8 @@ describe('the registry', () => {
       ...{ 'scim/': ['organisation_users.update', 'organisation_users.update'] },
       ...{ 'logs/exports': ['logs.export', 'logs.export'], 'audit-logs': ['audit_logs.list', ''] },
       ...{ 'logs/groups': ['analytics.view', ''], 'logs/charts': ['analytics.view', ''] },
-      ...{ logs: ['logs.list', ''], analytics: ['analytics.view', ''] },
+      ...{ 'logs/:logId': ['logs.view', ''], logs: ['logs.list', 'logs.write'] },
+      ...{ analytics: ['analytics.view', ''] },
     };
     /** Of this project alone, or about the caller. */
     const own = /^(?:gatewright|sign-in|session|utils|feedback)\b|^logs\/exports\/:exportId\/file$/;
@@ -177,7 +178,6 @@ describe('the registry', () => {
     const programs = /^\w+ \/(?:v1\/scim\/v2|v0\.1|oauth2)\//;
     expect(names.filter((name) => !programs.test(name)).toSorted()).toEqual([
       'DELETE /admin/v2/gatewright/leases/:owner',
-      'DELETE /admin/v2/gatewright/sync/suspensions',
       'GET /admin/v2/gatewright/snapshot',
       'POST /admin/v2/gatewright/changes',
       'POST /admin/v2/gatewright/key-proofs',
@@ -187,7 +187,6 @@ describe('the registry', () => {
       'PUT /admin/v2/gatewright/leases/:owner',
       'PUT /admin/v2/gatewright/sync/revisions/:number/changes',
       'PUT /admin/v2/gatewright/sync/status',
-      'PUT /admin/v2/gatewright/sync/suspensions',
     ]);
   });
 

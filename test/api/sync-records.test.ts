@@ -3,13 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { revisionsKept } from '../../src/model/sync-record.ts';
 import { endLeases, leaseHeaders } from '../lease.ts';
-import { startTestServer, type TestServer } from '../server.ts';
+import { addUser, ownerOf } from '../people.ts';
+import { exchange, startTestServer, type TestServer } from '../server.ts';
+import { addSession, signedInSettings } from '../sessions.ts';
 import { oneChange, revisionBody, suspensionBody, syncReport } from '../sync-records.ts';
 import { addServiceAccount, addTenant, bindToWorkspace, listAudit } from '../tenant.ts';
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer({ settings: { signIn: signedInSettings } });
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
@@ -236,6 +238,23 @@ describe('a suspension', () => {
     expect((await statusOf('platform')).suspensions).toEqual([one.body]);
     const audited = await listAudit(server, 'platform');
     expect(audited.map(({ action }) => action)).toEqual(['bind', 'suspend', 'suspend', 'resume']);
+  });
+
+  it('is of an administrator who is signed in as well, under the address, and of nobody else in person', async () => {
+    const as = async (userId: string, method: string, more = '') => {
+      const { headers } = await addSession(server, userId);
+      const body = method === 'PUT' ? suspensionBody({ workspace: 'support' }) : undefined;
+      return exchange(method, `${server.url}${at(`suspensions${more}`)}`, body, headers);
+    };
+    const email = 'jörg@example.com';
+    const admin = await addUser(server, { role: 'admin', email });
+    const suspended = await as(admin, 'PUT');
+    expect(suspended).toMatchObject({ status: 200, body: { suspended_by: email } });
+    expect((await statusOf('platform')).suspensions).toContainEqual(suspended.body);
+    const member = await addUser(server);
+    expect((await as(member, 'DELETE', '?owner=platform&workspace=support')).status).toBe(403);
+    const ended = await as(await ownerOf(server), 'DELETE', '?owner=platform&workspace=support');
+    expect(ended.body).toMatchObject({ ended: true });
   });
 
   it('of a rollback keeps what that has brought back, until it is taken away or the suspension ends', async () => {

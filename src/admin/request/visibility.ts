@@ -1,20 +1,11 @@
 /** Knows what a workspace lets its people see and write (docs/api.md, Visibility); credentials of nobody in person are held back by nothing. */
+import { hasRight, isGiven, type Place, roleOf } from '../../auth/person-rights.ts';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
-import { readDocument } from '../../model/json-record.ts';
-import { actsEverywhere, type WorkspaceRole } from '../../model/person.ts';
-import {
-  type Deed,
-  givesRight,
-  rightBeside,
-  type SecuritySettings,
-} from '../../model/security-settings.ts';
+import { type Deed, rightBeside } from '../../model/security-settings.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
-import * as users from '../../store/tables/users.ts';
-import * as workspaceMembers from '../../store/tables/workspace-members.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import type { AdminDeps } from './deps.ts';
 
@@ -46,9 +37,6 @@ async function placeOf(db: Db, { organisationId, workspaceId }: Principal): Prom
   return (await workspaces.findByIdOrSlug(db, organisationId, workspaceId)) ?? null;
 }
 
-/** Null for all of the organisation. */
-type Place = Pick<StoredWorkspace, 'id' | 'security_settings'> | null;
-
 /**
  * Refuses what the workspace does not let its members, or its managers, do.
  *
@@ -60,7 +48,9 @@ export async function requireRight(
   workspace: Place,
   right: Deed,
 ): Promise<void> {
-  if (await hasRight(db, caller, workspace, right)) return;
+  const { person, organisationId } = caller;
+  if (person === null) return;
+  if (await hasRight(db, { organisationId, userId: person.userId }, workspace, right)) return;
   throw new ApiError('forbidden', 'The workspace does not allow this to people of your role');
 }
 
@@ -75,41 +65,10 @@ export async function visibleKeys(
 ): Promise<readonly string[] | null> {
   const { person, organisationId } = caller;
   if (person === null) return null;
-  const role = await roleOf(db, caller, workspace);
+  const role = await roleOf(db, { organisationId, userId: person.userId }, workspace);
   const seesAll =
-    role === 'admin' ||
-    (workspace !== null && givesRight(settingsOf(workspace), role, 'ViewAllData'));
+    role === 'admin' || (workspace !== null && isGiven(workspace, role, 'ViewAllData'));
   if (seesAll) return null;
   const own = await apiKeys.listOfUser(db, organisationId, person.userId, workspace?.id);
   return own.map(({ id }) => id);
-}
-
-async function hasRight(
-  db: Db,
-  caller: Principal,
-  workspace: Place,
-  right: Deed,
-): Promise<boolean> {
-  if (caller.person === null) return true;
-  const said = settingsOf(workspace);
-  const isOpenToAll = givesRight(said, 'member', right) && givesRight(said, 'manager', right);
-  return isOpenToAll || givesRight(said, await roleOf(db, caller, workspace), right);
-}
-
-/** Administrators of the organisation are those of each workspace; who is in it no more is a plain member. */
-async function roleOf(
-  db: Db,
-  { organisationId, person }: Principal,
-  workspace: Place,
-): Promise<WorkspaceRole> {
-  const userId = person!.userId;
-  const user = await users.findById(db, organisationId, userId);
-  if (user !== undefined && actsEverywhere(user)) return 'admin';
-  if (workspace === null) return 'member';
-  const roles = await workspaceMembers.listRoles(db, organisationId, userId);
-  return roles.get(workspace.id) ?? 'member';
-}
-
-function settingsOf(workspace: Place): SecuritySettings | null {
-  return workspace === null ? null : readDocument<SecuritySettings>(workspace.security_settings);
 }

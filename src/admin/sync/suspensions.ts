@@ -10,7 +10,6 @@ import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import { readServerTime } from '../../store/connection/server-time.ts';
 import * as managedResources from '../../store/tables/managed-resources.ts';
-import * as serviceAccounts from '../../store/tables/service-accounts.ts';
 import * as syncLeases from '../../store/tables/sync-leases.ts';
 import * as syncSuspensions from '../../store/tables/sync-suspensions.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
@@ -31,7 +30,7 @@ const Ended = z.object({
 export function syncSuspensionRoutes(deps: AdminDeps): Route<Principal>[] {
   const common = {
     path: '/gatewright/sync/suspensions',
-    mounts: { admin: ['access-token'] },
+    mounts: { admin: ['access-token', 'session'] },
     scope: claimScope,
     refusals: ['notFound', 'conflict'],
   } as const;
@@ -74,10 +73,9 @@ async function suspend(deps: AdminDeps, request: SuspendRequest): Promise<SyncSu
     const others = await syncSuspensions.listLasting(tx, organisationId, [owner]);
     const isNew = others.every((one) => one.workspace !== workspace);
     if (isNew && others.length >= syncSuspensions.suspensionsMax) throw tooMany(owner);
-    const suspended_by = (await serviceAccounts.findById(tx, caller.id))?.name ?? caller.id;
     const who = { organisation_id: organisationId, owner, workspace };
     const times = { untilMs, forMs, rolledBackTo: body.rolled_back_to };
-    await syncSuspensions.upsert(tx, { ...who, reason, suspended_by, ...times });
+    await syncSuspensions.upsert(tx, { ...who, reason, suspended_by: caller.name, ...times });
     const made = await syncSuspensions.find(tx, organisationId, owner, workspace);
     const told = presentSuspension(made!);
     const { until, rolled_back_to } = told;

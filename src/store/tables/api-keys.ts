@@ -61,6 +61,14 @@ declare module '../connection/db.ts' {
 /** A key as stored. */
 export type StoredApiKey = Selectable<ApiKeyRow>;
 
+/** The user whose own it is; null for a service key, which may name somebody, too. */
+export function personOf({
+  type,
+  user_id: userId,
+}: Pick<StoredApiKey, 'type' | 'user_id'>): string | null {
+  return type === 'organisation-user' || type === 'workspace-user' ? userId : null;
+}
+
 const table = resourceTable('api_keys');
 
 export const { findById, findByIdForUpdate, listAllForOrganisation, update } = table;
