@@ -4,6 +4,7 @@ import type { RefusedCredential } from '../auth/refused-credentials.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Origins } from '../upstream/origins.ts';
 import type { AnswerCache } from './answer-cache.ts';
+import type { AskedObjects } from './asked-objects.ts';
 import type { Attempted } from './attempt.ts';
 import type { Callers } from './authenticate.ts';
 import type { Breakers } from './breaker.ts';
@@ -36,8 +37,10 @@ export interface Pipeline extends Callers {
   /** Serves requests about what callers keep. */
   readonly objects: {
     serve(calling: Calling, owned: OwnedPath): Promise<void>;
-    /** Asks a model, where the request names files. */
-    serveWithFiles(calling: Calling): Promise<void>;
+    /** Asks a model, where the request names some, or may have some made. */
+    serveAsked(calling: Calling, asked: AskedObjects): Promise<void>;
+    /** Serves what is asked of an account as a whole. */
+    serveOfAccount(calling: Calling): Promise<void>;
   };
   /** Of headers of ours, in lower case; the first is our own, the others are aliases. */
   readonly headerPrefixes: readonly string[];

@@ -6,17 +6,28 @@ import type { AnswerHeaders } from '../upstream/call.ts';
 import { EventReader } from '../upstream/dialects/event-reader.ts';
 import { NotTranslatable } from '../upstream/dialects/place.ts';
 import type { Calling } from './calling.ts';
+import type { Exchange } from './exchange.ts';
 import type { StreamNotes } from './noted-stream.ts';
 import { carriesMark, unmarkedBody } from './object-mark.ts';
 import type { OwnedPath } from './owned-path.ts';
-import { toldObjects } from './owned-references.ts';
 import type { PendingObject } from './pending-object.ts';
 import { providerOf, type ResolvedTarget } from './resolve-target.ts';
+import { objectsOfEvent, type ToldObject, toldObjects } from './told-objects.ts';
 
 export interface Note {
   /** Yields what of it is shown. */
   whole(body: Buffer, headers: AnswerHeaders): Promise<Buffer>;
   ofStream(): StreamNotes;
+}
+
+/** What answers to one request tell of. */
+export interface Telling {
+  readonly ofWhole: (answer: unknown) => readonly ToldObject[];
+  readonly ofEvent: (event: unknown) => readonly ToldObject[];
+  /** Which events have to be read, once one has told of something. */
+  readonly isOfMore: RegExp;
+  /** Whether objects carry marks, which nobody is shown. */
+  readonly isMarked: boolean;
 }
 
 interface NoteOptions {
@@ -27,30 +38,36 @@ interface NoteOptions {
   readonly pending: PendingObject | null;
 }
 
+/** Of a request about objects. */
+export function tellingOf(owned: OwnedPath, { method }: Exchange['request']): Telling {
+  return {
+    ofWhole: (answer) => toldObjects(owned, method, answer),
+    ofEvent: (event) => objectsOfEvent(owned, method, event),
+    // What a stream makes, it tells of at its beginning; a response holds more as it goes on.
+    isOfMore: owned.kind === 'responses' ? moreOfResponse : /$^/,
+    isMarked: carriesMark(owned.kind),
+  };
+}
+
+const moreOfResponse = /"response\.(?:completed|incomplete|failed|output_item\.(?:added|done))"/;
+
 export function noteOf(
-  { exchange }: Calling,
-  owned: OwnedPath,
+  { exchange }: Pick<Calling, 'exchange'>,
+  telling: Telling,
   { db, owner, target, pending }: NoteOptions,
 ): Note {
   const noted = new Set<string>();
-  const note = async (answer: unknown): Promise<void> => {
-    const told = toldObjects(owned, exchange.request.method, answer).filter(
-      ({ kind, id }) => !noted.has(`${kind} ${id}`),
-    );
+  const note = async (objects: readonly ToldObject[]): Promise<void> => {
+    const told = objects.filter(({ kind, id }) => !noted.has(`${kind} ${id}`));
     if (told.length === 0) return;
     for (const { kind, id } of told) noted.add(`${kind} ${id}`);
-    const rows = told.map(({ kind, id }) => ({
-      ...{ organisation_id: owner.organisationId, workspace_id: owner.workspaceId },
-      ...{ kind, object_id: id, provider: providerOf(target), api_key_id: owner.apiKeyId },
-      ...{ created_at: exchange.now, deleted_at: null },
-    }));
-    await ownedObjects.insertAll(db, rows);
+    await ownedObjects.insertAll(db, rowsOf(told, { owner, target, now: exchange.now }));
     await pending?.settle();
   };
   return {
     whole: async (body) => {
-      await note(parsed(body.toString('utf8')));
-      return carriesMark(owned.kind) ? unmarkedBody(body) : body;
+      await note(telling.ofWhole(parsed(body.toString('utf8'))));
+      return telling.isMarked ? unmarkedBody(body) : body;
     },
     ofStream: () => {
       const reader = new EventReader();
@@ -67,10 +84,8 @@ export function noteOf(
             if (!(thrown instanceof NotTranslatable)) throw thrown;
             isOver = true;
           }
-          // What a stream makes, it tells of at its beginning, and what a response holds at its end.
-          const events = told.filter((data) => noted.size === 0 || lastOfResponse.test(data));
-          for (const data of events) await note(inEvent(parsed(data)));
-          isOver ||= noted.size > 0 && owned.kind !== 'responses';
+          const events = told.filter((data) => noted.size === 0 || telling.isOfMore.test(data));
+          for (const data of events) await note(telling.ofEvent(parsed(data)));
         },
         end: async () => Buffer.alloc(0),
       };
@@ -78,11 +93,23 @@ export function noteOf(
   };
 }
 
-const lastOfResponse = /"response\.(?:completed|incomplete|failed)"/;
+interface Noting {
+  readonly owner: Owner;
+  readonly target: ResolvedTarget;
+  readonly now: number;
+}
 
-/** A response stands within its events; a run of a new thread is one. */
-function inEvent(event: unknown): unknown {
-  return (event as { readonly response?: unknown } | null)?.response ?? event;
+export function rowsOf(
+  told: readonly ToldObject[],
+  { owner, target, now }: Noting,
+): ownedObjects.OwnedObject[] {
+  const provider = providerOf(target);
+  const noted = new Map(told.map((one) => [`${one.kind} ${one.id}`, one]));
+  return [...noted.values()].map(({ kind, id }) => ({
+    ...{ organisation_id: owner.organisationId, workspace_id: owner.workspaceId },
+    ...{ kind, object_id: id, provider, api_key_id: owner.apiKeyId },
+    ...{ created_at: now, deleted_at: null },
+  }));
 }
 
 /** Undefined for what is no JSON. */

@@ -10,7 +10,9 @@ const memberName = 'gatewright_mark';
 const membersMax = 16;
 
 /** Those with metadata of which providers have lists. */
-const markedKinds: ReadonlySet<ObjectKind> = new Set(['vector_stores', 'assistants', 'batches']);
+const markedKinds: ReadonlySet<ObjectKind> = new Set([
+  ...(['vector_stores', 'assistants', 'batches', 'evals', 'fine_tuning_jobs'] as const),
+]);
 
 export function carriesMark(kind: ObjectKind): boolean {
   return markedKinds.has(kind);

@@ -4,6 +4,7 @@ import type { Leaf } from '../model/config-tree.ts';
 import { type ObjectAnswer, ObjectError } from '../objects/object-request.ts';
 import type { ResponseKeeping } from '../objects/responses/response-keeping.ts';
 import * as ownedObjects from '../store/tables/owned-objects.ts';
+import type { AskedObjects } from './asked-objects.ts';
 import type { Attempted } from './attempt.ts';
 import type { Calling } from './calling.ts';
 import type { Exchange } from './exchange.ts';
@@ -11,7 +12,7 @@ import { GatewayError } from './gateway-error.ts';
 import { GuardedCalls } from './guarded-calls.ts';
 import { asksForResponse, isInBackground, newResponse, noteOfResponse } from './new-response.ts';
 import { sendAndNote } from './noted-answer.ts';
-import { noteOf } from './noted-objects.ts';
+import { type Note, noteOf, tellingOf } from './noted-objects.ts';
 import { answerHere, sendObject } from './object-back.ts';
 import { objectRequestOf, withBody } from './object-request.ts';
 import { listAt } from './owned-list.ts';
@@ -23,10 +24,11 @@ import {
   type OwnObjectsOptions,
 } from './owned-lookup.ts';
 import type { OwnedPath } from './owned-path.ts';
-import { filesIn, isAmbiguous, type Reference, tellsOfObjects } from './owned-references.ts';
+import { accountDataIn, isAmbiguous, type Reference } from './owned-references.ts';
 import { makeAt, type PendingObject } from './pending-object.ts';
 import { providerOf, type ResolvedTarget } from './resolve-target.ts';
 import { attemptOf, send } from './send-back.ts';
+import { tellsOfObjects } from './told-objects.ts';
 
 export class OwnObjects {
   readonly #options: OwnObjectsOptions;
@@ -59,22 +61,40 @@ export class OwnObjects {
   }
 
   /**
-   * Asks a model, of files.
+   * Asks a model, of objects or so that it makes some.
    *
    * @throws GatewayError for one that is not the caller's, as for one that does not exist
    */
-  async serveWithFiles(calling: Calling): Promise<void> {
+  async serveAsked(calling: Calling, { references, telling }: AskedObjects): Promise<void> {
     const { pipeline, exchange, caller, calls } = calling;
     refuseAmbiguous(exchange);
     const lookup = new OwnedLookup(exchange.key, this.#options);
-    const stranger = await lookup.firstUnknown(filesIn(exchange.params.messages));
+    const { db, owner } = lookup;
+    const stranger = await lookup.firstUnknown(references);
+    const guarded = new GuardedCalls({ guardrails: pipeline.guardrails, calls, exchange, caller });
+    let isCallers = true;
+    const attempted = await attemptOf(calling, async (leaf) => {
+      const target = await calls.targetOf(leaf, exchange);
+      isCallers = isCallersAccount(target, leaf, exchange);
+      if (stranger !== null && !isCallers) throw notFound(stranger);
+      return guarded.call(leaf);
+    });
+    const { target, status, kept } = attempted;
+    const isTold = status >= 200 && status <= 299 && kept === null && target.translator === null;
+    if (telling === null || isCallers || !isTold) return send(calling, attempted);
+    const note = noteOf(calling, telling, { db, owner, target, pending: null });
+    return sendAndNote(calling, attempted, note, null);
+  }
+
+  /** @throws GatewayError where that is another's account than the caller's own */
+  async serveOfAccount(calling: Calling): Promise<void> {
+    const { pipeline, exchange, caller, calls } = calling;
     const guarded = new GuardedCalls({ guardrails: pipeline.guardrails, calls, exchange, caller });
     const attempted = await attemptOf(calling, async (leaf) => {
-      if (stranger !== null) {
-        const target = await calls.targetOf(leaf, exchange);
-        if (!isCallersAccount(target, leaf, exchange)) throw notFound(stranger);
-      }
-      return guarded.call(leaf);
+      const target = await calls.targetOf(leaf, exchange);
+      if (isCallersAccount(target, leaf, exchange)) return guarded.call(leaf);
+      const message = `${exchange.path} is of the account at the provider, which no caller of the gateway has for itself`;
+      throw new GatewayError('not_found', message);
     });
     await send(calling, attempted);
   }
@@ -112,14 +132,16 @@ class OwnedRequest {
     const row = await this.#lookup.find(kind, id);
     const unknown = { kind, id, param: null };
     if (row === undefined) return this.#finish(await this.#anywhere(unknown), null);
-    const stranger = await this.#lookup.stranger(this.#calling.exchange);
+    refuseAccountData(this.#owned, this.#calling.exchange);
+    const stranger = await this.#lookup.stranger(this.#calling.exchange, kind);
     if (stranger !== null) throw notFound(stranger);
     return this.#finish(await this.#at(await leafTo(this.#calling, row)), row);
   }
 
   /** One is made, or they are listed; what goes on from an object is made where that is. */
   async #runForNone(): Promise<void> {
-    const stranger = await this.#lookup.stranger(this.#calling.exchange);
+    const { kind } = this.#owned;
+    const stranger = await this.#lookup.stranger(this.#calling.exchange, kind);
     const { params, begun } = this.#calling.exchange;
     const prior = params.previous_response_id;
     const isElsewhere = typeof prior === 'string' && begun?.isContinued !== true;
@@ -160,6 +182,7 @@ class OwnedRequest {
     const { calls, exchange } = this.#calling;
     const target = await calls.targetOf(leaf, exchange);
     const isCallers = isCallersAccount(target, leaf, exchange);
+    if (!isCallers) refuseAccountData(this.#owned, exchange);
     const keeper = keeperAt(target, this.#owned);
     // Nobody has items where responses are made of chats, which is told when they are.
     const isOfNobody = stranger?.kind === 'items' && keeper === 'native';
@@ -212,18 +235,22 @@ class OwnedRequest {
     const { method } = exchange.request;
     const { status, target } = attempted!;
     const isDone = status >= 200 && status <= 299;
-    const { db, owner } = this.#lookup;
+    const { db } = this.#lookup;
     if (isDone && row !== null && method === 'DELETE' && this.#owned.rest.length === 0) {
       await ownedObjects.markDeleted(db, row, exchange.now);
     }
     if (!isDone || !tellsOfObjects(this.#owned, method)) return send(this.#calling, attempted!);
     const isMadeHere = exchange.begun !== undefined && target.translator !== null;
     if (isMadeHere && this.#keeping === null) return send(this.#calling, attempted!);
-    const note = isMadeHere
-      ? noteOfResponse(this.#keeping!)
-      : noteOf(this.#calling, this.#owned, { db, owner, target, pending: this.#pending });
+    const note = isMadeHere ? noteOfResponse(this.#keeping!) : this.#note(target);
     const record = isMadeHere && isInBackground(exchange) ? () => this.#keeping!.record : null;
     return sendAndNote(this.#calling, attempted!, note, record);
+  }
+
+  #note(target: ResolvedTarget): Note {
+    const { db, owner } = this.#lookup;
+    const telling = tellingOf(this.#owned, this.#calling.exchange.request);
+    return noteOf(this.#calling, telling, { db, owner, target, pending: this.#pending });
   }
 }
 
@@ -232,6 +259,14 @@ function refuseAmbiguous(exchange: Exchange): void {
   if (!isAmbiguous(exchange)) return;
   const message = 'The JSON body has the same member twice in one of its objects';
   throw new GatewayError('invalid_json', message);
+}
+
+/** What others of the account have asked and were answered is none of the caller's. */
+function refuseAccountData({ kind }: OwnedPath, { params }: Exchange): void {
+  const type = kind === 'evals' ? accountDataIn(params) : null;
+  if (type === null) return;
+  const message = `Data of the type ${type} is that of all who share the account: name a file`;
+  throw new GatewayError('invalid_request', message, 'type');
 }
 
 function keeperAt(

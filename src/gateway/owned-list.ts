@@ -1,5 +1,5 @@
 /** Knows how what one owner keeps with a provider is listed: by what the gateway has noted, each as the provider tells it now. */
-import { objectList, objectPageOf } from '../objects/object-page.ts';
+import { anthropicPageOf, objectList, objectPageOf } from '../objects/object-page.ts';
 import type { ObjectAnswer } from '../objects/object-request.ts';
 import type { Owner } from '../objects/owner.ts';
 import type { Db } from '../store/connection/db.ts';
@@ -9,9 +9,11 @@ import { errorOf } from './attempt.ts';
 import type { Calling } from './calling.ts';
 import { GatewayError } from './gateway-error.ts';
 import { gather } from './gather.ts';
+import { rowsOf } from './noted-objects.ts';
 import { unmarked } from './object-mark.ts';
 import type { OwnedPath } from './owned-path.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
+import { toldObjects } from './told-objects.ts';
 
 interface ListOptions {
   readonly owner: Owner;
@@ -37,7 +39,8 @@ export async function listAt(
   options: ListOptions,
 ): Promise<ObjectAnswer> {
   const query = new URLSearchParams(calling.exchange.query);
-  const page = objectPageOf(query);
+  const isAnthropic = calling.exchange.request.headers['anthropic-version'] !== undefined;
+  const page = isAnthropic ? anthropicPageOf(query) : objectPageOf(query);
   const of = { ...options.owner, kind: owned.kind, provider: options.provider };
   const beyond = (id: string | null) => (id === null ? null : placeOf(options.db, of, id));
   const before = await beyond(page.before);
@@ -55,13 +58,34 @@ export async function listAt(
     if (rows.length < limit) break;
   }
   const shown = found.slice(0, page.limit);
-  return { body: objectList(shown, found.length > page.limit) };
+  await noteTold(calling, owned, options, shown);
+  const list = objectList(shown, found.length > page.limit);
+  return { body: isAnthropic ? { ...list, next_page: list.has_more ? list.last_id : null } : list };
 }
 
-/** Where a list of files is asked for by what they are for. */
+/** Files that a batch has written, and models that a job has made, are told in a list as well. */
+function noteTold(
+  { exchange }: Calling,
+  owned: OwnedPath,
+  { owner, db, target }: ListOptions,
+  items: readonly Item[],
+): Promise<void> {
+  const told = items.flatMap((item) => toldObjects(owned, 'GET', item));
+  return ownedObjects.insertAll(db, rowsOf(told, { owner, target, now: exchange.now }));
+}
+
+/** What else of an object than its place in the list may be asked for: files by what they are for, chats by their model. */
+const filters = ['purpose', 'model', 'name'];
+
 function isWanted(item: Item, query: URLSearchParams): boolean {
-  const purpose = query.get('purpose');
-  return purpose === null || item.purpose === purpose;
+  for (const name of filters) {
+    if (query.has(name) && item[name] !== query.get(name)) return false;
+  }
+  const metadata = (item.metadata ?? {}) as Item;
+  return [...query].every(([name, value]) => {
+    const key = /^metadata\[(.+)\]$/.exec(name)?.[1];
+    return key === undefined || metadata[key] === value;
+  });
 }
 
 async function placeOf(
@@ -74,6 +98,12 @@ async function placeOf(
   throw new GatewayError('not_found', `There is none of these ${of.kind}`, 'after');
 }
 
+const ofPage = ['limit', 'order', 'order_by', 'after', 'before', 'after_id', 'before_id', 'page'];
+
+function isOfList(name: string): boolean {
+  return ofPage.includes(name) || filters.includes(name) || name.startsWith('metadata[');
+}
+
 /** Null for one that the provider has no more. */
 async function itemOf(
   { pipeline, caller, exchange }: Calling,
@@ -82,7 +112,7 @@ async function itemOf(
 ): Promise<Item | null> {
   const [path, search = ''] = target.call.path.split('?', 2);
   const own = new URLSearchParams(search);
-  for (const name of ['limit', 'order', 'after', 'before', 'purpose']) own.delete(name);
+  for (const name of [...own.keys()]) if (isOfList(name)) own.delete(name);
   const query = own.size === 0 ? '' : `?${own}`;
   const item = `${path}/${encodeURIComponent(row.object_id)}${query}`;
   const call = new Call(pipeline.origins.at(target.call.origin), { ...target.call, path: item });

@@ -7,6 +7,7 @@ import type { Database, Db } from '../store/connection/db.ts';
 import * as ownedObjects from '../store/tables/owned-objects.ts';
 import type { Calling } from './calling.ts';
 import type { Exchange } from './exchange.ts';
+import { formReferences } from './form-references.ts';
 import { GatewayError } from './gateway-error.ts';
 import { type Reference, referencesOf } from './owned-references.ts';
 import { providerOf, type ResolvedTarget } from './resolve-target.ts';
@@ -39,11 +40,18 @@ export class OwnedLookup {
     return ownedObjects.find(this.db, { ...this.owner, kind }, id);
   }
 
-  /** The first object that the body names and that is not the caller's; null for none. */
-  async stranger({ params, begun }: Exchange): Promise<Reference | null> {
+  /**
+   * The first object that the body names and that is not the caller's; null for none.
+   *
+   * @throws GatewayError for a body in which others could see other objects
+   */
+  async stranger(exchange: Exchange, asked: ObjectKind): Promise<Reference | null> {
+    const { params, begun } = exchange;
     const isKnown = ({ param }: Reference): boolean =>
       begun?.isContinued === true && param === 'previous_response_id';
-    return this.firstUnknown(referencesOf(params).filter((one) => !isKnown(one)));
+    const inForm = await formReferences(exchange, asked);
+    const references = [...referencesOf(params, asked), ...inForm];
+    return this.firstUnknown(references.filter((one) => !isKnown(one)));
   }
 
   /** The first that is not the caller's, items after all others; null for none. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Capability } from '../model/capabilities.ts';
 import type { ObjectKind } from '../objects/object-request.ts';
+import { accountSegment, kindAtSegment } from './owned-kinds.ts';
 
 export interface OwnedPath {
   readonly kind: ObjectKind;
@@ -11,55 +12,57 @@ export interface OwnedPath {
   readonly id: string | null;
   /** What follows. */
   readonly rest: readonly string[];
+  /** Whether what is posted there makes another one of its kind. */
+  readonly isMaker: boolean;
   /** As it is asked for, however it was written. */
   readonly path: string;
 }
 
-interface KindOfPath {
-  readonly capability: Capability | null;
-  /** Words that stand where ids do and are none. */
-  readonly words: readonly string[];
-}
-
-const kinds: Readonly<Record<Exclude<ObjectKind, 'items'>, KindOfPath>> = {
-  responses: { capability: 'responses', words: ['input_tokens', 'compact'] },
-  conversations: { capability: null, words: [] },
-  // Files within one are none that lie beside it.
-  containers: { capability: null, words: [] },
-  vector_stores: { capability: 'vector_stores', words: [] },
-  files: { capability: 'files', words: [] },
-  uploads: { capability: null, words: [] },
-  batches: { capability: null, words: [] },
-  assistants: { capability: 'assistants', words: [] },
-  threads: { capability: 'assistants', words: ['runs'] },
-};
-
 /** What most requests are about, so that one look is all they pay. */
 const plain = new Set([
-  ...['/chat/completions', '/completions', '/embeddings', '/messages', '/models'],
+  ...['/chat/completions', '/completions', '/embeddings', '/messages'],
   ...['/messages/count_tokens', '/moderations', '/images/generations', '/audio/speech'],
 ]);
+
+export function isPlain(method: string | undefined, path: string): boolean {
+  return method === 'POST' ? plain.has(path) : path === '/models';
+}
 
 /**
  * `path` is behind `/v1`. A provider may stand behind another path, and may heed neither the case of
  * letters nor how they are written: whatever it could take for such an object is taken for one.
  */
-export function ownedPathOf(path: string): OwnedPath | null {
-  if (plain.has(path)) return null;
-  const segments = path
-    .split('/')
-    .filter((segment) => segment !== '')
-    .map(decoded);
-  const at = segments.findIndex((segment) => Object.hasOwn(kinds, segment.toLowerCase()));
-  if (at < 0) return null;
-  const kind = segments[at]!.toLowerCase() as keyof typeof kinds;
-  const { capability, words } = kinds[kind];
-  const [named, ...behind] = segments.slice(at + 1);
-  const isWord = named !== undefined && words.includes(named.toLowerCase());
-  const id = named === undefined || isWord ? null : named;
-  const rest = isWord ? [named.toLowerCase(), ...behind] : behind;
-  const written = [...segments.slice(0, at), kind, ...(id === null ? [] : [id]), ...rest];
-  return { kind, capability, id, rest, path: `/${written.map(encodeURIComponent).join('/')}` };
+export function ownedPathOf(method: string | undefined, path: string): OwnedPath | null {
+  if (isPlain(method, path)) return null;
+  const segments = segmentsOf(path);
+  const small = segments.map((segment) => segment.toLowerCase());
+  const end = accountSegment(small);
+  for (const at of segments.keys()) {
+    if (at === end) return null;
+    const found = kindAtSegment(small, at);
+    if (found === null) continue;
+    const { kind, capability, words, makers, has } = found;
+    const behind = at + found.path.length;
+    const named = segments[behind];
+    const isWord = named !== undefined && words.includes(small[behind]!);
+    const id = named === undefined || isWord ? null : named;
+    if (!has(method, id !== null)) return null;
+    const rest = isWord
+      ? [small[behind]!, ...segments.slice(behind + 1)]
+      : segments.slice(behind + 1);
+    const isMaker = rest.length === 0 ? id === null : makers.includes(rest.join('/').toLowerCase());
+    const before = [...segments.slice(0, at), ...found.path];
+    const written = [...before, ...(id === null ? [] : [id]), ...rest];
+    const whole = `/${written.map(encodeURIComponent).join('/')}`;
+    return { kind, capability, id, rest, isMaker, path: whole };
+  }
+  return null;
+}
+
+/** Whether what is no {@link OwnedPath} is about the account at the provider as a whole. */
+export function isOfAccount(method: string | undefined, path: string): boolean {
+  if (isPlain(method, path)) return false;
+  return accountSegment(segmentsOf(path).map((segment) => segment.toLowerCase())) >= 0;
 }
 
 /** Whether the body is a form with a file, which may be larger than bodies are. */
@@ -71,6 +74,13 @@ export function sendsFile(
   const isPart = kind === 'uploads' && id !== null && rest.join('/') === 'parts';
   if (method !== 'POST' || !(isFile || isPart)) return false;
   return /^multipart\/form-data/i.test(headers['content-type'] ?? '');
+}
+
+function segmentsOf(path: string): string[] {
+  return path
+    .split('/')
+    .filter((segment) => segment !== '')
+    .map(decoded);
 }
 
 /** That it can be, the listener has made sure. */

@@ -1,9 +1,7 @@
-/** Knows where requests name objects that callers keep, and which objects an answer tells of. */
+/** Knows where requests name objects that callers keep. */
 import { hasTwins } from '../model/json-object.ts';
 import type { ObjectKind } from '../objects/object-request.ts';
 import type { Exchange } from './exchange.ts';
-import { carriesMark } from './object-mark.ts';
-import type { OwnedPath } from './owned-path.ts';
 
 export interface Reference {
   readonly kind: ObjectKind;
@@ -12,8 +10,16 @@ export interface Reference {
   readonly param: string | null;
 }
 
+/** By the kind of what is asked for, where a member names something in no other request. */
+const kindsByOwnMember: Partial<Record<ObjectKind, Readonly<Record<string, ObjectKind>>>> = {
+  videos: { video: 'videos' },
+  fine_tuning_jobs: { training_file: 'files', validation_file: 'files' },
+  chat_completions: { audio: 'audio' },
+};
+
 const kindsByMember = new Map<string, ObjectKind>([
   ['previous_response_id', 'responses'],
+  ['comparison_response_id', 'responses'],
   ['conversation', 'conversations'],
   ['container', 'containers'],
   ['container_id', 'containers'],
@@ -24,14 +30,23 @@ const kindsByMember = new Map<string, ObjectKind>([
   ['input_file_id', 'files'],
   ['assistant_id', 'assistants'],
   ['thread_id', 'threads'],
+  ['skill_id', 'skills'],
+  ['skill_ids', 'skills'],
 ]);
 
 /** Of texts, names and numbers within one another; no request that a provider takes has more. */
 const depthMax = 32;
 
-/** Every object that a body names, wherever it stands; what a model is told under `metadata` names none. */
-export function referencesOf(params: Readonly<Record<string, unknown>>): Reference[] {
+/**
+ * Every object that a body names, wherever it stands; what a model is told under `metadata` names none.
+ * `asked` is of what is asked for, as far as that is an object.
+ */
+export function referencesOf(
+  params: Readonly<Record<string, unknown>>,
+  asked: ObjectKind | null,
+): Reference[] {
   const found: Reference[] = [];
+  const ownMembers = (asked === null ? null : kindsByOwnMember[asked]) ?? {};
   const look = (value: unknown, depth: number, isItem: boolean): void => {
     if (typeof value !== 'object' || value === null || depth > depthMax) return;
     if (Array.isArray(value)) {
@@ -39,16 +54,52 @@ export function referencesOf(params: Readonly<Record<string, unknown>>): Referen
       return;
     }
     for (const id of itemsNamedBy(value, isItem)) found.push({ kind: 'items', id, param: 'input' });
+    if (asked === 'evals') {
+      for (const id of filesNamedBy(value)) found.push({ kind: 'files', id, param: 'id' });
+    }
     for (const [param, member] of Object.entries(value)) {
       const name = folded(param);
-      const kind = kindsByMember.get(name);
-      if (kind !== undefined) for (const id of idsOf(member)) found.push({ kind, id, param: name });
+      const own = Object.hasOwn(ownMembers, name) ? ownMembers[name] : undefined;
+      const kind = own ?? kindsByMember.get(name);
+      if (kind !== undefined) {
+        for (const id of idsOf(member)) {
+          if (!isNone(kind, id, member)) found.push({ kind, id, param: name });
+        }
+      }
       const hasItems = (name === 'input' || name === 'items') && Array.isArray(member);
       if (name !== 'metadata') look(member, depth + 1, hasItems);
     }
   };
   look(params, 0, false);
   return found;
+}
+
+/** What names nothing that anybody keeps: skills that a provider has for all (`pptx`), and bytes of sound. */
+function isNone(kind: ObjectKind, id: string, member: unknown): boolean {
+  if (kind === 'audio') return typeof member === 'string';
+  return kind === 'skills' && /^(?!skill)[a-z\d-]+$/.test(id);
+}
+
+/** Where an evaluation takes its data from: `{ type: 'file_id', id }`. */
+function filesNamedBy(value: object): string[] {
+  const { id: ids = [], type: types = [] } = membersByName(value);
+  const isFile = types.some((type) => typeof type === 'string' && folded(type) === 'file_id');
+  return isFile ? ids.filter((id): id is string => typeof id === 'string') : [];
+}
+
+/** What an evaluation may go through that the account has of all workspaces. */
+const ofWholeAccount = new Set(['stored_completions', 'responses', 'logs']);
+
+/** The first type of data in the body of an evaluation that is no one workspace's; null for none. */
+export function accountDataIn(value: unknown, depth = 0): string | null {
+  if (typeof value !== 'object' || value === null || depth > depthMax) return null;
+  for (const [name, member] of Object.entries(value)) {
+    const said = folded(name) === 'type' && typeof member === 'string' ? folded(member) : null;
+    if (said !== null && ofWholeAccount.has(said)) return said;
+    const within = accountDataIn(member, depth + 1);
+    if (within !== null) return within;
+  }
+  return null;
 }
 
 /** As providers read a name that heed no case. */
@@ -82,11 +133,11 @@ export function isAmbiguous({ body, isJson }: Pick<Exchange, 'body' | 'isJson'>)
   return body !== null && isJson && mayName.test(body.toString('latin1')) && hasTwins(body);
 }
 
-const mayName = /ids?"|"conversation"|"container"|\\u00/i;
+const mayName = /ids?"|"conversation"|"container"|"(?:training_file|validation_file|video)"|\\u00/i;
 
-/** Whether messages name files. Most consist of texts, which are not gone through. */
-export function namesFiles({ messages }: Readonly<Record<string, unknown>>): boolean {
-  return Array.isArray(messages) && messages.some(hasParts) && filesIn(messages).length > 0;
+/** Whether messages have more than texts, and so may name something. Most have not, and are not gone through. */
+export function hasPartsIn({ messages }: Readonly<Record<string, unknown>>): boolean {
+  return Array.isArray(messages) && messages.some(hasParts);
 }
 
 function hasParts(message: unknown): boolean {
@@ -97,62 +148,9 @@ function hasParts(message: unknown): boolean {
   return false;
 }
 
-/** Of messages to a model, in whatever format. */
-export function filesIn(messages: unknown): Reference[] {
-  return referencesOf({ messages }).filter(({ kind }) => kind === 'files');
-}
-
 /** An id, an object with one, or a list of those. */
 function idsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.flatMap(idsOf);
   return idsOf((value as { readonly id?: unknown } | null)?.id ?? []);
-}
-
-/** What the answer to a request tells of that is the caller's from now on. */
-export function toldObjects(
-  owned: OwnedPath,
-  method: string | undefined,
-  answer: unknown,
-): Omit<Reference, 'param'>[] {
-  if (typeof answer !== 'object' || answer === null) return [];
-  const { kind, id, rest } = owned;
-  const said = answer as Told;
-  const told: [ObjectKind, unknown][] = [];
-  if (method === 'POST' && id === null && rest.length === 0) told.push([kind, said.id]);
-  if (kind === 'threads' && id === null) told.push(['threads', said.thread_id]);
-  if (kind === 'batches') told.push(['files', said.output_file_id], ['files', said.error_file_id]);
-  if (kind === 'uploads') told.push(['files', (said.file as Told | null)?.id]);
-  if (tellsOfItems(owned)) {
-    for (const item of itemsIn(said)) {
-      told.push(['items', item.id], ['containers', item.container_id]);
-    }
-  }
-  return told.flatMap(([of, one]) => (isId(one) ? [{ kind: of, id: one }] : []));
-}
-
-type Told = Readonly<Record<string, unknown>>;
-
-/** Of a response, or a list of them. */
-function itemsIn({ output, data }: Told): Told[] {
-  const items: unknown[] = [output, data].filter(Array.isArray).flat();
-  return items.filter((item): item is Told => typeof item === 'object' && item !== null);
-}
-
-function tellsOfItems({ kind, rest }: OwnedPath): boolean {
-  return kind === 'responses' || (kind === 'conversations' && rest[0] === 'items');
-}
-
-/** Whether answers may tell of objects, or show how they are marked; all others are passed on as they come. */
-export function tellsOfObjects(owned: OwnedPath, method: string | undefined): boolean {
-  const { kind, id, rest } = owned;
-  if (kind === 'batches' || kind === 'uploads') return true;
-  if (tellsOfItems(owned)) return method !== 'DELETE' && rest[0] !== 'input_tokens';
-  if (id !== null && rest.length === 0 && carriesMark(kind)) return method !== 'DELETE';
-  return method === 'POST' && id === null && (rest.length === 0 || kind === 'threads');
-}
-
-/** As it fits into the table. */
-function isId(value: unknown): value is string {
-  return typeof value === 'string' && /^[!-~]{1,255}$/.test(value);
 }

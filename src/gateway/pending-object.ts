@@ -15,6 +15,7 @@ import { providerOf, type ResolvedTarget } from './resolve-target.ts';
 /** Of the others, providers delete what nobody knows: responses after a month, uploads after an hour. */
 const awaitedKinds: ReadonlySet<ObjectKind> = new Set([
   ...(['vector_stores', 'assistants', 'batches', 'files', 'threads', 'conversations'] as const),
+  ...(['evals', 'fine_tuning_jobs', 'skills'] as const),
 ]);
 
 const firstLookMs = 60_000;

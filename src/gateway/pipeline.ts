@@ -2,16 +2,16 @@
 import type { IncomingMessage } from 'node:http';
 import { endpointOf } from '../model/endpoint.ts';
 import { Secret } from '../secret.ts';
+import { askedObjectsOf } from './asked-objects.ts';
 import { authenticate, credentialsOf } from './authenticate.ts';
 import { Caller } from './caller.ts';
-import { type Arrival, type Findings, ourHeaders, type Pipeline } from './calling.ts';
+import { type Arrival, type Calling, type Findings, ourHeaders, type Pipeline } from './calling.ts';
 import type { ChargedCall } from './charged-calls.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError, gatewayErrorBody } from './gateway-error.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { metadataOf } from './metadata.ts';
-import { ownedPathOf, sendsFile } from './owned-path.ts';
-import { namesFiles } from './owned-references.ts';
+import { isOfAccount, ownedPathOf, sendsFile } from './owned-path.ts';
 import { promptPathOf } from './prompts.ts';
 import { ProviderCalls } from './provider-calls.ts';
 import { isJsonType, parseParams, readBody } from './read-body.ts';
@@ -71,7 +71,7 @@ async function exchangeOf(
   }
   const { id, path, query, errorForm, headerPrefix } = arrival;
   const prompt = promptPathOf(request.method, path);
-  const owned = prompt === null ? ownedPathOf(path) : null;
+  const owned = prompt === null ? ownedPathOf(request.method, path) : null;
   const isUnread = owned !== null && sendsFile(owned, request);
   const body = isUnread ? null : await readBody(request, pipeline.bodyBytesMax);
   const isJson = body !== null && isJsonType(request.headers['content-type']);
@@ -109,11 +109,19 @@ async function exchangeOf(
   try {
     const calling = { pipeline, arrival, found, exchange, config, caller, calls };
     if (owned !== null) await pipeline.objects.serve(calling, owned);
-    else if (namesFiles(params)) await pipeline.objects.serveWithFiles(calling);
-    else await callProvider(calling);
+    else await ask(calling);
   } finally {
     calls.close();
   }
+}
+
+function ask(calling: Calling): Promise<void> {
+  const { pipeline, exchange } = calling;
+  if (isOfAccount(exchange.request.method, exchange.path)) {
+    return pipeline.objects.serveOfAccount(calling);
+  }
+  const asked = askedObjectsOf(exchange);
+  return asked === null ? callProvider(calling) : pipeline.objects.serveAsked(calling, asked);
 }
 
 /** Never 401 because of the database: who cannot be known now may well be known later. */

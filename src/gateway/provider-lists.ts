@@ -14,6 +14,7 @@ import { GatewayError } from './gateway-error.ts';
 import { gather } from './gather.ts';
 import { type ManagedSecretsOptions, managedSecrets } from './managed-secrets.ts';
 import { markOf } from './object-mark.ts';
+import { listPathOf } from './owned-kinds.ts';
 import { Providers, type ProvidersOptions } from './providers.ts';
 import { type ResolvedTarget, Targets } from './resolve-target.ts';
 import { Wanted } from './wanted.ts';
@@ -84,7 +85,7 @@ function targetOf(
   const headers = { 'openai-beta': 'assistants=v2', accept: 'application/json' };
   const asking = {
     ...{
-      path: `/${kind}`,
+      path: listPathOf(kind),
       query: `?${query}`,
       request: { method: 'GET', headers },
       now: clock.now(),

@@ -12,6 +12,23 @@ export interface ObjectPage {
 const limitUsual = 20;
 const limitMax = 100;
 
+/**
+ * As clients of Anthropic ask for a page, of up to a thousand, in words of this house.
+ *
+ * @throws ObjectError for what is no page
+ */
+export function anthropicPageOf(query: URLSearchParams): ObjectPage {
+  const asked = new URLSearchParams();
+  const limit = query.get('limit');
+  const isMore = limit !== null && /^\d{3,4}$/.test(limit) && Number(limit) <= 1000;
+  if (limit !== null) asked.set('limit', isMore ? String(limitMax) : limit);
+  const after = query.get('after_id') ?? query.get('page');
+  if (after !== null) asked.set('after', after);
+  const before = query.get('before_id');
+  if (before !== null) asked.set('before', before);
+  return objectPageOf(asked);
+}
+
 /** @throws ObjectError for what is no page */
 export function objectPageOf(query: URLSearchParams): ObjectPage {
   const limit = query.get('limit') ?? String(limitUsual);

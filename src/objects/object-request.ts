@@ -3,7 +3,7 @@
 import type { ModelCaller, ModelCalls } from './model-calls.ts';
 import type { Owner } from './owner.ts';
 
-/** Kinds of objects by the first word of their paths; items of responses and conversations have none of their own. */
+/** Kinds of objects by the words of their paths; items of responses and spoken answers of chats have none of their own. */
 export type ObjectKind =
   | 'items'
   | 'containers'
@@ -14,7 +14,16 @@ export type ObjectKind =
   | 'uploads'
   | 'batches'
   | 'assistants'
-  | 'threads';
+  | 'threads'
+  | 'chat_completions'
+  | 'message_batches'
+  | 'fine_tuning_jobs'
+  | 'models'
+  | 'evals'
+  | 'skills'
+  | 'videos'
+  | 'video_characters'
+  | 'audio';
 
 export interface ObjectRequest {
   readonly owner: Owner;

@@ -65,7 +65,9 @@ describe('a client of OpenAI', () => {
   it('is told by its own kinds of errors what is wrong', async () => {
     const stranger = new OpenAI({ apiKey: 'x', baseURL: openai.baseURL, maxRetries: 0 });
     await expect(stranger.models.list()).rejects.toBeInstanceOf(OpenAI.AuthenticationError);
-    await expect(openai.fineTuning.jobs.list()).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+    await expect(openai.fineTuning.jobs.retrieve('none')).rejects.toBeInstanceOf(
+      OpenAI.NotFoundError,
+    );
   });
 });
 

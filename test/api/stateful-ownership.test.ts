@@ -1,45 +1,25 @@
 /** Guarantees of what callers keep with a provider: each reaches what its workspace has made, and nobody else's exists for it. */
-import OpenAI, { NotFoundError } from 'openai';
+import { NotFoundError } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Inference, startInference } from '../inference.ts';
+import type { Inference } from '../inference.ts';
 import { exchange } from '../server.ts';
+import { type SharedAccount, startSharedAccount, type Tenant } from '../shared-account.ts';
 import { chatAnswer, sendJson } from '../upstream.ts';
 
+let shared: SharedAccount;
 let inference: Inference;
 let ours: Tenant;
 let theirs: Tenant;
-
-interface Tenant {
-  readonly key: string;
-  readonly client: OpenAI;
-}
 
 /** What the one account has that both tenants use. */
 const kept = new Map<string, Record<string, unknown>>();
 let made = 0;
 
 beforeAll(async () => {
-  inference = await startInference();
-  const integration = await post('/v1/integrations', {
-    ...{ name: 'Shared', slug: 'shared', ai_provider_id: 'openai', key: 'sk-shared' },
-    configurations: { custom_host: inference.upstream.url },
-    capabilities: { assistants: 'proxy' },
-  });
-  const tenant = async (name: string): Promise<Tenant> => {
-    const workspace = await post('/v2/workspaces', { name });
-    const fields = { integration_id: integration.id, workspace_id: workspace.id };
-    const { slug } = await post('/v1/providers', { name, ...fields });
-    const config = await post('/v2/configs', {
-      ...{ name, workspace_id: workspace.id, config: { provider: `@${slug}` } },
-    });
-    const { key } = await inference.addKey({
-      ...{ workspace_id: workspace.id, defaults: { config_id: config.slug } },
-    });
-    const baseURL = `${inference.server.inferenceUrl}/v1`;
-    return { key, client: new OpenAI({ apiKey: key, baseURL, maxRetries: 0, timeout: 600_000 }) };
-  };
-  ours = await tenant('ours');
-  theirs = await tenant('theirs');
+  shared = await startSharedAccount();
+  ({ inference } = shared);
+  ours = await shared.tenant('ours');
+  theirs = await shared.tenant('theirs');
 });
 
 beforeEach(() => {
@@ -68,21 +48,12 @@ beforeEach(() => {
   };
 });
 
-afterAll(() => inference[Symbol.asyncDispose]());
-
-async function post(path: string, body: object) {
-  const answer = await inference.server.request('POST', path, { body });
-  expect(answer).toMatchObject({ status: 200 });
-  return answer.body;
-}
+afterAll(() => shared[Symbol.asyncDispose]());
 
 /** A question of a chat with something in it. */
 const chatOf = (part: object) => ({ model: 'm', messages: [{ role: 'user', content: [part] }] });
 
-function ask(by: Tenant, method: string, path: string, body?: object) {
-  const url = `${inference.server.inferenceUrl}/v1${path}`;
-  return exchange(method, url, body, { authorization: `Bearer ${by.key}` });
-}
+const ask: SharedAccount['ask'] = (...asked) => shared.ask(...asked);
 
 const idsOf = (list: { data: { id: string }[] }) => list.data.map(({ id }) => id);
 
