@@ -1,8 +1,10 @@
 /** Knows two workspaces that keep things with one account at a provider, and clients of either. */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
+import { ownedPathOf } from '../src/gateway/owned-path.ts';
 import { type Inference, startInference } from './inference.ts';
 import { exchange, type TestResponse } from './server.ts';
+import { sendJson, type TestUpstream } from './upstream.ts';
 
 export interface Tenant {
   readonly key: string;
@@ -75,4 +77,56 @@ export async function startSharedAccount(): Promise<SharedAccount> {
       }),
     [Symbol.asyncDispose]: () => inference[Symbol.asyncDispose](),
   };
+}
+
+export interface Keeper {
+  /** What the account has, by its id. */
+  readonly kept: Map<string, Record<string, unknown>>;
+  readonly script: TestUpstream['script'];
+}
+
+/** A provider that keeps whatever is made, and that chats store, say or have run. */
+export function startKeeper(): Keeper {
+  const kept: Keeper['kept'] = new Map();
+  let made = 0;
+  const script: TestUpstream['script'] = ({ method, url, headers, body }, response) => {
+    const path = new URL(url, 'http://any').pathname.slice('/v1'.length);
+    const isJson = headers['content-type']?.startsWith('application/json') === true;
+    const said = isJson ? JSON.parse(body.toString()) : {};
+    const owned = ownedPathOf(method, path);
+    made += 1;
+    if (path === '/chat/completions' && method === 'POST') {
+      const audio = said.modalities === undefined ? undefined : { id: `audio-${made}`, data: '' };
+      const message = { role: 'assistant', content: 'hi', audio };
+      const choices = [{ index: 0, message, finish_reason: 'stop' }];
+      const { model, metadata } = said;
+      const chat = { id: `chatcmpl-${made}`, object: 'chat.completion', model, metadata, choices };
+      if (said.store === true) kept.set(chat.id, chat);
+      const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+      return sendJson(response, { ...chat, usage });
+    }
+    if (path === '/messages') {
+      const container = { id: `container-${made}`, expires_at: 'soon' };
+      const output = { type: 'code_execution_output', file_id: `file-of-code-${made}` };
+      kept.set(output.file_id, { id: output.file_id, type: 'file' });
+      const result = { type: 'code_execution_result', content: [output] };
+      const content = [
+        { type: 'tool_use', id: 't', name: 'x', input: { content: [{ file_id: 'file-made-up' }] } },
+        { type: 'code_execution_tool_result', tool_use_id: 't', content: result },
+      ];
+      const counts = { input_tokens: 5, output_tokens: 2 };
+      return sendJson(response, { id: 'msg', type: 'message', container, content, usage: counts });
+    }
+    if (owned === null) return sendJson(response, { path });
+    if (method === 'POST' && owned.isMaker) {
+      const one = { ...said, id: `${owned.kind}-${made}`, object: owned.kind };
+      kept.set(one.id, one);
+      return sendJson(response, one);
+    }
+    const one = kept.get(owned.id!);
+    if (one === undefined) return sendJson(response, { error: { message: 'none' } }, 404);
+    if (method === 'DELETE' && owned.rest.length === 0) kept.delete(owned.id!);
+    return sendJson(response, one);
+  };
+  return { kept, script };
 }

@@ -1,10 +1,9 @@
 /** Knows what requests to models have to do with objects that callers keep: which they name, and which their answers tell of. */
-import { endpointOf } from './endpoint.ts';
+import { endpointOf } from '../model/endpoint.ts';
 import type { Exchange } from './exchange.ts';
-import type { Telling } from './noted-objects.ts';
 import { isPlain } from './owned-path.ts';
 import { hasPartsIn, type Reference, referencesOf } from './owned-references.ts';
-import { objectsOfChat, objectsOfMessage } from './told-objects.ts';
+import { objectsOfChat, objectsOfMessage, type Telling } from './told-objects.ts';
 
 export interface AskedObjects {
   readonly references: readonly Reference[];

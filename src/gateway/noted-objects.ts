@@ -6,28 +6,16 @@ import type { AnswerHeaders } from '../upstream/call.ts';
 import { EventReader } from '../upstream/dialects/event-reader.ts';
 import { NotTranslatable } from '../upstream/dialects/place.ts';
 import type { Calling } from './calling.ts';
-import type { Exchange } from './exchange.ts';
 import type { StreamNotes } from './noted-stream.ts';
-import { carriesMark, unmarkedBody } from './object-mark.ts';
-import type { OwnedPath } from './owned-path.ts';
+import { unmarkedBody } from './object-mark.ts';
 import type { PendingObject } from './pending-object.ts';
 import { providerOf, type ResolvedTarget } from './resolve-target.ts';
-import { objectsOfEvent, type ToldObject, toldObjects } from './told-objects.ts';
+import type { Telling, ToldObject } from './told-objects.ts';
 
 export interface Note {
   /** Yields what of it is shown. */
   whole(body: Buffer, headers: AnswerHeaders): Promise<Buffer>;
   ofStream(): StreamNotes;
-}
-
-/** What answers to one request tell of. */
-export interface Telling {
-  readonly ofWhole: (answer: unknown) => readonly ToldObject[];
-  readonly ofEvent: (event: unknown) => readonly ToldObject[];
-  /** Which events have to be read, once one has told of something. */
-  readonly isOfMore: RegExp;
-  /** Whether objects carry marks, which nobody is shown. */
-  readonly isMarked: boolean;
 }
 
 interface NoteOptions {
@@ -37,19 +25,6 @@ interface NoteOptions {
   /** Told when it is known what was made; null where nothing was asked to be. */
   readonly pending: PendingObject | null;
 }
-
-/** Of a request about objects. */
-export function tellingOf(owned: OwnedPath, { method }: Exchange['request']): Telling {
-  return {
-    ofWhole: (answer) => toldObjects(owned, method, answer),
-    ofEvent: (event) => objectsOfEvent(owned, method, event),
-    // What a stream makes, it tells of at its beginning; a response holds more as it goes on.
-    isOfMore: owned.kind === 'responses' ? moreOfResponse : /$^/,
-    isMarked: carriesMark(owned.kind),
-  };
-}
-
-const moreOfResponse = /"response\.(?:completed|incomplete|failed|output_item\.(?:added|done))"/;
 
 export function noteOf(
   { exchange }: Pick<Calling, 'exchange'>,

@@ -12,7 +12,7 @@ import { GatewayError } from './gateway-error.ts';
 import { GuardedCalls } from './guarded-calls.ts';
 import { asksForResponse, isInBackground, newResponse, noteOfResponse } from './new-response.ts';
 import { sendAndNote } from './noted-answer.ts';
-import { type Note, noteOf, tellingOf } from './noted-objects.ts';
+import { noteOf } from './noted-objects.ts';
 import { answerHere, sendObject } from './object-back.ts';
 import { objectRequestOf, withBody } from './object-request.ts';
 import { listAt } from './owned-list.ts';
@@ -28,7 +28,7 @@ import { accountDataIn, isAmbiguous, type Reference } from './owned-references.t
 import { makeAt, type PendingObject } from './pending-object.ts';
 import { providerOf, type ResolvedTarget } from './resolve-target.ts';
 import { attemptOf, send } from './send-back.ts';
-import { tellsOfObjects } from './told-objects.ts';
+import { tellingOf, tellsOfObjects } from './told-objects.ts';
 
 export class OwnObjects {
   readonly #options: OwnObjectsOptions;
@@ -130,8 +130,8 @@ class OwnedRequest {
     this.#answer = await this.#native();
     if (this.#answer !== null) return sendObject(this.#calling, this.#answer);
     const row = await this.#lookup.find(kind, id);
-    const unknown = { kind, id, param: null };
-    if (row === undefined) return this.#finish(await this.#anywhere(unknown), null);
+    if (row === undefined)
+      return this.#finish(await this.#anywhere({ kind, id, param: null }), null);
     refuseAccountData(this.#owned, this.#calling.exchange);
     const stranger = await this.#lookup.stranger(this.#calling.exchange, kind);
     if (stranger !== null) throw notFound(stranger);
@@ -140,8 +140,7 @@ class OwnedRequest {
 
   /** One is made, or they are listed; what goes on from an object is made where that is. */
   async #runForNone(): Promise<void> {
-    const { kind } = this.#owned;
-    const stranger = await this.#lookup.stranger(this.#calling.exchange, kind);
+    const stranger = await this.#lookup.stranger(this.#calling.exchange, this.#owned.kind);
     const { params, begun } = this.#calling.exchange;
     const prior = params.previous_response_id;
     const isElsewhere = typeof prior === 'string' && begun?.isContinued !== true;
@@ -235,22 +234,20 @@ class OwnedRequest {
     const { method } = exchange.request;
     const { status, target } = attempted!;
     const isDone = status >= 200 && status <= 299;
-    const { db } = this.#lookup;
+    const { db, owner } = this.#lookup;
     if (isDone && row !== null && method === 'DELETE' && this.#owned.rest.length === 0) {
       await ownedObjects.markDeleted(db, row, exchange.now);
     }
     if (!isDone || !tellsOfObjects(this.#owned, method)) return send(this.#calling, attempted!);
     const isMadeHere = exchange.begun !== undefined && target.translator !== null;
     if (isMadeHere && this.#keeping === null) return send(this.#calling, attempted!);
-    const note = isMadeHere ? noteOfResponse(this.#keeping!) : this.#note(target);
+    const note = isMadeHere
+      ? noteOfResponse(this.#keeping!)
+      : noteOf(this.#calling, tellingOf(this.#owned, method), {
+          ...{ db, owner, target, pending: this.#pending },
+        });
     const record = isMadeHere && isInBackground(exchange) ? () => this.#keeping!.record : null;
     return sendAndNote(this.#calling, attempted!, note, record);
-  }
-
-  #note(target: ResolvedTarget): Note {
-    const { db, owner } = this.#lookup;
-    const telling = tellingOf(this.#owned, this.#calling.exchange.request);
-    return noteOf(this.#calling, telling, { db, owner, target, pending: this.#pending });
   }
 }
 

@@ -11,6 +11,29 @@ export interface ToldObject {
 type Told = Readonly<Record<string, unknown>>;
 type Pairs = [ObjectKind, unknown][];
 
+/** What answers to one request tell of. */
+export interface Telling {
+  readonly ofWhole: (answer: unknown) => readonly ToldObject[];
+  readonly ofEvent: (event: unknown) => readonly ToldObject[];
+  /** Which events have to be read, once one has told of something. */
+  readonly isOfMore: RegExp;
+  /** Whether objects carry marks, which nobody is shown. */
+  readonly isMarked: boolean;
+}
+
+/** Of a request about objects. */
+export function tellingOf(owned: OwnedPath, method: string | undefined): Telling {
+  return {
+    ofWhole: (answer) => toldObjects(owned, method, answer),
+    ofEvent: (event) => objectsOfEvent(owned, method, event),
+    // What a stream makes, it tells of at its beginning; a response holds more as it goes on.
+    isOfMore: owned.kind === 'responses' ? moreOfResponse : /$^/,
+    isMarked: carriesMark(owned.kind),
+  };
+}
+
+const moreOfResponse = /"response\.(?:completed|incomplete|failed|output_item\.(?:added|done))"/;
+
 /** Whether answers may tell of objects, or show how they are marked; all others are passed on as they come. */
 export function tellsOfObjects(owned: OwnedPath, method: string | undefined): boolean {
   const { kind, id, rest, isMaker } = owned;
@@ -69,7 +92,7 @@ function objectsOfItems(items: readonly unknown[]): Pairs {
 }
 
 /** An event of a stream about a response, or about a run of a new thread, which is one itself. */
-export function objectsOfEvent(
+function objectsOfEvent(
   owned: OwnedPath,
   method: string | undefined,
   event: unknown,

@@ -7,10 +7,11 @@ import { type ClientRequest, clientRequests } from '../client-requests.ts';
 import {
   type AnthropicTenant,
   type SharedAccount,
+  startKeeper,
   startSharedAccount,
   type Tenant,
 } from '../shared-account.ts';
-import { sendJson, type TestUpstream } from '../upstream.ts';
+import type { TestUpstream } from '../upstream.ts';
 
 let shared: SharedAccount;
 let upstream: TestUpstream;
@@ -18,56 +19,11 @@ let ours: Tenant;
 let theirs: Tenant;
 let claude: AnthropicTenant;
 let otherClaude: AnthropicTenant;
-/** What the account has. */
-const kept = new Map<string, Record<string, unknown>>();
-let made = 0;
-
-const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
-
-/** A provider that keeps whatever is made, and answers questions with what is told of here. */
-const keeper: TestUpstream['script'] = ({ method, url, headers, body }, response) => {
-  const path = new URL(url, 'http://any').pathname.slice('/v1'.length);
-  const isJson = headers['content-type']?.startsWith('application/json') === true;
-  const said = isJson ? JSON.parse(body.toString()) : {};
-  const owned = ownedPathOf(method, path);
-  made += 1;
-  if (path === '/chat/completions' && method === 'POST') {
-    const audio = said.modalities === undefined ? undefined : { id: `audio-${made}`, data: '' };
-    const message = { role: 'assistant', content: 'hi', audio };
-    const choices = [{ index: 0, message, finish_reason: 'stop' }];
-    const { model, metadata } = said;
-    const chat = { id: `chatcmpl-${made}`, object: 'chat.completion', model, metadata, choices };
-    if (said.store === true) kept.set(chat.id, chat);
-    return sendJson(response, { ...chat, usage });
-  }
-  if (path === '/messages') {
-    const container = { id: `container-${made}`, expires_at: 'soon' };
-    const output = { type: 'code_execution_output', file_id: `file-of-code-${made}` };
-    kept.set(output.file_id, { id: output.file_id, type: 'file' });
-    const result = { type: 'code_execution_result', content: [output] };
-    const content = [
-      { type: 'tool_use', id: 't', name: 'x', input: { content: [{ file_id: 'file-made-up' }] } },
-      { type: 'code_execution_tool_result', tool_use_id: 't', content: result },
-    ];
-    const counts = { input_tokens: 5, output_tokens: 2 };
-    return sendJson(response, { id: 'msg', type: 'message', container, content, usage: counts });
-  }
-  if (owned === null) return sendJson(response, { path });
-  if (method === 'POST' && owned.isMaker) {
-    const one = { ...said, id: `${owned.kind}-${made}`, object: owned.kind };
-    kept.set(one.id, one);
-    return sendJson(response, one);
-  }
-  const one = kept.get(owned.id!);
-  if (one === undefined) return sendJson(response, { error: { message: 'none' } }, 404);
-  if (method === 'DELETE' && owned.rest.length === 0) kept.delete(owned.id!);
-  return sendJson(response, one);
-};
-
+const { kept, script } = startKeeper();
 beforeAll(async () => {
   shared = await startSharedAccount();
   ({ upstream } = shared.inference);
-  upstream.script = keeper;
+  upstream.script = script;
   ours = await shared.tenant('ours');
   theirs = await shared.tenant('theirs');
   claude = await shared.anthropicTenant('claude');
