@@ -8,6 +8,7 @@ CREATE TABLE IF NOT EXISTS request_logs (
   workspace_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL,
   api_key_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL,
   config_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NULL,
+  prompt_slug VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NULL,
   endpoint VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   status SMALLINT NOT NULL,
   error_code VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL,

@@ -30,10 +30,16 @@ import {
   systemClock,
 } from './clock.ts';
 import { Failure } from './failure.ts';
+import type { Gateway } from './gateway/gateway.ts';
 import type { SpanExport } from './gateway/span-export.ts';
 import { openApiRoute } from './http/openapi.ts';
 import type { Route } from './http/route.ts';
-import { createHttpServer, type HttpServer, usualLimits } from './http/server.ts';
+import {
+  createHttpServer,
+  type HttpServer,
+  type HttpServerOptions,
+  usualLimits,
+} from './http/server.ts';
 import type { Scheduler } from './jobs/scheduler.ts';
 import { createLog, type Log } from './log.ts';
 import { packageVersion } from './package-root.ts';
@@ -184,11 +190,10 @@ function assemble(parts: Parts): App {
   };
   const asking = createAsking(parts);
   const shared = sharedParts(parts, metrics, requireConnection);
-  const admin = createAdminServer(parts, shared, probes, asking);
-  const metricsServer = createMetricsServer(parts, [...metrics.routes, ...probes]);
-  const gateway = createAppGateway({ ...parts, ...shared, requestLog });
-  const jobs = createAppJobs(parts, metrics, asking);
   const runs = (component: Component): boolean => parts.components.includes(component);
+  const { admin, gateway } = createListeners({ ...parts, requestLog }, shared, probes, asking);
+  const metricsServer = createMetricsServer(parts, [...metrics.routes, ...probes]);
+  const jobs = createAppJobs(parts, metrics, asking);
   const drain = (): void => {
     isDraining = true;
     for (const server of [admin, gateway.server]) server.takeLeave();
@@ -238,6 +243,21 @@ function assemble(parts: Parts): App {
 
 /** How long the last rows of refused credentials are tried to be written. */
 const lastRowsMs = 2_000;
+
+/** Each serves what came to the other because its client knows one address only. */
+function createListeners(
+  parts: Parts & Pick<Parameters<typeof createAppGateway>[0], 'requestLog'>,
+  shared: SharedParts,
+  probes: readonly Route<null>[],
+  asking: Asking,
+): { readonly admin: HttpServer; readonly gateway: Gateway } {
+  const runsGateway = parts.components.includes('gateway');
+  const admin = createAdminServer(parts, shared, probes, asking, {
+    passOn: runsGateway ? (...both) => gateway.server.takePrompt(...both) : null,
+  });
+  const gateway = createAppGateway({ ...parts, ...shared, passOn: admin.take });
+  return { admin, gateway };
+}
 
 /** Most look at `/readyz` every few seconds, or pass on within them that this process is to end. */
 const lameDuckSecondsDefault = 5;
@@ -292,6 +312,7 @@ function createAdminServer(
   { metrics, requireConnection, refusals }: SharedParts,
   probes: readonly Route<null>[],
   { mcp, outbound }: Asking,
+  { passOn }: Pick<HttpServerOptions<Principal>, 'passOn'>,
 ): HttpServer {
   const tokens = createAccessTokens(keyring);
   const throttle = createFailureThrottle();
@@ -320,6 +341,7 @@ function createAdminServer(
     observe: metrics.observeRequest,
     now: () => clock.now(),
     log,
+    passOn,
     limits: { ...usualLimits, connectionsMax: settings.server.connectionsMax },
   });
 }

@@ -1,8 +1,8 @@
 /** Knows how a test gets a bare HTTP server: routes of its own, no database, callers named by their token. */
+import type { Exchange } from '../src/http/access-log.ts';
 import type { Route } from '../src/http/route.ts';
 import {
   createHttpServer,
-  type Exchange,
   type HttpLimits,
   type HttpServer,
   usualLimits,

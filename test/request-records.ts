@@ -11,7 +11,7 @@ export function requestRecord(
     ...{ firstByteMs: 120.6, organisationId, workspaceId: null, apiKeyId: null, configId: null },
     ...{ endpoint: 'chat_completions', status: 200, provider: 'openai', requestedModel: 'gpt' },
     ...{ model: 'gpt-4o', targetPath: 'config', retries: 0, cacheStatus: 'MISS', isStream: false },
-    ...{ answeredModel: 'gpt-4o-2026-08-06', guardrailVerdict: null },
+    ...{ answeredModel: 'gpt-4o-2026-08-06', guardrailVerdict: null, promptSlug: null },
     tokens: { inputTokens: 10, outputTokens: 5, cachedInputTokens: 2, cacheWriteTokens: 0 },
     ...{ costUnits: 125, isEstimated: false, earlierAttempts: [], errorCode: null },
     metadata: { team: 'a' },

@@ -3,7 +3,7 @@ import type { Keyring } from '../auth/keyring.ts';
 import type { RefusedCredentials } from '../auth/refused-credentials.ts';
 import type { Clock } from '../clock.ts';
 import { Failure } from '../failure.ts';
-import { createGateway, type Gateway } from '../gateway/gateway.ts';
+import { createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
 import type { Issuer } from '../gateway/issuer-keys.ts';
 import type { RequestLog } from '../gateway/request-log.ts';
 import type { RequestRecord } from '../gateway/request-record.ts';
@@ -37,6 +37,8 @@ export function createAppGateway(parts: {
   /** Throws, as a database that is away does, until it has been proved to be the right one. */
   readonly requireConnection: () => void;
   readonly refusals: Pick<RefusedCredentials, 'record'>;
+  /** Takes a request that is the Admin API's. */
+  readonly passOn: GatewayOptions['passOn'];
 }): Gateway {
   const { settings, database, keyring, clock, log, blobs } = parts;
   const { metrics, requestLog, spanExport, requireConnection, refusals } = parts;
@@ -45,7 +47,7 @@ export function createAppGateway(parts: {
   let quietUntilMs = 0;
   const gateway = createGateway({
     ...{ database, clock, configTargets, trustedHosts, isUnavailable, proxies },
-    ...{ ...rest, requireConnection, spanExport, blobs },
+    ...{ ...rest, requireConnection, spanExport, blobs, passOn: parts.passOn },
     fileBytesMax: settings.blobs.fileBytesMax,
     record: (entry) => {
       metrics.observeInference(entry);

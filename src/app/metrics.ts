@@ -6,8 +6,8 @@ import type { SharedClock } from '../clock.ts';
 import type { RequestLogFigures } from '../gateway/request-log.ts';
 import type { RequestRecord } from '../gateway/request-record.ts';
 import type { SpanFigures } from '../gateway/span-export.ts';
+import type { Exchange } from '../http/access-log.ts';
 import { RawReply, type Route, route } from '../http/route.ts';
-import type { Exchange } from '../http/server.ts';
 import type { JobOutcome } from '../jobs/job-run.ts';
 import type { Database } from '../store/connection/db.ts';
 

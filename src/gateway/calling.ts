@@ -83,6 +83,7 @@ export interface Findings {
   key: GatewayKey | null;
   exchange: Exchange | null;
   config: GatewayConfig | null;
+  promptSlug: string | null;
   calls: ProviderCalls | null;
   attempted: Attempted | null;
   firstByteMs: number | null;

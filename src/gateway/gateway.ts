@@ -35,7 +35,11 @@ import { Prompts } from './prompts.ts';
 import { Providers } from './providers.ts';
 import { Configs, type GatewayConfig } from './resolve-config.ts';
 import { Targets } from './resolve-target.ts';
-import { createInferenceServer, type InferenceServer } from './server.ts';
+import {
+  createInferenceServer,
+  type InferenceServer,
+  type InferenceServerOptions,
+} from './server.ts';
 
 export interface GatewayOptions
   extends ManagedSecretsOptions,
@@ -68,6 +72,8 @@ export interface GatewayOptions
   readonly proxies: Proxies | null;
   readonly unsealerOf: Keyring['unsealerOf'];
   readonly connectionsMax: number;
+  /** Takes a request that is the Admin API's. */
+  readonly passOn: InferenceServerOptions['passOn'];
   readonly configTargets: TargetLimits;
   readonly blocksInlineConfigs: boolean;
   readonly runsGuardrails: boolean;
@@ -154,7 +160,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
   drivers.start(options.requireConnection);
   return {
-    server: createInferenceServer({ pipeline, connectionsMax: options.connectionsMax }),
+    server: createInferenceServer({ ...options, pipeline }),
     servesWithoutDatabase: () => generations.isHolding(),
     [Symbol.asyncDispose]: async () => {
       await drivers[Symbol.asyncDispose]();

@@ -51,6 +51,7 @@ export class InnerCalls implements ModelCalls {
     const beganMs = performance.now();
     const found: Findings = {
       ...{ trace: null, key: null, exchange: null, config: null, calls: null, attempted: null },
+      promptSlug: null,
       ...{ firstByteMs: null, metered: null, error: null },
     };
     const answer = await this.#answerTo(request, found, options).catch((thrown: unknown) => {

@@ -11,13 +11,22 @@ export type Metadata = Readonly<Record<string, unknown>>;
 
 const none: Metadata = {};
 
-/** What the workspace says counts before what the key says, and that before the request. */
-export function metadataOf(key: GatewayKey, header: ReadHeader, user: unknown): Metadata {
+/**
+ * What the workspace says counts before what the key says, and that before the request: its header, then
+ * what stands in the body of one of a prompt (`said`).
+ */
+export function metadataOf(
+  key: GatewayKey,
+  header: ReadHeader,
+  user: unknown,
+  said?: unknown,
+): Metadata {
   const sent = header('metadata');
-  const given = sent === null ? none : parsed(sent);
+  const given = sent === null ? none : sound(jsonOf(sent), 'x-gateway-metadata', sent.length);
+  const beside = said === undefined || said === null ? none : sound(said, 'metadata');
   const isNamed = typeof user === 'string' && user.length <= valueCharsMax;
-  if (sent === null && !isNamed) return ownMetadata(key);
-  return { ...(isNamed ? { _user: user } : none), ...given, ...ownMetadata(key) };
+  if (sent === null && beside === none && !isNamed) return ownMetadata(key);
+  return { ...(isNamed ? { _user: user } : none), ...beside, ...given, ...ownMetadata(key) };
 }
 
 const ownByKey = new WeakMap<GatewayKey, Metadata>();
@@ -31,17 +40,18 @@ function ownMetadata(key: GatewayKey): Metadata {
   return own;
 }
 
-function parsed(text: string): Metadata {
-  const value = text.length > headerCharsMax ? null : jsonOf(text);
+/** `place` is where it stands; it is `chars` long there. */
+function sound(value: unknown, place: string, chars = 0): Metadata {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   const entries = isObject ? Object.entries(value) : [];
   const isSound =
     isObject &&
+    chars <= headerCharsMax &&
     entries.length <= keysMax &&
     entries.every(([, item]) => typeof item !== 'object' && String(item).length <= valueCharsMax);
   if (isSound) return value as Metadata;
-  const message = `x-gateway-metadata must be a JSON object of at most ${keysMax} texts of at most ${valueCharsMax} characters`;
-  throw new GatewayError('invalid_request', message, 'x-gateway-metadata');
+  const message = `${place} must be a JSON object of at most ${keysMax} texts of at most ${valueCharsMax} characters`;
+  throw new GatewayError('invalid_request', message, place);
 }
 
 function jsonOf(text: string): unknown {

@@ -28,7 +28,7 @@ export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void>
   const found: Findings = {
     trace: spanExport && beginTrace(arrival.request, arrival.beganMs, spanExport.sampler),
     ...{ key: null, exchange: null, config: null, calls: null, attempted: null },
-    ...{ firstByteMs: null, metered: null, error: null },
+    ...{ firstByteMs: null, metered: null, error: null, promptSlug: null },
   };
   try {
     await exchangeOf(pipeline, arrival, found, now);
@@ -79,8 +79,9 @@ async function exchangeOf(
   const filled = prompt === null ? null : await pipeline.prompts.fill(key, prompt, sent);
   pipeline.keys.noteUse(key, now);
   if (prompt?.action === 'render') return sendRendered(arrival, filled!);
+  if (filled !== null) found.promptSlug = filled.slug;
   const params = filled?.params ?? sent;
-  const metadata = metadataOf(key, header, params.user);
+  const metadata = metadataOf(key, header, params.user, filled?.metadata);
   const read: Exchange = {
     ...{
       id,
@@ -184,7 +185,7 @@ export function recordOf(
   found: Findings,
   startedAt: number,
 ): RequestRecord {
-  const { key, exchange, config, calls, attempted, firstByteMs, error } = found;
+  const { key, exchange, config, calls, attempted, firstByteMs, error, promptSlug } = found;
   // Of a call without an answer it is known once it is given up.
   const metered = found.metered ?? (attempted && calls?.charged.lost) ?? null;
   const { id, response, path, beganMs } = arrival;
@@ -196,6 +197,7 @@ export function recordOf(
     workspaceId: key?.workspace?.id ?? null,
     apiKeyId: key?.id ?? null,
     configId: config?.id ?? null,
+    promptSlug,
     endpoint: endpointOf(exchange?.path ?? path),
     status: response.statusCode,
     provider: attempted?.target.provider ?? null,

@@ -33,7 +33,12 @@ export function promptPathOf(method: string | undefined, path: string): PromptPa
 }
 
 /** The request for a model that a prompt makes. */
-export type Filled = Pick<Exchange, 'path' | 'params' | 'body' | 'isJson'>;
+export interface Filled extends Pick<Exchange, 'path' | 'params' | 'body' | 'isJson'> {
+  /** Of the prompt. */
+  readonly slug: string;
+  /** What the caller says of the request beside it; undefined for nothing. */
+  readonly metadata: unknown;
+}
 
 export class Prompts {
   readonly #options: PromptsOptions;
@@ -56,14 +61,18 @@ export class Prompts {
     if (action === 'render' && !covers(key.scopes, renderScope)) {
       throw new GatewayError('scope_missing', `The API key lacks the scope ${renderScope}`);
     }
-    const { workspaceId, content, template, partials } = await this.#find(key, reference);
+    const { slug, workspaceId, content, template, partials } = await this.#find(key, reference);
     if (action === 'render') await this.#requireShown(key, workspaceId);
     requireVariables(sent.variables);
     try {
       const params = template.render(sent as JsonRecord, partials);
-      const asked = action === 'render' ? params : withProvider(params, content.virtual_key);
       const path = 'prompt' in params ? '/completions' : '/chat/completions';
-      return { path, params: asked, body: Buffer.from(JSON.stringify(asked)), isJson: true };
+      const { asked, metadata } =
+        action === 'render'
+          ? { asked: params, metadata: undefined }
+          : apart(withProvider(params, content.virtual_key));
+      const body = Buffer.from(JSON.stringify(asked));
+      return { path, params: asked, body, isJson: true, slug, metadata };
     } catch (thrown) {
       if (thrown instanceof TemplateError) {
         throw new GatewayError('invalid_request', thrown.message, 'variables', { cause: thrown });
@@ -111,6 +120,15 @@ function requireVariables(variables: unknown): void {
   const isMap = typeof variables === 'object' && variables !== null && !Array.isArray(variables);
   if (isMap || variables === undefined) return;
   throw new GatewayError('invalid_request', 'variables must be an object', 'variables');
+}
+
+/**
+ * Clients of prompts say in `metadata` what the request is for. Providers take it with what they are to
+ * store only, and refuse it otherwise.
+ */
+function apart(params: JsonRecord): { asked: JsonRecord; metadata: unknown } {
+  const { metadata, ...rest } = params;
+  return { asked: params.store === true ? params : rest, metadata };
 }
 
 /** The provider stands before the model, so that what a config or header pins counts first. */

@@ -24,6 +24,7 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
     workspace_id: entry.workspaceId,
     api_key_id: entry.apiKeyId,
     config_id: entry.configId,
+    prompt_slug: entry.promptSlug,
     endpoint: entry.endpoint,
     status: entry.status,
     error_code: entry.errorCode,

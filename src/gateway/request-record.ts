@@ -27,6 +27,8 @@ export interface RequestRecord {
   readonly workspaceId: string | null;
   readonly apiKeyId: string | null;
   readonly configId: string | null;
+  /** Of the prompt that it fills in; null for none. */
+  readonly promptSlug: string | null;
   /** `chat_completions`; `other` for one that is only passed on. */
   readonly endpoint: string;
   readonly status: number;

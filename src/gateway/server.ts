@@ -7,16 +7,25 @@ import type { Arrival, Pipeline } from './calling.ts';
 import { errorFormOf } from './error-form.ts';
 import { ownHeaders } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
+import { isOfAdminApi, showKey } from './passed-on.ts';
 import { refuse, serve } from './pipeline.ts';
+import { promptPathOf } from './prompts.ts';
 
 export interface InferenceServerOptions {
   readonly pipeline: Pipeline;
   readonly connectionsMax: number;
+  /** Takes a request that is the Admin API's. */
+  readonly passOn: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
 export interface InferenceServer {
   /** Port 0 takes a free one. Resolves to `http://host:port`. */
   listen(host: string, port: number): Promise<string>;
+  /**
+   * Serves a request for a prompt that came to another listener of the process, which bounds its
+   * connection. Yields the pattern of its path; null for any other request, with which nothing is done.
+   */
+  takePrompt(request: IncomingMessage, response: ServerResponse): string | null;
   /** Goes on serving, but each answer is the last of its connection. */
   takeLeave(): void;
   /** Stops accepting, waits for what is in flight, cuts it after `graceMs`. */
@@ -77,12 +86,22 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
       connection.requests -= 1;
       state.inFlight -= 1;
     });
-    begin(options.pipeline, request, response, connection.isExcess);
+    begin(options, request, response, connection.isExcess);
   };
   server.on('request', take).on('checkExpectation', take);
   server.on('connect', (_, socket) => socket.destroy());
   return {
     listen: (host, port) => listen(server, host, port),
+    takePrompt: (request, response) => {
+      const path = pathOf(request.url!);
+      if (promptPathOf(request.method, path)?.action !== 'completions') return null;
+      state.inFlight += 1;
+      response.on('close', () => {
+        state.inFlight -= 1;
+      });
+      void serve(options.pipeline, arrivalOf(options.pipeline, request, response));
+      return '/v1/prompts/:promptId/completions';
+    },
     takeLeave: () => {
       state.isLeaving = true;
     },
@@ -97,13 +116,18 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
 }
 
 function begin(
-  pipeline: Pipeline,
+  { pipeline, passOn }: InferenceServerOptions,
   request: IncomingMessage,
   response: ServerResponse,
   isExcess: boolean,
 ): void {
-  const arrival = arrivalOf(pipeline, request, response);
   const refusal = refusalOf(request, isExcess);
+  if (refusal === null && isOfAdminApi(request)) {
+    showKey(request, pipeline.headerPrefixes);
+    passOn(request, response);
+    return;
+  }
+  const arrival = arrivalOf(pipeline, request, response);
   if (refusal === null) void serve(pipeline, arrival);
   else {
     // Nothing that follows on the connection is trusted.
@@ -123,6 +147,12 @@ function refusalOf(request: IncomingMessage, isExcess: boolean): GatewayError | 
   return new GatewayError('not_found', 'Inference is served below /v1/');
 }
 
+/** Behind `/v1`, without a query. */
+function pathOf(url: string): string {
+  const question = url.indexOf('?');
+  return url.slice('/v1'.length, question < 0 ? undefined : question);
+}
+
 /** As for the Admin API; a caller's own one is kept, so that both sides find the request by it. */
 const traceIdPattern = /^[\w.:-]{1,128}$/;
 
@@ -135,8 +165,8 @@ function arrivalOf(
   const header = ownHeaders(request, headerPrefixes);
   const given = header('trace-id');
   const url = request.url ?? '';
+  const path = pathOf(url);
   const question = url.indexOf('?');
-  const path = url.slice('/v1'.length, question < 0 ? undefined : question);
   return {
     // Those made here grow, so that the log's index of them is written at its end.
     id: given !== null && traceIdPattern.test(given) ? given : newId(),

@@ -1,5 +1,4 @@
 /** Knows how routes are served: listening, limits, order of the checks, access log, and stopping. */
-import { randomUUID } from 'node:crypto';
 import {
   createServer,
   type IncomingMessage,
@@ -14,6 +13,7 @@ import { usualBody } from '../model/body-limits.ts';
 import { ApiError, type ErrorKind, errorBody } from '../model/errors.ts';
 import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
+import { begin, type Exchange, note } from './access-log.ts';
 import { refuseAmbiguity } from './ambiguity.ts';
 import {
   answerStrangers,
@@ -56,14 +56,6 @@ interface Credentials {
   readonly remoteAddress: string;
 }
 
-/** One finished exchange, for metrics. `route` is a pattern or `unmatched`, never a raw path. */
-export interface Exchange {
-  readonly method: string;
-  readonly route: string;
-  readonly status: number;
-  readonly durationMs: number;
-}
-
 export interface HttpLimits extends ConnectionLimits {
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
@@ -103,6 +95,12 @@ export interface HttpServerOptions<Caller> {
   /** Kind of an error that is not an ApiError: `unavailable` when trying again may help. */
   readonly classifyError: (error: unknown) => ErrorKind;
   readonly observe: (exchange: Exchange) => void;
+  /**
+   * Takes a request that belongs to another listener of the process and came here, since its client knows
+   * one address only. Yields the pattern of its path; null for one that is ours. An API key stands in
+   * `x-gateway-api-key`, whichever header it came by.
+   */
+  readonly passOn?: ((request: IncomingMessage, response: ServerResponse) => string | null) | null;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly log: Log;
@@ -112,6 +110,8 @@ export interface HttpServerOptions<Caller> {
 export interface HttpServer {
   /** Starts to listen; port 0 takes a free one. Resolves to `http://host:port`. */
   listen(host: string, port: number): Promise<string>;
+  /** Serves a request that came to another listener of the process, which bounds its connection. */
+  take(request: IncomingMessage, response: ServerResponse): void;
   /** Goes on serving, but each answer is the last of its connection, so that callers go elsewhere. */
   takeLeave(): void;
   /** Stops accepting, waits for what is in flight, cuts it after `graceMs`. */
@@ -139,7 +139,7 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Ht
     table.add(route.method, pattern, endpoint);
   }
   const running = new WeakMap<IncomingMessage, Running>();
-  const { app, connections } = createFastify(options, running, table);
+  const { app, connections, answer } = createFastify(options, running, table);
   const { classifyError, log } = options;
   const { holdBehind } = connections;
   const kit: RouteKit = { app, running, holdBehind, classifyError, log };
@@ -147,6 +147,14 @@ export function createHttpServer<Caller>(options: HttpServerOptions<Caller>): Ht
   answerStrangers(kit, table);
   return {
     listen: (host, port) => listen(app, host, port),
+    take: (request, response) => {
+      note(options, running, request, response);
+      // Where nothing has listened here yet, routes are still to be made ready.
+      app.ready().then(
+        () => answer(request, response),
+        () => response.destroy(),
+      );
+    },
     takeLeave: connections.takeLeave,
     close: async (graceMs) => {
       connections.takeLeave();
@@ -203,7 +211,7 @@ function createFastify<Caller>(
   options: HttpServerOptions<Caller>,
   running: WeakMap<IncomingMessage, Running>,
   table: RouteTable<Endpoint>,
-): { app: FastifyInstance; connections: Connections } {
+): Pick<NodeServer, 'connections'> & { readonly app: FastifyInstance; readonly answer: Answerer } {
   const node = createNodeServer(options, running);
   const app = fastify({
     logger: false,
@@ -224,7 +232,7 @@ function createFastify<Caller>(
   app.removeAllContentTypeParsers();
   // Bytes are kept as they came: each route knows how to read them.
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  return { app, connections: node.connections };
+  return { app, connections: node.connections, answer: node.answer };
 }
 
 /** Of connections that wait to be taken; the kernel has a bound of its own as well. */
@@ -240,10 +248,14 @@ async function listen(app: FastifyInstance, host: string, port: number): Promise
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`;
 }
 
+type Answerer = (request: IncomingMessage, response: ServerResponse) => void;
+
 interface NodeServer {
   readonly connections: Connections;
   /** Sets who answers; yields the server, which does not listen yet. */
-  serve(answer: (request: IncomingMessage, response: ServerResponse) => void): Server;
+  serve(answer: Answerer): Server;
+  /** Once that was set. */
+  readonly answer: Answerer;
 }
 
 function createNodeServer<Caller>(
@@ -262,17 +274,19 @@ function createNodeServer<Caller>(
   });
   server.maxHeadersCount = limits.headersMax;
   const connections = boundConnections(server, limits, options.log);
+  let answerer: Answerer | null = null;
   const serve: NodeServer['serve'] = (answer) => {
+    answerer = answer;
     const take: RequestListener = (request, response) => {
       if (!connections.admit(response)) return;
-      const state = begin(request, options.now());
-      running.set(request, state);
-      const started = performance.now();
-      response.on('close', () => {
-        report(options, state, request, response, performance.now() - started);
-      });
+      const state = note(options, running, request, response);
       const ambiguity = refuseAmbiguity(request);
-      if (ambiguity === null) return answer(request, response);
+      if (ambiguity === null) {
+        const passedOn = passOn(options, request, response);
+        if (passedOn === null) return answer(request, response);
+        state.route = passedOn;
+        return;
+      }
       // The rest of the request is not trusted either.
       connections.endWith(response);
       const body = Buffer.from(JSON.stringify(errorBody(ambiguity)));
@@ -290,41 +304,7 @@ function createNodeServer<Caller>(
       options.log.info({ method: 'CONNECT', route, status, requestId }, 'request');
     });
   };
-  return { connections, serve };
-}
-
-/** As long as the audit log keeps one; a longer one, or one of other characters, is replaced. */
-const requestIdPattern = /^[\w.:-]{1,128}$/;
-
-function begin(request: IncomingMessage, startedAt: number): Running {
-  const given = request.headers['x-request-id'];
-  const sane = typeof given === 'string' && requestIdPattern.test(given);
-  return {
-    id: sane ? given : randomUUID(),
-    startedAt,
-    found: null,
-    route: 'unmatched',
-    callerId: null,
-  };
-}
-
-/** One line and one observation a request, whatever became of it. */
-function report<Caller>(
-  { log, observe }: HttpServerOptions<Caller>,
-  state: Running,
-  request: IncomingMessage,
-  response: ServerResponse,
-  durationMs: number,
-): void {
-  const method = request.method ?? '';
-  const { route, id: requestId, callerId: principalId } = state;
-  const status = response.statusCode;
-  observe({ method, route, status, durationMs });
-  const aborted = response.writableFinished ? undefined : true;
-  const rounded = Math.round(durationMs * 1000) / 1000;
-  const line = { method, route, status, durationMs: rounded, requestId, principalId, aborted };
-  if (/^\/(livez|readyz|startupz)$/.test(route)) log.debug(line, 'request');
-  else log.info(line, 'request');
+  return { connections, serve, answer: (request, response) => answerer!(request, response) };
 }
 
 function credentialsOf(request: FastifyRequest): Credentials {
@@ -347,4 +327,16 @@ function browserOf(request: FastifyRequest): Credentials['browser'] {
   const isChange = request.method !== 'GET' && request.method !== 'HEAD';
   const workspace = header(request, 'gatewright-workspace');
   return { cookies, origin: header(request, 'origin'), isChange, workspace };
+}
+
+/** A key comes in one of two headers here; elsewhere nobody knows of the older. */
+function passOn(
+  { passOn: take }: Pick<HttpServerOptions<never>, 'passOn'>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): string | null {
+  if (take === undefined || take === null) return null;
+  const { 'x-portkey-api-key': olderKey, ...headers } = request.headers;
+  if (olderKey !== undefined) request.headers = { 'x-gateway-api-key': olderKey, ...headers };
+  return take(request, response);
 }

@@ -15,6 +15,7 @@ export interface LoggedRequest {
   readonly workspace_id: string | null;
   readonly api_key_id: string | null;
   readonly config_id: string | null;
+  readonly prompt_slug: string | null;
   readonly endpoint: string;
   readonly error_code: string | null;
   readonly provider: string | null;
@@ -60,7 +61,7 @@ const tellers: Readonly<Record<ExportField, (row: LoggedRequest) => unknown>> = 
   response_status_code: (row) => row.status,
   mode: () => null,
   config: (row) => row.config_id,
-  prompt_slug: () => null,
+  prompt_slug: (row) => row.prompt_slug,
   metadata: (row) => JSON.parse(row.metadata),
   ended_at: (row) => formatTimestamp(row.ended_at),
   workspace_id: (row) => row.workspace_id,

@@ -55,7 +55,13 @@ export const ExportFilters = z.strictObject({
   ...{ completion_token_min: count, completion_token_max: count },
   ...{ cost_min: dollars, cost_max: dollars },
   ...{ ai_org: values, ai_model: values, ai_org_model: values, trace_id: values },
-  ...{ configs: values, api_key_ids: values, workspace_slug: values, deployment_slug: values },
+  ...{
+    prompt_slug: values,
+    configs: values,
+    api_key_ids: values,
+    workspace_slug: values,
+    deployment_slug: values,
+  },
   status_code: values.refine((codes) => codes?.every((code) => statusForm.test(code)) ?? true, {
     error: 'must be statuses such as 429, or classes such as 4xx, with commas',
   }),
@@ -65,7 +71,7 @@ export const ExportFilters = z.strictObject({
     .optional(),
   /** All are exported, whichever page is asked for. */
   ...{ page_size: z.number().optional(), current_page: z.number().optional() },
-  ...{ virtual_keys: unkept('which virtual key was used'), prompt_slug: unkept('the prompt') },
+  virtual_keys: unkept('which virtual key was used'),
   weighted_feedback_min: unkept('feedback'),
   weighted_feedback_max: unkept('feedback'),
 });

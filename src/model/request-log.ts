@@ -51,6 +51,7 @@ export const RequestLogRecord = z.object({
   workspace_id: z.string().nullable(),
   api_key_id: z.string().nullable(),
   config_id: z.string().nullable(),
+  prompt_slug: z.string().nullable(),
   endpoint: z.string(),
   status: z.int(),
   error_code: z.string().nullable(),

@@ -152,7 +152,6 @@ describe('an export', () => {
     [{ deployment_slug: 'nowhere' }, 'nowhere'],
     [{ workspace_slug: 'nowhere' }, 'nowhere'],
     [{ configs: 'nowhere' }, 'nowhere'],
-    [{ prompt_slug: 'p' }, 'not kept in the log'],
     [{ virtual_keys: 'k' }, 'not kept in the log'],
     [{ status_code: 'fine' }, '429'],
     [{ time_of_generation_max: '2027-01-03T00:00:00Z' }, 'after the end'],

@@ -35,6 +35,7 @@ export const groupings = {
   ...{ model: ['model', 'model'], 'ai-models': ['model', 'ai_model'] },
   ...{ api_key: ['api_key_id', 'api_key'], status_code: ['status', 'status_code'] },
   ...{ config: ['config_id', 'config'], workspace: ['workspace_id', 'workspace_id'] },
+  prompt: ['prompt_slug', 'prompt'],
   users: [{ metadata: '_user' }, 'user'],
 } as const satisfies Record<string, readonly [SumsKey, string]>;
 

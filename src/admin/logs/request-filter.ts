@@ -43,6 +43,7 @@ export const filterQuery = {
   ai_org_model: list.optional(),
   virtual_keys: list.optional(),
   configs: list.optional(),
+  prompt_slug: list.optional(),
   cache_status: list.optional(),
   metadata: z.string().min(2).max(10_000).optional(),
   ...{ total_units_min: amount.optional(), total_units_max: amount.optional() },
@@ -56,7 +57,8 @@ export type FilterQuery = z.infer<typeof FilterQuery>;
 
 /** Narrows nothing. */
 export const anyOfLog: LogFilter = {
-  ...{ traceId: undefined, configIds: undefined, cacheStatuses: undefined, metadata: [] },
+  ...{ traceId: undefined, configIds: undefined, promptSlugs: undefined },
+  ...{ cacheStatuses: undefined, metadata: [] },
   ...{ inputTokens: [null, null], outputTokens: [null, null] },
   ...{ totalTokens: [null, null], costUnits: [null, null], feedback: [null, null] },
 };
@@ -77,6 +79,7 @@ export async function filterOf(
   const log: LogFilter = {
     traceId: query.trace_id,
     configIds: query.configs && (await configIdsOf(db, organisationId, query.configs)),
+    promptSlugs: query.prompt_slug,
     cacheStatuses: query.cache_status?.map((one) => one.toUpperCase()),
     metadata: query.metadata === undefined ? [] : metadataOf(query.metadata),
     inputTokens: [query.prompt_token_min ?? null, query.prompt_token_max ?? null],
@@ -110,9 +113,10 @@ function unitsOf(cents: number | undefined): number | null {
   return cents === undefined ? null : cents * centUnits;
 }
 
-function isNarrowing({ traceId, configIds, cacheStatuses, metadata, ...bounds }: LogFilter) {
+function isNarrowing({ metadata, ...filter }: LogFilter) {
+  const { traceId, configIds, promptSlugs, cacheStatuses, ...bounds } = filter;
   const isBound = (one: Bounds) => one.some((end) => end !== null);
-  const named = [traceId, configIds, cacheStatuses].some((one) => one !== undefined);
+  const named = [traceId, configIds, promptSlugs, cacheStatuses].some((one) => one !== undefined);
   return named || metadata.length > 0 || Object.values(bounds).some(isBound);
 }
 

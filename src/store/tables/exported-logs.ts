@@ -75,6 +75,7 @@ function conditionsOf(filters: ExportFilters, selection: ExportSelection): Condi
     ...oneOf('provider', filters.ai_org ?? null),
     ...oneOf('model', filters.ai_model ?? null),
     ...oneOf('trace_id', filters.trace_id ?? null),
+    ...oneOf('prompt_slug', filters.prompt_slug ?? null),
     ...between(total, filters.total_units_min, filters.total_units_max),
     ...between(sql.ref('input_tokens'), filters.prompt_token_min, filters.prompt_token_max),
     ...between(

@@ -10,6 +10,7 @@ import * as prompts from './prompts.ts';
 
 /** A prompt in one of its versions, ready to be filled in. */
 export interface PromptToUse {
+  readonly slug: string;
   readonly workspaceId: string;
   readonly content: PromptContent;
   readonly template: PromptTemplate;
@@ -34,7 +35,7 @@ export async function findToUse(
   const content = JSON.parse(text.content) as PromptContent;
   const template = new PromptTemplate(content);
   const partials = await readPartials(db, row, template.partials);
-  return { workspaceId: row.workspace_id, content, template, partials };
+  return { slug: row.slug, workspaceId: row.workspace_id, content, template, partials };
 }
 
 function splitReference(reference: string): [string, string | undefined] {

@@ -28,6 +28,7 @@ export interface RequestLogRow {
   workspace_id: string | null;
   api_key_id: string | null;
   config_id: string | null;
+  prompt_slug: string | null;
   endpoint: string;
   status: number;
   error_code: string | null;
@@ -65,7 +66,15 @@ declare module '../connection/db.ts' {
 
 const columns: readonly (keyof RequestLogRow)[] = [
   ...(['organisation_id', 'ended_at', 'id', 'trace_id', 'workspace_id', 'api_key_id'] as const),
-  ...(['config_id', 'endpoint', 'status', 'error_code', 'provider', 'requested_model'] as const),
+  ...([
+    'config_id',
+    'prompt_slug',
+    'endpoint',
+    'status',
+    'error_code',
+    'provider',
+    'requested_model',
+  ] as const),
   ...(['model', 'answered_model', 'target_path', 'retries', 'cache_status'] as const),
   ...(['guardrail_verdict', 'is_stream', 'duration_ms'] as const),
   ...(['first_byte_ms', 'input_tokens', 'output_tokens', 'cached_input_tokens'] as const),

@@ -27,6 +27,7 @@ export interface SumsFilter {
 export interface LogFilter {
   readonly traceId: string | undefined;
   readonly configIds: readonly string[] | undefined;
+  readonly promptSlugs: readonly string[] | undefined;
   readonly cacheStatuses: readonly string[] | undefined;
   /** One of the values of each key. */
   readonly metadata: readonly { readonly key: string; readonly values: readonly string[] }[];
@@ -38,7 +39,14 @@ export interface LogFilter {
   readonly feedback: Bounds;
 }
 
-type Column = 'workspace_id' | 'api_key_id' | 'provider' | 'model' | 'status' | 'config_id';
+type Column =
+  | 'workspace_id'
+  | 'api_key_id'
+  | 'provider'
+  | 'model'
+  | 'status'
+  | 'config_id'
+  | 'prompt_slug';
 
 /** By pieces of time in milliseconds, by a column, or by a value of the metadata. */
 export type SumsKey = { readonly stepMs: number } | Column | { readonly metadata: string };
@@ -76,7 +84,8 @@ export interface SharedSums extends RequestCounts {
 /** Whether totals cannot answer. */
 export function needsLog({ filter, by, asksLog }: SumsQuestion): boolean {
   const isOfLog = (key: SumsKey) =>
-    key === 'config_id' || (typeof key === 'object' && 'metadata' in key);
+    ['config_id', 'prompt_slug'].includes(key as string) ||
+    (typeof key === 'object' && 'metadata' in key);
   return filter.log !== undefined || asksLog || by.some(isOfLog);
 }
 
@@ -247,10 +256,11 @@ function logConditions(
   organisationId: string,
   log: LogFilter,
 ): (RawBuilder<unknown> | undefined)[] {
-  const { traceId, configIds, cacheStatuses, metadata } = log;
+  const { traceId, configIds, promptSlugs, cacheStatuses, metadata } = log;
   return [
     traceId === undefined ? undefined : sql`trace_id = ${traceId}`,
     oneOf(sql.ref('config_id'), configIds),
+    oneOf(sql.ref('prompt_slug'), promptSlugs),
     oneOf(sql.ref('cache_status'), cacheStatuses),
     ...metadata.map(({ key, values }) => oneOf(metadataOf(key), values)),
     ...within(sql`COALESCE(input_tokens, 0)`, log.inputTokens),
