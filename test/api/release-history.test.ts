@@ -4,8 +4,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RequestLog } from '../../src/gateway/request-log.ts';
 import { addUser } from '../people.ts';
+import { requestRecord } from '../request-records.ts';
 import { startTestServer, type TestResponse, type TestServer } from '../server.ts';
+import { addKeyCaller, type Send } from '../tenant.ts';
 import { insertCounter } from '../usage-rows.ts';
 
 let server: TestServer;
@@ -51,6 +54,37 @@ const integration = (more: object = {}) =>
   made('/integrations', { name: randomUUID(), ai_provider_id: 'openai', key: 'sk-1', ...more });
 const deployment = (more: object = {}) =>
   made('/deployments', { name: randomUUID(), type: 'production', deployment_config: {}, ...more });
+async function logRequests(...records: readonly Parameters<typeof requestRecord>[1][]) {
+  const log = new RequestLog({ database: server.database, onLoss: () => {} });
+  const startedAt = server.clock.now() - 1_000;
+  for (const record of records) {
+    log.record(requestRecord(server.organisationId, { startedAt, durationMs: 20, ...record }));
+  }
+  await log.close(60_000);
+}
+/** Somebody in a workspace of these settings, by a key of their own. */
+async function member(
+  security_settings: object,
+  scopes: readonly string[],
+): Promise<{
+  place: string;
+  keyId: string;
+  as: Send;
+  allow: (more: object) => Promise<unknown>;
+}> {
+  const { id: place } = await made('/admin/workspaces', { name: 'Seen', security_settings });
+  const user_id = await addUser(server);
+  await made(`/admin/workspaces/${place}/users`, { users: [{ id: user_id, role: 'member' }] });
+  const own = { name: 'own', workspace_id: place, user_id, scopes };
+  const { id: keyId, key: value } = await made('/api-keys/workspace/user', own);
+  const headers = { 'x-gateway-api-key': value };
+  return {
+    ...{ place, keyId },
+    as: (method, path, more = {}) =>
+      server.request(method, `/v1${path}`, { auth: 'none', headers, ...more }),
+    allow: (more) => put(`/admin/workspaces/${place}`, { security_settings: more }),
+  };
+}
 const ofCents = (credit_limit: number) => ({ type: 'cost', credit_limit });
 
 const releases: Readonly<Record<string, readonly Behaviour[]>> = {
@@ -102,6 +136,22 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         );
       },
     ],
+    [
+      'several values of one key of the metadata are alternatives, between commas or in a list',
+      async () => {
+        const teams = ['red', 'green', 'blue'];
+        await logRequests(...teams.map((team) => ({ metadata: { release: 'a', team } })));
+        for (const [asked, count] of [
+          [{ team: 'red,green' }, 2],
+          [{ team: ['red', 'blue'] }, 2],
+          [{ team: ['red', 'blue'], release: 'b' }, 0],
+        ] as const) {
+          const metadata = encodeURIComponent(JSON.stringify(asked));
+          const { summary } = await get(`/analytics/graphs/requests?metadata=${metadata}`);
+          expect([asked, summary.total]).toEqual([asked, count]);
+        }
+      },
+    ],
   ],
   '1.26.0': [
     [
@@ -150,6 +200,31 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
       async () => {
         const more = { tags: { region: 'eu' }, source_type: 'helm' };
         expect(await get(`/deployments/${(await deployment(more)).id}`)).toMatchObject(more);
+      },
+    ],
+    [
+      'a guardrail is on MCP servers, at the times and for the capabilities that are said',
+      async () => {
+        const url = 'https://mcp.example.com/mcp';
+        const account = { name: 'm', url, auth_type: 'none', transport: 'http' };
+        const { id: mcp_integration_id } = await made('/mcp-integrations', account);
+        const at = `/mcp-integrations/${mcp_integration_id}/capabilities`;
+        await put(at, { capabilities: [{ name: 'find', type: 'tool', enabled: true }] });
+        const [capability] = idsOf(await get(at));
+        const place = { name: 'm', mcp_integration_id, workspace_id: workspaceId };
+        const { id: mcp_server_id } = await made('/mcp-servers', place);
+        const tools = { name: 'g', target: 'mcp_tools', workspace_id: workspaceId };
+        const { id: guardrail_id } = await made('/guardrails', tools);
+        const mapping = {
+          run_on: ['beforeToolCall'],
+          mcp_integration_capability_ids: [capability],
+        };
+        const on = `/guardrails/${guardrail_id}/mcp-servers`;
+        const answer = await put(on, { mcp_servers: { [mcp_server_id]: mapping } });
+        expect(answer.body).toEqual({ changed: true, added: 1, updated: 0, removed: 0 });
+        expect(await get(on)).toMatchObject([
+          { guardrail_id, mcp_server_id, run_on: ['beforeToolCall'], capability_ids: [capability] },
+        ]);
       },
     ],
   ],
@@ -253,6 +328,22 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         await put(defaults, { input_guardrails: [] });
       },
     ],
+    [
+      'what is of the organisation has scopes of its own',
+      async () => {
+        const asked = [
+          ['organisation_settings.read', '/admin/organisation/defaults'],
+          ['organisation_exclusions.list', '/workspace-exclusions/input-guardrails'],
+          ['organisation_guardrails.list', '/guardrails'],
+        ] as const;
+        for (const [scope, path] of asked) {
+          const { send } = await addKeyCaller(server, [scope]);
+          const statuses = asked.map(async (one) => (await send('GET', `/v1${one[1]}`)).status);
+          const wanted = asked.map((one) => (one[1] === path ? 200 : 403));
+          expect([scope, await Promise.all(statuses)]).toEqual([scope, wanted]);
+        }
+      },
+    ],
   ],
   '1.21.0': [
     [
@@ -286,8 +377,35 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         expect((await get(`/api-keys/${id}`)).status).toBe('active');
       },
     ],
+    [
+      'members see the requests of all keys of their workspace, or of their own where it says so',
+      async () => {
+        const { place, keyId, as, allow } = await member({}, ['logs.list']);
+        await logRequests(
+          ...[keyId, randomUUID()].map((apiKeyId) => ({ apiKeyId, workspaceId: place })),
+        );
+        const count = async () => (await as('GET', '/logs')).body.data.length;
+        expect(await count()).toBe(2);
+        await allow({ membersViewAllData: false });
+        expect(await count()).toBe(1);
+      },
+    ],
   ],
   '1.10.0': [
+    [
+      'members read prompts and write none, unless their workspace says otherwise',
+      async () => {
+        const { place, as, allow } = await member({}, ['prompts.list', 'prompts.create']);
+        const body = { name: 'folder', workspace_id: place };
+        const statuses = async () => [
+          (await as('GET', '/collections')).status,
+          (await as('POST', '/collections', { body })).status,
+        ];
+        expect(await statuses()).toEqual([200, 403]);
+        await allow({ membersViewPrompts: false, membersWritePrompts: true });
+        expect(await statuses()).toEqual([403, 200]);
+      },
+    ],
     [
       'budgets start again every so many days, or by the calendar, never both',
       async () => {
@@ -326,6 +444,34 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
       },
     ],
   ],
+  '1.9.0': [
+    [
+      'members see sums over requests, unless their workspace says otherwise',
+      async () => {
+        const { as, allow } = await member({}, ['analytics.view']);
+        expect((await as('GET', '/analytics/summary')).status).toBe(200);
+        await allow({ membersViewAnalytics: false });
+        expect((await as('GET', '/analytics/summary')).status).toBe(403);
+      },
+    ],
+    [
+      'lists of MCP integrations and servers tell what is known of each',
+      async () => {
+        const url = 'https://mcp.example.com/mcp';
+        const account = { name: 'm', url, auth_type: 'headers', transport: 'sse' };
+        const { id } = await made('/mcp-integrations', account);
+        const server_info = { name: 'crm', version: '1.2' };
+        await made(`/mcp-integrations/${id}/sync`, { server_info, capabilities: [] });
+        const known = { server_name: 'crm', server_version: '1.2', sync_status: 'synced' };
+        const place = { name: 'm', mcp_integration_id: id, workspace_id: workspaceId };
+        const { id: server_id } = await made('/mcp-servers', place);
+        const [listed] = (await get(`/mcp-servers?id=${server_id}`)).data;
+        expect(listed.metadata).toMatchObject(known);
+        const all = (await get('/mcp-integrations?page_size=1000')).data;
+        expect(all.find((one: Body) => one.id === id).metadata).toMatchObject(known);
+      },
+    ],
+  ],
   '1.8.0': [
     [
       'deployments are for production or not, have slugs, and are listed by type',
@@ -340,10 +486,13 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
   ],
   '1.7.0': [
     [
-      'integrations have tags',
+      'integrations have tags, which are those of their providers',
       async () => {
-        const { slug } = await integration({ tags: { team: 'it' } });
+        const { id, slug } = await integration({ tags: { team: 'it' } });
         expect((await get(`/integrations/${slug}`)).tags).toEqual({ team: 'it' });
+        const use = { name: 'p', integration_id: id, workspace_id: workspaceId };
+        const provider = await made('/providers', use);
+        expect((await get(`/providers/${provider.id}`)).tags).toEqual({ team: 'it' });
       },
     ],
     [
@@ -366,6 +515,18 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
     ],
   ],
   '1.6.0': [
+    [
+      'people of a group of a directory are led into a workspace',
+      async () => {
+        const body = { workspace_id: workspaceId, role: 'Manager', scim_group_name: 'staff' };
+        const { id, scim_group_id } = await made('/scim/workspaces', body);
+        const { mappings, total_count } = await get(`/scim/workspaces?workspace_id=${workspaceId}`);
+        expect([total_count, mappings]).toEqual([
+          1,
+          [{ id, workspace_id: workspaceId, role: 'manager', scim_group: 'staff', scim_group_id }],
+        ]);
+      },
+    ],
     [
       'a key whose time has come is expired, whether or not a job has been there',
       async () => {
@@ -390,6 +551,24 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
     ],
   ],
   '1.3.0': [
+    [
+      'MCP servers are looked after, with the tokens by which people sign in to them',
+      async () => {
+        const url = 'https://mcp.example.com/mcp';
+        const account = { name: 'm', url, auth_type: 'oauth_auto', transport: 'http' };
+        const { id } = await made('/mcp-integrations', account);
+        const place = { name: 'm', mcp_integration_id: id, workspace_id: workspaceId };
+        const { slug } = await made('/mcp-servers', place);
+        const kept = await put(`/mcp-servers/${slug}/tokens`, { access_token: 'canary-token' });
+        expect(kept.status).toBe(200);
+        expect(await get(`/mcp-servers/${slug}/tokens`)).toMatchObject({
+          ...{ connected: true, access_token: '********' },
+        });
+        expect((await get(`/mcp-servers/${slug}`)).mcp_integration_details.auth_type).toBe(
+          'oauth_auto',
+        );
+      },
+    ],
     [
       'a workspace bounds the number of keys of its people, and how long they live',
       async () => {

@@ -188,7 +188,7 @@ describe('signing in', () => {
   });
 
   it.each([
-    ['whom nobody knows here', {}, /ask for an invite/],
+    ['whom nobody knows here, who is not provisioned by himself (1.20)', {}, /ask for an invite/],
     [
       'whose address the provider has not verified',
       { email_verified: false },
@@ -571,7 +571,7 @@ describe('where the provider decides', () => {
     return { sub, page: signIn(sub, { at: strict, query: '' }) };
   };
 
-  it('who is new becomes a user, in the highest role that a claim gives', async () => {
+  it('who is new becomes a user (1.7), in the highest role that a claim gives', async () => {
     const { sub, page } = come(['staff', 'platform']);
     const { browser, status } = await page;
     expect(status).toBe(302);

@@ -106,7 +106,7 @@ describe('numbers', () => {
   );
 });
 
-describe('DB_SSL', () => {
+describe('DB_SSL (1.6)', () => {
   const modeOf = (text: string) => read({ ...database, DB_SSL: text }).database!.tls.mode;
 
   it('is PREFERRED when unset', () => {
