@@ -42,6 +42,7 @@ import { integrationWorkspaceRoutes } from './providers/integration-workspaces.t
 import { virtualKeyRoutes } from './providers/virtual-keys.ts';
 import type { AdminDeps } from './request/deps.ts';
 import { createIdempotency } from './request/idempotency.ts';
+import { placed } from './request/placed.ts';
 import { heedRights } from './request/visibility.ts';
 import { resources } from './resources.ts';
 import { snapshotRoutes } from './snapshot.ts';
@@ -104,7 +105,7 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...syncRevisionRoutes(deps),
     ...syncSuspensionRoutes(deps),
   ];
-  return routes.map((route) => heed(heedRights(deps, route)));
+  return routes.map((route) => placed(heed(heedRights(deps, route))));
 }
 
 function governed(

@@ -119,12 +119,19 @@ function keyOf(
     endsAtMs: earlier(row.expires_at, validUntil),
     rateLimits: readDocument<RateLimit[]>(row.rate_limits),
     metadata: readDocument<Record<string, unknown>>(row.metadata) ?? {},
-    configId: row.config_id,
+    configId: row.config_id ?? configOfPeople(row),
     allowsConfigOverride: row.allow_config_override !== 0,
     workspace: workspaceOfKey(row),
     guardrails: guardrailsOfKey(row),
     lastUsedAtMs: row.last_used_at,
   };
+}
+
+/** What the workspace puts before requests of its people's keys. */
+function configOfPeople(row: gatewayReads.GatewayKeyRow): string | null {
+  if (row.type !== 'workspace-user') return null;
+  const defaults = readDocument<WorkspaceDefaults>(row.workspace_defaults);
+  return defaults?.user_api_key_config ?? null;
 }
 
 function workspaceOfKey(row: gatewayReads.GatewayKeyRow): GatewayWorkspace | null {

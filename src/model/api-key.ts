@@ -42,31 +42,36 @@ const TransitionMs = z
   .min(transitionMsMin)
   .max(365 * dayMs);
 
+const rotationTerms = z.strictObject({
+  rotation_period: described(
+    z.enum(['weekly', 'monthly']).nullable().optional(),
+    'How often the value of the key is replaced; one of the three forms of a schedule.',
+  ),
+  rotation_period_days: described(
+    z.int().min(1).max(365).nullable().optional(),
+    'Every so many days the value of the key is replaced.',
+    { examples: [30] },
+  ),
+  next_rotation_at: described(
+    Timestamp.nullable().optional(),
+    'When the value of the key is replaced, once.',
+    { examples: ['2030-01-01T00:00:00Z'] },
+  ),
+  key_transition_period_ms: described(
+    TransitionMs.nullable().optional(),
+    'How long the replaced value stays valid, in milliseconds; shorter than the period.',
+    { default: transitionMsMin },
+  ),
+});
+
 /** When the key's value is replaced: by a period, or once at `next_rotation_at`. */
-export const RotationPolicy = z
-  .strictObject({
-    rotation_period: described(
-      z.enum(['weekly', 'monthly']).nullable().optional(),
-      'How often the value of the key is replaced; one of the three forms of a schedule.',
-    ),
-    rotation_period_days: described(
-      z.int().min(1).max(365).nullable().optional(),
-      'Every so many days the value of the key is replaced.',
-      { examples: [30] },
-    ),
-    next_rotation_at: described(
-      Timestamp.nullable().optional(),
-      'When the value of the key is replaced, once.',
-      { examples: ['2030-01-01T00:00:00Z'] },
-    ),
-    key_transition_period_ms: described(
-      TransitionMs.nullable().optional(),
-      'How long the replaced value stays valid, in milliseconds; shorter than the period.',
-      { default: transitionMsMin },
-    ),
-  })
-  .superRefine(rotationRules);
+export const RotationPolicy = rotationTerms.superRefine(rotationRules);
 export type RotationPolicy = z.infer<typeof RotationPolicy>;
+
+/** As {@link RotationPolicy}, and what the server has told of one with a period may be said again. */
+const RepeatedRotationPolicy = rotationTerms.superRefine((policy, ctx) =>
+  rotationRules(hasPeriod(policy) ? { ...policy, next_rotation_at: null } : policy, ctx),
+);
 
 interface RotationTerms {
   rotation_period?: 'weekly' | 'monthly' | null | undefined;
@@ -75,18 +80,25 @@ interface RotationTerms {
   key_transition_period_ms?: number | null | undefined;
 }
 
+export const severalSchedules =
+  'takes one of rotation_period, rotation_period_days and next_rotation_at, not several';
+
 function rotationRules(policy: RotationTerms, ctx: z.RefinementCtx): void {
   const chosen = [policy.rotation_period, policy.rotation_period_days, policy.next_rotation_at];
   if (chosen.filter((choice) => choice !== undefined && choice !== null).length > 1) {
-    const message =
-      'takes one of rotation_period, rotation_period_days and next_rotation_at, not several';
-    ctx.addIssue({ code: 'custom', path: [], message });
+    ctx.addIssue({ code: 'custom', path: [], message: severalSchedules });
   }
   const periodMs = shortestPeriodMs(policy);
   if (periodMs !== null && (policy.key_transition_period_ms ?? 0) >= periodMs) {
     const message = 'must be shorter than the rotation period';
     ctx.addIssue({ code: 'custom', path: ['key_transition_period_ms'], message });
   }
+}
+
+/** Whether the key is rotated again and again, and not once at a moment. */
+export function hasPeriod(policy: RotationTerms): boolean {
+  const { rotation_period: period, rotation_period_days: days } = policy;
+  return typeof period === 'string' || typeof days === 'number';
 }
 
 /** Null without a period. February is the shortest month. */
@@ -215,6 +227,10 @@ export const ApiKeyUpdate = z.object({
   name: ApiKeyName.optional(),
   scopes: Scopes.optional(),
   ...changeable,
+  rotation_policy: described(
+    RepeatedRotationPolicy.nullable().optional(),
+    'When the value of the key is replaced.',
+  ),
   /** A trigger, not a field: sets current usage to nought. Clients write it as a flag or as a number. */
   reset_usage: z.union([z.boolean(), Flag]).nullable().optional(),
 });

@@ -93,6 +93,8 @@ export const WorkspaceUpdate = z.object({
       /** Guardrails of this organisation by UUID or slug, put on every request. */
       input_guardrails: GuardrailReferences.nullable().optional(),
       output_guardrails: GuardrailReferences.nullable().optional(),
+      /** Config by UUID or slug, answered as UUID: that of user keys of the workspace without one of their own. */
+      user_api_key_config: z.string().min(1).max(255).nullable().optional(),
     })
     .nullable()
     .optional(),
@@ -100,11 +102,12 @@ export const WorkspaceUpdate = z.object({
 });
 export type WorkspaceUpdate = z.infer<typeof WorkspaceUpdate>;
 
-/** What the defaults column holds: keys as sent, nulls left out. */
+/** What the defaults column holds: keys as sent, the config as UUID, nulls left out. */
 export interface WorkspaceDefaults {
   metadata?: Record<string, string>;
   input_guardrails?: string[];
   output_guardrails?: string[];
+  user_api_key_config?: string;
 }
 
 /** Body of DELETE /admin/workspaces/{id}; a name is the caller's confirmation. */

@@ -219,6 +219,28 @@ describe('200 update', () => {
     expect(cleared.allow_config_override).toBeNull();
   });
 
+  it('takes back what it has told, the moment that the server filled in too, and no other', async () => {
+    const id = await make({ rotation_policy: { rotation_period: 'weekly' } });
+    const { body: told } = await server.request('GET', `/v1/api-keys/${id}`);
+    const put = (body: unknown) => server.request('PUT', `/v1/api-keys/${id}`, { body });
+    expect(await put(told)).toMatchObject({ status: 200 });
+    expect((await server.request('GET', `/v1/api-keys/${id}`)).body).toEqual(told);
+    const policy = told.rotation_policy;
+    const chosen = { ...policy, next_rotation_at: '2027-01-12T00:00:00Z' };
+    expect(await put({ rotation_policy: chosen })).toMatchObject({
+      ...{ status: 400, body: { error: { param: 'rotation_policy' } } },
+    });
+    // With another period it says nothing.
+    const monthly = { ...policy, rotation_period: 'monthly' };
+    expect(await put({ rotation_policy: monthly })).toMatchObject({ status: 200 });
+    const { body: after } = await server.request('GET', `/v1/api-keys/${id}`);
+    expect(after.rotation_policy.next_rotation_at).toBe('2027-02-01T00:00:00.000Z');
+    const moment = { next_rotation_at: after.rotation_policy.next_rotation_at };
+    await put({ rotation_policy: moment });
+    const both = { rotation_period: 'weekly', ...moment };
+    expect(await put({ rotation_policy: both })).toMatchObject({ status: 400 });
+  });
+
   it('is exhausted for as long as its usage reaches its limit, at authentication too', async () => {
     const made = await post({
       scopes: ['logs.view', 'workspaces.list'],

@@ -1,4 +1,5 @@
 /** Guarantees of configs over HTTP: their forms, versions, guardrail references, isolation and end. */
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../tenant.ts';
@@ -253,7 +254,7 @@ describe('403 and 404', () => {
 });
 
 describe('409 and 412', () => {
-  it('keeps a config that an API key is pinned to, and lets it go afterwards', async () => {
+  it('keeps a config that an API key is pinned to, and active, and lets it go afterwards', async () => {
     const { id, slug } = await make();
     const key = await server.request('POST', '/v1/api-keys/organisation/service', {
       body: { name: 'pinned', scopes: ['completions.write'], defaults: { config_id: slug } },
@@ -261,11 +262,48 @@ describe('409 and 412', () => {
     expect(key.status).toBe(200);
     const kept = await server.request('DELETE', `${path}/${slug}`);
     expect(kept).toMatchObject({ status: 409, body: { error: { code: 'AB07' } } });
+    const status = 'archived';
+    const active = await server.request('PUT', `${path}/${slug}`, { body: { status } });
+    expect(active).toMatchObject({ status: 409, body: { error: { code: 'AB07' } } });
     await server.request('DELETE', `/v1/api-keys/${key.body.id}`);
     expect((await server.request('DELETE', `${path}/${id}`)).status).toBe(200);
   });
 
-  it('never pins a key to a config, nor names a guardrail, that is deleted at the same time', async () => {
+  it('keeps a config that people of a workspace go by, which is theirs or the organisation’s', async () => {
+    const place = await server.request('POST', '/v2/workspaces', { body: { name: 'People' } });
+    const choose = async (user_api_key_config: string | null) =>
+      server.request('PUT', `/v2/workspaces/${place.body.id}`, {
+        body: { defaults: { user_api_key_config } },
+      });
+    const { id, slug } = await make();
+    expect((await choose(slug)).status).toBe(200);
+    const told = await server.request('GET', `/v2/workspaces/${place.body.id}`);
+    expect(told.body.defaults).toEqual({ user_api_key_config: id });
+    const archived = { body: { status: 'archived' } };
+    expect((await server.request('DELETE', `${path}/${slug}`)).status).toBe(409);
+    expect((await server.request('PUT', `${path}/${slug}`, archived)).status).toBe(409);
+    const elsewhere = await server.request('POST', '/v2/workspaces', { body: { name: 'Else' } });
+    const foreign = await make({ workspace_id: elsewhere.body.id });
+    for (const unusable of [foreign.id, 'pc-nothing', randomUUID()]) {
+      expect(await choose(unusable)).toMatchObject({
+        ...{ status: 400, body: { error: { param: 'defaults.user_api_key_config' } } },
+      });
+    }
+    const [chosen, gone] = await Promise.all([
+      server.request('PUT', `/v2/workspaces/${elsewhere.body.id}`, {
+        body: { defaults: { user_api_key_config: foreign.id } },
+      }),
+      server.request('DELETE', `${path}/${foreign.id}`),
+    ]);
+    expect([
+      [200, 409],
+      [400, 200],
+    ]).toContainEqual([chosen.status, gone.status]);
+    expect((await choose(null)).status).toBe(200);
+    expect((await server.request('DELETE', `${path}/${slug}`)).status).toBe(200);
+  });
+
+  it('never pins a key to a config, nor names a guardrail, that is deleted or archived at the same time', async () => {
     const { id } = await make();
     const [pinned, configGone] = await Promise.all([
       server.request('POST', '/v1/api-keys/organisation/service', {
@@ -278,6 +316,14 @@ describe('409 and 412', () => {
       [400, 200],
     ];
     expect(outcomes).toContainEqual([pinned.status, configGone.status]);
+    const { id: ended } = await make();
+    const [kept, archived] = await Promise.all([
+      server.request('POST', '/v1/api-keys/organisation/service', {
+        body: { name: 'k', scopes: ['completions.write'], defaults: { config_id: ended } },
+      }),
+      server.request('PUT', `${path}/${ended}`, { body: { status: 'archived' } }),
+    ]);
+    expect(outcomes).toContainEqual([kept.status, archived.status]);
     const guardrail = await makeGuardrail();
     const [named, guardrailGone] = await Promise.all([
       server.request('POST', path, {

@@ -142,6 +142,13 @@ it('404 to what is not there, wherever it is named', async () => {
     const place = isAbove ? 'organisation_id' : 'workspace_id';
     return { ...right, body: { ...(body as object), [place]: workspace_id } };
   };
+  const mayBePlaced = (one: Operation) =>
+    one.takesBody && one.method !== 'DELETE' && one.queries.includes('workspace_id');
+  const placedByQuery = ({ body, ...right }: Asked): Asked => {
+    const { workspace_id: _, ...unplaced } = body as Record<string, unknown>;
+    return { ...right, query: `?workspace_id=${workspace_id}`, body: unplaced };
+  };
+  expect(await strangers(404, mayBePlaced, placedByQuery)).toEqual([]);
   const isOfOwner = ({ path }: Operation) => path.endsWith('/suspensions');
   const ofNobody = ({ body }: Asked): Asked =>
     body === undefined

@@ -1,4 +1,5 @@
 /** Guarantees that what the Admin API has answered holds in every gateway after its next look, and ends no request that was admitted. */
+import { randomUUID } from 'node:crypto';
 import { Connection } from 'mysql2';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../src/app.ts';
@@ -175,6 +176,43 @@ describe('in every gateway', () => {
     expect(await statuses(key, null)).toEqual(all(200));
     const used = inference.upstream.reached.map(({ headers }) => headers.authorization);
     expect(used).toEqual(gateways.map(() => 'Bearer sk-two'));
+  });
+
+  it("a workspace's config of its people's keys counts for those alone, where they have none of their own", async () => {
+    const { server, upstream, addKey } = inference;
+    const made = async (path: string, body: object) =>
+      (await server.request('POST', path, { body })).body;
+    const saved = (api_key: string) =>
+      made('/v2/configs', {
+        ...{ name: 'people', config: { provider: 'openai', api_key, custom_host: upstream.url } },
+      });
+    const [theirs, own] = [await saved('sk-people'), await saved('sk-own')];
+    const { id: workspace_id } = await made('/v2/workspaces', { name: 'People' });
+    const keyOf = async (defaults?: object) =>
+      (
+        await made('/v1/api-keys/workspace/user', {
+          ...{ name: 'k', scopes: ['completions.write'], user_id: randomUUID() },
+          ...{ workspace_id, defaults },
+        })
+      ).key;
+    const [user, pinned] = [await keyOf(), await keyOf({ config_id: own.id })];
+    const { key: service } = await addKey({ workspace_id });
+    const choose = async (user_api_key_config: string | null) => {
+      await change('PUT', `/v2/workspaces/${workspace_id}`, { defaults: { user_api_key_config } });
+      await everyGatewayLooks();
+    };
+    const used = async (key: string) => {
+      upstream.reached.length = 0;
+      const answered = await statuses(key, null);
+      return [answered, upstream.reached.map(({ headers }) => headers.authorization)];
+    };
+    expect(await used(user)).toEqual([all(400), []]);
+    await choose(theirs.slug);
+    expect(await used(user)).toEqual([all(200), gateways.map(() => 'Bearer sk-people')]);
+    expect(await used(pinned)).toEqual([all(200), gateways.map(() => 'Bearer sk-own')]);
+    expect(await used(service)).toEqual([all(400), []]);
+    await choose(null);
+    expect(await used(user)).toEqual([all(400), []]);
   });
 
   it('the value that a key had before its rotation is good up to the last millisecond of the transition, and not one longer', async () => {

@@ -100,6 +100,13 @@ it('has a slug of its workspace, which says which one is meant where several hav
   expect((await server.request('DELETE', `${path}/shared`)).status).toBe(400);
   const renamed = await put('shared', { name: 'there', workspace_id: other.id });
   expect(renamed.body).toEqual({ id: there.id, slug: 'shared', object: 'provider' });
+  const asked = `${path}/shared?workspace_id=${other.slug}`;
+  const again = await server.request('PUT', asked, { body: { note: 'by query' } });
+  expect(again.body).toEqual(renamed.body);
+  const place = { note: 'twice', workspace_id: workspace.id };
+  const twice = await server.request('PUT', asked, { body: place });
+  expect(twice).toMatchObject({ status: 400, body: { error: { param: 'workspace_id' } } });
+  expect(await get(there.id)).toMatchObject({ name: 'there', note: 'by query' });
   const gone = await server.request('DELETE', `${path}/shared?workspace_id=${other.id}`);
   expect(gone).toMatchObject({ status: 200, body: {} });
   expect((await server.request('GET', `${path}/${there.id}`)).status).toBe(404);

@@ -127,6 +127,18 @@ describe('200', () => {
     }
   });
 
+  it('is found by its name as it is shown, with the icon, and without', async () => {
+    const { id } = await make({ name: 'Rocketry', icon: '🚀' });
+    const found = async (query: string) =>
+      (await server.request('GET', `${base}?${new URLSearchParams(query)}`)).body;
+    for (const query of ['exact_name=🚀 Rocketry', 'exact_name=Rocketry', 'name=🚀 rock']) {
+      expect(await found(query)).toMatchObject({ total: 1, data: [{ id, name: '🚀 Rocketry' }] });
+    }
+    for (const query of ['exact_name=🚀', 'exact_name=🚀 Rocketry ', 'name=rocketry 🚀']) {
+      expect((await found(query)).total).toBe(0);
+    }
+  });
+
   it('archives on DELETE: gone by id and by slug, shown with status=archived', async () => {
     const { id, slug } = await make({ name: 'Doomed' });
     const gone = await server.request('DELETE', `${base}/${slug}`, { body: { name: 'Doomed' } });

@@ -29,6 +29,7 @@ import {
   requireFutureReset,
   resetBudget,
 } from '../request/budgets.ts';
+import { resolveConfig } from '../request/config-access.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -46,12 +47,7 @@ import {
 } from '../request/resource-change.ts';
 import { idOr404, requireOwnOrganisation } from '../request/scoping.ts';
 import { kindOfKey } from './api-key-record.ts';
-import {
-  maxDaysOf,
-  plannedRotation,
-  requireAllowedExpiry,
-  resolveConfig,
-} from './api-key-rules.ts';
+import { maxDaysOf, plannedRotation, requireAllowedExpiry } from './api-key-rules.ts';
 import { requireRoom, requireUser } from './api-key-user.ts';
 
 type CreateBody = ApiKeyCreate & CreateFields & { readonly key?: string | undefined };
@@ -302,7 +298,9 @@ async function defaultColumns(
     columns.allow_config_override = override === null ? null : Number(override);
   if (config === null) columns.config_id = null;
   if (typeof config === 'string') {
-    columns.config_id = await resolveConfig(tx, row.organisation_id, row.workspace_id, config);
+    const { organisation_id: organisationId, workspace_id: workspaceId } = row;
+    const pinning = { organisationId, workspaceId, path: ['defaults', 'config_id'] };
+    columns.config_id = await resolveConfig(tx, pinning, config);
   }
   const { config_id, allow_config_override } = columns;
   return { metadata: columns.metadata, config_id, allow_config_override };

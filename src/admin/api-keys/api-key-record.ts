@@ -1,6 +1,11 @@
 /** Knows what the API tells about an API key: the record, and the body that would make it again. */
 import { z } from 'zod';
-import { type ApiKeySubType, type ApiKeyType, RotationPolicy } from '../../model/api-key.ts';
+import {
+  type ApiKeySubType,
+  type ApiKeyType,
+  hasPeriod,
+  RotationPolicy,
+} from '../../model/api-key.ts';
 import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
 import { RateLimits, UsageLimits } from '../../model/key-limits.ts';
 import { Flag } from '../../model/resource-fields.ts';
@@ -161,12 +166,6 @@ function sentRotationPolicy(row: StoredApiKey): RotationPolicy | null {
   if (policy === null || !hasPeriod(policy)) return policy;
   const { next_rotation_at: _, ...sent } = policy;
   return sent;
-}
-
-/** Whether the key is rotated again and again, and not once at a moment. */
-export function hasPeriod(policy: RotationPolicy): boolean {
-  const { rotation_period: period, rotation_period_days: days } = policy;
-  return typeof period === 'string' || typeof days === 'number';
 }
 
 /** Expiry and exhaustion hold from their moment on, and for as long; whether a job has seen them says nothing. */

@@ -1,15 +1,19 @@
-/** Knows what a key may be given: a life within bounds, a config it can reach, a person it is of. */
+/** Knows what a key may be given: a life within bounds, and when its value is replaced. */
 
-import { type RotationPolicy, shortestPeriodMs, transitionMsMin } from '../../model/api-key.ts';
+import {
+  hasPeriod,
+  type RotationPolicy,
+  severalSchedules,
+  shortestPeriodMs,
+  transitionMsMin,
+} from '../../model/api-key.ts';
 import { nextResetAt } from '../../model/periods.ts';
 import { formatTimestamp, parseTimestamp } from '../../model/timestamp.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as configs from '../../store/tables/configs.ts';
 import * as organisations from '../../store/tables/organisations.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import type { AdminRequest } from '../request/deps.ts';
-import { hasPeriod } from './api-key-record.ts';
 
 const dayMs = 86_400_000;
 
@@ -41,35 +45,11 @@ function refuseExpiry(fault: string): never {
 }
 
 /**
- * The UUID of the config that `reference` (UUID or slug) names for a key of `workspaceId`: one of
- * the same workspace or of the organisation, and for a key of the organisation any. It cannot be
- * deleted until the transaction ends.
- *
- * @throws ApiError `invalid` for any other.
- */
-export async function resolveConfig(
-  tx: Db,
-  organisationId: string,
-  workspaceId: string | null,
-  reference: string,
-): Promise<string> {
-  const config = await configs.findByIdOrSlugForShare(tx, organisationId, reference);
-  const reachable =
-    config !== undefined &&
-    config.status === 'active' &&
-    (workspaceId === null || config.workspace_id === null || config.workspace_id === workspaceId);
-  if (!reachable) {
-    const message = 'names no config that this key can use';
-    throw validationError({ path: ['defaults', 'config_id'], message });
-  }
-  return config.id;
-}
-
-/**
  * The policy as it is stored: as sent, and with a period its next moment, which stays what it was
  * while the period does.
  *
- * @throws ApiError `invalid` for a moment that has passed.
+ * @throws ApiError `invalid` for a moment that has passed, or that comes with a period and is not the one
+ *   that was told with one.
  */
 export function plannedRotation(
   sent: RotationPolicy | null,
@@ -85,6 +65,10 @@ export function plannedRotation(
       throw validationError({ path, message: 'must lie in the future' });
     }
     return sent;
+  }
+  const told = before !== null && hasPeriod(before) ? before.next_rotation_at : undefined;
+  if (typeof sent.next_rotation_at === 'string' && sent.next_rotation_at !== told) {
+    throw validationError({ path: ['rotation_policy'], message: severalSchedules });
   }
   const kept = before !== null && samePeriod(sent, before) ? before.next_rotation_at : undefined;
   return { ...sent, next_rotation_at: kept ?? formatTimestamp(nextRotationAt(sent, now)) };

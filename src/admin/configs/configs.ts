@@ -17,6 +17,7 @@ import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as configs from '../../store/tables/configs.ts';
 import * as organisationLocks from '../../store/tables/organisation-locks.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -138,7 +139,7 @@ function configRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => update(deps, request),
     }),
     on.remove({
-      summary: 'Delete a config that no API key is pinned to',
+      summary: 'Delete a config that no API key and no workspace is pinned to',
       handle: (request) => remove(deps, request),
     }),
   ];
@@ -214,6 +215,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
   const updated = await updateResource(deps, request, course, {
     columns: async (tx, row) => {
       if (body.config !== undefined) await requireGuardrails(tx, row, body.config);
+      if (body.status === 'archived' && row.status === 'active') await refuseWhilePinned(tx, row);
       const config = rewriteDocument(row.config, body.config);
       return {
         name: body.name,
@@ -294,10 +296,15 @@ async function requireGuardrails(
   );
 }
 
+/** Requests of who is pinned to a config go by it, or not at all. */
 async function refuseWhilePinned(tx: Db, row: configs.StoredConfig): Promise<void> {
   const key = await apiKeys.findByConfig(tx, row.organisation_id, row.id);
-  if (key === undefined) return;
-  throw new ApiError('conflict', `The API key ${key.name} is pinned to this config`);
+  if (key !== undefined) {
+    throw new ApiError('conflict', `The API key ${key.name} is pinned to this config`);
+  }
+  const slug = await workspaces.findNamingUserKeyConfig(tx, row.organisation_id, row.id);
+  if (slug === undefined) return;
+  throw new ApiError('conflict', `User keys of the workspace ${slug} go by this config`);
 }
 
 function receipt(row: z.infer<typeof Ids>): z.infer<typeof Receipt> {

@@ -17,7 +17,7 @@ import * as workspaces from '../../store/tables/workspaces.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { type BodyRequest, requireUpdate, sentFields } from '../request/frame-fields.ts';
-import { findOr404, idOr404, resolveWorkspace } from '../request/scoping.ts';
+import { findOr404, idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { requireVersion } from '../request/version.ts';
 import { deniedFields, fieldsOf } from './export-restrictions.ts';
 import { selectionOf } from './export-selection.ts';
@@ -56,6 +56,7 @@ export async function update(deps: AdminDeps, request: BodyRequest<LogExportUpda
   requireUpdate(body);
   return deps.database.transaction(async (tx) => {
     const row = await lockRow(tx, request);
+    await requireWorkspace(tx, caller, row, body.workspace_id);
     requireStatus(row, ['draft'], 'was started already: make another one');
     const filters = mergedFilters(JSON.parse(row.filters), body.filters ?? {});
     const workspace = await workspaceOf(tx, row);

@@ -94,7 +94,6 @@ function itemRoutes(deps: AdminDeps): Route<Principal>[] {
       versioned: true,
       summary: 'Replace the fields sent of an export that was not started yet',
       body: LogExportUpdate.extend({ workspace_id }).meta(someField),
-      ignoredFields: ['workspace_id'],
       response: Receipt,
       refusals: ['conflict'],
       handle: (request) => update(deps, request),

@@ -32,6 +32,7 @@ import {
   requireFutureReset,
 } from '../request/budgets.ts';
 import { recordChange } from '../request/change.ts';
+import { resolveConfig } from '../request/config-access.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { type BodyRequest, type CreateFields, sentFields } from '../request/frame-fields.ts';
 import { statusOfReachable } from '../request/guardrail-access.ts';
@@ -213,18 +214,13 @@ async function columnsOf(
   row: workspaces.StoredWorkspace,
 ): Promise<Partial<workspaces.StoredWorkspace>> {
   const icon = body.icon === undefined ? row.icon : emptyToNull(body.icon);
-  if (body.defaults !== undefined) {
-    await requireGuardrails(tx, row, 'input_guardrails', body.defaults?.input_guardrails);
-    await requireGuardrails(tx, row, 'output_guardrails', body.defaults?.output_guardrails);
-  }
   return {
     icon,
     name: body.name === undefined ? row.name : plainName(body.name, icon),
     description: body.description,
     usage_limits: rewriteDocument(row.usage_limits, body.usage_limits),
     rate_limits: rewriteDocument(row.rate_limits, body.rate_limits),
-    defaults:
-      body.defaults === undefined ? row.defaults : mergedDefaults(row.defaults, body.defaults),
+    defaults: body.defaults === undefined ? row.defaults : await defaultsOf(tx, body.defaults, row),
   };
 }
 
@@ -234,6 +230,22 @@ function plainName(name: string, icon: string | null): string {
   return icon !== null && name.startsWith(prefix) && name.length > prefix.length
     ? name.slice(prefix.length)
     : name;
+}
+
+/** The column once what was sent is found to be there. */
+async function defaultsOf(
+  tx: Db,
+  sent: WorkspaceUpdate['defaults'],
+  row: workspaces.StoredWorkspace,
+): Promise<string | null> {
+  await requireGuardrails(tx, row, 'input_guardrails', sent?.input_guardrails);
+  await requireGuardrails(tx, row, 'output_guardrails', sent?.output_guardrails);
+  const named = sent?.user_api_key_config;
+  if (typeof named !== 'string') return mergedDefaults(row.defaults, sent);
+  const { organisation_id: organisationId, id: workspaceId } = row;
+  const pinning = { organisationId, workspaceId, path: ['defaults', 'user_api_key_config'] };
+  const user_api_key_config = await resolveConfig(tx, pinning, named);
+  return mergedDefaults(row.defaults, { ...sent, user_api_key_config });
 }
 
 /** Null clears one key, or all of them. */

@@ -1,7 +1,9 @@
 /** Knows the workspaces table. Archived workspaces stay in it but are found by no one save the list. */
 import type { Selectable } from 'kysely';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
+import { readDocument } from '../../model/json-record.ts';
 import type { Page } from '../../model/paging.ts';
+import type { WorkspaceDefaults } from '../../model/workspace.ts';
 import type { Db } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
@@ -48,15 +50,37 @@ export const {
   update,
 } = resourceTable('workspaces', { archived: 'hidden' });
 
+/** The slug of an active workspace that puts a config before the requests of its people's keys. */
+export async function findNamingUserKeyConfig(
+  db: Db,
+  organisationId: string,
+  configId: string,
+): Promise<string | undefined> {
+  const rows = await db
+    .selectFrom('workspaces')
+    .select(['slug', 'defaults'])
+    .where('organisation_id', '=', organisationId)
+    .where('status', '=', 'active')
+    .where(sql<boolean>`locate(${configId}, defaults) > 0`)
+    .execute();
+  const naming = rows.find(
+    ({ defaults }) => readDocument<WorkspaceDefaults>(defaults)?.user_api_key_config === configId,
+  );
+  return naming?.slug;
+}
+
 export interface WorkspaceFilter {
   /** The one workspace that a bound credential may see. */
   readonly id?: string | undefined;
   readonly statuses: readonly WorkspaceRow['status'][];
-  /** Part of the name. */
+  /** Part of the name as it is shown, with its icon. */
   readonly name?: string | undefined;
-  /** The whole name. */
+  /** The whole name, with its icon or without. */
   readonly exactName?: string | undefined;
 }
+
+/** As people see it: the icon before the name, where there is one. */
+const shownName = sql`concat_ws(' ', icon, name)`;
 
 export function list(
   db: Db,
@@ -70,15 +94,17 @@ export function list(
     .where('status', 'in', filter.statuses);
   if (filter.id !== undefined) query = query.where('id', '=', filter.id);
   if (filter.exactName !== undefined) {
+    const wanted = filter.exactName;
     // Comparing text leaves spaces at the end out.
-    const bytes = Buffer.byteLength(filter.exactName);
-    query = query
-      .where('name', '=', filter.exactName)
-      .where(sql<boolean>`octet_length(name) = ${bytes}`);
+    const bytes = Buffer.byteLength(wanted);
+    const isNamed = (name: RawBuilder<unknown>) =>
+      sql<boolean>`${name} = ${wanted} and octet_length(${name}) = ${bytes}`;
+    query = query.where(sql<boolean>`(${isNamed(sql.ref('name'))} or ${isNamed(shownName)})`);
   }
   if (filter.name !== undefined) {
     // The column compares exactly; people who search do not.
-    query = query.where(sql<boolean>`locate(lower(cast(${filter.name} as char)), lower(name)) > 0`);
+    const part = sql`lower(cast(${filter.name} as char))`;
+    query = query.where(sql<boolean>`locate(${part}, lower(${shownName})) > 0`);
   }
   return listPageInSlices({ db, stamp: stampOf('workspaces', organisationId) }, query, page, [
     'defaults',
