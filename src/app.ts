@@ -3,12 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes, browserRoutes, publicRoutes } from './admin/index.ts';
 import { type Asking, createAsking } from './app/asking.ts';
 import { openBlobs } from './app/blobs.ts';
+import { type CountedRows, createCountedRows } from './app/counted-rows.ts';
 import { createAppGateway, inferencePort } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
 import { type ProbeSources, probeRoutes } from './app/probes.ts';
-import { createRefusedCredentials } from './app/refused-credentials.ts';
 import { createRequestLog } from './app/request-log.ts';
 import { createSignIn } from './app/sign-in.ts';
 import { createSpanExport } from './app/span-export.ts';
@@ -20,7 +20,6 @@ import { createFailureThrottle } from './auth/failure-throttle.ts';
 import { createKeyring, type Keyring } from './auth/keyring.ts';
 import { createMasterKeys, type MasterKeys, MissingMasterKey } from './auth/master-keys.ts';
 import type { Principal } from './auth/principal.ts';
-import type { RefusedCredentials } from './auth/refused-credentials.ts';
 import {
   createSharedClock,
   describeDeviation,
@@ -188,8 +187,8 @@ function assemble(parts: Parts): App {
     // Whose schema and master key nobody has proved yet.
     if (!isConnected) throw new DatabaseUnavailable('The database is still waited for');
   };
-  const asking = createAsking(parts);
   const shared = sharedParts(parts, metrics, requireConnection);
+  const asking = createAsking({ ...parts, ...shared });
   const runs = (component: Component): boolean => parts.components.includes(component);
   const { admin, gateway } = createListeners({ ...parts, requestLog }, shared, probes, asking);
   const metricsServer = createMetricsServer(parts, [...metrics.routes, ...probes]);
@@ -235,14 +234,11 @@ function assemble(parts: Parts): App {
       await Promise.all([close(), jobs.stop()]);
       await Promise.all([gateway, asking, parts.signIn].map((one) => one?.[Symbol.asyncDispose]()));
       const blobs = parts.blobs[Symbol.asyncDispose]();
-      await Promise.all([metricsServer.close(0), blobs, shared.refusals.close(lastRowsMs)]);
+      await Promise.all([metricsServer.close(0), blobs, shared[Symbol.asyncDispose]()]);
       await database[Symbol.asyncDispose]();
     },
   };
 }
-
-/** How long the last rows of refused credentials are tried to be written. */
-const lastRowsMs = 2_000;
 
 /** Each serves what came to the other because its client knows one address only. */
 function createListeners(
@@ -295,16 +291,15 @@ export function listenFailure(host: string, port: number, setting: string, error
 }
 
 /** What the listeners share. */
-interface SharedParts {
+interface SharedParts extends CountedRows {
   readonly metrics: Metrics;
   /** Throws, as a database that is away does, until it has been proved to be the right one. */
   readonly requireConnection: () => void;
-  readonly refusals: RefusedCredentials;
 }
 
 function sharedParts(parts: Parts, metrics: Metrics, requireConnection: () => void): SharedParts {
-  const refusals = createRefusedCredentials(parts, metrics, requireConnection);
-  return { metrics, requireConnection, refusals };
+  const counted = createCountedRows(parts, metrics, requireConnection);
+  return { metrics, requireConnection, ...counted };
 }
 
 function createAdminServer(

@@ -9,6 +9,7 @@ import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { Origins } from '../upstream/origins.ts';
 import { Outbound } from '../upstream/outbound.ts';
+import type { CountedRows } from './counted-rows.ts';
 import { createProviderLists } from './provider-lists.ts';
 
 /** Dispose closes its sockets. */
@@ -23,13 +24,15 @@ export function createAsking(parts: {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
+  readonly noteSecretRead: CountedRows['noteSecretRead'];
 }): Asking {
-  const { settings, database, keyring, clock } = parts;
+  const { settings, database, keyring, clock, noteSecretRead } = parts;
   const { trustedHosts: trusted, inference } = settings;
   const origins = new Origins(trusted);
   const mcp = new McpCaller({
     ...{ database, keyring, clock, trusted, version: packageVersion() },
     mayBeItself: inference.signsInAsItself,
+    onSecretRead: (place) => noteSecretRead(place, 'mcp'),
   });
   const lists = createProviderLists({ ...parts, unsealerOf: keyring.unsealerOf });
   return {

@@ -15,6 +15,7 @@ import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
 import type { KeptBlobs } from '../store/kept-blobs.ts';
+import type { CountedRows } from './counted-rows.ts';
 
 /** Where neither setting nor option says otherwise. */
 const inferencePortUsual = 8787;
@@ -37,11 +38,12 @@ export function createAppGateway(parts: {
   /** Throws, as a database that is away does, until it has been proved to be the right one. */
   readonly requireConnection: () => void;
   readonly refusals: Pick<RefusedCredentials, 'record'>;
+  readonly noteSecretRead: CountedRows['noteSecretRead'];
   /** Takes a request that is the Admin API's. */
   readonly passOn: GatewayOptions['passOn'];
 }): Gateway {
   const { settings, database, keyring, clock, log, blobs } = parts;
-  const { metrics, requestLog, spanExport, requireConnection, refusals } = parts;
+  const { metrics, requestLog, spanExport, requireConnection, refusals, noteSecretRead } = parts;
   const { inference, configTargets, trustedHosts, proxies } = settings;
   const { tokens, ...rest } = inference;
   let quietUntilMs = 0;
@@ -63,6 +65,7 @@ export function createAppGateway(parts: {
     },
     graceMs: inference.graceSeconds * 1000,
     mayBeItself: inference.signsInAsItself,
+    onSecretRead: (place) => noteSecretRead(place, 'inference'),
     onSecretFailure: (err, reference) =>
       log.warn({ err, reference }, 'a secret could not be read from its manager'),
     runsGuardrails: settings.features.guardrails,

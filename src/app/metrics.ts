@@ -11,12 +11,17 @@ import { RawReply, type Route, route } from '../http/route.ts';
 import type { JobOutcome } from '../jobs/job-run.ts';
 import type { Database } from '../store/connection/db.ts';
 
+/** `inference`: requests for models. `mcp`: servers that are asked what they offer. `jobs`: jobs that ask providers. */
+export type SecretReader = 'inference' | 'mcp' | 'jobs';
+
 export interface Metrics {
   /** From now on there are figures of the process, too: they take a while to set up. */
   observeProcess(): void;
   observeRequest(exchange: Exchange): void;
   observeInference(entry: RequestRecord): void;
   observeRefused(refused: RefusedCredential, server: ShownAt['server']): void;
+  /** A value that was read from a secret manager. */
+  observeSecretRead(reader: SecretReader): void;
   /** Counts one run of a job in this process. */
   observeJob(run: Pick<JobOutcome, 'name' | 'state' | 'durationMs'>): void;
   /** `GET /metrics`, for the listener of its own. */
@@ -94,7 +99,7 @@ export function createMetrics(sources: {
       if (firstByteMs !== null) firstBytes.observe({ endpoint }, firstByteMs / 1000);
       if (guardrailVerdict !== null) verdicts.inc({ verdict: guardrailVerdict });
     },
-    observeRefused: countRefused(register),
+    ...countForAudit(register),
     observeJob: ({ name, state, durationMs }) => {
       jobRuns.observe({ job: name, state }, durationMs / 1000);
     },
@@ -102,14 +107,23 @@ export function createMetrics(sources: {
   };
 }
 
-function countRefused(register: Registry): Metrics['observeRefused'] {
+function countForAudit(register: Registry): Pick<Metrics, 'observeRefused' | 'observeSecretRead'> {
   const refused = new Counter({
     name: 'gatewright_refused_credentials_total',
     help: 'Credentials that were shown and are not good, by listener, kind and reason',
     labelNames: ['server', 'credential', 'reason'],
     registers: [register],
   });
-  return ({ credential, reason }, server) => refused.inc({ server, credential, reason });
+  const reads = new Counter({
+    name: 'gatewright_secret_reads_total',
+    help: 'Values that were read from secret managers, by what needed them',
+    labelNames: ['reader'],
+    registers: [register],
+  });
+  return {
+    observeRefused: ({ credential, reason }, server) => refused.inc({ server, credential, reason }),
+    observeSecretRead: (reader) => reads.inc({ reader }),
+  };
 }
 
 /** Read when Prometheus asks, so that nothing has to be kept up to date. */

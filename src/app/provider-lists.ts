@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
+import type { CountedRows } from './counted-rows.ts';
 
 interface ProviderListsParts {
   readonly settings: Pick<Settings, 'inference' | 'trustedHosts'>;
@@ -11,6 +12,7 @@ interface ProviderListsParts {
   readonly unsealerOf: Keyring['unsealerOf'];
   readonly clock: Clock;
   readonly log: Log;
+  readonly noteSecretRead: CountedRows['noteSecretRead'];
 }
 
 type Lists = Awaited<ReturnType<typeof openLists>>;
@@ -29,11 +31,13 @@ export function createProviderLists(parts: ProviderListsParts): Lists {
   };
 }
 
-async function openLists({ settings, database, unsealerOf, clock, log }: ProviderListsParts) {
+async function openLists(parts: ProviderListsParts) {
+  const { settings, database, unsealerOf, clock, log, noteSecretRead } = parts;
   const { openProviderLists } = await import('../gateway/provider-lists.ts');
   const { inference, trustedHosts } = settings;
   return openProviderLists({
     ...{ database, unsealerOf, clock, trustedHosts, mayBeItself: inference.signsInAsItself },
+    onSecretRead: (place) => noteSecretRead(place, 'jobs'),
     onSecretFailure: (err, reference) =>
       log.warn({ err, reference }, 'a secret could not be read from its manager'),
   });

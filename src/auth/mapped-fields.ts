@@ -59,7 +59,15 @@ function placeOf(row: PlacedSecretReference, unsealer: Unsealer): SecretPlace {
   const { id, manager_type: managerType, secret_path: path } = row;
   const mark = createHash('sha256').update(`${row.auth_config} ${path}`).digest('base64url');
   const opened = openSecrets(unsealer, authPlaces(id), readDocument<AuthConfig>(row.auth_config)!);
-  return { id, mark, managerType, path, auth: new Secret(opened, `secret reference ${id}`) };
+  const { organisation_id: organisationId } = row;
+  return {
+    id,
+    organisationId,
+    mark,
+    managerType,
+    path,
+    auth: new Secret(opened, `secret reference ${id}`),
+  };
 }
 
 /** `key`, `configurations.custom_headers.X-Key`, or the name of a configuration by itself. */

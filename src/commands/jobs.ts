@@ -1,6 +1,7 @@
 /** Knows the command that shows the jobs of a deployment and runs one now. */
 import { resolve } from 'node:path';
 import { openBlobs } from '../app/blobs.ts';
+import { createCountedRows } from '../app/counted-rows.ts';
 import { createJobs } from '../app/jobs.ts';
 import { createProviderLists } from '../app/provider-lists.ts';
 import type { Keyring } from '../auth/keyring.ts';
@@ -56,7 +57,11 @@ export const jobs: Command<Options> = {
     };
     const unsealerOf = async (organisationId: string) =>
       (await keyring()).unsealerOf(organisationId);
-    await using lists = createProviderLists({ settings, database, unsealerOf, clock, log });
+    await using counted = createCountedRows({ settings, database, clock, log });
+    const { noteSecretRead } = counted;
+    await using lists = createProviderLists({
+      ...{ settings, database, unsealerOf, clock, log, noteSecretRead },
+    });
     const scheduler = createJobs({
       ...{ settings, database, blobs, lists, clock, log },
       auditKeyOf: async (organisationId) => (await keyring()).auditKey(organisationId),

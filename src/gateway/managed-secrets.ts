@@ -1,6 +1,6 @@
 /** Knows how accounts of providers come to the values that lie in secret managers. */
 import type { Clock } from '../clock.ts';
-import { SecretManagers } from '../secret-managers/secret-managers.ts';
+import { SecretManagers, type SecretManagersOptions } from '../secret-managers/secret-managers.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { KeptValues } from './kept-values.ts';
 import { MappedSecrets } from './mapped-secrets.ts';
@@ -10,6 +10,8 @@ export interface ManagedSecretsOptions {
   readonly clock: Clock;
   /** Whether secret managers may be signed in to as the gateway itself. */
   readonly mayBeItself: boolean;
+  /** A secret that was read. */
+  readonly onSecretRead: SecretManagersOptions['onRead'];
   /** A secret that could not be read, whatever stands in for it. */
   readonly onSecretFailure: (error: unknown, referenceId: string) => void;
 }
@@ -19,9 +21,10 @@ export function managedSecrets({
   trustedHosts: trusted,
   clock,
   mayBeItself,
+  onSecretRead: onRead,
   onSecretFailure,
 }: ManagedSecretsOptions) {
-  const managers = new SecretManagers({ trusted, clock, mayBeItself });
+  const managers = new SecretManagers({ trusted, clock, mayBeItself, onRead });
   const onFailure = (error: unknown, { id }: { readonly id: string }) => onSecretFailure(error, id);
   const secrets = new MappedSecrets(new KeptValues({ managers, clock, onFailure }));
   return { managers, secrets };

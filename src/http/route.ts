@@ -174,6 +174,11 @@ export interface Route<Caller = unknown> {
   readonly mayClose?: boolean;
   /** Whether a POST sent twice does no more than one, so that it needs no `Idempotency-Key`. */
   readonly repeatable?: boolean;
+  /**
+   * Kind of the resource whose credential the answer tells, once: what is answered again under an
+   * `Idempotency-Key` is a read of it.
+   */
+  readonly tellsCredentialOf?: 'ApiKey' | 'Deployment';
   /** Whether the handler honours `If-Match`; any other never sees it. */
   readonly versioned?: boolean;
   /** Whether the handler honours `If-None-Match` and may answer 304. */

@@ -9,7 +9,7 @@ import { type McpFound, McpUnreachable } from '../model/mcp-found.ts';
 import { type McpConfigurations, secretHeaderMaps } from '../model/mcp-integration.ts';
 import { readMappings } from '../model/secret-mapping.ts';
 import { SecretUnreadable, textOf } from '../secret-managers/kept-secret.ts';
-import { SecretManagers } from '../secret-managers/secret-managers.ts';
+import { SecretManagers, type SecretManagersOptions } from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
 import type { StoredMcpIntegration } from '../store/tables/mcp-integrations.ts';
 import * as secretReferences from '../store/tables/secret-references.ts';
@@ -31,6 +31,8 @@ export interface McpCallerOptions {
   readonly trusted: TrustedHosts;
   /** Whether secret managers may be signed in to as the gateway itself. */
   readonly mayBeItself: boolean;
+  /** A value that was read from one. */
+  readonly onSecretRead: SecretManagersOptions['onRead'];
   /** Of this program. */
   readonly version: string;
 }
@@ -53,10 +55,10 @@ export class McpCaller implements AsyncDisposable {
   #asked = 0;
 
   constructor(options: McpCallerOptions) {
-    const { trusted, clock, mayBeItself } = options;
+    const { trusted, clock, mayBeItself, onSecretRead: onRead } = options;
     this.#options = options;
     this.#origins = new Origins(trusted);
-    this.#managers = new SecretManagers({ trusted, clock, mayBeItself });
+    this.#managers = new SecretManagers({ trusted, clock, mayBeItself, onRead });
   }
 
   /** @throws McpUnreachable */

@@ -8,6 +8,7 @@ import { AnsweredTimestamp, formatTimestamp } from './timestamp.ts';
 /** The methods by which what is recorded is asked for; '' for what happens by itself. */
 export const methodOfAction: Readonly<Record<string, string>> = {
   ...{ create: 'POST', update: 'PUT', delete: 'DELETE', reset: 'PUT', rotate: 'POST' },
+  read: 'GET',
   ...{ bind: 'POST', release: 'POST', suspend: 'PUT', resume: 'DELETE' },
 };
 

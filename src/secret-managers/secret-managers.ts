@@ -16,6 +16,7 @@ import { vaultManager } from './vault-manager.ts';
 export interface SecretPlace {
   /** Of what says so. */
   readonly id: string;
+  readonly organisationId: string;
   /** Of what it says of the manager and the place, and of nothing else. */
   readonly mark: string;
   readonly managerType: ManagerType;
@@ -28,6 +29,8 @@ export interface SecretManagersOptions {
   readonly clock: Clock;
   /** Whether managers may be signed in to as the gateway itself: by its pod or its machine. */
   readonly mayBeItself: boolean;
+  /** A value that was read. */
+  readonly onRead: (place: Pick<SecretPlace, 'id' | 'organisationId'>) => void;
   /** Where the machine is told who it is. */
   readonly metadata?: URL | undefined;
   /** That of the system when absent. */
@@ -41,10 +44,12 @@ const openMax = 1_000;
 /** Dispose closes their sockets. */
 export class SecretManagers implements AsyncDisposable {
   readonly #means: ManagerMeans;
+  readonly #onRead: SecretManagersOptions['onRead'];
   readonly #open = new Map<string, SecretManager>();
 
   constructor(options: SecretManagersOptions) {
     const { trusted, clock, mayBeItself, resolve, metadata = metadataUsual } = options;
+    this.#onRead = options.onRead;
     this.#means = {
       ...{ clock, mayBeItself, trusted, machine: new MachineIdentity(metadata) },
       pause: async (ms) => setTimeout(ms),
@@ -54,7 +59,9 @@ export class SecretManagers implements AsyncDisposable {
 
   /** @throws SecretUnreadable */
   async read(place: SecretPlace): Promise<KeptSecret> {
-    return this.#at(place).read(place.path);
+    const kept = await this.#at(place).read(place.path);
+    this.#onRead(place);
+    return kept;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

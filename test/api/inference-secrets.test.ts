@@ -1,5 +1,7 @@
 /** Guarantees of secret mappings in the gateway: the value of the manager is sent and shown nowhere, changes take effect, outages are bridged. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../src/app.ts';
+import { createLog } from '../../src/log.ts';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
 import { type Inference, startInference } from '../inference.ts';
 import {
@@ -78,9 +80,13 @@ async function make(
   return { slug, path, reference, integration };
 }
 
-function ask(slug: string, more: Record<string, string> = {}) {
+function ask(
+  slug: string,
+  more: Record<string, string> = {},
+  url: string = inference.server.inferenceUrl,
+) {
   const body = { model: 'm', messages: [{ role: 'user', content: `hello ${Math.random()}` }] };
-  return exchange('POST', `${inference.server.inferenceUrl}/v1/chat/completions`, body, {
+  return exchange('POST', `${url}/v1/chat/completions`, body, {
     ...{ authorization: `Bearer ${key}`, 'x-gateway-provider': `@${slug}` },
     ...more,
   });
@@ -106,6 +112,28 @@ describe('a mapped value', () => {
       .execute();
     const shown = JSON.stringify([rows, answers, inference.server.logLines]);
     expect(shown).not.toContain('canary');
+  });
+
+  it('is told by the audit log as read, by each process and once a minute, and what it is is not', async () => {
+    const { slug, reference } = await make({ api_key: 'sk-canary-told' });
+    const { server } = inference;
+    const { clock, settings } = server;
+    const readSharedTime = async () => clock.now();
+    const log = createLog({ level: 'error', destination: { write: () => true } });
+    const replica = await createApp(settings, { clock, readSharedTime, log });
+    const { inferenceUrl } = await replica.listen();
+    const answers = await Promise.all([1, 2, 3].map(() => ask(slug, {}, inferenceUrl!)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    await replica[Symbol.asyncDispose]();
+    const { body } = await server.request('GET', '/v1/audit-logs?action=read');
+    const [row, ...others] = body.data;
+    expect(others).toEqual([]);
+    expect(row).toMatchObject({ resource_type: 'SecretReference', actor_id: 'gateway' });
+    expect(row.metadata).toMatchObject({
+      ...{ reads: 1, elsewhere: 0 },
+      references: [{ id: reference.id, reader: 'inference', reads: 1 }],
+    });
+    expect(JSON.stringify(body)).not.toContain('canary');
   });
 
   it('changes within the lifetime, at once with its reference, and stays while nobody answers', async () => {

@@ -207,6 +207,15 @@ describe('an export', () => {
     }
     expect((await other.send('DELETE', `${path}/${id}`)).status).toBe(404);
     expect((await other.send('GET', path)).body.total).toBe(0);
+    expect((await fetch(signed_url, { headers: { 'x-request-id': 'file-1' } })).status).toBe(200);
+    const { body: told } = await send('GET', `/v1/audit-logs?resource_id=${id}&action=read`);
+    const file = { told: 'file', source: '127.0.0.1' };
+    expect(told.data.map((one: { metadata: unknown }) => one.metadata)).toEqual([
+      file,
+      { told: 'link' },
+    ]);
+    expect(told.records[0]).toMatchObject({ request_id: 'file-1', method: 'GET', user_id: 'link' });
+    expect(told.records[1]).toMatchObject({ user_type: 'service_account' });
     const changed = signed_url.replace(/expires=\d/, 'expires=9');
     expect((await fetch(changed)).status).toBe(404);
     expect((await fetch(signed_url.replace(id, randomUUID()))).status).toBe(404);

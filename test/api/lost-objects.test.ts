@@ -85,7 +85,8 @@ beforeAll(async () => {
   const { keyring, database } = server.app;
   lists = openProviderLists({
     ...{ database, clock: server.clock, trustedHosts: server.settings.trustedHosts },
-    ...{ unsealerOf: keyring.unsealerOf, mayBeItself: false, onSecretFailure: () => {} },
+    ...{ unsealerOf: keyring.unsealerOf, mayBeItself: false },
+    ...{ onSecretFailure: () => {}, onSecretRead: () => {} },
   });
 });
 

@@ -289,7 +289,7 @@ it('and where it is killed between what the keeper has made and whose it is, tha
   const { unsealerOf } = app.keyring;
   await using lists = openProviderLists({
     ...{ database, clock, unsealerOf, trustedHosts: settings.trustedHosts },
-    ...{ mayBeItself: false, onSecretFailure: () => {} },
+    ...{ mayBeItself: false, onSecretFailure: () => {}, onSecretRead: () => {} },
   });
   const soon = Date.now() + 61_000;
   const found = await findLostObjects(lists).run(jobContext(database, soon));

@@ -7,7 +7,7 @@ import type { SecretPlace } from '../../src/secret-managers/secret-managers.ts';
 
 const minute = 60_000;
 const place: SecretPlace = {
-  ...{ id: 'r', mark: 'm', managerType: 'hashicorp_vault', path: 'p' },
+  ...{ id: 'r', organisationId: 'o', mark: 'm', managerType: 'hashicorp_vault', path: 'p' },
   auth: new Secret({}, 'test'),
 };
 

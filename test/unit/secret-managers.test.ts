@@ -37,11 +37,15 @@ function managersWith({ trusted = '127.0.0.1', mayBeItself = false, metadata }: 
   const read = readTrustedHosts(trusted);
   const managers = new SecretManagers({
     ...{ trusted: 'hosts' in read ? read.hosts : [], mayBeItself, clock: { now: () => now } },
+    onRead: () => undefined,
     ...(metadata === undefined ? {} : { metadata: new URL(metadata) }),
   });
   opened.push(managers);
   return (managerType: ManagerType, path: string, auth: AuthConfig): Promise<KeptSecret> =>
-    managers.read({ id: 'r', mark: 'm', managerType, path, auth: new Secret(auth, 'test') });
+    managers.read({
+      ...{ id: 'r', organisationId: 'o', mark: 'm', managerType, path },
+      auth: new Secret(auth, 'test'),
+    });
 }
 
 describe('Vault', () => {

@@ -117,6 +117,7 @@ function itemRoutes(
     route({
       ...forOwners,
       method: 'POST',
+      tellsCredentialOf: 'ApiKey',
       path: `${path}/rotate`,
       mounts: everyMount,
       scope: anyScope('rotate', subTypes),
@@ -137,6 +138,7 @@ function createRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...forOwners,
       method: 'POST',
+      tellsCredentialOf: 'ApiKey',
       path: '/api-keys/:type/:subType',
       mounts: everyMount,
       scope: ({ type, subType }) => scopeOf(type as ApiKeyType, subType as ApiKeySubType, 'create'),
@@ -151,6 +153,7 @@ function createRoutes(deps: AdminDeps): Route<Principal>[] {
       route({
         ...forOwners,
         method: 'POST',
+        tellsCredentialOf: 'ApiKey',
         path: `/api-keys/${subType}`,
         mounts: { v2: everyMount.v2 },
         scope: anyScope('create', [subType]),

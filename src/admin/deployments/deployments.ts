@@ -62,6 +62,7 @@ export function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...all,
       method: 'POST',
+      tellsCredentialOf: 'Deployment',
       scope: 'deployments.create',
       summary: 'Register a deployment; what it says who it is by is told this once',
       body: CreateBody,

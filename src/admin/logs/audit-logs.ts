@@ -34,7 +34,7 @@ const AuditLogsQuery = WorkspaceQuery.extend({
     // As clients say that speak of actors.
     actor_id: text,
     action: text,
-    method: z.enum(['POST', 'PUT', 'DELETE']).optional(),
+    method: z.enum(['GET', 'POST', 'PUT', 'DELETE']).optional(),
   },
   ...{ resource_type: text, resource_id: text, request_id: text },
   page_size: wholeNumber(1, pageSizeMax).default(pageSizeDefault),

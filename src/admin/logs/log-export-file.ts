@@ -9,7 +9,7 @@ import * as logExports from '../../store/tables/log-exports.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { isOurs } from './log-export-link.ts';
 
-type Deps = Pick<AdminDeps, 'database' | 'blobs' | 'keyring' | 'refusals'>;
+type Deps = Pick<AdminDeps, 'database' | 'blobs' | 'keyring' | 'refusals' | 'audit'>;
 
 const LinkQuery = z.object({
   organisationId: z.string().max(64),
@@ -33,10 +33,10 @@ export function logExportFileRoutes(deps: Deps): Route<null>[] {
 }
 
 async function read(
-  { database, keyring, blobs, refusals }: Deps,
+  { database, keyring, blobs, refusals, audit }: Deps,
   request: RouteRequest<null, Record<string, string>, z.infer<typeof LinkQuery>>,
 ): Promise<RawReply> {
-  const { params, query, now, remoteAddress } = request;
+  const { params, query, now, remoteAddress, requestId } = request;
   const id = params.exportId!;
   const { organisationId } = query;
   const expires = Number(query.expires);
@@ -50,6 +50,17 @@ async function read(
   }
   const row = await logExports.find(database.readable, organisationId, id);
   if (row?.status !== 'success') throw new ApiError('notFound');
+  // Before the first byte: nobody reads it without a row. Who came is not known, but that it was a link of ours.
+  await database.transaction((tx) =>
+    audit(tx, [
+      {
+        ...{ organisationId, workspaceId: row.workspace_id, at: now, requestId },
+        ...{ actorKind: 'system', actorId: 'link', action: 'read' },
+        ...{ resourceKind: 'LogExport', resourceId: id },
+        changes: { told: 'file', source: remoteAddress },
+      },
+    ]),
+  );
   const parts = await logExports.listParts(database.readable, organisationId, id);
   return new RawReply(200, new SlicedText(pieces(blobs, organisationId, parts), row.bytes), {
     'content-type': 'application/jsonl',

@@ -2,26 +2,36 @@
 import { timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../../model/errors.ts';
 import * as logExports from '../../store/tables/log-exports.ts';
+import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { findOr404, idOr404 } from '../request/scoping.ts';
 
 const linkMs = 15 * 60_000;
 
-/** Answers a link that needs no credential. @throws ApiError `conflict` for an export that is not written yet */
+/** Answers a link that needs no credential, with a row of the audit log. @throws ApiError `conflict` for an export that is not written yet */
 export async function download(
-  { database, keyring }: Pick<AdminDeps, 'database' | 'keyring'>,
-  { caller, params, now, origin }: AdminRequest,
+  deps: Pick<AdminDeps, 'database' | 'keyring' | 'audit'>,
+  request: AdminRequest,
 ) {
+  const { database, keyring } = deps;
+  const { caller, params, now, origin } = request;
   const { organisationId } = caller;
   const id = idOr404(params.exportId!);
   const found = await logExports.find(database.readable, organisationId, id);
-  const { status } = findOr404(caller, found);
+  const { status, workspace_id: workspaceId } = findOr404(caller, found);
   if (status !== 'success') {
     throw new ApiError('conflict', `This export is not written: its status is ${status}`);
   }
   const expires = now + linkMs;
   const signature = keyring.signLink(linkOf(organisationId, id, expires)).toString('base64url');
   const query = new URLSearchParams({ organisationId, expires: `${expires}`, signature });
+  const told = {
+    kind: 'LogExport',
+    resourceId: id,
+    workspaceId,
+    changes: { told: 'link' },
+  } as const;
+  await database.transaction((tx) => auditChange(tx, deps, request, { action: 'read', ...told }));
   return { signed_url: `${origin}/v1/logs/exports/${id}/file?${query}` };
 }
 

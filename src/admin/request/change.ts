@@ -65,7 +65,7 @@ type WorkKind = 'LogExport';
 
 /** What an audit row tells. */
 interface Told extends Pick<Change, 'resourceId' | 'workspaceId' | 'changes'> {
-  readonly action: Change['action'] | 'release' | 'bind' | 'suspend' | 'resume';
+  readonly action: Change['action'] | 'read' | 'release' | 'bind' | 'suspend' | 'resume';
   readonly kind:
     | KindName
     | 'AccessPolicy'

@@ -7,7 +7,9 @@ import { RawReply, type Route, type RouteRequest } from '../../http/route.ts';
 import { isIdempotent } from '../../http/route-errors.ts';
 import { ApiError } from '../../model/errors.ts';
 import { answersKeptMs } from '../../model/idempotency.ts';
+import type { Db } from '../../store/connection/db.ts';
 import * as idempotencyKeys from '../../store/tables/idempotency-keys.ts';
+import { auditChange } from './change.ts';
 import type { AdminDeps } from './deps.ts';
 import { joining } from './joining.ts';
 
@@ -37,7 +39,9 @@ export function createIdempotency(given: AdminDeps): Idempotency {
       const place = ['idempotency_keys', ...Object.values(identity), 'answer'].join('|');
       if (kept.answer !== null && kept.created_at > request.now - answersKeptMs) {
         if (!kept.request_hash.equals(made.request_hash)) throw otherRequest();
-        return replay(sealer.unseal(kept.answer, place));
+        const replayed = replay(sealer.unseal(kept.answer, place));
+        await recordRead(tx, deps, route, { request, text: String(replayed.text) });
+        return replayed;
       }
       const result = await route.handle(request);
       const { status, text, headers } = await answerOf(result, route.successStatus ?? 200);
@@ -98,6 +102,20 @@ function replay(unsealed: string): RawReply {
     'status' | 'text' | 'headers'
   >;
   return new RawReply(status, text, { ...headers, 'idempotency-replayed': 'true' });
+}
+
+/** In the transaction that found the answer: it is not told without its row. */
+async function recordRead(
+  tx: Db,
+  deps: Pick<AdminDeps, 'audit'>,
+  { tellsCredentialOf: kind }: Route<Principal>,
+  { request, text }: { readonly request: RouteRequest<Principal>; readonly text: string },
+): Promise<void> {
+  if (kind === undefined) return;
+  const { id: resourceId } = JSON.parse(text) as { readonly id: string };
+  const { workspaceId } = request.caller;
+  const changes = { told: 'credential' };
+  await auditChange(tx, deps, request, { action: 'read', kind, resourceId, workspaceId, changes });
 }
 
 function otherRequest(): ApiError {

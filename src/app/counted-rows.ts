@@ -1,0 +1,102 @@
+/** Knows what the process counts for the audit log: refused credentials and values read from secret managers, and where their rows go. */
+import { type CountedRow, MinuteCounts, type MinuteCountsOptions } from '../auth/minute-counts.ts';
+import { RefusedCredentials } from '../auth/refused-credentials.ts';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { Settings } from '../settings.ts';
+import type { Database } from '../store/connection/db.ts';
+import { auditTrail } from '../store/tables/audit-log.ts';
+import { isDuplicateEntry } from '../store/tables/duplicate.ts';
+import * as organisations from '../store/tables/organisations.ts';
+import type { Metrics, SecretReader } from './metrics.ts';
+
+/** Dispose writes what was counted; what cannot be within two seconds is lost. */
+export interface CountedRows extends AsyncDisposable {
+  readonly refusals: RefusedCredentials;
+  /** A value that was read from a secret manager, and what for. */
+  readonly noteSecretRead: (
+    place: { readonly id: string; readonly organisationId: string },
+    reader: SecretReader,
+  ) => void;
+}
+
+interface Parts {
+  readonly settings: Pick<Settings, 'features'>;
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const sourcesMax = 100;
+const referencesMax = 1_000;
+const closeMs = 2_000;
+
+/** Without metrics nothing is shown; `requireConnection` throws until the database is known to be the right one. */
+export function createCountedRows(
+  parts: Parts,
+  metrics: Pick<Metrics, 'observeRefused' | 'observeSecretRead'> | null = null,
+  requireConnection: () => void = () => {},
+): CountedRows {
+  const isKept = parts.settings.features.auditLogs;
+  const countsOf = (what: What, options: Pick<MinuteCountsOptions, 'words' | 'eachMax'>) =>
+    isKept ? new MinuteCounts({ ...sinkOf(parts, requireConnection, what), ...options }) : null;
+  const refused = countsOf(
+    { action: 'refuse', resourceKind: 'Credential', actorId: 'authentication' },
+    { words: { count: 'failures', each: 'sources' }, eachMax: sourcesMax },
+  );
+  const reads = countsOf(
+    { action: 'read', resourceKind: 'SecretReference', actorId: 'gateway' },
+    { words: { count: 'reads', each: 'references' }, eachMax: referencesMax },
+  );
+  return {
+    refusals: new RefusedCredentials({
+      counts: refused,
+      observe: (...one) => metrics?.observeRefused(...one),
+    }),
+    noteSecretRead: ({ id, organisationId }, reader) => {
+      metrics?.observeSecretRead(reader);
+      reads?.add({ organisationId, tsgId: null }, `${reader} ${id}`, () => ({ id, reader }));
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all([refused, reads].map((counts) => counts?.close(closeMs)));
+    },
+  };
+}
+
+interface What {
+  readonly action: string;
+  readonly resourceKind: string;
+  readonly actorId: string;
+}
+
+function sinkOf(
+  { database, clock, log }: Parts,
+  requireConnection: () => void,
+  what: What,
+): Pick<MinuteCountsOptions, 'now' | 'findOrganisation' | 'write' | 'onFailure'> {
+  const write = auditTrail(true);
+  const nothing = {
+    actorKind: 'system',
+    workspaceId: null,
+    resourceId: '',
+    requestId: '',
+  } as const;
+  return {
+    now: () => clock.now(),
+    findOrganisation: async (tsgId) => {
+      requireConnection();
+      return (await organisations.findByTsgId(database.db, tsgId))?.id;
+    },
+    write: async (row: CountedRow) => {
+      requireConnection();
+      try {
+        await write(database.db, [{ ...row, ...what, ...nothing }]);
+      } catch (error) {
+        // It was there already: only the answer was lost.
+        if (!isDuplicateEntry(error)) throw error;
+      }
+    },
+    onFailure: (err) =>
+      log.warn({ err, action: what.action }, 'rows wait to be written to the audit log'),
+  };
+}
