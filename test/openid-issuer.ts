@@ -8,8 +8,14 @@ export interface OpenIdIssuer extends AsyncDisposable {
   readonly url: string;
   readonly clientId: string;
   readonly clientSecret: string;
+  /** Of the client of that name with a key: what only it has, as settings take it. */
+  readonly keyClient: { readonly id: string; readonly jwks: string };
+  /** Of the client that shows its secret in a header. */
+  readonly basicClient: { readonly id: string; readonly secret: string };
   /** What it says of each account, by subject. */
   readonly accounts: Map<string, Record<string, unknown>>;
+  /** Whether each trade of a code came with a header that says who asks. */
+  readonly tradedByHeader: boolean[];
   /** Who signs in next. */
   subject: string;
   /** In place of the provider, for one that is ill. */
@@ -20,20 +26,30 @@ export interface OpenIdIssuer extends AsyncDisposable {
 
 const clientId = 'gatewright';
 const clientSecret = 'secret-of-the-client-canary';
+const basicClient = { id: 'gatewright-basic', secret: 'pass:word with %' };
 
 /** @param redirectUri where it sends people back */
 export async function startOpenIdIssuer(redirectUri: string): Promise<OpenIdIssuer> {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   const key = { ...(await exportJWK(privateKey)), kid: 'one', alg: 'RS256', use: 'sig' };
+  const own = await generateKeyPair('ES256', { extractable: true });
+  const names = { kid: 'own', alg: 'ES256', use: 'sig' };
+  const keyClient = {
+    id: 'gatewright-key',
+    jwks: JSON.stringify({ keys: [{ ...(await exportJWK(own.privateKey)), ...names }] }),
+  };
+  const publicKey = { ...(await exportJWK(own.publicKey)), ...names };
   const server = createServer();
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const issuer: Pick<OpenIdIssuer, 'subject' | 'answer'> = { subject: '', answer: null };
   const accounts = new Map<string, Record<string, unknown>>();
-  const provider = createProvider(url, { key, redirectUri, accounts });
+  const tradedByHeader: boolean[] = [];
+  const provider = createProvider(url, { key, publicKey, redirectUri, accounts });
   const take = provider.callback();
   server.on('request', (request, response) => {
     if (issuer.answer !== null) return issuer.answer(request, response);
+    if (request.url === '/token') tradedByHeader.push(request.headers.authorization !== undefined);
     if (!request.url!.startsWith('/interaction/')) return take(request, response);
     const result = { login: { accountId: issuer.subject }, consent: {} };
     provider.interactionFinished(request, response, result).catch((error: unknown) => {
@@ -41,7 +57,7 @@ export async function startOpenIdIssuer(redirectUri: string): Promise<OpenIdIssu
     });
   });
   return Object.assign(issuer, {
-    ...{ url, clientId, clientSecret, accounts },
+    ...{ url, clientId, clientSecret, keyClient, basicClient, accounts, tradedByHeader },
     sign: (claims: Record<string, unknown>, typ: string) =>
       new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'one', typ }).sign(privateKey),
     [Symbol.asyncDispose]: async () => {
@@ -55,6 +71,8 @@ function createProvider(
   url: string,
   of: {
     readonly key: object;
+    /** Of the client that signs. */
+    readonly publicKey: object;
     readonly redirectUri: string;
     readonly accounts: ReadonlyMap<string, Record<string, unknown>>;
   },
@@ -65,6 +83,16 @@ function createProvider(
         ...{ client_id: clientId, client_secret: clientSecret },
         ...{ redirect_uris: [of.redirectUri], token_endpoint_auth_method: 'client_secret_post' },
         application_type: 'native',
+      },
+      {
+        ...{ client_id: basicClient.id, client_secret: basicClient.secret },
+        ...{ redirect_uris: [of.redirectUri], token_endpoint_auth_method: 'client_secret_basic' },
+        application_type: 'native',
+      },
+      {
+        ...{ client_id: 'gatewright-key', jwks: { keys: [of.publicKey] } },
+        ...{ redirect_uris: [of.redirectUri], token_endpoint_auth_method: 'private_key_jwt' },
+        ...{ token_endpoint_auth_signing_alg: 'ES256', application_type: 'native' },
       },
     ],
     jwks: { keys: [of.key] },

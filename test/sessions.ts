@@ -11,7 +11,7 @@ const publicUrl = new URL('https://gateway.example.com');
 
 /** Of a server on which people are signed in, and nobody signs in: its provider is nowhere. */
 export const signedInSettings: SignInSettings = {
-  ...{ issuer: new URL('https://login.invalid'), clientId: 'test', clientSecret: undefined },
+  ...{ issuer: new URL('https://login.invalid'), clientId: 'test', proof: { method: 'none' } },
   ...{ publicUrl, tsgId: null, scopes: 'openid', roles: null, groupsClaim: null },
   ...{ provisions: false, sessionMs: 365 * dayMs, idleMs: 365 * dayMs },
 };

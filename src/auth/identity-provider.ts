@@ -1,11 +1,17 @@
 /** Knows the identity provider by which people sign in: a client of OpenID Connect, and what it proves of somebody. */
 import { createHash } from 'node:crypto';
-import { createRemoteJWKSet, customFetch as jwksFetch, jwtVerify } from 'jose';
+import {
+  type CryptoKey,
+  createRemoteJWKSet,
+  importJWK,
+  customFetch as jwksFetch,
+  jwtVerify,
+} from 'jose';
 import type * as OpenId from 'openid-client';
 import { request } from 'undici';
 import { Pools } from '../remote/pools.ts';
 import type { Proxies } from '../remote/proxies.ts';
-import type { SignInSettings } from '../settings/sign-in.ts';
+import type { ClientProof, SignInSettings } from '../settings/sign-in.ts';
 
 /** What a browser keeps while its owner is with the provider. */
 export interface SignInAttempt {
@@ -166,13 +172,9 @@ export class IdentityProvider implements AsyncDisposable {
     if (isFresh && Math.abs(skew - known.skew) < skewStepSeconds) {
       return { client, config: known.config };
     }
-    const { issuer, clientId, clientSecret } = this.#settings;
-    const metadata = {
-      [client.clockSkew]: skew,
-      [client.clockTolerance]: toleranceSeconds,
-      ...(clientSecret && { client_secret: clientSecret.reveal() }),
-    };
-    const proof = clientSecret ? undefined : client.None();
+    const { issuer, clientId } = this.#settings;
+    const metadata = { [client.clockSkew]: skew, [client.clockTolerance]: toleranceSeconds };
+    const proof = await proofOf(client, this.#settings.proof);
     const isPlain = issuer.protocol === 'http:';
     const config = await judged(client, () =>
       client.discovery(issuer, clientId, metadata, proof, {
@@ -203,6 +205,18 @@ export class IdentityProvider implements AsyncDisposable {
     const init = { status: answer.statusCode, headers: { 'content-type': type } };
     return new Response(isEmpty ? null : text, init);
   };
+}
+
+async function proofOf(client: typeof OpenId, proof: ClientProof): Promise<OpenId.ClientAuth> {
+  if (proof.method === 'none') return client.None();
+  if (proof.method === 'private_key_jwt') {
+    const { jwk, algorithm, kid } = proof.key.reveal();
+    const key = (await importJWK(jwk, algorithm)) as CryptoKey;
+    return client.PrivateKeyJwt(kid === null ? key : { key, kid });
+  }
+  const secret = proof.secret.reveal();
+  const isInBody = proof.method === 'client_secret_post';
+  return isInBody ? client.ClientSecretPost(secret) : client.ClientSecretBasic(secret);
 }
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';

@@ -1,5 +1,6 @@
 /** Knows the environment variables by which people sign in. */
 import { z } from 'zod';
+import { clientKey } from './client-key.ts';
 import * as forms from './forms.ts';
 import { defaulted, optional } from './variable.ts';
 
@@ -42,6 +43,20 @@ export const signInVariables = {
     'Sign-in',
     forms.line('a secret on one line, or a path to a file', '/run/secrets/sign-in'),
     'Secret that goes with it; none for a public client.',
+    { secret: true },
+  ),
+  GATEWRIGHT_SIGN_IN_AUTH_METHOD: optional(
+    'Sign-in',
+    forms.oneOf(
+      ['client_secret_post', 'client_secret_basic', 'private_key_jwt'],
+      'client_secret_basic',
+    ),
+    'How the issuer is shown who this is; when unset by the secret in the body, where there is one.',
+  ),
+  GATEWRIGHT_SIGN_IN_CLIENT_JWKS: optional(
+    'Sign-in',
+    clientKey,
+    'Private key for private_key_jwt, of which the issuer has the public one.',
     { secret: true },
   ),
   GATEWRIGHT_PUBLIC_URL: optional(

@@ -1,12 +1,19 @@
 /** Knows the settings by which people sign in as a group, and which of them make a whole. */
 import type { Secret } from '../secret.ts';
+import type { ClientKey } from './client-key.ts';
+import type { secretIn } from './secrets.ts';
 import type { Name, Values } from './variables.ts';
+
+/** How the issuer is shown who this deployment is; a public client only says so. */
+export type ClientProof =
+  | { readonly method: 'none' }
+  | { readonly method: 'client_secret_post' | 'client_secret_basic'; readonly secret: Secret }
+  | { readonly method: 'private_key_jwt'; readonly key: Secret<ClientKey> };
 
 export interface SignInSettings {
   readonly issuer: URL;
   readonly clientId: string;
-  /** Undefined for a public client. */
-  readonly clientSecret: Secret | undefined;
+  readonly proof: ClientProof;
   /** Where browsers reach the Admin API. */
   readonly publicUrl: URL;
   /** Of the organisation that people sign in to where they name none. */
@@ -25,7 +32,7 @@ export interface SignInSettings {
 
 export function signInSettings(
   values: Values,
-  secretOf: (name: 'GATEWRIGHT_SIGN_IN_CLIENT_SECRET') => Secret | undefined,
+  secretOf: ReturnType<typeof secretIn>,
 ): SignInSettings | null {
   const {
     GATEWRIGHT_SIGN_IN_ISSUER: issuer,
@@ -37,7 +44,7 @@ export function signInSettings(
   if (issuer === undefined || clientId === undefined || publicUrl === undefined) return null;
   return {
     ...{ issuer, clientId, publicUrl },
-    clientSecret: secretOf('GATEWRIGHT_SIGN_IN_CLIENT_SECRET'),
+    proof: proofOf(values, secretOf),
     tsgId: values.GATEWRIGHT_SIGN_IN_TSG_ID ?? null,
     scopes: values.GATEWRIGHT_SIGN_IN_SCOPES,
     roles: claim === undefined || byValue === undefined ? null : { claim, byValue },
@@ -46,6 +53,14 @@ export function signInSettings(
     sessionMs: values.GATEWRIGHT_SESSION_HOURS * 3_600_000,
     idleMs: values.GATEWRIGHT_SESSION_IDLE_MINUTES * 60_000,
   };
+}
+
+function proofOf(values: Values, secretOf: ReturnType<typeof secretIn>): ClientProof {
+  const method = values.GATEWRIGHT_SIGN_IN_AUTH_METHOD ?? 'client_secret_post';
+  const key = secretOf('GATEWRIGHT_SIGN_IN_CLIENT_JWKS');
+  if (method === 'private_key_jwt') return key === undefined ? { method: 'none' } : { method, key };
+  const secret = secretOf('GATEWRIGHT_SIGN_IN_CLIENT_SECRET');
+  return secret === undefined ? { method: 'none' } : { method, secret };
 }
 
 const whole: readonly Name[] = [
@@ -58,6 +73,8 @@ const whole: readonly Name[] = [
 const needs: Partial<Record<Name, readonly Name[]>> = {
   ...Object.fromEntries(whole.map((name) => [name, whole.filter((other) => other !== name)])),
   GATEWRIGHT_SIGN_IN_CLIENT_SECRET: ['GATEWRIGHT_SIGN_IN_ISSUER'],
+  GATEWRIGHT_SIGN_IN_AUTH_METHOD: ['GATEWRIGHT_SIGN_IN_ISSUER'],
+  GATEWRIGHT_SIGN_IN_CLIENT_JWKS: ['GATEWRIGHT_SIGN_IN_ISSUER'],
   GATEWRIGHT_SIGN_IN_TSG_ID: ['GATEWRIGHT_SIGN_IN_ISSUER'],
   GATEWRIGHT_SIGN_IN_SCOPES: ['GATEWRIGHT_SIGN_IN_ISSUER'],
   GATEWRIGHT_SIGN_IN_ROLE_CLAIM: ['GATEWRIGHT_SIGN_IN_ISSUER', 'GATEWRIGHT_SIGN_IN_ROLES'],
@@ -80,6 +97,7 @@ export function signInFaults(values: Values, isGiven: (name: Name) => boolean): 
           .map((one) => `${name} is set, but does nothing without ${one}: set both or none`)
       : [],
   );
+  faults.push(...proofFaults(values, isGiven));
   for (const name of ['GATEWRIGHT_SIGN_IN_ISSUER', 'GATEWRIGHT_PUBLIC_URL'] as const) {
     const address = values[name];
     if (address === undefined || address.protocol === 'https:' || isOfThisMachine(address))
@@ -89,6 +107,26 @@ export function signInFaults(values: Values, isGiven: (name: Name) => boolean): 
   const at = values.GATEWRIGHT_PUBLIC_URL?.pathname ?? '/';
   if (at !== '/') {
     faults.push('GATEWRIGHT_PUBLIC_URL must have no path: cookies are for the whole host');
+  }
+  return faults;
+}
+
+/** Each way to show who this is has its means, and takes no other. */
+function proofFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
+  const [secret, key] = [
+    'GATEWRIGHT_SIGN_IN_CLIENT_SECRET',
+    'GATEWRIGHT_SIGN_IN_CLIENT_JWKS',
+  ] as const;
+  const method = values.GATEWRIGHT_SIGN_IN_AUTH_METHOD;
+  const byKey = method === 'private_key_jwt';
+  const [wanted, other] = byKey ? [key, secret] : [secret, key];
+  const faults: string[] = [];
+  if (method !== undefined && !isGiven(wanted)) {
+    faults.push(`GATEWRIGHT_SIGN_IN_AUTH_METHOD is ${method}, which needs ${wanted}`);
+  }
+  if (isGiven(other) && (byKey || isGiven(key))) {
+    const needed = byKey ? 'client_secret_post or client_secret_basic' : 'private_key_jwt';
+    faults.push(`${other} is for GATEWRIGHT_SIGN_IN_AUTH_METHOD=${needed}: set both or none`);
   }
   return faults;
 }

@@ -1,9 +1,11 @@
 /** Guarantees of signing in by OpenID Connect: who gets a session, what it may do, and when it ends. */
-import { randomUUID } from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { IdentityProvider } from '../../src/auth/identity-provider.ts';
 import { attemptCookie, readAttempt } from '../../src/auth/sign-in-attempts.ts';
 import { Secret } from '../../src/secret.ts';
 import type { SignInSettings } from '../../src/settings/sign-in.ts';
+import { readSettings } from '../../src/settings.ts';
 import { Browser, type Page } from '../browser.ts';
 import { type OpenIdIssuer, startOpenIdIssuer } from '../openid-issuer.ts';
 import { addUser, ownerOf } from '../people.ts';
@@ -22,7 +24,8 @@ beforeAll(async () => {
   const rest = { scopes: 'openid email profile', groupsClaim: 'groups', provisions: false };
   settings = {
     ...{ issuer: new URL(issuer.url), publicUrl: new URL(publicUrl), clientId: issuer.clientId },
-    ...{ clientSecret: new Secret(issuer.clientSecret, 'test'), tsgId: null, roles: null, ...rest },
+    proof: { method: 'client_secret_post', secret: new Secret(issuer.clientSecret, 'test') },
+    ...{ tsgId: null, roles: null, ...rest },
     ...{ sessionMs: 12 * 3_600_000, idleMs: 3_600_000 },
   };
   server = await startTestServer({ settings: { signIn: settings } });
@@ -222,6 +225,51 @@ describe('signing in', () => {
     issuer.accounts.set(sub, { ...issuer.accounts.get(sub), groups: [] });
     const second = await asking(cookieOf((await signIn(sub)).browser)!)('GET', '/v1/session');
     expect(second.body.workspaces).toEqual([]);
+  });
+});
+
+describe('what shows the provider who the deployment is (1.22)', () => {
+  /** Whom the provider names to a deployment of these settings. */
+  async function identityBy(environment: Record<string, string>): Promise<unknown> {
+    const { signIn } = readSettings(
+      {
+        ...{ GATEWRIGHT_SIGN_IN_ISSUER: issuer.url, GATEWRIGHT_PUBLIC_URL: publicUrl },
+        ...environment,
+      },
+      { cwd: '/nonexistent' },
+    );
+    await using provider = new IdentityProvider(signIn!, null);
+    const now = Date.now();
+    const { address, attempt } = await provider.begin(now);
+    const browser = new Browser();
+    let url = address.href;
+    while (!url.startsWith(`${publicUrl}/`)) {
+      url = new URL((await browser.get(url)).location!, url).href;
+    }
+    const answered = Object.fromEntries(new URL(url).searchParams);
+    return (await provider.finish(answered, attempt, now)).verifiedEmail;
+  }
+  const [id, method] = ['GATEWRIGHT_SIGN_IN_CLIENT_ID', 'GATEWRIGHT_SIGN_IN_AUTH_METHOD'];
+  const [secret, jwks] = ['GATEWRIGHT_SIGN_IN_CLIENT_SECRET', 'GATEWRIGHT_SIGN_IN_CLIENT_JWKS'];
+
+  it('is a secret in the body or in a header, or a key that it signs with', async () => {
+    const { email, sub } = addAccount();
+    issuer.subject = sub;
+    const { basicClient, keyClient, clientId, clientSecret } = issuer;
+    issuer.tradedByHeader.length = 0;
+    const byKey = { [id]: keyClient.id, [method]: 'private_key_jwt', [jwks]: keyClient.jwks };
+    for (const environment of [
+      { [id]: clientId, [secret]: clientSecret },
+      { [id]: clientId, [method]: 'client_secret_post', [secret]: clientSecret },
+      { [id]: basicClient.id, [method]: 'client_secret_basic', [secret]: basicClient.secret },
+      byKey,
+    ]) {
+      expect([environment[id], await identityBy(environment)]).toEqual([environment[id], email]);
+    }
+    expect(issuer.tradedByHeader).toEqual([false, false, true, false]);
+    const strange = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+    const wrong = { ...byKey, [jwks]: JSON.stringify(strange.export({ format: 'jwk' })) };
+    await expect(identityBy(wrong)).rejects.toThrow('answers invalid_client');
   });
 });
 

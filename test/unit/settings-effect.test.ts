@@ -1,4 +1,5 @@
 /** Guarantees that every setting changes something the program reads, or is listed as not yet effective. */
+import { generateKeyPairSync } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { parseSync } from 'rolldown/utils';
@@ -27,7 +28,9 @@ const base: Record<string, string> = {
 };
 const pem = '-----BEGIN X-----\nAA==\n-----END X-----';
 const ageKey = `AGE-SECRET-KEY-1${'Q'.repeat(58)}`;
+const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const candidates = [
+  JSON.stringify(privateKey.export({ format: 'jwk' })),
   'ON',
   'OFF',
   '7',

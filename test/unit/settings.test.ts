@@ -1,5 +1,5 @@
 /** Guarantees what each setting may be, what it is when unset, and how faults are told. */
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -604,9 +604,16 @@ describe('places for files', () => {
   });
 });
 
+function clientKeyOf(kind: 'ec' | 'x25519'): string {
+  const pair =
+    kind === 'ec' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync(kind);
+  return JSON.stringify({ keys: [pair.privateKey.export({ format: 'jwk' })] });
+}
+
 const signingIn = {
   GATEWRIGHT_SIGN_IN_ISSUER: 'https://login.example.com',
   GATEWRIGHT_SIGN_IN_CLIENT_ID: 'gatewright',
+  GATEWRIGHT_SIGN_IN_CLIENT_SECRET: 'canary',
   GATEWRIGHT_PUBLIC_URL: 'https://gateway.example.com',
   GATEWRIGHT_SIGN_IN_TSG_ID: '1234567890',
   GATEWRIGHT_SIGN_IN_ROLE_CLAIM: 'groups',
@@ -629,6 +636,37 @@ describe('signing in', () => {
     ['with roles and no claim', { GATEWRIGHT_SIGN_IN_ROLE_CLAIM: undefined }, /set both or none/],
     ['in the clear', { GATEWRIGHT_SIGN_IN_ISSUER: 'http://login.example.com' }, /https/],
     ['below a path', { GATEWRIGHT_PUBLIC_URL: 'https://example.com/gateway' }, /no path/],
+    [
+      'by a key that is not there',
+      {
+        GATEWRIGHT_SIGN_IN_AUTH_METHOD: 'private_key_jwt',
+        GATEWRIGHT_SIGN_IN_CLIENT_SECRET: undefined,
+      },
+      /needs GATEWRIGHT_SIGN_IN_CLIENT_JWKS/,
+    ],
+    [
+      'by a key and a secret',
+      {
+        GATEWRIGHT_SIGN_IN_AUTH_METHOD: 'private_key_jwt',
+        GATEWRIGHT_SIGN_IN_CLIENT_JWKS: clientKeyOf('ec'),
+      },
+      /GATEWRIGHT_SIGN_IN_CLIENT_SECRET is for GATEWRIGHT_SIGN_IN_AUTH_METHOD=client_secret_post/,
+    ],
+    [
+      'by a key that nothing asks for',
+      { GATEWRIGHT_SIGN_IN_CLIENT_JWKS: clientKeyOf('ec') },
+      /GATEWRIGHT_SIGN_IN_CLIENT_JWKS is for GATEWRIGHT_SIGN_IN_AUTH_METHOD=private_key_jwt/,
+    ],
+    [
+      'by a public key',
+      { GATEWRIGHT_SIGN_IN_CLIENT_JWKS: '{"keys":[{"kty":"EC","crv":"P-256","x":"a","y":"b"}]}' },
+      /expected a JSON Web Key Set/,
+    ],
+    [
+      'by a key of a kind that no issuer takes',
+      { GATEWRIGHT_SIGN_IN_CLIENT_JWKS: clientKeyOf('x25519') },
+      /expected a JSON Web Key Set/,
+    ],
     [
       'of everybody in no organisation',
       { GATEWRIGHT_SIGN_IN_TSG_ID: undefined, GATEWRIGHT_SIGN_IN_PROVISION: 'ON' },
