@@ -360,12 +360,13 @@ describe('a run', () => {
     const run = await newRun(one);
     (await question(0)).answer(calls);
     await becomes(one, run, 'requires_action');
-    const outputs = { tool_outputs: [{ tool_call_id: 'a', output: 'x' }] };
     const path = `${pathOf(run)}/submit_tool_outputs`;
-    const all = await Promise.allSettled(
-      Array.from({ length: 100 }, () => ask(one, 'POST', path, outputs)),
-    );
+    const submit = (output: string) =>
+      ask(one, 'POST', path, { tool_outputs: [{ tool_call_id: 'a', output }] });
+    const all = await Promise.allSettled(Array.from({ length: 100 }, (_, n) => submit(`${n}`)));
     expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    const taken = all.findIndex(({ status }) => status === 'fulfilled');
+    await Promise.all(Array.from({ length: 10 }, () => submit(`${taken}`)));
     (await question(1)).answer(said);
     await becomes(one, run, 'completed');
     expect(asked).toHaveLength(2);

@@ -413,18 +413,80 @@ describe('a run', () => {
   it('takes the output of each call it waits for, all at once, and of no other', async () => {
     const { runs } = client.beta.threads;
     const run = await askingRun('a', 'b');
-    const submit = (...ids: string[]) =>
-      runs.submitToolOutputs(run.id, {
-        thread_id: run.thread_id,
-        tool_outputs: ids.map((id) => ({ tool_call_id: id, output: 'x' })),
-      });
+    const outputs = (ids: string[], output = 'x') => ({
+      thread_id: run.thread_id,
+      tool_outputs: ids.map((id) => ({ tool_call_id: id, output })),
+    });
+    const submit = (...ids: string[]) => runs.submitToolOutputs(run.id, outputs(ids));
     await expect(submit('a')).rejects.toMatchObject(refused(/has no output of b/));
     await expect(submit('a', 'a')).rejects.toMatchObject(refused(/\[1\].*second time/));
     await expect(submit('a', 'b', 'c')).rejects.toMatchObject(refused(/\[2\].*no such call/));
     await expect(submit()).rejects.toMatchObject(refused(/a, b/));
     expect((await submit('b', 'a')).status).toBe('queued');
     await runs.poll(run.id, { thread_id: run.thread_id }, { pollIntervalMs: 20 });
-    await expect(submit('a', 'b')).rejects.toMatchObject(refused(/it is completed/));
+    // Who has lost the answer hands them in again.
+    expect((await submit('a', 'b')).status).toBe('completed');
+    for (const given of [outputs(['a', 'b'], 'y'), outputs(['a'])]) {
+      await expect(runs.submitToolOutputs(run.id, given)).rejects.toMatchObject(
+        refused(/it is completed/),
+      );
+    }
+    const { data } = await runs.steps.list(run.id, { thread_id: run.thread_id });
+    expect(data).toHaveLength(2);
+  });
+
+  it('shows what a model refuses with, and parts and arguments in whatever form it tells them', async () => {
+    const { threads, assistants } = client.beta;
+    const { id } = await assistants.create({ model: 'gpt-test', tools: [weather] });
+    const runOf = async (message: object) => {
+      const choices = [{ index: 0, message: { role: 'assistant', ...message } }];
+      inference.upstream.script = (_, response) => sendJson(response, { ...chatAnswer, choices });
+      const thread = { messages: [{ role: 'user' as const, content: 'hi' }] };
+      return threads.createAndRunPoll({ assistant_id: id, thread }, { pollIntervalMs: 20 });
+    };
+    const refusing = await runOf({ content: null, refusal: 'I will not.' });
+    const inParts = await runOf({ content: [{ type: 'text', text: 'In ' }, { text: 'parts.' }] });
+    for (const [run, value] of [
+      [refusing, 'I will not.'],
+      [inParts, 'In parts.'],
+    ] as const) {
+      const [message] = (await threads.messages.list(run.thread_id)).data;
+      expect(message!.content).toMatchObject([{ text: { value } }]);
+    }
+    const called = { function: { name: 'weather', arguments: { in: 'Bern' } } };
+    const asking = await runOf({ content: null, tool_calls: [called] });
+    const [call] = asking.required_action!.submit_tool_outputs.tool_calls;
+    expect(call).toMatchObject({
+      id: expect.stringMatching(/^call_/),
+      function: { arguments: '{"in":"Bern"}' },
+    });
+  });
+
+  it('has failed where the stream of its model tells an error or has no end, with what was said by then', async () => {
+    const { threads, assistants } = client.beta;
+    const { id: assistant_id } = await assistants.create({ model: 'gpt-test' });
+    const half = { choices: [{ index: 0, delta: { content: 'half' }, finish_reason: null }] };
+    const runOf = async (...events: unknown[]) => {
+      inference.upstream.script = (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        for (const event of events) response.write(`data: ${JSON.stringify(event)}\n\n`);
+        response.end();
+      };
+      const thread = await threads.create({ messages: [{ role: 'user', content: 'hi' }] });
+      const run = await threads.runs.stream(thread.id, { assistant_id }).finalRun();
+      return { run, said: (await threads.messages.list(thread.id)).data[0]!.content };
+    };
+    const text = [{ text: { value: 'half' } }];
+    const told = await runOf(half, { error: { message: 'overloaded' } });
+    expect(told).toMatchObject({ run: { last_error: { message: 'overloaded' } }, said: text });
+    const cut = await runOf(half);
+    expect(cut).toMatchObject({
+      run: { last_error: { message: expect.stringContaining('broken off') } },
+      said: text,
+    });
+    for (const { run } of [told, cut]) expect(run.status).toBe('failed');
+    const ended = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
+    expect((await runOf(half, ended)).run.status).toBe('completed');
   });
 
   it('that waits holds its thread until it is cancelled, or its ten minutes are over', async () => {

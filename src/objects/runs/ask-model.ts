@@ -59,7 +59,12 @@ export async function askModel(
     options,
   );
   if (answer.status !== 200) return refusal(answer);
-  const turn = turnOfAnswer(answer.body) ?? (onText === null ? null : stream.turn());
+  const whole = turnOfAnswer(answer.body);
+  const isStreamed = whole === null && onText !== null;
+  if (isStreamed && stream.fault !== null) {
+    return failureOf({ status: null, message: stream.fault });
+  }
+  const turn = isStreamed ? stream.turn() : whole;
   if (turn !== null && (turn.finish !== null || turn.text !== '' || turn.calls.length > 0)) {
     return turn;
   }

@@ -31,12 +31,19 @@ export class TurnParts {
   #finish: string | null = null;
   #promptTokens = 0;
   #completionTokens = 0;
+  #isDone = false;
+  #error: string | null = null;
   readonly #calls = new Map<unknown, { id: string; name: string; arguments: string }>();
 
   /** Data of an event; yields the text that it adds. */
   event(data: string): string {
-    if (data === '[DONE]') return '';
+    if (data === '[DONE]') {
+      this.#isDone = true;
+      return '';
+    }
     const chunk = parsed(data);
+    const error = chunk?.error as Said;
+    if (error != null) this.#error ??= String(error.message ?? 'The model has told an error');
     const choice = firstChoice(chunk);
     return this.note(choice?.delta as Said, choice?.finish_reason, chunk?.usage as Said);
   }
@@ -49,13 +56,16 @@ export class TurnParts {
     }
     const calls = Array.isArray(delta?.tool_calls) ? delta.tool_calls : [];
     for (const [at, call] of calls.entries()) this.#call(call as Said, at);
-    const text = typeof delta?.content === 'string' ? delta.content : '';
+    const text = textOf(delta?.content) + textOf(delta?.refusal);
     this.#text += text;
     return text;
   }
 
-  get text(): string {
-    return this.#text;
+  /** Why a stream that has ended is no whole answer; null for one that is. */
+  get fault(): string | null {
+    if (this.#error !== null) return this.#error;
+    const isWhole = this.#isDone || this.#finish !== null;
+    return isWhole ? null : 'The model has broken off its answer';
   }
 
   turn(): ModelTurn {
@@ -78,12 +88,20 @@ export class TurnParts {
     const { name, arguments: given } = (said?.function ?? {}) as Readonly<Record<string, unknown>>;
     if (typeof said?.id === 'string' && call.id === '') call.id = said.id.slice(0, idCharsMax);
     if (typeof name === 'string') call.name += name;
-    if (typeof given === 'string') call.arguments += given;
+    // Some models give an object in place of its text.
+    if (given != null) call.arguments += typeof given === 'string' ? given : JSON.stringify(given);
     this.#calls.set(key, call);
   }
 }
 
 const idCharsMax = 255;
+
+/** Of a text, or of parts of one. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  const parts: readonly Said[] = Array.isArray(content) ? content : [];
+  return parts.map((part) => (typeof part?.text === 'string' ? part.text : '')).join('');
+}
 
 function firstChoice(answer: Said): Said {
   return Array.isArray(answer?.choices) ? (answer.choices[0] as Said) : undefined;

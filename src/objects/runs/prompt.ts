@@ -6,7 +6,7 @@ import type { StoredStep } from '../../store/tables/run-steps.ts';
 import type { StoredRun } from '../../store/tables/runs.ts';
 import type { StoredMessage } from '../../store/tables/thread-messages.ts';
 import { searchFunction, searchToolOf, toldSearches } from './file-search.ts';
-import { asFunction, callsIn, type FunctionCall, isSearch } from './step-calls.ts';
+import { asFunction, callsIn, isSearch, outputOf } from './step-calls.ts';
 
 type Message = Readonly<Record<string, unknown>>;
 
@@ -106,10 +106,6 @@ function ownMessages({ messages, steps }: PromptParts): Message[] {
     said = null;
   }
   return own;
-}
-
-function outputOf({ function: called }: FunctionCall): unknown {
-  return (called as { readonly output?: unknown }).output;
 }
 
 /** One text where there is nothing else. */

@@ -8,7 +8,7 @@ import * as runs from '../../store/tables/runs.ts';
 import { ObjectError } from '../object-request.ts';
 import type { RunDrivers } from './run-drivers.ts';
 import { moveRun, settled } from './run-ending.ts';
-import { callsDetails, callsIn, type FunctionCall } from './step-calls.ts';
+import { callsDetails, callsIn, type FunctionCall, isSearch, outputOf } from './step-calls.ts';
 
 interface ChangeOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
@@ -18,17 +18,38 @@ interface ChangeOptions {
 /** Of moves that meet those of a driver. */
 const attemptsMax = 10;
 
+/** The run, leased to this process, and the step that has ended with it. */
+interface Submitted {
+  readonly goingOn: StoredRun;
+  readonly step: runSteps.StoredStep;
+}
+
 /**
- * The run, leased to this process, and the step that has ended with it.
+ * Null where the run has had the very same outputs before: who hands them in again, and wants no
+ * stream, has lost the answer.
  *
- * @throws ObjectError unless the run waits for these outputs, and for no others
+ * @throws ObjectError unless the run waits, or has waited, for these outputs, and for no others
  */
-export async function submitOutputs(
+export async function submitOnce(
+  options: ChangeOptions,
+  run: StoredRun,
+  asked: ToolOutputsSubmit,
+  now: number,
+): Promise<Submitted | null> {
+  try {
+    return await submitOutputs(options, run, asked, now);
+  } catch (thrown) {
+    if (asked.stream !== true && (await hasTaken(options, run, asked))) return null;
+    throw thrown;
+  }
+}
+
+async function submitOutputs(
   { database, drivers }: ChangeOptions,
   run: StoredRun,
   asked: ToolOutputsSubmit,
   now: number,
-): Promise<{ readonly goingOn: StoredRun; readonly step: runSteps.StoredStep }> {
+): Promise<Submitted> {
   if (run.pending_calls === null) throw notWaiting(run);
   const calls = JSON.parse(run.pending_calls) as FunctionCall[];
   const outputs = outputsOf(asked, calls);
@@ -48,6 +69,20 @@ export async function submitOutputs(
   });
   if (step === null) throw notWaiting(await again(database, run, now));
   return { goingOn: { ...run, ...set }, step };
+}
+
+async function hasTaken(
+  { database }: Pick<ChangeOptions, 'database'>,
+  run: StoredRun,
+  { tool_outputs: given }: ToolOutputsSubmit,
+): Promise<boolean> {
+  const outputs = new Map(given.map(({ tool_call_id: id, output }) => [id, output]));
+  const steps = await runSteps.listAll(database.db, run);
+  return steps.some(({ status, details }) => {
+    const calls = callsIn(details).filter((call) => !isSearch(call));
+    const areThese = calls.every((call) => outputs.get(call.id) === outputOf(call));
+    return status === 'completed' && calls.length > 0 && calls.length === outputs.size && areThese;
+  });
 }
 
 /** @throws ObjectError for one that has ended */

@@ -24,7 +24,7 @@ import type { StoreSearch } from '../store-search.ts';
 import { searchToolOf } from './file-search.ts';
 import { answerPage } from './pages.ts';
 import { runRecord, stepRecord, threadRecord } from './records.ts';
-import { cancelRun, submitOutputs } from './run-changes.ts';
+import { cancelRun, submitOnce } from './run-changes.ts';
 import type { RunDrivers } from './run-drivers.ts';
 import { settled } from './run-ending.ts';
 import { RunEvents } from './run-events.ts';
@@ -177,7 +177,9 @@ export class Runs {
 
   async #submit({ params, now }: ObjectRequest, run: StoredRun): Promise<ObjectAnswer> {
     const asked = readParams(ToolOutputsSubmit, params);
-    const { goingOn, step } = await submitOutputs(this.#options, run, asked, now);
+    const submitted = await submitOnce(this.#options, run, asked, now);
+    if (submitted === null) return { body: runRecord(run) };
+    const { goingOn, step } = submitted;
     const events = asked.stream === true ? new RunEvents() : null;
     events?.tell('thread.run.step.completed', stepRecord(step));
     return this.#drive(goingOn, events);

@@ -69,6 +69,11 @@ export function callsIn(details: string): readonly StepCall[] {
   return calls;
 }
 
+/** What its caller has handed in for it; null for nothing yet. */
+export function outputOf({ function: called }: FunctionCall): unknown {
+  return (called as { readonly output?: unknown }).output;
+}
+
 /** As they are stored: functions with what they have yielded, null for what is not known yet. */
 export function callsDetails(
   calls: readonly StepCall[],

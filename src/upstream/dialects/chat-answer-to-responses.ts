@@ -34,11 +34,24 @@ export function responseOf(body: unknown, about: ResponseContext): Json {
   const calls = message.at('tool_calls');
   for (const call of calls.isAbsent ? [] : calls.items()) {
     const called = call.at('function');
-    const said = { name: called.at('name').text(), arguments: called.at('arguments').text() };
-    output.push(callItem(about, output.length, { call_id: call.at('id').text(), ...said }));
+    const said = { name: called.at('name').text(), arguments: argumentsOf(called.at('arguments')) };
+    const id = call.at('id');
+    const call_id = id.isAbsent ? callIdOf(about, output.length) : id.text();
+    output.push(callItem(about, output.length, { call_id, ...said }));
   }
   const { usage } = answer.json();
   return endedResponse(about, { output, reason: choice!.at('finish_reason').value, usage });
+}
+
+/** Of a call that the provider has given none. */
+export function callIdOf({ id }: ResponseContext, at: number): string {
+  return `call_${id}_${at}`;
+}
+
+/** As a text; some models give an object in place of it. */
+export function argumentsOf(place: Place): string {
+  if (place.isAbsent) return '';
+  return place.isText ? place.text() : JSON.stringify(place.json());
 }
 
 function partsOf(message: Place): Json[] {

@@ -1,5 +1,12 @@
 /** Knows how what a chat says piece by piece becomes the items of a response, each told as it begins, grows and ends. */
-import { callItem, messageItem, refusalPart, textPart } from './chat-answer-to-responses.ts';
+import {
+  argumentsOf,
+  callIdOf,
+  callItem,
+  messageItem,
+  refusalPart,
+  textPart,
+} from './chat-answer-to-responses.ts';
 import type { Json, Place } from './place.ts';
 import type { ResponseContext } from './translation.ts';
 
@@ -73,14 +80,13 @@ export class ResponseItems {
     if (isNew) {
       events += this.close();
       const name = called.at('name').text();
-      const call_id = id.isAbsent ? `call_${this.#about.id}_${this.#at}` : id.text();
+      const call_id = id.isAbsent ? callIdOf(this.#about, this.#at) : id.text();
       this.#open = { kind: 'call', index, call_id, name, arguments: '' };
       const item = callItem(this.#about, this.#at, { call_id, name, arguments: '' }, 'in_progress');
       events += this.#tell('response.output_item.added', { ...this.#place, item });
     }
-    const part = called.isAbsent ? called : called.at('arguments');
-    if (part.isAbsent || part.text() === '') return events;
-    const delta = part.text();
+    const delta = called.isAbsent ? '' : argumentsOf(called.at('arguments'));
+    if (delta === '') return events;
     (this.#open as { arguments: string }).arguments += delta;
     const place = { item_id: this.#itemId, ...this.#place };
     return events + this.#tell('response.function_call_arguments.delta', { ...place, delta });
