@@ -1,6 +1,7 @@
 /** Knows what an account is with values of secret managers in its fields. */
 
 import { headerText, type MappedField } from '../auth/mapped-fields.ts';
+import { type AzureDeployment, readAzureDeployments } from '../model/azure-deployments.ts';
 import { accountOf } from '../model/config-tree.ts';
 import { configurationSecrets } from '../model/configuration-secrets.ts';
 import type { IntegrationConfigurations } from '../model/integration.ts';
@@ -13,6 +14,8 @@ type Headers = Readonly<Record<string, string>>;
 export interface Account {
   /** By the names that a config has for it. */
   readonly account: Readonly<Record<string, string>>;
+  /** Of an account at Azure: which of them answers follows from the model that is asked for. */
+  readonly deployments: readonly AzureDeployment[];
   readonly credential: Secret | null;
   readonly customHost: string | null;
   /** Names in lower case, as they are sent. */
@@ -34,6 +37,7 @@ export function accountWith({ key, configurations }: OpenedAccount, origin: stri
   const headers = Object.entries(configurations.custom_headers ?? {});
   return {
     account: accountOf(Object.fromEntries(readable)) ?? {},
+    deployments: readAzureDeployments(configurations),
     credential: key === null ? null : new Secret(key, origin),
     customHost: configurations.custom_host ?? null,
     headers: new Secret(

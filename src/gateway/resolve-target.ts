@@ -1,5 +1,6 @@
 /** Knows where a leaf of a config leads: the provider, its address and format, and what the request to it says. */
 import type { Dispatcher } from 'undici';
+import { type AzureDeployment, azureDeploymentOf } from '../model/azure-deployments.ts';
 import { type Capabilities, keptBy } from '../model/capabilities.ts';
 import type { Leaf, TargetSettings } from '../model/config-tree.ts';
 import { outboundUrlFault } from '../model/outbound-url.ts';
@@ -140,7 +141,7 @@ export class Targets {
     provider: GatewayProvider,
   ): ResolvedTarget {
     const { settings, path } = leaf;
-    const { service, account, adjustments, capabilities } = provider;
+    const { service, adjustments, capabilities } = provider;
     requireUsable(provider, exchange.now);
     if (settings.customHost !== null) {
       const message = `The provider @${provider.slug} is called where its integration says; leave out the custom host`;
@@ -149,6 +150,9 @@ export class Targets {
     const sent = bodyFor(settings, exchange, named.model);
     const { model } = sent;
     const said = requireModel(provider, model, isRead(exchange));
+    const deployment = azureDeploymentOf(provider.deployments, model);
+    const account = deployedAccount(provider.account, deployment);
+    const answering = deployment?.azure_model_slug ?? answeringModel(service, account, model);
     const destination = {
       ...{ service, account, capabilities },
       customHost: said?.customHost ?? provider.customHost,
@@ -159,7 +163,7 @@ export class Targets {
       ...{ provider: `@${provider.slug}`, workspaceProvider: provider, model, path },
       pricing: {
         ...{ service, adjustments, config: said?.pricing ?? null },
-        model: said?.baseModel ?? answeringModel(service, account, model),
+        model: said?.baseModel ?? answering,
       },
       ...this.#callTo(destination, settings, exchange, sent),
     };
@@ -299,6 +303,19 @@ function headersFor(
   Object.assign(headers, dialect.accountHeaders(account));
   if (credential !== null) Object.assign(headers, dialect.credentialHeaders(credential));
   return Object.assign(headers, own);
+}
+
+/** The account with what a deployment of it says in place of its own. */
+function deployedAccount(
+  account: TargetSettings['account'],
+  deployment: AzureDeployment | undefined,
+): TargetSettings['account'] {
+  if (deployment === undefined) return account;
+  const { azure_deployment_name: azure_deployment_id, azure_api_version } = deployment;
+  return {
+    ...{ ...account, azure_deployment_id },
+    ...(azure_api_version === undefined ? {} : { azure_api_version }),
+  };
 }
 
 /** Who asks must not choose by what price: a deployment answers for every model that it is asked for. */

@@ -228,6 +228,32 @@ describe('a credential of the database', () => {
   });
 });
 
+describe('an account at Azure with several deployments', () => {
+  it.each([
+    ['by its alias', 'small', '/v1/deployments/d1/chat/completions?api-version=v1'],
+    ['by its model', 'gpt-4o', '/v1/deployments/d2/chat/completions?api-version=v2'],
+    ['by its own name', 'd2', '/v1/deployments/d2/chat/completions?api-version=v2'],
+    ['as the default', 'another', '/v1/deployments/d3/chat/completions?api-version=v0'],
+  ])('is asked for one %s', async (_, model, url) => {
+    const { slug } = await make({
+      integration: {
+        ai_provider_id: 'azure-openai',
+        configurations: {
+          ...{ custom_host: inference.upstream.url, azure_api_version: 'v0' },
+          azure_deployment_config: [
+            { azure_deployment_name: 'd1', azure_api_version: 'v1', alias: 'small' },
+            { azure_deployment_name: 'd2', azure_api_version: 'v2', azure_model_slug: 'gpt-4o' },
+            { azure_deployment_name: 'd3', is_default: true },
+            { azure_deployment_name: 4 },
+          ],
+        },
+      },
+    });
+    expect((await ask({ ...named(slug), params: { model } })).status).toBe(200);
+    expect(inference.upstream.reached[0]!.url).toBe(url);
+  });
+});
+
 describe('a refusal', () => {
   it('is what a model gets that is disabled, or of which nothing is said where only some may be used', async () => {
     const open = await make({ integration: { models: [{ slug: 'off', enabled: false }] } });

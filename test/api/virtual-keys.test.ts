@@ -72,6 +72,24 @@ it('has an integration of its workspace, which goes with it', async () => {
   expect((await listAudit(server, id)).map(({ action }) => action)).toEqual(['create', 'delete']);
 });
 
+it('takes several deployments of Azure, which its integration has in the words of integrations', async () => {
+  const deploymentConfig = [
+    { deploymentName: 'd1', apiVersion: 'v1', alias: 'small', is_default: true },
+    { deploymentName: 'd2', apiVersion: 'v2' },
+  ];
+  const slug = await make({ provider: 'azure-openai', resourceName: 'eu', deploymentConfig });
+  const told = async () => (await integrationOf(slug)).body.configurations.azure_deployment_config;
+  expect(await told()).toEqual([
+    ...[{ azure_deployment_name: 'd1', azure_api_version: 'v1', alias: 'small', is_default: true }],
+    { azure_deployment_name: 'd2', azure_api_version: 'v2' },
+  ]);
+  expect((await put(slug, { deploymentConfig: deploymentConfig.slice(1) })).status).toBe(200);
+  expect(await told()).toEqual([{ azure_deployment_name: 'd2', azure_api_version: 'v2' }]);
+  expect(await put(slug, { deploymentConfig: [{ deploymentName: 'd' }] })).toMatchObject({
+    ...{ status: 400, body: { error: { param: 'deploymentConfig[0].apiVersion' } } },
+  });
+});
+
 it('leaves its integration to another provider that uses it', async () => {
   const slug = await make();
   const { id } = (await integrationOf(slug)).body;
