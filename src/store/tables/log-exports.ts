@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import type { ExportStatus } from '../../model/log-export.ts';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
+import * as exportMarks from './export-marks.ts';
 import { listPage } from './paging.ts';
 
 interface LogExportRow {
@@ -52,6 +53,7 @@ declare module '../connection/db.ts' {
 export type StoredLogExport = Selectable<LogExportRow>;
 
 export async function insert(tx: Db, row: StoredLogExport): Promise<void> {
+  exportMarks.replaceOne(tx, row.organisation_id);
   await tx.insertInto('log_exports').values(row).execute();
 }
 
@@ -96,7 +98,7 @@ export function list(
   const { workspaceId, status } = filter;
   if (workspaceId !== undefined) query = query.where('workspace_id', '=', workspaceId);
   if (status !== undefined) query = query.where('status', '=', status);
-  return listPage({ db, stamp: null }, query, page);
+  return listPage({ db, stamp: exportMarks.stampOf('log_exports', organisationId) }, query, page);
 }
 
 /** Counts the write. */
@@ -105,6 +107,7 @@ export async function update(
   { organisation_id, id }: Pick<StoredLogExport, 'organisation_id' | 'id'>,
   columns: Partial<StoredLogExport>,
 ): Promise<void> {
+  exportMarks.replaceOne(tx, organisation_id);
   await tx
     .updateTable('log_exports')
     .set({ ...columns, version: sql`version + 1` })

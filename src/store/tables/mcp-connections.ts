@@ -4,7 +4,8 @@ import type { Insertable, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { countRows } from './paging.ts';
+import { listJoined } from './paging.ts';
+import * as peopleMarks from './people-marks.ts';
 
 interface McpConnectionRow {
   organisation_id: string;
@@ -44,6 +45,7 @@ export async function put(
   tx: Db,
   row: Omit<Insertable<McpConnectionRow>, 'version'>,
 ): Promise<void> {
+  peopleMarks.replaceOne(tx, row.organisation_id);
   const { access_token, refresh_token, last_updated_at } = row;
   await tx
     .insertInto('mcp_connections')
@@ -57,6 +59,7 @@ export async function put(
 
 /** False where there was none. */
 export async function deleteOne(tx: Db, key: ConnectionKey): Promise<boolean> {
+  peopleMarks.replaceOne(tx, key.organisation_id);
   const { numDeletedRows } = await tx
     .deleteFrom('mcp_connections')
     .where('organisation_id', '=', key.organisation_id)
@@ -71,6 +74,7 @@ export async function deleteByServer(
   organisationId: string,
   serverId: string,
 ): Promise<void> {
+  peopleMarks.replaceOne(tx, organisationId);
   await tx
     .deleteFrom('mcp_connections')
     .where('organisation_id', '=', organisationId)
@@ -79,6 +83,7 @@ export async function deleteByServer(
 }
 
 export async function deleteByUser(tx: Db, organisationId: string, userId: string): Promise<void> {
+  peopleMarks.replaceOne(tx, organisationId);
   await tx
     .deleteFrom('mcp_connections')
     .where('organisation_id', '=', organisationId)
@@ -92,6 +97,7 @@ export async function deleteByIntegration(
   organisationId: string,
   integrationId: string,
 ): Promise<void> {
+  peopleMarks.replaceOne(tx, organisationId);
   await sql`delete from mcp_connections where organisation_id = ${organisationId}
     and mcp_server_id in (select id from mcp_servers where organisation_id = ${organisationId}
       and mcp_integration_id = ${integrationId})`.execute(tx);
@@ -122,11 +128,8 @@ export async function list(
     .where('organisation_id', '=', organisation_id)
     .where('mcp_server_id', '=', mcp_server_id)
     .$if(userId !== undefined, (rows) => rows.where('user_id', '=', userId!));
-  const rows = await query
-    .select(['user_id', 'created_at', 'last_updated_at'])
-    .orderBy('user_id', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute();
-  return { rows, total: await countRows(query) };
+  const stamp = peopleMarks.generationOf(sql`${organisation_id}`);
+  return listJoined({ db, stamp, orderedBy: 'user_id' }, query, page, (connections) =>
+    connections.select(['user_id as id', 'user_id', 'created_at', 'last_updated_at']),
+  );
 }

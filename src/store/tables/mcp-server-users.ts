@@ -3,7 +3,8 @@ import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { countRows } from './paging.ts';
+import { listJoined } from './paging.ts';
+import * as peopleMarks from './people-marks.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
 import type { StoredUser } from './users.ts';
 
@@ -195,12 +196,14 @@ export async function list(
     .$if(search !== undefined, (rows) =>
       rows.where(sql<boolean>`locate(lower(cast(${search} as char)), ${name}) > 0`),
     );
-  const rows = await query
-    .select(['u.id', 'u.first_name', 'u.last_name', 'a.enabled'])
-    .select(sql<number>`c.user_id is not null`.as('connected'))
-    .orderBy('u.id', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute();
-  return { rows, total: await countRows(query) };
+  // Who is in the workspace, and of whom something is said: connections bring nobody to the list.
+  const { organisation_id: organisationId } = server;
+  const people = peopleMarks.stampOf('users', organisationId);
+  const said = snapshotMarks.generationOf(sql`${organisationId}`);
+  const stamp = sql<string>`concat(${people}, ' ', ${said})`;
+  return listJoined({ db, stamp, orderedBy: 'u.id' }, query, page, (users) =>
+    users
+      .select(['u.id', 'u.first_name', 'u.last_name', 'a.enabled'])
+      .select(sql<number>`c.user_id is not null`.as('connected')),
+  );
 }

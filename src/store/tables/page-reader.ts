@@ -27,6 +27,8 @@ export interface ListSource {
   readonly stamp: RawBuilder<string> | null;
   /** The column by which the list is ordered, and which is read as the id of a row; `id` when absent. */
   readonly orderedBy?: string;
+  /** Whether the least comes first; the greatest does when absent. */
+  readonly isAscending?: boolean;
 }
 
 /** The filters of a list; which table it is of is forgotten. */
@@ -50,14 +52,17 @@ const memories = new WeakMap<Db, ListMemory>();
 
 /** One page, of each row what `select` names, which includes the id, and the number of rows on all pages. */
 export function readPage<Row extends { id: string }>(
-  { db, stamp, orderedBy = 'id' }: ListSource,
+  { db, stamp, orderedBy = 'id', isAscending = false }: ListSource,
   query: Filtered,
   page: Page,
   select: Selecting<Row>,
 ): Promise<FoundPage<Row>> {
   // A transaction sees changes of its own before their marks.
   const isRemembered = stamp !== null && !db.isTransaction;
-  const list = new List(query, select, orderedBy, isRemembered ? stamp : sql<null>`null`);
+  const list = new List(query, select, {
+    ...{ orderedBy, isAscending },
+    stamp: isRemembered ? stamp : sql<null>`null`,
+  });
   return isRemembered ? readRemembered(memoryOf(db), list, page) : readAnew(list, page);
 }
 
@@ -125,17 +130,26 @@ class List<Row> {
   readonly #query: Filtered;
   readonly #select: Selecting<Row>;
   readonly #orderedBy: RawBuilder<unknown>;
+  readonly #isAscending: boolean;
   readonly #stamp: RawBuilder<string | null>;
 
   constructor(
     query: Filtered,
     select: Selecting<Row>,
-    orderedBy: string,
-    stamp: RawBuilder<string | null>,
+    {
+      orderedBy,
+      isAscending,
+      stamp,
+    }: {
+      readonly orderedBy: string;
+      readonly isAscending: boolean;
+      readonly stamp: RawBuilder<string | null>;
+    },
   ) {
     this.#query = query;
     this.#select = select;
     this.#orderedBy = sql.ref(orderedBy);
+    this.#isAscending = isAscending;
     this.#stamp = stamp;
   }
 
@@ -147,10 +161,13 @@ class List<Row> {
 
   /** In the order of the list, whichever way they are read. */
   async read({ from, isUp, skip, count }: Stretch): Promise<Batch<Row>> {
+    // Rows that stand behind the place, and before it the last of which it is.
+    const [behind, upTo] = this.#isAscending ? (['>', '<='] as const) : (['<', '>='] as const);
+    const isLeastFirst = this.#isAscending !== isUp;
     const found = await this.#select(this.#query)
       .select(this.#stamp.as('list_stamp'))
-      .$if(from !== null, (rows) => rows.where(this.#orderedBy, isUp ? '>=' : '<', from))
-      .orderBy(this.#orderedBy, isUp ? 'asc' : 'desc')
+      .$if(from !== null, (rows) => rows.where(this.#orderedBy, isUp ? upTo : behind, from))
+      .orderBy(this.#orderedBy, isLeastFirst ? 'asc' : 'desc')
       .limit(count)
       .offset(skip)
       .execute();

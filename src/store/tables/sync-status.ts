@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
+import { listJoined } from './paging.ts';
 
 interface SyncStatusRow {
   organisation_id: string;
@@ -61,18 +62,16 @@ export async function listOwners(
     )
     .where('sync_leases.organisation_id', '=', organisationId)
     .$if(owner !== undefined, (all) => all.where('sync_leases.owner', '=', owner!));
-  const rows = await owners
-    .select([
+  // One that has come stays, and each gets a greater number than all before.
+  const stamp = sql<string>`(select cast(max(number) as char) from sync_leases
+    where organisation_id = ${organisationId})`;
+  const source = { db, stamp, orderedBy: 'sync_leases.owner', isAscending: true };
+  return listJoined(source, owners, page, (some) =>
+    some.select([
+      'sync_leases.owner as id',
       ...(['sync_leases.owner', 'sync_leases.run_id', 'sync_leases.holder'] as const),
       ...(['sync_leases.expires_at', 'sync_status.report', 'sync_status.told_at'] as const),
       serverNowMs.as('now'),
-    ])
-    .orderBy('sync_leases.owner')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute();
-  const { total } = await owners
-    .select(sql<number>`COUNT(*)`.as('total'))
-    .executeTakeFirstOrThrow();
-  return { rows, total: Number(total) };
+    ]),
+  );
 }

@@ -1,0 +1,202 @@
+/** Guarantees of lists that are remembered, by the statements they send: none walks over more rows than lie between two places. */
+import { randomUUID } from 'node:crypto';
+import { Connection } from 'mysql2';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { newId } from '../../src/model/ids.ts';
+import type { Page } from '../../src/model/paging.ts';
+import type { Db } from '../../src/store/connection/db.ts';
+import * as apiKeys from '../../src/store/tables/api-keys.ts';
+import * as logExports from '../../src/store/tables/log-exports.ts';
+import * as mcpConnections from '../../src/store/tables/mcp-connections.ts';
+import * as mcpServerUsers from '../../src/store/tables/mcp-server-users.ts';
+import * as syncLeases from '../../src/store/tables/sync-leases.ts';
+import * as syncStatus from '../../src/store/tables/sync-status.ts';
+import { apiKeyRow } from '../api-key-row.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+
+let test: TestDatabase;
+const organisation = randomUUID();
+const at = { created_at: 1, last_updated_at: 1 };
+const server = { id: randomUUID(), organisation_id: organisation, workspace_id: randomUUID() };
+const place = { organisation_id: organisation, mcp_server_id: server.id };
+/** More than the places that a memory keeps are apart. */
+const count = 950;
+const limit = 100;
+
+interface Listed {
+  readonly table:
+    | 'api_keys'
+    | 'log_exports'
+    | 'mcp_connections'
+    | 'mcp_server_users'
+    | 'sync_leases';
+  row(index: number): object;
+  /** What tells each row. */
+  read(db: Db, page: Page): Promise<{ ids: string[]; total: number }>;
+  /** By the program, which leaves its mark. */
+  addOne(): Promise<void>;
+}
+
+async function idsOf<T>(
+  found: Promise<{ rows: readonly T[]; total: number }>,
+  idOf: (row: T) => string,
+): Promise<{ ids: string[]; total: number }> {
+  const { rows, total } = await found;
+  return { ids: rows.map(idOf), total };
+}
+
+const exportRow = () => ({
+  ...{ organisation_id: organisation, id: newId(), workspace_id: null, description: '' },
+  ...({ status: 'draft', filters: '{}', selection: '{}', requested_data: '[]' } as const),
+  ...{ after_at: null, after_id: null, until_at: null, records: 0, bytes: 0, parts: 0 },
+  ...{ created_by: 'test', version: 1, started_at: null, finished_at: null, ...at },
+});
+const connectionRow = () => ({
+  ...{ ...place, user_id: newId(), access_token: '', refresh_token: null, ...at },
+});
+const user = () => ({
+  ...{ id: newId(), organisation_id: organisation, first_name: 'Ann', last_name: null },
+  ...({ role: 'member', status: 'active', source: 'scim', external_id: null } as const),
+  ...at,
+});
+const leaseRow = (index: number) => ({
+  ...{ organisation_id: organisation, owner: `owner-${randomUUID()}`, number: index + 1 },
+  ...{
+    principal_id: '',
+    run_id: '',
+    holder: '',
+    held_since: 0,
+    yields: 0,
+    fence: 0,
+    expires_at: 0,
+  },
+});
+
+/** Of each user whom this server knows. */
+async function addUsers(some: number): Promise<string[]> {
+  const rows = Array.from({ length: some }, user).map((one) => {
+    const email = `${one.id}@example.com`;
+    return { ...one, email, email_key: email };
+  });
+  await test.database.db.insertInto('users').values(rows).execute();
+  return rows.map(({ id }) => id);
+}
+
+let userIds: string[] = [];
+
+const lists: readonly Listed[] = [
+  {
+    table: 'api_keys',
+    row: () => apiKeyRow({ organisation_id: organisation, id: newId() }),
+    read: async (db, page) => {
+      const { ids, total } = await apiKeys.list(db, organisation, {}, page);
+      return { ids: [...ids], total };
+    },
+    addOne: async () => {
+      const row = apiKeyRow({ organisation_id: organisation, id: newId() });
+      const value = { hash: Buffer.from(row.id.replaceAll('-', '')), pepper_id: 'test' };
+      await test.database.transaction((tx) => apiKeys.insert(tx, { ...row, ...value }));
+    },
+  },
+  {
+    table: 'log_exports',
+    row: exportRow,
+    read: (db, page) => {
+      const filter = { workspaceId: undefined, status: undefined };
+      return idsOf(logExports.list(db, organisation, filter, page), ({ id }) => id);
+    },
+    addOne: () => test.database.transaction((tx) => logExports.insert(tx, exportRow())),
+  },
+  {
+    table: 'mcp_connections',
+    row: () => ({ ...connectionRow(), version: 1 }),
+    read: (db, page) =>
+      idsOf(mcpConnections.list(db, place, undefined, page), ({ user_id }) => user_id),
+    addOne: () => test.database.transaction((tx) => mcpConnections.put(tx, connectionRow())),
+  },
+  {
+    table: 'mcp_server_users',
+    row: (index) => ({ ...place, user_id: userIds[index], enabled: 1, ...at }),
+    read: (db, page) => idsOf(mcpServerUsers.list(db, server, undefined, page), ({ id }) => id),
+    addOne: async () => {
+      const [userId] = await addUsers(1);
+      const said = [{ userId: userId!, enabled: true }];
+      await test.database.transaction((tx) =>
+        mcpServerUsers.upsertMany(tx, organisation, server.id, said, 1),
+      );
+    },
+  },
+  {
+    table: 'sync_leases',
+    row: leaseRow,
+    read: (db, page) =>
+      idsOf(syncStatus.listOwners(db, organisation, undefined, page), ({ owner }) => owner),
+    addOne: () =>
+      test.database.transaction((tx) =>
+        syncLeases.insertNext(tx, organisation, `owner-${randomUUID()}`),
+      ),
+  },
+];
+
+beforeAll(async () => {
+  test = await createTestDatabase({ breaksRules: true });
+  userIds = await addUsers(count);
+  for (const { table, row } of lists) {
+    const rows = Array.from({ length: count }, (_, index) => row(index));
+    await test.database.db
+      .insertInto(table)
+      .values(rows as never)
+      .execute();
+  }
+});
+afterAll(() => test[Symbol.asyncDispose]());
+afterEach(() => vi.restoreAllMocks());
+
+/** Rows that statements have walked over, each as many as its OFFSET says. */
+async function offsetsOf(work: () => Promise<unknown>): Promise<number[]> {
+  const offsets: number[] = [];
+  const seen = vi.spyOn(Connection.prototype, 'query');
+  await work();
+  for (const [asked, values] of seen.mock.calls as unknown as [
+    string | { sql: string },
+    unknown,
+  ][]) {
+    const text = typeof asked === 'string' ? asked : asked.sql;
+    if (/ offset \?/i.test(text)) offsets.push(Number((values as unknown[]).at(-1)));
+  }
+  seen.mockRestore();
+  return offsets;
+}
+
+describe.each(lists)('the list of $table', ({ read, addOne }) => {
+  it('tells each row once and in one order, and walks over none that were walked over before', async () => {
+    const pages = Array.from({ length: Math.ceil(count / limit) }, (_, index) => index * limit);
+    const all = async () => {
+      const found = [];
+      for (const offset of pages) found.push(await read(test.database.db, { limit, offset }));
+      return found;
+    };
+    const first = await all();
+    const ids = first.flatMap((page) => page.ids);
+    expect([ids.length, new Set(ids).size]).toEqual([count, count]);
+    expect(new Set(first.map(({ total }) => total))).toEqual(new Set([count]));
+    let second: typeof first = [];
+    const offsets = await offsetsOf(async () => {
+      second = await all();
+    });
+    expect(second).toEqual(first);
+    expect(offsets).toHaveLength(pages.length);
+    expect(Math.max(...offsets)).toBeLessThanOrEqual(limit);
+    // Backwards, from the nearest place, too.
+    const last = await read(test.database.db, { limit: 10, offset: count - 15 });
+    expect(last.ids).toEqual(ids.slice(-15, -5));
+  });
+
+  it('is told as it is after a change', async () => {
+    const before = await read(test.database.db, { limit, offset: count - 50 });
+    await addOne();
+    const after = await read(test.database.db, { limit, offset: count - 50 });
+    expect([before.total, after.total]).toEqual([count, count + 1]);
+    expect(after.ids).toHaveLength(51);
+  });
+});
