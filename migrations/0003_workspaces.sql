@@ -17,6 +17,8 @@ CREATE TABLE IF NOT EXISTS workspaces (
   security_settings LONGTEXT NULL,
   created_by VARCHAR(255) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   version INT UNSIGNED NOT NULL DEFAULT 1,
+  guardrails_version INT UNSIGNED NOT NULL DEFAULT 1,
+  own_version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
   last_updated_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, id),

@@ -49,6 +49,7 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/scim/workspaces': ({ ids }) => ({
     ...{ workspace_id: ids.workspaces, role: 'Member', scim_group_name: randomUUID() },
   }),
+  '/workspaces/{id}/guardrails': ({ ids }) => ({ input_guardrails: [ids.guardrails] }),
   '/guardrail-exclusions/{guardrailExclusionId}': () => ({ input_guardrails: true }),
   '/guardrail-exclusions': ({ ids }) => ({ workspace_id: ids.excluded, output_guardrails: true }),
   '/feedback': () => ({ trace_id: 'trace', value: 1 }),
@@ -285,8 +286,11 @@ export class RightRequests {
     if (put !== undefined && method === 'PUT') {
       return found.replace(this.ids[put]!, await this.#make(`/v2/${put}`));
     }
-    if (path.endsWith('/organisation/defaults') && method === 'PUT') {
-      await this.server.request('DELETE', '/v2/admin/organisation/defaults');
+    if (
+      /\/(?:organisation\/defaults|workspaces\/\{id\}\/guardrails)$/.test(path) &&
+      method === 'PUT'
+    ) {
+      await this.server.request('DELETE', found);
     }
     if (path.includes('/guardrail-exclusions')) return this.#placeOfExclusion(method, found);
     if (path.endsWith('/sessions/{sessionId}')) {

@@ -218,4 +218,9 @@ apiVersion: gatewright.dev/v1
 kind: GuardrailExclusion
 metadata: {name: default, workspace: support}
 spec: {inputGuardrails: true}
+---
+apiVersion: gatewright.dev/v1
+kind: WorkspaceGuardrails
+metadata: {name: default, workspace: support}
+spec: {inputGuardrails: [{guardrailRef: short}], outputGuardrails: [{guardrailRef: everywhere}]}
 `;

@@ -4,7 +4,6 @@ import type { Principal } from '../auth/principal.ts';
 import type { Route } from '../http/route.ts';
 import type { Feature } from '../settings.ts';
 import { changeSetRoutes } from './changes/change-sets.ts';
-import { deploymentRoutes } from './deployments/deployments.ts';
 import { guardrailCatalogueRoutes } from './guardrails/guardrail-catalogue.ts';
 import { workspaceExclusionRoutes } from './guardrails/workspace-exclusions.ts';
 import { accessPolicyRoutes } from './identity/access-policies.ts';
@@ -76,7 +75,6 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...aiProviderRoutes(),
     ...guardrailCatalogueRoutes(),
     ...virtualKeyRoutes(deps),
-    ...deploymentRoutes(deps),
     ...userRoutes(deps),
     ...inviteRoutes(deps),
     ...sessionRoutes(deps),

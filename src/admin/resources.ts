@@ -1,6 +1,7 @@
 /** Knows every resource, each after those that it refers to. */
 import { apiKeyResource } from './api-keys/api-keys.ts';
 import { configResource } from './configs/configs.ts';
+import { deploymentResource } from './deployments/deployments.ts';
 import { organisationDefaultsResource } from './guardrails/guardrail-defaults.ts';
 import { guardrailExclusionResource } from './guardrails/guardrail-exclusions.ts';
 import { guardrailMappingResource } from './guardrails/guardrail-mappings.ts';
@@ -17,6 +18,7 @@ import { integrationResource } from './providers/integrations.ts';
 import { providerResource } from './providers/providers.ts';
 import type { Resource } from './request/resource.ts';
 import { secretReferenceResource } from './secrets/secret-references.ts';
+import { workspaceGuardrailsResource } from './workspaces/workspace-guardrails.ts';
 import { workspaceResource } from './workspaces/workspaces.ts';
 
 export const resources: readonly Resource[] = [
@@ -38,4 +40,6 @@ export const resources: readonly Resource[] = [
   promptResource,
   organisationDefaultsResource,
   guardrailExclusionResource,
+  workspaceGuardrailsResource,
+  deploymentResource,
 ];

@@ -27,6 +27,12 @@ export const defaultGuardrails = sides.map(
     ({ path: `${side}.*`, manifestField: 'guardrailRef', kind: 'Guardrail', by: 'id' }) as const,
 );
 
+/** Guardrails that hold in one workspace; there by id or slug, as they were named. */
+export const workspaceGuardrails = sides.map(
+  (side) =>
+    ({ path: `${side}.*`, manifestField: 'guardrailRef', kind: 'Guardrail', by: 'slug' }) as const,
+);
+
 /** Keys and workspaces that policies are about. */
 export const policyReferences = [
   workspaceReference,
@@ -43,6 +49,17 @@ export const grantedWorkspace = {
   kind: 'Workspace',
   by: 'id',
 } as const;
+
+/** Of a deployment: those that it serves, and those of the subjects of tokens. */
+export const servedWorkspaces = ['workspaces_allowed', 'jwt_sub_workspace_mapping'].map(
+  (field) =>
+    ({
+      path: `auth_settings.${field}.*`,
+      manifestField: 'workspaceRef',
+      kind: 'Workspace',
+      by: 'id',
+    }) as const,
+);
 
 /** Of the fields of an integration that a secret manager keeps. */
 export const mappedSecrets = {

@@ -2,11 +2,21 @@
 import type { z } from 'zod';
 import { configurationSecrets } from './configuration-secrets.ts';
 import {
+  type Addressed,
+  bindingAddress,
+  collection,
+  defaultsAddress,
+  keyAddress,
+  workspaceGuardrailsAddress,
+} from './kind-addresses.ts';
+import {
   configGuardrails,
   defaultGuardrails,
   grantedWorkspace,
   mappedSecrets,
   policyReferences,
+  servedWorkspaces,
+  workspaceGuardrails,
   workspaceReference,
 } from './kind-references.ts';
 import { authSecrets } from './secret-fields.ts';
@@ -31,6 +41,8 @@ export const kindNames = [
   'Prompt',
   'OrganisationDefaults',
   'GuardrailExclusion',
+  'WorkspaceGuardrails',
+  'Deployment',
 ] as const;
 
 /** `metadata.name` of a kind of which there is one at most in its place. */
@@ -56,7 +68,7 @@ export interface ReferenceField {
  * How one kind is written, compared and addressed. Places are dotted, in wire spelling; `*` is any
  * one key or item, `**` any number of them, also none.
  */
-export interface Kind {
+export interface Kind extends Addressed {
   /** Names the file of an export: `api-keys`. */
   readonly plural: string;
   readonly workspaced: 'none' | 'required' | 'optional';
@@ -75,13 +87,6 @@ export interface Kind {
   readonly merged: readonly string[];
   /** Lists whose order means nothing. */
   readonly sets: readonly string[];
-  /** Requests that act on it; `body` is the resolved wire spec, `id` the resource's id. */
-  readonly create: (body: Record<string, unknown>) => { method: 'POST' | 'PUT'; path: string };
-  readonly item: (id: string, body: Record<string, unknown>) => string;
-  /** Body fields that live in the path only and are not sent. */
-  readonly pathFields: readonly string[];
-  /** Whether they alone say which resource is meant, in place of its id. */
-  readonly isNamedByPathFields: boolean;
   /**
    * Makes the schema of the create body, strict: what a manifest's spec must parse to once converted.
    * An issue of its own may carry `params.candidates`: the words that would have been right.
@@ -91,24 +96,6 @@ export interface Kind {
 
 /** What most kinds have none of. */
 const plain = { secrets: [], secretsGoWith: [], opaque: [], merged: [], sets: [] } as const;
-
-/** Lists of a resource whose requests are POST to a collection and PUT or DELETE on `/{id}` below it. */
-function collection(
-  path: string,
-): Pick<Kind, 'create' | 'item' | 'pathFields' | 'isNamedByPathFields'> {
-  return {
-    create: () => ({ method: 'POST', path }),
-    item: (id) => `${path}/${encodeURIComponent(id)}`,
-    pathFields: [],
-    isNamedByPathFields: false,
-  };
-}
-
-function bindingPath(body: Record<string, unknown>): string {
-  const guardrailId = encodeURIComponent(String(body.guardrail_id));
-  const serverId = encodeURIComponent(String(body.mcp_server_id));
-  return `/admin/v2/guardrails/${guardrailId}/mcp-servers/${serverId}`;
-}
 
 /** Each after those that it refers to. */
 export const kinds: Readonly<Record<KindName, Kind>> = {
@@ -158,13 +145,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     immutable: ['type', 'sub_type', 'user_id', 'workspace_id'],
     merged: ['defaults'],
     sets: ['scopes', 'alert_emails', 'rate_limits'],
-    create: ({ type, sub_type: subType }) => ({
-      method: 'POST',
-      path: `/v1/api-keys/${type}/${subType}`,
-    }),
-    item: (id) => `/v1/api-keys/${encodeURIComponent(id)}`,
-    pathFields: ['type', 'sub_type'],
-    isNamedByPathFields: false,
+    ...keyAddress,
     makeBody: async () => (await import('./api-key.ts')).makeApiKeySpec(),
   },
 
@@ -232,10 +213,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     ],
     immutable: ['guardrail_id', 'mcp_server_id'],
     sets: ['run_on', 'mcp_integration_capability_ids'],
-    create: (body) => ({ method: 'PUT', path: bindingPath(body) }),
-    item: (_, body) => bindingPath(body),
-    pathFields: ['guardrail_id', 'mcp_server_id'],
-    isNamedByPathFields: true,
+    ...bindingAddress,
     makeBody: async () => (await import('./guardrail-mapping.ts')).makeGuardrailMappingSpec(),
   },
 
@@ -351,10 +329,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     opaque: ['export_settings'],
     immutable: [],
     sets: ['export_settings.deniedFields'],
-    create: () => ({ method: 'PUT', path: '/v2/admin/organisation/defaults' }),
-    item: () => '/v2/admin/organisation/defaults',
-    pathFields: [],
-    isNamedByPathFields: false,
+    ...defaultsAddress,
     makeBody: async () =>
       (await import('./organisation-defaults.ts')).OrganisationDefaults.strict(),
   },
@@ -369,5 +344,29 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     ...collection('/v2/guardrail-exclusions'),
     makeBody: async () =>
       (await import('./guardrail-exclusion.ts')).GuardrailExclusionCreate.strict(),
+  },
+
+  WorkspaceGuardrails: {
+    plural: 'workspace-guardrails',
+    ...plain,
+    workspaced: 'required',
+    isOnlyOne: true,
+    references: [workspaceReference, ...workspaceGuardrails],
+    immutable: ['workspace_id'],
+    ...workspaceGuardrailsAddress,
+    makeBody: async () => (await import('./workspace-guardrails.ts')).makeWorkspaceGuardrailsSpec(),
+  },
+
+  Deployment: {
+    plural: 'deployments',
+    ...plain,
+    workspaced: 'none',
+    references: servedWorkspaces,
+    opaque: ['tags', 'deployment_config', 'auth_settings.jwt_sub_workspace_mapping'],
+    immutable: ['slug'],
+    merged: ['auth_settings'],
+    sets: ['auth_settings.workspaces_allowed', 'auth_settings.jwt_subs_allowed'],
+    ...collection('/v2/deployments'),
+    makeBody: async () => (await import('./gateway-deployment.ts')).DeploymentCreate.strict(),
   },
 };

@@ -77,6 +77,8 @@ const tableOfKind: Readonly<Record<KindName, string>> = {
   Prompt: 'prompts',
   OrganisationDefaults: 'organisation_defaults',
   GuardrailExclusion: 'guardrail_exclusions',
+  WorkspaceGuardrails: 'workspaces',
+  Deployment: 'gateway_deployments',
 };
 
 /** Where the subjects of counters are. */

@@ -40,6 +40,8 @@ export class SpecWriter {
       const reference = isReference(value) ? this.#reference(value.$ref, place) : null;
       if (reference === null) {
         fields[shape.opaque ? key : spelling(key)] = this.#value(value, shape.child(key), place);
+      } else if (reference.field.path.endsWith('.*')) {
+        fields[key] = { [reference.field.manifestField]: reference.text };
       } else if (reference.field.manifestField !== '') {
         fields[reference.field.manifestField] = reference.text;
       }

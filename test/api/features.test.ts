@@ -23,6 +23,7 @@ const families: readonly (readonly [RegExp, readonly Feature[]])[] = [
   [/^\/api-keys/, ['apiAccess']],
   [/^\/policies\/usage-limits/, ['policy', 'usageLimits']],
   [/^\/policies\/rate-limits/, ['policy']],
+  [/^\/workspaces\/:id\/guardrails/, ['guardrails']],
   [/^\/(admin\/)?workspaces\b|^\/(configs|deployments|secret-references|admin\/users)\b/, []],
   [/^\/(integrations|providers|virtual-keys|prompts|collections|labels)\b/, []],
   [/^\/(logs|feedback|analytics|utils\/static-resources|session|oauth2|iam\/v1)\b/, []],
@@ -39,7 +40,10 @@ const jobsOf: Readonly<Partial<Record<Feature, readonly string[]>>> = {
 
 const kindsOf: Readonly<Partial<Record<Feature, readonly string[]>>> = {
   apiAccess: ['ApiKey'],
-  guardrails: ['Guardrail', 'GuardrailMcpBinding', 'OrganisationDefaults', 'GuardrailExclusion'],
+  guardrails: [
+    ...['Guardrail', 'GuardrailMcpBinding', 'OrganisationDefaults', 'GuardrailExclusion'],
+    'WorkspaceGuardrails',
+  ],
   mcp: ['McpIntegration', 'McpServer'],
   policy: ['UsageLimitPolicy', 'RateLimitPolicy'],
   usageLimits: ['UsageLimitPolicy'],

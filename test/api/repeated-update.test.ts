@@ -92,6 +92,9 @@ async function makeServer(): Promise<string> {
 
 const check = { id: 'default.contains', name: 'words', parameters: { words: ['a'] } };
 
+/** Of the one guardrail that a workspace names here. */
+const named: string[] = [];
+
 const exported = {
   time_of_generation_min: '2027-01-04T00:00:00Z',
   time_of_generation_max: '2027-01-05T00:00:00Z',
@@ -103,7 +106,6 @@ const cases: Case[] = [
     make: made('/v2/deployments', { name: 'east', deployment_config: { a: 1, b: 2 } }),
     update: { name: 'west', deployment_config: { a: 2, b: 3 } },
     alike: { name: 'west', deployment_config: { b: 3, a: 2 } },
-    isDeclared: false,
   },
   {
     pattern: '/v2/logs/exports/{exportId}',
@@ -138,6 +140,18 @@ const cases: Case[] = [
         workspace_id: await post('/v2/workspaces', { name: 'excluded' }),
       })(),
     update: { input_guardrails: true, output_guardrails: true },
+  },
+  {
+    pattern: '/v2/workspaces/{id}/guardrails',
+    make: async () => {
+      const id = await post('/v2/workspaces', { name: 'guarded' });
+      if (named.length === 0) {
+        named.push(await post('/v2/guardrails', { name: 'g', checks: [check], actions: {} }));
+      }
+      return { path: `/v2/workspaces/${id}/guardrails`, id };
+    },
+    update: { input_guardrails: named, output_guardrails: null },
+    alike: { input_guardrails: named, output_guardrails: [] },
   },
   {
     pattern: '/v2/guardrails/{guardrailId}',
@@ -411,7 +425,7 @@ describe.each(cases)('$pattern', (one) => {
     const headers = { 'if-match': '"999"' };
     expect((await server.request('PUT', path, { body: update, headers })).status).toBe(412);
     if (isPart) return;
-    const body = path.startsWith('/v2/workspaces') ? { name: 'Sales' } : undefined;
+    const body = /^\/v2\/workspaces\/[^/]+$/.test(path) ? { name: 'Sales' } : undefined;
     expect((await server.request('DELETE', path, { headers, body })).status).toBe(412);
   });
 });

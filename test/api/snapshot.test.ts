@@ -134,6 +134,11 @@ async function fill(): Promise<typeof made> {
   const sides = { input_guardrails: [everywhere.slug], output_guardrails: [everywhere.id] };
   const defaults = await create('/v2/admin/organisation/defaults', sides, 'PUT');
   const exclusion = await create('/v2/guardrail-exclusions', { ...place, output_guardrails: true });
+  const guarded = await create(`/v2/workspaces/${workspace.slug}/guardrails`, sides, 'PUT');
+  const deployment = await create('/v2/deployments', {
+    ...{ name: 'east', tags: { a: 'b' } },
+    auth_settings: { workspaces_allowed: [workspace.slug] },
+  });
   return {
     Workspace: workspace,
     Guardrail: guardrail,
@@ -153,6 +158,8 @@ async function fill(): Promise<typeof made> {
     Prompt: prompt,
     OrganisationDefaults: defaults,
     GuardrailExclusion: exclusion,
+    WorkspaceGuardrails: guarded,
+    Deployment: deployment,
   };
 }
 
@@ -169,7 +176,7 @@ async function told(): Promise<{ etag: string; text: string }> {
 
 async function find(kind: KindName): Promise<Resource> {
   const { resources } = (await read()).body as { resources: Resource[] };
-  return resources.find((resource) => resource.id === made[kind].id)!;
+  return resources.find((one) => one.kind === kind && one.id === made[kind].id)!;
 }
 
 function holdsNull(value: unknown): boolean {
@@ -184,9 +191,10 @@ describe('the snapshot', () => {
     expect(body).toMatchObject({ object: 'snapshot', organisation_id: server.organisationId });
     const resources = body.resources as Resource[];
     for (const kind of kindNames) {
-      const resource = resources.find(({ id }) => id === made[kind].id);
-      // What an organisation says of all workspaces was there before, and said nothing.
-      const version = kind === 'OrganisationDefaults' ? 2 : 1;
+      const resource = resources.find((one) => one.kind === kind && one.id === made[kind].id);
+      // What is said of all workspaces, or of one, was there before, and said nothing.
+      const isThere = ['OrganisationDefaults', 'WorkspaceGuardrails', 'Workspace'].includes(kind);
+      const version = isThere ? 2 : 1;
       expect(resource).toMatchObject({ kind, version, slug: made[kind].slug ?? null });
       expect(holdsNull(resource!.spec)).toBe(false);
       // Fingerprints stand where the body has secrets.

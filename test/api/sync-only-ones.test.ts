@@ -59,6 +59,7 @@ it('another name is a fault', async () => {
   expect(faults.map(({ message, fix }) => `${message}: ${fix}`)).toEqual([
     'an organisation has one OrganisationDefaults, which is called "default": write name: default',
     'a workspace has one GuardrailExclusion, which is called "default": write name: default',
+    'a workspace has one WorkspaceGuardrails, which is called "default": write name: default',
   ]);
 });
 
@@ -109,6 +110,7 @@ it('are nobody’s where somebody else has said something, and made where all wa
   expect(await planned(whole)).toEqual([
     'create Guardrail/everywhere',
     'create GuardrailExclusion/support/default',
+    'create WorkspaceGuardrails/support/default',
     'unmanaged-twin OrganisationDefaults/default',
   ]);
   await put(defaults, { export_settings: null });
@@ -134,4 +136,55 @@ it('a workspace that goes takes its exclusion along, declared or not, and can go
   const { id } = answers.find(({ status }) => status === 200)!.body;
   expect((await server.request('DELETE', `/v2/workspaces/${made.id}`)).status).toBe(200);
   expect((await server.request('GET', `/v2/guardrail-exclusions/${id}`)).status).toBe(404);
+});
+
+const guarded = `apiVersion: gatewright.dev/v1
+kind: Workspace
+metadata: {name: clinic}
+spec: {defaults: {metadata: {team: a}}}
+---
+apiVersion: gatewright.dev/v1
+kind: Guardrail
+metadata: {name: own, workspace: clinic}
+spec:
+  checks: [{id: default.wordCount, parameters: {maxWords: 200}}]
+  actions: {deny: true}
+---
+apiVersion: gatewright.dev/v1
+kind: WorkspaceGuardrails
+metadata: {name: default, workspace: clinic}
+spec: {inputGuardrails: [{guardrailRef: own}]}
+`;
+
+it('what a workspace names of its own guardrails comes, drifts and goes with both, in one run', async () => {
+  const client = sync.openClient({ owner: 'clinic' });
+  const cycle = (text: string, more: object = {}) => sync.cycle(text, { client, ...more });
+  expect((await cycle(guarded)).ending).toBe('success');
+  expect(await planned(guarded, { client })).toEqual([]);
+  const { body: list } = await server.request('GET', '/v2/workspaces?name=clinic');
+  const path = `/v2/workspaces/${list.data[0].id}`;
+  expect((await server.request('GET', path)).body.defaults).toEqual({
+    metadata: { team: 'a' },
+    input_guardrails: [expect.stringMatching(/^pg-own-/)],
+  });
+
+  await put(path, { defaults: { input_guardrails: null } });
+  const { plan } = await cycle(guarded);
+  expect(plan.changes).toMatchObject([
+    { action: 'update', id: 'WorkspaceGuardrails/clinic/default', loosens: false },
+  ]);
+  expect((await server.request('GET', `${path}/guardrails`)).body.input_guardrails).toHaveLength(1);
+
+  const without = guarded.slice(0, guarded.lastIndexOf('---'));
+  expect((await cycle(without)).plan.changes).toMatchObject([{ action: 'delete', loosens: true }]);
+  expect((await server.request('GET', path)).body.defaults).toEqual({ metadata: { team: 'a' } });
+  expect((await cycle(guarded)).ending).toBe('success');
+  const stays = `apiVersion: gatewright.dev/v1
+kind: Workspace
+metadata: {name: other}
+spec: {}
+`;
+  expect((await cycle(stays)).ending).toBe('success');
+  expect(await planned(stays, { client })).toEqual([]);
+  expect((await server.request('GET', '/v2/workspaces?name=clinic')).body.data).toEqual([]);
 });

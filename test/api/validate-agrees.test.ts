@@ -169,6 +169,25 @@ const bodies: Record<KindName, Body> = {
     export_settings: { deniedFields: ['response'] },
   },
   GuardrailExclusion: { input_guardrails: true, output_guardrails: false },
+  WorkspaceGuardrails: { input_guardrails: [], output_guardrails: [] },
+  Deployment: {
+    name: 'east',
+    type: 'non_production',
+    is_default: false,
+    source_type: 'helm',
+    tags: { region: 'eu' },
+    deployment_config: { a: 1 },
+    auth_settings: {
+      gateway_base_url: 'https://gateway.example.com',
+      mcp_gateway_base_url: 'https://mcp.example.com',
+      is_dataservice_hosted: 0,
+      is_playground_proxy_allowed: 1,
+      workspaces_allowed: [],
+      jwt_subs_allowed: ['a'],
+      jwt_sub_workspace_mapping: {},
+      allow_all_workspaces: false,
+    },
+  },
 };
 
 beforeAll(async () => {
@@ -297,8 +316,9 @@ function isKnownDifference(kind: KindName, place: readonly string[], value: unkn
   // Text in place of a reference by name is an id to the server.
   const given = place.reduce<unknown>((at, key) => (at as Body | undefined)?.[key], bodies[kind]);
   if (typeof given === 'string' && given.startsWith('$')) return true;
-  if (kind === 'OrganisationDefaults' && field?.endsWith('_guardrails') && isTexts(value))
-    return true;
+  const lists = ['OrganisationDefaults', 'WorkspaceGuardrails', 'Deployment'];
+  const isList = /_guardrails$|^workspaces_allowed$/.test(place.at(-1) ?? '');
+  if (lists.includes(kind) && isList && isTexts(value)) return true;
   return field === 'expires_at' && value === '2020-01-01T00:00:00Z';
 }
 

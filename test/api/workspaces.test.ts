@@ -400,3 +400,95 @@ describe('traces', () => {
     expect(await listAudit(server, id)).toHaveLength(1);
   });
 });
+
+describe('the guardrails of a workspace alone', () => {
+  const addGuardrail = async (name: string, workspace_id?: string) => {
+    const checks = [{ id: 'default.wordCount', parameters: { maxWords: 9 } }];
+    const body = { name, checks, actions: { deny: true }, workspace_id };
+    return (await server.request('POST', '/v2/guardrails', { body })).body as { slug: string };
+  };
+  const call = async (method: string, path: string, tag: string | null, body?: object) => {
+    const headers: Record<string, string> = tag === null ? {} : { 'if-match': tag };
+    const answer = await server.request(method, `${base}/${path}`, { body, headers });
+    return [answer.status, answer.headers.etag] as const;
+  };
+
+  it('are the two lists of its defaults, leave the rest, and are emptied by null, [] and DELETE', async () => {
+    const { id } = await make({ defaults: { metadata: { a: '1' } } });
+    const { slug } = await addGuardrail('ours', id);
+    const path = `${id}/guardrails`;
+    const told = async () => (await server.request('GET', `${base}/${path}`)).body;
+    const empty = { id, input_guardrails: [], output_guardrails: [] };
+    expect(await told()).toEqual(empty);
+    const both = { input_guardrails: [slug], output_guardrails: [slug] };
+    expect((await call('PUT', path, null, both))[0]).toBe(200);
+    expect((await read(id)).defaults).toEqual({ metadata: { a: '1' }, ...both });
+    expect((await call('PUT', path, null, { input_guardrails: [] }))[0]).toBe(200);
+    expect(await told()).toEqual({ ...empty, output_guardrails: [slug] });
+    expect((await call('PUT', path, null, { output_guardrails: null }))[0]).toBe(200);
+    expect((await read(id)).defaults).toEqual({ metadata: { a: '1' } });
+    await call('PUT', path, null, both);
+    expect((await call('DELETE', path, null))[0]).toBe(200);
+    expect((await read(id)).defaults).toEqual({ metadata: { a: '1' } });
+    expect((await call('DELETE', path, null))[0]).toBe(200);
+  });
+
+  it('are refused where they are not of the workspace, of another tenant, and to who is bound elsewhere', async () => {
+    const [one, other] = [await make(), await make()];
+    const { slug } = await addGuardrail('theirs', other.id);
+    const body = { input_guardrails: [slug] };
+    expect((await call('PUT', `${one.id}/guardrails`, null, body))[0]).toBe(400);
+    const tenant = await addTenant(server, 'guarded');
+    const path = `/workspaces/${other.id}/guardrails`;
+    expect((await tenant.send('PUT', `/v2${path}`, { body })).status).toBe(404);
+    const bound = await addKeyCaller(server, ['workspaces.read', 'workspaces.update'], one.id);
+    for (const method of ['GET', 'PUT', 'DELETE'] as const) {
+      const sent = method === 'PUT' ? { body } : {};
+      expect([method, (await bound.send(method, `/v1${path}`, sent)).status]).toEqual([
+        method,
+        404,
+      ]);
+    }
+  });
+
+  it('have a version of their own, and an update of the rest goes by any since the rest was changed', async () => {
+    const { id } = await make();
+    const { slug } = await addGuardrail('versioned');
+    const path = `${id}/guardrails`;
+    const tags = async () => [(await call('GET', id, null))[1], (await call('GET', path, null))[1]];
+    expect(await tags()).toEqual(['"1"', '"1"']);
+    const named = { input_guardrails: [slug] };
+    expect((await call('PUT', path, '"1"', named))[0]).toBe(200);
+    expect(await tags()).toEqual(['"2"', '"2"']);
+    // Whoever read the workspace before may not say what its guardrails are, and may say all else.
+    const stale = { description: 'a', defaults: { input_guardrails: null } };
+    expect((await call('PUT', id, '"1"', stale))[0]).toBe(412);
+    expect((await call('PUT', id, '"1"', { defaults: null }))[0]).toBe(412);
+    expect((await call('PUT', id, '"1"', { description: 'a' }))[0]).toBe(200);
+    expect(await tags()).toEqual(['"3"', '"2"']);
+    expect((await call('PUT', id, '"1"', { description: 'b' }))[0]).toBe(412);
+    expect((await call('PUT', id, '"2"', { description: 'b' }))[0]).toBe(412);
+    expect((await call('PUT', path, '"1"', { input_guardrails: null }))[0]).toBe(412);
+    expect((await call('DELETE', path, '"1"'))[0]).toBe(412);
+    expect((await call('PUT', id, '"3"', { defaults: { input_guardrails: null } }))[0]).toBe(200);
+    expect(await tags()).toEqual(['"4"', '"4"']);
+    expect((await call('PUT', path, '"2"', named))[0]).toBe(412);
+    expect((await call('PUT', path, '"4"', named))[0]).toBe(200);
+    expect((await call('DELETE', id, '"2"'))[0]).toBe(412);
+    expect((await call('DELETE', id, '"4"'))[0]).toBe(200);
+  });
+
+  it('of fifty that name one more each from what they read, one is written', async () => {
+    const { id } = await make();
+    const { slug } = await addGuardrail('raced');
+    const body = { input_guardrails: [slug] };
+    const all = Array.from({ length: 50 }, (_, at) =>
+      at % 2 === 0
+        ? call('PUT', `${id}/guardrails`, '"1"', body)
+        : call('PUT', id, '"1"', { defaults: body }),
+    );
+    const statuses = (await Promise.all(all)).map(([status]) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    expect(statuses.filter((status) => status === 412)).toHaveLength(49);
+  });
+});

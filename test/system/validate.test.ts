@@ -26,7 +26,7 @@ it('counts the resources of a good source by kind, with exit code 0', async () =
   expect(result).toEqual({
     exitCode: 0,
     stderr: '',
-    stdout: `24 resources in 9 files, all valid
+    stdout: `26 resources in 10 files, all valid
   Workspace             2
   Guardrail             3
   Config                2
@@ -45,6 +45,8 @@ it('counts the resources of a good source by kind, with exit code 0', async () =
   Prompt                1
   OrganisationDefaults  1
   GuardrailExclusion    1
+  WorkspaceGuardrails   1
+  Deployment            1
 `,
   });
 });

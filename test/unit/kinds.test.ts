@@ -4,6 +4,7 @@ import { resources } from '../../src/admin/resources.ts';
 import { ApiKeyUpdate } from '../../src/model/api-key.ts';
 import { loadBody } from '../../src/model/bodies.ts';
 import { ConfigUpdate } from '../../src/model/config.ts';
+import { DeploymentUpdate } from '../../src/model/gateway-deployment.ts';
 import { GuardrailUpdate } from '../../src/model/guardrail.ts';
 import { GuardrailExclusionUpdate } from '../../src/model/guardrail-exclusion.ts';
 import { type KindName, kindNames, kinds } from '../../src/model/kinds.ts';
@@ -18,6 +19,7 @@ import { RateLimitPolicyUpdate } from '../../src/model/rate-limit-policy.ts';
 import { SecretReferenceUpdate } from '../../src/model/secret-reference.ts';
 import { UsageLimitPolicyUpdate } from '../../src/model/usage-limit-policy.ts';
 import { WorkspaceUpdate } from '../../src/model/workspace.ts';
+import { WorkspaceGuardrailsUpdate } from '../../src/model/workspace-guardrails.ts';
 
 const updates = {
   Workspace: WorkspaceUpdate,
@@ -35,6 +37,8 @@ const updates = {
   Prompt: PromptUpdate,
   OrganisationDefaults,
   GuardrailExclusion: GuardrailExclusionUpdate,
+  WorkspaceGuardrails: WorkspaceGuardrailsUpdate,
+  Deployment: DeploymentUpdate,
 };
 
 const bodies = Object.fromEntries(

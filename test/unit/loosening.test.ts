@@ -89,6 +89,14 @@ const sights = usualSettings.flatMap(([name, isUsual]): readonly Case[] => {
   ];
 });
 
+const guardrailsOfSides = ['input_guardrails', 'output_guardrails'].flatMap(
+  (side): readonly Case[] => [
+    ['a guardrail less', { [side]: ['a', 'b'] }, { [side]: ['b'] }, [`/${side}/0`]],
+    ['a guardrail more', { [side]: ['a'] }, { [side]: ['a', 'b'] }, []],
+    ['none', { [side]: ['a'] }, {}, [`/${side}`]],
+  ],
+);
+
 const cases: Readonly<Record<KindName, readonly Case[]>> = {
   Workspace: [
     [
@@ -674,11 +682,7 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ['another template', { string: 'a' }, { string: 'b' }, []],
   ],
   OrganisationDefaults: [
-    ...['input_guardrails', 'output_guardrails'].flatMap((side): readonly Case[] => [
-      ['a guardrail less', { [side]: ['a', 'b'] }, { [side]: ['b'] }, [`/${side}/0`]],
-      ['a guardrail more', { [side]: ['a'] }, { [side]: ['a', 'b'] }, []],
-      ['none', { [side]: ['a'] }, {}, [`/${side}`]],
-    ]),
+    ...guardrailsOfSides,
     [
       'a field more in exports',
       { export_settings: { deniedFields: ['request', 'response'] } },
@@ -695,6 +699,30 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ],
     ['from a side more', {}, { input_guardrails: true }, ['/input_guardrails']],
     ['from a side less', { input_guardrails: true }, { input_guardrails: false }, []],
+  ],
+  WorkspaceGuardrails: guardrailsOfSides,
+  Deployment: [
+    ...(['workspaces_allowed', 'jwt_subs_allowed'] as const).flatMap((field): readonly Case[] => {
+      const of = (...list: string[]) => ({ auth_settings: { [field]: list } });
+      return [
+        ['another that is served', of('a'), of('a', 'b'), [`/auth_settings/${field}/1`]],
+        ['one that is served no more', of('a', 'b'), of('a'), []],
+        ['everybody', of('a'), { auth_settings: {} }, [`/auth_settings/${field}`]],
+        ['the first that is named', { auth_settings: {} }, of('a'), []],
+      ];
+    }),
+    [
+      'another subject with its workspace',
+      { auth_settings: { jwt_sub_workspace_mapping: { a: 'w' } } },
+      { auth_settings: { jwt_sub_workspace_mapping: { a: 'w', b: 'w' } } },
+      ['/auth_settings/jwt_sub_workspace_mapping/b'],
+    ],
+    [
+      'open to all, also to a playground',
+      { auth_settings: { allow_all_workspaces: false, is_playground_proxy_allowed: 0 } },
+      { auth_settings: { allow_all_workspaces: true, is_playground_proxy_allowed: 1 } },
+      ['/auth_settings/allow_all_workspaces', '/auth_settings/is_playground_proxy_allowed'],
+    ],
   ],
 };
 
@@ -717,7 +745,8 @@ describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
     const opening = ['ApiKey', 'McpServer', 'Provider', 'GuardrailExclusion'];
     expect(creating).toEqual([opening.includes(kind)]);
     const policies = ['UsageLimitPolicy', 'RateLimitPolicy'];
-    const guarding = ['Guardrail', 'GuardrailMcpBinding', 'OrganisationDefaults', ...policies];
+    const lists = ['OrganisationDefaults', 'WorkspaceGuardrails'];
+    const guarding = ['Guardrail', 'GuardrailMcpBinding', ...lists, ...policies];
     expect(deleting).toEqual([guarding.includes(kind)]);
   });
 });
@@ -776,6 +805,12 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
   ],
   OrganisationDefaults: [],
   GuardrailExclusion: ['workspace_id'],
+  WorkspaceGuardrails: ['workspace_id'],
+  Deployment: [
+    ...['name', 'slug', 'type', 'is_default', 'source_type', 'tags.*', 'deployment_config.*'],
+    ...['auth_settings.gateway_base_url', 'auth_settings.mcp_gateway_base_url'],
+    'auth_settings.is_dataservice_hosted',
+  ],
 };
 
 describe('every place of every kind', () => {

@@ -212,6 +212,29 @@ const specs: Record<KindName, Document> = {
     exportSettings: { deniedFields: ['response'] },
   },
   GuardrailExclusion: { inputGuardrails: true, outputGuardrails: false },
+  WorkspaceGuardrails: {
+    inputGuardrails: [{ guardrailRef: 'g' }, 'slug'],
+    outputGuardrails: [{ guardrailRef: 'g' }],
+  },
+  Deployment: {
+    name: 'East',
+    slug: 'east',
+    type: 'production',
+    isDefault: true,
+    sourceType: 'helm',
+    tags: { Region_Name: 'eu' },
+    deploymentConfig: { anyKey: [1] },
+    authSettings: {
+      gatewayBaseUrl: 'https://gateway.example.com',
+      mcpGatewayBaseUrl: null,
+      isDataserviceHosted: 0,
+      isPlaygroundProxyAllowed: 1,
+      workspacesAllowed: [{ workspaceRef: 'w' }, 'slug'],
+      jwtSubsAllowed: ['a'],
+      jwtSubWorkspaceMapping: { Anna_B: { workspaceRef: 'w' }, b: 'slug' },
+      allowAllWorkspaces: false,
+    },
+  },
 };
 
 function documentOf(kind: KindName, spec: unknown): Document {
@@ -320,7 +343,7 @@ const beyondSchemas: readonly RegExp[] = [
   // One field beside another.
   /must not exceed credit_limit$|needs periodic_reset or periodic_reset_days$/,
   /metadata\.workspace is required for a workspace key$/,
-  /^wrong-value: spec\.(url|configurations\.custom_host) must /,
+  /^wrong-value: spec\.(url|configurations\.custom_host|authSettings\.\w+BaseUrl) must /,
   /^wrong-value: spec\.ai_provider_id is no service/,
   /, which (requests for models|calls of MCP tools) do not have \(target: \w+\)$/,
   /^wrong-value: spec\.auth_config\.\w+ (is required for|must be one of) /,

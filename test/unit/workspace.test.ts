@@ -54,7 +54,7 @@ const workspace = {
   status: 'active' as const,
   is_default: 0,
   api_key_max_ttl_days: null,
-  ...{ settings: null, security_settings: null },
+  ...{ settings: null, security_settings: null, guardrails_version: 1, own_version: 1 },
   created_by: 'x',
 };
 

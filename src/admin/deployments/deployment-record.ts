@@ -1,11 +1,13 @@
 /** Knows what the API tells about a deployment; what it says who it is by is shown once, and then masked. */
 import { z } from 'zod';
 import {
-  DeploymentStatus,
-  DeploymentType,
+  type Settled,
   type StoredSettings,
-} from '../../model/gateway-deployment.ts';
-import { JsonRecord, readDocument } from '../../model/json-record.ts';
+  saidOf,
+  withWorkspaces,
+} from '../../model/deployment-settings.ts';
+import { DeploymentStatus, DeploymentType } from '../../model/gateway-deployment.ts';
+import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { StoredGatewayDeployment } from '../../store/tables/gateway-deployments.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
@@ -103,7 +105,7 @@ export function toRecord(
   row: StoredGatewayDeployment,
   workspaces: readonly StoredWorkspace[],
 ): z.infer<typeof DeploymentRecord> {
-  const settings = readSettings(row);
+  const { declared: _, ...settings } = readSettings(row);
   return {
     ...toItem(row),
     auth_settings: {
@@ -126,4 +128,27 @@ export function readSettings(row: Pick<StoredGatewayDeployment, 'auth_settings'>
 
 export function readWorkspaceIds(row: Pick<StoredGatewayDeployment, 'workspace_ids'>): string[] {
   return readDocument<string[]>(row.workspace_ids)!;
+}
+
+export function readSettled(row: StoredGatewayDeployment): Settled {
+  const isOpen = row.allow_all_workspaces !== 0;
+  return {
+    settings: readSettings(row),
+    served: { isOpen, workspaceIds: readWorkspaceIds(row) },
+  };
+}
+
+/** The body that would make it again, sparse; `active` are the ids of the workspaces that are there. */
+export function toSpec(
+  row: StoredGatewayDeployment,
+  active: ReadonlySet<string>,
+): Record<string, unknown> {
+  const said = withWorkspaces(saidOf(readSettled(row)), (id) => (active.has(id) ? id : undefined));
+  return sparse({
+    ...{ name: row.name, slug: row.slug, type: row.type, source_type: row.source_type },
+    is_default: row.is_default !== 0,
+    tags: readDocument<JsonRecord>(row.tags),
+    deployment_config: readDocument<JsonRecord>(row.deployment_config),
+    auth_settings: Object.keys(said).length === 0 ? null : said,
+  });
 }

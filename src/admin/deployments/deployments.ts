@@ -13,13 +13,14 @@ import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as gatewayDeployments from '../../store/tables/gateway-deployments.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
-import { type AdminDeps, everyMountByKeys } from '../request/deps.ts';
+import { type AdminDeps, everyMountByKeys, forOwners } from '../request/deps.ts';
 import {
   createFields,
   type QueryRequest,
   someField,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { TagsQuery } from '../request/tags-query.ts';
 import { versioned } from '../request/version.ts';
@@ -33,10 +34,12 @@ import {
   readWorkspaceIds,
   toItem,
   toRecord,
+  toSpec,
 } from './deployment-record.ts';
 
-const { organisation_id } = createFields;
-const CreateBody = DeploymentCreate.extend({ organisation_id });
+const { organisation_id, managed_by } = createFields;
+const CreateBody = DeploymentCreate.extend(createFields);
+const UpdateBody = DeploymentUpdate.extend({ managed_by }).meta(someField);
 const workspaceSlugsMax = 100;
 
 const ListQuery = WorkspaceQuery.extend({
@@ -54,13 +57,30 @@ const ListQuery = WorkspaceQuery.extend({
   ...pageQuery(),
 });
 
-export function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
+export const deploymentResource: Resource = {
+  kind: 'Deployment',
+  features: [],
+  routes: deploymentRoutes,
+  snapshot: snapshotOf(
+    async (tx, organisationId, which) => {
+      const rows = await gatewayDeployments.listActive(tx, organisationId, which);
+      const all =
+        rows.length === 0 ? [] : await workspaces.listAllForOrganisation(tx, organisationId);
+      const active = new Set(all.map(({ id }) => id));
+      return rows.map((row) => ({ ...row, active }));
+    },
+    ({ active, ...row }) => toSpec(row, active),
+  ),
+};
+
+function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
   const all = { mounts: everyMountByKeys, path: '/deployments' } as const;
   const item = { mounts: everyMountByKeys, path: '/deployments/:deploymentId' } as const;
   const pings = new DeploymentPings(deps.outbound);
   return [
     route({
       ...all,
+      ...forOwners,
       method: 'POST',
       tellsCredentialOf: 'Deployment',
       scope: 'deployments.create',
@@ -99,17 +119,19 @@ export function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     route({
       ...item,
+      ...forOwners,
       method: 'PUT',
       scope: 'deployments.update',
       versioned: true,
       summary: 'Replace the fields sent of a deployment, or let it say by another value who it is',
-      body: DeploymentUpdate.meta(someField),
+      body: UpdateBody,
       ignoredFields: ['id', 'slug', 'organisation_id'],
       response: DeploymentUpdated,
       handle: (request) => update(deps, request),
     }),
     route({
       ...item,
+      ...forOwners,
       method: 'DELETE',
       scope: 'deployments.delete',
       versioned: true,

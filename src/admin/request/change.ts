@@ -58,7 +58,7 @@ type PeopleKind =
   | 'ScimMapping';
 
 /** What has no manifest, because its credential is told once, to whoever asked, or is one of a person's own. */
-type CredentialKind = 'Deployment' | 'McpConnection';
+type CredentialKind = 'McpConnection';
 
 /** What has no manifest, because it is work that is done once. */
 type WorkKind = 'LogExport';

@@ -10,7 +10,6 @@ import { validationError } from '../../model/validation-error.ts';
 import {
   displayName,
   type WorkspaceCreate,
-  type WorkspaceDefaults,
   type WorkspaceDelete,
   type WorkspaceUpdate,
   workspaceSlugForm,
@@ -19,6 +18,7 @@ import type { WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import * as guardrailExclusions from '../../store/tables/guardrail-exclusions.ts';
+import * as managedResources from '../../store/tables/managed-resources.ts';
 import * as promptCollections from '../../store/tables/prompt-collections.ts';
 import * as scimMappings from '../../store/tables/scim-mappings.ts';
 import * as workspaceContents from '../../store/tables/workspace-contents.ts';
@@ -35,7 +35,6 @@ import { recordChange } from '../request/change.ts';
 import { resolveConfig } from '../request/config-access.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { type BodyRequest, type CreateFields, sentFields } from '../request/frame-fields.ts';
-import { statusOfReachable } from '../request/guardrail-access.ts';
 import {
   type Changing,
   createResource,
@@ -43,6 +42,13 @@ import {
   updateResource,
 } from '../request/resource-change.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
+import {
+  countedParts,
+  guardrailSides,
+  mergedDefaults,
+  requireGuardrails,
+  versionBesideGuardrails,
+} from './workspace-defaults.ts';
 import { addMembers } from './workspace-member-changes.ts';
 import { noSettings, requireGrantableSettings, settingColumns } from './workspace-settings.ts';
 
@@ -75,9 +81,8 @@ export async function create(
     is_default: 0,
     ...settingColumns(noSettings, body),
     created_by: caller.id,
-    version: 1,
-    created_at: now,
-    last_updated_at: now,
+    ...{ version: 1, guardrails_version: 1, own_version: 1 },
+    ...{ created_at: now, last_updated_at: now },
   };
   const budget = body.usage_limits?.[0] ?? null;
   if (budget !== null) requireFutureReset(budget, now, ['usage_limits', 0]);
@@ -106,29 +111,42 @@ async function addDefaultCollection(
   );
 }
 
-type Placed = workspaces.StoredWorkspace & { readonly workspace_id: string };
+export type Placed = workspaces.StoredWorkspace & { readonly workspace_id: string };
 
 /** A workspace is where it is itself: a bound credential finds no other than its own. */
 function inItself(row: workspaces.StoredWorkspace): Placed {
   return { ...row, workspace_id: row.id };
 }
 
-const changing: Changing<Placed> = {
-  kind: 'Workspace',
-  param: 'id',
-  lock: async (tx, organisationId, reference) => {
-    const row = await workspaces.findByIdOrSlugForUpdate(tx, organisationId, reference);
-    return row && inItself(row);
-  },
-  write: workspaces.update,
-};
+/** How one request changes a workspace; `version` says which it is held against, its own when absent. */
+export function changingWorkspace(
+  kind: 'Workspace' | 'WorkspaceGuardrails',
+  version: (row: workspaces.StoredWorkspace) => number,
+): Changing<Placed> {
+  let held: workspaces.StoredWorkspace | undefined;
+  return {
+    kind,
+    param: 'id',
+    lock: async (tx, organisationId, reference) => {
+      held = await workspaces.findByIdOrSlugForUpdate(tx, organisationId, reference);
+      return held && { ...inItself(held), version: version(held) };
+    },
+    write: (tx, organisationId, id, { workspace_id: _, ...columns }) =>
+      workspaces.update(tx, organisationId, id, { ...columns, ...countedParts(held!, columns) }),
+  };
+}
 
 /** Answers `{}`. Absent fields stay, null clears; `defaults` are merged key by key. */
 export async function update(
   deps: AdminDeps,
   request: BodyRequest<WorkspaceUpdate & Managed & WithPeople>,
 ): Promise<Record<string, never>> {
-  const { body, caller } = request;
+  const { body, caller, ifMatch } = request;
+  const namesGuardrails = guardrailSides.some((side) => body.defaults?.[side] !== undefined);
+  const clears = body.defaults === null;
+  const changing = changingWorkspace('Workspace', (row) =>
+    namesGuardrails || clears ? row.version : versionBesideGuardrails(row, ifMatch),
+  );
   await updateResource(deps, request, changing, {
     columns: async (tx, row) => {
       requireGrantableSettings(caller, body.settings, row);
@@ -153,8 +171,9 @@ export async function remove(
   contents: readonly workspaceContents.WorkspaceContents[],
   request: BodyRequest<WorkspaceDelete>,
 ): Promise<Record<string, never>> {
-  const { body, now } = request;
+  const { body, now, ifMatch } = request;
   const admit = (_: unknown, row: Placed) => requireConfirmation(request, row);
+  const changing = changingWorkspace('Workspace', (row) => versionBesideGuardrails(row, ifMatch));
   return deleteResource(deps, request, { ...changing, admit }, async (tx, row) => {
     const { organisation_id: organisationId } = row;
     const place = { organisationId, workspaceId: row.id };
@@ -165,6 +184,7 @@ export async function remove(
     await workspaceContents.removeAll(tx, contents, place, now);
     await workspaceMembers.deleteByWorkspace(tx, organisationId, row.id);
     await guardrailExclusions.deleteWithWorkspace(tx, place);
+    await managedResources.deleteByResource(tx, organisationId, 'WorkspaceGuardrails', row.id);
     await scimMappings.deleteByWorkspace(tx, organisationId, row.id);
     await closeBudget(tx, ownerOf(row));
     for (const item of items) {
@@ -238,38 +258,13 @@ async function defaultsOf(
   sent: WorkspaceUpdate['defaults'],
   row: workspaces.StoredWorkspace,
 ): Promise<string | null> {
-  await requireGuardrails(tx, row, 'input_guardrails', sent?.input_guardrails);
-  await requireGuardrails(tx, row, 'output_guardrails', sent?.output_guardrails);
+  await requireGuardrails(tx, row, sent ?? {}, ['defaults']);
   const named = sent?.user_api_key_config;
   if (typeof named !== 'string') return mergedDefaults(row.defaults, sent);
   const { organisation_id: organisationId, id: workspaceId } = row;
   const pinning = { organisationId, workspaceId, path: ['defaults', 'user_api_key_config'] };
   const user_api_key_config = await resolveConfig(tx, pinning, named);
   return mergedDefaults(row.defaults, { ...sent, user_api_key_config });
-}
-
-/** Null clears one key, or all of them. */
-function mergedDefaults(stored: string | null, sent: WorkspaceUpdate['defaults']): string | null {
-  if (sent === null || sent === undefined) return null;
-  const before = readDocument<WorkspaceDefaults>(stored) ?? {};
-  const merged = Object.entries({ ...before, ...sent }).filter(([, value]) => value !== null);
-  return rewriteDocument(stored, merged.length === 0 ? null : Object.fromEntries(merged));
-}
-
-/** @throws ApiError `invalid` when a guardrail is not one this workspace can use. */
-async function requireGuardrails(
-  tx: Db,
-  row: workspaces.StoredWorkspace,
-  field: 'input_guardrails' | 'output_guardrails',
-  references: readonly string[] | null | undefined,
-): Promise<void> {
-  if (references === undefined || references === null) return;
-  const at = { organisation_id: row.organisation_id, workspace_id: row.id };
-  const statusOf = await statusOfReachable(tx, at, references);
-  const unknown = references.filter((name) => statusOf(name) !== 'active');
-  if (unknown.length === 0) return;
-  const message = `names unknown guardrails ${unknown.join(', ')}`;
-  throw validationError({ path: ['defaults', field], message });
 }
 
 function ownerOf({ id, organisation_id }: workspaces.StoredWorkspace): BudgetOwner {

@@ -5,7 +5,7 @@ import type { DeploymentStatus, DeploymentType } from '../../model/gateway-deplo
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
-import { nameOrSlugHolds, resourceTable } from './resource-table.ts';
+import { nameOrSlugHolds, resourceTable, type Which } from './resource-table.ts';
 import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 
@@ -79,6 +79,43 @@ export function list(
   }
   return listPage({ db, stamp: stampOf('gateway_deployments', organisationId) }, query, page);
 }
+
+/** Oldest first; `which` leaves some out. */
+export function listActive(
+  db: Db,
+  organisationId: string,
+  which: Which | null,
+): Promise<StoredGatewayDeployment[]> {
+  return db
+    .selectFrom('gateway_deployments')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('status', '=', 'active')
+    .$if(which !== null, (rows) => rows.where(which!('gateway_deployments', true)))
+    .orderBy('id')
+    .execute();
+}
+
+/** Has an archived one go by a longer slug, so that another can have this one. */
+export async function freeArchivedSlug(
+  tx: Db,
+  organisationId: string,
+  slug: string,
+): Promise<void> {
+  await tx
+    .updateTable('gateway_deployments')
+    .set({
+      slug: sql`concat(slug, '-', right(id, ${sql.lit(idPartLength)}))`,
+      version: sql`version + 1`,
+    })
+    .where('organisation_id', '=', organisationId)
+    .where('slug', '=', slug)
+    .where('status', '=', 'archived')
+    .execute();
+}
+
+/** Digits of an id that were drawn by chance. */
+const idPartLength = 12;
 
 /** Of all others of the organisation. */
 export async function clearDefaults(tx: Db, organisationId: string, id: string): Promise<void> {

@@ -1,12 +1,12 @@
 /** Knows the workspaces table. Archived workspaces stay in it but are found by no one save the list. */
-import type { Selectable } from 'kysely';
+import type { Generated, Selectable } from 'kysely';
 import { type RawBuilder, sql } from 'kysely';
 import { readDocument } from '../../model/json-record.ts';
 import type { Page } from '../../model/paging.ts';
 import type { WorkspaceDefaults } from '../../model/workspace.ts';
 import type { Db } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
-import { resourceTable } from './resource-table.ts';
+import { resourceTable, type Which } from './resource-table.ts';
 import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 
@@ -28,6 +28,9 @@ interface WorkspaceRow extends Versioned {
   /** JSON of what was said. */
   security_settings: string | null;
   created_by: string;
+  /** The version with which the guardrails of `defaults` were changed last, and all else. */
+  guardrails_version: Generated<number>;
+  own_version: Generated<number>;
 }
 
 declare module '../connection/db.ts' {
@@ -67,6 +70,35 @@ export async function findNamingUserKeyConfig(
     ({ defaults }) => readDocument<WorkspaceDefaults>(defaults)?.user_api_key_config === configId,
   );
   return naming?.slug;
+}
+
+/** Active ones that may name guardrails in their defaults, or of which a manifest says which. */
+export function listNamingGuardrails(
+  db: Db,
+  organisationId: string,
+  which: Which | null,
+): Promise<(StoredWorkspace & { readonly is_declared: number })[]> {
+  return db
+    .selectFrom('workspaces')
+    .leftJoin('managed_resources as managed', (join) =>
+      join
+        .onRef('managed.organisation_id', '=', 'workspaces.organisation_id')
+        .on('managed.kind', '=', 'WorkspaceGuardrails')
+        .onRef('managed.resource_id', '=', 'workspaces.id'),
+    )
+    .selectAll('workspaces')
+    .select(sql<number>`managed.owner is not null`.as('is_declared'))
+    .where('workspaces.organisation_id', '=', organisationId)
+    .where('workspaces.status', '=', 'active')
+    .where((is) =>
+      is.or([
+        is('managed.owner', 'is not', null),
+        sql<boolean>`locate('put_guardrails', workspaces.defaults) > 0`,
+      ]),
+    )
+    .$if(which !== null, (rows) => rows.where(which!('workspaces', false)))
+    .orderBy('workspaces.id')
+    .execute();
 }
 
 export interface WorkspaceFilter {

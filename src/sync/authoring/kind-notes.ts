@@ -5,6 +5,8 @@ import type { KindName } from '../../model/kinds.ts';
 interface NeededReference {
   readonly field: string;
   readonly kind: KindName;
+  /** Where the field is a list: the key under which the one item of it names the other. */
+  readonly itemField?: string;
   /** What the other must say to be referred to from here. */
   readonly spec?: Readonly<Record<string, unknown>>;
 }
@@ -144,5 +146,16 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
     isUsuallyPlaced: true,
     spec: { outputGuardrails: true },
     references: [],
+  },
+  WorkspaceGuardrails: {
+    meaning: 'The guardrails that hold on every request of a workspace.',
+    isUsuallyPlaced: true,
+    spec: {},
+    references: [{ field: 'inputGuardrails', kind: 'Guardrail', itemField: 'guardrailRef' }],
+  },
+  Deployment: {
+    ...none,
+    meaning: 'A gateway that the organisation runs: where it answers, and for whom.',
+    spec: { authSettings: { gatewayBaseUrl: 'https://gateway.example.com' } },
   },
 };

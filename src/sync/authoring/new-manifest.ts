@@ -62,10 +62,11 @@ function documentOf(
   more: Readonly<Record<string, unknown>> = {},
 ): Document {
   const { spec, references } = kindNotes[kind];
-  const pointers = references.map(({ field, kind: other }) => {
+  const pointers = references.map(({ field, kind: other, itemField }) => {
     const away = placeOf(other, place);
     const isNear = away === place;
-    return [field, isNear ? nameOf(other) : `${away}/${nameOf(other)}`] as const;
+    const pointer = isNear ? nameOf(other) : `${away}/${nameOf(other)}`;
+    return [field, itemField === undefined ? pointer : [{ [itemField]: pointer }]] as const;
   });
   const metadata = { name, ...(place === undefined ? {} : { workspace: place }) };
   const whole = { ...Object.fromEntries(pointers), ...more, ...spec };

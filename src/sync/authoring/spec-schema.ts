@@ -105,8 +105,12 @@ class SpecSchema {
     const { properties, required, propertyNames, additionalProperties, ...rest } = schema;
     const names = propertyNames as JsonSchema | undefined;
     const isOpen = typeof additionalProperties === 'object' && additionalProperties !== null;
+    const member = shape.child('x');
     const others = isOpen
-      ? this.#value(additionalProperties as JsonSchema, shape.child('x'), depth + 1)
+      ? withReferences(
+          this.#value(additionalProperties as JsonSchema, member, depth + 1),
+          member.references,
+        )
       : additionalProperties;
     const isNamed = names !== undefined && Object.keys(names).some((word) => word !== 'type');
     const base: JsonSchema = {
@@ -208,7 +212,7 @@ function countRules(groups: readonly (readonly string[])[]): JsonSchema {
   };
 }
 
-/** Items of a list may be references by name, each alone in a map. */
+/** Members of a list or map may be references by name, each alone in a map. */
 function withReferences(items: JsonSchema, references: readonly ReferenceField[]): JsonSchema {
   if (references.length === 0) return items;
   const maps = references.map(({ manifestField, kind }) => {

@@ -73,7 +73,7 @@ export class BodyConversion {
         this.#path.push(name);
         object[name] =
           reference === undefined
-            ? this.#value(raw[key], shape.child(name))
+            ? this.#member(raw[key], shape.child(name))
             : this.#reference(reference, raw[key]);
         this.#path.pop();
       }
@@ -116,18 +116,20 @@ export class BodyConversion {
   #item(raw: unknown, index: string, shape: Shape): unknown {
     this.#path.push(index);
     this.#written.push(index);
-    const reference = isMap(raw) ? itemReference(raw, shape) : undefined;
-    let item: unknown;
-    if (reference === undefined) {
-      item = this.#value(raw, shape);
-    } else {
-      this.#written.push(reference.key);
-      item = this.#reference(reference.field, reference.value);
-      this.#written.pop();
-    }
+    const item = this.#member(raw, shape);
     this.#path.pop();
     this.#written.pop();
     return item;
+  }
+
+  /** A value of a list or map, which may be a map that holds nothing but a reference. */
+  #member(raw: unknown, shape: Shape): unknown {
+    const reference = isMap(raw) ? itemReference(raw, shape) : undefined;
+    if (reference === undefined) return this.#value(raw, shape);
+    this.#written.push(reference.key);
+    const member = this.#reference(reference.field, reference.value);
+    this.#written.pop();
+    return member;
   }
 
   #secret(raw: unknown): unknown {
@@ -158,7 +160,7 @@ export class BodyConversion {
   }
 }
 
-/** `{guardrailRef: pii}` as an item of a list whose items are references. */
+/** `{guardrailRef: pii}` as an item of a list, or a value of a map, whose members are references. */
 function itemReference(
   item: Record<string, unknown>,
   shape: Shape,
@@ -167,7 +169,9 @@ function itemReference(
   const [key, ...others] = Object.keys(item);
   if (key === undefined || others.length > 0) return undefined;
   const snake = toSnakeCase(key);
-  const field = shape.references.find(({ manifestField }) => toSnakeCase(manifestField) === snake);
+  const field = shape.references.find(
+    ({ path, manifestField }) => path.endsWith('.*') && toSnakeCase(manifestField) === snake,
+  );
   return field === undefined ? undefined : { key, field, value: item[key] };
 }
 

@@ -22,6 +22,7 @@ const bound: Partial<Record<KindName, 'always' | 'in-a-workspace'>> = {
   Provider: 'always',
   Prompt: 'always',
   OrganisationDefaults: 'always',
+  WorkspaceGuardrails: 'always',
 };
 
 /** Why a resource may not refer to another, in the server's rules; undefined when it may. */

@@ -27,7 +27,7 @@ export function issueFaults(
     const path = issue.path.map(String);
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) =>
-        unknownField(manifest, fieldsAt(kind, schema, path), path, key),
+        unknownField(kind, manifest, fieldsAt(kind, schema, path), path, key),
       );
     }
     const value = valueAt(body, path);
@@ -97,7 +97,14 @@ function manifestKey(kind: KindName, path: Segments): string {
   return reference?.manifestField || toCamelCase(path.at(-1) ?? '');
 }
 
+/** Fields of the API that another kind says, because what they name comes after what they are of. */
+const saidElsewhere: Readonly<Record<string, KindName>> = {
+  'Workspace.defaults.input_guardrails': 'WorkspaceGuardrails',
+  'Workspace.defaults.output_guardrails': 'WorkspaceGuardrails',
+};
+
 function unknownField(
+  kind: KindName,
   manifest: Manifest,
   known: readonly string[],
   path: Segments,
@@ -108,8 +115,11 @@ function unknownField(
     .slice(1)
     .reduce<unknown>((value, at) => valueAt(value, [at]), manifest.spec);
   const name = (isMap(holder) ? writtenKey(holder, key) : undefined) ?? key;
+  const other = saidElsewhere[[kind, ...path, toSnakeCase(key)].join('.')];
   const fix =
-    didYouMean(name, known) ?? (known.length > 0 ? `known are ${known.join(', ')}` : undefined);
+    (other && `a ${other} says that: see gatewright explain ${other}`) ??
+    didYouMean(name, known) ??
+    (known.length > 0 ? `known are ${known.join(', ')}` : undefined);
   return {
     position: manifest.place.at([...parent, name], 'key'),
     code: 'unknown-field',

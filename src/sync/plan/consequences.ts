@@ -119,6 +119,15 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     ...{ input_guardrails: 'none', output_guardrails: 'none', export_settings: 'every field' },
   },
   GuardrailExclusion: { input_guardrails: 'false', output_guardrails: 'false' },
+  WorkspaceGuardrails: { input_guardrails: 'none', output_guardrails: 'none' },
+  Deployment: {
+    slug: 'one made from the name',
+    type: 'production',
+    is_default: 'false',
+    ...{ tags: 'none', deployment_config: 'none', source_type: 'none' },
+    'auth_settings.workspaces_allowed': 'every workspace',
+    'auth_settings.*': 'not set',
+  },
 };
 
 /** What a field that is removed goes back to, in words. */
@@ -154,6 +163,8 @@ const endings: Readonly<Record<KindName, readonly string[]>> = {
   Prompt: ['its id', 'its former versions and their labels'],
   OrganisationDefaults: [],
   GuardrailExclusion: ['its id'],
+  WorkspaceGuardrails: [],
+  Deployment: ['its id and slug', 'the value by which it says who it is'],
 };
 
 export function endsWithReplace(kind: KindName): readonly string[] {

@@ -38,6 +38,10 @@ export function noLonger(value: Json): Judge {
 export const opens: Judge = (from, to) =>
   to === true ? from !== true : from === false && to !== false;
 
+/** Beside others: the first of a list lets in fewer than no list does. */
+export const joins: Judge = (_, to, { entry }) =>
+  !isUnset(to) && typeof entry === 'object' && entry !== null && Object.keys(entry).length > 0;
+
 /** On from now on. */
 export const turnsOn: Judge = (from, to) => to === true && from !== true;
 

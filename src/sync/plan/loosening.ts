@@ -19,6 +19,7 @@ import {
   inlineGuard,
   isUnset,
   type Judge,
+  joins,
   type Maybe,
   momentOf,
   noLonger,
@@ -78,6 +79,14 @@ const capabilityRules: Rules = {
   'disabled_capabilities.*.name': guards,
   'disabled_capabilities.*.type': guards,
 };
+
+/** Whom a deployment serves. */
+function servedRules(list: string): Rules {
+  return {
+    [`auth_settings.${list}`]: guards,
+    [`auth_settings.${list}.*`]: joins,
+  };
+}
 
 /** One place for what loosens access. A place without a rule never does. */
 const rules: Readonly<Record<KindName, KindRules>> = {
@@ -208,6 +217,20 @@ const rules: Readonly<Record<KindName, KindRules>> = {
   GuardrailExclusion: {
     values: { input_guardrails: turnsOn, output_guardrails: turnsOn },
     creating: true,
+  },
+  WorkspaceGuardrails: {
+    values: { 'input_guardrails.*': guards, 'output_guardrails.*': guards },
+    deleting: true,
+  },
+  Deployment: {
+    values: {
+      // Without a list it serves everybody.
+      ...servedRules('workspaces_allowed'),
+      ...servedRules('jwt_subs_allowed'),
+      ...servedRules('jwt_sub_workspace_mapping'),
+      'auth_settings.allow_all_workspaces': noLonger(false),
+      'auth_settings.is_playground_proxy_allowed': becomes(1),
+    },
   },
 };
 

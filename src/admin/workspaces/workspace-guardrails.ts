@@ -1,0 +1,155 @@
+/** Knows over HTTP which guardrails hold on every request of a workspace (docs/api.md, Workspaces). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { onlyName } from '../../model/kinds.ts';
+import { isUuid } from '../../model/slug.ts';
+import {
+  type WorkspaceGuardrailsUpdate as Update,
+  WorkspaceGuardrailsUpdate,
+} from '../../model/workspace-guardrails.ts';
+import * as workspaces from '../../store/tables/workspaces.ts';
+import { type AdminDeps, type AdminRequest, everyMount, forOwners } from '../request/deps.ts';
+import {
+  type BodyRequest,
+  type ItemRequest,
+  someField,
+  type UpdateFields,
+  updateFields,
+  WorkspaceQuery,
+} from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
+import { deleteResource, updateResource } from '../request/resource-change.ts';
+import { findOr404 } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { changingWorkspace, type Placed } from './workspace-changes.ts';
+import {
+  guardrailSides,
+  mergedDefaults,
+  namedGuardrails,
+  requireGuardrails,
+} from './workspace-defaults.ts';
+
+const { managed_by } = updateFields;
+const UpdateBody = WorkspaceGuardrailsUpdate.extend({ managed_by }).meta(someField);
+
+/** By id or slug, as they were named. */
+const GuardrailsRecord = z.object({
+  id: z.uuid(),
+  input_guardrails: z.array(z.string()),
+  output_guardrails: z.array(z.string()),
+});
+
+/** They are there with their workspace, and say nothing: declared they can be, and go back to that. */
+export const workspaceGuardrailsResource: Resource = {
+  kind: 'WorkspaceGuardrails',
+  features: ['guardrails'],
+  routes: workspaceGuardrailsRoutes,
+  snapshot: snapshotOf(
+    async (tx, organisationId, which) =>
+      (await workspaces.listNamingGuardrails(tx, organisationId, which)).flatMap((row) => {
+        const isSaying = row.is_declared === 1 || Object.keys(namedGuardrails(row)).length > 0;
+        if (!isSaying) return [];
+        const { id, defaults, guardrails_version: version } = row;
+        return [{ id, defaults, version, workspace_id: id, name: onlyName }];
+      }),
+    ({ workspace_id, defaults }) => {
+      const named = Object.entries(namedGuardrails({ defaults }));
+      return {
+        workspace_id,
+        ...Object.fromEntries(named.map(([side, list]) => [side, plain(list)])),
+      };
+    },
+  ),
+};
+
+/** Ids as everybody else tells them. */
+function plain(references: readonly string[]): string[] {
+  return references.map((name) => (isUuid(name) ? name.toLowerCase() : name));
+}
+
+function workspaceGuardrailsRoutes(deps: AdminDeps): Route<Principal>[] {
+  const shared = { mounts: everyMount, path: '/workspaces/:id/guardrails' } as const;
+  return [
+    route({
+      ...shared,
+      method: 'GET',
+      scope: 'workspaces.read',
+      summary: 'Get the guardrails of every request of a workspace',
+      response: GuardrailsRecord,
+      handle: (request) => get(deps, request),
+    }),
+    route({
+      ...shared,
+      ...forOwners,
+      method: 'PUT',
+      scope: 'workspaces.update',
+      versioned: true,
+      summary: 'Set the guardrails of every request of a workspace',
+      body: UpdateBody,
+      response: z.object({ id: z.uuid() }),
+      handle: (request) => update(deps, request),
+    }),
+    route({
+      ...shared,
+      ...forOwners,
+      method: 'DELETE',
+      scope: 'workspaces.update',
+      versioned: true,
+      summary: 'Go back to no guardrails of a workspace itself',
+      query: WorkspaceQuery,
+      response: z.object({}),
+      handle: (request) => clear(deps, request),
+    }),
+  ];
+}
+
+async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
+  const db = deps.database.readable;
+  const row = await workspaces.findByIdOrSlug(db, caller.organisationId, params.id!);
+  const found = findOr404(caller, row && { ...row, workspace_id: row.id });
+  const { input_guardrails = [], output_guardrails = [] } = namedGuardrails(found);
+  const record = { id: found.id, input_guardrails, output_guardrails };
+  return versioned(record, { version: found.guardrails_version });
+}
+
+/** How one request changes the guardrails, which have a version of their own. */
+function changing() {
+  return changingWorkspace('WorkspaceGuardrails', ({ guardrails_version }) => guardrails_version);
+}
+
+async function update(deps: AdminDeps, request: BodyRequest<Update & UpdateFields>) {
+  const { input_guardrails, output_guardrails } = request.body;
+  const sent = { input_guardrails, output_guardrails };
+  const { id } = await updateResource(deps, request, changing(), {
+    columns: async (tx, row) => {
+      await requireGuardrails(tx, row, sent, []);
+      return { defaults: mergedDefaults(row.defaults, saidOf(sent)) };
+    },
+  });
+  return { id };
+}
+
+/** Without what was not sent; an empty list says as little as null. */
+function saidOf(sent: Update): Update {
+  const said = guardrailSides.flatMap((side) => {
+    const list = sent[side];
+    return list === undefined ? [] : [[side, list?.length ? list : null] as const];
+  });
+  return Object.fromEntries(said);
+}
+
+/** Answers `{}`. */
+async function clear(deps: AdminDeps, request: ItemRequest): Promise<Record<string, never>> {
+  const { now } = request;
+  const guardrails = changing();
+  return deleteResource(deps, request, guardrails, async (tx, row: Placed) => {
+    const nothing = { input_guardrails: null, output_guardrails: null };
+    const defaults = mergedDefaults(row.defaults, nothing);
+    if (defaults !== row.defaults) {
+      const columns = { defaults, last_updated_at: now };
+      await guardrails.write(tx, row.organisation_id, row.id, columns);
+    }
+    return {};
+  });
+}
