@@ -18,6 +18,9 @@ let kept: Portkey;
 let passed: Portkey;
 /** What the model says next, and the time after; then the usual. */
 const answers: (typeof chatAnswer)[] = [];
+let made = 0;
+/** Of whatever the provider makes in one test. */
+let madeId: string;
 
 beforeAll(async () => {
   const settings = { ...testSettings().inference, headerAliases: ['x-portkey-'] };
@@ -42,12 +45,14 @@ beforeAll(async () => {
 beforeEach(() => {
   inference.upstream.reached.length = 0;
   answers.length = 0;
+  made += 1;
+  madeId = `made-${made}`;
   inference.upstream.script = ({ url, method, body }, response) => {
     if (url.endsWith('/embeddings')) {
       return sendJson(response, { data: [{ index: 0, embedding: [1, 0] }], usage: {} });
     }
     if (url.endsWith('/chat/completions') && method === 'POST') {
-      const answer = answers.shift() ?? chatAnswer;
+      const answer = answers.shift() ?? { ...chatAnswer, id: madeId };
       if (JSON.parse(body.toString()).stream !== true) return sendJson(response, answer);
       const [{ message, ...choice }] = answer.choices as [(typeof chatAnswer.choices)[0]];
       const chunk = { ...answer, object: 'chat.completion.chunk' };
@@ -55,7 +60,8 @@ beforeEach(() => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       return void response.end(`data: ${JSON.stringify(told)}\n\ndata: [DONE]\n\n`);
     }
-    sendJson(response, { id: 'made-1', object: 'made', status: 'completed', data: [] });
+    const of = { object: 'made', status: 'completed', data: [] };
+    sendJson(response, { id: madeId, fine_tuned_model: madeId, ...of });
   };
 });
 
@@ -183,25 +189,40 @@ describe('objects that the gateway keeps', () => {
   });
 });
 
-/** Its method and path are what a provider is asked for. */
-type Row = readonly [string, (at: Portkey) => unknown];
+/** What providers were asked for. */
+function reachedPaths(): string[] {
+  return inference.upstream.reached.map(
+    ({ method, url }) => `${method} ${new URL(url, 'http://any').pathname.replace('/v1', '')}`,
+  );
+}
+
+/** One of each kind of which somebody is the owner. */
+async function makeAll(at: Portkey): Promise<void> {
+  await at.chat.completions.create({ ...asked, store: true });
+  await at.fineTuning.jobs.create(body);
+  await at.evals.create(none);
+  await at.videos.create(body);
+}
+
+/** Its method and path are what a provider is asked for, about what it has made before; lists are asked for one by one. */
+type Row = readonly [string, (at: Portkey, id: string) => unknown];
 const body = { model: 'm', name: 'n', input: 'i' } as never;
 const none = {} as never;
 const form = async () =>
   ({ model: 'm', file: await file(), image: await file(), prompt: 'p' }) as never;
-const ofEval = { eval_id: 'e' };
-const ofRun = { ...ofEval, run_id: 'r' };
+const ofEval = (id: string) => ({ eval_id: id });
+const ofRun = (id: string) => ({ ...ofEval(id), run_id: 'r' });
 const passedOn: readonly Row[] = [
   ['POST /completions', (at) => at.completions.create({ model: 'm', prompt: 'p' })],
   ['POST /embeddings', (at) => at.embeddings.create({ model: 'm', input: 'i' })],
-  ['GET /chat/completions', (at) => at.chat.completions.list(none)],
-  ['GET /chat/completions/x', (at) => at.chat.completions.retrieve('x')],
-  ['POST /chat/completions/x', (at) => at.chat.completions.update('x', none)],
-  ['DELETE /chat/completions/x', (at) => at.chat.completions.delete('x')],
-  ['GET /chat/completions/x/messages', (at) => at.chat.completions.messages.list('x', none)],
+  ['GET /chat/completions/{id}', (at) => at.chat.completions.list(none)],
+  ['GET /chat/completions/{id}', (at, id) => at.chat.completions.retrieve(id)],
+  ['POST /chat/completions/{id}', (at, id) => at.chat.completions.update(id, none)],
+  ['DELETE /chat/completions/{id}', (at, id) => at.chat.completions.delete(id)],
+  ['GET /chat/completions/{id}/messages', (at, id) => at.chat.completions.messages.list(id, none)],
   ['GET /models', (at) => at.models.list()],
   ['GET /models/x', (at) => at.models.retrieve('x')],
-  ['DELETE /models/x', (at) => at.models.delete('x')],
+  ['DELETE /models/{id}', (at, id) => at.models.delete(id)],
   ['POST /moderations', (at) => at.moderations.create(body)],
   ['POST /images/generations', (at) => at.images.generate(body)],
   ['POST /images/edits', async (at) => at.images.edit(await form())],
@@ -211,43 +232,61 @@ const passedOn: readonly Row[] = [
   ['POST /audio/translations', async (at) => at.audio.translations.create(await form())],
   ['POST /responses/input_tokens', (at) => at.responses.inputTokens.count(body)],
   ['POST /fine_tuning/jobs', (at) => at.fineTuning.jobs.create(body)],
-  ['GET /fine_tuning/jobs', (at) => at.fineTuning.jobs.list()],
-  ['GET /fine_tuning/jobs/x', (at) => at.fineTuning.jobs.retrieve('x')],
-  ['POST /fine_tuning/jobs/x/cancel', (at) => at.fineTuning.jobs.cancel('x')],
-  ['GET /fine_tuning/jobs/x/events', (at) => at.fineTuning.jobs.listEvents('x')],
-  ['GET /fine_tuning/jobs/x/checkpoints', (at) => at.fineTuning.jobs.checkpoints.list('x')],
+  ['GET /fine_tuning/jobs/{id}', (at) => at.fineTuning.jobs.list()],
+  ['GET /fine_tuning/jobs/{id}', (at, id) => at.fineTuning.jobs.retrieve(id)],
+  ['POST /fine_tuning/jobs/{id}/cancel', (at, id) => at.fineTuning.jobs.cancel(id)],
+  ['GET /fine_tuning/jobs/{id}/events', (at, id) => at.fineTuning.jobs.listEvents(id)],
+  ['GET /fine_tuning/jobs/{id}/checkpoints', (at, id) => at.fineTuning.jobs.checkpoints.list(id)],
   ['POST /fine_tuning/alpha/graders/run', (at) => at.fineTuning.alpha.grader.run(none)],
   ['POST /fine_tuning/alpha/graders/validate', (at) => at.fineTuning.alpha.grader.validate(none)],
   [
-    'POST /fine_tuning/checkpoints/x/permissions',
-    (at) => at.fineTuning.checkpoints.permissions.create('x', none),
+    'POST /fine_tuning/checkpoints/{id}/permissions',
+    (at, id) => at.fineTuning.checkpoints.permissions.create(id, none),
   ],
   [
-    'GET /fine_tuning/checkpoints/x/permissions',
-    (at) => at.fineTuning.checkpoints.permissions.retrieve('x'),
+    'GET /fine_tuning/checkpoints/{id}/permissions',
+    (at, id) => at.fineTuning.checkpoints.permissions.retrieve(id),
   ],
   [
-    'DELETE /fine_tuning/checkpoints/c/permissions/x',
-    (at) => at.fineTuning.checkpoints.permissions.delete('x', { fine_tuned_model_checkpoint: 'c' }),
+    'DELETE /fine_tuning/checkpoints/{id}/permissions/x',
+    (at, id) =>
+      at.fineTuning.checkpoints.permissions.delete('x', { fine_tuned_model_checkpoint: id }),
   ],
   ['POST /evals', (at) => at.evals.create(none)],
-  ['GET /evals', (at) => at.evals.list()],
-  ['GET /evals/x', (at) => at.evals.retrieve('x')],
-  ['POST /evals/x', (at) => at.evals.update('x', none)],
-  ['DELETE /evals/x', (at) => at.evals.delete('x')],
-  ['POST /evals/x/runs', (at) => at.evals.runs.create('x', none)],
-  ['GET /evals/x/runs', (at) => at.evals.runs.list('x')],
-  ['GET /evals/e/runs/x', (at) => at.evals.runs.retrieve('x', ofEval)],
-  ['POST /evals/e/runs/x', (at) => at.evals.runs.cancel('x', ofEval)],
-  ['DELETE /evals/e/runs/x', (at) => at.evals.runs.delete('x', ofEval)],
-  ['GET /evals/e/runs/x/output_items', (at) => at.evals.runs.outputItems.list('x', ofEval)],
-  ['GET /evals/e/runs/r/output_items/x', (at) => at.evals.runs.outputItems.retrieve('x', ofRun)],
+  ['GET /evals/{id}', (at) => at.evals.list()],
+  ['GET /evals/{id}', (at, id) => at.evals.retrieve(id)],
+  ['POST /evals/{id}', (at, id) => at.evals.update(id, none)],
+  ['DELETE /evals/{id}', (at, id) => at.evals.delete(id)],
+  ['POST /evals/{id}/runs', (at, id) => at.evals.runs.create(id, none)],
+  ['GET /evals/{id}/runs', (at, id) => at.evals.runs.list(id)],
+  ['GET /evals/{id}/runs/x', (at, id) => at.evals.runs.retrieve('x', ofEval(id))],
+  ['POST /evals/{id}/runs/x', (at, id) => at.evals.runs.cancel('x', ofEval(id))],
+  ['DELETE /evals/{id}/runs/x', (at, id) => at.evals.runs.delete('x', ofEval(id))],
+  [
+    'GET /evals/{id}/runs/x/output_items',
+    (at, id) => at.evals.runs.outputItems.list('x', ofEval(id)),
+  ],
+  [
+    'GET /evals/{id}/runs/r/output_items/x',
+    (at, id) => at.evals.runs.outputItems.retrieve('x', ofRun(id)),
+  ],
   ['POST /videos', (at) => at.videos.create(body)],
-  ['GET /videos', (at) => at.videos.list()],
-  ['GET /videos/x', (at) => at.videos.retrieve('x')],
-  ['DELETE /videos/x', (at) => at.videos.delete('x')],
-  ['GET /videos/x/content', (at) => at.videos.downloadContent('x')],
-  ['POST /videos/x/remix', (at) => at.videos.remix('x', body)],
+  ['GET /videos/{id}', (at) => at.videos.list()],
+  ['GET /videos/{id}', (at, id) => at.videos.retrieve(id)],
+  ['DELETE /videos/{id}', (at, id) => at.videos.delete(id)],
+  ['GET /videos/{id}/content', (at, id) => at.videos.downloadContent(id)],
+  ['POST /videos/{id}/remix', (at, id) => at.videos.remix(id, body)],
+];
+
+it.each(passedOn)('%s is passed on to the provider', async (wanted, ask) => {
+  await makeAll(passed);
+  inference.upstream.reached.length = 0;
+  await ask(passed, madeId);
+  expect(reachedPaths()).toContain(wanted.replace('{id}', madeId));
+});
+
+/** What lets its holder talk to the provider past the gateway. */
+const ofAccount: readonly Row[] = [
   ['POST /realtime/client_secrets', (at) => at.realtime.clientSecrets.create(none)],
   ['POST /realtime/calls/x/accept', (at) => at.realtime.calls.accept('x', none)],
   ['POST /realtime/calls/x/hangup', (at) => at.realtime.calls.hangup('x')],
@@ -260,11 +299,9 @@ const passedOn: readonly Row[] = [
   ],
 ];
 
-it.each(passedOn)('%s is passed on to the provider', async (wanted, ask) => {
-  await ask(passed);
-  const [one] = inference.upstream.reached;
-  const { pathname } = new URL(one!.url, 'http://any');
-  expect(`${one!.method} ${pathname.replace('/v1', '')}`).toBe(wanted);
+it.each(ofAccount)("%s is of the account, and nobody's", async (_, ask) => {
+  await expect(ask(passed, madeId)).rejects.toMatchObject({ status: 404 });
+  expect(inference.upstream.reached).toEqual([]);
 });
 
 it('runs that call functions take what those say, whole, polled and streamed', async () => {
@@ -314,14 +351,12 @@ describe('objects that a provider keeps', () => {
   /** What is asked of them goes on; and where they are others', it does not. */
   const drive = async (calls: readonly (() => unknown)[]) => {
     for (const call of calls) await call();
-    return inference.upstream.reached.map(
-      ({ method, url }) => `${method} ${new URL(url, 'http://any').pathname.replace('/v1', '')}`,
-    );
+    return reachedPaths();
   };
-  const id = 'made-1';
 
   it('batches', async () => {
     const { batches, files } = passed;
+    const id = madeId;
     const { id: input_file_id } = await files.create({ file: await file(), purpose: 'batch' });
     const asked = { input_file_id, endpoint: '/v1/embeddings', completion_window: '24h' };
     const reached = await drive([
@@ -337,6 +372,7 @@ describe('objects that a provider keeps', () => {
 
   it('conversations', async () => {
     const { conversations } = passed;
+    const id = madeId;
     const at = { conversation_id: id };
     const reached = await drive([
       () => conversations.create({}),
@@ -357,6 +393,7 @@ describe('objects that a provider keeps', () => {
 
   it('uploads', async () => {
     const { uploads } = passed;
+    const id = madeId;
     const reached = await drive([
       () => uploads.create({ bytes: 1, filename: 'a', mime_type: 'a', purpose: 'batch' }),
       async () => uploads.parts.create(id, { data: await file() }),
@@ -371,6 +408,7 @@ describe('objects that a provider keeps', () => {
 
   it('containers, with files of their own', async () => {
     const { containers } = passed;
+    const id = madeId;
     const at = { container_id: id };
     const reached = await drive([
       () => containers.create(body),
@@ -421,7 +459,7 @@ it('prompts are filled in and answered', async () => {
 });
 
 it('a key that clients repeat as a bearer never reaches a provider', async () => {
-  await passed.evals.list();
+  await passed.models.list();
   await passed.chat.completions.create(asked);
   const authorizations = inference.upstream.reached.map(({ headers }) => headers.authorization);
   expect(authorizations).toEqual(['Bearer any', 'Bearer any']);
