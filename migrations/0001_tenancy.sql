@@ -5,7 +5,9 @@ CREATE TABLE IF NOT EXISTS organisations (
   parent_tsg_id CHAR(10) CHARACTER SET ascii COLLATE ascii_bin NULL,
   name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   api_key_max_ttl_days INT UNSIGNED NULL,
+  version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
+  last_updated_at BIGINT NULL,
   UNIQUE KEY organisations_tsg_id (tsg_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

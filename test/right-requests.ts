@@ -23,6 +23,7 @@ const words: Record<string, string> = {
   number: '1',
   group: 'models',
   ...{ graph: 'errors', part: 'rate', key: 'team', chart: 'cost', dimension: 'model' },
+  ...{ provider: 'openai', model: 'gpt-4o' },
 };
 
 /** Whose lease is held all the time. */
@@ -241,6 +242,7 @@ export class RightRequests {
     const revisions = this.#operation('POST', '/admin/v2/gatewright/sync/revisions');
     await this.ask(revisions, revisions.path, this.right(revisions));
     ids.feedback = await this.#make('/v2/feedback');
+    ids.organisations = server.organisationId;
     ids.logs = await this.#make('/v2/logs');
     await this.#export();
   }

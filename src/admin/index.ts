@@ -5,9 +5,11 @@ import type { Route } from '../http/route.ts';
 import type { Feature } from '../settings.ts';
 import { changeSetRoutes } from './changes/change-sets.ts';
 import { guardrailCatalogueRoutes } from './guardrails/guardrail-catalogue.ts';
+import { pluginRoutes } from './guardrails/plugins.ts';
 import { workspaceExclusionRoutes } from './guardrails/workspace-exclusions.ts';
 import { accessPolicyRoutes } from './identity/access-policies.ts';
 import { iamScopeRoutes } from './identity/iam-scopes.ts';
+import { organisationRoutes } from './identity/organisations.ts';
 import { tokenRoutes } from './identity/tokens.ts';
 import { analyticsRoutes } from './logs/analytics.ts';
 import { auditLogRoutes } from './logs/audit-logs.ts';
@@ -38,6 +40,7 @@ import { userRoutes } from './people/users.ts';
 import { aiProviderRoutes } from './providers/ai-providers.ts';
 import { integrationModelRoutes } from './providers/integration-models.ts';
 import { integrationWorkspaceRoutes } from './providers/integration-workspaces.ts';
+import { modelPricingRoutes } from './providers/model-pricing.ts';
 import { virtualKeyRoutes } from './providers/virtual-keys.ts';
 import type { AdminDeps } from './request/deps.ts';
 import { createIdempotency } from './request/idempotency.ts';
@@ -61,6 +64,8 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...tokenRoutes(deps, tokens),
     ...accessPolicyRoutes(deps),
     ...iamScopeRoutes(deps),
+    ...organisationRoutes(deps),
+    ...governed(['guardrails'], pluginRoutes()),
     ...resources.flatMap(({ features, routes }) => governed(features, routes(deps, contents))),
     ...governed(['guardrails'], workspaceExclusionRoutes(deps)),
     ...governed(['mcp'], mcpCapabilityRoutes(deps)),
@@ -123,7 +128,7 @@ export function browserRoutes(deps: AdminDeps, requireConnection: () => void): R
 
 /** As {@link browserRoutes}, of the API: what a caller was told is proof enough there. */
 export function publicRoutes(deps: AdminDeps, requireConnection: () => void): Route<null>[] {
-  return connected(logExportFileRoutes(deps), requireConnection);
+  return [...connected(logExportFileRoutes(deps), requireConnection), ...modelPricingRoutes()];
 }
 
 function connected(routes: readonly Route<null>[], requireConnection: () => void): Route<null>[] {

@@ -31,7 +31,7 @@ export interface OfferedCookies {
 export interface SessionDeps {
   readonly database: Pick<Database, 'readable' | 'db'>;
   readonly keyring: Pick<DeploymentKeys, 'hashCredential'>;
-  readonly organisations: FreshCache<organisations.OrganisationRow>;
+  readonly organisations: FreshCache<organisations.StoredRow>;
   /** Ids of keys and sessions whose use is being written down. */
   readonly uses: Set<string>;
   /** Null where nobody signs in. */

@@ -65,6 +65,21 @@ export function priceOf(
   });
 }
 
+/**
+ * As the list has it, and past what is kept: whoever asks for prices is not to crowd out those that
+ * requests need. Null for none.
+ */
+export async function listedPrice(
+  service: string,
+  model: string,
+  now: number,
+): Promise<ModelPrice | null> {
+  const name = servicesInTable.get(service);
+  if (name === undefined || model.length > modelCharsMax) return null;
+  table ??= await import('@pydantic/genai-prices');
+  return entryIn(table, name, model, now);
+}
+
 function lookedUp(from: Table, name: string, model: string, now: number): Price | null {
   const key = `${name} ${model}`;
   const minute = Math.floor(now / goodForMs);
@@ -79,9 +94,19 @@ function lookedUp(from: Table, name: string, model: string, now: number): Price 
 
 function priceInTable(from: Table, providerId: string, model: string, now: number): Price | null {
   try {
+    const entry = entryIn(from, providerId, model, now);
+    return entry === null ? null : priceOfEntry(entry);
+  } catch {
+    // An amount that cannot be read is as good as none.
+    return null;
+  }
+}
+
+function entryIn(from: Table, providerId: string, model: string, now: number): ModelPrice | null {
+  try {
     const options = { providerId, timestamp: new Date(now) };
     const entry = from.calcPrice({ input_tokens: 0, output_tokens: 0 }, model, options);
-    return entry === null ? null : priceOfEntry(entry.model_price);
+    return entry?.model_price ?? null;
   } catch {
     // An entry that cannot be read is as good as none.
     return null;
@@ -99,15 +124,22 @@ const [tokenDigits, requestDigits] = [6, 9];
 /** Null for an entry that says nothing of the tokens of the input. */
 export function priceOfEntry(entry: ModelPrice): Price | null {
   if (entry.input_mtok === undefined) return null;
-  const starts = Object.values(entry).flatMap((value) =>
-    typeof value === 'object' ? value.tiers.map(({ start }) => start) : [],
-  );
-  const above = [...new Set(starts)].toSorted((one, other) => one - other);
   return {
     ...pricesAbove(entry, -1),
     requestPico: wholeUnits(dollarsAbove(entry.requests_kcount, -1) ?? 0, requestDigits),
-    tiers: above.map((start) => ({ inputTokensAbove: start, ...pricesAbove(entry, start) })),
+    tiers: tierStarts(entry).map((start) => ({
+      inputTokensAbove: start,
+      ...pricesAbove(entry, start),
+    })),
   };
+}
+
+/** Tokens of input above which something costs otherwise, the fewest first. */
+export function tierStarts(entry: ModelPrice): number[] {
+  const starts = Object.values(entry).flatMap((value) =>
+    typeof value === 'object' ? value.tiers.map(({ start }) => start) : [],
+  );
+  return [...new Set(starts)].toSorted((one, other) => one - other);
 }
 
 /** The prices of a request with a little more input than these tokens. */
@@ -125,7 +157,7 @@ function pricesAbove(entry: ModelPrice, start: number): TokenPrices {
   };
 }
 
-function dollarsAbove(value: ModelPrice[string], start: number): number | null {
+export function dollarsAbove(value: ModelPrice[string], start: number): number | null {
   if (value === undefined) return null;
   if (typeof value === 'number') return value;
   return value.tiers.reduce(

@@ -25,6 +25,8 @@ const families: readonly (readonly [RegExp, readonly Feature[]])[] = [
   [/^\/policies\/rate-limits/, ['policy']],
   [/^\/workspaces\/:id\/guardrails/, ['guardrails']],
   [/^\/(admin\/)?workspaces\b|^\/(configs|deployments|secret-references|admin\/users)\b/, []],
+  [/^\/plugins/, ['guardrails']],
+  [/^\/(organisations|model-configs)\b/, []],
   [/^\/(integrations|providers|virtual-keys|prompts|collections|labels)\b/, []],
   [/^\/(logs|feedback|analytics|utils\/static-resources|session|oauth2|iam\/v1)\b/, []],
   // Sync itself; what it says of kinds that are off is told below.

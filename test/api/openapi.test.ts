@@ -196,7 +196,9 @@ describe('the interface description', () => {
 
   it('describes only operations that are there', async () => {
     for (const { path, method } of operations()) {
-      const url = server.url + path.replaceAll(/\{\w+\}/g, 'x');
+      // What anybody may ask tells nobody whether it is there but by its answer.
+      const known = path.replace('{provider}/{model}', 'openai/gpt-4o');
+      const url = server.url + known.replaceAll(/\{\w+\}/g, 'x');
       const answer = await exchange(method.toUpperCase(), url, undefined, {});
       expect([path, method, [404, 405].includes(answer.status)]).toEqual([path, method, false]);
     }

@@ -115,6 +115,8 @@ describe('the registry', () => {
     /** What is none of these has one scope to look, and one to change. */
     const others: Readonly<Record<string, readonly [looking: string, changing: string]>> = {
       'admin/organisation/defaults': ['organisation_settings.read', 'organisation_settings.update'],
+      organisations: ['organisation_settings.read', 'organisation_settings.update'],
+      plugins: ['organisation_settings.read', ''],
       'workspace-exclusions': ['organisation_exclusions.list', 'organisation_exclusions.update'],
       'guardrail-exclusions': ['organisation_exclusions.list', 'organisation_exclusions.update'],
       ...{ 'scim/': ['organisation_users.update', 'organisation_users.update'] },
@@ -124,7 +126,8 @@ describe('the registry', () => {
       ...{ analytics: ['analytics.view', ''] },
     };
     /** Of this project alone, or about the caller. */
-    const own = /^(?:gatewright|sign-in|session|utils|feedback)\b|^logs\/exports\/:exportId\/file$/;
+    const own =
+      /^(?:gatewright|sign-in|session|utils|feedback|model-configs)\b|^logs\/exports\/:exportId\/file$/;
     const wanted = ({ route: { method, scope }, pattern }: MountedRoute<Principal>) => {
       const path = pattern.replace(/^\/(?:admin\/v2|v1|v2)\//, '');
       if (own.test(path)) return [];

@@ -14,7 +14,7 @@ import * as workspaces from '../../store/tables/workspaces.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { type BodyRequest, sentFields } from '../request/frame-fields.ts';
-import { requireGrantable } from '../request/grantable.ts';
+import { requireGrantable, requireGrantableRole } from '../request/grantable.ts';
 import { idOr404 } from '../request/scoping.ts';
 import { requireVersion } from '../request/version.ts';
 import { refuseBound } from './user-changes.ts';
@@ -29,6 +29,10 @@ export async function create(
   const scopes = body.workspace_api_key_details?.scopes;
   if (scopes !== undefined) {
     requireGrantable(caller, scopes, [], ['workspace_api_key_details', 'scopes']);
+  }
+  requireGrantableRole(caller, 'organisation', body.role);
+  for (const [at, { role }] of (body.workspaces ?? []).entries()) {
+    requireGrantableRole(caller, 'workspace', role, ['workspaces', at, 'role']);
   }
   const key = emailKey(body.email);
   const row: userInvites.StoredInvite = {

@@ -10,6 +10,7 @@ import * as scimMappings from '../../store/tables/scim-mappings.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import type { BodyRequest } from '../request/frame-fields.ts';
+import { requireGrantableRole } from '../request/grantable.ts';
 import { idOr404, resolveWorkspaceForWrite } from '../request/scoping.ts';
 import { settle } from './scim-membership.ts';
 import { refuseBound } from './user-changes.ts';
@@ -21,6 +22,7 @@ export async function create(
 ): Promise<scimMappings.NamedScimMapping> {
   const { body, caller, now } = request;
   refuseBound(caller);
+  requireGrantableRole(caller, 'workspace', body.role);
   return deps.database.transaction(async (tx) => {
     const workspace = await resolveWorkspaceForWrite(tx, caller, body.workspace_id, 'shared');
     const group = await lockGroup(tx, deps, request);

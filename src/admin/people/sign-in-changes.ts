@@ -8,7 +8,7 @@ import { newId } from '../../model/ids.ts';
 import { type AssignedRole, emailKey } from '../../model/person.ts';
 import type { Db } from '../../store/connection/db.ts';
 import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
-import type { OrganisationRow } from '../../store/tables/organisations.ts';
+import type { StoredRow } from '../../store/tables/organisations.ts';
 import * as userIdentities from '../../store/tables/user-identities.ts';
 import * as userInvites from '../../store/tables/user-invites.ts';
 import * as userSessions from '../../store/tables/user-sessions.ts';
@@ -21,7 +21,7 @@ import { followGroups } from './sign-in-groups.ts';
 type Settings = SignIn['settings'];
 
 interface Coming {
-  readonly organisation: OrganisationRow;
+  readonly organisation: StoredRow;
   readonly identity: ProvenIdentity;
   readonly request: Pick<Author, 'requestId' | 'now'>;
 }

@@ -16,6 +16,7 @@ import {
   requireUpdate,
   someField,
 } from '../request/frame-fields.ts';
+import { requireGrantableRole } from '../request/grantable.ts';
 import { idOr404 } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { deleteUser, lockUser, refuseBound } from './user-changes.ts';
@@ -112,6 +113,7 @@ async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
 async function update(deps: AdminDeps, request: BodyRequest<UserUpdate>) {
   const { body, now } = request;
   requireUpdate(body);
+  if (body.role !== undefined) requireGrantableRole(request.caller, 'organisation', body.role);
   await deps.database.transaction(async (tx) => {
     const row = await lockUser(tx, request);
     if (row.role === body.role) {

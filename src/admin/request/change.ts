@@ -69,6 +69,7 @@ interface Told extends Pick<Change, 'resourceId' | 'workspaceId' | 'changes'> {
   readonly kind:
     | KindName
     | 'AccessPolicy'
+    | 'Organisation'
     | 'IamScope'
     | 'SyncOwner'
     | PeopleKind

@@ -1,7 +1,8 @@
-/** Knows which scopes somebody may hand on: those that exist, and that they hold themselves. */
+/** Knows which scopes and roles somebody may hand on: those that exist, and let nobody do more than they may. */
 import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../model/errors.ts';
-import { isKnownScope, scopesBeyond } from '../../model/scopes.ts';
+import type { OrganisationRole, WorkspaceRole } from '../../model/person.ts';
+import { allScopes, isKnownScope, scopesBeyond, scopesOfMember } from '../../model/scopes.ts';
 import { validationError } from '../../model/validation-error.ts';
 
 /**
@@ -24,5 +25,31 @@ export function requireGrantable(
   const beyond = scopesBeyond(caller.scopes, added);
   if (beyond.length === 0) return;
   const message = `not enough permissions to grant ${beyond.join(', ')}`;
+  throw new ApiError('forbidden', message, path.join('.'));
+}
+
+const shownMax = 5;
+
+/**
+ * Refuses to make somebody an administrator of the organisation, or one who acts for others in a
+ * workspace, where that role may do what the author may not. A plain member is what the scope to add
+ * people is for.
+ *
+ * @throws ApiError `forbidden`
+ */
+export function requireGrantableRole(
+  { scopes }: Pick<Principal, 'scopes'>,
+  of: 'organisation' | 'workspace',
+  role: OrganisationRole | WorkspaceRole,
+  path: readonly (string | number)[] = ['role'],
+): void {
+  if (role === 'member') return;
+  const isEverywhere = of === 'organisation' || role === 'owner';
+  const held = isEverywhere ? allScopes : scopesOfMember(role);
+  const beyond = scopesBeyond(scopes, held);
+  if (beyond.length === 0) return;
+  const more = beyond.length > shownMax ? `, and ${beyond.length - shownMax} more` : '';
+  const shown = beyond.slice(0, shownMax).join(', ');
+  const message = `not enough permissions to make somebody ${role} of the ${of}: ${shown}${more}`;
   throw new ApiError('forbidden', message, path.join('.'));
 }

@@ -10,6 +10,7 @@ import * as workspaces from '../../store/tables/workspaces.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import type { BodyRequest, QueryRequest } from '../request/frame-fields.ts';
+import { requireGrantableRole } from '../request/grantable.ts';
 import { admitMember, dismissMember } from '../request/membership.ts';
 import { findOr404, idOr404 } from '../request/scoping.ts';
 import { requireVersion } from '../request/version.ts';
@@ -58,6 +59,9 @@ export async function addMembers(
   members: readonly Membership[],
 ): Promise<void> {
   refuseFaults(repeated(members));
+  for (const [at, { role }] of members.entries()) {
+    requireGrantableRole(author.caller, 'workspace', role, ['users', at, 'role']);
+  }
   const faults: Fault[] = [];
   const known = new Map<string, users.StoredUser>();
   // One after the other in one order, so that two who hold the same people do not meet.
@@ -94,7 +98,8 @@ export async function update(
   deps: AdminDeps,
   request: BodyRequest<MemberUpdate>,
 ): Promise<Record<string, never>> {
-  const { body, now } = request;
+  const { body, caller, now } = request;
+  requireGrantableRole(caller, 'workspace', body.role);
   await deps.database.transaction(async (tx) => {
     const member = await lockMember(tx, request);
     const given = { role: body.role, source: 'manual' } as const;

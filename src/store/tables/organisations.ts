@@ -1,15 +1,21 @@
 /** Knows the organisations table: one organisation a tenant service group (TSG), in a tree of TSGs. */
+import { type Generated, type Insertable, type Selectable, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
 
-export interface OrganisationRow {
+interface OrganisationRow {
   id: string;
   tsg_id: string;
   parent_tsg_id: string | null;
   name: string;
   api_key_max_ttl_days: number | null;
+  version: Generated<number>;
   created_at: number;
+  /** Null for one that was never changed. */
+  last_updated_at: Generated<number | null>;
 }
+
+export type StoredRow = Selectable<OrganisationRow>;
 
 declare module '../connection/db.ts' {
   interface Tables {
@@ -21,11 +27,11 @@ declare module '../connection/db.ts' {
 const treeDepthMax = 32;
 
 /** Throws errno 1062 when the TSG has an organisation already. */
-export async function insert(tx: Db, row: OrganisationRow): Promise<void> {
+export async function insert(tx: Db, row: Insertable<OrganisationRow>): Promise<void> {
   await tx.insertInto('organisations').values(row).execute();
 }
 
-export function findById(db: Db, organisationId: string): Promise<OrganisationRow | undefined> {
+export function findById(db: Db, organisationId: string): Promise<StoredRow | undefined> {
   return byId.first(db, { id: organisationId });
 }
 
@@ -33,8 +39,30 @@ const byId = statement((db, { id }: { id: string }) =>
   db.selectFrom('organisations').selectAll().where('id', '=', id),
 );
 
-export function findByTsgId(db: Db, tsgId: string): Promise<OrganisationRow | undefined> {
+export function findByTsgId(db: Db, tsgId: string): Promise<StoredRow | undefined> {
   return db.selectFrom('organisations').selectAll().where('tsg_id', '=', tsgId).executeTakeFirst();
+}
+
+export function findByIdForUpdate(tx: Db, id: string): Promise<StoredRow | undefined> {
+  return tx
+    .selectFrom('organisations')
+    .selectAll()
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+/** Counts the write. */
+export async function update(
+  tx: Db,
+  id: string,
+  columns: Pick<StoredRow, 'name' | 'last_updated_at'>,
+): Promise<void> {
+  await tx
+    .updateTable('organisations')
+    .set({ ...columns, version: sql`version + 1` })
+    .where('id', '=', id)
+    .execute();
 }
 
 export async function listIds(db: Db): Promise<string[]> {

@@ -70,6 +70,17 @@ export async function addMany(tx: Db, rows: readonly RequestTotalRow[]): Promise
   await bulkInsert(tx, target, sorted, `ON DUPLICATE KEY UPDATE ${adding}`);
 }
 
+/** Whether anything was ever counted of what the totals still tell. */
+export async function isAnyCounted(db: Db, organisationId: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('request_totals')
+    .select('began_at')
+    .where('organisation_id', '=', organisationId)
+    .limit(1)
+    .executeTakeFirst();
+  return found !== undefined;
+}
+
 /** Writes rows that nobody else adds to; twice is the same as once. */
 export async function putMany(tx: Db, rows: readonly RequestTotalRow[]): Promise<void> {
   await bulkInsert(tx, target, rows, 'ON DUPLICATE KEY UPDATE status = VALUES(status)');

@@ -1,0 +1,23 @@
+/** Knows over HTTP that no account at a partner is kept for guardrails (docs/api.md, Checks). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { everyMount } from '../request/deps.ts';
+
+const Plugins = z.object({
+  ...{ object: z.literal('list'), total: z.literal(0), data: z.array(z.never()) },
+});
+
+export function pluginRoutes(): Route<Principal>[] {
+  return [
+    route({
+      mounts: { v1: everyMount.v1, admin: everyMount.admin },
+      method: 'GET',
+      path: '/plugins',
+      scope: 'organisation_settings.read',
+      summary: 'List accounts at partners that judge for guardrails: there are none',
+      response: Plugins,
+      handle: async () => ({ object: 'list' as const, total: 0 as const, data: [] }),
+    }),
+  ];
+}

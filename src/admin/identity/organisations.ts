@@ -1,0 +1,149 @@
+/** Knows the caller's organisation over HTTP (docs/api.md, Organisations). */
+import { z } from 'zod';
+import type { Principal } from '../../auth/principal.ts';
+import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
+import {
+  AuthSettings,
+  OrganisationInfo,
+  OrganisationRecord,
+  OrganisationUpdate,
+} from '../../model/organisation.ts';
+import { formatTimestamp } from '../../model/timestamp.ts';
+import * as organisations from '../../store/tables/organisations.ts';
+import { isAnyCounted } from '../../store/tables/request-totals.ts';
+import { auditChange } from '../request/change.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
+import { featureFlags } from '../request/feature-flags.ts';
+import { type BodyRequest, requireUpdate, someField } from '../request/frame-fields.ts';
+import { requireOwnOrganisation } from '../request/scoping.ts';
+import { requireVersion, versioned } from '../request/version.ts';
+
+/** Where clients ask for it. */
+const mounts = { v1: everyMount.v1, admin: everyMount.admin } as const;
+const success = z.literal(true);
+
+export function organisationRoutes(deps: AdminDeps): Route<Principal>[] {
+  const read = { mounts, method: 'GET', scope: 'organisation_settings.read' } as const;
+  return [
+    route({
+      ...read,
+      path: '/organisations/self',
+      summary: 'Get the organisation of the caller',
+      response: z.object({ success, data: OrganisationRecord }),
+      handle: async (request) => {
+        const row = await find(deps, request);
+        return versioned({ success: true as const, data: toRecord(row) }, row);
+      },
+    }),
+    route({
+      mounts,
+      method: 'PUT',
+      path: '/organisations/self',
+      scope: 'organisation_settings.update',
+      versioned: true,
+      summary: 'Give the organisation of the caller another name',
+      body: OrganisationUpdate.meta(someField),
+      response: z.object({ success, data: z.object({ id: z.uuid() }) }),
+      handle: (request) => update(deps, request),
+    }),
+    route({
+      ...read,
+      path: '/organisations/:tsgId/info',
+      summary: 'Tell what the organisation of the caller may use',
+      response: OrganisationInfo,
+      handle: (request) => info(deps, request),
+    }),
+    route({
+      ...read,
+      path: '/organisations/:tsgId/auth-settings',
+      summary: 'Tell how people sign in to the organisation of the caller',
+      response: z.object({ success, data: AuthSettings }),
+      handle: async (request) => {
+        await find(deps, request);
+        return { success: true as const, data: authSettings(deps) };
+      },
+    }),
+  ];
+}
+
+type Asked = Pick<AdminRequest, 'caller' | 'params'>;
+
+/** @throws ApiError `forbidden` for who is bound to a workspace, `notFound` for another organisation */
+function refuseOthers({ caller, params }: Asked): void {
+  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireOwnOrganisation(caller, params.tsgId);
+}
+
+async function find({ database }: AdminDeps, asked: Asked): Promise<organisations.StoredRow> {
+  refuseOthers(asked);
+  const row = await organisations.findById(database.readable, asked.caller.organisationId);
+  if (row === undefined) throw new ApiError('notFound');
+  return row;
+}
+
+/** What it is called already is no change. */
+async function update(deps: AdminDeps, request: BodyRequest<OrganisationUpdate>) {
+  const { body, caller, now } = request;
+  refuseOthers(request);
+  requireUpdate(body);
+  const id = caller.organisationId;
+  await deps.database.transaction(async (tx) => {
+    const row = await organisations.findByIdForUpdate(tx, id);
+    if (row === undefined) throw new ApiError('notFound');
+    requireVersion(request, row.version);
+    const { name = row.name } = body;
+    if (name === row.name) return;
+    await organisations.update(tx, id, { name, last_updated_at: now });
+    await auditChange(tx, deps, request, {
+      ...{ action: 'update', kind: 'Organisation', resourceId: id, workspaceId: null },
+      changes: { fields: ['name'] },
+    });
+  });
+  return { success: true as const, data: { id } };
+}
+
+function sharedOf(row: organisations.StoredRow) {
+  return {
+    ...{ id: row.id, object: 'organisation' as const, name: row.name },
+    created_at: formatTimestamp(row.created_at),
+    last_updated_at: formatTimestamp(row.last_updated_at ?? row.created_at),
+  };
+}
+
+function toRecord(row: organisations.StoredRow): OrganisationRecord {
+  const { tsg_id, api_key_max_ttl_days } = row;
+  return { ...sharedOf(row), tsg_id, api_key_max_ttl_days };
+}
+
+async function info(deps: AdminDeps, request: Asked): Promise<OrganisationInfo> {
+  const row = await find(deps, request);
+  const isAsked = await isAnyCounted(deps.database.readable, row.id);
+  return {
+    ...sharedOf(row),
+    ...{ is_first_generation_done: Number(isAsked), disable_portkey_gateway: 0 },
+    settings: {
+      ...{ dashboard_gateway_url: '', dashboard_mcp_gateway_url: '', debug_log: 0 },
+      ...{ user_api_key_count: 0, user_api_key_ttl: 0 },
+      user_api_key_max_ttl: row.api_key_max_ttl_days ?? 0,
+      ...{ user_key_metadata: 0, user_key_metadata_override: 0 },
+      user_api_key_rotation_period: null,
+      user_api_key_auto_create: false,
+      default_workspace_user_api_key_auto_create: false,
+    },
+    benefits: { limits: {}, featureFlags: featureFlags(deps) },
+    subscription: { type: 'self_hosted', name: 'gatewright' },
+  };
+}
+
+function authSettings({ signIn }: AdminDeps): AuthSettings {
+  const none = { domains: [], scim_token: null };
+  if (signIn === null) return { auth_settings: {}, ...none };
+  const { issuer, clientId, scopes, roles, groupsClaim, provisions } = signIn.settings;
+  const auth_settings = {
+    ...{ issuer: issuer.href, client_id: clientId, scopes },
+    ...{ role_claim: roles?.claim ?? null, groups_claim: groupsClaim },
+    disable_auto_provision_user: !provisions,
+  };
+  return { auth_settings, ...none };
+}

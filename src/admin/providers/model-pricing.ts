@@ -1,0 +1,39 @@
+/** Knows over HTTP what models cost that nobody has told the price of (docs/api.md, Prices of models). */
+import { z } from 'zod';
+import { type Route, route } from '../../http/route.ts';
+import { findAiProvider } from '../../model/ai-providers.ts';
+import { ApiError } from '../../model/errors.ts';
+import { publishedPriceOf, publishedUnits } from '../../model/published-price.ts';
+
+const Price = z.object({ price: z.number() });
+const PayAsYouGo = z.object({
+  ...Object.fromEntries(publishedUnits.map((unit) => [unit, Price.optional()])),
+  additional_units: z.object({ request: Price }).optional(),
+});
+
+const Pricing = z.object({
+  currency: z.literal('USD'),
+  /** Of requests with no more input than the first of the tiers says. */
+  pay_as_you_go: PayAsYouGo,
+  tiers: z.array(z.object({ input_tokens_above: z.int(), pay_as_you_go: PayAsYouGo })),
+});
+
+/** Of the public list, and of nobody's account: for everyone, as clients ask who have no credential here. */
+export function modelPricingRoutes(): Route<null>[] {
+  return [
+    route({
+      mounts: { root: ['none'], v1: ['none'], v2: ['none'] },
+      method: 'GET',
+      path: '/model-configs/pricing/:provider/:model',
+      summary: 'Tell what a model costs by the public list, in US cents',
+      response: Pricing,
+      refusals: ['notFound'],
+      handle: async ({ params, now }) => {
+        const service = findAiProvider(params.provider!)?.slug;
+        const price = service && (await publishedPriceOf(service, params.model!, now));
+        if (!price) throw new ApiError('notFound', 'The public list has no price of this model');
+        return { currency: 'USD' as const, ...price };
+      },
+    }),
+  ];
+}
