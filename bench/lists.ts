@@ -73,6 +73,13 @@ const lists: readonly Listed[] = [
       ...{ role: one('member'), status: one('active'), source: one('scim') },
     },
   },
+  {
+    ...{ path: '/v1/logs/exports', table: 'log_exports' },
+    columns: {
+      ...{ status: one('draft'), description: ({ at }) => `export ${at}`, filters: one('{}') },
+      ...{ selection: one('{}'), requested_data: one('["id"]'), created_by: one('bench') },
+    },
+  },
 ];
 
 export const member: Member = {
