@@ -149,6 +149,15 @@ export function rightBeside(scopes: readonly string[]): Deed | undefined {
   return others.length === 0 ? right : undefined;
 }
 
+/** All rights that somebody makes use of by what the scope allows; none where no setting is about it. */
+export function rightsBehind(scope: string): readonly Right[] {
+  const [resource, action] = scope.split('.');
+  if (scope === 'analytics.view') return ['ViewAnalytics', 'ViewAllData'];
+  if (resource === 'logs' && action !== 'write') return ['ViewLogs', 'ViewAllData'];
+  const right = rightOfScope(scope);
+  return right === undefined ? [] : [right];
+}
+
 function rightOfScope(scope: string): Deed | undefined {
   if (scope === 'workspaces.update') return 'UpdateWs';
   const [resource = '', action = ''] = scope.split('.');

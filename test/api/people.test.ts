@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addUser, ownerOf } from '../people.ts';
-import { startTestServer, type TestResponse, type TestServer } from '../server.ts';
+import { exchange, startTestServer, type TestResponse, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, bindToWorkspace, listAudit } from '../tenant.ts';
 
 let server: TestServer;
@@ -286,6 +286,49 @@ describe('keys of people', () => {
     expect(await make(['logs.view', 'logs.export'])).toMatchObject({
       ...{ status: 403, body: { error: { code: 'AB03', param: 'scopes' } } },
     });
+  });
+
+  it('lead nobody to what the workspace withholds from people of their role (403)', async () => {
+    const [manager, admin] = [await addUser(server), await addUser(server)];
+    const workspace = await makeWorkspace({
+      security_settings: { managersWritePrompts: false, managersViewAllData: false },
+    });
+    const users = [
+      { id: manager, role: 'manager' },
+      { id: admin, role: 'admin' },
+    ];
+    await ask('POST', membersOf(workspace), { users });
+    const deeds = ['create', 'update', 'rotate'];
+    const ofKeys = deeds.flatMap((deed) =>
+      ['service', 'user'].map((type) => `workspace_${type}_api_keys.${deed}`),
+    );
+    const [own, withheld] = [['configs.read'], ['prompts.update', 'logs.list']];
+    const scopes = [...ofKeys, ...own, ...withheld];
+    const { body: made } = await ask('POST', '/v1/api-keys/workspace/user', {
+      ...{ name: 'own', scopes, user_id: manager, workspace_id: workspace },
+    });
+    const as = (method: string, path: string, body: object = {}) =>
+      exchange(method, `${server.url}/v1/api-keys${path}`, body, { 'x-gateway-api-key': made.key });
+    const make = (type: string, wanted: readonly string[], user_id = manager) =>
+      as('POST', `/workspace/${type}`, { name: 'k', scopes: wanted, user_id });
+    for (const scope of withheld) {
+      expect([scope, (await make('service', [scope])).status]).toEqual([scope, 403]);
+      expect([scope, (await make('user', [scope], admin)).status]).toEqual([scope, 403]);
+      expect([scope, (await make('user', [scope])).status]).toEqual([scope, 200]);
+    }
+    const { status, body: bot } = await make('service', own);
+    expect(status).toBe(200);
+    const widened = await as('PUT', `/${bot.id}`, { scopes: [...own, 'logs.list'] });
+    expect(widened).toMatchObject({ status: 403, body: { error: { param: 'scopes' } } });
+    expect((await as('POST', `/${bot.id}/rotate`)).status).toBe(200);
+    const { body: theirs } = await ask('POST', '/v1/api-keys/workspace/service', {
+      ...{ name: 'of all', scopes: withheld, user_id: manager, workspace_id: workspace },
+    });
+    expect((await as('POST', `/${theirs.id}/rotate`)).status).toBe(403);
+    await ask('PUT', `/v1/admin/workspaces/${workspace}`, {
+      security_settings: { managersWritePrompts: true, managersViewAllData: true },
+    });
+    expect((await as('POST', `/${theirs.id}/rotate`)).status).toBe(200);
   });
 
   it('are no more than the workspace allows, however many are asked for at once', async () => {

@@ -47,6 +47,7 @@ import {
 } from '../request/resource-change.ts';
 import { idOr404, requireOwnOrganisation } from '../request/scoping.ts';
 import { kindOfKey } from './api-key-record.ts';
+import { requireOwnRights } from './api-key-rights.ts';
 import { maxDaysOf, plannedRotation, requireAllowedExpiry } from './api-key-rules.ts';
 import { requireRoom, requireUser } from './api-key-user.ts';
 
@@ -142,13 +143,14 @@ async function insertKey(
   },
 ): Promise<{ id: string; workspace_id: string | null }> {
   const { key, type, userId, workspace } = made;
+  const place = { organisation_id: caller.organisationId, workspace_id: workspace?.id ?? null };
+  await requireOwnRights(tx, caller, { type, user_id: userId, ...place }, body.scopes);
   await requireUser(tx, caller.organisationId, workspace, userId);
   await requireRoom(tx, workspace, type);
   const expiresAt = typeof body.expires_at === 'string' ? parseTimestamp(body.expires_at) : null;
   await requireAllowedExpiry(tx, caller, maxDaysOf(workspace), expiresAt, now);
   const budget = body.usage_limits ?? null;
   if (budget !== null) requireFutureReset(budget, now, ['usage_limits']);
-  const place = { organisation_id: caller.organisationId, workspace_id: workspace?.id ?? null };
   const defaults = await defaultColumns(tx, { ...place, ...noDefaults }, body.defaults ?? {});
   const row = {
     id: newId(),
@@ -234,7 +236,10 @@ async function columnsOf(
 ): Promise<KeyColumns> {
   const { body, caller, now } = request;
   if (body.scopes !== undefined) {
-    requireGrantable(caller, body.scopes, JSON.parse(row.scopes) as string[]);
+    const kept = JSON.parse(row.scopes) as string[];
+    requireGrantable(caller, body.scopes, kept);
+    const added = body.scopes.filter((scope) => !kept.includes(scope));
+    await requireOwnRights(tx, caller, row, added);
   }
   const rotation = readDocument<RotationPolicy>(row.rotation_policy);
   return {

@@ -4,7 +4,6 @@ import type { ApiKeyRotate, ApiKeySubType, RotationPolicy } from '../../model/ap
 import { maskApiKey } from '../../model/credentials.ts';
 import { ApiError } from '../../model/errors.ts';
 import { readDocument, rewriteDocument } from '../../model/json-record.ts';
-import { scopesBeyond } from '../../model/scopes.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -18,6 +17,7 @@ import { createFields, type WorkspaceQuery } from '../request/frame-fields.ts';
 import { findOr404, idOr404, requireWorkspace } from '../request/scoping.ts';
 import { requireVersion } from '../request/version.ts';
 import { authoriseType, chooseKey, oneOf } from './api-key-changes.ts';
+import { requireNoGain } from './api-key-rights.ts';
 import { rotatedPolicy, transitionOf } from './api-key-rules.ts';
 
 /** Spread into the body schema of a rotation: by whom, and with which value. */
@@ -54,7 +54,7 @@ export async function rotate(
     const row = findOr404(caller, oneOf(subTypes, found));
     await requireWorkspace(tx, caller, row, query.workspace_id);
     authoriseType(caller, row, 'rotate');
-    requireNoGain(caller, row);
+    await requireNoGain(tx, caller, row);
     const values = await apiKeyValues.listForUpdate(tx, row);
     const hash = deps.keyring.hashCredential(key);
     const isRepeated = values[0]!.hash.equals(hash);
@@ -85,22 +85,6 @@ export async function rotate(
     });
     return { id: row.id, key, key_transition_expires_at: formatTimestampOrNull(end) };
   });
-}
-
-/**
- * Whoever is told the new value holds what the key holds: nobody is who may not do as much already,
- * save the key itself and the person whose it is.
- *
- * @throws ApiError `forbidden`
- */
-function requireNoGain(caller: AdminRequest['caller'], row: apiKeys.StoredApiKey): void {
-  const isOwn =
-    row.id === caller.id || (row.user_id !== null && row.user_id === caller.person?.userId);
-  if (isOwn) return;
-  const beyond = scopesBeyond(caller.scopes, JSON.parse(row.scopes) as string[]);
-  if (beyond.length === 0) return;
-  const message = `not enough permissions to be told the value of a key with ${beyond.join(', ')}`;
-  throw new ApiError('forbidden', message);
 }
 
 interface Rotation {
