@@ -329,14 +329,21 @@ function browserOf(request: FastifyRequest): Credentials['browser'] {
   return { cookies, origin: header(request, 'origin'), isChange, workspace };
 }
 
-/** A key comes in one of two headers here; elsewhere nobody knows of the older. */
+/** A key comes in one of two headers here; elsewhere nobody knows of the older. Two keys are refused here. */
 function passOn(
   { passOn: take }: Pick<HttpServerOptions<never>, 'passOn'>,
   request: IncomingMessage,
   response: ServerResponse,
 ): string | null {
   if (take === undefined || take === null) return null;
-  const { 'x-portkey-api-key': olderKey, ...headers } = request.headers;
-  if (olderKey !== undefined) request.headers = { 'x-gateway-api-key': olderKey, ...headers };
+  if (request.headers['x-portkey-api-key'] !== undefined) {
+    const {
+      'x-portkey-api-key': older,
+      'x-gateway-api-key': key = older,
+      ...rest
+    } = request.headers;
+    if (key !== older) return null;
+    request.headers = { 'x-gateway-api-key': key, ...rest };
+  }
   return take(request, response);
 }

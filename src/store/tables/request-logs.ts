@@ -127,7 +127,7 @@ export function findById(
 ): Promise<RequestLogRow | undefined> {
   return db
     .selectFrom('request_logs')
-    .selectAll()
+    .select(columns)
     .where('organisation_id', '=', organisationId)
     .where('ended_at', '=', momentOf(id))
     .where('id', '=', id)
@@ -164,7 +164,7 @@ export async function list(
   if (apiKeyIds?.length === 0) return [];
   let query = db
     .selectFrom('request_logs')
-    .selectAll()
+    .select(columns)
     .where('organisation_id', '=', organisationId)
     .where('ended_at', '>=', from)
     .where('ended_at', '<=', before === null ? to : Math.min(to, before.ended_at));
