@@ -126,7 +126,10 @@ describe('a mapped value', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     await replica[Symbol.asyncDispose]();
     const { body } = await server.request('GET', '/v1/audit-logs?action=read');
-    const [row, ...others] = body.data;
+    // The other process tells of its own reads, if it has been there for a minute.
+    const [row, ...others] = body.data.filter((one: object) =>
+      JSON.stringify(one).includes(reference.id),
+    );
     expect(others).toEqual([]);
     expect(row).toMatchObject({ resource_type: 'SecretReference', actor_id: 'gateway' });
     expect(row.metadata).toMatchObject({
