@@ -12,7 +12,10 @@ beforeAll(() => {
 afterAll(() => readings[Symbol.dispose]());
 
 const read = (name: string, content: string | Buffer) =>
-  readings.read({ name, sizes, content: Uint8Array.from(Buffer.from(content)) });
+  readings.read('anyone', async () => ({
+    ...{ name, sizes },
+    content: Uint8Array.from(Buffer.from(content)),
+  }));
 const failed = (code: string, message: string) => ({
   ...{ kind: 'failed', code },
   message: expect.stringContaining(message),

@@ -8,7 +8,7 @@ import * as vectorStores from '../../store/tables/vector-stores.ts';
 import type { ModelCalls } from '../model-calls.ts';
 import type { Owner } from '../owner.ts';
 import { bytesOf, embed } from './embeddings.ts';
-import type { Readings } from './readings.ts';
+import type { Reading, Readings } from './readings.ts';
 
 export interface FileIngestionOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
@@ -83,23 +83,30 @@ export class FileIngestion {
   }
 
   async #chunksOf(): Promise<readonly string[]> {
+    const { organisationId, workspaceId } = this.#task.owner;
+    const whose = `${organisationId}/${workspaceId}`;
+    const end = await this.#options.readings.read(whose, () => this.#fetch());
+    if (end.kind === 'failed') throw new IngestionError(end.code, end.message);
+    if (end.chunks.length <= chunksMax) return end.chunks;
+    const message = `The file has more than ${chunksMax} chunks; larger chunks are fewer`;
+    throw new IngestionError('invalid_file', message);
+  }
+
+  async #fetch(): Promise<Reading> {
     const { owner, row } = this.#task;
-    const { blobs, database, now, readings } = this.#options;
+    const { blobs, database, now } = this.#options;
+    // It may have waited for long.
+    await this.renew();
     const file = await files.find(database.db, owner, row.id, now());
     const blob = file && (await blobs.read({ organisationId: owner.organisationId, id: file.id }));
     if (file === undefined || blob === undefined || blob === null) {
       throw new IngestionError('invalid_file', 'The file was deleted');
     }
-    const content = await contentOf(blob);
-    const end = await readings.read({
+    return {
       name: file.name,
-      content,
+      content: await contentOf(blob),
       sizes: { tokensMax: row.chunk_tokens, overlapTokens: row.overlap_tokens },
-    });
-    if (end.kind === 'failed') throw new IngestionError(end.code, end.message);
-    if (end.chunks.length <= chunksMax) return end.chunks;
-    const message = `The file has more than ${chunksMax} chunks; larger chunks are fewer`;
-    throw new IngestionError('invalid_file', message);
+    };
   }
 
   /** Longer to be at work on it; or for others at once, where this process ends. */

@@ -1,5 +1,6 @@
 /** Knows where files are read: in a thread that is ended when one takes too long or too much memory. */
 import { TaskLost, TaskThread } from '../../task-thread.ts';
+import { FairTurns } from './fair-turns.ts';
 import type { ChunkSizes } from './text-chunks.ts';
 
 export interface Reading {
@@ -17,6 +18,8 @@ export type ReadingEnd =
       readonly message: string;
     };
 
+/** One that is read, and one that is at hand when it has been. */
+const heldMax = 2;
 /** A usual file of the largest size takes a tenth of that. */
 const readingMsMax = 60_000;
 const memory = { maxOldGenerationSizeMb: 1_024, maxYoungGenerationSizeMb: 64 };
@@ -29,8 +32,15 @@ export class Readings implements Disposable {
     ...{ body, memory, taskMsMax: readingMsMax },
   });
 
+  readonly #turns = new FairTurns(heldMax);
+
+  /** Fetches the content when it is its turn; whose files are many waits behind whose are few. */
+  read(whose: string, fetch: () => Promise<Reading>): Promise<ReadingEnd> {
+    return this.#turns.take(whose, async () => this.#read(await fetch()));
+  }
+
   /** Takes the content over: it is gone here afterwards. */
-  async read(reading: Reading): Promise<ReadingEnd> {
+  async #read(reading: Reading): Promise<ReadingEnd> {
     try {
       return await this.#thread.run(reading, [reading.content.buffer]);
     } catch (error) {

@@ -48,6 +48,32 @@ interface Held {
   usedAt: number;
 }
 
+/** Who lacks no more does not wait for those who lack much. */
+const littleBytesMax = 16 * 1024 * 1024;
+
+function amountOf(lacking: readonly ScannedMatrix[]): 'much' | 'little' {
+  const bytes = lacking.reduce((sum, one) => sum + one.bytes, 0);
+  return bytes > littleBytesMax ? 'much' : 'little';
+}
+
+/** What groups are about to be looked through with: nobody else drops it meanwhile. */
+class WantedMatrices {
+  /** Of groups, by key. */
+  readonly #counts = new Map<string, number>();
+
+  has(key: string): boolean {
+    return this.#counts.has(key);
+  }
+
+  count(group: readonly ScannedMatrix[], more: 1 | -1): void {
+    for (const { key } of group) {
+      const count = (this.#counts.get(key) ?? 0) + more;
+      if (count > 0) this.#counts.set(key, count);
+      else this.#counts.delete(key);
+    }
+  }
+}
+
 /** Dispose of it when nobody searches any more; who still waits is told by an error. */
 export class Scans implements Disposable {
   readonly #bytesMax: number;
@@ -57,8 +83,12 @@ export class Scans implements Disposable {
   #nextId = 0;
   #nextNumber = 0;
   readonly #waiting = new Map<number, PromiseWithResolvers<ScanFound['found']>>();
-  /** Resolves when nobody fetches what the thread does not hold. */
-  #fetched: Promise<unknown> = Promise.resolve();
+  /** Resolve when nobody fetches what the thread does not hold: much of it, or little. */
+  readonly #fetched: Record<'much' | 'little', Promise<unknown>> = {
+    much: Promise.resolve(),
+    little: Promise.resolve(),
+  };
+  readonly #wanted = new WantedMatrices();
 
   /** @param bytesMax of all embeddings that are held; those of one file are held in any case */
   constructor(bytesMax: number) {
@@ -103,14 +133,21 @@ export class Scans implements Disposable {
     group: readonly Matrix[],
     read: ReadMatrices<Matrix>,
   ): Promise<ScanFound['found']> {
-    if (group.every(({ key }) => this.#held.has(key))) return this.#ask(scan, group);
-    // One after the other: nobody else drops what a group is about to be looked through with.
-    const found = this.#fetched.then(async () => {
-      const missing = group.filter(({ key }) => !this.#held.has(key));
-      for await (const [{ key }, rows] of read(missing)) this.#keep(key, rows);
-      return { asked: this.#ask(scan, group) };
+    const lacking = group.filter(({ key }) => !this.#held.has(key));
+    if (lacking.length === 0) return this.#ask(scan, group);
+    const amount = amountOf(lacking);
+    // One after the other, so that no more is fetched at once than there is room for.
+    const found = this.#fetched[amount].then(async () => {
+      this.#wanted.count(group, 1);
+      try {
+        const missing = group.filter(({ key }) => !this.#held.has(key));
+        for await (const [{ key }, rows] of read(missing)) this.#keep(key, rows);
+        return { asked: this.#ask(scan, group) };
+      } finally {
+        this.#wanted.count(group, -1);
+      }
     });
-    this.#fetched = found.then(
+    this.#fetched[amount] = found.then(
       () => this.#dropOldest(),
       () => this.#dropOldest(),
     );
@@ -118,6 +155,8 @@ export class Scans implements Disposable {
   }
 
   #keep(key: string, rows: Float32Array<ArrayBuffer>): void {
+    // Another has fetched it, too.
+    if (this.#held.has(key)) return;
     const held = { number: this.#nextNumber++, bytes: rows.byteLength, usedAt: this.#nextId };
     this.#held.set(key, held);
     this.#heldBytes += held.bytes;
@@ -129,6 +168,7 @@ export class Scans implements Disposable {
     const byUse = [...this.#held].sort(([, a], [, b]) => a.usedAt - b.usedAt);
     for (const [key, { number, bytes }] of byUse) {
       if (this.#heldBytes <= this.#bytesMax) return;
+      if (this.#wanted.has(key)) continue;
       this.#held.delete(key);
       this.#heldBytes -= bytes;
       this.#tell({ kind: 'drop', matrix: number });
