@@ -360,6 +360,16 @@ describe('coming back from the provider', () => {
     expect(server.logLines.join('\n')).not.toContain(issuer.clientSecret);
   });
 
+  it('goes by the client that is named, where it is this deployment’s (1.20)', async () => {
+    const { sub } = addAccount();
+    const statusBy = async (client: string) => {
+      const query = `?tsg_id=${server.tsgId}&sso_client_id=${client}`;
+      issuer.subject = sub;
+      return (await new Browser().get(`${server.url}/v1/sign-in${query}`)).status;
+    };
+    expect([await statusBy(issuer.clientId), await statusBy('another')]).toEqual([302, 400]);
+  });
+
   it('goes nowhere but to a path of this server, and to an organisation that is named', async () => {
     const bad = ['//evil.example', 'https://evil.example', '/\\evil.example', '/%0d', 'x'];
     for (const to of bad.map(encodeURIComponent)) {

@@ -19,6 +19,8 @@ const ownPathPattern = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2047}$/;
 const BeginQuery = z.object({
   tsg_id: z.string().regex(tsgIdPattern, 'must be ten digits').optional(),
   return_to: z.string().regex(ownPathPattern, 'must be a path of this server').optional(),
+  /** As whom the provider is asked, for clients that know several: there is one. */
+  sso_client_id: z.string().max(255).optional(),
 });
 
 const text = z.string().max(4096).optional();
@@ -70,6 +72,10 @@ async function begin(deps: AdminDeps, { query, now }: Asked<z.infer<typeof Begin
   const tsgId = query.tsg_id ?? signIn.settings.tsgId;
   if (tsgId === null) {
     throw validationError({ path: ['tsg_id'], message: 'is missing: which organisation?' });
+  }
+  if (![undefined, signIn.settings.clientId].includes(query.sso_client_id)) {
+    const message = 'names no client of this deployment';
+    throw validationError({ path: ['sso_client_id'], message });
   }
   const { address, attempt } = await proven(signIn, () => signIn.provider.begin(now));
   const kept = { ...attempt, tsgId, returnTo: query.return_to ?? usualReturn };
