@@ -9,9 +9,10 @@ CREATE TABLE IF NOT EXISTS owned_objects (
   api_key_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   created_at BIGINT NOT NULL,
   deleted_at BIGINT NULL,
+  look_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, workspace_id, kind, object_id, provider),
   KEY owned_objects_list (organisation_id, workspace_id, kind, provider, created_at, object_id),
-  KEY owned_objects_deleted (organisation_id, deleted_at)
+  KEY owned_objects_due (look_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- Responses that the gateway keeps. Those that go on from one another have one root.

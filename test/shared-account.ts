@@ -8,6 +8,7 @@ import { sendJson, type TestUpstream } from './upstream.ts';
 
 export interface Tenant {
   readonly key: string;
+  readonly keyId: string;
   readonly client: OpenAI;
 }
 
@@ -18,8 +19,8 @@ export interface AnthropicTenant {
 
 export interface SharedAccount extends AsyncDisposable {
   readonly inference: Inference;
-  /** A new workspace, whose key asks the account as one of OpenAI. */
-  tenant(name: string): Promise<Tenant>;
+  /** A new workspace, whose key asks the account as one of OpenAI, with what else its body says. */
+  tenant(name: string, more?: object): Promise<Tenant>;
   /** A new workspace, whose key asks the account as one of Anthropic. */
   anthropicTenant(name: string): Promise<AnthropicTenant>;
   ask(
@@ -46,7 +47,7 @@ export async function startSharedAccount(): Promise<SharedAccount> {
       capabilities: { assistants: 'proxy', files: 'proxy' },
     });
   const integrations = { openai: integrationOf('openai'), anthropic: integrationOf('anthropic') };
-  const keyAt = async (name: string, service: keyof typeof integrations): Promise<string> => {
+  const keyAt = async (name: string, service: keyof typeof integrations, more: object = {}) => {
     const integration = await integrations[service];
     const { id: workspace_id } = await post('/v2/workspaces', { name });
     const { slug } = await post('/v1/providers', {
@@ -54,20 +55,20 @@ export async function startSharedAccount(): Promise<SharedAccount> {
     });
     const config = { name, workspace_id, config: { provider: `@${slug}` } };
     const { slug: config_id } = await post('/v2/configs', config);
-    return (await inference.addKey({ workspace_id, defaults: { config_id } })).key;
+    return inference.addKey({ workspace_id, defaults: { config_id }, ...more });
   };
   await Promise.all(Object.values(integrations));
   const options = { maxRetries: 0, timeout: 600_000 };
   const baseURL = inference.server.inferenceUrl;
   return {
     inference,
-    tenant: async (name) => {
-      const key = await keyAt(name, 'openai');
+    tenant: async (name, more) => {
+      const { key, id: keyId } = await keyAt(name, 'openai', more);
       const keys = { apiKey: key, adminAPIKey: key };
-      return { key, client: new OpenAI({ ...keys, baseURL: `${baseURL}/v1`, ...options }) };
+      return { key, keyId, client: new OpenAI({ ...keys, baseURL: `${baseURL}/v1`, ...options }) };
     },
     anthropicTenant: async (name) => {
-      const key = await keyAt(name, 'anthropic');
+      const { key } = await keyAt(name, 'anthropic');
       return { key, client: new Anthropic({ apiKey: key, baseURL, ...options }) };
     },
     ask: ({ key }, method, path, body, headers = {}) =>

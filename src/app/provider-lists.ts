@@ -25,6 +25,10 @@ export function createProviderLists(parts: ProviderListsParts): Lists {
       opened ??= openLists(parts);
       yield* (await opened).pages(of, signal);
     },
+    has: async (of, signal) => {
+      opened ??= openLists(parts);
+      return (await opened).has(of, signal);
+    },
     [Symbol.asyncDispose]: async () => {
       await (await opened)?.[Symbol.asyncDispose]();
     },

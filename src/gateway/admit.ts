@@ -15,11 +15,14 @@ import { boundOf, isMetered, outputClamps, unboundedParam } from './bound.ts';
 import { changedBody } from './changed-body.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
+import { meteringOf, unmetered } from './metering.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
 
 /** A call that may be made, and what it has been granted. */
 export interface Admission {
   readonly target: ResolvedTarget;
+  /** As `meteringOf` says. */
+  readonly metering: string;
   readonly bound: UsageBound;
   /** Tokens of output that were granted. */
   readonly outputTokens: number;
@@ -54,19 +57,19 @@ function admitAt(
   known: Price | null,
   { account, target, limits, exchange }: Asking,
 ): Admission | Promise<Admission> {
-  const { endpoint, params, pricing } = target;
-  const isMeteredCall = isMetered(endpoint);
+  const { params, pricing } = target;
+  const metering = meteringOf(target.endpoint, exchange);
+  const isMeteredCall = isMetered(metering);
   const price = priceUnder(pricing, known);
   const bytes = target.call.body?.length ?? 0;
-  const bound = boundOf(endpoint, params, bytes, price, pricing.model);
-  // What only reads uses nothing that a provider counts.
-  const isRead = exchange.request.method !== 'POST';
-  const counted = isRead ? limits.filter(({ type }) => type === 'requests') : limits;
+  const bound = boundOf(metering, params, bytes, price, pricing.model);
+  const counted =
+    metering === unmetered ? limits.filter(({ type }) => type === 'requests') : limits;
   const isCounted = counted.some(({ type }) => type !== 'requests');
-  if (isCounted && isMeteredCall) requireBound(endpoint, params);
+  if (isCounted && isMeteredCall) requireBound(metering, params);
   const isHard = counted.some((limit) => limit.isHard);
   const admitted = ({ outputTokens }: Grant): Admission => {
-    const plain = { target, bound, outputTokens, isCounted, takesUsageOut: false };
+    const plain = { target, metering, bound, outputTokens, isCounted, takesUsageOut: false };
     return isCounted && isMeteredCall ? bounded(plain, exchange, isHard) : plain;
   };
   const refuse = (thrown: unknown): never => {
@@ -113,13 +116,13 @@ function capital(text: string): string {
 
 /** The call with what its limits need of it: bounds where they are hard, and its usage. */
 function bounded(admission: Admission, { isJson }: Exchange, isHard: boolean): Admission {
-  const { target, outputTokens } = admission;
+  const { target, metering, outputTokens } = admission;
   const { endpoint, params } = target;
   const { body } = target.call;
   if (body === null || !isJson) return admission;
   const changes = new Map<string, unknown>();
   const { service } = target.pricing;
-  const clamps = isHard ? outputClamps(endpoint, params, outputTokens, service) : [];
+  const clamps = isHard ? outputClamps(metering, params, outputTokens, service) : [];
   for (const [name, value] of clamps) changes.set(name, value);
   const asksForUsage = wantsUsageOfStream(endpoint, params);
   if (asksForUsage) {
@@ -146,12 +149,17 @@ export function usageOf({ bound }: Pick<Admission, 'bound'>, usage: TokenUsage) 
 
 /** Of a call whose answer never began: all that was granted where that counts, else what is likely. */
 export function lostUsage(admission: Admission): TokenUsage {
-  const { bound, isCounted } = admission;
+  const { bound, isCounted, metering } = admission;
+  if (metering === unmetered) return noTokens;
   const inputTokens = bound.likelyInputTokens;
   return isCounted
     ? grantedUsage(admission)
     : { ...grantedUsage(admission), inputTokens, outputTokens: 0 };
 }
+
+export const noTokens: TokenUsage = {
+  ...{ inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0 },
+};
 
 /** All that was granted: of a call of which nobody knows what it used. */
 export function grantedUsage({ bound, outputTokens }: Admission): TokenUsage {

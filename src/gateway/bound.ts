@@ -2,7 +2,7 @@
 import type { UsageBound } from '../ledger/limit.ts';
 import type { Price } from '../model/pricing.ts';
 import { openAiModelServices } from '../model/provider-addresses.ts';
-import { inputBound } from './input-bound.ts';
+import { type InputBound, inputBound, openTokensMax } from './input-bound.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -20,6 +20,8 @@ const metered: Readonly<Record<string, Metering>> = {
   messages: { maxNames: ['max_tokens'], countNames: [] },
   responses: { maxNames: ['max_output_tokens'], countNames: [] },
   embeddings: { maxNames: [], countNames: [] },
+  runs: { maxNames: ['max_completion_tokens'], countNames: [] },
+  compact: { maxNames: [], countNames: [] },
 };
 
 /** Where neither request nor anybody else says how much a model may answer. */
@@ -27,7 +29,7 @@ const outputTokensUsual = 16_384;
 /** An answer of fewer tokens helps nobody. */
 const outputTokensMin = 16;
 
-/** Whether a provider counts tokens of requests to this endpoint. */
+/** Whether a provider counts tokens of requests to this endpoint; of objects, by what `meteringOf` says. */
 export function isMetered(endpoint: string): boolean {
   return Object.hasOwn(metered, endpoint);
 }
@@ -45,7 +47,8 @@ export function boundOf(
   model: string | null,
 ): UsageBound {
   const metering = metered[endpoint];
-  const input = inputBound(params, bodyBytes, model);
+  const said = inputBound(params, bodyBytes, model);
+  const input = endpoint === 'runs' ? inputOfRun(params, said) : said;
   if (metering === undefined || metering.maxNames.length === 0) {
     return { ...input, outputTokens: 0, outputTokensMin: 0, price };
   }
@@ -81,9 +84,20 @@ export function outputClamps(
 /** The parameter by which a request could ask for more than can be told from it; null for none. */
 export function unboundedParam(endpoint: string, params: Params): string | null {
   const { maxNames = [], countNames = [] } = metered[endpoint] ?? {};
+  const inputNames = endpoint === 'runs' ? ['max_prompt_tokens'] : [];
   const isSaid = (name: string): boolean => params[name] !== undefined && params[name] !== null;
   const isWrong = (name: string): boolean => isSaid(name) && !Number.isSafeInteger(params[name]);
-  return [...maxNames, ...countNames].find(isWrong) ?? null;
+  return [...maxNames, ...countNames, ...inputNames].find(isWrong) ?? null;
+}
+
+/** All of its thread, of which the provider reads no more than it is told to. */
+function inputOfRun({ max_prompt_tokens: most }: Params, said: InputBound): InputBound {
+  const isSaid = Number.isSafeInteger(most) && (most as number) > 0;
+  const { inputTokens, likelyInputTokens } = said;
+  return {
+    inputTokens: isSaid ? (most as number) : inputTokens + openTokensMax,
+    likelyInputTokens,
+  };
 }
 
 /** The most of what it says; null where it says nothing, or something that may mean any number. */

@@ -4,6 +4,7 @@ import type { Guardrail } from '../guardrails/guardrail.ts';
 import { answerPassages } from '../guardrails/passages.ts';
 import type { Leaf } from '../model/config-tree.ts';
 import { endpointOf } from '../model/endpoint.ts';
+import type { ObjectKind } from '../objects/object-request.ts';
 import type { Attempted } from './attempt.ts';
 import type { Caller } from './caller.ts';
 import type { Exchange } from './exchange.ts';
@@ -20,6 +21,7 @@ import {
 import { GuardedInputs, judgeCall, subjectOf } from './guarded-input.ts';
 import type { CallGuardrails, Guardrails } from './guardrails.ts';
 import { meteredNothing } from './meter.ts';
+import { ownedPathOf } from './owned-path.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 import { isEventStream } from './relay.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
@@ -51,7 +53,7 @@ export class GuardedCalls {
 
   constructor(options: GuardedCallsOptions) {
     this.#options = options;
-    this.#endpoint = endpointOf(options.exchange.path);
+    this.#endpoint = judgedAs(options.exchange);
     this.#inputs = new GuardedInputs(options.exchange, this.#endpoint);
   }
 
@@ -138,20 +140,39 @@ export class GuardedCalls {
   }
 }
 
+/** What a provider keeps of an answer is judged as that was, whenever it is asked for. */
+function judgedAs({ path, request }: Exchange): string {
+  const endpoint = endpointOf(path);
+  const owned = endpoint === 'other' ? ownedPathOf(request.method, path) : null;
+  if (owned === null) return endpoint;
+  const { kind, id, rest } = owned;
+  const isWhole = request.method === 'GET' && id !== null && rest.length === 0;
+  const isCompact = kind === 'responses' && id === null && rest.join('/') === 'compact';
+  return isWhole || isCompact ? (answersByKind[kind] ?? endpoint) : endpoint;
+}
+
+const answersByKind: Partial<Record<ObjectKind, string>> = {
+  responses: 'responses',
+  chat_completions: 'chat_completions',
+};
+
 /** Of a request without text that is judged, those checks that judge all. */
 function thatJudge(
   { input, output }: CallGuardrails,
   { request }: Exchange,
   endpoint: string,
 ): CallGuardrails | null {
-  if (judgedEndpoints.has(endpoint) && request.method === 'POST') {
+  const isJudged = judgedEndpoints.has(endpoint);
+  if (isJudged && request.method === 'POST') {
     return { input, output: endpoint === 'embeddings' ? [] : output };
   }
   const forAll = input.flatMap((guardrail) => {
     const checks = guardrail.checks.filter(({ isForAll }) => isForAll);
     return checks.length === 0 ? [] : [{ ...guardrail, checks }];
   });
-  return forAll.length === 0 ? null : { input: forAll, output: [] };
+  // Answers are shown again; a list of them is none.
+  const shown = isJudged && request.method === 'GET' ? output : [];
+  return forAll.length + shown.length === 0 ? null : { input: forAll, output: shown };
 }
 
 /** A target that was not called. */

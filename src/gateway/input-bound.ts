@@ -24,7 +24,7 @@ const pictureTokensMax = 16_384;
 const manyTokens = { names: 'gpt-4o-mini', pictureTokensMax: 49_152 };
 const pictureTokensLikely = 1_000;
 /** As much as any model reads. */
-const openTokensMax = 1_000_000;
+export const openTokensMax = 1_000_000;
 const openTokensLikely = 10_000;
 /** What a provider tells a model of how tools are used. */
 const toolingTokens = 1_024;

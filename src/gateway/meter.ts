@@ -10,9 +10,10 @@ import {
   wholeUsage,
 } from '../model/said-usage.ts';
 import type { AnswerHeaders } from '../upstream/call.ts';
-import { type Admission, grantedUsage, usageOf } from './admit.ts';
+import { type Admission, grantedUsage, noTokens, usageOf } from './admit.ts';
 import { hasOutput, isMetered } from './bound.ts';
 import { decoded } from './content-encoding.ts';
+import { unmetered } from './metering.ts';
 import type { RelayEnd } from './relay.ts';
 import { UsageStream } from './usage-stream.ts';
 
@@ -35,7 +36,6 @@ export class Meter {
   readonly events: UsageStream | null;
   readonly #admission: Admission;
   readonly #account: Account;
-  readonly #endpoint: string;
   readonly #status: number;
   #said: SaidUsage;
   #bodyBytes = 0;
@@ -44,11 +44,10 @@ export class Meter {
   constructor(
     admission: Admission,
     account: Account,
-    answer: { readonly endpoint: string; readonly status: number; readonly isStream: boolean },
+    answer: { readonly status: number; readonly isStream: boolean },
   ) {
     this.#admission = admission;
     this.#account = account;
-    this.#endpoint = answer.endpoint;
     this.#status = answer.status;
     const { isStream } = answer;
     this.events = isStream ? new UsageStream(admission.takesUsageOut) : null;
@@ -90,7 +89,10 @@ export class Meter {
   }
 
   #usage(isRead: boolean): { readonly tokens: TokenUsage; readonly isEstimated: boolean } {
-    const said = wholeUsage(this.#said, hasOutput(this.#endpoint));
+    const { metering } = this.#admission;
+    // What the answer tells of, another request has used.
+    if (metering === unmetered) return { tokens: noTokens, isEstimated: false };
+    const said = wholeUsage(this.#said, hasOutput(metering));
     if (said !== null && isRead) return { tokens: said, isEstimated: false };
     // A provider that refuses, or names another place, has done nothing.
     if (this.#status >= 300 && isRead) return { tokens: noTokens, isEstimated: false };
@@ -109,8 +111,8 @@ export class Meter {
 
   /** Under a limit the most that was granted, as no limit may be exceeded by who says nothing. */
   #mostOrLikely(): Pick<TokenUsage, 'inputTokens' | 'outputTokens'> {
-    const { bound, outputTokens, isCounted } = this.#admission;
-    if (isCounted && isMetered(this.#endpoint)) return grantedUsage(this.#admission);
+    const { bound, outputTokens, isCounted, metering } = this.#admission;
+    if (isCounted && isMetered(metering)) return grantedUsage(this.#admission);
     return {
       inputTokens: bound.likelyInputTokens,
       outputTokens: Math.min(outputTokens, this.#likelyOutput()),
@@ -124,10 +126,6 @@ export class Meter {
     return events + Math.ceil(Math.max(0, bytes - events * eventBytes) / bytesOfToken);
   }
 }
-
-const noTokens: TokenUsage = {
-  ...{ inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0 },
-};
 
 /** Of a request that no provider was asked for. */
 export const meteredNothing: Metered = {

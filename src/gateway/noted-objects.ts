@@ -1,4 +1,5 @@
 /** Knows how it is noted whose an object is that a provider has made, before the caller learns of it. */
+import { deletedMs, lookAfterMs } from '../objects/object-lifetimes.ts';
 import type { Owner } from '../objects/owner.ts';
 import type { Db } from '../store/connection/db.ts';
 import * as ownedObjects from '../store/tables/owned-objects.ts';
@@ -83,8 +84,13 @@ export function rowsOf(
   return [...noted.values()].map(({ kind, id }) => ({
     ...{ organisation_id: owner.organisationId, workspace_id: owner.workspaceId },
     ...{ kind, object_id: id, provider, api_key_id: owner.apiKeyId },
-    ...{ created_at: now, deleted_at: null },
+    ...{ created_at: now, deleted_at: null, look_at: now + lookAfterMs },
   }));
+}
+
+/** The provider has it no more. */
+export function noteDeleted(db: Db, row: ownedObjects.OwnedObject, now: number): Promise<void> {
+  return ownedObjects.markDeleted(db, row, { now, lookAt: now + deletedMs });
 }
 
 /** Undefined for what is no JSON. */

@@ -3,7 +3,7 @@ import { type KeptBy, keptBy } from '../model/capabilities.ts';
 import type { Leaf } from '../model/config-tree.ts';
 import { type ObjectAnswer, ObjectError } from '../objects/object-request.ts';
 import type { ResponseKeeping } from '../objects/responses/response-keeping.ts';
-import * as ownedObjects from '../store/tables/owned-objects.ts';
+import type * as ownedObjects from '../store/tables/owned-objects.ts';
 import type { AskedObjects } from './asked-objects.ts';
 import type { Attempted } from './attempt.ts';
 import type { Calling } from './calling.ts';
@@ -12,7 +12,7 @@ import { GatewayError } from './gateway-error.ts';
 import { GuardedCalls } from './guarded-calls.ts';
 import { asksForResponse, isInBackground, newResponse, noteOfResponse } from './new-response.ts';
 import { sendAndNote } from './noted-answer.ts';
-import { noteOf } from './noted-objects.ts';
+import { noteDeleted, noteOf } from './noted-objects.ts';
 import { answerHere, sendObject } from './object-back.ts';
 import { objectRequestOf, withBody } from './object-request.ts';
 import { listAt } from './owned-list.ts';
@@ -236,7 +236,7 @@ class OwnedRequest {
     const isDone = status >= 200 && status <= 299;
     const { db, owner } = this.#lookup;
     if (isDone && row !== null && method === 'DELETE' && this.#owned.rest.length === 0) {
-      await ownedObjects.markDeleted(db, row, exchange.now);
+      await noteDeleted(db, row, exchange.now);
     }
     if (!isDone || !tellsOfObjects(this.#owned, method)) return send(this.#calling, attempted!);
     const isMadeHere = exchange.begun !== undefined && target.translator !== null;

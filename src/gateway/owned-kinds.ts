@@ -40,8 +40,8 @@ const kinds: readonly KindOfPath[] = [
   kindAt('messages/batches', { kind: 'message_batches' }),
   kindAt('fine_tuning/jobs'),
   // Models that jobs have made. All others are everybody's to look at.
-  kindAt('fine_tuning/checkpoints', { kind: 'models' }),
   kindAt('models', { has: (method, isOfOne) => isOfOne && method === 'DELETE' }),
+  kindAt('fine_tuning/checkpoints', { kind: 'models' }),
   kindAt('evals'),
   kindAt('skills'),
   kindAt('videos', {
@@ -63,7 +63,7 @@ export function kindAtSegment(segments: readonly string[], at: number): KindOfPa
   );
 }
 
-/** Behind which address all of one kind are listed. */
+/** Behind which address all of one kind are listed, and each is asked for. */
 export function listPathOf(kind: ObjectKind): string {
   return `/${kinds.find((one) => one.kind === kind)!.path.join('/')}`;
 }

@@ -9,7 +9,7 @@ import { errorOf } from './attempt.ts';
 import type { Calling } from './calling.ts';
 import { GatewayError } from './gateway-error.ts';
 import { gather } from './gather.ts';
-import { rowsOf } from './noted-objects.ts';
+import { noteDeleted, rowsOf } from './noted-objects.ts';
 import { unmarked } from './object-mark.ts';
 import type { OwnedPath } from './owned-path.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
@@ -121,7 +121,7 @@ async function itemOf(
   });
   const { body, end } = await gather(call, { caller, lingerMs: 0, events: null });
   if (call.status === 404) {
-    await ownedObjects.markDeleted(db, row, exchange.now);
+    await noteDeleted(db, row, exchange.now);
     return null;
   }
   if (call.status === 200 && end.kind === 'whole') {

@@ -154,7 +154,6 @@ export class ProviderCalls {
     this.#keptUnder = isAsAsked ? use.mark : null;
     const { call, status } = attempted!;
     const meter = new Meter(admission, this.#account, {
-      endpoint: attempted!.target.endpoint,
       isStream: call !== null && isEventStream(call.headers),
       status,
     });

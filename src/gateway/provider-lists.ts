@@ -47,6 +47,7 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
   const means: Means = { targets: new Targets(trustedHosts, providers), origins, clock };
   return {
     pages: (of, signal) => pagesOf(means, of, signal),
+    has: (of, signal) => isThere(means, of, signal),
     [Symbol.asyncDispose]: async () => {
       await origins[Symbol.asyncDispose]();
       await managers[Symbol.asyncDispose]();
@@ -62,8 +63,11 @@ async function* pagesOf(
   const shown = new Set<string>();
   let after: string | null = null;
   for (;;) {
-    const target = await targetOf(means, of, after);
-    const { data, hasMore } = pageIn(await answerOf(means, target, signal));
+    const query = new URLSearchParams({ limit: String(pageMax), order: 'desc' });
+    if (after !== null) query.set('after', after);
+    const asked = { path: listPathOf(of.kind), query: `?${query}` };
+    const target = await targetOf(means, of, asked);
+    const { data, hasMore } = pageIn(wholeOf(await answerOf(means, target, signal)));
     yield data;
     after = data.at(-1)?.id ?? null;
     // Where the cursor leads nowhere, the same page comes for ever.
@@ -72,35 +76,52 @@ async function* pagesOf(
   }
 }
 
+async function isThere(
+  means: Means,
+  of: ListOf & { readonly id: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const path = `${listPathOf(of.kind)}/${encodeURIComponent(of.id)}`;
+  try {
+    const target = await targetOf(means, of, { path, query: '' });
+    const answer = await answerOf(means, target, signal);
+    if (answer.status === 404 || answer.status === 410) return false;
+    wholeOf(answer);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof GatewayError && thrown.code === 'provider_unknown') return false;
+    throw thrown;
+  }
+}
+
 function targetOf(
   { targets, clock }: Means,
-  { organisationId, provider, kind }: ListOf,
-  after: string | null,
+  { organisationId, provider }: ListOf,
+  asked: { readonly path: string; readonly query: string },
 ): ResolvedTarget | Promise<ResolvedTarget> {
-  const query = new URLSearchParams({ limit: String(pageMax), order: 'desc' });
-  if (after !== null) query.set('after', after);
   const settings = { ...noSettings, provider };
   const leaf = { kind: 'leaf', path: 'config', weight: 1, breaker: null, settings } as const;
   // Without this word OpenAI shows no assistants.
   const headers = { 'openai-beta': 'assistants=v2', accept: 'application/json' };
   const asking = {
-    ...{
-      path: listPathOf(kind),
-      query: `?${query}`,
-      request: { method: 'GET', headers },
-      now: clock.now(),
-    },
+    ...{ ...asked, request: { method: 'GET', headers }, now: clock.now() },
     ...{ body: null, params: {}, isJson: false, credential: null },
     ...{ sentKey: new Secret('', 'nobody'), key: { organisationId, workspace: null } },
   };
   return targets.resolve(leaf, asking, { workspaceId: null });
 }
 
+interface Answer {
+  readonly status: number;
+  /** Null for one that broke off. */
+  readonly body: Buffer | null;
+}
+
 async function answerOf(
   { origins }: Means,
   { call: request }: ResolvedTarget,
   signal: AbortSignal,
-): Promise<Buffer> {
+): Promise<Answer> {
   const call = new Call(origins.at(request.origin), request);
   const caller = new Caller(new Wanted(signal));
   caller.onLeave(() => call.cut(new GatewayError('request_timeout', 'The list took too long')));
@@ -108,8 +129,14 @@ async function answerOf(
     throw errorOf(thrown);
   });
   const { body, end } = await gather(call, { caller, lingerMs: 0, events: null });
-  if (call.status === 200 && end.kind === 'whole') return decoded(call.headers, body) ?? body;
-  const message = `The provider answered with ${call.status} when it was asked for what it keeps`;
+  const isWhole = end.kind === 'whole';
+  return { status: call.status, body: isWhole ? (decoded(call.headers, body) ?? body) : null };
+}
+
+/** @throws GatewayError for another answer than what was asked for */
+function wholeOf({ status, body }: Answer): Buffer {
+  if (status === 200 && body !== null) return body;
+  const message = `The provider answered with ${status} when it was asked for what it keeps`;
   throw new GatewayError('upstream_unreachable', message);
 }
 

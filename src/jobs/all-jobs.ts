@@ -16,6 +16,7 @@ import { emptyVectorStores } from './empty-vector-stores.ts';
 import { expireKeys } from './expire-keys.ts';
 import { expireRuns } from './expire-runs.ts';
 import { findLostObjects } from './find-lost-objects.ts';
+import { forgetGoneObjects } from './forget-gone-objects.ts';
 import type { Job } from './job.ts';
 import { resetUsage } from './reset-usage.ts';
 import { sealAuditLog } from './seal-audit-log.ts';
@@ -48,6 +49,7 @@ export function allJobs(
     writeLogExports(means),
     expireRuns(),
     findLostObjects(means.lists),
+    forgetGoneObjects(means.lists),
     chargeLostSlices(),
     sendAlerts(means),
   ];

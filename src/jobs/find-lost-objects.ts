@@ -1,5 +1,6 @@
 /** Knows how objects are found that a provider has made while nobody heard its answer, and given to those who asked for them. */
 import { type ListOf, outcomeMs, type ProviderLists } from '../objects/listed-objects.ts';
+import { lookAfterMs } from '../objects/object-lifetimes.ts';
 import type { ObjectKind } from '../objects/object-request.ts';
 import * as ownedObjects from '../store/tables/owned-objects.ts';
 import * as pendingObjects from '../store/tables/pending-objects.ts';
@@ -121,6 +122,7 @@ async function settle(
           ...{ organisation_id: row.organisation_id, workspace_id: row.workspace_id },
           ...{ kind: row.kind, object_id: id, provider: row.provider, deleted_at: null },
           ...{ api_key_id: row.api_key_id, created_at: row.created_at },
+          look_at: now + lookAfterMs,
         });
         if (isNew) found += 1;
       }

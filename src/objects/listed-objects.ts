@@ -28,4 +28,10 @@ export interface ProviderLists {
    * @throws where the provider cannot be asked, or takes longer than until the signal
    */
   pages(of: ListOf, signal: AbortSignal): AsyncIterable<readonly ListedObject[]>;
+  /**
+   * Whether the provider has it still; false of a provider that is none any more.
+   *
+   * @throws where the provider cannot be asked, or takes longer than until the signal
+   */
+  has(of: ListOf & { readonly id: string }, signal: AbortSignal): Promise<boolean>;
 }

@@ -25,6 +25,9 @@ const untold = {
   recipients: [],
   blobs: { sweep: unused, write: unused, keep: unused },
   lists: {
+    has: () => {
+      throw new Error('unused');
+    },
     pages: () => {
       throw new Error('unused');
     },

@@ -24,7 +24,7 @@ const tenantTables = Object.keys(vschema.gatewright.tables);
 const jobs = [
   ...['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'],
   ...['charge-lost-slices', 'delete-old-logs', 'delete-old-responses', 'expire-runs'],
-  ...['delete-unused-threads', 'find-lost-objects'],
+  ...['delete-unused-threads', 'find-lost-objects', 'forget-gone-objects'],
   ...['delete-expired-files', 'delete-unused-blobs', 'empty-vector-stores'],
   ...['seal-audit-log', 'delete-ended-sessions'],
 ];
@@ -477,7 +477,7 @@ describe('what is sent to the database', () => {
         ...['api_keys', 'usage_budgets', 'usage_limit_policies'],
         ...['usage_windows', 'idempotency_keys', 'usage_holders', 'rate_counters'],
         ...['responses', 'files', 'blobs', 'vector_stores', 'runs', 'threads', 'audit_log'],
-        ...['user_sessions', 'log_exports', 'pending_objects'],
+        ...['user_sessions', 'log_exports', 'pending_objects', 'owned_objects'],
       ]),
     );
   });

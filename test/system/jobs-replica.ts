@@ -19,6 +19,9 @@ const scheduler = createScheduler({
         sendMail: null,
         recipients: [],
         lists: {
+          has: () => {
+            throw new Error('unused');
+          },
           pages: () => {
             throw new Error('unused');
           },

@@ -315,6 +315,9 @@ describe('docs/jobs.md', () => {
             sendMail: null,
             recipients: [],
             lists: {
+              has: () => {
+                throw new Error('unused');
+              },
               pages: () => {
                 throw new Error('unused');
               },

@@ -15,6 +15,8 @@ interface OwnedObjectRow {
   /** When the gateway learned of it; milliseconds since the epoch. */
   created_at: number;
   deleted_at: number | null;
+  /** When it is looked whether the provider still has it, or the row goes. */
+  look_at: number;
 }
 
 declare module '../connection/db.ts' {
@@ -132,16 +134,50 @@ export async function list(
     .execute();
 }
 
-/** The provider has it no more. */
-export async function markDeleted(db: Db, row: OwnedObject, now: number): Promise<void> {
+/** The provider has it no more; the row stays until `lookAt`. */
+export async function markDeleted(
+  db: Db,
+  row: OwnedObject,
+  { now, lookAt }: { readonly now: number; readonly lookAt: number },
+): Promise<void> {
   await db
     .updateTable('owned_objects')
-    .set({ deleted_at: now })
-    .where('organisation_id', '=', row.organisation_id)
-    .where('workspace_id', '=', row.workspace_id)
-    .where('kind', '=', row.kind)
-    .where('object_id', '=', row.object_id)
-    .where('provider', '=', row.provider)
+    .set({ deleted_at: now, look_at: lookAt })
+    .where((eb) => eb.and(keyOf(row)))
     .where('deleted_at', 'is', null)
     .execute();
+}
+
+/** Some that are due at `now`, those first that have been for longest. */
+export function listDue(db: Db, now: number, limit: number): Promise<OwnedObject[]> {
+  return db
+    .selectFrom('owned_objects')
+    .selectAll()
+    .where('look_at', '<=', now)
+    .orderBy('look_at')
+    .limit(limit)
+    .execute();
+}
+
+/** Of one organisation; yields how many there were, as due as they were when they were listed. */
+export async function deleteAll(tx: Db, rows: readonly OwnedObject[]): Promise<number> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('owned_objects')
+    .where('organisation_id', '=', rows[0]!.organisation_id)
+    .where((eb) => eb.or(rows.map((row) => eb.and({ ...keyOf(row), look_at: row.look_at }))))
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
+}
+
+/** Says when one is looked at again, unless somebody else has said so. */
+export async function putOff(db: Db, row: OwnedObject, lookAt: number): Promise<void> {
+  await db
+    .updateTable('owned_objects')
+    .set({ look_at: lookAt })
+    .where((eb) => eb.and({ ...keyOf(row), look_at: row.look_at }))
+    .execute();
+}
+
+function keyOf({ organisation_id, workspace_id, kind, object_id, provider }: OwnedObject) {
+  return { organisation_id, workspace_id, kind, object_id, provider };
 }
