@@ -11,22 +11,35 @@ export interface Operation {
   readonly statuses: readonly string[];
   readonly takesBody: boolean;
   readonly headers: readonly string[];
-  /** Names of what a query may say. */
-  readonly queries: readonly string[];
+  /** What a query may say, by name. */
+  readonly queries: Readonly<Record<string, Schema>>;
+  /** Of a body of JSON. */
+  readonly schema: Schema | undefined;
 }
 
+type Schema = Readonly<Record<string, unknown>>;
+
 interface Described {
-  readonly parameters: readonly { readonly name: string; readonly in: string }[];
-  readonly requestBody?: unknown;
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly schema: Schema;
+  }[];
+  readonly requestBody?: {
+    readonly content: Readonly<Record<string, { readonly schema: Schema }>>;
+  };
   readonly responses: Readonly<Record<string, { readonly content?: object }>>;
 }
 
 interface Document {
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
 }
 
 export class Description {
   readonly operations: readonly Operation[];
+  /** Those that others refer to. */
+  readonly schemas: Readonly<Record<string, Schema>>;
   readonly #unseen: Set<string>;
   /** Most of the time went into code that is run once or twice: each schema is compiled once, as it comes. */
   readonly #ajv = new Ajv2020({
@@ -38,18 +51,19 @@ export class Description {
   constructor(document: Document) {
     formats.default(this.#ajv);
     this.#ajv.addSchema(document, 'openapi');
+    this.schemas = document.components.schemas;
     this.operations = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { parameters, requestBody, responses }]) => {
         const operation = { method: method.toUpperCase(), path };
-        const named = (place: string) =>
-          parameters.flatMap((one) => (one.in === place ? [one.name] : []));
+        const queries = parameters.filter((one) => one.in === 'query');
         this.#responses.set(nameOf(operation), responses);
         return {
           ...operation,
           statuses: Object.keys(responses).filter((status) => status !== 'default'),
           takesBody: requestBody !== undefined,
-          headers: named('header'),
-          queries: named('query'),
+          headers: parameters.flatMap((one) => (one.in === 'header' ? [one.name] : [])),
+          queries: Object.fromEntries(queries.map(({ name, schema }) => [name, schema])),
+          schema: requestBody?.content['application/json']?.schema,
         };
       }),
     );
@@ -82,6 +96,14 @@ export class Description {
     if (validate === undefined) throw new Error(`the description has no ${pointer}`);
     return validate;
   }
+}
+
+/** Each on one of the mounts that it hangs on, as they have one handler; another by another number. */
+export function onOneMount(operations: readonly Operation[], which: number): Operation[] {
+  const mounts = Object.groupBy(operations, ({ method, path }) =>
+    nameOf({ method, path: path.replace(/^\/(?:v1|v2|admin\/v2)(?=\/)/, '') }),
+  );
+  return Object.values(mounts).map((mounted) => mounted![which % mounted!.length]!);
 }
 
 export function nameOf({ method, path }: Pick<Operation, 'method' | 'path'>): string {

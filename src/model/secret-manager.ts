@@ -165,7 +165,10 @@ export function mergedAuth(
   return Object.fromEntries(merged.filter(([, value]) => value !== null));
 }
 
-/** The secrets that an update would keep although they would go to another origin than they were given for. */
+/**
+ * The secrets that an update would keep although they would go to another origin than they were given
+ * for; of configs without {@link authFaults}.
+ */
 export function keptSecretFaults(
   stored: AuthConfig,
   merged: AuthConfig,

@@ -13,6 +13,7 @@ import * as accessPolicies from '../../store/tables/access-policies.ts';
 import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { idOr404 } from '../request/scoping.ts';
 
 const AccessPolicy = z.object({
   id: z.uuid(),
@@ -95,7 +96,7 @@ async function create(
 async function remove(deps: AdminDeps, request: AdminRequest) {
   const { caller, params } = request;
   refuseWorkspaceCaller(caller);
-  const id = params.policyId!;
+  const id = idOr404(params.policyId!);
   await deps.database.transaction(async (tx) => {
     const existed = await accessPolicies.deleteById(tx, caller.tsgId, id);
     if (!existed) throw new ApiError('notFound');

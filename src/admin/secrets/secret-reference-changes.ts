@@ -159,12 +159,10 @@ function authAfter(
   const stored = readAuth(row);
   const merged = mergedAuth(row.manager_type, stored, sent);
   const isKept = (name: string) => [undefined, secretMask].includes(sent[name] as string);
-  refuseFaults(
-    below(
-      ['auth_config'],
-      [...authFaults(row.manager_type, merged), ...keptSecretFaults(stored, merged, isKept)],
-    ),
-  );
+  const faults = authFaults(row.manager_type, merged);
+  // Where an address leads can be said of one only.
+  const all = faults.length > 0 ? faults : keptSecretFaults(stored, merged, isKept);
+  refuseFaults(below(['auth_config'], all));
   const given = Object.entries(merged).filter(([name, value]) => value !== stored[name]);
   return { ...merged, ...sealed(sealer, row.id, Object.fromEntries(given), stored) };
 }
