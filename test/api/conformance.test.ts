@@ -12,7 +12,7 @@ import { ownerOf } from '../people.ts';
 import { type Asked, isToken, RightRequests } from '../right-requests.ts';
 import { exchange, fetchToken, startTestServer, type TestServer } from '../server.ts';
 import { signedInSettings } from '../sessions.ts';
-import { addServiceAccount } from '../tenant.ts';
+import { addServiceAccount, addTenant } from '../tenant.ts';
 
 let link: DatabaseLink;
 let server: TestServer;
@@ -157,6 +157,28 @@ it('404 to what is not there, wherever it is named', async () => {
   expect(await strangers(404, isOfOwner, ofNobody)).toEqual([]);
   const listed = (one: Operation) => telling(404)(one) && !isItem(one) && !isOfOwner(one);
   expect(await strangers(404, listed, elsewhere)).toEqual([]);
+});
+
+it('404 to another tenant, byte for byte as for what does not exist', async () => {
+  const { send } = await addTenant(server, 'strangers');
+  const id = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+  // Of what hangs on every mount, that of v2.
+  const isOnce = ({ path }: Operation) => !/^\/(?:v1(?!\/scim)|admin\/)/.test(path);
+  let asked = 0;
+  for (const one of description.operations.filter(isOnce)) {
+    const theirs = await requests.place({ ...one, method: 'GET' });
+    if (isPublic(one) || theirs.match(id) === null) continue;
+    const { body, query = '' } = requests.right(one);
+    const ask = async (path: string) => {
+      const answer = await send(one.method, path + query, { body });
+      return [nameOf(one), answer.status, JSON.stringify(answer.body)];
+    };
+    const unknown = await ask(theirs.replaceAll(id, () => randomUUID()));
+    expect(unknown[1]).toBe(404);
+    expect(await ask(theirs)).toEqual(unknown);
+    asked += 1;
+  }
+  expect(asked).toBeGreaterThan(100);
 });
 
 it('409 to a used Idempotency-Key, a lease that is not held, and one that somebody else holds', async () => {
