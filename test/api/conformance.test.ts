@@ -346,10 +346,12 @@ it('500 when the tables are gone', async () => {
 });
 
 it('and nothing is told that is never answered', () => {
-  // Probes and this description read nothing that could fail in a way of its own.
-  const neverSeen = ['/livez', '/readyz', '/startupz', '/openapi.json'].map(
-    (path) => `GET ${path} 500`,
+  // Probes, this description and the public list of prices read nothing that could fail in a way of its own.
+  const prices = ['', '/v1', '/v2'].map(
+    (base) => `${base}/model-configs/pricing/{provider}/{model}`,
   );
+  const probes = ['/livez', '/readyz', '/startupz', '/openapi.json'];
+  const neverSeen = [...probes, ...prices].map((path) => `GET ${path} 500`);
   expect(description.unseen().toSorted()).toEqual(neverSeen.toSorted());
 });
 
