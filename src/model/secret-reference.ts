@@ -62,12 +62,18 @@ export type SecretReferenceUpdate = z.infer<typeof SecretReferenceUpdate>;
 /** What the schema of a new one cannot say; paths start at the body. */
 export function secretReferenceFaults(body: SecretReferenceCreate): Fault[] {
   const config = mergedAuth(body.manager_type, null, body.auth_config);
-  return [...below(['auth_config'], authFaults(body.manager_type, config)), ...accessFaults(body)];
+  return below(['auth_config'], authFaults(body.manager_type, config));
 }
 
-type Access = Pick<SecretReferenceUpdate, 'allow_all_workspaces' | 'allowed_workspaces'>;
+/** Of a manifest, too, where nobody could say which of two contradicting fields was meant. */
+export function secretReferenceSpecFaults(spec: SecretReferenceCreate): Fault[] {
+  return [...secretReferenceFaults(spec), ...accessFaults(spec)];
+}
 
-export function accessFaults({ allow_all_workspaces, allowed_workspaces }: Access): Fault[] {
+function accessFaults({
+  allow_all_workspaces,
+  allowed_workspaces,
+}: SecretReferenceCreate): Fault[] {
   if (allow_all_workspaces !== true || (allowed_workspaces ?? null) === null) return [];
   const message = 'must be left out where allow_all_workspaces is true';
   return [{ path: ['allowed_workspaces'], message }];

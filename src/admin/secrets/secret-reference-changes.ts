@@ -15,7 +15,6 @@ import {
   mergedAuth,
 } from '../../model/secret-manager.ts';
 import {
-  accessFaults,
   type SecretReferenceCreate,
   type SecretReferenceUpdate,
   secretReferenceFaults,
@@ -106,7 +105,6 @@ export async function update(
 ): Promise<Record<string, never>> {
   const { caller, body } = request;
   const { organisationId } = caller;
-  refuseFaults(accessFaults(body));
   const sealer = await deps.keyring.sealerOf(organisationId);
   await updateResource(deps, request, changing, {
     columns: (_, row) => ({

@@ -12,7 +12,10 @@ import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
 import type { McpIntegrationCreate } from '../../model/mcp-integration.ts';
 import type { PromptCreate } from '../../model/prompt.ts';
 import { templateFaults } from '../../model/prompt-rendering.ts';
-import { type SecretReferenceCreate, secretReferenceFaults } from '../../model/secret-reference.ts';
+import {
+  type SecretReferenceCreate,
+  secretReferenceSpecFaults,
+} from '../../model/secret-reference.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import type { DesiredResource, Json, Spec } from '../spec/resource-set.ts';
@@ -70,7 +73,9 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
       return [...integrationFaults(filled, trusted), ...owned];
     }
     case 'SecretReference':
-      return secretReferenceFaults(withSecrets(spec, secrets) as unknown as SecretReferenceCreate);
+      return secretReferenceSpecFaults(
+        withSecrets(spec, secrets) as unknown as SecretReferenceCreate,
+      );
     case 'Prompt':
       return templateFaults(spec as unknown as PromptCreate);
     case 'PromptPartial':
