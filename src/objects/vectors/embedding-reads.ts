@@ -13,16 +13,30 @@ export async function* readEmbeddings(
 ): AsyncGenerator<readonly [SearchedFile, Float32Array<ArrayBuffer>]> {
   for (const some of groupsOf(files)) {
     const [first] = some as [SearchedFile];
-    const read =
-      some.length === 1
-        ? new Map([[first.id, await vectorChunks.readEmbeddings(db, { ...place, id: first.id })]])
-        : await vectorChunks.listEmbeddings(
-            db,
-            place,
-            some.map(({ id }) => id),
-          );
+    if (some.length === 1) {
+      yield [first, await readWhole(db, place, first)];
+      continue;
+    }
+    const ids = some.map(({ id }) => id);
+    const read = await vectorChunks.listEmbeddings(db, place, ids);
     for (const file of some) yield [file, numbersOf(read.get(file.id) ?? Buffer.alloc(0))];
   }
+}
+
+/** Page by page into its place: to move all of a large file at once would hold up everybody else. */
+async function readWhole(
+  db: Db,
+  place: StorePlace,
+  { id, bytes }: SearchedFile,
+): Promise<Float32Array<ArrayBuffer>> {
+  const whole = new Float32Array(bytes / Float32Array.BYTES_PER_ELEMENT);
+  let length = 0;
+  for await (const page of vectorChunks.readEmbeddings(db, { ...place, id })) {
+    const numbers = numbersOf(page).subarray(0, whole.length - length);
+    whole.set(numbers, length);
+    length += numbers.length;
+  }
+  return whole.subarray(0, length);
 }
 
 /** As many as one statement reads, and one at least. */

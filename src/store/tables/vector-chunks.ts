@@ -31,18 +31,17 @@ export const pageRows = 500;
 /** Of a column of bytes or of the type of MySQL for vectors, which its clients would make lists of. */
 const bytes = sql<Buffer>`CAST(embedding AS BINARY)`.as('embedding');
 
-/** All embeddings of a file in the order of its text, as they lie in the table, one after the other. */
-export async function readEmbeddings(db: Db, place: FilePlace): Promise<Buffer> {
-  const read: Buffer[] = [];
-  for (;;) {
+/** All embeddings of a file in the order of its text, as they lie in the table: {@link pageRows} at a time, one after the other. */
+export async function* readEmbeddings(db: Db, place: FilePlace): AsyncGenerator<Buffer> {
+  for (let from = 0; ; from += pageRows) {
     const rows = await ofFile(db, place)
       .select(bytes)
-      .where('number', '>=', read.length)
+      .where('number', '>=', from)
       .orderBy('number')
       .limit(pageRows)
       .execute();
-    read.push(...rows.map(({ embedding }) => embedding));
-    if (rows.length < pageRows) return Buffer.concat(read);
+    yield Buffer.concat(rows.map(({ embedding }) => embedding));
+    if (rows.length < pageRows) return;
   }
 }
 
