@@ -92,7 +92,7 @@ async function rightRequest(of: RightRequests, one: Operation): Promise<Asked> {
 
 /** Ids by what they are of, save those that everybody has. */
 function namesOf({ ids, server: { organisationId, tsgId } }: RightRequests) {
-  const { versions, ResourceTypes, Schemas, ...own } = ids;
+  const { versions, ResourceTypes, Schemas, organisations, ...own } = ids;
   return { ...own, organisationId, tsgId } as Readonly<Record<string, string>>;
 }
 
