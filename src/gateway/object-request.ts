@@ -8,6 +8,9 @@ import type { OwnedPath } from './owned-path.ts';
 import { isShort, PassingBody } from './passing-body.ts';
 import { readBody } from './read-body.ts';
 
+/** What clients of OpenAI and of Anthropic tell with each request. */
+const retryCountHeader = 'x-stainless-retry-count';
+
 export function objectRequestOf(calling: Calling, owned: OwnedPath, owner: Owner): ObjectRequest {
   const { exchange } = calling;
   const { now, request, params, unread } = exchange;
@@ -17,6 +20,7 @@ export function objectRequestOf(calling: Calling, owned: OwnedPath, owner: Owner
     upload: unread === undefined ? null : uploadOf(unread),
     ...{ method: request.method!, query: new URLSearchParams(exchange.query) },
     contentType: request.headers['content-type'] ?? null,
+    isRetry: Number(request.headers[retryCountHeader]) > 0,
     models: modelCallsOf(calling),
     modelCaller: () => modelCallerOf(calling),
   };

@@ -41,6 +41,8 @@ export interface ObjectRequest {
   /** A file that is sent, and not read yet; null for any other request. */
   readonly upload: Upload | null;
   readonly contentType: string | null;
+  /** By its client's own word sent before, and sent again since no answer came. */
+  readonly isRetry: boolean;
   readonly models: ModelCalls;
   /**
    * On whose behalf a model can be asked later on.

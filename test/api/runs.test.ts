@@ -424,10 +424,13 @@ describe('a run', () => {
     await expect(submit()).rejects.toMatchObject(refused(/a, b/));
     expect((await submit('b', 'a')).status).toBe('queued');
     await runs.poll(run.id, { thread_id: run.thread_id }, { pollIntervalMs: 20 });
+    await expect(submit('a', 'b')).rejects.toMatchObject(refused(/it is completed/));
     // Who has lost the answer hands them in again.
-    expect((await submit('a', 'b')).status).toBe('completed');
+    const isRetry = { headers: { 'x-stainless-retry-count': '1' } };
+    const again = await runs.submitToolOutputs(run.id, outputs(['a', 'b']), isRetry);
+    expect(again.status).toBe('completed');
     for (const given of [outputs(['a', 'b'], 'y'), outputs(['a'])]) {
-      await expect(runs.submitToolOutputs(run.id, given)).rejects.toMatchObject(
+      await expect(runs.submitToolOutputs(run.id, given, isRetry)).rejects.toMatchObject(
         refused(/it is completed/),
       );
     }

@@ -64,6 +64,10 @@ const ofNoKind: readonly (readonly [RegExp, string])[] = [
   [/^\/(?:mcp-)?integrations\/:\w+\/workspaces$/, 'is part of Integration and McpIntegration'],
   [/^\/mcp-\w+\/:\w+\/(?:capabilities|user-access)$/, 'is part of McpIntegration and McpServer'],
   [/^\/virtual-keys\b/, 'is an Integration and its Provider in one'],
+  [
+    /^\/organisations\/self$/,
+    'is the name of the organisation, which there is before any manifest',
+  ],
   [/^\/api-keys\/(?:service|user)\b/, 'is another path of ApiKey'],
   [/^\/admin\/workspaces\b/, 'is another path of Workspace'],
 ];

@@ -5,7 +5,7 @@ import type { Database } from '../../store/connection/db.ts';
 import * as runSteps from '../../store/tables/run-steps.ts';
 import type { StoredRun } from '../../store/tables/runs.ts';
 import * as runs from '../../store/tables/runs.ts';
-import { ObjectError } from '../object-request.ts';
+import { ObjectError, type ObjectRequest } from '../object-request.ts';
 import type { RunDrivers } from './run-drivers.ts';
 import { moveRun, settled } from './run-ending.ts';
 import { callsDetails, callsIn, type FunctionCall, isSearch, outputOf } from './step-calls.ts';
@@ -25,21 +25,22 @@ interface Submitted {
 }
 
 /**
- * Null where the run has had the very same outputs before: who hands them in again, and wants no
- * stream, has lost the answer.
+ * Null where the run has had the very same outputs before, from a client that says that it has lost the
+ * answer and wants no stream.
  *
- * @throws ObjectError unless the run waits, or has waited, for these outputs, and for no others
+ * @throws ObjectError unless the run waits for these outputs, or had them, and for no others
  */
 export async function submitOnce(
   options: ChangeOptions,
   run: StoredRun,
   asked: ToolOutputsSubmit,
-  now: number,
+  { now, isRetry }: Pick<ObjectRequest, 'now' | 'isRetry'>,
 ): Promise<Submitted | null> {
   try {
     return await submitOutputs(options, run, asked, now);
   } catch (thrown) {
-    if (asked.stream !== true && (await hasTaken(options, run, asked))) return null;
+    const mayBeKnown = isRetry && asked.stream !== true;
+    if (mayBeKnown && (await hasTaken(options, run, asked))) return null;
     throw thrown;
   }
 }

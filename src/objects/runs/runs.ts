@@ -175,9 +175,9 @@ export class Runs {
     return { body: events ?? runRecord(run) };
   }
 
-  async #submit({ params, now }: ObjectRequest, run: StoredRun): Promise<ObjectAnswer> {
-    const asked = readParams(ToolOutputsSubmit, params);
-    const submitted = await submitOnce(this.#options, run, asked, now);
+  async #submit(request: ObjectRequest, run: StoredRun): Promise<ObjectAnswer> {
+    const asked = readParams(ToolOutputsSubmit, request.params);
+    const submitted = await submitOnce(this.#options, run, asked, request);
     if (submitted === null) return { body: runRecord(run) };
     const { goingOn, step } = submitted;
     const events = asked.stream === true ? new RunEvents() : null;
