@@ -48,6 +48,9 @@ export async function newResponse(
     const message = 'background: true asks for a response that is kept: leave store out';
     throw new GatewayError('invalid_request', message, 'store');
   }
+  if (Array.isArray(params.input) && !params.input.every(isItem)) {
+    throw new GatewayError('invalid_request', 'input must be a text or a list of items', 'input');
+  }
   const id = newObjectId('resp');
   const given = params.previous_response_id;
   const named = typeof given === 'string' ? given : null;
@@ -63,6 +66,10 @@ export async function newResponse(
     exchange: { ...exchange, ...continued, begun },
     keeping: params.store === false ? null : new ResponseKeeping(response, keepingOptions),
   };
+}
+
+function isItem(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function goingOn(

@@ -41,6 +41,25 @@ async function variable(db: Db, name: string): Promise<unknown> {
   return found.rows[0]?.Value;
 }
 
+it('a text that a column of ASCII cannot hold is found nowhere, and hides nothing else', async () => {
+  await sql`CREATE TABLE named (
+    id VARCHAR(9) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY, title VARCHAR(9) NOT NULL)`.execute(
+    database.db,
+  );
+  await sql`INSERT INTO named VALUES ('a', 'é'), ('b', '')`.execute(database.db);
+  const idsOf = async (db: Db, condition: ReturnType<typeof sql>) => {
+    const asked = sql<{ id: string }>`SELECT id FROM named WHERE ${condition} ORDER BY id`;
+    return (await asked.execute(db)).rows.map(({ id }) => id);
+  };
+  const ask = async (db: Db) => [
+    await idsOf(db, sql`id = ${'é'}`),
+    await idsOf(db, sql`id IN (${'b'}, ${"\\'\u{1f600}"})`),
+    await idsOf(db, sql`id <> ${'?é'} AND title = ${'é'}`),
+  ];
+  expect(await ask(database.db)).toEqual([[], ['b'], ['a']]);
+  expect(await database.transaction(ask)).toEqual([[], ['b'], ['a']]);
+});
+
 describe('a session', () => {
   it('is the same whatever the defaults of the server', async () => {
     expect(await variable(database.db, 'character_set_connection')).toBe('utf8mb4');

@@ -1,6 +1,7 @@
 /** Knows one connection of the pool: how a statement is sent, what its failure means, and whether it may be used again. */
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import type { Connection, QueryError, ResultSetHeader } from 'mysql2';
+import { widened } from './beyond-ascii.ts';
 import { discard } from './connect.ts';
 import type { Stuck } from './kill.ts';
 import { retrying } from './retry.ts';
@@ -61,11 +62,15 @@ export class PooledConnection implements DatabaseConnection {
     sql,
     parameters,
   }: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<QueryResult<Row>> {
+    const send = (values: readonly unknown[]) =>
+      this.#inTransaction ? this.#send(sql, values) : this.#sendAlone(sql, values);
+    const sendWidened = (error: unknown) => {
+      const others = widened(error, parameters);
+      if (others === null) throw error;
+      return send(others);
+    };
     try {
-      const sending = this.#inTransaction
-        ? this.#send(sql, parameters)
-        : this.#sendAlone(sql, parameters);
-      return resultOf<Row>(await sending);
+      return resultOf<Row>(await send(parameters).catch(sendWidened));
     } catch (error) {
       throw withCallers(error);
     }
