@@ -1,4 +1,4 @@
-/** Guarantees that nothing is left unaccounted of a file whose gateway is killed while it passes. */
+/** Guarantees that files pass a gateway at the pace of who takes them, and that nothing is left unaccounted of one whose gateway is killed. */
 import { once } from 'node:events';
 import {
   type ClientRequest,
@@ -26,6 +26,10 @@ import { exchange, startTestServer, type TestServer } from '../server.ts';
 import { sendJson } from '../upstream.ts';
 
 const mebibyte = 1024 * 1024;
+/** Far beyond what the system keeps of a connection on its way. */
+const fileBytes = 128 * mebibyte;
+/** Of four connections' ends, with what the gateway itself has at hand. */
+const onTheWayBytesMax = 96 * mebibyte;
 const piece = Buffer.alloc(64 * 1024, 'x');
 
 let server: TestServer;
@@ -208,3 +212,50 @@ it.each(['half', 'all'] as const)(
     });
   },
 );
+
+it('is taken from its sender no faster than the provider takes it', async () => {
+  const [asked, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  take = async (request, response) => {
+    take = keep;
+    asked.resolve();
+    await goOn.promise;
+    await keep(request, response);
+  };
+  const waiting = upload(gateway, fileBytes);
+  await asked.promise;
+  // Another one of the same size goes by, in which time nothing but the provider holds this one up.
+  expect((await upload(gateway, fileBytes).answer).body.bytes).toBe(fileBytes);
+  expect(waiting.bytes).toBeLessThan(onTheWayBytesMax);
+  goOn.resolve();
+  expect((await waiting.answer).body.bytes).toBe(fileBytes);
+});
+
+it('is taken from the provider no faster than its reader takes it', async () => {
+  const { id } = (await upload(gateway, 2 * mebibyte).answer).body;
+  const sent: number[] = [];
+  take = async (_, response) => {
+    const at = sent.push(0) - 1;
+    response.writeHead(200, { 'content-type': 'a/b', 'content-length': fileBytes });
+    while (sent[at]! < fileBytes) {
+      if (!response.write(piece)) await once(response, 'drain');
+      sent[at]! += piece.length;
+    }
+    response.end();
+  };
+  const read = async () => {
+    const headers = { authorization: `Bearer ${ours}` };
+    const asking = send(`${gateway.inferenceUrl}/v1/files/${id}/content`, { headers }).end();
+    const [response] = (await once(asking, 'response')) as [IncomingMessage];
+    return response;
+  };
+  const lengthOf = async (response: IncomingMessage) => {
+    let bytes = 0;
+    for await (const some of response) bytes += some.length;
+    return bytes;
+  };
+  const waiting = await read();
+  // Another one goes by to its end, in which time nothing but its reader holds this one up.
+  expect(await lengthOf(await read())).toBe(fileBytes);
+  expect(sent[0]).toBeLessThan(onTheWayBytesMax);
+  expect(await lengthOf(waiting)).toBe(fileBytes);
+});
