@@ -151,8 +151,9 @@ describe('a server without TLS', () => {
     const { createLog } = await import('../../src/log.ts');
     const log = createLog({ level: 'warn', destination: { write: collectInto(lines) } });
     await using database = openDatabase(settingsFor(plain.server, 'PREFERRED'), { log });
-    await Promise.all(
-      [sql`DO SLEEP(0.05)`, sql`DO SLEEP(0.05)`].map((q) => q.execute(database.db)),
+    // The one is held while the other is asked for.
+    await database.transaction((tx) =>
+      sql`DO 0`.execute(tx).then(() => sql`DO 0`.execute(database.db)),
     );
     expect(database.pool().size).toBe(2);
     expect(lines.filter((line) => line.includes('not encrypted'))).toHaveLength(1);
